@@ -92,7 +92,7 @@
 #define OPDI_CU_GRID 0x7fffffff                  /* maximum number of blocks along x */
 
 /* The name of an operator and its kernel.  A section's list of kernels ends with {NULL, NULL}. */
-typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
+typedef struct opdi_cu_registration { const char *name; opd_kernel kernel; } opdi_cu_registration;
 
 static bool opdi_cu_debug;                       /* wait after each launch */
 
@@ -464,8 +464,8 @@ template <typename A, typename F> __device__ __forceinline__ A opdi_cu_warp_redu
 /* Combines the values v of all threads of a block by f, whose neutral value is `none`.  The block has only dim x, and
    whole warps.  All threads must call this, and each gets the result. */
 template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A none) {
-    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(A)];
-    A *parts = reinterpret_cast<A *>(room);
+    __shared__ __align__(16) unsigned char scratch[OPDI_CU_WARP * sizeof(A)];
+    A *parts = reinterpret_cast<A *>(scratch);
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
     v = opdi_cu_warp_reduce(v, f);
     __syncthreads();                              /* `parts` may still be read by a previous call */
@@ -673,7 +673,7 @@ static void opdi_cu_piece_join(opdi_cu_piece *p) {
     delete q;
 }
 /* Frees a block that nothing uses any more. */
-static void opdi_cu_give(opdi_cu_piece *p) {
+static void opdi_cu_block_free(opdi_cu_piece *p) {
     if (!p->pool && opdi_cu_no_cache) {
         opdi_cu_all_pinned->erase(p->at);
         (void)cudaFreeHost(p->at);
@@ -708,11 +708,11 @@ static void opdi_cu_retire(opdi_cu_piece *p) {
         (void)cudaGetLastError();
     }
     p->uses.clear();
-    if (p->marks == 0) { opdi_cu_give(p); }
+    if (p->marks == 0) { opdi_cu_block_free(p); }
 }
 static void opdi_cu_mark_passed(const opdi_cu_mark &m) {
     (void)cudaEventDestroy(m.event);
-    if (--m.of->marks == 0) { opdi_cu_give(m.of); }
+    if (--m.of->marks == 0) { opdi_cu_block_free(m.of); }
 }
 /* Frees the blocks whose events have passed. */
 static void opdi_cu_marks_pass() {
@@ -1149,7 +1149,7 @@ typedef struct opdi_cu_graph {
 static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     opdi_cu_pool *to = &opdi_cu_pools[pool->device];
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    for (const opdi_cu_sequence &q : pool->sequences) { opdi_cu_give(q.state); }
+    for (const opdi_cu_sequence &q : pool->sequences) { opdi_cu_block_free(q.state); }
     for (auto &i : *opdi_cu_all_pieces) {
         if (i.second->pool != pool) { continue; }
         i.second->pool = to;
@@ -1262,7 +1262,7 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
         /* not from the capture's memory: kernels of the graph could write to it before it is read */
         opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
         if (!p || !opdi_cu_pool_lives(pool)) {
-            if (p) { opdi_cu_give(p); }
+            if (p) { opdi_cu_block_free(p); }
             return opdi_cu_no_memory("the state of a generator");
         }
         pool->sequences.push_back({d->generator, d->key, d->at, 0, p});
@@ -1554,7 +1554,7 @@ static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const ch
 static int opdi_cu_group_gone(const opdi_cu_group *g) { return opd_fail(OPD_ERROR_KERNEL, "%s", g->lost); }
 /* Waits until NCCL has accepted work for the group that returned `result`.  `m` is its transfer, or NULL.  Returns 0,
    or ends the group and returns -1. */
-static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int result) {
+static int opdi_cu_group_wait_accepted(opdi_cu_group *g, const opdi_cu_move *m, int result) {
     const int64_t begun = opdi_cu_clock();
     char why[200];
     while (result == OPDI_CU_NCCL_IN_PROGRESS && opdi_cu_clock() - begun < g->timeout_ms) {
@@ -1647,7 +1647,7 @@ static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &move
         const int ended = opdi_cu_nccl.GroupEnd();
         if (result == 0) { result = ended; }
     }
-    if (e == cudaSuccess && opdi_cu_group_settle(g, first, result)) { return -1; }
+    if (e == cudaSuccess && opdi_cu_group_wait_accepted(g, first, result)) { return -1; }
     for (opdi_cu_move *m : moves) {
         if (e == cudaSuccess) { e = cudaEventRecord(m->done, g->stream); }
         m->queued = e == cudaSuccess;
@@ -1782,7 +1782,7 @@ static int opdi_cu_group_test(void *user, void *request) {
 
 /* Removes transfers that have finished.  Ends the group if NCCL reports an error, or a transfer takes longer than the
    timeout.  Called under the group's lock. */
-static void opdi_cu_group_look(opdi_cu_group *g) {
+static void opdi_cu_group_poll(opdi_cu_group *g) {
     const int64_t now = opdi_cu_clock();
     char why[200];
     int state = 0;
@@ -1818,13 +1818,13 @@ static void opdi_cu_group_watch(opdi_cu_group *g) {
     while (!g->ends) {
         if (g->lost[0] || (g->kept.empty() && g->running.empty())) {
             (void)g->wake.wait_for(hold, std::chrono::seconds(1));
-            if (!g->lost[0]) { opdi_cu_group_look(g); }
+            if (!g->lost[0]) { opdi_cu_group_poll(g); }
             continue;
         }
         if (!g->kept.empty() && opdi_cu_clock() - g->kept.front()->asked >= OPDI_CU_KEPT_MS) {
             (void)opdi_cu_group_flush(g);
         }
-        opdi_cu_group_look(g);
+        opdi_cu_group_poll(g);
         hold.unlock();
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         hold.lock();
@@ -1843,7 +1843,7 @@ static void opdi_cu_group_leave(opdi_cu_group *g) {
     std::unique_lock<std::mutex> hold(g->lock);
     (void)opdi_cu_group_flush(g);
     while (!g->running.empty() && !g->lost[0]) {
-        opdi_cu_group_look(g);
+        opdi_cu_group_poll(g);
         hold.unlock();
         std::this_thread::sleep_for(std::chrono::microseconds(100));
         hold.lock();
@@ -1852,7 +1852,7 @@ static void opdi_cu_group_leave(opdi_cu_group *g) {
     g->wake.notify_all();
     hold.unlock();
     if (g->watch.joinable()) { g->watch.join(); }
-    if (!g->lost[0] && g->comm && opdi_cu_group_settle(g, NULL, opdi_cu_nccl.CommFinalize(g->comm)) == 0) {
+    if (!g->lost[0] && g->comm && opdi_cu_group_wait_accepted(g, NULL, opdi_cu_nccl.CommFinalize(g->comm)) == 0) {
         (void)opdi_cu_nccl.CommDestroy(g->comm);
     }
 }
@@ -1886,7 +1886,7 @@ static int opdi_cu_group_ready(void *user) {
     opdi_cu_group *const g = (opdi_cu_group *)user;
     const opdi_cu_on on(g->device);
     std::unique_lock<std::mutex> hold(g->lock);
-    if (!g->lost[0]) { (void)opdi_cu_group_settle(g, NULL, OPDI_CU_NCCL_IN_PROGRESS); }
+    if (!g->lost[0]) { (void)opdi_cu_group_wait_accepted(g, NULL, OPDI_CU_NCCL_IN_PROGRESS); }
     if (g->lost[0]) { return opdi_cu_group_gone(g); }
     g->watch = std::thread(opdi_cu_group_watch, g);
     hold.unlock();
@@ -1944,9 +1944,9 @@ static int opdi_cu_group_new(void *user, int index, const opd_group_desc *group,
 
 /* The numbers of a pointwise formula: its parameters a, b, c, and in `in` those operands that are numbers instead of
    tensors. */
-template <typename C> struct opdi_cu_pw_numbers { C a, b, c, in[3]; };
+template <typename C> struct opdi_cu_pointwise_numbers { C a, b, c, in[3]; };
 
-template <int F, typename C> struct opdi_cu_pw_formula;
+template <int F, typename C> struct opdi_cu_pointwise_formula;
 /* heavy: more than plain arithmetic, so that few copies of the code are made */
 #define OPDI_CU_HEAVY_W 0
 #define OPDI_CU_HEAVY_V 0
@@ -1955,7 +1955,7 @@ template <int F, typename C> struct opdi_cu_pw_formula;
 #define OPDI_CU_HEAVY_M 1
 #define OPDI_CU_HEAVY_N 1
 #define OPDI_CU_FORMULA(name, inputs_, kind, formula) \
-    template <> struct opdi_cu_pw_formula<OPD_FORMULA_##name, OPD_T> { \
+    template <> struct opdi_cu_pointwise_formula<OPD_FORMULA_##name, OPD_T> { \
         enum { inputs = inputs_, heavy = OPDI_CU_HEAVY_##kind }; \
         static __device__ __forceinline__ OPD_T run(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c) { \
             (void)y; (void)z; (void)a; (void)b; (void)c; \
@@ -2032,43 +2032,43 @@ template <typename T> struct opdi_cu_or_bool<true, T> { typedef bool type; };
 
 //== kernels for contiguous operands ===================================================================================
 
-#define OPDI_CU_TEAM 256
+#define OPDI_CU_BLOCK_SIZE 256
 
-template <typename C> struct opdi_cu_pw_flat {
+template <typename C> struct opdi_cu_pointwise_flat_args {
     void *out;
     const void *in[3];                            /* NULL: the operand is a number */
     int64_t n;
     int32_t numbers;                              /* bit k: in[k] is NULL */
-    opdi_cu_pw_numbers<C> s;
+    opdi_cu_pointwise_numbers<C> s;
 };
 /* Loads the first `runs` of U runs of N elements, which are `step` apart.  If p is NULL, the operand is a number, and
    nothing is loaded.  A kernel loads the runs of all operands before it uses any, so that all loads are in flight at
    once.  Afterwards it finds out from the mask `numbers` which operands are numbers; the compiler does not know that
    this is the same condition. */
 template <int N, int U, typename T>
-__device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step,
-                                                 int runs) {
+__device__ __forceinline__ void opdi_cu_pointwise_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i,
+                                                        int step, int runs) {
     if (p) {
         OPDI_CU_UNROLL
         for (int u = 0; u < U; u++) { if (u < runs) { to[u] = opdi_cu_load_vector<N>(p + i + u * step); } }
     }
 }
 template <typename C, typename T, int N>
-__device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
+__device__ __forceinline__ C opdi_cu_pointwise_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
     return number ? s : opdi_cu_taken<C>(v, j);
 }
 /* Returns the number of runs of 16 bytes that a thread computes: enough to keep loads in flight with one or two
    operands, but with few copies of the code of heavy formulas. */
-__host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy, int size) {
+__host__ __device__ constexpr int opdi_cu_pointwise_unrolled(int inputs, bool heavy, int size) {
     return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
 }
-template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
-    typedef opdi_cu_pw_formula<F, C> formula;
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_pointwise_flat(const opdi_cu_pointwise_flat_args<C> f) {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
-    constexpr int N = 16 / sizeof(T), K = formula::inputs, step = OPDI_CU_TEAM * N;
-    constexpr int U = opdi_cu_pw_unrolled(K, formula::heavy, sizeof(T));
+    constexpr int N = 16 / sizeof(T), K = formula::inputs, step = OPDI_CU_BLOCK_SIZE * N;
+    constexpr int U = opdi_cu_pointwise_unrolled(K, formula::heavy, sizeof(T));
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
@@ -2076,17 +2076,17 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
     const int runs = left >= step * U ? U : left < N ? 0 : (int)((uint32_t)(left - N) / (uint32_t)step) + 1;
     opdi_cu_vector<X, N> x[U];
     opdi_cu_vector<T, N> y[U], z[U];
-    opdi_cu_pw_fetch<N, U>(x, xp, i, step, runs);
-    if (K > 1) { opdi_cu_pw_fetch<N, U>(y, yp, i, step, runs); }
-    if (K > 2) { opdi_cu_pw_fetch<N, U>(z, zp, i, step, runs); }
+    opdi_cu_pointwise_fetch<N, U>(x, xp, i, step, runs);
+    if (K > 1) { opdi_cu_pointwise_fetch<N, U>(y, yp, i, step, runs); }
+    if (K > 2) { opdi_cu_pointwise_fetch<N, U>(z, zp, i, step, runs); }
     OPDI_CU_UNROLL
     for (int u = 0; u < U; u++) {
         opdi_cu_vector<R, N> r;
         OPDI_CU_UNROLL
         for (int j = 0; j < N; j++) {
-            const C a = opdi_cu_pw_taken(x[u], j, f.numbers & 1, f.s.in[0]);
-            const C b = K > 1 ? opdi_cu_pw_taken(y[u], j, f.numbers & 2, f.s.in[1]) : a;
-            const C c = K > 2 ? opdi_cu_pw_taken(z[u], j, f.numbers & 4, f.s.in[2]) : a;
+            const C a = opdi_cu_pointwise_taken(x[u], j, f.numbers & 1, f.s.in[0]);
+            const C b = K > 1 ? opdi_cu_pointwise_taken(y[u], j, f.numbers & 2, f.s.in[1]) : a;
+            const C c = K > 2 ? opdi_cu_pointwise_taken(z[u], j, f.numbers & 4, f.s.in[2]) : a;
             r.at[j] = opdi_cu_cast<R>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
         }
         if (u < runs) { opdi_cu_store_vector<N>(out + i + u * step, r); }
@@ -2102,28 +2102,29 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
 
 //== kernels for operands with strides =================================================================================
 
-#define OPDI_CU_PW_DIMS 12
+#define OPDI_CU_POINTWISE_DIMS 12
 /* Computes n / d for n below 2^31 as ((n * m >> 32) + n) >> s. */
-struct opdi_cu_pw_divider {
+struct opdi_cu_pointwise_divider {
     uint32_t d, m, s;
     __device__ __forceinline__ uint32_t of(uint32_t n) const { return (__umulhi(n, m) + n) >> s; }
 };
-static opdi_cu_pw_divider opdi_cu_divide_by(uint32_t d) {
-    opdi_cu_pw_divider r = {d, 0, 0};
+static opdi_cu_pointwise_divider opdi_cu_divide_by(uint32_t d) {
+    opdi_cu_pointwise_divider r = {d, 0, 0};
     while ((uint64_t)1 << r.s < d) { r.s++; }
     r.m = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << r.s) - d)) / d + 1);
     return r;
 }
 /* The layout of up to four operands with fewer than 2^31 elements.  Dim 0 is the innermost; strides are in elements. */
-struct opdi_cu_pw_walk {
+struct opdi_cu_pointwise_walk {
     int32_t ndim, n;
-    opdi_cu_pw_divider sizes[OPDI_CU_PW_DIMS];
-    int64_t strides[4][OPDI_CU_PW_DIMS];
+    opdi_cu_pointwise_divider sizes[OPDI_CU_POINTWISE_DIMS];
+    int64_t strides[4][OPDI_CU_POINTWISE_DIMS];
     void *data[4];                                /* NULL: the operand is a number */
     int32_t dtype[4];
 };
 /* Computes the offset of element i in each of K operands. */
-template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_cu_pw_walk &w, uint32_t i, int64_t *at) {
+template <int K> __device__ __forceinline__ void opdi_cu_pointwise_offsets(const opdi_cu_pointwise_walk &w, uint32_t i,
+                                                                           int64_t *at) {
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] = 0; }
 #pragma unroll 1
@@ -2139,35 +2140,40 @@ template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_c
 }
 /* The arguments of the kernel for operands with strides.  A thread processes element i or, if `run` is true, the N
    elements from i * N on, which are contiguous in each operand, or the same element. */
-template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run, numbers; };
+template <typename C> struct opdi_cu_pointwise_strided_args {
+    opdi_cu_pointwise_walk w;
+    opdi_cu_pointwise_numbers<C> s;
+    int32_t run, numbers;
+};
 /* Loads the N elements at p + at.  If `stride` is 0, they are the same element, which is only stored as to->at[0]. */
 template <int N, typename T>
-__device__ __forceinline__ void opdi_cu_pw_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at, int64_t stride) {
+__device__ __forceinline__ void opdi_cu_pointwise_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at,
+                                                            int64_t stride) {
     if (!p) { return; }
     if (stride) { *to = opdi_cu_load_vector<N>(p + at); } else { to->at[0] = p[at]; }
 }
-template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
-    typedef opdi_cu_pw_formula<F, C> formula;
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_pointwise_strided(const opdi_cu_pointwise_strided_args<C> f) {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
     constexpr int N = 16 / sizeof(T), K = formula::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0;
     R *out = (R *)f.w.data[0];
     const X *xp = (const X *)f.w.data[1];
     const T *yp = (const T *)f.w.data[2], *zp = (const T *)f.w.data[3];
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE;
     int64_t at[K];
     if (f.run) {
         const bool xs = f.w.strides[1][0] != 0, ys = f.w.strides[2][0] != 0, zs = f.w.strides[3][0] != 0;
         OPDI_CU_ROLLED
-        for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        for (uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
             opdi_cu_vector<X, N> x;
             opdi_cu_vector<T, N> y, z;
             opdi_cu_vector<R, N> r;
-            opdi_cu_pw_offsets<K>(f.w, i * N, at);
-            opdi_cu_pw_fetch_run<N>(&x, xp, at[1], f.w.strides[1][0]);
-            if (K > 2) { opdi_cu_pw_fetch_run<N>(&y, yp, at[Y], f.w.strides[2][0]); }
-            if (K > 3) { opdi_cu_pw_fetch_run<N>(&z, zp, at[Z], f.w.strides[3][0]); }
+            opdi_cu_pointwise_offsets<K>(f.w, i * N, at);
+            opdi_cu_pointwise_fetch_run<N>(&x, xp, at[1], f.w.strides[1][0]);
+            if (K > 2) { opdi_cu_pointwise_fetch_run<N>(&y, yp, at[Y], f.w.strides[2][0]); }
+            if (K > 3) { opdi_cu_pointwise_fetch_run<N>(&z, zp, at[Z], f.w.strides[3][0]); }
             OPDI_CU_UNROLL
             for (int j = 0; j < N; j++) {
                 const C a = opdi_cu_cast<C>(xs ? x.at[j] : x.at[0]);
@@ -2182,8 +2188,8 @@ opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
         return;
     }
     OPDI_CU_ROLLED
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
-        opdi_cu_pw_offsets<K>(f.w, i, at);
+    for (uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        opdi_cu_pointwise_offsets<K>(f.w, i, at);
         const C x = xp ? opdi_cu_load<C>(xp + at[1]) : f.s.in[0];
         const C y = K > 2 ? (yp ? opdi_cu_load<C>(yp + at[Y]) : f.s.in[1]) : x;
         const C z = K > 3 ? (zp ? opdi_cu_load<C>(zp + at[Z]) : f.s.in[2]) : x;
@@ -2221,25 +2227,30 @@ template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dty
 }
 /* common: the dtype to which inputs of other dtypes are converted first; -1: they are only converted to the compute
    type. */
-template <typename C> struct opdi_cu_pw_general { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t common; };
+template <typename C> struct opdi_cu_pointwise_general_args {
+    opdi_cu_pointwise_walk w;
+    opdi_cu_pointwise_numbers<C> s;
+    int32_t common;
+};
 template <typename C>
-__device__ __forceinline__ C opdi_cu_pw_general_in(const opdi_cu_pw_general<C> &f, int k, int64_t at) {
+__device__ __forceinline__ C opdi_cu_pointwise_general_in(const opdi_cu_pointwise_general_args<C> &f, int k,
+                                                          int64_t at) {
     if (!f.w.data[k]) { return f.s.in[k - 1]; }
     const C v = opdi_cu_load_as<C>(f.w.data[k], at, f.w.dtype[k]);
     return f.common < 0 || f.common == f.w.dtype[k] ? v : opdi_cu_through<C>(v, f.common);
 }
-template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
-    typedef opdi_cu_pw_formula<F, C> formula;
+template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_pointwise_general(const opdi_cu_pointwise_general_args<C> f) {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
     constexpr int K = formula::inputs + 1;
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE;
     OPDI_CU_ROLLED
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+    for (uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
         int64_t at[K];
-        opdi_cu_pw_offsets<K>(f.w, i, at);
-        const C x = opdi_cu_pw_general_in(f, 1, at[1]);
-        const C y = K > 2 ? opdi_cu_pw_general_in(f, 2, at[K > 2 ? 2 : 0]) : x;
-        const C z = K > 3 ? opdi_cu_pw_general_in(f, 3, at[K > 3 ? 3 : 0]) : x;
+        opdi_cu_pointwise_offsets<K>(f.w, i, at);
+        const C x = opdi_cu_pointwise_general_in(f, 1, at[1]);
+        const C y = K > 2 ? opdi_cu_pointwise_general_in(f, 2, at[K > 2 ? 2 : 0]) : x;
+        const C z = K > 3 ? opdi_cu_pointwise_general_in(f, 3, at[K > 3 ? 3 : 0]) : x;
         opdi_cu_store_as<C>(f.w.data[0], at[0], f.w.dtype[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
     }
 }
@@ -2248,44 +2259,44 @@ opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
 
 /* The kernels of a pointwise formula with compute type C.  A kernel is NULL if there is none for the dtype or
    formula. */
-template <typename C> struct opdi_cu_pw_kernels {
-    void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
-    void (*strided[3])(opdi_cu_pw_strided<C>);
-    void (*general)(opdi_cu_pw_general<C>);
+template <typename C> struct opdi_cu_pointwise_kernels {
+    void (*flat[3])(opdi_cu_pointwise_flat_args<C>); /* by opdi_cu_fast_dtype */
+    void (*strided[3])(opdi_cu_pointwise_strided_args<C>);
+    void (*general)(opdi_cu_pointwise_general_args<C>);
     int inputs;
     bool heavy;
 };
 /* Returns the kernel for operands with strides, or NULL for heavy formulas, which have none. */
-template <int F, typename C, typename T, bool heavy> struct opdi_cu_pw_pick {
-    static void (*strided())(opdi_cu_pw_strided<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
+template <int F, typename C, typename T, bool heavy> struct opdi_cu_pointwise_pick {
+    static void (*strided())(opdi_cu_pointwise_strided_args<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
 };
-template <int F, typename C, typename T> struct opdi_cu_pw_pick<F, C, T, true> {
-    static void (*strided())(opdi_cu_pw_strided<C>) { return NULL; }
+template <int F, typename C, typename T> struct opdi_cu_pointwise_pick<F, C, T, true> {
+    static void (*strided())(opdi_cu_pointwise_strided_args<C>) { return NULL; }
 };
-template <int F> static opdi_cu_pw_kernels<float> opdi_cu_kernels_f32() {
-    typedef opdi_cu_pw_formula<F, float> formula;
-    const opdi_cu_pw_kernels<float> k = {
+template <int F> static opdi_cu_pointwise_kernels<float> opdi_cu_kernels_f32() {
+    typedef opdi_cu_pointwise_formula<F, float> formula;
+    const opdi_cu_pointwise_kernels<float> k = {
         {opdi_cu_pointwise_flat<F, float, float>, opdi_cu_pointwise_flat<F, float, opdi_cu_f16>,
          opdi_cu_pointwise_flat<F, float, opdi_cu_bf16>},
-        {opdi_cu_pw_pick<F, float, float, formula::heavy>::strided(),
-         opdi_cu_pw_pick<F, float, opdi_cu_f16, formula::heavy>::strided(),
-         opdi_cu_pw_pick<F, float, opdi_cu_bf16, formula::heavy>::strided()},
+        {opdi_cu_pointwise_pick<F, float, float, formula::heavy>::strided(),
+         opdi_cu_pointwise_pick<F, float, opdi_cu_f16, formula::heavy>::strided(),
+         opdi_cu_pointwise_pick<F, float, opdi_cu_bf16, formula::heavy>::strided()},
         opdi_cu_pointwise_general<F, float>, formula::inputs, formula::heavy != 0};
     return k;
 }
-template <int F> static opdi_cu_pw_kernels<double> opdi_cu_kernels_f64() {
-    typedef opdi_cu_pw_formula<F, double> formula;
-    const opdi_cu_pw_kernels<double> k = {
+template <int F> static opdi_cu_pointwise_kernels<double> opdi_cu_kernels_f64() {
+    typedef opdi_cu_pointwise_formula<F, double> formula;
+    const opdi_cu_pointwise_kernels<double> k = {
         {opdi_cu_pointwise_flat<F, double, double>, NULL, NULL},
-        {opdi_cu_pw_pick<F, double, double, formula::heavy>::strided(), NULL, NULL},
+        {opdi_cu_pointwise_pick<F, double, double, formula::heavy>::strided(), NULL, NULL},
         opdi_cu_pointwise_general<F, double>, formula::inputs, formula::heavy != 0};
     return k;
 }
-template <int F> static opdi_cu_pw_kernels<int64_t> opdi_cu_kernels_i64() {
-    typedef opdi_cu_pw_formula<F, int64_t> formula;
-    const opdi_cu_pw_kernels<int64_t> k = {
+template <int F> static opdi_cu_pointwise_kernels<int64_t> opdi_cu_kernels_i64() {
+    typedef opdi_cu_pointwise_formula<F, int64_t> formula;
+    const opdi_cu_pointwise_kernels<int64_t> k = {
         {opdi_cu_pointwise_flat<F, int64_t, int64_t>, opdi_cu_pointwise_flat<F, int64_t, int32_t>, NULL},
-        {opdi_cu_pw_pick<F, int64_t, int64_t, formula::heavy>::strided(), NULL, NULL},
+        {opdi_cu_pointwise_pick<F, int64_t, int64_t, formula::heavy>::strided(), NULL, NULL},
         opdi_cu_pointwise_general<F, int64_t>, formula::inputs, formula::heavy != 0};
     return k;
 }
@@ -2295,32 +2306,32 @@ template <int F> static opdi_cu_pw_kernels<int64_t> opdi_cu_kernels_i64() {
     case OPD_FORMULA_##name: return opdi_cu_kernels_f64<OPD_FORMULA_##name>();
 #define OPDI_CU_PICK_i64(name, inputs, kind, formula) \
     case OPD_FORMULA_##name: return opdi_cu_kernels_i64<OPD_FORMULA_##name>();
-static opdi_cu_pw_kernels<float> opdi_cu_pw_kernels_of(int formula, float) {
+static opdi_cu_pointwise_kernels<float> opdi_cu_pointwise_kernels_of(int formula, float) {
     switch (formula) {
         OPD_FORMULAS_ALL(OPDI_CU_PICK_f32) OPD_FORMULAS_FLOAT(OPDI_CU_PICK_f32)
-        default: return opdi_cu_pw_kernels<float>();
+        default: return opdi_cu_pointwise_kernels<float>();
     }
 }
-static opdi_cu_pw_kernels<double> opdi_cu_pw_kernels_of(int formula, double) {
+static opdi_cu_pointwise_kernels<double> opdi_cu_pointwise_kernels_of(int formula, double) {
     switch (formula) {
         OPD_FORMULAS_ALL(OPDI_CU_PICK_f64) OPD_FORMULAS_FLOAT(OPDI_CU_PICK_f64)
-        default: return opdi_cu_pw_kernels<double>();
+        default: return opdi_cu_pointwise_kernels<double>();
     }
 }
-static opdi_cu_pw_kernels<int64_t> opdi_cu_pw_kernels_of(int formula, int64_t) {
+static opdi_cu_pointwise_kernels<int64_t> opdi_cu_pointwise_kernels_of(int formula, int64_t) {
     switch (formula) {
         OPD_FORMULAS_ALL(OPDI_CU_PICK_i64) OPD_FORMULAS_INT(OPDI_CU_PICK_i64)
-        default: return opdi_cu_pw_kernels<int64_t>();
+        default: return opdi_cu_pointwise_kernels<int64_t>();
     }
 }
-/* Returns the index in opdi_cu_pw_kernels of the fast kernels for a dtype, or -1 if there are none. */
+/* Returns the index in opdi_cu_pointwise_kernels of the fast kernels for a dtype, or -1 if there are none. */
 static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
     return t == OPD_FLOAT32 ? 0 : t == OPD_FLOAT16 ? 1 : t == OPD_BFLOAT16 ? 2 : -1;
 }
 static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
 static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
 /* Returns the index of the fast kernels for these operands, or -1 if their dtypes differ or have none. */
-template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
+template <typename C> static int opdi_cu_pointwise_fast(const opd_pointwise *p) {
     const int which = opdi_cu_fast_dtype(p->common, C(0));
     int k;
     if (which < 0 || p->operands[0].dtype != (opdi_cu_asks(p->formula) ? OPD_BOOL : p->common)) { return -1; }
@@ -2331,30 +2342,30 @@ template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
     }
     return which;
 }
-static float opdi_cu_pw_number(const opd_operand *o, float) { return (float)o->f64[0]; }
-static double opdi_cu_pw_number(const opd_operand *o, double) { return o->f64[0]; }
-static int64_t opdi_cu_pw_number(const opd_operand *o, int64_t) { return o->i64; }
+static float opdi_cu_pointwise_number(const opd_operand *o, float) { return (float)o->f64[0]; }
+static double opdi_cu_pointwise_number(const opd_operand *o, double) { return o->f64[0]; }
+static int64_t opdi_cu_pointwise_number(const opd_operand *o, int64_t) { return o->i64; }
 static const float *opdi_cu_abc(const opd_pointwise *p, float) { return p->f32; }
 static const double *opdi_cu_abc(const opd_pointwise *p, double) { return p->f64; }
 static const int64_t *opdi_cu_abc(const opd_pointwise *p, int64_t) { return p->i64; }
-template <typename C> static opdi_cu_pw_numbers<C> opdi_cu_pw_numbers_of(const opd_pointwise *p) {
+template <typename C> static opdi_cu_pointwise_numbers<C> opdi_cu_pointwise_numbers_of(const opd_pointwise *p) {
     const C *abc = opdi_cu_abc(p, C(0));
-    opdi_cu_pw_numbers<C> s = {abc[0], abc[1], abc[2], {C(0), C(0), C(0)}};
+    opdi_cu_pointwise_numbers<C> s = {abc[0], abc[1], abc[2], {C(0), C(0), C(0)}};
     int k;
-    for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pw_number(&p->operands[k], C(0)); }
+    for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pointwise_number(&p->operands[k], C(0)); }
     return s;
 }
 /* Returns a mask: bit k - 1 is set if operand k is a number. */
-static int32_t opdi_cu_pw_which_numbers(const opd_pointwise *p) {
+static int32_t opdi_cu_pointwise_which_numbers(const opd_pointwise *p) {
     int32_t bits = 0;
     int k;
     for (k = 1; k < p->noperands; k++) { bits |= p->operands[k].data ? 0 : 1 << (k - 1); }
     return bits;
 }
 /* Makes a walk over all elements.  Returns false if there are too many elements or dims. */
-static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
+static bool opdi_cu_pointwise_walk_of(const opd_pointwise *p, opdi_cu_pointwise_walk *w) {
     int k, d;
-    if (p->ndim > OPDI_CU_PW_DIMS || p->numel > INT32_MAX) { return false; }
+    if (p->ndim > OPDI_CU_POINTWISE_DIMS || p->numel > INT32_MAX) { return false; }
     memset(w, 0, sizeof *w);
     w->ndim = p->ndim;
     w->n = (int32_t)p->numel;
@@ -2369,7 +2380,7 @@ static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
 }
 /* Returns whether `nops` operands can be processed in runs of n elements: at each multiple of n, the next n elements of
    an operand are contiguous and aligned, or the same element. */
-static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
+static bool opdi_cu_pointwise_in_runs(const opdi_cu_pointwise_walk *w, int nops, int n) {
     int k, d;
     if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
     for (k = 0; k < nops; k++) {
@@ -2381,10 +2392,10 @@ static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
     return true;
 }
 template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) {
-    const opdi_cu_pw_kernels<C> kernels = opdi_cu_pw_kernels_of(p->formula, C(0));
-    const int fast = opdi_cu_pw_fast<C>(p);
-    const opdi_cu_pw_numbers<C> s = opdi_cu_pw_numbers_of<C>(p);
-    opdi_cu_pw_walk w;
+    const opdi_cu_pointwise_kernels<C> kernels = opdi_cu_pointwise_kernels_of(p->formula, C(0));
+    const int fast = opdi_cu_pointwise_fast<C>(p);
+    const opdi_cu_pointwise_numbers<C> s = opdi_cu_pointwise_numbers_of<C>(p);
+    opdi_cu_pointwise_walk w;
     bool aligned = true;
     int k;
     if (!kernels.general) {
@@ -2394,21 +2405,24 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
     if (p->linear && fast >= 0 && aligned) {
         const int size = (int)opd_dtype_size(p->common);
-        const int per_thread = 16 / size * opdi_cu_pw_unrolled(kernels.inputs, kernels.heavy, size);
-        opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pw_which_numbers(p), s};
+        const int per_thread = 16 / size * opdi_cu_pointwise_unrolled(kernels.inputs, kernels.heavy, size);
+        opdi_cu_pointwise_flat_args<C> f =
+            {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pointwise_which_numbers(p), s};
         for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
-        return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_TEAM * per_thread)),
-                              OPDI_CU_TEAM, 0, f);
+        return opdi_cu_launch(kernels.flat[fast],
+                              dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_BLOCK_SIZE * per_thread)),
+                              OPDI_CU_BLOCK_SIZE, 0, f);
     }
-    if (!opdi_cu_pw_walk_of(p, &w)) { return 1; }
+    if (!opdi_cu_pointwise_walk_of(p, &w)) { return 1; }
     if (fast >= 0 && kernels.strided[fast]) {
         const int n = (int)(16 / opd_dtype_size(p->common));
-        opdi_cu_pw_strided<C> f = {w, s, opdi_cu_pw_in_runs(&w, p->noperands, n), opdi_cu_pw_which_numbers(p)};
+        opdi_cu_pointwise_strided_args<C> f =
+            {w, s, opdi_cu_pointwise_in_runs(&w, p->noperands, n), opdi_cu_pointwise_which_numbers(p)};
         if (f.run) { f.w.n /= n; }
-        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
+        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, f);
     }
-    opdi_cu_pw_general<C> f = {w, s, p->common == p->compute ? -1 : (int32_t)p->common};
-    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
+    opdi_cu_pointwise_general_args<C> f = {w, s, p->common == p->compute ? -1 : (int32_t)p->common};
+    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, f);
 }
 static int opdi_cu_copy_part(const opd_pointwise *p);
 static int opdi_cu_pointwise_one(const opd_pointwise *p) {
@@ -2420,7 +2434,7 @@ static int opdi_cu_pointwise_one(const opd_pointwise *p) {
    Returns 0, or -1 and sets an error. */
 static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
-    int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_PW_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
+    int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_POINTWISE_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
     opd_pointwise half = *p;
     int k;
     if (rc <= 0) { return rc; }
@@ -2429,7 +2443,7 @@ static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     for (at = 0; at < p->sizes[last]; at += step) {
         sizes[last] = p->sizes[last] - at < step ? p->sizes[last] - at : step;
         half.numel = p->numel / p->sizes[last] * sizes[last];
-        half.ndim = p->ndim > OPDI_CU_PW_DIMS ? last : p->ndim;
+        half.ndim = p->ndim > OPDI_CU_POINTWISE_DIMS ? last : p->ndim;
         for (k = 0; k < p->noperands; k++) {
             const opd_operand *o = &p->operands[k];
             const int64_t stride = p->linear ? 1 : o->strides[last];
@@ -2450,27 +2464,28 @@ static int opdi_cu_pointwise(void *user, int index, const opd_pointwise *p) {
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Complex numbers.  Kernels only copy and convert them. */
-template <typename T> struct alignas(2 * sizeof(T)) opdi_cu_pw_complex { T re, im; };
-typedef opdi_cu_pw_complex<float> opdi_cu_c64;
-typedef opdi_cu_pw_complex<double> opdi_cu_c128;
-template <typename To, typename From> struct opdi_cu_pw_moved {
+template <typename T> struct alignas(2 * sizeof(T)) opdi_cu_pointwise_complex { T re, im; };
+typedef opdi_cu_pointwise_complex<float> opdi_cu_c64;
+typedef opdi_cu_pointwise_complex<double> opdi_cu_c128;
+template <typename To, typename From> struct opdi_cu_pointwise_moved {
     static __device__ __forceinline__ To of(From v) { return opdi_cu_cast<To>(v); }
 };
-template <typename To, typename P> struct opdi_cu_pw_moved<To, opdi_cu_pw_complex<P> > {
-    static __device__ __forceinline__ To of(opdi_cu_pw_complex<P> v) { return opdi_cu_cast<To>(v.re); }
+template <typename To, typename P> struct opdi_cu_pointwise_moved<To, opdi_cu_pointwise_complex<P> > {
+    static __device__ __forceinline__ To of(opdi_cu_pointwise_complex<P> v) { return opdi_cu_cast<To>(v.re); }
 };
-template <typename P> struct opdi_cu_pw_moved<bool, opdi_cu_pw_complex<P> > {
-    static __device__ __forceinline__ bool of(opdi_cu_pw_complex<P> v) { return v.re != 0 || v.im != 0; }
+template <typename P> struct opdi_cu_pointwise_moved<bool, opdi_cu_pointwise_complex<P> > {
+    static __device__ __forceinline__ bool of(opdi_cu_pointwise_complex<P> v) { return v.re != 0 || v.im != 0; }
 };
-template <typename Q, typename From> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>, From> {
-    static __device__ __forceinline__ opdi_cu_pw_complex<Q> of(From v) {
-        const opdi_cu_pw_complex<Q> c = {opdi_cu_cast<Q>(v), Q(0)};
+template <typename Q, typename From> struct opdi_cu_pointwise_moved<opdi_cu_pointwise_complex<Q>, From> {
+    static __device__ __forceinline__ opdi_cu_pointwise_complex<Q> of(From v) {
+        const opdi_cu_pointwise_complex<Q> c = {opdi_cu_cast<Q>(v), Q(0)};
         return c;
     }
 };
-template <typename Q, typename P> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>, opdi_cu_pw_complex<P> > {
-    static __device__ __forceinline__ opdi_cu_pw_complex<Q> of(opdi_cu_pw_complex<P> v) {
-        const opdi_cu_pw_complex<Q> c = {(Q)v.re, (Q)v.im};
+template <typename Q, typename P> struct opdi_cu_pointwise_moved<opdi_cu_pointwise_complex<Q>,
+    opdi_cu_pointwise_complex<P> > {
+    static __device__ __forceinline__ opdi_cu_pointwise_complex<Q> of(opdi_cu_pointwise_complex<P> v) {
+        const opdi_cu_pointwise_complex<Q> c = {(Q)v.re, (Q)v.im};
         return c;
     }
 };
@@ -2478,20 +2493,21 @@ template <typename Q, typename P> struct opdi_cu_pw_moved<opdi_cu_pw_complex<Q>,
 /* Copies elements of one dtype, contiguous or not.  Dtypes of the same size share a type T, from uint8_t to opdi_cu_16.
    If the source is NULL, writes `number` everywhere.  If `run` is true, w.n is the number of runs of 16 bytes; if there
    is only one dim, `rest` single elements follow the runs. */
-template <typename T> struct opdi_cu_pw_move { opdi_cu_pw_walk w; T number; int32_t run, rest; };
-template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_copy_same(const opdi_cu_pw_move<T> m) {
+template <typename T> struct opdi_cu_pointwise_move { opdi_cu_pointwise_walk w; T number; int32_t run, rest; };
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_copy_same(const opdi_cu_pointwise_move<T> m) {
     constexpr int N = 16 / sizeof(T), U = 4;
     T *out = (T *)m.w.data[0];
     const T *in = (const T *)m.w.data[1];
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM, n = (uint32_t)m.w.n;
-    uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
+    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE, n = (uint32_t)m.w.n;
+    uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x;
     if (m.run) {
         const bool repeated = m.w.strides[1][0] == 0;
         OPDI_CU_ROLLED
         for (; repeated && i < n; i += step) {
             opdi_cu_vector<T, N> v;
             int64_t at[2];
-            opdi_cu_pw_offsets<2>(m.w, i * N, at);
+            opdi_cu_pointwise_offsets<2>(m.w, i * N, at);
             const T one = in ? in[at[1]] : m.number;
             OPDI_CU_UNROLL
             for (int j = 0; j < N; j++) { v.at[j] = one; }
@@ -2504,7 +2520,7 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
             OPDI_CU_UNROLL
             for (int u = 0; u < U; u++) {
                 if (i + u * step >= n) { continue; }
-                opdi_cu_pw_offsets<2>(m.w, (i + u * step) * N, at[u]);
+                opdi_cu_pointwise_offsets<2>(m.w, (i + u * step) * N, at[u]);
                 v[u] = *reinterpret_cast<const uint4 *>(in + at[u][1]);
             }
             OPDI_CU_UNROLL
@@ -2512,7 +2528,7 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
                 if (i + u * step < n) { *reinterpret_cast<uint4 *>(out + at[u][0]) = v[u]; }
             }
         }
-        i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
+        i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x;
         if (i < (uint32_t)m.rest) {
             const int64_t last = (int64_t)n * N + i;
             out[last] = !in ? m.number : repeated ? *in : in[last];
@@ -2526,7 +2542,7 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
         OPDI_CU_UNROLL
         for (int u = 0; u < U; u++) {
             if (i + u * step >= n) { continue; }
-            opdi_cu_pw_offsets<2>(m.w, i + u * step, at[u]);
+            opdi_cu_pointwise_offsets<2>(m.w, i + u * step, at[u]);
             v[u] = in ? in[at[u][1]] : m.number;
         }
         OPDI_CU_UNROLL
@@ -2538,16 +2554,16 @@ template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM) opdi_cu_co
    elements are larger, so that as many bytes are on their way.  A row of a tile is padded by a word to avoid bank
    conflicts. */
 __host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
-template <typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM, 4)
-opdi_cu_copy_turned(const opdi_cu_pw_walk w, int batches) {
-    constexpr int S = opdi_cu_turned_side(sizeof(T)), rows = OPDI_CU_TEAM / S;
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE, 4)
+opdi_cu_copy_transposed(const opdi_cu_pointwise_walk w, int batches) {
+    constexpr int S = opdi_cu_turned_side(sizeof(T)), rows = OPDI_CU_BLOCK_SIZE / S;
     __shared__ T tile[S][S + (sizeof(T) < 4 ? 4 / sizeof(T) : 1)];
     const int x = threadIdx.x % S, y = threadIdx.x / S;
     const uint32_t n0 = w.sizes[0].d, n1 = w.sizes[1].d, across = (n0 + S - 1) / S;
     const uint32_t from0 = blockIdx.x % across * S, from1 = blockIdx.x / across * S;
     for (int batch = blockIdx.y; batch < batches; batch += gridDim.y) {
         int64_t at[2];
-        opdi_cu_pw_offsets<2>(w, (uint32_t)batch * n0 * n1, at);
+        opdi_cu_pointwise_offsets<2>(w, (uint32_t)batch * n0 * n1, at);
         const T *in = (const T *)w.data[1] + at[1] + from0 * w.strides[1][0] + (from1 + x) * w.strides[1][1];
         T *out = (T *)w.data[0] + at[0] + (from0 + x) * w.strides[0][0] + from1 * w.strides[0][1];
         T v[S / rows];
@@ -2588,12 +2604,12 @@ template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_piece
     }
 }
 #define OPDI_CU_CONVERTED 8
-template <typename To, typename From> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_copy_convert(const opdi_cu_pw_walk w, int run, int rest) {
+template <typename To, typename From> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_copy_convert(const opdi_cu_pointwise_walk w, int run, int rest) {
     constexpr int N = OPDI_CU_CONVERTED;
     To *out = (To *)w.data[0];
     const From *in = (const From *)w.data[1];
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM, first = blockIdx.x * OPDI_CU_TEAM + threadIdx.x;
+    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE, first = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x;
     int64_t at[2];
     if constexpr (sizeof(To) <= 4 && sizeof(From) <= 4) {
         if (run) {
@@ -2601,55 +2617,55 @@ opdi_cu_copy_convert(const opdi_cu_pw_walk w, int run, int rest) {
             for (uint32_t i = first; i < (uint32_t)w.n; i += step) {
                 From v[N];
                 To r[N];
-                opdi_cu_pw_offsets<2>(w, i * N, at);
+                opdi_cu_pointwise_offsets<2>(w, i * N, at);
                 opdi_cu_load_pieces<N>(in + at[1], v);
                 OPDI_CU_UNROLL
-                for (int j = 0; j < N; j++) { r[j] = opdi_cu_pw_moved<To, From>::of(v[j]); }
+                for (int j = 0; j < N; j++) { r[j] = opdi_cu_pointwise_moved<To, From>::of(v[j]); }
                 opdi_cu_store_pieces<N>(out + at[0], r);
             }
             if (first < (uint32_t)rest) {
                 const int64_t last = (int64_t)w.n * N + first;
-                out[last] = opdi_cu_pw_moved<To, From>::of(in[last]);
+                out[last] = opdi_cu_pointwise_moved<To, From>::of(in[last]);
             }
             return;
         }
     }
     OPDI_CU_ROLLED
     for (uint32_t i = first; i < (uint32_t)w.n; i += step) {
-        opdi_cu_pw_offsets<2>(w, i, at);
-        out[at[0]] = opdi_cu_pw_moved<To, From>::of(in[at[1]]);
+        opdi_cu_pointwise_offsets<2>(w, i, at);
+        out[at[0]] = opdi_cu_pointwise_moved<To, From>::of(in[at[1]]);
     }
 }
 /* Prepares a walk over two operands in runs of n elements, and returns whether this is possible.  If there is only one
    dim, sets *rest to the number of elements behind the last run. */
-static bool opdi_cu_pw_runs(opdi_cu_pw_walk *w, int n, int32_t *rest) {
-    const opdi_cu_pw_divider size = w->sizes[0];
+static bool opdi_cu_pointwise_runs(opdi_cu_pointwise_walk *w, int n, int32_t *rest) {
+    const opdi_cu_pointwise_divider size = w->sizes[0];
     *rest = 0;
     if (w->ndim == 1 && size.d >= (uint32_t)n) {
         *rest = (int32_t)(size.d % (uint32_t)n);
         w->sizes[0].d = size.d - (uint32_t)*rest;
     }
-    if (!opdi_cu_pw_in_runs(w, 2, n)) { w->sizes[0] = size; *rest = 0; return false; }
+    if (!opdi_cu_pointwise_in_runs(w, 2, n)) { w->sizes[0] = size; *rest = 0; return false; }
     w->n /= n;
     return true;
 }
-template <typename To> static int opdi_cu_copy_from(opdi_cu_pw_walk w, opd_scalar_type from) {
+template <typename To> static int opdi_cu_copy_from(opdi_cu_pointwise_walk w, opd_scalar_type from) {
     const size_t widest = opd_dtype_size((opd_scalar_type)w.dtype[0]) > opd_dtype_size(from)
         ? opd_dtype_size((opd_scalar_type)w.dtype[0]) : opd_dtype_size(from);
     int32_t rest = 0;
-    const int run = widest <= 4 && w.strides[1][0] == 1 && opdi_cu_pw_runs(&w, OPDI_CU_CONVERTED, &rest);
-    void (*kernel)(opdi_cu_pw_walk, int, int) = NULL;
+    const int run = widest <= 4 && w.strides[1][0] == 1 && opdi_cu_pointwise_runs(&w, OPDI_CU_CONVERTED, &rest);
+    void (*kernel)(opdi_cu_pointwise_walk, int, int) = NULL;
     switch ((int)from) {
 #define OPDI_CU_FROM_CASE(number, T) case number: kernel = opdi_cu_copy_convert<To, T>; break;
         OPDI_CU_EACH_DTYPE(OPDI_CU_FROM_CASE)
         OPDI_CU_FROM_CASE(OPD_COMPLEX64, opdi_cu_c64) OPDI_CU_FROM_CASE(OPD_COMPLEX128, opdi_cu_c128)
         default: return opdi_cu_no_dtype(from);
     }
-    return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, w, run, rest);
+    return opdi_cu_launch(kernel, opdi_cu_grid(w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, w, run, rest);
 }
 /* Moves dim `d` of a walk to position 1, and the dims from 1 to d - 1 up by one position. */
-static void opdi_cu_pw_walk_bring(opdi_cu_pw_walk *w, int d) {
-    const opdi_cu_pw_divider size = w->sizes[d];
+static void opdi_cu_pointwise_walk_move_dim(opdi_cu_pointwise_walk *w, int d) {
+    const opdi_cu_pointwise_divider size = w->sizes[d];
     const int64_t a = w->strides[0][d], b = w->strides[1][d];
     for (; d > 1; d--) {
         w->sizes[d] = w->sizes[d - 1];
@@ -2658,35 +2674,36 @@ static void opdi_cu_pw_walk_bring(opdi_cu_pw_walk *w, int d) {
     }
     w->sizes[1] = size; w->strides[0][1] = a; w->strides[1][1] = b;
 }
-template <typename T> static int opdi_cu_copy_one_type(opdi_cu_pw_walk *w, T number) {
-    opdi_cu_pw_move<T> m;
+template <typename T> static int opdi_cu_copy_one_type(opdi_cu_pointwise_walk *w, T number) {
+    opdi_cu_pointwise_move<T> m;
     int d;
     for (d = 1; w->data[1] && w->strides[0][0] == 1 && w->strides[1][0] > 1 && d < w->ndim; d++) {
         if (w->strides[1][d] != 1 || w->sizes[d].d < 8 || w->sizes[0].d < 8) { continue; }
-        opdi_cu_pw_walk_bring(w, d);
+        opdi_cu_pointwise_walk_move_dim(w, d);
         const int side = opdi_cu_turned_side(sizeof(T));
         const int64_t tiles = opdi_cu_ceil(w->sizes[0].d, side) * opdi_cu_ceil(w->sizes[1].d, side);
         const int batches = (int)(w->n / ((int64_t)w->sizes[0].d * w->sizes[1].d));
-        return opdi_cu_launch(opdi_cu_copy_turned<T>, dim3((unsigned)tiles, batches < 65535 ? batches : 65535),
-                              OPDI_CU_TEAM, 0, *w, batches);
+        return opdi_cu_launch(opdi_cu_copy_transposed<T>, dim3((unsigned)tiles, batches < 65535 ? batches : 65535),
+                              OPDI_CU_BLOCK_SIZE, 0, *w, batches);
     }
     m.w = *w;
     m.number = number;
     m.rest = 0;
-    m.run = sizeof(T) < 16 && opdi_cu_pw_runs(&m.w, 16 / (int)sizeof(T), &m.rest);
-    return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(opdi_cu_ceil(m.w.n, 4), OPDI_CU_TEAM), OPDI_CU_TEAM, 0, m);
+    m.run = sizeof(T) < 16 && opdi_cu_pointwise_runs(&m.w, 16 / (int)sizeof(T), &m.rest);
+    return opdi_cu_launch(opdi_cu_copy_same<T>, opdi_cu_grid(opdi_cu_ceil(m.w.n, 4), OPDI_CU_BLOCK_SIZE),
+                          OPDI_CU_BLOCK_SIZE, 0, m);
 }
 /* Writes the number of an operand, as an element of dtype `t`, into the bytes of out[2]. */
-template <typename T> static void opdi_cu_pw_element_put(double *out, T v) { memcpy(out, &v, sizeof v); }
-static void opdi_cu_pw_element(const opd_operand *o, opd_scalar_type t, double *out /*[2]*/) {
+template <typename T> static void opdi_cu_pointwise_element_put(double *out, T v) { memcpy(out, &v, sizeof v); }
+static void opdi_cu_pointwise_element(const opd_operand *o, opd_scalar_type t, double *out /*[2]*/) {
     const bool whole = opd_dtype_is_integral(o->dtype, true);
     const float pair[2] = {(float)o->f64[0], (float)o->f64[1]};
     out[0] = out[1] = 0;
     switch ((int)t) {
 #define OPDI_CU_ELEMENT_CASE(number, T) \
         case number: \
-            if (whole) { opdi_cu_pw_element_put<T>(out, opdi_cu_cast<T>(o->i64)); } \
-            else { opdi_cu_pw_element_put<T>(out, opdi_cu_cast<T>(o->f64[0])); } \
+            if (whole) { opdi_cu_pointwise_element_put<T>(out, opdi_cu_cast<T>(o->i64)); } \
+            else { opdi_cu_pointwise_element_put<T>(out, opdi_cu_cast<T>(o->f64[0])); } \
             break;
         OPDI_CU_EACH_DTYPE(OPDI_CU_ELEMENT_CASE)
         case OPD_COMPLEX64: memcpy(out, pair, sizeof pair); break;
@@ -2697,11 +2714,11 @@ static void opdi_cu_pw_element(const opd_operand *o, opd_scalar_type t, double *
 /* Copies a part of a tensor.  Returns 0, 1 if the part is too large for one launch, or -1 and sets an error. */
 static int opdi_cu_copy_part(const opd_pointwise *p) {
     const opd_scalar_type to = p->operands[0].dtype, from = p->operands[1].dtype;
-    opdi_cu_pw_walk w;
+    opdi_cu_pointwise_walk w;
     double element[2];
-    if (!opdi_cu_pw_walk_of(p, &w)) { return 1; }
+    if (!opdi_cu_pointwise_walk_of(p, &w)) { return 1; }
     if (!w.data[1] || to == from) {
-        opdi_cu_pw_element(&p->operands[1], to, element);
+        opdi_cu_pointwise_element(&p->operands[1], to, element);
         w.dtype[1] = w.dtype[0];
         OPDI_CU_SIZES(to, T, T number; memcpy(&number, element, sizeof number);
                       return opdi_cu_copy_one_type<T>(&w, number))
@@ -2892,7 +2909,7 @@ static int opdi_cu_native_dropout_backward(opd_call *call) {
         opdi_cu_data<bool>(mask), opdi_cu_data<T>(out), (opdi_cu_acc<T>)scale, opd_numel(x)))
     return -1;
 }
-static const opdi_cu_row opdi_cu_rows_random[] = {
+static const opdi_cu_registration opdi_cu_table_random[] = {
     {"native_dropout_backward", opdi_cu_native_dropout_backward},
     {NULL, NULL}};
 //----------------------------------------------------------------------------------------------------------------------
@@ -2920,7 +2937,7 @@ typedef struct opdi_cu_reduction {
     int nred, nkept;                              /* numbers of reduced and kept dims, at least 1; innermost dims come
                                                      first */
     int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
-    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* for division by rsize, if n is below 2^31 */
+    opdi_cu_pointwise_divider by[OPDI_CU_REDUCE_DIMS]; /* for division by rsize, if n is below 2^31 */
     bool far;                                     /* n is at least 2^31, and several dims are reduced */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
     int64_t n, outer;                             /* elements of a row; number of rows */
@@ -2949,10 +2966,10 @@ template <class T> struct opdi_cu_reader {
         for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(raw.at[k]); }
     }
 };
-/* For few kernels, some types are distinguished only at run time: float16 and bfloat16 (opdi_cu_shorts), and integers
+/* For few kernels, some types are distinguished only at run time: float16 and bfloat16 (opdi_cu_halves), and integers
    and bool (opdi_cu_integers). */
-struct opdi_cu_shorts {};
-template <> struct opdi_cu_reader<opdi_cu_shorts> {
+struct opdi_cu_halves {};
+template <> struct opdi_cu_reader<opdi_cu_halves> {
     typedef float C;
     enum { W = 8 };
     typedef opdi_cu_vector<uint16_t, W> Raw;
@@ -3055,21 +3072,21 @@ template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtyp
 }
 
 /* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these are all threads of
-   the block along x, and only the first warp gets the result.  Otherwise, each thread gets it.  `room` has space for 32
-   states. */
+   the block along x, and only the first warp gets the result.  Otherwise, each thread gets it.  `scratch` has space for
+   32 states. */
 template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f, typename F::State &s, int lanes,
-                                                                      typename F::State *room) {
+                                                                      typename F::State *scratch) {
     for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2) {
         f.join(s, opdi_cu_shuffle_xor(s, bits));
     }
     if (lanes > 32) {
         const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31;
         __syncthreads();
-        if (lane == 0) { room[warp] = s; }
+        if (lane == 0) { scratch[warp] = s; }
         __syncthreads();
         if (warp == 0) {
             s = f.init(0);
-            if (lane < lanes / 32) { s = room[lane]; }
+            if (lane < lanes / 32) { s = scratch[lane]; }
         }
         for (int bits = 16; bits > 0; bits /= 2) {
             const typename F::State other = opdi_cu_shuffle_xor(s, bits);
@@ -3456,7 +3473,7 @@ __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, 
    of each row. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
-    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
+    __shared__ __align__(16) unsigned char scratch[OPDI_CU_WARP * sizeof(typename F::State)];
     const int lanes = (int)blockDim.x;
     const int64_t begin = blockIdx.y * r.chunk, end = begin + r.chunk < r.n ? begin + r.chunk : r.n;
     OPDI_CU_ROLLED
@@ -3467,7 +3484,7 @@ opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
             const char *x = r.x + opdi_cu_offset(row, r.ksize, r.kstride, r.nkept) * r.bytes;
             opdi_cu_reduce_part<T, F, VEC>(r, f, x, begin, end, (int)threadIdx.x, lanes, s);
         }
-        opdi_cu_fold_lanes(f, s, lanes, (typename F::State *)room);
+        opdi_cu_fold_lanes(f, s, lanes, (typename F::State *)scratch);
         if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, r.chunks > 1); }
     }
 }
@@ -3499,7 +3516,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef typename R::C C;
     typedef typename F::State S;
     const int N = VEC ? (int)R::W : 1, U = 4;
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     const int wide = (int)blockDim.x * N, down = (int)blockDim.y, me = (int)threadIdx.x, y = (int)threadIdx.y;
     const int64_t begin = blockIdx.y * r.chunk, end = begin + r.chunk < r.n ? begin + r.chunk : r.n;
     const int64_t tiles = (r.ksize[0] + wide - 1) / wide, items = tiles * (r.outer / r.ksize[0]);
@@ -3546,7 +3563,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) { f.template take<1>(s[k], c + k, i, 1); }
         }
-        opdi_cu_fold_down<N>(f, s, (S *)room);
+        opdi_cu_fold_down<N>(f, s, (S *)scratch);
         if (y == 0 && in) {
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) { opdi_cu_reduce_put(r, f, first + column + k, s[k], r.chunks > 1); }
@@ -3557,7 +3574,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
    rows, so that neighbouring threads read adjacent states. */
 template <class F> __global__ void __launch_bounds__(512)
 opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     const typename F::State *states = (const typename F::State *)r.states;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.x; first < r.outer; first += (int64_t)gridDim.x * blockDim.x) {
         const int64_t row = first + threadIdx.x;
@@ -3566,7 +3583,7 @@ opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
         for (int k = (int)threadIdx.y; row < r.outer && k < r.chunks; k += (int)blockDim.y) {
             f.join(s, states[k * r.outer + row]);
         }
-        opdi_cu_fold_down<1>(f, &s, (typename F::State *)room);
+        opdi_cu_fold_down<1>(f, &s, (typename F::State *)scratch);
         if (threadIdx.y == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, false); }
     }
 }
@@ -3718,7 +3735,7 @@ template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(o
             case OPD_FLOAT32: { const F<float> f = {how}; return opdi_cu_reduce_launch<float>(r, f); }
             case OPD_FLOAT64: { const F<double> f = {how}; return opdi_cu_reduce_launch<double>(r, f); }
             case OPD_FLOAT16:
-            case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_shorts>(r, f); }
+            case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_halves>(r, f); }
             default: break;
         }
     }
@@ -3745,7 +3762,7 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
     }
     return opdi_cu_reduce_typed<F, KINDS>(&r, how);
 }
-static opdi_cu_fold opdi_cu_how(int kind, int flag = 0, double p = 0) {
+static opdi_cu_fold opdi_cu_fold_make(int kind, int flag = 0, double p = 0) {
     const opdi_cu_fold how = {p, 0, kind, flag};
     return how;
 }
@@ -3766,7 +3783,7 @@ static int opdi_cu_sum_of(opd_call *call, opd_ints dims, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     return opdi_cu_reduce<F, KINDS>(opdi_cu_reduce_input(x, opd_dtype(y)), opdi_cu_dims_mask(dims, opd_ndim(x)), y,
-                                       NULL, opdi_cu_how(kind), false);
+                                       NULL, opdi_cu_fold_make(kind), false);
 }
 static opd_ints opdi_cu_no_dims() { return opd_ints_of(NULL, 0); }
 static int opdi_cu_sum_all(opd_call *call) { return opdi_cu_sum_of<opdi_cu_fold_sum>(call, opdi_cu_no_dims(), 0); }
@@ -3798,7 +3815,7 @@ static int opdi_cu_trace(opd_call *call) {
     n = opd_size(x, 0) < opd_size(x, 1) ? opd_size(x, 0) : opd_size(x, 1);
     stride = opd_strides(x)[0] + opd_strides(x)[1];
     x = opd_tensor_view(x, &n, &stride, 1, opd_offset(x));
-    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_how(0), false);
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
 }
 
 //== var, std ==========================================================================================================
@@ -3810,7 +3827,7 @@ static int opdi_cu_var_of(opd_call *call, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(x, opdi_cu_dims_mask(opd_arg_ints(call, 1), opd_ndim(x)),
                                                    opdi_cu_result(call, 0), kind >= 2 ? opdi_cu_result(call, 1) : NULL,
-                                                   opdi_cu_how(kind, 0, correction), false);
+                                                   opdi_cu_fold_make(kind, 0, correction), false);
 }
 static int opdi_cu_var(opd_call *call) { return opdi_cu_var_of(call, 0); }
 static int opdi_cu_std(opd_call *call) { return opdi_cu_var_of(call, 1); }
@@ -3823,7 +3840,7 @@ static int opdi_cu_extreme_of(opd_call *call, opd_ints dims, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dims_mask(dims, opd_ndim(x)),
-                                                           opdi_cu_result(call, 0), NULL, opdi_cu_how(0, least),
+                                                           opdi_cu_result(call, 0), NULL, opdi_cu_fold_make(0, least),
                                                            false);
 }
 static int opdi_cu_amax(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), false); }
@@ -3840,7 +3857,7 @@ static int opdi_cu_where_of(opd_call *call, bool index_only, bool least) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_where, OPDI_CU_FI>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, 0),
                                                     index_only ? NULL : opdi_cu_result(call, 1),
-                                                    opdi_cu_how(index_only, least), true);
+                                                    opdi_cu_fold_make(index_only, least), true);
 }
 static int opdi_cu_max_dim(opd_call *call) { return opdi_cu_where_of(call, false, false); }
 static int opdi_cu_min_dim(opd_call *call) { return opdi_cu_where_of(call, false, true); }
@@ -3851,7 +3868,8 @@ static int opdi_cu_aminmax(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     for (int i = 0; i < 2; i++) {
         if (opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, i),
-                                                                 NULL, opdi_cu_how(0, i == 0), false)) { return -1; }
+                                                                 NULL, opdi_cu_fold_make(0, i == 0),
+                                                                 false)) { return -1; }
     }
     return 0;
 }
@@ -3863,7 +3881,7 @@ static int opdi_cu_aminmax(opd_call *call) {
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
-                                                    opdi_cu_how(kind), false);
+                                                    opdi_cu_fold_make(kind), false);
 }
 static uint64_t opdi_cu_dims_of(opd_call *call, int i) {
     return opdi_cu_dims_mask(opd_arg_ints(call, i), opd_ndim(opd_arg_tensor(call, 0)));
@@ -3905,18 +3923,19 @@ static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     x = opdi_cu_reduce_input(x, opd_dtype(y));
-    if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, y, NULL, opdi_cu_how(0), false); }
+    if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, y, NULL, opdi_cu_fold_make(0), false); }
     if (p == 1 || p == 2) {
-        const opdi_cu_fold how = p == 1 ? opdi_cu_how(OPDI_CU_PLAIN, OPDI_CU_ABS)
-            : opdi_cu_how(OPDI_CU_ROOT, OPDI_CU_SQUARE);
+        const opdi_cu_fold how = p == 1 ? opdi_cu_fold_make(OPDI_CU_PLAIN, OPDI_CU_ABS)
+            : opdi_cu_fold_make(OPDI_CU_ROOT, OPDI_CU_SQUARE);
         return opdi_cu_reduce<opdi_cu_fold_mapped, OPDI_CU_F>(x, mask, y, NULL, how, false);
     }
     if (p - p != 0) {                             /* p is infinite */
-        return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_how(1, p < 0), false);
+        return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_fold_make(1, p < 0), false);
     }
     if (opd_dtype(x) == OPD_FLOAT16 || opd_dtype(x) == OPD_BFLOAT16) { x = opd_to_dtype(x, OPD_FLOAT32); }
     x = x ? opd_pow_Tensor_Scalar(opd_abs(x), opd_value_float(p)) : NULL;
-    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_F>(x, mask, y, NULL, opdi_cu_how(OPDI_CU_ROOT_P, 0, p), false);
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_F>(x, mask, y, NULL, opdi_cu_fold_make(OPDI_CU_ROOT_P, 0, p),
+                                                       false);
 }
 static int opdi_cu_norm_all(opd_call *call) { return opdi_cu_norm_of(call, opdi_cu_no_dims()); }
 static int opdi_cu_norm_dims(opd_call *call) { return opdi_cu_norm_of(call, opd_arg_ints(call, 2)); }
@@ -3926,10 +3945,10 @@ static int opdi_cu_logsumexp(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     return opdi_cu_reduce<opdi_cu_fold_lse, OPDI_CU_F>(opdi_cu_reduce_input(x, opd_dtype(y)), mask, y, NULL,
-                                                       opdi_cu_how(0), false);
+                                                       opdi_cu_fold_make(0), false);
 }
 
-static const opdi_cu_row opdi_cu_rows_reductions[] = {
+static const opdi_cu_registration opdi_cu_table_reductions[] = {
     {"sum", opdi_cu_sum_all}, {"sum.dim_IntList", opdi_cu_sum_dim}, {"nansum", opdi_cu_nansum},
     {"mean", opdi_cu_mean_all}, {"mean.dim", opdi_cu_mean_dim}, {"prod", opdi_cu_prod_all},
     {"prod.dim_int", opdi_cu_prod_dim}, {"trace", opdi_cu_trace},
@@ -3980,7 +3999,7 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
 
 /* Makes the compiler believe that packs of bfloat16 have changed.  Then it converts them to float again, instead of
    keeping the floats in registers. */
-template <typename T, int W> __device__ __forceinline__ void opdi_cu_anew(opdi_cu_vector<T, W> *v, int n) {
+template <typename T, int W> __device__ __forceinline__ void opdi_cu_opaque(opdi_cu_vector<T, W> *v, int n) {
 #if !defined(OPD_CUDA_EMULATED)
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
         OPDI_CU_UNROLL
@@ -4041,11 +4060,14 @@ static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool
     (!(plan).vec ? (plan).packs ? kernel<T, 1, MOST> : kernel<T, 1, 0>                                                \
      : (plan).packs == 1 ? kernel<T, 16 / (int)sizeof(T), 1> : (plan).packs == 2 ? kernel<T, 16 / (int)sizeof(T), 2>  \
      : (plan).packs == 4 ? kernel<T, 16 / (int)sizeof(T), MOST> : kernel<T, 16 / (int)sizeof(T), 0>)
-/* Returns contiguous memory in which to compute y: y itself, or a new tensor, which opdi_cu_settle then copies to y. */
-static opd_tensor *opdi_cu_desk(opd_tensor *y) {
+/* Returns contiguous memory in which to compute y: y itself, or a new tensor, which opdi_cu_staging_store then copies
+   to y. */
+static opd_tensor *opdi_cu_staging(opd_tensor *y) {
     return !y || opd_is_contiguous(y) ? y : opdi_cu_new(opd_ints_of(opd_sizes(y), opd_ndim(y)), opd_dtype(y));
 }
-static int opdi_cu_settle(opd_tensor *y, opd_tensor *desk) { return y == desk || opd_copy_(y, desk) ? 0 : -1; }
+static int opdi_cu_staging_store(opd_tensor *y, opd_tensor *staging) {
+    return y == staging || opd_copy_(y, staging) ? 0 : -1;
+}
 static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
 }
@@ -4199,8 +4221,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
     typedef opdi_cu_acc<T> C;
-    __shared__ __align__(16) unsigned char room[256 * sizeof(opdi_cu_exps<C>)];
-    opdi_cu_exps<C> *shared = reinterpret_cast<opdi_cu_exps<C> *>(room);
+    __shared__ __align__(16) unsigned char scratch[256 * sizeof(opdi_cu_exps<C>)];
+    opdi_cu_exps<C> *shared = reinterpret_cast<opdi_cu_exps<C> *>(scratch);
     const int down = (int)blockDim.y, slot = (int)(threadIdx.y * blockDim.x + threadIdx.x);
     const int64_t tiles = opdi_cu_ceil(inner, blockDim.x);
     for (int64_t item = blockIdx.x; item < tiles * outer; item += gridDim.x) {
@@ -4239,8 +4261,8 @@ template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, 
 template <typename T> __global__ void opdi_cu_softmax_backward_columns(const T *g, const T *y, T *dx, int64_t outer,
                                                                        int64_t n, int64_t inner, bool logarithm) {
     typedef opdi_cu_acc<T> C;
-    __shared__ __align__(16) unsigned char room[256 * sizeof(C)];
-    C *shared = reinterpret_cast<C *>(room);
+    __shared__ __align__(16) unsigned char scratch[256 * sizeof(C)];
+    C *shared = reinterpret_cast<C *>(scratch);
     const int down = (int)blockDim.y, slot = (int)(threadIdx.y * blockDim.x + threadIdx.x);
     const int64_t tiles = opdi_cu_ceil(inner, blockDim.x);
     for (int64_t item = blockIdx.x; item < tiles * outer; item += gridDim.x) {
@@ -4282,17 +4304,17 @@ static dim3 opdi_cu_column_block(opdi_cu_line l) {
     return dim3(wide, down);
 }
 static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *y, *desk;
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *staging;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     if (opd_numel(y) == 0) { return 0; }
     x = opd_contiguous(x);
-    desk = opdi_cu_desk(y);
-    if (!x || !desk) { return -1; }
+    staging = opdi_cu_staging(y);
+    if (!x || !staging) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         const T *from = opdi_cu_data<T>(x);
-        T *to = opdi_cu_data<T>(desk);
+        T *to = opdi_cu_data<T>(staging);
         const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
@@ -4306,21 +4328,21 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
                                block, 0, from, to, l.outer, l.n, l.inner, logarithm)) { return -1; }
         }
     })
-    return opdi_cu_settle(y, desk);
+    return opdi_cu_staging_store(y, staging);
 }
 static int opdi_cu_softmax_backward_of(opd_call *call, bool logarithm) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *dx, *desk;
+    opd_tensor *g = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *dx, *staging;
     const opdi_cu_line l = opdi_cu_line_of(g, opd_arg_int(call, 2));
     if (opd_results_from_fake(call)) { return -1; }
     dx = opdi_cu_result(call, 0);
     if (opd_numel(dx) == 0) { return 0; }
     g = opd_contiguous(g);
     y = opd_contiguous(y);
-    desk = opdi_cu_desk(dx);
-    if (!g || !y || !desk) { return -1; }
+    staging = opdi_cu_staging(dx);
+    if (!g || !y || !staging) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(g), T, {
         const T *gs = opdi_cu_data<T>(g), *ys = opdi_cu_data<T>(y);
-        T *to = opdi_cu_data<T>(desk);
+        T *to = opdi_cu_data<T>(staging);
         const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(gs) && opdi_cu_aligned(ys) && opdi_cu_aligned(to);
@@ -4334,7 +4356,7 @@ static int opdi_cu_softmax_backward_of(opd_call *call, bool logarithm) {
                                logarithm)) { return -1; }
         }
     })
-    return opdi_cu_settle(dx, desk);
+    return opdi_cu_staging_store(dx, staging);
 }
 static int opdi_cu_softmax(opd_call *call) { return opdi_cu_softmax_of(call, false); }
 static int opdi_cu_log_softmax(opd_call *call) { return opdi_cu_softmax_of(call, true); }
@@ -4411,7 +4433,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
                 for (int w = 0; w < W; w++) { mean += p < there ? opdi_cu_taken<C>(v[p], w) : (C)0; }
             }
             mean = opdi_cu_row_reduce(mean, opdi_cu_sum(), (C)0, lanes) / (C)n;
-            opdi_cu_anew(v, PACKS);
+            opdi_cu_opaque(v, PACKS);
             OPDI_CU_EACH_PACK(p, i) {
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
@@ -4420,7 +4442,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
                 }
             }
             squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
-            opdi_cu_anew(v, PACKS);
+            opdi_cu_opaque(v, PACKS);
         } else {
             typedef typename opdi_cu_fold_var<C>::State S;
             const S none = opdi_cu_fold_var<C>().init(0);
@@ -4554,7 +4576,7 @@ static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         typedef opdi_cu_acc<T> A;
         const opdi_cu_fold_pairs<A> f = {opdi_cu_data<A>(mean), opdi_cu_data<A>(rstd), per};
-        typedef typename std::conditional<sizeof(T) == 2, opdi_cu_shorts, T>::type R;
+        typedef typename std::conditional<sizeof(T) == 2, opdi_cu_halves, T>::type R;
         return r.outer ? opdi_cu_reduce_launch<opdi_cu_pairs<R> >(&r, f) : 0;
     })
     return 0;
@@ -4587,34 +4609,34 @@ static bool opdi_cu_norm_vector(const opdi_cu_norm *k, int W) {
    an error. */
 static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, opd_tensor *b, double eps,
                                 opdi_cu_norm *k) {
-    opd_tensor *out[3], *desk[3];
+    opd_tensor *out[3], *staging[3];
     x = opd_contiguous(x);
     if (!x || opdi_cu_norm_params(k, x, w, b)) { return -1; }
     for (int i = 0; i < 3; i++) {
         out[i] = opdi_cu_result(call, i);
-        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+        if (!(staging[i] = opdi_cu_staging(out[i]))) { return -1; }
     }
     if (k->rows == 0) { return 0; }
-    k->x = opdi_cu_data<char>(x); k->y = opdi_cu_data<char>(desk[0]);
-    k->save_mean = opdi_cu_data<char>(desk[1]); k->save_rstd = opdi_cu_data<char>(desk[2]);
-    k->stat = opd_dtype(desk[1]);
+    k->x = opdi_cu_data<char>(x); k->y = opdi_cu_data<char>(staging[0]);
+    k->save_mean = opdi_cu_data<char>(staging[1]); k->save_rstd = opdi_cu_data<char>(staging[2]);
+    k->stat = opd_dtype(staging[1]);
     k->eps = eps;
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         const int W = 16 / (int)sizeof(T);
         const opdi_cu_row_plan p = opdi_cu_row_plan_of(k->rows, k->n, W, opdi_cu_norm_vector(k, W), 4);
         if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_norm_rows, T, 4), p.grid, p.block, 0, *k)) { return -1; }
     })
-    for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (opdi_cu_staging_store(out[i], staging[i])) { return -1; } }
     return 0;
 }
 /* Computes dx, the gradient with respect to x.  x and g are contiguous; mean and rstd have the compute type.  Returns
    0, or -1 and sets an error. */
 static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_tensor *mean, opd_tensor *rstd,
                            opd_tensor *w, opdi_cu_norm *k) {
-    opd_tensor *desk = opdi_cu_desk(dx);
+    opd_tensor *staging = opdi_cu_staging(dx);
     if (!dx || opd_numel(dx) == 0) { return 0; }
-    if (!desk || opdi_cu_norm_params(k, x, w, NULL)) { return -1; }
-    k->x = opdi_cu_data<char>(x); k->g = opdi_cu_data<char>(g); k->y = opdi_cu_data<char>(desk);
+    if (!staging || opdi_cu_norm_params(k, x, w, NULL)) { return -1; }
+    k->x = opdi_cu_data<char>(x); k->g = opdi_cu_data<char>(g); k->y = opdi_cu_data<char>(staging);
     k->mean = opdi_cu_data<char>(mean); k->rstd = opdi_cu_data<char>(rstd);
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         const int W = 16 / (int)sizeof(T);
@@ -4623,7 +4645,7 @@ static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_ten
             return -1;
         }
     })
-    return opdi_cu_settle(dx, desk);
+    return opdi_cu_staging_store(dx, staging);
 }
 static int64_t opdi_cu_count(opd_ints sizes) {
     int64_t n = 1;
@@ -4640,7 +4662,7 @@ static int opdi_cu_layer_norm(opd_call *call) {
 }
 static int opdi_cu_layer_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
-        *rstd = opd_arg_tensor(call, 4), *dw, *db, *wdesk, *bdesk;
+        *rstd = opd_arg_tensor(call, 4), *dw, *db, *wstaging, *bstaging;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     opdi_cu_norm k = opdi_cu_norm();
     bool bad = false;
@@ -4650,10 +4672,10 @@ static int opdi_cu_layer_norm_backward(opd_call *call) {
     mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
     g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
     if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 5), &k)) { return -1; }
-    dw = opdi_cu_result(call, 1); wdesk = opdi_cu_desk(dw);
-    db = opdi_cu_result(call, 2); bdesk = opdi_cu_desk(db);
-    if (opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, wdesk, bdesk)) { return -1; }
-    return opdi_cu_settle(dw, wdesk) || opdi_cu_settle(db, bdesk) ? -1 : 0;
+    dw = opdi_cu_result(call, 1); wstaging = opdi_cu_staging(dw);
+    db = opdi_cu_result(call, 2); bstaging = opdi_cu_staging(db);
+    if (opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, wstaging, bstaging)) { return -1; }
+    return opdi_cu_staging_store(dw, wstaging) || opdi_cu_staging_store(db, bstaging) ? -1 : 0;
 }
 /* Reads N, C, HxW and group, which are the arguments from number `first` on, into *k. */
 static void opdi_cu_group_norm_read(opd_call *call, int first, opdi_cu_norm *k) {
@@ -4691,7 +4713,7 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
-        if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) {
+        if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_fold_make(0), false)) {
             return -1;
         }
     }
@@ -4794,7 +4816,7 @@ static int64_t opdi_cu_pixels(const opd_tensor *x) {
 }
 static int opdi_cu_batch_norm(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *run[2] = {opd_arg_tensor(call, 3), opd_arg_tensor(call, 4)}, *was[2],
-        *now[2] = {NULL, NULL}, *out[3], *desk[3], *mean, *var;
+        *now[2] = {NULL, NULL}, *out[3], *staging[3], *mean, *var;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const bool train = opd_arg_bool(call, 5);
     const int64_t c = opd_size(x, 1), hw = opdi_cu_pixels(x), three[3] = {opd_size(x, 0), c, hw};
@@ -4805,7 +4827,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
     x = opd_contiguous(x);
     for (int i = 0; i < 3; i++) {
         out[i] = opdi_cu_result(call, i);
-        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+        if (!(staging[i] = opdi_cu_staging(out[i]))) { return -1; }
     }
     if (c == 0) { return 0; }
     for (int i = 0; i < 2; i++) { was[i] = opdi_cu_norm_in(run[i], acc, &bad); }
@@ -4813,7 +4835,8 @@ static int opdi_cu_batch_norm(opd_call *call) {
     mean = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[0];
     var = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[1];
     if (!mean || !var) { return -1; }
-    if (train && opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
+    if (train &&
+        opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_fold_make(2),
                                                          false)) { return -1; }
     for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* an empty batch does not change the running
                                                                         values */
@@ -4824,8 +4847,8 @@ static int opdi_cu_batch_norm(opd_call *call) {
     k.w = weights.w; k.b = weights.b; k.wide = weights.wide;
     k.run_mean = opdi_cu_norm_data(was[0]); k.run_var = opdi_cu_norm_data(was[1]);
     k.new_mean = (void *)opdi_cu_norm_data(now[0]); k.new_var = (void *)opdi_cu_norm_data(now[1]);
-    k.save_mean = (void *)opdi_cu_norm_data(desk[1]); k.save_rstd = (void *)opdi_cu_norm_data(desk[2]);
-    k.stat = opd_dtype(desk[1]);
+    k.save_mean = (void *)opdi_cu_norm_data(staging[1]); k.save_rstd = (void *)opdi_cu_norm_data(staging[2]);
+    k.stat = opd_dtype(staging[1]);
     k.momentum = opd_arg_float(call, 6); k.eps = opd_arg_float(call, 7);
     k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
     if (!k.channels) { return -1; }
@@ -4835,12 +4858,12 @@ static int opdi_cu_batch_norm(opd_call *call) {
         }
     })
     for (int i = 0; i < 2; i++) { if (now[i] && !opd_copy_(run[i], now[i])) { return -1; } }
-    if (opdi_cu_batch_run(x, NULL, desk[0], &k, hw)) { return -1; }
-    for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
+    if (opdi_cu_batch_run(x, NULL, staging[0], &k, hw)) { return -1; }
+    for (int i = 0; i < 3; i++) { if (opdi_cu_staging_store(out[i], staging[i])) { return -1; } }
     return 0;
 }
 static int opdi_cu_batch_norm_backward(opd_call *call) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean, *rstd, *sums[2], *dx, *desk, *out;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean, *rstd, *sums[2], *dx, *staging, *out;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const bool train = opd_arg_bool(call, 7);
     int64_t c;
@@ -4867,23 +4890,23 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
         if (out && !opd_copy_(out, sums[i])) { return -1; }
     }
     dx = opdi_cu_result(call, 0);
-    desk = opdi_cu_desk(dx);
+    staging = opdi_cu_staging(dx);
     if (!dx || opd_numel(dx) == 0) { return 0; }
     k.c = c; k.count = (double)(opd_numel(x) / c); k.eval = !train;
     k.mean = opdi_cu_norm_data(mean); k.rstd = opdi_cu_norm_data(rstd);
     k.w = weights.w; k.wide = weights.wide;
     k.gx = opdi_cu_norm_data(sums[0]); k.g = opdi_cu_norm_data(sums[1]);
     k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
-    if (!k.channels || !desk) { return -1; }
+    if (!k.channels || !staging) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         if (opdi_cu_launch(opdi_cu_batch_backward_channels<T>, dim3((unsigned)opdi_cu_ceil(c, 256)), dim3(256), 0, k)) {
             return -1;
         }
     })
-    return opdi_cu_batch_run(x, g, desk, &k, opdi_cu_pixels(x)) ? -1 : opdi_cu_settle(dx, desk);
+    return opdi_cu_batch_run(x, g, staging, &k, opdi_cu_pixels(x)) ? -1 : opdi_cu_staging_store(dx, staging);
 }
 
-static const opdi_cu_row opdi_cu_rows_softmax[] = {
+static const opdi_cu_registration opdi_cu_table_softmax[] = {
     {"_softmax", opdi_cu_softmax}, {"_log_softmax", opdi_cu_log_softmax},
     {"_softmax_backward_data", opdi_cu_softmax_backward},
     {"_log_softmax_backward_data", opdi_cu_log_softmax_backward},
@@ -4982,8 +5005,8 @@ template <typename T, typename L>
 __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
     typedef typename L::S S;
-    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(S)];
-    S *warps = reinterpret_cast<S *>(room);
+    __shared__ __align__(16) unsigned char scratch[OPDI_CU_WARP * sizeof(S)];
+    S *warps = reinterpret_cast<S *>(scratch);
     const int lanes = (int)blockDim.x, me = (int)threadIdx.x, lane = me % OPDI_CU_WARP, I = 4;
     const int64_t items = k.l.outer * k.l.inner * k.chunks;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < items; first += (int64_t)gridDim.x * blockDim.y) {
@@ -5048,8 +5071,8 @@ __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, 
 /* Scans the totals of each line's chunks, of which there are at most 512.  A block processes one line. */
 template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals(typename L::S *states, int chunks) {
     typedef typename L::S S;
-    __shared__ __align__(16) unsigned char room[512 * sizeof(S)];
-    S *all = reinterpret_cast<S *>(room);
+    __shared__ __align__(16) unsigned char scratch[512 * sizeof(S)];
+    S *all = reinterpret_cast<S *>(scratch);
     const int c = (int)threadIdx.x;
     S s = L::none();
     states += (int64_t)blockIdx.x * chunks;
@@ -5105,23 +5128,23 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
 /* Scans along the dim that argument 1 names.  Writes result 0 and, if `two` is true, the indices as result 1.  Returns
    0, or -1 and sets an error. */
 template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *desk, *index_desk = NULL;
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *staging, *index_staging = NULL;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
-    desk = opdi_cu_desk(y);
-    if (two) { index = opdi_cu_result(call, 1); index_desk = opdi_cu_desk(index); }
-    if (!desk || (two && !index_desk)) { return -1; }
+    staging = opdi_cu_staging(y);
+    if (two) { index = opdi_cu_result(call, 1); index_staging = opdi_cu_staging(index); }
+    if (!staging || (two && !index_staging)) { return -1; }
     if (opd_numel(y) == 0) { return 0; }
     x = opd_contiguous(opd_dtype(x) == opd_dtype(y) ? x : opd_to_dtype(x, opd_dtype(y)));
     if (!x) { return -1; }
 #define OPDI_CU_SCAN_RUN(T)                                                                                           \
-    if (opdi_cu_scan_run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(desk),                                      \
-                                   two ? opdi_cu_data<int64_t>(index_desk) : NULL)) { return -1; }
+    if (opdi_cu_scan_run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(staging),                                   \
+                                   two ? opdi_cu_data<int64_t>(index_staging) : NULL)) { return -1; }
     if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
     else { OPDI_CU_FLOATS(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
 #undef OPDI_CU_SCAN_RUN
-    return opdi_cu_settle(y, desk) || (two && opdi_cu_settle(index, index_desk)) ? -1 : 0;
+    return opdi_cu_staging_store(y, staging) || (two && opdi_cu_staging_store(index, index_staging)) ? -1 : 0;
 }
 static int opdi_cu_cumsum(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_sum, true>(call, false); }
 static int opdi_cu_cumprod(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_prod, true>(call, false); }
@@ -5189,8 +5212,8 @@ __device__ __forceinline__ typename opdi_cu_key_of<T>::K opdi_cu_key_at(const op
    piece of a longer row. */
 template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s, int tile, int seg) {
     typedef typename opdi_cu_key_of<T>::K K;
-    OPDI_CU_SHARED(room);
-    K *keys = (K *)room;
+    OPDI_CU_SHARED(scratch);
+    K *keys = (K *)scratch;
     uint32_t *index = (uint32_t *)(keys + tile);
     const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: number of rows per
                                                                                               tile */
@@ -5530,14 +5553,14 @@ static opd_tensor *opdi_cu_dim_last(opd_tensor *t, int64_t dim, bool copy) {
 /* Writes the first k elements along dim (all, if k < 0), sorted, and their indices to the call's two results.  Returns
    0, or -1 and sets an error. */
 static int opdi_cu_sort_of(opd_call *call, int64_t dim, int64_t k, bool descending) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *last[2], *desk[2];
+    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *last[2], *staging[2];
     if (opd_results_from_fake(call)) { return -1; }
     x = opdi_cu_dim_last(x, dim, true);
     if (!x) { return -1; }
     for (int i = 0; i < 2; i++) {
         out[i] = opdi_cu_result(call, i);
         last[i] = opdi_cu_dim_last(out[i], dim, false);
-        if (!last[i] || !(desk[i] = opdi_cu_desk(last[i]))) { return -1; }
+        if (!last[i] || !(staging[i] = opdi_cu_staging(last[i]))) { return -1; }
     }
     if (opd_numel(out[0]) == 0) { return 0; }
     OPDI_CU_ALL(opd_dtype(x), T, {
@@ -5548,10 +5571,10 @@ static int opdi_cu_sort_of(opd_call *call, int64_t dim, int64_t k, bool descendi
         s.picked = NULL;
         s.k = k < 0 ? s.n : k;
         s.descending = descending;
-        s.values = opdi_cu_data<T>(desk[0]); s.places = opdi_cu_data<int64_t>(desk[1]);
+        s.values = opdi_cu_data<T>(staging[0]); s.places = opdi_cu_data<int64_t>(staging[1]);
         if (opdi_cu_select_pays(s.n, s.k) ? opdi_cu_select_first(&s) : opdi_cu_sort_run(&s, false)) { return -1; }
     })
-    return opdi_cu_settle(last[0], desk[0]) || opdi_cu_settle(last[1], desk[1]) ? -1 : 0;
+    return opdi_cu_staging_store(last[0], staging[0]) || opdi_cu_staging_store(last[1], staging[1]) ? -1 : 0;
 }
 static int opdi_cu_sort_plain(opd_call *call) {
     return opdi_cu_sort_of(call, opd_arg_int(call, 1), -1, opd_arg_bool(call, 2));
@@ -5649,16 +5672,16 @@ static int opdi_cu_pick_rows(opd_tensor *x, opd_tensor *values, opd_tensor *plac
     return 0;
 }
 static int opdi_cu_pick_of(opd_call *call, int64_t dim, int what, int64_t k, bool skip) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *desk[2];
+    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *staging[2];
     if (opd_results_from_fake(call)) { return -1; }
     for (int i = 0; i < 2; i++) {
         out[i] = opdi_cu_result(call, i);
-        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+        if (!(staging[i] = opdi_cu_staging(out[i]))) { return -1; }
     }
     if (opd_numel(out[0]) == 0) { return 0; }
     x = opdi_cu_dim_last(x, dim, true);
-    if (!x || opdi_cu_pick_rows(x, desk[0], desk[1], what, k, skip)) { return -1; }
-    return opdi_cu_settle(out[0], desk[0]) || opdi_cu_settle(out[1], desk[1]) ? -1 : 0;
+    if (!x || opdi_cu_pick_rows(x, staging[0], staging[1], what, k, skip)) { return -1; }
+    return opdi_cu_staging_store(out[0], staging[0]) || opdi_cu_staging_store(out[1], staging[1]) ? -1 : 0;
 }
 static int opdi_cu_kthvalue(opd_call *call) {
     return opdi_cu_pick_of(call, opd_arg_int(call, 2), OPDI_CU_PICK, opd_arg_int(call, 1), false);
@@ -5691,7 +5714,7 @@ static int opdi_cu_median_all(opd_call *call, bool skip) {
 static int opdi_cu_median(opd_call *call) { return opdi_cu_median_all(call, false); }
 static int opdi_cu_nanmedian(opd_call *call) { return opdi_cu_median_all(call, true); }
 
-static const opdi_cu_row opdi_cu_rows_scans[] = {
+static const opdi_cu_registration opdi_cu_table_scans[] = {
     {"cumsum", opdi_cu_cumsum}, {"cumprod", opdi_cu_cumprod}, {"logcumsumexp", opdi_cu_logcumsumexp},
     {"cummax", opdi_cu_cummax}, {"cummin", opdi_cu_cummin},
     {"sort", opdi_cu_sort_plain}, {"sort.stable", opdi_cu_sort_stable}, {"topk", opdi_cu_topk},
@@ -5776,12 +5799,13 @@ static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
     return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
 }
 /* Returns contiguous memory of `dtype` in which to compute `out`; this is `out` itself if possible. */
-static opd_tensor *opdi_cu_desk(opd_tensor *out, opd_scalar_type dtype) {
-    return opd_dtype(out) == dtype ? opdi_cu_desk(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
+static opd_tensor *opdi_cu_staging(opd_tensor *out, opd_scalar_type dtype) {
+    return opd_dtype(out) == dtype
+        ? opdi_cu_staging(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
 }
-/* Same as opdi_cu_desk, but the memory has the contents of `out`.  Returns NULL and sets an error if it fails. */
-static opd_tensor *opdi_cu_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
-    opd_tensor *d = opdi_cu_desk(out, dtype);
+/* Same as opdi_cu_staging, but the memory has the contents of `out`.  Returns NULL and sets an error if it fails. */
+static opd_tensor *opdi_cu_staging_filled(opd_tensor *out, opd_scalar_type dtype) {
+    opd_tensor *d = opdi_cu_staging(out, dtype);
     return d == out || (d && opd_copy_(d, out)) ? d : NULL;
 }
 /* Returns a number as a 0-dim tensor of `dtype` on the device. */
@@ -5945,36 +5969,36 @@ static int opdi_cu_gather_kernel(opd_call *call) {
 }
 /* Runs scatter(self, dim, index, src or value), or a variant that combines elements, in the compute type, as `how`
    says. */
-static int opdi_cu_scatter_how(opd_call *call, int how) {
+static int opdi_cu_scatter_mode(opd_call *call, int how) {
     if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
-    opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *desk = out;
+    opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *staging = out;
     opd_scalar_type t = opd_dtype(out);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     if (!out) { return -1; }
     if (how != OPDI_CU_SCATTER) { t = opdi_cu_compute_dtype(t); }
-    if (t != opd_dtype(out)) { desk = opdi_cu_desk_filled(out, t); }
+    if (t != opd_dtype(out)) { staging = opdi_cu_staging_filled(out, t); }
     src = opd_arg_value(call, 3).tag == OPD_TAG_TENSOR && opd_dtype(opd_arg_tensor(call, 3)) == t
         ? opd_arg_tensor(call, 3) : opdi_cu_arg_as(call, 3, out, t);
-    if (!desk || !src || opdi_cu_indexed_run(call, how, desk, dim, index, src, false, 1)) { return -1; }
-    return opdi_cu_settle(out, desk);
+    if (!staging || !src || opdi_cu_indexed_run(call, how, staging, dim, index, src, false, 1)) { return -1; }
+    return opdi_cu_staging_store(out, staging);
 }
-static int opdi_cu_scatter_kernel(opd_call *call) { return opdi_cu_scatter_how(call, OPDI_CU_SCATTER); }
-static int opdi_cu_scatter_add_kernel(opd_call *call) { return opdi_cu_scatter_how(call, OPDI_CU_ADD); }
+static int opdi_cu_scatter_kernel(opd_call *call) { return opdi_cu_scatter_mode(call, OPDI_CU_SCATTER); }
+static int opdi_cu_scatter_add_kernel(opd_call *call) { return opdi_cu_scatter_mode(call, OPDI_CU_ADD); }
 static int opdi_cu_scatter_reduce_kernel(opd_call *call) {
     const char *how = opd_arg_str(call, 4);
     if (strcmp(how, "add") && strcmp(how, "multiply")) {
         return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either add or multiply.");
     }
-    return opdi_cu_scatter_how(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
+    return opdi_cu_scatter_mode(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
 }
 /* Divides each sum by its count, or by 1 if the count is 0.  Integers are rounded down. */
 template <class T> struct opdi_cu_share {
-    T *desk;
+    T *staging;
     const int64_t *count;
     static __device__ float divide(float x, int64_t k) { return x / (float)k; }
     static __device__ double divide(double x, int64_t k) { return x / (double)k; }
     static __device__ int64_t divide(int64_t x, int64_t k) { return x / k - (x % k < 0); }
-    __device__ void operator()(int64_t i) const { desk[i] = divide(desk[i], count[i] > 1 ? count[i] : 1); }
+    __device__ void operator()(int64_t i) const { staging[i] = divide(staging[i], count[i] > 1 ? count[i] : 1); }
 };
 /* Combines elements of src with elements of out along dim, at the positions in index.  `name` is sum, prod, mean, amax
    or amin.  If `include_self` is false, the previous elements of out do not count.  Returns 0, or -1 and sets an
@@ -5985,37 +6009,37 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     const bool whole = t == OPD_INT64, mean = strcmp(name, "mean") == 0;
     const int how = strcmp(name, "prod") == 0 ? OPDI_CU_MUL : strcmp(name, "amax") == 0 ? OPDI_CU_MAX
         : strcmp(name, "amin") == 0 ? OPDI_CU_MIN : OPDI_CU_ADD;
-    opd_tensor *desk = opdi_cu_desk_filled(out, t), *count, *one;
+    opd_tensor *staging = opdi_cu_staging_filled(out, t), *count, *one;
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
-    if (!desk || !src) { return -1; }
+    if (!staging || !src) { return -1; }
     if (!include_self) {                          /* positions to be written start from the neutral value */
         const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
             : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
             : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
         opd_tensor *first = opdi_cu_number(start, t);
-        if (!first || opdi_cu_indexed_run(call, OPDI_CU_SCATTER, desk, dim, index, first, false, 1)) { return -1; }
+        if (!first || opdi_cu_indexed_run(call, OPDI_CU_SCATTER, staging, dim, index, first, false, 1)) { return -1; }
     }
-    if (opdi_cu_indexed_run(call, how, desk, dim, index, src, false, 1)) { return -1; }
-    if (mean && opd_numel(desk) > 0) {
+    if (opdi_cu_indexed_run(call, how, staging, dim, index, src, false, 1)) { return -1; }
+    if (mean && opd_numel(staging) > 0) {
         one = opdi_cu_number(opd_value_int(1), OPD_INT64);
         count = opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), OPD_INT64);
         if (!one || !count || !opd_fill_(count, opd_value_int(include_self)) ||
             opdi_cu_indexed_run(call, OPDI_CU_ADD, count, dim, index, one, false, 1)) {
             return -1;
         }
-        const int64_t n = opd_numel(desk), *c = opdi_cu_data<int64_t>(count);
+        const int64_t n = opd_numel(staging), *c = opdi_cu_data<int64_t>(count);
         if (t == OPD_FLOAT32) {
-            const opdi_cu_share<float> f = {opdi_cu_data<float>(desk), c};
+            const opdi_cu_share<float> f = {opdi_cu_data<float>(staging), c};
             if (opdi_cu_each(n, f)) { return -1; }
         } else if (t == OPD_FLOAT64) {
-            const opdi_cu_share<double> f = {opdi_cu_data<double>(desk), c};
+            const opdi_cu_share<double> f = {opdi_cu_data<double>(staging), c};
             if (opdi_cu_each(n, f)) { return -1; }
         } else {
-            const opdi_cu_share<int64_t> f = {opdi_cu_data<int64_t>(desk), c};
+            const opdi_cu_share<int64_t> f = {opdi_cu_data<int64_t>(staging), c};
             if (opdi_cu_each(n, f)) { return -1; }
         }
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
@@ -6024,7 +6048,7 @@ static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
                                            opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
 /* Expands a vector of indices along dim to a tensor of the given sizes.  Returns NULL and sets an error if it fails. */
-static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
+static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
     int64_t strides[OPD_MAX_DIMS];
     index = opdi_cu_as(index, OPD_INT64);
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
@@ -6033,25 +6057,25 @@ static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *siz
 /* These functions run index_add and index_copy(self, dim, index, source, ...). */
 static int opdi_cu_index_add_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
-    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *desk, *index;
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *staging, *index;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
     const opd_value alpha = opd_arg_value(call, 4);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     if (!out) { return -1; }
-    desk = t == opd_dtype(out) ? out : opdi_cu_desk_filled(out, t);
-    index = opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src));
+    staging = t == opd_dtype(out) ? out : opdi_cu_staging_filled(out, t);
+    index = opdi_cu_expand(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src));
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
-    if (!desk || !index || !src ||
-        opdi_cu_indexed_run(call, OPDI_CU_ADD, desk, dim, index, src, false,
+    if (!staging || !index || !src ||
+        opdi_cu_indexed_run(call, OPDI_CU_ADD, staging, dim, index, src, false,
                             alpha.tag == OPD_TAG_FLOAT ? alpha.u.d : (double)alpha.u.i)) {
         return -1;
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_index_copy_kernel(opd_call *call) {
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *index;
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
-    index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
+    index = out ? opdi_cu_expand(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
     return !index ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, src, false, 1);
 }
 /* Runs index_fill(self, dim, index, value). */
@@ -6062,14 +6086,14 @@ static int opdi_cu_index_fill_kernel(opd_call *call) {
     if (!out) { return -1; }
     for (int d = 0; d < opd_ndim(out); d++) { sizes[d] = opd_sizes(out)[d]; }
     sizes[dim] = opd_numel(index);
-    index = opdi_cu_spread(index, dim, sizes, opd_ndim(out) > 0 ? opd_ndim(out) : 1);
+    index = opdi_cu_expand(index, dim, sizes, opd_ndim(out) > 0 ? opd_ndim(out) : 1);
     value = opdi_cu_arg_as(call, 3, out, opd_dtype(out));
     return !index || !value ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, value, true, 1);
 }
 static int opdi_cu_index_reduce_kernel(opd_call *call) {
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *index;
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
-    index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
+    index = out ? opdi_cu_expand(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
     return !index ? -1 : opdi_cu_reduce_into(call, out, dim, index, src, opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
 
@@ -6097,18 +6121,18 @@ static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd
     const int nd = opd_ndim(a);
     const int64_t outer = nd ? opdi_cu_span(opd_sizes(a), 0, dim) : 1, size = nd ? opd_sizes(a)[dim] : 1;
     int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(a)) * (nd ? opdi_cu_span(opd_sizes(a), dim + 1, nd) : 1), unit;
-    opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
+    opd_tensor *staging = opdi_cu_staging(out, opd_dtype(out));
     a = opdi_cu_as(a, opd_dtype(a));
     index = opdi_cu_as(index, OPD_INT64);
-    if (!desk || !a || !index) { return -1; }
+    if (!staging || !a || !index) { return -1; }
     if (opd_numel(out) == 0) { return 0; }
-    unit = opdi_cu_unit(bytes, (uintptr_t)opdi_cu_data<void>(a), (uintptr_t)opdi_cu_data<void>(desk));
+    unit = opdi_cu_unit(bytes, (uintptr_t)opdi_cu_data<void>(a), (uintptr_t)opdi_cu_data<void>(staging));
     OPDI_CU_UNITS(unit, T, {
-        const opdi_cu_select_rows<T> f = {opdi_cu_data<T>(a), opdi_cu_data<T>(desk), opdi_cu_data<int64_t>(index),
+        const opdi_cu_select_rows<T> f = {opdi_cu_data<T>(a), opdi_cu_data<T>(staging), opdi_cu_data<int64_t>(index),
                                    opd_numel(index), size, bytes / unit, wrap, opdi_cu_guard_of(call)};
         if (opdi_cu_each(outer * f.n * f.inner, f)) { return -1; }
     })
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_index_select_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -6283,20 +6307,20 @@ template <class T> static int opdi_cu_masked_move(opd_call *call, opd_tensor *se
     const opdi_cu_is_true<uint8_t> in = {opdi_cu_data<uint8_t>(mask)};
     int64_t tiles, n, *counts = opdi_cu_count(opd_numel(mask), in, &tiles);
     opdi_cu_masked<T> each;
-    opd_tensor *out = src, *desk = src;
+    opd_tensor *out = src, *staging = src;
     if (!src) {                                   /* masked_select */
         n = counts ? opdi_cu_fetch(counts + tiles) : -1;
         out = n < 0 ? NULL : opd_result(call, 0, &n, 1, opd_dtype(self));
-        desk = out ? opdi_cu_desk(out, opd_dtype(out)) : NULL;
+        staging = out ? opdi_cu_staging(out, opd_dtype(out)) : NULL;
     }
-    if (!counts || !desk) { return -1; }
+    if (!counts || !staging) { return -1; }
     each.walk.begin();
     for (int d = 0; d < opd_ndim(self); d++) { each.walk.add(opd_sizes(self)[d], opd_strides(self) + d); }
-    each.self = opdi_cu_data<T>(self); each.list = opdi_cu_data<T>(desk); each.n = opd_numel(desk);
+    each.self = opdi_cu_data<T>(self); each.list = opdi_cu_data<T>(staging); each.n = opd_numel(staging);
     each.back = src != NULL;
     each.guard = opdi_cu_guard_of(call, "Number of elements of source < number of ones in mask");
     if (opdi_cu_pick(opd_numel(mask), in, counts, each)) { return -1; }
-    return src ? 0 : opdi_cu_settle(out, desk);
+    return src ? 0 : opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_masked_select_kernel(opd_call *call) {
     opd_tensor *both[2] = {opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)};
@@ -6623,14 +6647,14 @@ static opd_tensor *opdi_cu_index_result(opd_call *call, opd_tensor *self, opd_te
                               opd_tensor_device(self));
 }
 static int opdi_cu_index_kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *out, *desk;
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *staging;
     int64_t sizes[OPD_MAX_DIMS];
     opdi_cu_list p;
     int n;
     if (opdi_cu_list_make(call, &p, self, opd_arg_tensors(call, 1), sizes, &n)) { return -1; }
     out = opd_ok() ? opdi_cu_index_result(call, self, opd_arg_tensors(call, 1), sizes, n) : NULL;
-    desk = out ? opdi_cu_desk(out, opd_dtype(self)) : NULL;
-    return desk && opdi_cu_list_run(&p, self, desk, false) == 0 ? opdi_cu_settle(out, desk) : -1;
+    staging = out ? opdi_cu_staging(out, opd_dtype(self)) : NULL;
+    return staging && opdi_cu_list_run(&p, self, staging, false) == 0 ? opdi_cu_staging_store(out, staging) : -1;
 }
 /* Adds `values` to `self` at the listed positions; both have a compute type.  Values for the offset `skip` are ignored.
    If `scale` is true, each sum is divided by the number of its values.  Returns 0, or -1 and sets an error. */
@@ -6650,22 +6674,22 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
 static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors list, opd_tensor *values,
                             bool accumulate) {
     const opd_scalar_type t = accumulate ? opdi_cu_compute_dtype(opd_dtype(out)) : opd_dtype(out);
-    opd_tensor *desk = t == opd_dtype(out) ? out : opdi_cu_desk_filled(out, t);
+    opd_tensor *staging = t == opd_dtype(out) ? out : opdi_cu_staging_filled(out, t);
     int64_t sizes[OPD_MAX_DIMS];
     opdi_cu_list p;
     int n;
-    if (!desk || opdi_cu_list_make(call, &p, desk, list, sizes, &n)) { return -1; }
+    if (!staging || opdi_cu_list_make(call, &p, staging, list, sizes, &n)) { return -1; }
     if (opd_tensor_device(values).type != OPD_CUDA) {
         values = opd_to_device(values, opd_tensor_device(out), opd_dtype(values));
     }
     if (values && opd_numel(values) == 1 && opd_ndim(values) == 0) { p.one = 0; }
     else { values = values ? opd_expand(values, opd_ints_of(sizes, n)) : NULL; }
     values = values ? opdi_cu_as(values, t) : NULL;
-    if (!values || (accumulate ? opdi_cu_list_add(&p, desk, values, -1, false)
-                    : opdi_cu_list_run(&p, desk, values, true))) {
+    if (!values || (accumulate ? opdi_cu_list_add(&p, staging, values, -1, false)
+                    : opdi_cu_list_run(&p, staging, values, true))) {
         return -1;
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_index_put_kernel(opd_call *call) {
     if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
@@ -6676,29 +6700,29 @@ static int opdi_cu_index_put_kernel(opd_call *call) {
 /* Runs put(self, index, source, accumulate), which indexes `self` as if it had one dim. */
 static int opdi_cu_put_kernel(opd_call *call) {
     if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
-    opd_tensor *out = opd_result_update(call), *desk, *flat, *index, *src;
-    desk = !out ? NULL : opd_is_contiguous(out) ? out : opdi_cu_desk_filled(out, opd_dtype(out));
-    flat = desk ? opdi_cu_flat(desk) : NULL;
+    opd_tensor *out = opd_result_update(call), *staging, *flat, *index, *src;
+    staging = !out ? NULL : opd_is_contiguous(out) ? out : opdi_cu_staging_filled(out, opd_dtype(out));
+    flat = staging ? opdi_cu_flat(staging) : NULL;
     index = flat ? opdi_cu_flat(opd_arg_tensor(call, 1)) : NULL;
     src = index ? opdi_cu_flat(opd_arg_tensor(call, 2)) : NULL;
     if (!src || opdi_cu_list_put(call, flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3))) { return -1; }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 /* Runs embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq). */
 static int opdi_cu_embedding_backward_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *staging;
     int64_t sizes[OPD_MAX_DIMS], skip = opd_arg_int(call, 3);
     opdi_cu_list p;
     int n;
     if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
-    desk = opdi_cu_desk(out, opdi_cu_compute_dtype(opd_dtype(out)));
-    x = desk && opd_zero_(desk) ? opdi_cu_as(x, OPD_INT64) : NULL;
-    g = x ? opdi_cu_as(g, opd_dtype(desk)) : NULL;
-    if (!g || opdi_cu_list_make(call, &p, desk, opd_tensors_of(&x, 1), sizes, &n)) { return -1; }
-    if (opd_numel(desk) == 0) { return 0; }
-    skip = skip < 0 ? -1 : skip * opd_strides(desk)[0];
-    return opdi_cu_list_add(&p, desk, g, skip, opd_arg_bool(call, 4)) ? -1 : opdi_cu_settle(out, desk);
+    staging = opdi_cu_staging(out, opdi_cu_compute_dtype(opd_dtype(out)));
+    x = staging && opd_zero_(staging) ? opdi_cu_as(x, OPD_INT64) : NULL;
+    g = x ? opdi_cu_as(g, opd_dtype(staging)) : NULL;
+    if (!g || opdi_cu_list_make(call, &p, staging, opd_tensors_of(&x, 1), sizes, &n)) { return -1; }
+    if (opd_numel(staging) == 0) { return 0; }
+    skip = skip < 0 ? -1 : skip * opd_strides(staging)[0];
+    return opdi_cu_list_add(&p, staging, g, skip, opd_arg_bool(call, 4)) ? -1 : opdi_cu_staging_store(out, staging);
 }
 
 //== cat, stack ========================================================================================================
@@ -6798,26 +6822,26 @@ static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true
 static opd_tensor *opdi_cu_lies_as(opd_tensor *self, opd_tensor *out) {
     const opd_value none = opd_value_none();
     bool same = true;
-    opd_tensor *desk;
+    opd_tensor *staging;
     for (int d = 0; d < opd_ndim(self); d++) {
         if (opd_sizes(self)[d] > 1 && opd_strides(self)[d] == 0) { return out; }
         same = same && opd_strides(self)[d] == opd_strides(out)[d];
     }
     if (same) { return out; }
-    desk = opd_empty_strided_full(opd_ints_of(opd_sizes(self), opd_ndim(self)),
-                                  opd_ints_of(opd_strides(self), opd_ndim(self)), opd_value_int(opd_dtype(self)), none,
-                                  opd_value_device(opd_tensor_device(self)), none);
-    return desk ? opd_copy_(desk, self) : NULL;
+    staging = opd_empty_strided_full(opd_ints_of(opd_sizes(self), opd_ndim(self)),
+                                     opd_ints_of(opd_strides(self), opd_ndim(self)), opd_value_int(opd_dtype(self)),
+                                     none, opd_value_device(opd_tensor_device(self)), none);
+    return staging ? opd_copy_(staging, self) : NULL;
 }
 static int opdi_cu_view_scatter(opd_call *call, const char *view, int nargs, bool flat) {
-    opd_tensor *out = opd_result_update(call), *desk, *place;
+    opd_tensor *out = opd_result_update(call), *staging, *place;
     opd_value v[6];
-    if (!out || !(desk = flat ? opdi_cu_lies_as(opd_arg_tensor(call, 0), out) : out)) { return -1; }
-    v[0] = opd_value_tensor(desk);
+    if (!out || !(staging = flat ? opdi_cu_lies_as(opd_arg_tensor(call, 0), out) : out)) { return -1; }
+    v[0] = opd_value_tensor(staging);
     for (int i = 1; i < nargs; i++) { v[i] = opd_arg_value(call, i + 1); }
     place = opd_call_op(opd_find(view), v, nargs);
     if (!place || !opd_copy_(place, opd_arg_tensor(call, 1))) { return -1; }
-    return desk == out || opd_copy_(out, desk) ? 0 : -1;
+    return staging == out || opd_copy_(out, staging) ? 0 : -1;
 }
 static int opdi_cu_slice_scatter_kernel(opd_call *call) {
     return opdi_cu_view_scatter(call, "aten::slice.Tensor", 5, false);
@@ -6846,7 +6870,7 @@ struct opdi_cu_one_hot {
     }
 };
 static int opdi_cu_one_hot_kernel(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *staging;
     int64_t n = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS];
     if (n == -1 && opd_numel(x) > 0 && opd_ndim(x) < OPD_MAX_DIMS && opd_dtype(x) == OPD_INT64) {
         n = opd_item_i64(opd_max(x)) + 1;         /* waits for the device */
@@ -6855,13 +6879,13 @@ static int opdi_cu_one_hot_kernel(opd_call *call) {
         sizes[opd_ndim(x)] = n < 1 ? 1 : n;
         out = opd_result(call, 0, sizes, opd_ndim(x) + 1, OPD_INT64);
     } else { out = opd_results_from_fake(call) ? NULL : opdi_cu_result(call, 0); }
-    desk = out ? opdi_cu_desk(out, OPD_INT64) : NULL;
-    x = desk ? opdi_cu_as(x, OPD_INT64) : NULL;
+    staging = out ? opdi_cu_staging(out, OPD_INT64) : NULL;
+    x = staging ? opdi_cu_as(x, OPD_INT64) : NULL;
     if (!x) { return -1; }
-    const opdi_cu_one_hot f = {opdi_cu_data<int64_t>(x), opdi_cu_data<int64_t>(desk), opd_sizes(out)[opd_ndim(x)],
+    const opdi_cu_one_hot f = {opdi_cu_data<int64_t>(x), opdi_cu_data<int64_t>(staging), opd_sizes(out)[opd_ndim(x)],
                                opdi_cu_guard_of(call, "Class values must be non-negative and smaller than "
                                                 "num_classes.")};
-    return opdi_cu_each(opd_numel(desk), f) ? -1 : opdi_cu_settle(out, desk);
+    return opdi_cu_each(opd_numel(staging), f) ? -1 : opdi_cu_staging_store(out, staging);
 }
 
 template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i], or an impossible number if repeats[i] is
@@ -6891,7 +6915,7 @@ template <class T> static int opdi_cu_repeat_of(opd_call *call, opd_tensor *r) {
     const int64_t n = opd_numel(r);
     int64_t *begins = (int64_t *)opdi_cu_scratch((n + 1) * 8), total;
     const opdi_cu_repeats<T> f = {opdi_cu_data<T>(r), begins};
-    opd_tensor *out, *desk;
+    opd_tensor *out, *staging;
     if (!begins || opdi_cu_each(n, f) || opdi_cu_offsets(begins, n)) { return -1; }
     total = opdi_cu_fetch(begins + n);
     if (!opd_ok()) { return -1; }
@@ -6900,10 +6924,10 @@ template <class T> static int opdi_cu_repeat_of(opd_call *call, opd_tensor *r) {
         return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size");
     }
     out = opd_result(call, 0, &total, 1, opd_dtype(r));
-    desk = out ? opdi_cu_desk(out, opd_dtype(r)) : NULL;
-    if (!desk) { return -1; }
-    const opdi_cu_repeat<T> g = {begins, n, opdi_cu_data<T>(desk)};
-    return opdi_cu_each(total, g) ? -1 : opdi_cu_settle(out, desk);
+    staging = out ? opdi_cu_staging(out, opd_dtype(r)) : NULL;
+    if (!staging) { return -1; }
+    const opdi_cu_repeat<T> g = {begins, n, opdi_cu_data<T>(staging)};
+    return opdi_cu_each(total, g) ? -1 : opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_repeat_interleave_kernel(opd_call *call) {
     opd_tensor *r = opd_arg_tensor(call, 0);
@@ -6958,8 +6982,8 @@ template <class T, class O> static int opdi_cu_search_of(const opd_call *call, o
         : opdi_cu_each(opd_numel(out), opdi_cu_search_side<F, false>(f));
 }
 static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_tensor *sorter, bool right) {
-    opd_tensor *out = opdi_cu_result(call, 0), *desk, *values = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
-    if (!out || !(desk = opdi_cu_desk(out, opd_dtype(out))) || opd_numel(out) == 0) { return out ? 0 : -1; }
+    opd_tensor *out = opdi_cu_result(call, 0), *staging, *values = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+    if (!out || !(staging = opdi_cu_staging(out, opd_dtype(out))) || opd_numel(out) == 0) { return out ? 0 : -1; }
     if (values && opd_tensor_device(values).type != OPD_CUDA) {              /* a value on the host */
         v = opd_dtype_is_floating(opd_dtype(values)) ? opd_value_float(opd_item_f64(values))
             : opd_value_int(opd_item_i64(values));
@@ -6970,14 +6994,14 @@ static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_
     if (!seq || !opd_ok()) { return -1; }
     if (opd_dtype(out) == OPD_INT32) {
         OPDI_CU_ALL(opd_dtype(seq), T, {
-            if (opdi_cu_search_of<T, int32_t>(call, desk, seq, values, v, sorter, right)) { return -1; }
+            if (opdi_cu_search_of<T, int32_t>(call, staging, seq, values, v, sorter, right)) { return -1; }
         })
     } else {
         OPDI_CU_ALL(opd_dtype(seq), T, {
-            if (opdi_cu_search_of<T, int64_t>(call, desk, seq, values, v, sorter, right)) { return -1; }
+            if (opdi_cu_search_of<T, int64_t>(call, staging, seq, values, v, sorter, right)) { return -1; }
         })
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 /* Runs searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter). */
 static int opdi_cu_searchsorted_kernel(opd_call *call) {
@@ -7006,17 +7030,17 @@ template <class T> struct opdi_cu_triangle {
 };
 static int opdi_cu_triangle_run(opd_call *call, bool lower) {
     const int64_t diagonal = opd_arg_int(call, 1);
-    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *staging;
     if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
-    desk = opdi_cu_desk(out, opd_dtype(out));
-    x = desk ? opdi_cu_as(x, opd_dtype(x)) : NULL;
+    staging = opdi_cu_staging(out, opd_dtype(out));
+    x = staging ? opdi_cu_as(x, opd_dtype(x)) : NULL;
     if (!x) { return -1; }
     OPDI_CU_SIZES(opd_dtype(x), T, {
-        const opdi_cu_triangle<T> f = {opdi_cu_data<T>(x), opdi_cu_data<T>(desk), opd_size(x, -2), opd_size(x, -1),
+        const opdi_cu_triangle<T> f = {opdi_cu_data<T>(x), opdi_cu_data<T>(staging), opd_size(x, -2), opd_size(x, -1),
                                        diagonal, lower};
         if (opdi_cu_each(opd_numel(x), f)) { return -1; }
     })
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_tril_kernel(opd_call *call) { return opdi_cu_triangle_run(call, true); }
 static int opdi_cu_triu_kernel(opd_call *call) { return opdi_cu_triangle_run(call, false); }
@@ -7117,7 +7141,7 @@ struct opdi_cu_bag_of {
    include_last_offset, padding_idx). */
 static int opdi_cu_embedding_bag_kernel(opd_call *call) {
     opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *at = opd_arg_tensor(call, 2);
-    opd_tensor *factors = opd_arg_tensor(call, 6), *r[4], *desk[4];
+    opd_tensor *factors = opd_arg_tensor(call, 6), *r[4], *staging[4];
     if (opd_results_from_fake(call)) { return -1; }
     const int mode = (int)opd_arg_int(call, 4);
     const int64_t bags = opd_sizes(opdi_cu_result(call, 0))[0];
@@ -7127,28 +7151,28 @@ static int opdi_cu_embedding_bag_kernel(opd_call *call) {
     if (!w || !x || !at || (factors && !(factors = opdi_cu_as(factors, opd_dtype(w))))) { return -1; }
     for (int k = 0; k < 4; k++) {
         r[k] = opdi_cu_result(call, k);
-        desk[k] = opdi_cu_desk(r[k], k ? OPD_INT64 : opd_dtype(r[k]));
-        if (!desk[k] || (k == 2 && !opd_zero_(desk[k]))) { return -1; }
+        staging[k] = opdi_cu_staging(r[k], k ? OPD_INT64 : opd_dtype(r[k]));
+        if (!staging[k] || (k == 2 && !opd_zero_(staging[k]))) { return -1; }
     }
     OPDI_CU_FLOATS(opd_dtype(w), T, {
         const opdi_cu_bags<T> f = {
             opd_numel(x), bags, opd_numel(at), opd_sizes(w)[1], opd_sizes(w)[0], opd_arg_int(call, 8), mode,
             opdi_cu_data<T>(w), factors ? opdi_cu_data<T>(factors) : NULL, opdi_cu_data<int64_t>(x),
-            opdi_cu_data<int64_t>(at), opdi_cu_data<T>(desk[0]), opdi_cu_data<int64_t>(desk[2]),
-            mode == 2 ? opdi_cu_data<int64_t>(desk[3]) : NULL, opdi_cu_guard_of(call),
+            opdi_cu_data<int64_t>(at), opdi_cu_data<T>(staging[0]), opdi_cu_data<int64_t>(staging[2]),
+            mode == 2 ? opdi_cu_data<int64_t>(staging[3]) : NULL, opdi_cu_guard_of(call),
             opdi_cu_guard_of(call, "offsets must begin with 0, must not decrease, and must not exceed input's length")};
         if (opdi_cu_each(bags * (f.d ? f.d : 1), f)) { return -1; }
     })
-    if (opd_numel(desk[1])) {
-        const opdi_cu_bag_of f = {opd_numel(at), opdi_cu_data<int64_t>(at), opdi_cu_data<int64_t>(desk[1])};
-        if (opdi_cu_each(opd_numel(desk[1]), f)) { return -1; }
+    if (opd_numel(staging[1])) {
+        const opdi_cu_bag_of f = {opd_numel(at), opdi_cu_data<int64_t>(at), opdi_cu_data<int64_t>(staging[1])};
+        if (opdi_cu_each(opd_numel(staging[1]), f)) { return -1; }
     }
-    if (mode != 2 && !opd_copy_(desk[3], desk[2])) { return -1; }
-    for (int k = 0; k < 4; k++) { if (opdi_cu_settle(r[k], desk[k])) { return -1; } }
+    if (mode != 2 && !opd_copy_(staging[3], staging[2])) { return -1; }
+    for (int k = 0; k < 4; k++) { if (opdi_cu_staging_store(r[k], staging[k])) { return -1; } }
     return 0;
 }
 
-static const opdi_cu_row opdi_cu_rows_indexing[] = {
+static const opdi_cu_registration opdi_cu_table_indexing[] = {
     {"gather", opdi_cu_gather_kernel}, {"scatter.src", opdi_cu_scatter_kernel},
     {"scatter.value", opdi_cu_scatter_kernel}, {"scatter.reduce", opdi_cu_scatter_reduce_kernel},
     {"scatter.value_reduce", opdi_cu_scatter_reduce_kernel}, {"scatter_add", opdi_cu_scatter_add_kernel},
@@ -7197,12 +7221,12 @@ template <class T> struct opdi_cu_pad {
 };
 /* Runs constant_pad_nd(self, pad, value). */
 static int opdi_cu_constant_pad_kernel(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk, *value;
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *staging, *value;
     const opd_ints pad = opd_arg_ints(call, 1);
     const int n = opd_ndim(x);
     if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
-    desk = opdi_cu_desk(out, opd_dtype(out));
-    value = desk ? opdi_cu_arg_as(call, 2, out, opd_dtype(out)) : NULL;
+    staging = opdi_cu_staging(out, opd_dtype(out));
+    value = staging ? opdi_cu_arg_as(call, 2, out, opd_dtype(out)) : NULL;
     if (!value) { return -1; }
     OPDI_CU_SIZES(opd_dtype(x), T, {
         opdi_cu_pad<T> f;
@@ -7217,10 +7241,10 @@ static int opdi_cu_constant_pad_kernel(opd_call *call) {
             f.low[f.n] = low; f.size[f.n] = size; f.out_size[f.n] = opd_sizes(out)[d];
             f.stride[f.n++] = opd_strides(x)[d];
         }
-        f.x = opdi_cu_data<T>(x); f.value = opdi_cu_data<T>(value); f.out = opdi_cu_data<T>(desk);
-        if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+        f.x = opdi_cu_data<T>(x); f.value = opdi_cu_data<T>(value); f.out = opdi_cu_data<T>(staging);
+        if (opdi_cu_each(opd_numel(staging), f)) { return -1; }
     })
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 
 /* reflection_pad and replication_pad (if `reflect` is false) of the last three dims.  If fewer dims are padded, the
@@ -7287,20 +7311,20 @@ static bool opdi_cu_is_named(const opd_call *call, const char *prefix) {
    floats.  Returns 0, or -1 and sets an error. */
 template <template <class> class Forth, template <class> class Back, class P>
 static int opdi_cu_forth_or_back(const P &p, opd_tensor *from, opd_tensor *out, bool back) {
-    opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
-    if (!desk || !(from = opdi_cu_as(from, opd_dtype(from)))) { return -1; }
+    opd_tensor *staging = opdi_cu_staging(out, opd_dtype(out));
+    if (!staging || !(from = opdi_cu_as(from, opd_dtype(from)))) { return -1; }
     if (back) {
         OPDI_CU_FLOATS(opd_dtype(from), T, {
-            const Back<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
-            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+            const Back<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(staging)};
+            if (opdi_cu_each(opd_numel(staging), f)) { return -1; }
         })
     } else {
         OPDI_CU_SIZES(opd_dtype(from), T, {
-            const Forth<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
-            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+            const Forth<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(staging)};
+            if (opdi_cu_each(opd_numel(staging), f)) { return -1; }
         })
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 /* Runs a padding with the arguments (self, padding) or, if `back` is true, its gradient with (grad_output, self,
    padding).  Returns 0, or -1 and sets an error. */
@@ -7452,9 +7476,9 @@ template <class T, bool maximum> struct opdi_cu_pool_backward {
     }
 };
 /* Adds v to *p in one atomic step, for each type of float. */
-static __device__ __forceinline__ void opdi_cu_atomic_more(float *p, float v) { atomicAdd(p, v); }
-static __device__ __forceinline__ void opdi_cu_atomic_more(double *p, double v) { atomicAdd(p, v); }
-template <class T> static __device__ void opdi_cu_atomic_more(T *p, T v) {
+static __device__ __forceinline__ void opdi_cu_atomic_accumulate(float *p, float v) { atomicAdd(p, v); }
+static __device__ __forceinline__ void opdi_cu_atomic_accumulate(double *p, double v) { atomicAdd(p, v); }
+template <class T> static __device__ void opdi_cu_atomic_accumulate(T *p, T v) {
     unsigned short *at = reinterpret_cast<unsigned short *>(p), seen = opdi_cu_load_common(at), was;
     do {
         union { unsigned short bits; T number; } u = {seen};
@@ -7482,7 +7506,9 @@ template <class T> struct opdi_cu_pool_strays {
             v.windows(e, p[e], &lo, &hi);
             inside = inside && o[e] >= lo && o[e] < hi;
         }
-        if (!inside) { opdi_cu_atomic_more(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]); }
+        if (!inside) {
+            opdi_cu_atomic_accumulate(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]);
+        }
     }
 };
 static void opdi_cu_image_of(opdi_cu_image *m, const opd_tensor *t, int nd) {
@@ -7667,7 +7693,7 @@ static int opdi_cu_col2im_kernel(opd_call *call) { return opdi_cu_im2col_run(cal
 
 #define OPDI_CU_PAD_ROWS(name)                                                                              \
     {name, opdi_cu_mirror_pad_kernel}, {name "_backward", opdi_cu_mirror_pad_backward_kernel}
-static const opdi_cu_row opdi_cu_rows_pooling[] = {
+static const opdi_cu_registration opdi_cu_table_pooling[] = {
     {"constant_pad_nd", opdi_cu_constant_pad_kernel},
     OPDI_CU_PAD_ROWS("reflection_pad1d"), OPDI_CU_PAD_ROWS("reflection_pad2d"), OPDI_CU_PAD_ROWS("reflection_pad3d"),
     OPDI_CU_PAD_ROWS("replication_pad1d"), OPDI_CU_PAD_ROWS("replication_pad2d"),
@@ -7697,11 +7723,11 @@ struct opdi_cu_side { int64_t m, n; double scale; bool nearest, corners; };
 /* The type in which positions and weights are computed. */
 template <typename T> struct opdi_cu_weights_of { typedef float type; };
 template <> struct opdi_cu_weights_of<double> { typedef double type; };
-struct opdi_cu_look { int64_t lo, hi; double w[2]; };
-template <typename A> __device__ __forceinline__ opdi_cu_look opdi_cu_looks(const opdi_cu_side &s, int64_t i) {
+struct opdi_cu_taps { int64_t lo, hi; double w[2]; };
+template <typename A> __device__ __forceinline__ opdi_cu_taps opdi_cu_taps_of(const opdi_cu_side &s, int64_t i) {
     const A scale = (A)s.scale, to = s.nearest || s.corners ? scale * (A)i : scale * ((A)i + (A)0.5) - (A)0.5;
     const double at = to > 0 ? (double)to : 0.0;
-    opdi_cu_look l;
+    opdi_cu_taps l;
     l.lo = (int64_t)at < s.m - 1 ? (int64_t)at : s.m - 1;
     l.hi = l.lo + (l.lo < s.m - 1);
     l.w[1] = s.nearest ? 0 : at - (double)l.lo < 0 ? 0 : at - (double)l.lo > 1 ? 1 : at - (double)l.lo;
@@ -7709,11 +7735,11 @@ template <typename A> __device__ __forceinline__ opdi_cu_look opdi_cu_looks(cons
     return l;
 }
 /* Returns the first output whose `lo` is the given input or a later one. */
-template <typename A> __device__ __forceinline__ int64_t opdi_cu_first_look(const opdi_cu_side &s, int64_t lo) {
+template <typename A> __device__ __forceinline__ int64_t opdi_cu_first_tap(const opdi_cu_side &s, int64_t lo) {
     int64_t a = 0, b = s.n;
     while (a < b) {
         const int64_t mid = (a + b) / 2;
-        if (opdi_cu_looks<A>(s, mid).lo < lo) { a = mid + 1; } else { b = mid; }
+        if (opdi_cu_taps_of<A>(s, mid).lo < lo) { a = mid + 1; } else { b = mid; }
     }
     return a;
 }
@@ -7722,7 +7748,7 @@ template <typename T> __global__ void opdi_cu_upsample_kernel(const opdi_cu_side
     typedef typename opdi_cu_weights_of<T>::type A;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
-        const opdi_cu_look v = opdi_cu_looks<A>(r, i / c.n % r.n), h = opdi_cu_looks<A>(c, i % c.n);
+        const opdi_cu_taps v = opdi_cu_taps_of<A>(r, i / c.n % r.n), h = opdi_cu_taps_of<A>(c, i % c.n);
         const T *p = x + i / c.n / r.n * r.m * c.m, *a = p + v.lo * c.m, *b = p + v.hi * c.m;
         if (r.nearest) { y[i] = a[h.lo]; continue; }
         opdi_cu_store(y + i,
@@ -7737,15 +7763,15 @@ template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const int64_t row = i / c.m % r.m, col = i % c.m, near = r.nearest ? 0 : 1;
-        const int64_t r0 = opdi_cu_first_look<A>(r, row - near), r1 = opdi_cu_first_look<A>(r, row + 1);
-        const int64_t c0 = opdi_cu_first_look<A>(c, col - near), c1 = opdi_cu_first_look<A>(c, col + 1);
+        const int64_t r0 = opdi_cu_first_tap<A>(r, row - near), r1 = opdi_cu_first_tap<A>(r, row + 1);
+        const int64_t c0 = opdi_cu_first_tap<A>(c, col - near), c1 = opdi_cu_first_tap<A>(c, col + 1);
         const T *p = y + i / c.m / r.m * r.n * c.n;
         A sum = 0;
         for (int64_t a = r0; a < r1; a++) {
-            const opdi_cu_look v = opdi_cu_looks<A>(r, a);
+            const opdi_cu_taps v = opdi_cu_taps_of<A>(r, a);
             const A wv = (v.lo == row ? (A)v.w[0] : A(0)) + (v.hi == row && !r.nearest ? (A)v.w[1] : A(0));
             for (int64_t b = c0; b < c1; b++) {
-                const opdi_cu_look h = opdi_cu_looks<A>(c, b);
+                const opdi_cu_taps h = opdi_cu_taps_of<A>(c, b);
                 const A wh = (h.lo == col ? (A)h.w[0] : A(0)) + (h.hi == col && !c.nearest ? (A)h.w[1] : A(0));
                 sum += wv * wh * opdi_cu_load<A>(p + a * c.n + b);
             }
@@ -7797,10 +7823,10 @@ static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsam
 //  As on the CPU, an output reads one, two or four rows and columns of the image.  A thread processes one point of the
 //  grid for all channels.  The gradient of the image is added atomically, in any order, as in PyTorch.
 
-struct opdi_cu_grid_how { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
+struct opdi_cu_grid_params { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
 template <typename T> struct opdi_cu_lines { int count; int64_t at[4]; T w[4], d[4]; };
 
-template <typename T> __device__ T opdi_cu_grid_inside(const opdi_cu_grid_how &k, T at, int64_t size, T *factor) {
+template <typename T> __device__ T opdi_cu_grid_inside(const opdi_cu_grid_params &k, T at, int64_t size, T *factor) {
     const T low = k.corners ? (T)0 : (T)-0.5, span = k.corners ? (T)(size - 1) : (T)size;
     if (k.outside == 2) {
         if (!(span > 0)) { *factor = 0; return 0; }
@@ -7815,7 +7841,7 @@ template <typename T> __device__ T opdi_cu_grid_inside(const opdi_cu_grid_how &k
     if (at >= (T)(size - 1)) { *factor = 0; return (T)(size - 1); }
     return at;
 }
-template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_how &k, T at, int64_t size,
+template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_params &k, T at, int64_t size,
                                                          opdi_cu_lines<T> *l) {
     T factor = k.corners ? (T)(size - 1) / 2 : (T)size / 2, none = 0;
     at = k.corners ? (at + 1) / 2 * (T)(size - 1) : ((at + 1) * (T)size - 1) / 2;
@@ -7846,7 +7872,7 @@ template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_how 
 }
 /* Processes one point of the grid: computes y or, if g is not NULL, the gradients. */
 template <typename T> struct opdi_cu_grid_place {
-    opdi_cu_grid_how k;
+    opdi_cu_grid_params k;
     const T *x, *grid, *g;
     T *y, *dx, *dgrid;                            /* dx: may be NULL */
     __device__ void operator()(int64_t place) const {
@@ -7873,7 +7899,7 @@ template <typename T> struct opdi_cu_grid_place {
         if (g) { dgrid[place * 2] = along[0]; dgrid[place * 2 + 1] = along[1]; }
     }
 };
-template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_how &k, opd_tensor *x, opd_tensor *grid,
+template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_params &k, opd_tensor *x, opd_tensor *grid,
                                                  opd_tensor *g, opd_tensor *y, opd_tensor *dx, opd_tensor *dgrid) {
     const opdi_cu_grid_place<T> f = {k, opdi_cu_data<T>(x), opdi_cu_data<T>(grid), g ? opdi_cu_data<T>(g) : NULL,
                                      y ? opdi_cu_data<T>(y) : NULL, dx ? opdi_cu_data<T>(dx) : NULL,
@@ -7884,9 +7910,9 @@ template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_how &k, opd_
    gradient, which has grad_output in front of these arguments and output_mask behind them. */
 static int opdi_cu_grid_of(opd_call *call, bool back) {
     opd_tensor *g = back ? opd_arg_tensor(call, 0) : NULL, *x = opd_arg_tensor(call, back);
-    opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *desk[2] = {NULL, NULL};
+    opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *staging[2] = {NULL, NULL};
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(x));
-    opdi_cu_grid_how k;
+    opdi_cu_grid_params k;
     if (opd_results_from_fake(call)) { return -1; }
     const opd_value mask = back ? opd_arg_value(call, 6) : opd_value_none();
     k.n = opd_sizes(x)[0]; k.c = opd_sizes(x)[1];
@@ -7902,22 +7928,23 @@ static int opdi_cu_grid_of(opd_call *call, bool back) {
     for (int i = 0; i < 1 + back; i++) {
         if (back && i == 0 && mask.n && !mask.u.bools[0]) { continue; }
         r[i] = opdi_cu_result(call, i);
-        desk[i] = opdi_cu_desk(r[i], t);
-        if (!desk[i] || (back && !opd_zero_(desk[i]))) { return -1; }
+        staging[i] = opdi_cu_staging(r[i], t);
+        if (!staging[i] || (back && !opd_zero_(staging[i]))) { return -1; }
     }
     x = opdi_cu_as(x, t);
     grid = opdi_cu_as(grid, t);
     if (!x || !grid) { return -1; }
     if ((t == OPD_FLOAT64
-         ? opdi_cu_grid_go<double>(k, x, grid, g, back ? NULL : desk[0], back ? desk[0] : NULL, desk[1])
-         : opdi_cu_grid_go<float>(k, x, grid, g, back ? NULL : desk[0], back ? desk[0] : NULL, desk[1]))) { return -1; }
-    for (int i = 0; i < 1 + back; i++) { if (desk[i] && opdi_cu_settle(r[i], desk[i])) { return -1; } }
+         ? opdi_cu_grid_go<double>(k, x, grid, g, back ? NULL : staging[0], back ? staging[0] : NULL, staging[1])
+         : opdi_cu_grid_go<float>(k, x, grid, g, back ? NULL : staging[0], back ? staging[0] : NULL,
+                                  staging[1]))) { return -1; }
+    for (int i = 0; i < 1 + back; i++) { if (staging[i] && opdi_cu_staging_store(r[i], staging[i])) { return -1; } }
     return 0;
 }
 static int opdi_cu_grid_kernel(opd_call *call) { return opdi_cu_grid_of(call, false); }
 static int opdi_cu_grid_backward_kernel(opd_call *call) { return opdi_cu_grid_of(call, true); }
 
-static const opdi_cu_row opdi_cu_rows_resampling[] = {
+static const opdi_cu_registration opdi_cu_table_resampling[] = {
     {"grid_sampler_2d", opdi_cu_grid_kernel}, {"grid_sampler_2d_backward", opdi_cu_grid_backward_kernel},
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
     {"upsample_bilinear2d", opdi_cu_upsample_bilinear},
@@ -8029,14 +8056,14 @@ static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *
 }
 static int opdi_cu_nll_forward(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 3);               /* 0 none, 1 mean, 2 sum */
-    opd_tensor *y, *total, *desk;
+    opd_tensor *y, *total, *staging;
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0); total = opdi_cu_result(call, 1);
-    desk = opdi_cu_desk(y);
-    if (!desk) { return -1; }
+    staging = opdi_cu_staging(y);
+    if (!staging) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(y), T, {
         opdi_cu_nll<T> k;
-        T *to = opdi_cu_data<T>(desk), *weight = opdi_cu_data<T>(total);
+        T *to = opdi_cu_data<T>(staging), *weight = opdi_cu_data<T>(total);
         if (opdi_cu_nll_of<T>(call, 0, 3, &k)) { return -1; }
         if (reduction == 0 && opd_ndim(opd_arg_tensor(call, 0)) > 1) {
             if (opdi_cu_launch(opdi_cu_nll_each<T>, opdi_cu_grid(k.n * k.inner, 256), dim3(256), 0, k, to, weight)) {
@@ -8051,31 +8078,31 @@ static int opdi_cu_nll_forward(opd_call *call) {
                                reduction == 1, to, weight)) { return -1; }
         }
     })
-    return opdi_cu_settle(y, desk);
+    return opdi_cu_staging_store(y, staging);
 }
 static int opdi_cu_nll_backward(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 4);
-    opd_tensor *g = opd_arg_tensor(call, 0), *total = opd_arg_tensor(call, 6), *dx, *desk;
+    opd_tensor *g = opd_arg_tensor(call, 0), *total = opd_arg_tensor(call, 6), *dx, *staging;
     bool one;
     if (opd_results_from_fake(call)) { return -1; }
     dx = opdi_cu_result(call, 0);
     if (opd_numel(dx) == 0) { return 0; }
     one = reduction != 0 || opd_ndim(dx) == 1;
-    desk = opdi_cu_desk(dx);
+    staging = opdi_cu_staging(dx);
     g = opd_contiguous(opd_to_dtype(g, opd_dtype(dx)));
     total = opd_to_dtype(total, opd_dtype(dx));
-    if (!desk || !g || !total) { return -1; }
+    if (!staging || !g || !total) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(dx), T, {
         opdi_cu_nll<T> k;
         if (opdi_cu_nll_of<T>(call, 1, 4, &k) ||
             opdi_cu_launch(opdi_cu_nll_back<T>, opdi_cu_grid(opd_numel(dx), 256), dim3(256), 0, k,
                            (const T *)opdi_cu_data<T>(g), one, reduction == 1, (const T *)opdi_cu_data<T>(total),
-                           opdi_cu_data<T>(desk))) { return -1; }
+                           opdi_cu_data<T>(staging))) { return -1; }
     })
-    return opdi_cu_settle(dx, desk);
+    return opdi_cu_staging_store(dx, staging);
 }
 
-static const opdi_cu_row opdi_cu_rows_losses[] = {
+static const opdi_cu_registration opdi_cu_table_losses[] = {
     {"nll_loss_forward", opdi_cu_nll_forward}, {"nll_loss2d_forward", opdi_cu_nll_forward},
     {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
     {NULL, NULL}};
@@ -8180,15 +8207,15 @@ template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tenso
 /* Computes result 0 of the call: the distances of the rows of x and y or, if y is NULL, of the pairs of rows of x.  If
    g and d are given, computes the gradient with respect to x.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
-    opd_tensor *out = opdi_cu_result(call, 0), *desk;
+    opd_tensor *out = opdi_cu_result(call, 0), *staging;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
     if (opd_numel(out) == 0) { return 0; }
-    desk = opdi_cu_desk(out, t);
-    x = desk ? opdi_cu_as(x, t) : NULL;
+    staging = opdi_cu_staging(out, t);
+    x = staging ? opdi_cu_as(x, t) : NULL;
     if (!x || (y && !(y = opdi_cu_as(y, t)))) { return -1; }
     if (g && (!(g = opdi_cu_as(g, t)) || !(d = opdi_cu_as(d, t)))) { return -1; }
-    return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(desk, x, y, g, d, p)
-            : opdi_cu_distances_of<float>(desk, x, y, g, d, p)) ? -1 : opdi_cu_settle(out, desk);
+    return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(staging, x, y, g, d, p)
+            : opdi_cu_distances_of<float>(staging, x, y, g, d, p)) ? -1 : opdi_cu_staging_store(out, staging);
 }
 /* Returns t [.., a, b], expanded to the batch dims of out. */
 static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
@@ -8239,7 +8266,7 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
                                 opd_arg_float(call, 2));
 }
-static const opdi_cu_row opdi_cu_rows_distances[] = {
+static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
     /* Fourier transforms run on the CPU, with copies to the host and back */
@@ -8544,7 +8571,7 @@ static int opdi_cu_dot(opd_call *call) {
     return -1;
 }
 
-static const opdi_cu_row opdi_cu_rows_matmul[] = {
+static const opdi_cu_registration opdi_cu_table_matmul[] = {
     {"mm", opdi_cu_mm}, {"bmm", opdi_cu_mm}, {"mv", opdi_cu_mm}, {"addmm", opdi_cu_addmm}, {"baddbmm", opdi_cu_addmm},
     {"addmv", opdi_cu_addmm}, {"addbmm", opdi_cu_addbmm}, {"dot", opdi_cu_dot}, {"vdot", opdi_cu_dot},
     {NULL, NULL}};
@@ -8598,7 +8625,7 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
 
 /* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x or, if
    BACK, gx from y. */
-struct opdi_cu_conv_sides { opdi_cu_pw_divider area, rows, groups; };
+struct opdi_cu_conv_sides { opdi_cu_pointwise_divider area, rows, groups; };
 template <typename T, bool BACK>
 __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, const T *from, const T *w, T *to) {
     typedef opdi_cu_acc<T> A;
@@ -9223,11 +9250,11 @@ struct opdi_cu_walk {
    LAST, [n, out, oc]. */
 template <typename T, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
-                                                  int cp, int tiles_n, unsigned char *room) {
+                                                  int cp, int tiles_n, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32,
         B = OPDI_CU_TC_N / 32;
-    T *tiles = reinterpret_cast<T *>(room);       /* per stage: patches [128][40], then weights [64][40] */
+    T *tiles = reinterpret_cast<T *>(scratch);    /* per stage: patches [128][40], then weights [64][40] */
     const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z,
         line = (int)q.groups * cp;
     const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
@@ -9294,7 +9321,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     opdi_cu_stages_wait<0>();
     __syncthreads();                              /* the sums take the place of the stages: [64][132] or, if LAST,
                                                      [128][68] */
-    float *out = reinterpret_cast<float *>(room);
+    float *out = reinterpret_cast<float *>(scratch);
     constexpr int ld = LAST ? OPDI_CU_TC_N + 4 : OPDI_CU_TC_M + 4, across = LAST ? OPDI_CU_TC_N / 8 : OPDI_CU_TC_M / 8;
     OPDI_CU_UNROLL
     for (int i = 0; i < 4; i++) {
@@ -9342,9 +9369,9 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
 template <typename T, bool LAST> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS, 3)
 opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, int cp,
                        int tiles_n) {
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
-    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, scratch); }
 }
 
 /* Computes the gradient with respect to w in parts [split][oc, taps, cp].  Each part is a sum over some of the pixels
@@ -9353,13 +9380,13 @@ opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const
 #define OPDI_CU_GW_SIDE 64
 #define OPDI_CU_GW_K 32
 #define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
-struct opdi_cu_gw { opdi_cu_pw_divider w, h, z; int op, cp, tiles_o, tiles_c, splits; };
+struct opdi_cu_gw { opdi_cu_pointwise_divider w, h, z; int op, cp, tiles_o, tiles_c, splits; };
 template <typename T>
 __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, const opdi_cu_gw &k, const T *x, const T *y,
-                                                     float *parts, unsigned char *room) {
+                                                     float *parts, unsigned char *scratch) {
     typedef opdi_cu_mma<T, true> M;
     constexpr int LD = OPDI_CU_GW_LD, stage = 2 * OPDI_CU_GW_K * LD, R = OPDI_CU_GW_K / 16;
-    T *tiles = reinterpret_cast<T *>(room);       /* per stage: y [32][72], then x [32][72] */
+    T *tiles = reinterpret_cast<T *>(scratch);    /* per stage: y [32][72], then x [32][72] */
     const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, tile = blockIdx.x / (k.tiles_o * k.tiles_c);
     const int o0 = (int)blockIdx.x % k.tiles_o * OPDI_CU_GW_SIDE,
         c0 = (int)blockIdx.x / k.tiles_o % k.tiles_c * OPDI_CU_GW_SIDE;
@@ -9412,7 +9439,7 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
     }
     opdi_cu_stages_wait<0>();
     __syncthreads();
-    float *out = reinterpret_cast<float *>(room);
+    float *out = reinterpret_cast<float *>(scratch);
     constexpr int ld = OPDI_CU_GW_SIDE + 4;
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 2; j++) {
@@ -9430,9 +9457,9 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS)
 opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_constant__ opdi_cu_gw k, const T *x,
                        const T *y, float *parts) {
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
-    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, room); }
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, scratch); }
 }
 /* w[o, c, t] = the sum of parts[split][o, t, c] over all splits */
 template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
@@ -9511,12 +9538,12 @@ template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T 
     const int64_t want = opdi_cu_ceil(512, tiles * q->groups);
     k.splits = (int)(want < most ? want : most);
     const int64_t all = q->oc * taps * k.cp,
-        room = OPDI_CU_TC_STAGES * 2 * OPDI_CU_GW_K * OPDI_CU_GW_LD * (int64_t)sizeof(T);
+        scratch = OPDI_CU_TC_STAGES * 2 * OPDI_CU_GW_K * OPDI_CU_GW_LD * (int64_t)sizeof(T);
     float *parts = static_cast<float *>(opdi_cu_scratch(k.splits * all * 4));
     if (!parts || !(x = opdi_cu_conv_turned(q, x, x_last, cg, opdi_cu_volume(q->in))) ||
         !(y = opdi_cu_conv_turned(q, y, y_last, og, opdi_cu_volume(q->out)))) { return -1; }
     if (opdi_cu_launch(opdi_cu_conv_gw_kernel<T>, dim3((unsigned)tiles, (unsigned)k.splits, (unsigned)q->groups),
-                       dim3(OPDI_CU_TC_THREADS), (size_t)room, *q, k, x, y, parts)) { return -1; }
+                       dim3(OPDI_CU_TC_THREADS), (size_t)scratch, *q, k, x, y, parts)) { return -1; }
     return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
                           k.splits, cg, (int64_t)k.cp, taps, all);
 }
@@ -9726,7 +9753,7 @@ static int opdi_cu_convolution_backward(opd_call *call) {
     return 0;
 }
 
-static const opdi_cu_row opdi_cu_rows_convolution[] = {
+static const opdi_cu_registration opdi_cu_table_convolution[] = {
     {"convolution", opdi_cu_convolution}, {"convolution_backward", opdi_cu_convolution_backward},
     {NULL, NULL}};
 
@@ -9763,8 +9790,8 @@ template <typename T> __device__ __forceinline__ T *opdi_cu_head(const opdi_cu_h
 /* Copies 64 rows of a tensor, from row `first` on, into shared memory.  Rows from `rows` on and columns from `depth`
    on, which do not exist, become zeros. */
 template <typename T, int D>
-__device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t stride, int first, int rows,
-                                                   int depth) {
+__device__ __forceinline__ void opdi_cu_load_rows(T *to, const T *from, int64_t stride, int first, int rows,
+                                                  int depth) {
     OPDI_CU_UNROLL
     for (int i = 0; i < 64 * D / 8 / OPDI_CU_AT_THREADS; i++) {
         const int at = i * OPDI_CU_AT_THREADS + (int)threadIdx.x, r = at / (D / 8), c = at % (D / 8) * 8;
@@ -9773,12 +9800,12 @@ __device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t
     }
 }
 template <typename T, int D>
-__device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *room) {
+__device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD;
     const float log2e = 1.44269504f, scale = a.scale * log2e;
-    T *qs = reinterpret_cast<T *>(room);          /* 64 rows of q, then twice 64 rows of k and v */
+    T *qs = reinterpret_cast<T *>(scratch);       /* 64 rows of q, then twice 64 rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
     const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the blocks with most keys
                                                                                start first */
@@ -9791,9 +9818,9 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
     float most[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
     OPDI_CU_UNROLL
     for (int d = 0; d < D / 16; d++) { M::zero(sum[d]); }
-    opdi_cu_bring_rows<T, D>(qs, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
-    opdi_cu_bring_rows<T, D>(qs + TILE, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_bring_rows<T, D>(qs + 2 * TILE, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_load_rows<T, D>(qs, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
+    opdi_cu_load_rows<T, D>(qs + TILE, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_load_rows<T, D>(qs + 2 * TILE, v, a.v.row, 0, a.keys, a.depth);
     opdi_cu_stages_commit();
     OPDI_CU_ROLLED
     for (int j = 0; j < tiles; j++) {
@@ -9810,8 +9837,8 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         }
         if (j + 1 < tiles) {
             T *to = qs + (1 + (j + 1) % 2 * 2) * TILE;
-            opdi_cu_bring_rows<T, D>(to, k, a.k.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
-            opdi_cu_bring_rows<T, D>(to + TILE, v, a.v.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
+            opdi_cu_load_rows<T, D>(to, k, a.k.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
+            opdi_cu_load_rows<T, D>(to + TILE, v, a.v.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
         }
         opdi_cu_stages_commit();
         OPDI_CU_UNROLL
@@ -9896,10 +9923,10 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
 }
 template <typename T, int D> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
 opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
-    opdi_cu_attention_rows<T, D>(a, room);
+    opdi_cu_attention_rows<T, D>(a, scratch);
 #elif defined(__CUDA_ARCH__)
     __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
 #endif
@@ -9984,7 +10011,7 @@ static int opdi_cu_flash_attention(opd_call *call) {
     return work == out || opd_copy_(out, work) ? 0 : -1;
 }
 
-static const opdi_cu_row opdi_cu_rows_attention[] = {
+static const opdi_cu_registration opdi_cu_table_attention[] = {
     {"_scaled_dot_product_flash_attention_for_cpu", opdi_cu_flash_attention},
     {NULL, NULL}};
 //----------------------------------------------------------------------------------------------------------------------
@@ -10027,8 +10054,8 @@ static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
 template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_table table, S s) {
     typedef opdi_cu_acc<T> A;
     enum { N = 16 / sizeof(T), K = S::operands };
-    __shared__ __align__(16) unsigned char room[sizeof(typename S::numbers)];
-    typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(room);
+    __shared__ __align__(16) unsigned char scratch[sizeof(typename S::numbers)];
+    typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(scratch);
     int low = 0, high = table.n - 1;
     while (low < high) {                          /* finds the tensor of this block: the last whose first block is not
                                                      behind this one */
@@ -10314,7 +10341,7 @@ static int opdi_cu_amp_update_kernel(opd_call *call) {
         : opdi_cu_amp_update_of<float>(call);
 }
 
-static const opdi_cu_row opdi_cu_rows_optimizers[] = {
+static const opdi_cu_registration opdi_cu_table_optimizers[] = {
     {"_fused_adam_", opdi_cu_fused_adam_kernel}, {"_fused_adam_.tensor_lr", opdi_cu_fused_adam_kernel},
     {"_fused_adamw_", opdi_cu_fused_adamw_kernel}, {"_fused_adamw_.tensor_lr", opdi_cu_fused_adamw_kernel},
     {"_fused_sgd_", opdi_cu_fused_sgd_kernel}, {"_fused_sgd_.tensor_lr", opdi_cu_fused_sgd_kernel},
@@ -10326,10 +10353,11 @@ static const opdi_cu_row opdi_cu_rows_optimizers[] = {
 //  >>cu:registration registering kernels for operators
 //----------------------------------------------------------------------------------------------------------------------
 
-static const opdi_cu_row *const opdi_cu_rows[] = {
-    opdi_cu_rows_random, opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing,
-    opdi_cu_rows_pooling, opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
-    opdi_cu_rows_convolution, opdi_cu_rows_attention, opdi_cu_rows_optimizers};
+static const opdi_cu_registration *const opdi_cu_rows[] = {
+    opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
+    opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_losses, opdi_cu_table_distances,
+    opdi_cu_table_matmul,
+    opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_optimizers};
 
 /* Returns the number of GPUs that can be used.  If it is 0, because there is no GPU or no driver, later errors will say
    so.  Does not make a context on any GPU; the first call that needs a context makes it. */
@@ -10396,6 +10424,6 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.group_id = opdi_cu_group_id; d.group_new = opdi_cu_group_new;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
-        for (const opdi_cu_row *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
+        for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
     }
 }

@@ -113,7 +113,7 @@ int inside_sym_run(const char *target, const opd_value *args, int count, opd_val
 /* The largest sum of bytes of the values that are alive behind a step of a run on tensors; -1 with an error. */
 int64_t inside_most_alive(const opd_graph *graph, opd_tensor *const *inputs);
 #if defined(OPDISPATCH_IMPLEMENTATION)
-static int64_t inside_alive(const opd_graph *graph, const opdi_gplan *plan, const opd_value *values) {
+static int64_t inside_alive(const opd_graph *graph, const opdi_graph_plan *plan, const opd_value *values) {
     const opdi_storage *seen[256];
     int64_t sum = 0;
     int count = 0;
@@ -129,7 +129,7 @@ static int64_t inside_alive(const opd_graph *graph, const opdi_gplan *plan, cons
     return sum;
 }
 int64_t inside_most_alive(const opd_graph *graph, opd_tensor *const *inputs) {
-    const opdi_gplan *const plan = opdi_graph_plan(graph);
+    const opdi_graph_plan *const plan = opdi_graph_plan_of(graph);
     opd_value *const values = plan ? (opd_value *)malloc(((size_t)plan->nslots + 1) * sizeof *values + plan->scratch + 16) : NULL;
     int64_t most = 0;
     if (!values) { return -1; }
@@ -143,10 +143,12 @@ int64_t inside_most_alive(const opd_graph *graph, opd_tensor *const *inputs) {
         else if (!opdi_graph_other(opdi_self(), plan, &alone, values, (char *)(values + plan->nslots))) { break; }
         const int64_t sum = inside_alive(graph, plan, values);
         most = sum > most ? sum : most;
-        for (int32_t i = 0; i < step->ndrop; i++) { opdi_graph_let_go(&values[slots[step->nin + step->nout + i]]); }
+        for (int32_t i = 0; i < step->ndrop; i++) {
+            opdi_graph_value_release(&values[slots[step->nin + step->nout + i]]);
+        }
         step++;
     }
-    for (int32_t i = 0; i < plan->nowned; i++) { opdi_graph_let_go(&values[plan->owned[i]]); }
+    for (int32_t i = 0; i < plan->nowned; i++) { opdi_graph_value_release(&values[plan->owned[i]]); }
     free(values);
     return opd_ok() ? most : -1;
 }

@@ -190,7 +190,7 @@ typedef struct opdi_aoti_symbol {
 
 //== the library of stubs, libraries as files in memory ================================================================
 
-typedef struct opdi_aoti_bytes { unsigned char *data; size_t length, room; bool failed; } opdi_aoti_bytes;
+typedef struct opdi_aoti_bytes { unsigned char *data; size_t length, capacity; bool failed; } opdi_aoti_bytes;
 /* A library of stubs while it is made: its code, names and symbols. */
 typedef struct opdi_aoti_library {
     opdi_aoti_bytes code, names, symbols;
@@ -232,7 +232,7 @@ typedef struct opdi_aoti_c128 { double re, im; } opdi_aoti_c128;
 /* The functions of the owner of the objects to which words on a stack point: this library, or PyTorch when it calls
    operators of this library. */
 typedef struct opdi_ext_side {
-    int32_t (*list_new)(size_t room, void **out);
+    int32_t (*list_new)(size_t capacity, void **out);
     int32_t (*list_size)(void *list, size_t *out);
     int32_t (*list_get)(void *list, size_t i, uint64_t *out);
     int32_t (*list_push)(void *list, uint64_t word);

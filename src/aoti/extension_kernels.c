@@ -8,13 +8,13 @@ OPDI_INTERNAL void opdi_ext_hold(opdi_ext *ext) {
     (void)pthread_mutex_unlock(&opdi_ext_lock);
 }
 OPDI_INTERNAL void opdi_ext_free(opdi_ext *ext);
-OPDI_INTERNAL void opdi_ext_let_go(opdi_ext *ext) {
+OPDI_INTERNAL void opdi_ext_release(opdi_ext *ext) {
     (void)pthread_mutex_lock(&opdi_ext_lock);
     const bool last = --ext->holds == 0;
     (void)pthread_mutex_unlock(&opdi_ext_lock);
     if (last) { opdi_ext_free(ext); }
 }
-OPDI_INTERNAL void opdi_ext_kernel_gone(void *user) { opdi_ext_let_go(((opdi_ext_entry *)user)->ext); }
+OPDI_INTERNAL void opdi_ext_kernel_release(void *user) { opdi_ext_release(((opdi_ext_entry *)user)->ext); }
 
 /* The position in the code of `.call` (opdi_ext_code_call) where execution goes on after an exception was caught. */
 #if defined(__x86_64__)
@@ -67,20 +67,20 @@ static void opdi_ext_caught(void *exception) {
 /* Frees the objects that the words on a stack own. */
 static void opdi_ext_drop(const opdi_aoti_param *params, int count, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
-    for (int i = 0; i < count; i++) { (void)opdi_ext_take(&opdi_ext_ours, &params[i], stack[i], &taken); }
-    opdi_ext_give_back(taken);
+    for (int i = 0; i < count; i++) { (void)opdi_ext_from_word(&opdi_ext_ours, &params[i], stack[i], &taken); }
+    opdi_ext_taken_release(taken);
 }
 /* Makes the words on a kernel's stack the results of `call`.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_return(opd_call *call, const opdi_ext_signature *signature, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
     for (int i = 0; i < signature->nrets; i++) {
-        const opd_value value = opdi_ext_take(&opdi_ext_ours, &signature->rets[i], stack[i], &taken);
+        const opd_value value = opdi_ext_from_word(&opdi_ext_ours, &signature->rets[i], stack[i], &taken);
         if (opd_ok() && value.tag == OPD_TAG_NONE && signature->rets[i].kind == 'T' && !signature->rets[i].optional) {
             (void)opd_fail(OPD_ERROR_KERNEL, "the kernel returns an undefined tensor");
         }
         if (opd_ok()) { (void)opd_return_value(call, value); }
     }
-    opdi_ext_give_back(taken);
+    opdi_ext_taken_release(taken);
     return opd_ok() ? 0 : -1;
 }
 /* The kernel that is registered for each kernel of an extension: puts the arguments on a stack and calls the
@@ -110,7 +110,7 @@ OPDI_INTERNAL int opdi_ext_kernel(opd_call *call) {
     if (opd_ok()) {
         opdi_ext *outer = opdi_ext_running;
         for (int i = 0; i < nargs; i++) {
-            stack[i] = opdi_ext_give(&opdi_ext_ours, &signature->args[i], &opd_call_args(call)[i]);
+            stack[i] = opdi_ext_to_word(&opdi_ext_ours, &signature->args[i], &opd_call_args(call)[i]);
         }
         opdi_ext_running = entry->ext;
         const bool called = opd_ok();
@@ -246,17 +246,17 @@ OPDI_INTERNAL int32_t opdi_ext_dispatch(const char *name, const char *overload, 
     }
     opd_scope scope = opd_scope_open();
     for (int i = 0; i < signature->nargs; i++) {
-        values[i] = opdi_ext_take(&opdi_ext_ours, &signature->args[i], stack[i], &taken);
+        values[i] = opdi_ext_from_word(&opdi_ext_ours, &signature->args[i], stack[i], &taken);
     }
     for (int i = 0; i < OPD_MAX_ARGS; i++) { rets[i] = opd_value_none(); }
     if (opd_ok() && (file ? opdi_ext_from_file(values, rets)
                      : opd_call_all(op, rets, values, signature->nargs)) == 0) {
         for (int i = 0; i < signature->nrets; i++) {
-            stack[i] = opdi_ext_give(&opdi_ext_ours, &signature->rets[i], &rets[i]);
+            stack[i] = opdi_ext_to_word(&opdi_ext_ours, &signature->rets[i], &rets[i]);
         }
     }
     opd_scope_close(&scope);
-    opdi_ext_give_back(taken);
+    opdi_ext_taken_release(taken);
     free(signature);
     return opdi_aoti_status();
 }
@@ -296,7 +296,7 @@ typedef struct opdi_ext_memory { opdi_ext *ext; void (*deleter)(void *data, void
 static void opdi_ext_memory_free(void *data, void *user) {
     opdi_ext_memory *memory = (opdi_ext_memory *)user;
     memory->deleter(data, memory->user);
-    if (memory->ext) { opdi_ext_let_go(memory->ext); }
+    if (memory->ext) { opdi_ext_release(memory->ext); }
     free(memory);
 }
 OPDI_INTERNAL int32_t opdi_ext_from_blob(void *data, int64_t ndim, const int64_t *sizes, const int64_t *strides, int64_t

@@ -10,7 +10,7 @@
 //  handle, a list or string is a pointer to an opdi_ext_list or opdi_ext_text, and an optional value is a pointer to a
 //  cell on the heap, or NULL.  The receiver of a word owns the object that it points to.
 
-typedef struct opdi_ext_list { uint64_t *words; size_t count, room; } opdi_ext_list;
+typedef struct opdi_ext_list { uint64_t *words; size_t count, capacity; } opdi_ext_list;
 typedef struct opdi_ext_text { size_t length; char *data; } opdi_ext_text;
 OPDI_INTERNAL pthread_mutex_t opdi_ext_lock = PTHREAD_MUTEX_INITIALIZER;
 OPDI_INTERNAL pthread_mutex_t opdi_ext_load_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,17 +29,17 @@ OPDI_INTERNAL int32_t opdi_ext_cell_free(uint64_t *cell) {
     else { free(cell); }
     return 0;
 }
-OPDI_INTERNAL int32_t opdi_ext_list_new(size_t room, void **out) {
+OPDI_INTERNAL int32_t opdi_ext_list_new(size_t capacity, void **out) {
     opdi_ext_list *list = (opdi_ext_list *)calloc(1, sizeof *list);
     *out = NULL;
-    if (list && room < SIZE_MAX / sizeof *list->words) {
-        list->words = (uint64_t *)calloc(room + 1, sizeof *list->words);
+    if (list && capacity < SIZE_MAX / sizeof *list->words) {
+        list->words = (uint64_t *)calloc(capacity + 1, sizeof *list->words);
     }
     if (!list || !list->words) {
         free(list);
         return (int32_t)-opdi_aoti_no_memory();
     }
-    list->room = room + 1;
+    list->capacity = capacity + 1;
     *out = list;
     return 0;
 }
@@ -66,11 +66,11 @@ OPDI_INTERNAL int32_t opdi_ext_list_set(void *self, size_t i, uint64_t word) {
 OPDI_INTERNAL int32_t opdi_ext_list_push(void *self, uint64_t word) {
     opdi_ext_list *list = (opdi_ext_list *)self;
     if (!list) { return 1; }
-    if (list->count == list->room) {
-        uint64_t *words = (uint64_t *)realloc(list->words, 2 * list->room * sizeof *words);
+    if (list->count == list->capacity) {
+        uint64_t *words = (uint64_t *)realloc(list->words, 2 * list->capacity * sizeof *words);
         if (!words) { return (int32_t)-opdi_aoti_no_memory(); }
         list->words = words;
-        list->room *= 2;
+        list->capacity *= 2;
     }
     list->words[list->count++] = word;
     return 0;
@@ -106,16 +106,16 @@ OPDI_INTERNAL int32_t opdi_ext_text_data(void *self, const char **out) {
     *out = text ? text->data : "";
     return text ? 0 : 1;
 }
-static int32_t opdi_ext_tensor_give(opd_tensor *tensor, void **out) {
+static int32_t opdi_ext_tensor_export(opd_tensor *tensor, void **out) {
     return tensor ? opdi_aoti_box(tensor, out) : opdi_aoti_new_undefined(out);
 }
-static opd_tensor *opdi_ext_tensor_take(void *handle) {
+static opd_tensor *opdi_ext_tensor_import(void *handle) {
     return handle ? ((opdi_aoti_handle *)handle)->tensor : NULL;
 }
 OPDI_INTERNAL const opdi_ext_side opdi_ext_ours = {
     opdi_ext_list_new, opdi_ext_list_size, opdi_ext_list_get, opdi_ext_list_push, opdi_ext_list_free,
     opdi_ext_text_new, opdi_ext_text_data, opdi_ext_text_free, opdi_ext_cell_new, opdi_ext_cell_free,
-    opdi_aoti_free_handle, opdi_ext_tensor_give, opdi_ext_tensor_take
+    opdi_aoti_free_handle, opdi_ext_tensor_export, opdi_ext_tensor_import
 };
 
 /* Reads the types of a schema from *from up to the closing parenthesis into `params`.  `named` is true for arguments,
@@ -184,8 +184,9 @@ OPDI_INTERNAL opd_value opdi_ext_item(const opd_value *value, int i) {
     default: return value->u.list[i];
     }
 }
-OPDI_INTERNAL uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value);
-static uint64_t opdi_ext_give_list(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value) {
+OPDI_INTERNAL uint64_t opdi_ext_to_word(const opdi_ext_side *side, const opdi_aoti_param *param,
+                                        const opd_value *value);
+static uint64_t opdi_ext_list_to_word(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value) {
     opdi_aoti_param item = *param;
     void *list;
     item.list = false;
@@ -194,13 +195,14 @@ static uint64_t opdi_ext_give_list(const opdi_ext_side *side, const opdi_aoti_pa
     if (side->list_new((size_t)count, &list)) { return 0; }
     for (int i = 0; i < count; i++) {
         const opd_value one = opdi_ext_item(value, i);
-        (void)side->list_push(list, opdi_ext_give(side, &item, &one));
+        (void)side->list_push(list, opdi_ext_to_word(side, &item, &one));
     }
     return (uint64_t)(uintptr_t)list;
 }
 /* Returns the word that represents a value on a stack.  It owns the object that it points to.  Returns 0 and sets an
    error if it fails. */
-OPDI_INTERNAL uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value) {
+OPDI_INTERNAL uint64_t opdi_ext_to_word(const opdi_ext_side *side, const opdi_aoti_param *param,
+                                        const opd_value *value) {
     void *handle = NULL;
     uint64_t word = 0;
     if (param->optional) {
@@ -208,10 +210,10 @@ OPDI_INTERNAL uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_
         uint64_t *cell;
         inner.optional = false;
         if (value->tag == OPD_TAG_NONE || side->cell_new(&cell)) { return 0; }
-        *cell = opdi_ext_give(side, &inner, value);
+        *cell = opdi_ext_to_word(side, &inner, value);
         return (uint64_t)(uintptr_t)cell;
     }
-    if (param->list) { return opdi_ext_give_list(side, param, value); }
+    if (param->list) { return opdi_ext_list_to_word(side, param, value); }
     switch (param->kind) {
     case 'T':
         (void)side->tensor_give(value->tag == OPD_TAG_TENSOR ? value->u.t : NULL, &handle);
@@ -248,7 +250,7 @@ static opdi_ext_taken *opdi_ext_keep(const opdi_ext_side *side, opdi_ext_taken *
     *all = taken;
     return taken;
 }
-OPDI_INTERNAL void opdi_ext_give_back(opdi_ext_taken *all) {
+OPDI_INTERNAL void opdi_ext_taken_release(opdi_ext_taken *all) {
     while (all) {
         opdi_ext_taken *next = all->next;
         if (all->handle) { (void)all->side->tensor_free(all->handle); }
@@ -257,8 +259,8 @@ OPDI_INTERNAL void opdi_ext_give_back(opdi_ext_taken *all) {
         all = next;
     }
 }
-OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
-                                      opdi_ext_taken **all);
+OPDI_INTERNAL opd_value opdi_ext_from_word(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
+                                           opdi_ext_taken **all);
 /* Returns a list of `count` items, in the form that the parameter's type needs. */
 static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value *items, int count) {
     void *memory = items + count;                 /* behind the items, there is as much free memory again */
@@ -276,8 +278,8 @@ static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value *it
     if (param->kind == 'b') { return opd_value_bools((const bool *)memory, count); }
     return opd_value_ints((const int64_t *)memory, count);
 }
-static opd_value opdi_ext_take_list(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
-                                    opdi_ext_taken **all) {
+static opd_value opdi_ext_list_from_word(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
+                                         opdi_ext_taken **all) {
     void *list = (void *)(uintptr_t)word;
     opdi_aoti_param item = *param;
     size_t count = 0;
@@ -288,16 +290,16 @@ static opd_value opdi_ext_take_list(const opdi_ext_side *side, const opdi_aoti_p
     item.optional = param->optional_items;
     for (size_t i = 0; items && i < count; i++) {
         uint64_t one = 0;
-        items[i] = side->list_get(list, i, &one) ? opd_value_none() : opdi_ext_take(side, &item, one, all);
+        items[i] = side->list_get(list, i, &one) ? opd_value_none() : opdi_ext_from_word(side, &item, one, all);
     }
     if (list) { (void)side->list_free(list); }
     else { (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension passed a list that is NULL"); }
     return items ? opdi_ext_list_value(param, items, (int)count) : opd_value_none();
 }
 /* Takes a word from a stack and returns its value.  Objects that the value needs are added to *all, and live until
-   opdi_ext_give_back(*all). */
-OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
-                                      opdi_ext_taken **all) {
+   opdi_ext_taken_release(*all). */
+OPDI_INTERNAL opd_value opdi_ext_from_word(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
+                                           opdi_ext_taken **all) {
     opdi_ext_taken *taken = NULL;
     const char *text = "";
     double number;
@@ -308,9 +310,9 @@ OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti
         if (!cell) { return opd_value_none(); }
         const uint64_t held = *cell;
         (void)side->cell_free(cell);
-        return opdi_ext_take(side, &inner, held, all);
+        return opdi_ext_from_word(side, &inner, held, all);
     }
-    if (param->list) { return opdi_ext_take_list(side, param, word, all); }
+    if (param->list) { return opdi_ext_list_from_word(side, param, word, all); }
     switch (param->kind) {
     case 'T':
         taken = opdi_ext_keep(side, all, 0);

@@ -152,7 +152,7 @@ static void opdi_ext_note_missing(char *missing, size_t cap, const char *name) {
         snprintf(missing + length, cap - length, "%s%s", length ? ", " : "", name);
     } else if (length + 5 < cap && !strstr(missing, " ...")) { strcat(missing, " ..."); }
 }
-static int opdi_ext_say_missing(const opdi_aoti_elf *elf, const char *missing, bool cxx) {
+static int opdi_ext_report_missing(const opdi_aoti_elf *elf, const char *missing, bool cxx) {
     char text[900];
     snprintf(text, sizeof text, cxx
              ? "the library uses PyTorch's C++ interface (it needs %.600s), but only libraries that use the stable "
@@ -208,7 +208,7 @@ static int opdi_ext_bind(opdi_aoti_elf *elf, opdi_aoti_library *library) {
             opdi_ext_note_missing(missing, sizeof missing, name);
         }
     }
-    if (*missing && opd_ok()) { (void)opdi_ext_say_missing(elf, missing, cxx); }
+    if (*missing && opd_ok()) { (void)opdi_ext_report_missing(elf, missing, cxx); }
     free(choices);
     free(names);
     return opd_ok() ? 0 : -1;
@@ -351,10 +351,10 @@ static int opdi_ext_commit_kernel(opdi_ext *ext, opdi_ext_library *library, opdi
         if (!op || !opdi_ext_signature_of(op, entry->signature)) { return -1; }
     }
     opdi_ext_hold(ext);
-    if (opd_impl_key(library->library, entry->text, NULL, opdi_ext_kernel, entry, opdi_ext_kernel_gone) == 0) {
+    if (opd_impl_key(library->library, entry->text, NULL, opdi_ext_kernel, entry, opdi_ext_kernel_release) == 0) {
         return 0;
     }
-    opdi_ext_let_go(ext);
+    opdi_ext_release(ext);
     return -1;
 }
 /* Returns whether an entry defines an operator of torchvision that opdispatch.h defines, too.  If so, the definition of
@@ -410,7 +410,7 @@ static void opdi_ext_undo(opdi_ext *ext) {
         if (library->library) { opd_library_close(library->library); }
         library->library = NULL;
     }
-    opdi_ext_let_go(ext);
+    opdi_ext_release(ext);
 }
 static opdi_ext **opdi_ext_place(const char *path) {
     opdi_ext **place = &opdi_ext_first;

@@ -36,7 +36,7 @@ static struct {
     const char *(*what)(void);   /* returns the message of the last failure; NULL: PyTorch is older than 2.13 */
     opdi_ext_side side;
 } opdi_torch;
-static OPDI_AOTI_THREAD const opdi_ext_taken *opdi_torch_taken;      /* arguments of the current call */
+static OPDI_AOTI_THREAD const opdi_ext_taken *opdi_torch_args;       /* arguments of the current call */
 
 static const char *opdi_torch_find(void *library) {
     const struct { const char *name; void *to; } functions[] = {
@@ -70,7 +70,7 @@ static const char *opdi_torch_why(void) {
 static int opdi_torch_check(int32_t rc) { return rc ? opd_fail(OPD_ERROR_ARGUMENT, "%s", opdi_torch_why()) : 0; }
 /* Returns a tensor of this library that uses the memory of a tensor of PyTorch.  Returns NULL if that tensor is
    undefined, or NULL and sets an error. */
-static opd_tensor *opdi_torch_take(void *handle) {
+static opd_tensor *opdi_torch_import(void *handle) {
     int64_t ndim = 0, *sizes = NULL, *strides = NULL;
     int32_t dtype = 0, device = 0;
     void *data = NULL;
@@ -101,11 +101,11 @@ static opd_tensor *opdi_torch_take(void *handle) {
 }
 /* Makes a tensor of PyTorch for a result: if the result is one of the arguments, a handle of that argument; otherwise a
    copy.  Returns 0, or 1 and sets an error. */
-static int32_t opdi_torch_give(opd_tensor *tensor, void **out) {
+static int32_t opdi_torch_export(opd_tensor *tensor, void **out) {
     int64_t strides[OPD_MAX_DIMS], step = 1;
     void *data = NULL;
     if (!tensor) { return opdi_torch.undefined(out); }
-    for (const opdi_ext_taken *taken = opdi_torch_taken; taken; taken = taken->next) {
+    for (const opdi_ext_taken *taken = opdi_torch_args; taken; taken = taken->next) {
         if (taken->tensor == tensor) { return opdi_torch.again(taken->handle, out); }
     }
     const int ndim = opd_ndim(tensor);
@@ -164,19 +164,19 @@ static void opdi_torch_run(const opdi_torch_row *row, uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
     int rc = 0;
     for (int i = 0; i < signature->nargs; i++) {
-        values[i] = opdi_ext_take(&opdi_torch.side, &signature->args[i], stack[i], &taken);
+        values[i] = opdi_ext_from_word(&opdi_torch.side, &signature->args[i], stack[i], &taken);
     }
     for (int i = 0; i < OPD_MAX_ARGS; i++) { rets[i] = opd_value_none(); }
     if (opd_ok() && row->gradient) {
         rc = opdi_torch_gradient(row, values, grads);
         rets[0] = opd_value_tensors(grads, signature->nargs - 1);
     } else if (opd_ok()) { rc = opd_call_all(row->op, rets, values, signature->nargs); }
-    opdi_torch_taken = taken;
+    opdi_torch_args = taken;
     for (int i = 0; i < signature->nrets && rc == 0 && opd_ok(); i++) {
-        stack[i] = opdi_ext_give(&opdi_torch.side, &signature->rets[i], &rets[i]);
+        stack[i] = opdi_ext_to_word(&opdi_torch.side, &signature->rets[i], &rets[i]);
     }
-    opdi_torch_taken = NULL;
-    opdi_ext_give_back(taken);
+    opdi_torch_args = NULL;
+    opdi_ext_taken_release(taken);
 }
 /* The kernel that PyTorch calls.  The operator's stub passes `row` in place of the number of results.  If an error is
    pending afterwards, throws it as a C++ exception. */
@@ -228,7 +228,7 @@ static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *ent
 }
 /* Returns whether an operator was defined by the library's source files, as its namespace does not belong to built-in
    operators. */
-static bool opdi_torch_is_ours(const opd_op *op) {
+static bool opdi_torch_is_builtin(const opd_op *op) {
     static const char *const builtin[] = {"aten::", "torchvision::", "prim::", "prims::", "_c10d_functional::",
                                           "c10d::", "quantized::", "_quantized::"};
     for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++) {
@@ -299,7 +299,7 @@ static int opdi_torch_register(opdi_torch_entry *entries, int count) {
 __attribute__((constructor)) static void opdi_torch_load(void) {
     void *library = dlopen("libtorch_cpu.so", RTLD_NOW | 4 /* RTLD_NOLOAD */);
     const char *missing = library ? opdi_torch_find(library) : "libtorch_cpu.so (import torch first)";
-    int count = 0, room = 0;
+    int count = 0, capacity = 0;
     if (missing) {
         opd_warn("operators for PyTorch: %s is missing: PyTorch 2.10 or later is needed", missing);
         return;
@@ -311,13 +311,13 @@ __attribute__((constructor)) static void opdi_torch_load(void) {
     opdi_ext_find_cxx();
     opdi_torch.side.cell_new = opdi_ext_cell_new;
     opdi_torch.side.cell_free = opdi_ext_cell_free;
-    opdi_torch.side.tensor_give = opdi_torch_give;
-    opdi_torch.side.tensor_take = opdi_torch_take;
+    opdi_torch.side.tensor_give = opdi_torch_export;
+    opdi_torch.side.tensor_take = opdi_torch_import;
     (void)opd_find_quiet("");                     /* runs the registration blocks of the source files */
-    for (opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) { room += 2; }
-    opdi_torch_entry *entries = (opdi_torch_entry *)calloc((size_t)room + 1, sizeof *entries);
+    for (opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) { capacity += 2; }
+    opdi_torch_entry *entries = (opdi_torch_entry *)calloc((size_t)capacity + 1, sizeof *entries);
     for (opd_op *op = opd_op_next(NULL); op && entries; op = opd_op_next(op)) {
-        if (!opdi_torch_is_ours(op)) { continue; }
+        if (!opdi_torch_is_builtin(op)) { continue; }
         if (!opdi_torch_entry_of(op, false, &entries[count])) {
             opd_warn("operators for PyTorch: %s is left out: its schema has types that cannot be passed to PyTorch",
                      opd_op_name(op));

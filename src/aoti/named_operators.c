@@ -104,11 +104,11 @@ static opd_value opdi_aoti_flat_value(opdi_aoti_flat *flat, int64_t arg) {
     return opd_value_none();
 }
 /* Stores a result in the next box, which the model has made for it.  Returns 0, or -1 and sets an error. */
-static int opdi_aoti_flat_give(opdi_aoti_flat *flat, const opd_value *value) {
+static int opdi_aoti_flat_return(opdi_aoti_flat *flat, const opd_value *value) {
     if (value->tag == OPD_TAG_TENSORS) {
         for (int i = 0; i < value->n; i++) {
             const opd_value one = opd_value_tensor(value->u.tensors[i]);
-            if (opdi_aoti_flat_give(flat, &one)) { return -1; }
+            if (opdi_aoti_flat_return(flat, &one)) { return -1; }
         }
         return 0;
     }
@@ -142,7 +142,7 @@ static int opdi_aoti_flat_call(opdi_aoti_flat *flat, int64_t node) {
     const int64_t outputs = opd_json_get(json, node, "outputs");
     n = 0;
     for (int64_t e = opd_json_first(json, outputs); e >= 0 && n < 16; e = opd_json_next(json, e)) {
-        if (opdi_aoti_flat_give(flat, &rets[n++])) { return -1; }
+        if (opdi_aoti_flat_return(flat, &rets[n++])) { return -1; }
     }
     return 0;
 }

@@ -227,7 +227,7 @@ static opd_value opdi_aoti_read(opdi_aoti_args *args, const opdi_aoti_param *par
     }
 }
 /* Stores a result of this kind at `out`, unless `out` is NULL.  Returns 0, or 1 if an error is pending. */
-static int32_t opdi_aoti_give(char kind, const opd_value *value, void *out) {
+static int32_t opdi_aoti_store_result(char kind, const opd_value *value, void *out) {
     if (!out) { return 0; }
     if (kind == 'T' && value->tag == OPD_TAG_TENSOR) { return opdi_aoti_box(value->u.t, (void **)out); }
     if (kind == 'T') { return opdi_aoti_new_undefined((void **)out); }
@@ -261,7 +261,7 @@ OPDI_INTERNAL int32_t opdi_aoti_operator(const opdi_aoti_row *row, const uint64_
     rc = !opd_ok() ? -1 : row->compose ? row->compose(values, handles, rets)
         : opd_call_all(row->op, row->returns ? rets : NULL, values, row->nparams);
     for (int i = 0; rc == 0 && row->returns && i < row->nrets; i++) {
-        rc = opdi_aoti_give(row->rets[i], &rets[i], opdi_aoti_pointer(&args));
+        rc = opdi_aoti_store_result(row->rets[i], &rets[i], opdi_aoti_pointer(&args));
     }
     opd_scope_close(&scope);
     for (int i = 0; i < args.nmemory; i++) { free(args.memory[i]); }

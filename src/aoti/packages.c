@@ -26,9 +26,9 @@ OPDI_INTERNAL bool opdi_aoti_ends(const char *text, const char *end) {
    model.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_choose(opd_aoti *model, const opd_tensor_file *file, const char *wanted) {
     char text[600];
-    size_t room = 2;
-    for (int64_t i = 0; i < opd_tensor_file_count(file); i++) { room += strlen(opd_tensor_file_name(file, i)) + 1; }
-    char *end = model->names = (char *)calloc(room, 1);
+    size_t capacity = 2;
+    for (int64_t i = 0; i < opd_tensor_file_count(file); i++) { capacity += strlen(opd_tensor_file_name(file, i)) + 1; }
+    char *end = model->names = (char *)calloc(capacity, 1);
     if (!end) { return opdi_aoti_no_memory(); }
     for (int64_t i = 0; i < opd_tensor_file_count(file); i++) {
         const char *below = opdi_aoti_below(opd_tensor_file_name(file, i));
@@ -116,7 +116,7 @@ static int opdi_aoti_check_version(const opd_aoti *model, const opd_tensor_file 
     return opd_ok() ? 0 : -1;
 }
 /* Releases the bytes of the package from which an inner file was read. */
-static void opdi_aoti_close_bytes(void *data, void *user) { opdi_aoti_let_go(data, user); }
+static void opdi_aoti_close_bytes(void *data, void *user) { opdi_aoti_release(data, user); }
 /* Reads a weight, described by ["weight_0", [sizes], [strides], offset] at `value` in the JSON.  Returns NULL and sets
    an error if it fails. */
 static opd_tensor *opdi_aoti_read_weight(const opd_aoti *model, const opd_tensor_file *file, const opd_json *json,

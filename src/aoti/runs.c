@@ -78,8 +78,8 @@ static int opdi_aoti_start(opd_aoti *model, int copies) {
         opdi_aoti_count(model, OPDI_AOTI_NOUTPUTS, &model->noutputs) ||
         opdi_aoti_count(model, OPDI_AOTI_NCONSTANTS, &model->nconstants) ? -1 : 0;
 }
-static int opdi_aoti_give_constants(opd_aoti *model, const char *const *names, opd_tensors tensors, bool share,
-                                    const char *who);
+static int opdi_aoti_set_constants(opd_aoti *model, const char *const *names, opd_tensors tensors, bool share,
+                                   const char *who);
 /* Gives the model the weights that are separate entries of the package, and finds out whether the model was compiled
    without weights.  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_fill(opd_aoti *model) {
@@ -91,9 +91,9 @@ static int opdi_aoti_fill(opd_aoti *model) {
         model->empty = entries(model->container, &pairs, &count, false) == 0 && count == 0;
     }
     if (model->nweights == 0) { return 0; }
-    return opdi_aoti_give_constants(model, (const char *const *)(void *)model->weight_names,
-                                    opd_tensors_of(model->weights, model->nweights),
-                                    model->functions[OPDI_AOTI_SHARE] != NULL, "opd_aoti_load");
+    return opdi_aoti_set_constants(model, (const char *const *)(void *)model->weight_names,
+                                   opd_tensors_of(model->weights, model->nweights),
+                                   model->functions[OPDI_AOTI_SHARE] != NULL, "opd_aoti_load");
 }
 static bool opdi_aoti_is_package(const char *path) {
     char head[2] = "";
@@ -405,8 +405,8 @@ static int opdi_aoti_check_all(const opd_aoti *model, const opdi_aoti_pair *pair
 }
 /* Gives constants to the model.  If `share` is true, the model keeps the tensors and uses their memory; otherwise, it
    copies their values.  Returns 0, or -1 and sets an error. */
-static int opdi_aoti_give_constants(opd_aoti *model, const char *const *names, opd_tensors tensors, bool share,
-                                    const char *who) {
+static int opdi_aoti_set_constants(opd_aoti *model, const char *const *names, opd_tensors tensors, bool share,
+                                   const char *who) {
     opdi_aoti_pairs_fn update;
     opdi_aoti_frame frame;
     jmp_buf out;
@@ -440,6 +440,6 @@ int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tenso
         return opd_fail(OPD_ERROR_NOT_FOUND, "opd_aoti_update: %.300s was compiled by a version of PyTorch whose "
                         "models take constants only from C++", model->path);
     }
-    return opdi_aoti_give_constants(model, names, tensors, false, "opd_aoti_update");
+    return opdi_aoti_set_constants(model, names, tensors, false, "opd_aoti_update");
 }
 

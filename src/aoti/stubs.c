@@ -3,15 +3,15 @@
 //== writing a shared library of stubs =================================================================================
 
 OPDI_INTERNAL void opdi_aoti_put(opdi_aoti_bytes *bytes, const void *data, size_t count) {
-    if (bytes->length + count > bytes->room) {
-        const size_t room = 2 * bytes->room + count + 256;
-        unsigned char *more = bytes->failed ? NULL : (unsigned char *)realloc(bytes->data, room);
+    if (bytes->length + count > bytes->capacity) {
+        const size_t capacity = 2 * bytes->capacity + count + 256;
+        unsigned char *more = bytes->failed ? NULL : (unsigned char *)realloc(bytes->data, capacity);
         if (!more) {
             bytes->failed = true;
             return;
         }
         bytes->data = more;
-        bytes->room = room;
+        bytes->capacity = capacity;
     }
     memcpy(bytes->data + bytes->length, data, count);
     bytes->length += count;
@@ -220,8 +220,8 @@ static void opdi_ext_put_frames(opdi_aoti_bytes *file, const opdi_aoti_library *
     const size_t header = file->length, frames = header + 24, second = frames + 48;
     const size_t at = code + library->call_at;
     int32_t words[5];
-    unsigned char room[96];
-    memset(room, 0, sizeof room);
+    unsigned char buffer[96];
+    memset(buffer, 0, sizeof buffer);
     words[0] = (int32_t)(frames - header - 4);
     words[1] = 1;
     words[2] = (int32_t)((int64_t)at - (int64_t)header);
@@ -233,18 +233,18 @@ static void opdi_ext_put_frames(opdi_aoti_bytes *file, const opdi_aoti_library *
     const uint64_t catches = (uint64_t)(uintptr_t)opdi_ext_personality;
     const uint32_t first[2] = {44, 0};
     size_t used = 8;
-    memcpy(room, first, 8);
-    memcpy(room + used, opdi_ext_frame_first, sizeof opdi_ext_frame_first - 1);
+    memcpy(buffer, first, 8);
+    memcpy(buffer + used, opdi_ext_frame_first, sizeof opdi_ext_frame_first - 1);
     used += sizeof opdi_ext_frame_first;          /* with the 0 at its end; an address follows */
-    memcpy(room + used, &catches, 8);
+    memcpy(buffer + used, &catches, 8);
     used += 8;
-    room[used++] = 0x1b;
-    memcpy(room + used, opdi_ext_frame_entry, sizeof opdi_ext_frame_entry - 1);
+    buffer[used++] = 0x1b;
+    memcpy(buffer + used, opdi_ext_frame_entry, sizeof opdi_ext_frame_entry - 1);
     /* the function's entry (FDE): its length, the distance to the CIE, address, size, and changes of the frame */
     const int32_t own[4] = {36, 52, (int32_t)((int64_t)at - (int64_t)(second + 8)), (int32_t)library->call_size};
-    memcpy(room + 48, own, 16);
-    memcpy(room + 65, opdi_ext_frame_then, sizeof opdi_ext_frame_then - 1);
-    opdi_aoti_put(file, room, sizeof room);
+    memcpy(buffer + 48, own, 16);
+    memcpy(buffer + 65, opdi_ext_frame_then, sizeof opdi_ext_frame_then - 1);
+    opdi_aoti_put(file, buffer, sizeof buffer);
 }
 /* Writes the file of a library of stubs called `name`.  Names and symbols are readable, the code is executable, and the
    dynamic section, which the loader changes, is writable. */

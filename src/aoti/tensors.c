@@ -147,7 +147,7 @@ OPDI_INTERNAL int64_t opdi_aoti_span(const int64_t *sizes, const int64_t *stride
     return span;
 }
 /* Releases the tensor `user`, whose memory another tensor has used. */
-OPDI_INTERNAL void opdi_aoti_let_go(void *data, void *user) {
+OPDI_INTERNAL void opdi_aoti_release(void *data, void *user) {
     (void)data;
     opd_release((opd_tensor *)user);
 }
@@ -164,7 +164,7 @@ OPDI_INTERNAL int32_t opdi_aoti_from_pool(void *self, int64_t offset, int32_t dt
     char *base = (char *)opd_data(pool) - opd_offset(pool) * (int64_t)opd_dtype_size(opd_dtype(pool));
     opd_scope scope = opd_scope_open();
     const int32_t rc = opdi_aoti_box(opd_tensor_wrap(base + offset, opd_ints_of(sizes, ndim), strides,
-                                                     (opd_scalar_type)dtype, opdi_aoti_let_go, opd_keep(pool)), out);
+                                                     (opd_scalar_type)dtype, opdi_aoti_release, opd_keep(pool)), out);
     opd_scope_close(&scope);
     return rc;
 }

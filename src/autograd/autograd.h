@@ -98,9 +98,10 @@ static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
         edge->vertex = (uintptr_t)tensor | OPDI_LEAF;
     }
 }
-#define OPDI_NODE_ROOM 4                          /* how many more dims a result may get by writes in place */
+#define OPDI_NODE_EXTRA_DIMS 4                    /* how many more dims a result may get by writes in place */
 #define OPDI_WRITTEN_SINCE 1                      /* in a kept value's n: tensor dropped after a write changed it */
-typedef struct opdi_listed { opd_tensor **tensors; int32_t count; } opdi_listed;  /* tensors are references */
+typedef struct opdi_tensor_array { opd_tensor **tensors; int32_t count; } opdi_tensor_array; /* tensors are
+                                                                                                references */
 typedef struct opdi_attribute {
     struct opdi_attribute *next;
     opd_value value;
@@ -115,7 +116,7 @@ struct opd_context {
     opd_value *outputs;                           /* references */
     int32_t ninputs, noutputs, cap;
     int32_t nsaved;
-    opdi_listed save, save_forward, dirty, constant;
+    opdi_tensor_array save, save_forward, dirty, constant;
     opdi_edge *edges;                             /* edges to the inputs; references until the node takes them over */
     int32_t nedges, bytes;
     int32_t *first;                               /* custom function: each input's first edge; then nedges */
@@ -272,18 +273,18 @@ typedef struct opdi_hook {
 } opdi_hook;
 /* Holds the gradient of a result after opd_tensor_retain_grad.  Both the tensor and the node whose result it is hold
    the box. */
-typedef struct opdi_box {
+typedef struct opdi_retained_grad {
     int32_t refs;
     uint32_t nr;
     opd_tensor *grad;
     struct opdi_extra *owner;
-    struct opdi_box *next, **at;
-} opdi_box;
+    struct opdi_retained_grad *next, **at;
+} opdi_retained_grad;
 /* What only few nodes or leaves have: hooks, retained gradients, traces. */
 typedef struct opdi_extra {
     opdi_derivative formula;                      /* copy of the node's derivative; the node's `formula` points here */
     opdi_hook *hooks, **last;
-    opdi_box *boxes;
+    opdi_retained_grad *boxes;
     void **frames;                                /* anomaly mode: return addresses, noted when recorded */
     int nframes;
     opd_node *parent;                             /* anomaly mode: the node whose backward recorded this node */
@@ -320,16 +321,16 @@ typedef struct opdi_packed_saved {
     int64_t sizes[1];                             /* ndim sizes, which the unpacked tensor must have */
 } opdi_packed_saved;
 /* A tensor that one or several nodes saved inside opd_allow_mutation_begin, as it was then. */
-typedef struct opdi_untouched {
-    struct opdi_untouched *next, **at, *over;     /* next in its row; the pointer to this; next to be dropped */
+typedef struct opdi_snapshot {
+    struct opdi_snapshot *next, **at, *over;      /* next in its row; the pointer to this; next to be dropped */
     struct opdi_mutation *mode;
     const void *key;                              /* the tensor's storage; after the tensor was copied, this entry */
     opd_tensor *tensor;                           /* a reference; NULL after opd_allow_mutation_end */
     uint32_t version;
     int32_t refs;                                 /* one reference for each node that saved it */
-} opdi_untouched;
+} opdi_snapshot;
 typedef struct opdi_mutation {
-    opdi_untouched **rows;                        /* rows of a hash table by storage; their number is a power of two */
+    opdi_snapshot **rows;                         /* rows of a hash table by storage; their number is a power of two */
     int64_t nrows, count;
     opdi_packer *packer;
 } opdi_mutation;
@@ -346,7 +347,7 @@ typedef struct opdi_mutation {
 #if defined(OPDI_CORE)
 /* The thread's state while the tangents of level `level` are computed.  Operators called meanwhile belong to the levels
    around it. */
-typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
+typedef struct opdi_level_frame { opdi_level *level, *dual; opdi_state state; } opdi_level_frame;
 OPDI_COLD_BEGIN
 /* Lets only the forward-mode levels inside layer number `floor` compute tangents.  If `floor` is 0, all levels do. */
 static inline void opdi_forward_at(opdi_thread *thread, int32_t floor) {

@@ -80,7 +80,7 @@ static void opdi_checkpoint_release(void *user) {
     if (checkpoint->shapes) { opdi_free(checkpoint->shapes, (size_t)checkpoint->cap * sizeof *checkpoint->shapes); }
     if (checkpoint->random) { opdi_free(checkpoint->random, (size_t)checkpoint->nrandom * sizeof *checkpoint->random); }
     if (checkpoint->destroy) { checkpoint->destroy(checkpoint->user); }
-    if (checkpoint->plugin) { opdi_plugin_let_go(checkpoint->plugin); }
+    if (checkpoint->plugin) { opdi_plugin_unpin(checkpoint->plugin); }
     opdi_free(checkpoint, sizeof *checkpoint);
 }
 

@@ -113,7 +113,7 @@ OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *ca
 
 /* Copies the results that the kernel has not written into the targets themselves to the targets, after checking that
    all targets may be written.  Returns 0, or -1 and sets an error. */
-static int opdi_derived_settle(opd_call *call) {
+static int opdi_derived_commit(opd_call *call) {
     opd_tensor *got[OPDI_MAX_RETURNS], **to = call->targets;
     const int nrets = call->op->nrets;
     bool apart = true;
@@ -171,7 +171,7 @@ OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
     const opdi_slot *slot = &table->slots[other.slot];
     if (opdi_invoke(call->th, &other, other.flags ? opdi_stored_slot(&other, slot) : slot)) { return -1; }
     if (base->nrets != 1 || rets[0].tag != OPD_TAG_TENSOR || rets[0].u.t != targets[0]) {
-        rc = opdi_derived_settle(&other);
+        rc = opdi_derived_commit(&other);
     }
     opdi_rets_drop(&other);
     for (int i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, targets[i]); }

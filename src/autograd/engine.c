@@ -22,7 +22,7 @@
 //    opd_backward_with, opdi_autograd_grad   check their arguments
 //      opdi_captures_make                      notes the gradients that are asked for
 //      opdi_engine_run                         sets the options; then calls one of:
-//        opdi_engine_elsewhere                   if backwards are nested too deep: runs the engine on another thread
+//        opdi_engine_on_thread                   if backwards are nested too deep: runs the engine on another thread
 //        opdi_engine_here                        runs the engine on this thread
 //          opdi_engine_start
 //            opdi_discover                           makes the tasks
@@ -59,7 +59,7 @@ OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *ou
 OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node);
 
 /* Returns the address of the field in which the first engine stores the task of a node or leaf. */
-static struct opdi_task **opdi_task_home(uintptr_t vertex) {
+static struct opdi_task **opdi_task_field(uintptr_t vertex) {
     if (!(vertex & OPDI_LEAF)) { return &opdi_edge_node(vertex)->task; }
     return &opdi_edge_leaf(vertex)->meta->task;
 }
@@ -95,12 +95,12 @@ static int opdi_hash_grow(opdi_engine *engine) {
 OPDI_INTERNAL opdi_task *opdi_task_find(const opdi_engine *engine, uintptr_t vertex) {
     if (!engine->first) { return engine->hash_cap ? engine->hash[opdi_hash_slot(engine, vertex)] : NULL; }
     if ((vertex & OPDI_LEAF) && !OPDI_ACQUIRE(&opdi_edge_leaf(vertex)->meta)) { return NULL; }
-    return *opdi_task_home(vertex);
+    return *opdi_task_field(vertex);
 }
 
 /* Makes a block that has room for a task of `bytes` bytes.  Each block is twice as large as the block before, up to a
    limit.  Returns 0, or -1 if memory runs out. */
-OPDI_NOINLINE static int opdi_task_room(opdi_engine *engine, size_t bytes) {
+OPDI_NOINLINE static int opdi_task_block_new(opdi_engine *engine, size_t bytes) {
     size_t size = engine->blocks ? OPDI_MIN(2 * engine->blocks->bytes, (size_t)1 << 18) : 1024;
     opdi_task_block *block;
     size = OPDI_MAX(size, sizeof *block + bytes);
@@ -118,7 +118,9 @@ static opdi_task *opdi_task_make(opdi_engine *engine, uintptr_t vertex) {
     size_t bytes = sizeof(opdi_task) + (size_t)OPDI_MAX(count - 1, 0) * sizeof(opd_tensor *);
     if ((vertex & OPDI_LEAF) && !opdi_meta_of(opdi_edge_leaf(vertex))) { return NULL; }
     if (!engine->first && 2 * (engine->ntasks + 1) > engine->hash_cap && opdi_hash_grow(engine)) { return NULL; }
-    if (OPDI_UNLIKELY((size_t)(engine->end - engine->at) < bytes) && opdi_task_room(engine, bytes)) { return NULL; }
+    if (OPDI_UNLIKELY((size_t)(engine->end - engine->at) < bytes) && opdi_task_block_new(engine, bytes)) {
+        return NULL;
+    }
     opdi_task *task = (opdi_task *)(void *)engine->at;
     engine->at += bytes;
     memset(task, 0, sizeof *task);
@@ -126,7 +128,11 @@ static opdi_task *opdi_task_make(opdi_engine *engine, uintptr_t vertex) {
     task->vertex = vertex;
     task->ngrads = (uint16_t)count;
     task->leads = task->needed = !engine->restricted;
-    if (engine->first) { *opdi_task_home(vertex) = task; } else { engine->hash[opdi_hash_slot(engine, vertex)] = task; }
+    if (engine->first) {
+        *opdi_task_field(vertex) = task;
+    } else {
+        engine->hash[opdi_hash_slot(engine, vertex)] = task;
+    }
     task->next = engine->tasks;
     engine->tasks = task;
     engine->ntasks++;
@@ -774,7 +780,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
 static void opdi_engine_end(opdi_engine *engine) {
     for (opdi_task *task = engine->tasks; task; task = task->next) {
         if (task->next) { OPDI_PREFETCH(task->next->vertex & ~OPDI_LEAF); }
-        if (engine->first) { *opdi_task_home(task->vertex) = NULL; }
+        if (engine->first) { *opdi_task_field(task->vertex) = NULL; }
         for (int i = 0; i < task->ngrads; i++) {
             if (task->grads[i]) { opdi_drop(task->grads[i]); }
         }
@@ -951,7 +957,7 @@ static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int
    thread. */
 #define OPDI_NESTED_HERE 60
 #if defined(OPD_NO_THREADS)
-static int opdi_engine_elsewhere(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
+static int opdi_engine_on_thread(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
     (void)engine;
     (void)outputs;
     (void)count;
@@ -961,17 +967,17 @@ static int opdi_engine_elsewhere(opdi_engine *engine, opd_tensor *const *outputs
 }
 #else
 OPDI_COLD_BEGIN
-typedef struct opdi_elsewhere {
+typedef struct opdi_engine_thread_args {
     opdi_engine *engine;
     opdi_thread *from;
     opd_tensor *const *outputs, *const *grads;
     int count, rc;
-} opdi_elsewhere;
+} opdi_engine_thread_args;
 
 /* Runs an engine on a helper thread with the state of the waiting thread, and passes an error on to the waiting thread.
    */
 static void *opdi_engine_thread(void *arg) {
-    opdi_elsewhere *elsewhere = (opdi_elsewhere *)arg;
+    opdi_engine_thread_args *elsewhere = (opdi_engine_thread_args *)arg;
     opdi_thread *thread = opdi_self(), *from = elsewhere->from;
     if (thread->error == OPD_OK) {                /* else no state could be allocated */
         thread->state = from->state;
@@ -988,8 +994,8 @@ static void *opdi_engine_thread(void *arg) {
     return NULL;
 }
 
-static int opdi_engine_elsewhere(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
-    opdi_elsewhere elsewhere;
+static int opdi_engine_on_thread(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
+    opdi_engine_thread_args elsewhere;
     pthread_t thread;
     elsewhere.engine = engine;
     elsewhere.from = opdi_self();
@@ -1015,7 +1021,7 @@ static int opdi_engine_run(opdi_engine *engine, opd_tensor *const *outputs, int 
     engine->retain = options && (options->retain_graph || (options->create_graph && !engine->once));
     engine->id = OPDI_ADD(&engines, 1) - 1;
     return OPDI_LIKELY(opdi_self()->depth < OPDI_NESTED_HERE) ? opdi_engine_here(engine, outputs, count, grads)
-        : opdi_engine_elsewhere(engine, outputs, count, grads);
+        : opdi_engine_on_thread(engine, outputs, count, grads);
 }
 #endif
 

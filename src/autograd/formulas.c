@@ -114,14 +114,14 @@ OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *val
 
 /* Returns the kept value of argument i of a node without an operator descriptor (made by opd_autograd_record or by a
    custom function), or NULL. */
-OPDI_NOINLINE static const opd_value *opdi_bw_kept_by_hand(const opd_backward_call *bw, int i) {
+OPDI_NOINLINE static const opd_value *opdi_bw_kept_manual(const opd_backward_call *bw, int i) {
     const bool context = bw->node->formula->context;          /* the context is last; an index: tensor kept twice */
     const opd_value *value = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
     return value && context && value->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[value->u.i] : value;
 }
 static inline const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
-    if (OPDI_UNLIKELY(!card)) { return opdi_bw_kept_by_hand(bw, i); }
+    if (OPDI_UNLIKELY(!card)) { return opdi_bw_kept_manual(bw, i); }
     return i < 0 || i >= OPD_MAX_ARGS || card->kept_at[i] < 0 ? NULL : &opdi_kept(bw->node)[card->kept_at[i]];
 }
 
@@ -255,7 +255,7 @@ opd_tensor *opd_bw_result(opd_backward_call *bw, int i) {
 OPDI_COLD_BEGIN
 /* Returns the entry of bw->fetched for the kept value with index `at`.  Makes bw->fetched, a copy of all kept values of
    the node, if it is still NULL.  Returns NULL if memory runs out. */
-static opd_value *opdi_fetch_room(opd_backward_call *bw, int at) {
+static opd_value *opdi_fetch_slot(opd_backward_call *bw, int at) {
     const size_t count = (size_t)bw->node->nkept + bw->node->nresults;
     if (!bw->fetched && (bw->fetched = (opd_value *)opdi_scope_alloc(count * sizeof(opd_value))) != NULL) {
         memcpy(bw->fetched, opdi_kept(bw->node), count * sizeof(opd_value));
@@ -278,7 +278,7 @@ static int opdi_fetch_list(opd_backward_call *bw, int at) {
         if (value->u.tensors[k] && !opdi_unpack(bw->node, &one, versions[k])) { return -1; }
     }
     if (!packed) { return 0; }
-    if (!(to = opdi_fetch_room(bw, at))) { return -1; }
+    if (!(to = opdi_fetch_slot(bw, at))) { return -1; }
     to->u.tensors = opdi_packed_saved_list(value, !opdi_self()->state.no_grad).data;
     return to->u.tensors ? 0 : -1;
 }
@@ -298,7 +298,7 @@ OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool hi
         return -1;
     }
     if (tensor == value->u.t && value->tag == OPD_TAG_TENSOR) { return 0; }
-    if (!(to = opdi_fetch_room(bw, at))) { return -1; }
+    if (!(to = opdi_fetch_slot(bw, at))) { return -1; }
     *to = opd_value_tensor(tensor);
     return 0;
 }

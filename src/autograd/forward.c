@@ -48,7 +48,7 @@ OPDI_INTERNAL bool opdi_has_tangent(const opd_tensor *tensor) {
     return has;
 }
 
-OPDI_INTERNAL void opdi_within_enter(opdi_thread *thread, opdi_within *within, opdi_level *level) {
+OPDI_INTERNAL void opdi_level_enter(opdi_thread *thread, opdi_level_frame *within, opdi_level *level) {
     within->level = thread->innermost.level;
     within->dual = thread->innermost.dual;
     within->state = thread->state;
@@ -57,7 +57,7 @@ OPDI_INTERNAL void opdi_within_enter(opdi_thread *thread, opdi_within *within, o
     thread->state.forward = level->outer ? level->around & OPDI_FORWARD_OFF : OPDI_FORWARD_OFF;
     opdi_forward_at(thread, thread->innermost.floor);
 }
-OPDI_INTERNAL void opdi_within_leave(opdi_thread *thread, const opdi_within *within) {
+OPDI_INTERNAL void opdi_level_leave(opdi_thread *thread, const opdi_level_frame *within) {
     thread->innermost.level = within->level;
     thread->innermost.dual = within->dual;
     thread->state = within->state;
@@ -133,7 +133,7 @@ static bool opdi_held_alone(const opd_tensor *grad) {
 /* Returns a new tensor for a tangent, with the dtype and device of `tensor` and `ndim` sizes `dims` (`strides` NULL:
    contiguous).  While a graph is traced, an operator makes the tensor, so that the graph contains it.  Returns NULL and
    sets an error on failure. */
-static opd_tensor *opdi_tangent_room(const opd_tensor *tensor, const int64_t *dims, const int64_t *strides, int ndim) {
+static opd_tensor *opdi_tangent_empty(const opd_tensor *tensor, const int64_t *dims, const int64_t *strides, int ndim) {
     const opd_value none = opd_value_none(), dtype = opd_value_int(tensor->dtype);
     if (!opdi_self()->innermost.tracer) {
         return opdi_own(opdi_tensor_make(dims, strides, ndim, (opd_scalar_type)tensor->dtype, opdi_place_of(tensor)));
@@ -175,7 +175,7 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tens
     memcpy(dims + edge, primal->dims, (size_t)primal->ndim * sizeof *dims);
     memcpy(dims + 2 * edge + primal->ndim, primal->dims + primal->ndim, (size_t)primal->ndim * sizeof *dims);
     for (i = 0; i < edge; i++) { count *= sizes[i]; }
-    opd_tensor *flat = opdi_tangent_room(primal, &count, NULL, 1);
+    opd_tensor *flat = opdi_tangent_empty(primal, &count, NULL, 1);
     opd_tensor *zeros = flat && opd_zero_(flat)
         ? opd_as_strided_full(flat, opd_ints_of(dims, edge + primal->ndim),
                               opd_ints_of(dims + edge + primal->ndim, edge + primal->ndim),
@@ -214,8 +214,8 @@ static opd_tensor *opdi_tangent_make(const opd_tensor *tensor, opd_tensor *grad,
                              opdi_extent(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim) == count);
     opd_tensor *zeros = batched
         ? opdi_tangent_batched(tensor, grad)
-        : opdi_tangent_room(tensor, whole ? tensor->dims : &count, whole ? tensor->dims + tensor->ndim : NULL,
-                            whole ? tensor->ndim : 1);
+        : opdi_tangent_empty(tensor, whole ? tensor->dims : &count, whole ? tensor->dims + tensor->ndim : NULL,
+                             whole ? tensor->ndim : 1);
     opd_tensor *part = zeros && (whole || opd_zero_(zeros)) ? batched ? opdi_tangent_read(zeros, tensor)
         : opdi_tangent_part(zeros, tensor) : NULL;
     return part && opd_copy_(part, grad) ? zeros : NULL;
@@ -247,7 +247,7 @@ static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *t
 /* Makes grad the tangent of tensor: writes grad into the existing tangent, or replaces the existing tangent if the
    autograd graph may need it.  If there is no tangent yet, grad itself may become the tangent (see opdi_tangent_make
    for `as_is`).  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_tangent_give(opd_tensor *tensor, opd_tensor *grad, bool as_is) {
+OPDI_INTERNAL int opdi_tangent_set(opd_tensor *tensor, opd_tensor *grad, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(tensor), *part = opdi_tangent_part(whole, tensor), *with, *old = NULL;
     if (!opd_ok()) { return -1; }
     if (!opdi_has_sizes(grad, tensor->dims, tensor->ndim)) {
@@ -411,11 +411,11 @@ OPDI_INTERNAL opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent
     }
     if (opdi_overlaps_itself(value) && !(primal = opd_clone(primal))) { return NULL; }
     opd_tensor *dual = opdi_primal_of(primal);
-    return dual && opdi_tangent_give(dual, tangent, true) == 0 ? dual : NULL;
+    return dual && opdi_tangent_set(dual, tangent, true) == 0 ? dual : NULL;
 }
 opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent) {
     opdi_thread *thread = opdi_self();
-    opdi_within within;
+    opdi_level_frame within;
     if (!opd_ok() || opdi_null_tensor(primal, "opd_dual_new: the primal") ||
         opdi_null_tensor(tangent, "opd_dual_new: the tangent")) { return NULL; }
     if (!thread->innermost.level) {
@@ -424,22 +424,22 @@ opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent) {
         return NULL;
     }
     if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tangent, "tangent")) { return NULL; }
-    opdi_within_enter(thread, &within, thread->innermost.level);
+    opdi_level_enter(thread, &within, thread->innermost.level);
     opd_tensor *dual = opdi_make_dual(primal, tangent);
-    opdi_within_leave(thread, &within);
+    opdi_level_leave(thread, &within);
     return dual;
 }
 
 opd_tensor *opd_dual_unpack(opd_tensor *tensor, opd_tensor **tangent) {
     opdi_thread *thread = opdi_self();
-    opdi_within within;
+    opdi_level_frame within;
     if (tangent) { *tangent = NULL; }
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_dual_unpack")) { return NULL; }
     if (!thread->innermost.level) { return tensor; }
     bool off = !opd_forward_grad_enabled();
-    opdi_within_enter(thread, &within, thread->innermost.level);
+    opdi_level_enter(thread, &within, thread->innermost.level);
     if (tangent && !off) { *tangent = opdi_tangent_of(tensor); }
     opd_tensor *primal = opd_ok() ? opdi_primal_of(tensor) : NULL;
-    opdi_within_leave(thread, &within);
+    opdi_level_leave(thread, &within);
     return primal;
 }

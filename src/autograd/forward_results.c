@@ -103,7 +103,7 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     const bool formula = card && card->desc.backward;
     opd_context *ctx = formula && card->formula.context ? opdi_jvp_setup(jv) : NULL;
     opd_node *node = !formula || (card->formula.context && !ctx) ? NULL
-        : opdi_node_make(&card->formula, jv->ninputs, card->nkept + opdi_context_room(ctx), card->nresults,
+        : opdi_node_make(&card->formula, jv->ninputs, card->nkept + opdi_context_kept_count(ctx), card->nresults,
                          jv->results, jv->nresults, 0);
     opd_value *kept = node ? opdi_kept(node) : NULL;
     int k = 0, row = 0;
@@ -256,7 +256,7 @@ int opd_jvp_backward(opd_jvp_call *jv) {
 
 /* Returns `tensor` cast to the dtype and expanded to the sizes of `result`, as a tangent must be.  Returns NULL and
    sets an error if that fails. */
-static opd_tensor *opdi_spread(opd_tensor *tensor, const opd_tensor *result) {
+static opd_tensor *opdi_tangent_expand(opd_tensor *tensor, const opd_tensor *result) {
     if (tensor && tensor->dtype != result->dtype) { tensor = opd_to_dtype(tensor, (opd_scalar_type)result->dtype); }
     return !tensor || opdi_has_sizes(tensor, result->dims, result->ndim) ? tensor
         : opd_expand(tensor, opd_ints_of(result->dims, result->ndim));
@@ -280,14 +280,14 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
         if (!opdi_expands(jv->inputs[edge]->dims, jv->inputs[edge]->ndim, result->dims, result->ndim)) {
             return opd_jvp_backward(jv);
         }
-        grad = opdi_spread(jv->tangents[edge], result);
+        grad = opdi_tangent_expand(jv->tangents[edge], result);
         opd_node *node = grad ? opdi_jvp_node(jv, edge) : NULL;
         rc = node ? opdi_jvp_formula(node, &grad, gave, true) : -1;
         if (node) { opdi_node_release(node); }
         if (rc || !gave[edge]) { continue; }
         /* the input was broadcast, so the backward function has summed its gradient: use the general way */
         if (!opdi_has_sizes(gave[edge], result->dims, result->ndim)) { return opd_jvp_backward(jv); }
-        gave[edge] = opdi_spread(gave[edge], result);
+        gave[edge] = opdi_tangent_expand(gave[edge], result);
         sum = sum && gave[edge] ? opd_add(sum, gave[edge]) : gave[edge];
         rc = sum ? 0 : -1;
     }
@@ -425,7 +425,7 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
         opd_tensor *result = jv->results[i];
         if (!jv->out[i] || !result || !opdi_differentiable(result) || jv->constant[i]) { continue; }
         if (!opdi_jvp_is_view(jv->inputs, jv->ninputs, result, false, &rc)) {
-            rc = opdi_tangent_give(result, jv->out[i], false);
+            rc = opdi_tangent_set(result, jv->out[i], false);
         }
     }
     return rc;
@@ -443,7 +443,8 @@ static bool opdi_tracing(const opd_call *call) {
 }
 /* Runs the call itself, in the middle of the levels that compute its tangents, and records it if necessary. `first` is
    the thread's state before the levels were entered, which the call sees.  Returns 0, or -1 and sets an error. */
-static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
+static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self,
+                                    const opdi_level_frame *first) {
     opdi_thread *thread = call->th;
     opdi_level *outer = thread->innermost.level;
     const bool formula = self || (card && card->desc.backward);
@@ -467,18 +468,18 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
 /* Runs a call and computes its tangents in the level that was entered (innermost.dual).  First the levels around it
    compute their tangents, because the operators that forward-mode rules call belong to those levels.  Returns 0, or -1
    and sets an error. */
-static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_within *first) {
+static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_level_frame *first) {
     opdi_thread *thread = call->th;
     const opdi_state state = thread->state;
-    opdi_within within;
+    opdi_level_frame within;
     opdi_level *level;
     opd_jvp_call jv;
     int rc;
     if (opdi_jvp_begin(&jv, card, call->op, call->args)) { return -1; }
     if ((level = opdi_call_level(call)) != NULL) {
-        opdi_within_enter(thread, &within, level);
+        opdi_level_enter(thread, &within, level);
         rc = opdi_forward_call(call, card, first);
-        opdi_within_leave(thread, &within);
+        opdi_level_leave(thread, &within);
     } else { rc = opdi_forward_record_call(call, card, NULL, first); }
     thread->state = state;
     return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
@@ -487,12 +488,12 @@ static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_w
    backward function.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
     opdi_thread *thread = call->th;
-    opdi_within within;
+    opdi_level_frame within;
     if (!card) { card = OPDI_ACQUIRE(&call->op->card); }
     if (call->op->written_args & ~(card ? card->constant_args : 0)) { return opdi_forward_missing(call); }
-    opdi_within_enter(thread, &within, opdi_level_of(call->args, call->op->nargs));
+    opdi_level_enter(thread, &within, opdi_level_of(call->args, call->op->nargs));
     int rc = opdi_forward_call(call, card, &within);
-    opdi_within_leave(thread, &within);
+    opdi_level_leave(thread, &within);
     return rc;
 }
 
@@ -515,13 +516,13 @@ static int opdi_forward_originals(const opd_op *op, const opd_tensor *self, opd_
 
 /* Runs a call that writes self, and gives self the tangent that the forward-mode rule of the functional form computes.
    Returns 0, or -1 and sets an error. */
-static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_within *first) {
+static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor *self, const opdi_level_frame *first) {
     opdi_thread *thread = call->th;
     const opdi_state state = thread->state;
     const opdi_card *rule = card->base ? card->base : card;
     opd_value args[OPD_MAX_ARGS], ret = opd_value_tensor(self);
     opd_tensor *results[1], *out[1] = {NULL};
-    opdi_within within;
+    opdi_level_frame within;
     opdi_level *level;
     opd_jvp_call jv;
     int rc;
@@ -529,9 +530,9 @@ static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor 
     else { memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args); }
     if (opdi_jvp_begin(&jv, rule, rule->op, args) || opdi_forward_originals(rule->op, self, args)) { return -1; }
     if ((level = opdi_call_level(call)) != NULL) {
-        opdi_within_enter(thread, &within, level);
+        opdi_level_enter(thread, &within, level);
         rc = opdi_forward_write(call, card, self, first);
-        opdi_within_leave(thread, &within);
+        opdi_level_leave(thread, &within);
     } else { rc = opdi_forward_record_call(call, card, self, first); }
     thread->state = state;
     if (rc) { return -1; }
@@ -548,11 +549,11 @@ static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor 
         if (opdi_jvp_run(&jv, jvp)) { return -1; }
     }
     if (!out[0] && opdi_has_tangent(self) && !(out[0] = opd_zeros_like(self))) { return -1; }
-    return out[0] ? opdi_tangent_give(self, out[0], false) : 0;
+    return out[0] ? opdi_tangent_set(self, out[0], false) : 0;
 }
 OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opdi_thread *thread = call->th;
-    opdi_within within;
+    opdi_level_frame within;
     for (uint64_t mask = call->op->written_args & ~(uint64_t)1; mask; mask &= mask - 1) {
         if (call->args[opdi_low_bit(mask)].tag == OPD_TAG_NONE) { continue; }
         return opdi_forward_missing(call);
@@ -560,9 +561,9 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
     if (!self) { return opdi_forward_missing(call); }
     /* must run before a level is entered */
     if (OPDI_UNLIKELY(thread->innermost.tape != 0) && opdi_is_captured(thread, self)) { return -1; }
-    opdi_within_enter(thread, &within, opdi_level_of(call->args, call->op->nargs));
+    opdi_level_enter(thread, &within, opdi_level_of(call->args, call->op->nargs));
     int rc = opdi_forward_write(call, card, self, &within);
-    opdi_within_leave(thread, &within);
+    opdi_level_leave(thread, &within);
     return rc;
 }
 
@@ -572,15 +573,15 @@ OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opd_value value = opd_value_tensor(tensor);
     opdi_level *level = thread->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(&value, 1) : NULL;
-    opdi_within within;
+    opdi_level_frame within;
     if (!level) { return 0; }
-    opdi_within_enter(thread, &within, level);
+    opdi_level_enter(thread, &within, level);
     thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER);  /* the tangent's copy is traced, too */
     int rc = opdi_forward_copy(copy, tensor);
     opd_tensor *tangent = rc == 0 ? opdi_tangent_of(tensor) : NULL;
     tangent = tangent ? opd_clone(tangent) : NULL;
-    rc = tangent ? opdi_tangent_give(copy, tangent, false) : -1;
-    opdi_within_leave(thread, &within);
+    rc = tangent ? opdi_tangent_set(copy, tangent, false) : -1;
+    opdi_level_leave(thread, &within);
     return rc;
 }
 
@@ -618,14 +619,14 @@ static int opdi_check_view_tangent(const opd_tensor *result, const opd_tensor *g
 static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, const uint32_t *versions) {
     opd_tensor *result = jv->results[i];
     int edge, rc = 0;
-    if (!result || !opdi_differentiable(result) || opdi_is_listed(&ctx->constant, result)) { return 0; }
+    if (!result || !opdi_differentiable(result) || opdi_tensor_array_has(&ctx->constant, result)) { return 0; }
     if (!jv->out[i]) {
         int count = 0;
         for (int k = 0; k < jv->nresults; k++) { count += jv->out[k] != NULL; }
         return opd_fail(OPD_ERROR_AUTOGRAD, "Function's jvp returned an invalid number of forward gradients (expected "
                         "%d but got %d: none for output %d)", jv->nresults, count, i);
     }
-    if (opdi_is_listed(&ctx->dirty, result)) {
+    if (opdi_tensor_array_has(&ctx->dirty, result)) {
         for (edge = 0; edge < jv->ninputs && jv->inputs[edge] != result; edge++) { }
         if (edge == jv->ninputs) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "Only input Tensors should be given to opd_context_mark_dirty. If a "
@@ -635,7 +636,7 @@ static int opdi_forward_output(const opd_context *ctx, opd_jvp_call *jv, int i, 
     } else if (opdi_jvp_is_view(jv->inputs, jv->ninputs, result, false, &rc) && rc == 0 && opdi_has_tangent(result)) {
         return opdi_check_view_tangent(result, jv->out[i]);
     }
-    return rc || opdi_tangent_give(result, jv->out[i], false) ? -1 : 0;
+    return rc || opdi_tangent_set(result, jv->out[i], false) ? -1 : 0;
 }
 
 /* Runs the jvp of a custom function and gives its outputs their tangents.  Returns 0, or -1 and sets an error. */
@@ -676,13 +677,13 @@ static int opdi_forward_outputs(opd_context *ctx) {
 OPDI_INTERNAL int opdi_forward_function(opd_context *ctx) {
     opdi_thread *thread = opdi_self();
     opdi_level *level = thread->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(ctx->inputs, ctx->ninputs) : NULL;
-    opdi_within within;
+    opdi_level_frame within;
     if (!level) { return 0; }
     opd_scope scope = opd_scope_open();
-    opdi_within_enter(thread, &within, level);
+    opdi_level_enter(thread, &within, level);
     int rc = opdi_forward_function(ctx);
     if (rc == 0) { rc = opdi_forward_outputs(ctx); }
-    opdi_within_leave(thread, &within);
+    opdi_level_leave(thread, &within);
     opd_scope_close(&scope);
     return rc;
 }
@@ -695,11 +696,11 @@ OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor
     opdi_thread *thread = opdi_self();
     const opd_value list = opd_value_tensors(inputs, ninputs);
     opdi_level *level = thread->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(&list, 1) : NULL;
-    opdi_within within;
+    opdi_level_frame within;
     const opdi_state state = thread->state;
     bool any = false;
     if (!level) { return 0; }
-    opdi_within_enter(thread, &within, level);
+    opdi_level_enter(thread, &within, level);
     thread->state.allow |= OPDI_AUTOGRAD_BITS;
     opd_tensor **tangents = opdi_scope_tensors(ninputs);
     opd_tensor **out = opdi_scope_tensors(nresults);
@@ -735,11 +736,11 @@ OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor
     if (rc == 0 && any) { rc = opdi_jvp_twice(node, tangents, results, nresults, NULL, out); }
     for (int i = 0; i < nresults && rc == 0; i++) {
         if (out[i] && !opdi_jvp_is_view(inputs, ninputs, results[i], false, &rc)) {
-            rc = opdi_tangent_give(results[i], out[i], false);
+            rc = opdi_tangent_set(results[i], out[i], false);
         }
     }
     if (node) { opdi_node_release(node); }
-    opdi_within_leave(thread, &within);
+    opdi_level_leave(thread, &within);
     return rc;
 }
 #endif

@@ -95,14 +95,14 @@ int opd_context_save_for_backward(opd_context *ctx, opd_tensor *const *tensors, 
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_save_for_backward: 0 to %d tensors can be saved, not %d (%s)",
                         OPDI_MOST_SAVED, count, ctx->name);
     }
-    return opdi_listed_set(&ctx->save, 0, tensors, count);
+    return opdi_tensor_array_set(&ctx->save, 0, tensors, count);
 }
 int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, int count) {
     if (opdi_context_during(ctx, "opd_context_save_for_forward", false)) { return -1; }
     if (count < 0 || (count && !tensors)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_save_for_forward: the array is NULL (%s)", ctx->name);
     }
-    return opdi_listed_set(&ctx->save_forward, 0, tensors, count);
+    return opdi_tensor_array_set(&ctx->save_forward, 0, tensors, count);
 }
 OPDI_INTERNAL int opdi_mutation_write(struct opdi_mutation *mutation, const opd_tensor *tensor);
 int opd_context_mark_dirty(opd_context *ctx, opd_tensor *tensor) {
@@ -110,7 +110,7 @@ int opd_context_mark_dirty(opd_context *ctx, opd_tensor *tensor) {
     const bool of_operator = !ctx || !ctx->fn.forward;
     if (opdi_context_during(ctx, "opd_context_mark_dirty", of_operator) ||
         opdi_null_tensor(tensor, "opd_context_mark_dirty") || (mutation && opdi_mutation_write(mutation, tensor)) ||
-        opdi_listed_set(&ctx->dirty, ctx->dirty.count, &tensor, 1)) {
+        opdi_tensor_array_set(&ctx->dirty, ctx->dirty.count, &tensor, 1)) {
         return -1;
     }
     (void)OPDI_ADD(&tensor->storage->version, 1u);
@@ -119,7 +119,7 @@ int opd_context_mark_dirty(opd_context *ctx, opd_tensor *tensor) {
 int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *tensor) {
     if (opdi_context_during(ctx, "opd_context_mark_non_differentiable", false) ||
         opdi_null_tensor(tensor, "opd_context_mark_non_differentiable")) { return -1; }
-    return opdi_listed_set(&ctx->constant, ctx->constant.count, &tensor, 1);
+    return opdi_tensor_array_set(&ctx->constant, ctx->constant.count, &tensor, 1);
 }
 void opd_context_set_materialize_grads(opd_context *ctx, bool on) { if (ctx) { ctx->materialize = on; } }
 
@@ -168,7 +168,7 @@ opd_tensor *opd_context_saved(opd_context *ctx, int i) {
     const opd_node *node = ctx ? ctx->node : NULL;
     if (ctx && ctx->in_jvp) { return i >= 0 && i < ctx->save_forward.count ? ctx->save_forward.tensors[i] : NULL; }
     if (!node || i < 0 || i >= ctx->nsaved) { return NULL; }
-    if (ctx->cleared || opdi_saved_gone(node)) {
+    if (ctx->cleared || opdi_saved_is_freed(node)) {
         (void)opdi_fail_freed(node);
         return NULL;
     }
@@ -271,7 +271,7 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bo
                         "that does the other operations). (%s)", ctx->name);
     }
     if ((tensor->flags & OPDI_IS_VIEW) && (ctx->inputs[0].tag != OPD_TAG_TENSOR || ctx->inputs[0].u.t != tensor ||
-                                           opdi_is_listed(&ctx->save, tensor))) {
+                                           opdi_tensor_array_has(&ctx->save, tensor))) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "A view that a Function modifies inplace must be its first input, and a "
                         "clone of it be saved for backward, if anything. (%s)", ctx->name);
     }
@@ -292,16 +292,17 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     }
     for (int32_t i = 0; i < ctx->noutputs; i++) {
         opd_tensor *tensor = opdi_tensor_in(&ctx->outputs[i]), *old = tensor;
-        const bool input = tensor && opdi_is_input(ctx, tensor), dirty = tensor && opdi_is_listed(&ctx->dirty, tensor);
+        const bool input = tensor && opdi_is_input(ctx, tensor),
+            dirty = tensor && opdi_tensor_array_has(&ctx->dirty, tensor);
         const bool history = tensor && (tensor->flags & OPDI_REQUIRES_GRAD) != 0;
-        tied[i] = tensor && wanted && opdi_differentiable(tensor) && !opdi_is_listed(&ctx->constant, tensor);
+        tied[i] = tensor && wanted && opdi_differentiable(tensor) && !opdi_tensor_array_has(&ctx->constant, tensor);
         if (!tensor) { continue; }
         count += tied[i];
         if (tied[i] && dirty) {
             if (opdi_check_dirty(ctx, tensor, input)) { return -1; }
             continue;
         }
-        if (tied[i] && input && ctx->fn.setup_context && opdi_is_listed(&ctx->save, tensor)) {
+        if (tied[i] && input && ctx->fn.setup_context && opdi_tensor_array_has(&ctx->save, tensor)) {
             return opd_fail(OPD_ERROR_AUTOGRAD, "A input that has been returned as-is as output is being saved for "
                             "backward. This is not supported if you override setup_context. You should return and save "
                             "a view of the input instead, e.g. with opd_alias or setup ctx inside the forward function "
@@ -330,7 +331,7 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
 static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula, const bool *tied, opd_tensor **outs) {
     int rc = 0;
     for (int32_t i = 0; i < ctx->noutputs; i++) { outs[i] = opdi_tensor_in(&ctx->outputs[i]); }
-    opd_node *node = opdi_node_make(formula, ctx->nedges, opdi_context_room(ctx), 0, outs, ctx->noutputs, 0);
+    opd_node *node = opdi_node_make(formula, ctx->nedges, opdi_context_kept_count(ctx), 0, outs, ctx->noutputs, 0);
     if (!node) { return -1; }
     memcpy(opdi_edges(node), ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges);
     opdi_free(ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges);
@@ -346,7 +347,7 @@ static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula
             tensor->output_nr = (uint32_t)i;
             continue;
         }
-        if (opdi_is_listed(&ctx->dirty, tensor)) {
+        if (opdi_tensor_array_has(&ctx->dirty, tensor)) {
             rc = opdi_rebase_to(tensor, node, i, 0) || rc;
             continue;
         }
@@ -411,9 +412,9 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
 static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     char name[64];
     snprintf(name, sizeof name, "%.50sBackward", ctx->fn.name);
-    const opdi_derivative *formula = opdi_hand_formula(name,
-                                                       ctx->fn.backward ? ctx->fn.backward : opdi_function_missing,
-                                                       true, ctx->fn.once_differentiable);
+    const opdi_derivative *formula = opdi_manual_formula(name,
+                                                         ctx->fn.backward ? ctx->fn.backward : opdi_function_missing,
+                                                         true, ctx->fn.once_differentiable);
     ctx->name = formula ? formula->name : "";
     int wanted = formula ? opdi_function_wanted(ctx) : -1;
     if (wanted < 0 || opdi_function_dual(ctx) < 0 || (wanted && opdi_function_edges(ctx)) ||
@@ -542,12 +543,12 @@ static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     const opd_node *from = bw->node;
     opd_context *ctx = opd_bw_context(bw);
     const int nkept = ctx ? ctx->nsaved : from->nkept + from->nresults;
-    int count = from->noutputs, room = count + nkept;
+    int count = from->noutputs, capacity = count + nkept;
     opd_tensor **all;
     for (int i = 0; i < nkept && !ctx; i++) {
-        if (opdi_kept(from)[i].tag == OPD_TAG_TENSORS) { room += opdi_kept(from)[i].n; }
+        if (opdi_kept(from)[i].tag == OPD_TAG_TENSORS) { capacity += opdi_kept(from)[i].n; }
     }
-    if (!(all = *reads = opdi_scope_tensors(room))) { return -1; }
+    if (!(all = *reads = opdi_scope_tensors(capacity))) { return -1; }
     for (int i = 0; i < count; i++) { all[i] = bw->grads[i]; }
     for (int i = 0; i < nkept; i++) {
         const opd_value *value = bw->fetched && bw->fetched[i].tag != OPD_TAG_NONE ? &bw->fetched[i]

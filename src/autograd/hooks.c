@@ -42,7 +42,7 @@ OPDI_INTERNAL opdi_extra *opdi_extra_of(uintptr_t vertex) {
 static void opdi_hook_release(opdi_hook *hook) {
     if (!hook || OPDI_SUB(&hook->refs, 1) > 0) { return; }
     if (hook->destroy) { hook->destroy(hook->user); }
-    if (hook->plugin) { opdi_plugin_let_go(hook->plugin); }
+    if (hook->plugin) { opdi_plugin_unpin(hook->plugin); }
     if (hook->members) { opdi_free(hook->members, (size_t)hook->nmembers * sizeof *hook->members); }
     opdi_hook_release(hook->multi);
     opdi_free(hook, sizeof *hook);
@@ -276,14 +276,14 @@ bool opd_hook_remove(int64_t handle) {
 
 //== retain_grad =======================================================================================================
 
-static void opdi_box_release(opdi_box *box) {
+static void opdi_retained_grad_release(opdi_retained_grad *box) {
     if (OPDI_SUB(&box->refs, 1) > 0) { return; }
     if (box->grad) { opdi_drop(box->grad); }
     opdi_free(box, sizeof *box);
 }
 /* Removes a box from the list of its node.  Returns true if it was in a list; then the caller, who holds the lock, gets
    the node's reference to the box. */
-static bool opdi_box_unlink(opdi_box *box) {
+static bool opdi_retained_grad_unlink(opdi_retained_grad *box) {
     if (!box->owner) { return false; }
     *box->at = box->next;
     if (box->next) { box->next->at = box->at; }
@@ -291,18 +291,18 @@ static bool opdi_box_unlink(opdi_box *box) {
     return true;
 }
 /* Removes a box from its node, and drops the node's and the tensor's reference to the box. */
-OPDI_INTERNAL void opdi_box_leave(opdi_box *box) {
+OPDI_INTERNAL void opdi_retained_grad_leave(opdi_retained_grad *box) {
     opdi_lock(&opdi_hooks_lock);
-    bool was = opdi_box_unlink(box);
+    bool was = opdi_retained_grad_unlink(box);
     opdi_unlock(&opdi_hooks_lock);
-    if (was) { opdi_box_release(box); }
-    opdi_box_release(box);
+    if (was) { opdi_retained_grad_release(box); }
+    opdi_retained_grad_release(box);
 }
 /* Moves the box of `tensor` to the node whose result the tensor is now. */
-OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor) {
-    opdi_box *box = tensor->meta->retained;
+OPDI_INTERNAL void opdi_retained_grad_follow(opd_tensor *tensor) {
+    opdi_retained_grad *box = tensor->meta->retained;
     opdi_lock(&opdi_hooks_lock);
-    bool was = opdi_box_unlink(box);
+    bool was = opdi_retained_grad_unlink(box);
     opdi_extra *extra = opdi_extra_of((uintptr_t)tensor->grad_fn);
     if (extra) {
         box->owner = extra;
@@ -314,7 +314,7 @@ OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor) {
         if (!was) { (void)OPDI_ADD(&box->refs, 1); }
     }
     opdi_unlock(&opdi_hooks_lock);
-    if (was && !extra) { opdi_box_release(box); }
+    if (was && !extra) { opdi_retained_grad_release(box); }
 }
 
 /* Makes the box that will hold the gradient of tensor, unless tensor is a leaf or has a box.  Returns 0, or -1 and sets
@@ -330,12 +330,12 @@ int opd_tensor_retain_grad(opd_tensor *tensor) {
     }
     if (!tensor->grad_fn || (tensor->meta && tensor->meta->retained)) { return 0; }
     opdi_meta *meta = opdi_meta_of(tensor);
-    if (!meta || !(meta->retained = (opdi_box *)opdi_alloc(sizeof *meta->retained))) { return -1; }
+    if (!meta || !(meta->retained = (opdi_retained_grad *)opdi_alloc(sizeof *meta->retained))) { return -1; }
     memset(meta->retained, 0, sizeof *meta->retained);
     meta->retained->refs = 1;
-    opdi_box_follow(tensor);
+    opdi_retained_grad_follow(tensor);
     if (opd_ok()) { return 0; }
-    opdi_box_release(meta->retained);
+    opdi_retained_grad_release(meta->retained);
     meta->retained = NULL;
     return -1;
 }
@@ -348,7 +348,7 @@ OPDI_INTERNAL opd_tensor **opdi_grad_slot(opdi_meta *meta) {
 }
 
 /* Adds grad to the gradient in a box.  Returns 0, or -1 and sets an error. */
-static int opdi_box_add(opdi_engine *engine, opdi_box *box, opd_tensor *grad) {
+static int opdi_retained_grad_add(opdi_engine *engine, opdi_retained_grad *box, opd_tensor *grad) {
     const bool entered = opdi_accumulate_enter(opdi_self());
     opd_tensor *old = box->grad, *sum;
     if (old) { sum = opd_keep(opdi_grad_sum(engine, old, grad)); }
@@ -366,12 +366,12 @@ OPDI_INTERNAL void opdi_extra_free(opdi_extra *extra) {
     while (extra->hooks || extra->boxes) {
         opdi_lock(&opdi_hooks_lock);
         opdi_hook *hook = extra->hooks;
-        opdi_box *box = extra->boxes;
+        opdi_retained_grad *box = extra->boxes;
         if (hook) { opdi_hook_unlink(hook); }
-        if (box) { (void)opdi_box_unlink(box); }
+        if (box) { (void)opdi_retained_grad_unlink(box); }
         opdi_unlock(&opdi_hooks_lock);
         opdi_hook_release(hook);
-        if (box) { opdi_box_release(box); }
+        if (box) { opdi_retained_grad_release(box); }
     }
     if (extra->frames) { opdi_free(extra->frames, (size_t)extra->nframes * sizeof *extra->frames); }
     if (extra->parent) { opdi_node_release(extra->parent); }
@@ -430,7 +430,7 @@ OPDI_INTERNAL void opdi_gatherings_drop(opdi_engine *engine) {
 }
 /* Returns true if a hook runs in this backward.  A hook that was added while a transform differentiates a function runs
    only in that transform's backward. */
-static bool opdi_hook_turn(const opdi_engine *engine, const opdi_hook *hook) {
+static bool opdi_hook_runs(const opdi_engine *engine, const opdi_hook *hook) {
     return !hook->serial || hook->serial == engine->serial;
 }
 /* Adds `grad`, the gradient of a member, to the gradients that the member's multi-gradient hook has received.  Calls
@@ -451,7 +451,7 @@ static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tens
         opdi_lock(&opdi_hooks_lock);              /* as long as it is locked, each member's node or leaf exists */
         for (int i = 0; i < multi->nmembers; i++) {
             const opdi_task *task = multi->members[i] ? opdi_task_find(engine, multi->members[i]->vertex) : NULL;
-            if (task && task->needed && opdi_hook_turn(engine, multi->members[i])) { gathering->left++; }
+            if (task && task->needed && opdi_hook_runs(engine, multi->members[i])) { gathering->left++; }
         }
         opdi_unlock(&opdi_hooks_lock);
     }
@@ -545,7 +545,7 @@ static int opdi_hooks_run(const opdi_hooked *hooked, const opdi_extra *extra, in
     opdi_unlock(&opdi_hooks_lock);
     if (!list) { return -1; }
     for (i = 0; i < count; i++) {
-        if (rc == 0 && !OPDI_LOAD(&list[i]->removed) && opdi_hook_turn(hooked->engine, list[i])) {
+        if (rc == 0 && !OPDI_LOAD(&list[i]->removed) && opdi_hook_runs(hooked->engine, list[i])) {
             rc = opdi_hook_run(hooked, list[i]);
         }
         opdi_hook_release(list[i]);
@@ -563,13 +563,13 @@ static bool opdi_hooks_any(const opdi_extra *extra, int kind) {
 
 /* Adds the gradients to the boxes of extra, those of tensors that retain their gradient.  Returns 0, or -1 and sets an
    error. */
-static int opdi_boxes_fill(const opdi_hooked *hooked, opdi_extra *extra) {
-    opdi_box *few[8], **list = few;
+static int opdi_retained_grads_fill(const opdi_hooked *hooked, opdi_extra *extra) {
+    opdi_retained_grad *few[8], **list = few;
     int count = 0, i = 0, rc = 0;
     opdi_lock(&opdi_hooks_lock);
-    for (opdi_box *box = extra->boxes; box; box = box->next) { count++; }
-    if (count > 8) { list = (opdi_box **)opdi_alloc((size_t)count * sizeof *list); }
-    for (opdi_box *box = extra->boxes; box && list; box = box->next) {
+    for (opdi_retained_grad *box = extra->boxes; box; box = box->next) { count++; }
+    if (count > 8) { list = (opdi_retained_grad **)opdi_alloc((size_t)count * sizeof *list); }
+    for (opdi_retained_grad *box = extra->boxes; box && list; box = box->next) {
         (void)OPDI_ADD(&box->refs, 1);
         list[i++] = box;
     }
@@ -577,8 +577,8 @@ static int opdi_boxes_fill(const opdi_hooked *hooked, opdi_extra *extra) {
     if (!list) { return -1; }
     for (i = 0; i < count; i++) {
         opd_tensor *grad = hooked->grads[list[i]->nr];
-        if (rc == 0 && grad) { rc = opdi_box_add(hooked->engine, list[i], grad); }
-        opdi_box_release(list[i]);
+        if (rc == 0 && grad) { rc = opdi_retained_grad_add(hooked->engine, list[i], grad); }
+        opdi_retained_grad_release(list[i]);
     }
     if (list != few) { opdi_free(list, (size_t)count * sizeof *list); }
     return rc;
@@ -604,7 +604,7 @@ OPDI_INTERNAL int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
     opdi_hooked hooked = opdi_hooked_of(engine, task, NULL, 0);
     if (opdi_hooks_run(&hooked, extra, OPDI_HOOK_TENSOR)) { return -1; }
     if ((leaf ? engine->accumulate : task->leads) && opdi_hooks_run(&hooked, extra, OPDI_HOOK_PRE)) { return -1; }
-    return opdi_boxes_fill(&hooked, extra);
+    return opdi_retained_grads_fill(&hooked, extra);
 }
 OPDI_INTERNAL int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_tensor **out) {
     opd_node *node = opdi_edge_node(task->vertex);

@@ -31,8 +31,8 @@ OPDI_INTERNAL opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
 OPDI_INTERNAL void opdi_node_release(opd_node *node);
 OPDI_INTERNAL void opdi_extra_free(struct opdi_extra *extra);
-OPDI_INTERNAL void opdi_box_leave(struct opdi_box *box);
-/* Retain and drop a tensor with the mark OPDI_SAVED_BY_OWN: opdi_tape_parting.retain and .drop.  opdi_saved_drop
+OPDI_INTERNAL void opdi_retained_grad_leave(struct opdi_retained_grad *box);
+/* Retain and drop a tensor with the mark OPDI_SAVED_BY_OWN: opdi_tape_release_hooks.retain and .drop.  opdi_saved_drop
    returns true if the last reference is gone, so that the caller frees the tensor. */
 static void opdi_saved_retain(opd_tensor *tensor) {
     opdi_lock(&opdi_own_lock);
@@ -86,8 +86,8 @@ OPDI_INTERNAL const opdi_card *opdi_node_card(const opd_node *node) {
 
 /* The nodes of this thread that are to be freed.  They are kept in a list, so that a long chain of nodes is freed
    without recursion. */
-static OPDI_TLS opd_node *opdi_dead;
-static OPDI_TLS bool opdi_reaping;
+static OPDI_TLS opd_node *opdi_nodes_to_free;
+static OPDI_TLS bool opdi_nodes_freeing;
 
 struct opdi_packed_saved;
 OPDI_INTERNAL void opdi_packed_saved_drop(struct opdi_packed_saved *packed);
@@ -159,7 +159,7 @@ OPDI_INTERNAL bool opdi_saved_enter(opd_node *node) {
     return true;
 }
 /* Returns true if a node's saved values are freed and no backward is using the node. */
-OPDI_INTERNAL bool opdi_saved_gone(const opd_node *node) {
+OPDI_INTERNAL bool opdi_saved_is_freed(const opd_node *node) {
     const uint8_t now = OPDI_ACQUIRE(&node->saved);
     return (now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER;
 }
@@ -174,7 +174,7 @@ OPDI_INTERNAL void opdi_saved_leave(opd_node *node, bool free) {
 }
 
 /* Releases a kept value of any kind, except objects (such as contexts), which opdi_node_destroy releases. */
-static void opdi_kept_gone(const opd_node *node, opd_value *value) {
+static void opdi_kept_release(const opd_node *node, opd_value *value) {
     opd_value old = *value;
     const size_t bytes = opdi_kept_bytes(value);
     if (old.tag == OPD_TAG_OBJECT) { return; }
@@ -191,7 +191,7 @@ static void opdi_node_destroy(opd_node *node) {
     opd_node *inner = opdi_slices_inner(node);
     if (OPDI_UNLIKELY(inner != NULL)) { opdi_node_free_saved(inner); }
     for (int i = 0; i < node->nkept + node->nresults; i++) {
-        if (!opdi_is_plain(&value[i])) { opdi_kept_gone(node, &value[i]); }
+        if (!opdi_is_plain(&value[i])) { opdi_kept_release(node, &value[i]); }
     }
     if (OPDI_UNLIKELY(inner != NULL)) { opdi_node_release(inner); }
     if (OPDI_UNLIKELY(node->formula->context) && node->nkept) {
@@ -205,22 +205,22 @@ static void opdi_node_destroy(opd_node *node) {
         opdi_extra_free((struct opdi_extra *)(uintptr_t)node->formula);
     }
     opdi_free(node, node->bytes);
-    if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_let_go(plugin); }
+    if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_unpin(plugin); }
 }
 
 /* Drops a reference to a node.  Dead nodes are freed one after another, so that long chains need no deep stack. */
 OPDI_INTERNAL void opdi_node_release(opd_node *node) {
     if (OPDI_ACQUIRE(&node->refs) != 1 && opdi_ref_down(&node->refs) != 0) { return; }
-    node->task = (struct opdi_task *)(void *)opdi_dead;
-    opdi_dead = node;
-    if (opdi_reaping) { return; }
-    opdi_reaping = true;
-    while (opdi_dead) {
-        opd_node *dead = opdi_dead;
-        opdi_dead = (opd_node *)(void *)dead->task;
+    node->task = (struct opdi_task *)(void *)opdi_nodes_to_free;
+    opdi_nodes_to_free = node;
+    if (opdi_nodes_freeing) { return; }
+    opdi_nodes_freeing = true;
+    while (opdi_nodes_to_free) {
+        opd_node *dead = opdi_nodes_to_free;
+        opdi_nodes_to_free = (opd_node *)(void *)dead->task;
         opdi_node_destroy(dead);
     }
-    opdi_reaping = false;
+    opdi_nodes_freeing = false;
 }
 
 /* Brings the history of tensor up to date if it is a view.  Returns 0, or -1 and sets an error. */
@@ -250,19 +250,19 @@ OPDI_INTERNAL int opdi_trace_node(opd_node *node);
 /* Tells the tensor code which functions release a tensor's node, hooks and saved results.  Called before the first
    tensor gets any of them. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_tape_begins(void) {
-    static const opdi_tape_parting parting = {
-        opdi_saved_retain, opdi_saved_drop, opdi_node_release, opdi_extra_free, opdi_box_leave
+    static const opdi_tape_release_hooks parting = {
+        opdi_saved_retain, opdi_saved_drop, opdi_node_release, opdi_extra_free, opdi_retained_grad_leave
     };
-    OPDI_PUBLISH(&opdi_partings.tape, &parting);
+    OPDI_PUBLISH(&opdi_on_release.tape, &parting);
 }
 /* Makes a node with nedges edges, nkept kept arguments and nresults saved results, all empty, for the forward results
-   `outs`. `room` is the number of spare int64 in the description of the results, for dims that a write in place may
+   `outs`. `capacity` is the number of spare int64 in the description of the results, for dims that a write in place may
    add.  Returns the only reference, or NULL and sets an error. */
 OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
-                                       opd_tensor *const *outs, int nouts, int room) {
+                                       opd_tensor *const *outs, int nouts, int capacity) {
     opdi_thread *thread = opdi_self();
     size_t bytes = sizeof(opd_node) + (size_t)nedges * sizeof(opdi_edge) +
-        (size_t)(nkept + nresults) * sizeof(opd_value) + (size_t)room * sizeof(int64_t);
+        (size_t)(nkept + nresults) * sizeof(opd_value) + (size_t)capacity * sizeof(int64_t);
     for (int i = 0; i < nouts; i++) { bytes += sizeof(int64_t) * (size_t)(1 + (outs[i] ? outs[i]->ndim : 0)); }
     if (nedges > OPDI_MAX_EDGES || nouts > OPDI_MAX_EDGES || bytes > UINT32_MAX) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: a node of the autograd graph cannot have more than %d input or output "
@@ -280,7 +280,7 @@ OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedge
     node->sequence = thread->sequence++ | (uint64_t)opdi_thread_number(thread) << OPDI_SEQUENCE_BITS;
     node->bytes = (uint32_t)bytes;
     node->noutputs = (uint16_t)nouts;
-    if (OPDI_UNLIKELY(!OPDI_LOAD(&opdi_partings.tape))) { opdi_tape_begins(); }
+    if (OPDI_UNLIKELY(!OPDI_LOAD(&opdi_on_release.tape))) { opdi_tape_begins(); }
     if (OPDI_UNLIKELY(formula->plugin != NULL)) { opdi_plugin_pin(formula->plugin); }
     opdi_node_describe(node, outs);
     if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) != 0) && opdi_trace_node(node)) {
@@ -405,7 +405,7 @@ OPDI_INTERNAL int opdi_keep_value(opd_value *out, const opd_value *value, bool s
 
 OPDI_COLD_BEGIN
 
-static void opdi_listed_free(opdi_listed *listed) {
+static void opdi_tensor_array_free(opdi_tensor_array *listed) {
     for (int32_t i = 0; i < listed->count; i++) {
         if (listed->tensors[i]) { opdi_drop(listed->tensors[i]); }
     }
@@ -415,8 +415,9 @@ static void opdi_listed_free(opdi_listed *listed) {
 }
 /* Replaces the list's tensors from index `keep` on by the `count` tensors in `tensors`.  Returns 0.  On failure,
    returns -1, sets an error and leaves the list unchanged. */
-OPDI_INTERNAL int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor *const *tensors, int32_t count) {
-    opdi_listed made;
+OPDI_INTERNAL int opdi_tensor_array_set(opdi_tensor_array *listed, int32_t keep, opd_tensor *const *tensors,
+                                        int32_t count) {
+    opdi_tensor_array made;
     made.count = keep + count;
     made.tensors = made.count ? (opd_tensor **)opdi_alloc((size_t)made.count * sizeof *made.tensors) : NULL;
     if (made.count && !made.tensors) { return -1; }
@@ -424,11 +425,11 @@ OPDI_INTERNAL int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor 
         made.tensors[i] = i < keep ? listed->tensors[i] : tensors[i - keep];
         if (made.tensors[i]) { opdi_retain(made.tensors[i]); }
     }
-    opdi_listed_free(listed);
+    opdi_tensor_array_free(listed);
     *listed = made;
     return 0;
 }
-OPDI_INTERNAL bool opdi_is_listed(const opdi_listed *listed, const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_tensor_array_has(const opdi_tensor_array *listed, const opd_tensor *tensor) {
     int32_t i;
     for (i = 0; i < listed->count && listed->tensors[i] != tensor; i++) { }
     return i < listed->count;
@@ -473,10 +474,10 @@ OPDI_INTERNAL void opdi_context_end_call(opd_context *ctx) {
     }
     if (ctx->edges) { opdi_free(ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges); }
     ctx->edges = NULL;
-    opdi_listed_free(&ctx->save);
-    opdi_listed_free(&ctx->save_forward);
-    opdi_listed_free(&ctx->dirty);
-    opdi_listed_free(&ctx->constant);
+    opdi_tensor_array_free(&ctx->save);
+    opdi_tensor_array_free(&ctx->save_forward);
+    opdi_tensor_array_free(&ctx->dirty);
+    opdi_tensor_array_free(&ctx->constant);
 }
 
 OPDI_INTERNAL void opdi_context_free(opd_context *ctx) {
@@ -513,9 +514,9 @@ OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), b
 
 /* Returns how many kept values a node needs for the context ctx (which may be NULL): one for each saved tensor, and one
    for the context. */
-OPDI_INTERNAL int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.count + 1 : 0; }
+OPDI_INTERNAL int opdi_context_kept_count(const opd_context *ctx) { return ctx ? ctx->save.count + 1 : 0; }
 OPDI_INTERNAL bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tensor) {
-    return tensor && opdi_is_listed(&ctx->constant, tensor);
+    return tensor && opdi_tensor_array_has(&ctx->constant, tensor);
 }
 
 /* Puts the context and its saved tensors into the kept values of `node`.  outs are the call's results, which do not

@@ -21,7 +21,7 @@
 //    opdi_autograd_fallback        if there is no backward function: calls opdi_not_implemented_in or opdi_warn_in,
 //                                  which call opdi_record with a node that fails or warns in backward
 //  Functions that kernels call themselves:
-//    opd_autograd_record           calls opdi_record_by_hand
+//    opd_autograd_record           calls opdi_record_manually
 //    opd_autograd_apply            calls opdi_function_record
 
 #if defined(OPDI_CORE)
@@ -51,8 +51,8 @@ bool opd_grad_mode_set(bool on) {
 /* Returns 0 if a call is not to be recorded.  Otherwise returns the combined flags of its arguments, with
    OPDI_REQUIRES_GRAD. */
 OPDI_NOINLINE OPDI_INTERNAL unsigned opdi_call_flags(const opd_call *call) {
-    opdi_union sets;
-    if (call->th->state.no_grad || opdi_unite_args(&sets, call->op, call->args) < 0) { return 0; }
+    opdi_arg_keys sets;
+    if (call->th->state.no_grad || opdi_arg_keys_of(&sets, call->op, call->args) < 0) { return 0; }
     if (OPDI_UNLIKELY((sets.flags & (OPDI_IS_VIEW | OPDI_REQUIRES_GRAD)) == OPDI_IS_VIEW) &&
         opdi_views_require_grad(call->op, call->args)) { return sets.flags | OPDI_REQUIRES_GRAD; }
     return sets.flags & OPDI_REQUIRES_GRAD ? sets.flags : 0;
@@ -141,7 +141,7 @@ OPDI_INTERNAL int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs,
     return count;
 }
 
-OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor);
+OPDI_INTERNAL void opdi_retained_grad_follow(opd_tensor *tensor);
 OPDI_INTERNAL int opdi_node_pack(opd_node *node);
 /* Makes `node` the history of `tensor`, as its result number `nr`, unless tensor has a history already or a dtype
    without gradients.  The tensor then takes a reference to the node. */
@@ -155,7 +155,7 @@ OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     tensor->grad_fn = node;
     tensor->output_nr = (uint32_t)nr;
     tensor->flags |= OPDI_REQUIRES_GRAD;
-    if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { opdi_box_follow(tensor); }
+    if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { opdi_retained_grad_follow(tensor); }
 }
 
 /* Returns true if the result `tensor` belongs to the call alone. `owned` tells if the call holds a reference to it.  A
@@ -216,7 +216,7 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
     if (OPDI_UNLIKELY(formula->context) && !(ctx = opdi_context_setup(op, card, args, call->rets))) {
         return -1;
     }
-    opd_node *node = opdi_node_make(formula, opdi_count_edges(op, args), card->nkept + opdi_context_room(ctx),
+    opd_node *node = opdi_node_make(formula, opdi_count_edges(op, args), card->nkept + opdi_context_kept_count(ctx),
                                     card->nresults, outs, nouts, 0);
     if (!node) {
         opdi_context_free(ctx);
@@ -281,7 +281,7 @@ OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_
 }
 #endif
 
-OPDI_SHARED int opdi_detach_here(opd_tensor *self);
+OPDI_SHARED int opdi_detach_inplace(opd_tensor *self);
 #if defined(OPDI_CORE)
 
 /* Sets an error if an argument requires grad but the operator's descriptor says that the derivative with respect to

@@ -19,7 +19,7 @@ OPDI_INTERNAL opdi_packer *opdi_packer_keep(opdi_packer *packer) {
 OPDI_INTERNAL void opdi_packer_release(opdi_packer *packer) {
     if (OPDI_SUB(&packer->refs, 1) > 0) { return; }
     if (packer->hooks.destroy) { packer->hooks.destroy(packer->hooks.user); }
-    if (packer->plugin) { opdi_plugin_let_go(packer->plugin); }
+    if (packer->plugin) { opdi_plugin_unpin(packer->plugin); }
     opdi_free(packer, sizeof *packer);
 }
 
@@ -232,57 +232,57 @@ OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool hi
 
 OPDI_INTERNAL opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* protects the tables */
 
-static opdi_untouched **opdi_mutation_row(const opdi_mutation *mutation, const void *key) {
+static opdi_snapshot **opdi_mutation_row(const opdi_mutation *mutation, const void *key) {
     return &mutation->rows[((uintptr_t)key / 16 * (uintptr_t)0x9E3779B97F4A7C15u >> 20) &
                            (uint64_t)(mutation->nrows - 1)];
 }
-static void opdi_untouched_put(const opdi_mutation *mutation, opdi_untouched *untouched) {
-    untouched->at = opdi_mutation_row(mutation, untouched->key);
-    untouched->next = *untouched->at;
-    if (untouched->next) { untouched->next->at = &untouched->next; }
-    *untouched->at = untouched;
+static void opdi_snapshot_put(const opdi_mutation *mutation, opdi_snapshot *snapshot) {
+    snapshot->at = opdi_mutation_row(mutation, snapshot->key);
+    snapshot->next = *snapshot->at;
+    if (snapshot->next) { snapshot->next->at = &snapshot->next; }
+    *snapshot->at = snapshot;
 }
-static void opdi_untouched_take(opdi_untouched *untouched) {
-    *untouched->at = untouched->next;
-    if (untouched->next) { untouched->next->at = untouched->at; }
+static void opdi_snapshot_take(opdi_snapshot *snapshot) {
+    *snapshot->at = snapshot->next;
+    if (snapshot->next) { snapshot->next->at = snapshot->at; }
 }
 /* Doubles the number of rows of the table.  Leaves the table unchanged if memory runs out. */
-static void opdi_mutation_spread(opdi_mutation *mutation) {
+static void opdi_mutation_grow(opdi_mutation *mutation) {
     const int mark = opd_error_mark();
     opdi_mutation wide = *mutation;
     wide.nrows = 2 * mutation->nrows;
-    wide.rows = (opdi_untouched **)opdi_alloc((size_t)wide.nrows * sizeof *wide.rows);
+    wide.rows = (opdi_snapshot **)opdi_alloc((size_t)wide.nrows * sizeof *wide.rows);
     (void)opd_error_rewind(mark);
     if (!wide.rows) { return; }
     memset(wide.rows, 0, (size_t)wide.nrows * sizeof *wide.rows);
     for (int64_t i = 0; i < mutation->nrows; i++) {
-        opdi_untouched *next;
-        for (opdi_untouched *untouched = mutation->rows[i]; untouched; untouched = next) {
-            next = untouched->next;
-            opdi_untouched_put(&wide, untouched);
+        opdi_snapshot *next;
+        for (opdi_snapshot *snapshot = mutation->rows[i]; snapshot; snapshot = next) {
+            next = snapshot->next;
+            opdi_snapshot_put(&wide, snapshot);
         }
     }
     opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows);
     *mutation = wide;
 }
-static bool opdi_untouched_is(const opdi_untouched *untouched, const opd_tensor *tensor) {
-    return untouched->tensor && untouched->key == tensor->storage &&
-        untouched->version == OPDI_LOAD(&tensor->storage->version) && untouched->tensor->data == tensor->data &&
-        untouched->tensor->dtype == tensor->dtype && untouched->tensor->ndim == tensor->ndim &&
-        !((untouched->tensor->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS) &&
-        memcmp(untouched->tensor->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
+static bool opdi_snapshot_matches(const opdi_snapshot *snapshot, const opd_tensor *tensor) {
+    return snapshot->tensor && snapshot->key == tensor->storage &&
+        snapshot->version == OPDI_LOAD(&tensor->storage->version) && snapshot->tensor->data == tensor->data &&
+        snapshot->tensor->dtype == tensor->dtype && snapshot->tensor->ndim == tensor->ndim &&
+        !((snapshot->tensor->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS) &&
+        memcmp(snapshot->tensor->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
 }
 /* The pack hook: returns the table's entry of a saved tensor, with a new reference to the entry.  Makes the entry if
    the tensor is not listed yet.  Returns NULL if memory runs out. */
 static void *opdi_mutation_pack(opd_tensor *tensor, void *user) {
     opdi_mutation *mutation = (opdi_mutation *)user;
-    opdi_untouched *untouched, *made = (opdi_untouched *)opdi_alloc(sizeof *made);
+    opdi_snapshot *snapshot, *made = (opdi_snapshot *)opdi_alloc(sizeof *made);
     int looked = 0;
     if (!made) { return NULL; }
     opdi_lock(&opdi_mutation_lock);
-    for (untouched = *opdi_mutation_row(mutation, tensor->storage); untouched && !opdi_untouched_is(untouched, tensor);
-         untouched = ++looked < 8 ? untouched->next : NULL) { }
-    if (untouched) { untouched->refs++; }
+    for (snapshot = *opdi_mutation_row(mutation, tensor->storage); snapshot && !opdi_snapshot_matches(snapshot, tensor);
+         snapshot = ++looked < 8 ? snapshot->next : NULL) { }
+    if (snapshot) { snapshot->refs++; }
     else {
         memset(made, 0, sizeof *made);
         made->mode = mutation;
@@ -290,19 +290,19 @@ static void *opdi_mutation_pack(opd_tensor *tensor, void *user) {
         made->tensor = opd_keep(tensor);
         made->version = OPDI_LOAD(&tensor->storage->version);
         made->refs = 1;
-        opdi_untouched_put(mutation, made);
-        if (++mutation->count > mutation->nrows) { opdi_mutation_spread(mutation); }
+        opdi_snapshot_put(mutation, made);
+        if (++mutation->count > mutation->nrows) { opdi_mutation_grow(mutation); }
     }
     opdi_unlock(&opdi_mutation_lock);
-    if (untouched) { opdi_free(made, sizeof *made); }
-    return untouched ? untouched : made;
+    if (snapshot) { opdi_free(made, sizeof *made); }
+    return snapshot ? snapshot : made;
 }
 static opd_tensor *opdi_mutation_unpack(void *packed, void *user) {
-    const opdi_untouched *untouched = (const opdi_untouched *)packed;
+    const opdi_snapshot *snapshot = (const opdi_snapshot *)packed;
     (void)user;
     opdi_lock(&opdi_mutation_lock);
-    opd_tensor *tensor = opd_keep(untouched->tensor);
-    uint32_t now = tensor && untouched->key != untouched ? OPDI_LOAD(&tensor->storage->version) : untouched->version;
+    opd_tensor *tensor = opd_keep(snapshot->tensor);
+    uint32_t now = tensor && snapshot->key != snapshot ? OPDI_LOAD(&tensor->storage->version) : snapshot->version;
     opdi_unlock(&opdi_mutation_lock);
     if (!tensor) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward outside of the 'allow_mutation_on_saved_tensors' "
@@ -310,53 +310,53 @@ static opd_tensor *opdi_mutation_unpack(void *packed, void *user) {
         return NULL;
     }
     tensor = opdi_own(tensor);
-    return now == untouched->version ? tensor : opdi_fail_written(tensor, now, untouched->version);
+    return now == snapshot->version ? tensor : opdi_fail_written(tensor, now, snapshot->version);
 }
 static void opdi_mutation_drop(void *packed, void *user) {
-    opdi_untouched *untouched = (opdi_untouched *)packed;
+    opdi_snapshot *snapshot = (opdi_snapshot *)packed;
     (void)user;
     opdi_lock(&opdi_mutation_lock);
-    int32_t left = --untouched->refs;
+    int32_t left = --snapshot->refs;
     if (left == 0) {
-        opdi_untouched_take(untouched);
-        untouched->mode->count--;
+        opdi_snapshot_take(snapshot);
+        snapshot->mode->count--;
     }
     opdi_unlock(&opdi_mutation_lock);
     if (left > 0) { return; }
-    opd_release(untouched->tensor);
-    opdi_free(untouched, sizeof *untouched);
+    opd_release(snapshot->tensor);
+    opdi_free(snapshot, sizeof *snapshot);
 }
 /* Returns an entry of the table, with a new reference, whose tensor lies in the storage of `tensor` and was not written
    since it was saved.  Returns NULL if there is none. */
-static opdi_untouched *opdi_mutation_next(const opdi_mutation *mutation, const opd_tensor *tensor) {
+static opdi_snapshot *opdi_mutation_next(const opdi_mutation *mutation, const opd_tensor *tensor) {
     opdi_lock(&opdi_mutation_lock);
-    opdi_untouched *untouched = *opdi_mutation_row(mutation, tensor->storage);
-    while (untouched &&
-           (untouched->key != tensor->storage || untouched->version != OPDI_LOAD(&tensor->storage->version))) {
-        untouched = untouched->next;
+    opdi_snapshot *snapshot = *opdi_mutation_row(mutation, tensor->storage);
+    while (snapshot &&
+           (snapshot->key != tensor->storage || snapshot->version != OPDI_LOAD(&tensor->storage->version))) {
+        snapshot = snapshot->next;
     }
-    if (untouched) { untouched->refs++; }
+    if (snapshot) { snapshot->refs++; }
     opdi_unlock(&opdi_mutation_lock);
-    return untouched;
+    return snapshot;
 }
 /* Copies the saved tensors that lie in the memory of `tensor`, which is about to be written.  Returns 0, or -1 and sets
    an error. */
 OPDI_INTERNAL int opdi_mutation_write(opdi_mutation *mutation, const opd_tensor *tensor) {
-    opdi_untouched *untouched;
+    opdi_snapshot *snapshot;
     if (tensor->meta && tensor->meta->inner) { return 0; }  /* the write of the inner tensor comes here, too */
-    while (opd_ok() && (untouched = opdi_mutation_next(mutation, tensor)) != NULL) {
-        opd_tensor *old = untouched->tensor, *copy = opdi_bare_copy(old);
+    while (opd_ok() && (snapshot = opdi_mutation_next(mutation, tensor)) != NULL) {
+        opd_tensor *old = snapshot->tensor, *copy = opdi_bare_copy(old);
         if (copy) {
             opdi_lock(&opdi_mutation_lock);
-            untouched->tensor = copy;
-            opdi_untouched_take(untouched);
-            untouched->key = untouched;
-            opdi_untouched_put(mutation, untouched);
+            snapshot->tensor = copy;
+            opdi_snapshot_take(snapshot);
+            snapshot->key = snapshot;
+            opdi_snapshot_put(mutation, snapshot);
             opdi_unlock(&opdi_mutation_lock);
             copy = old;
         }
         opd_release(copy);
-        opdi_mutation_drop(untouched, NULL);
+        opdi_mutation_drop(snapshot, NULL);
     }
     return opd_ok() ? 0 : -1;
 }
@@ -385,7 +385,7 @@ int opd_allow_mutation_begin(void) {
     hooks.user = mutation;
     hooks.destroy = opdi_mutation_free;
     mutation->nrows = 64;
-    mutation->rows = (opdi_untouched **)opdi_alloc((size_t)mutation->nrows * sizeof *mutation->rows);
+    mutation->rows = (opdi_snapshot **)opdi_alloc((size_t)mutation->nrows * sizeof *mutation->rows);
     if (mutation->rows) { memset(mutation->rows, 0, (size_t)mutation->nrows * sizeof *mutation->rows); }
     if (!mutation->rows || opd_saved_hooks_begin(&hooks)) {
         if (mutation->rows) { opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows); }
@@ -403,27 +403,27 @@ void opd_allow_mutation_end(void) {
     opdi_thread *thread = opdi_self();
     opdi_mutation *mutation = thread->innermost.mutation;
     opdi_packer **at;
-    opdi_untouched *untouched, *over = NULL;
+    opdi_snapshot *snapshot, *over = NULL;
     if (!mutation) { return; }
     thread->innermost.mutation = NULL;
     opdi_packer *packer = mutation->packer;
     opdi_lock(&opdi_mutation_lock);
     for (int64_t i = 0; i < mutation->nrows; i++) {
-        for (untouched = mutation->rows[i]; untouched; untouched = untouched->next) {
-            untouched->refs++;
-            untouched->over = over;
-            over = untouched;
+        for (snapshot = mutation->rows[i]; snapshot; snapshot = snapshot->next) {
+            snapshot->refs++;
+            snapshot->over = over;
+            over = snapshot;
         }
     }
     opdi_unlock(&opdi_mutation_lock);
-    while ((untouched = over) != NULL) {          /* freeing a tensor may run any code: unlock before that */
-        over = untouched->over;
+    while ((snapshot = over) != NULL) {           /* freeing a tensor may run any code: unlock before that */
+        over = snapshot->over;
         opdi_lock(&opdi_mutation_lock);
-        opd_tensor *tensor = untouched->tensor;
-        untouched->tensor = NULL;
+        opd_tensor *tensor = snapshot->tensor;
+        snapshot->tensor = NULL;
         opdi_unlock(&opdi_mutation_lock);
         opd_release(tensor);
-        opdi_mutation_drop(untouched, NULL);
+        opdi_mutation_drop(snapshot, NULL);
     }
     for (at = &thread->innermost.packer; *at && *at != packer; at = &(*at)->outer) { }
     if (*at) {

@@ -245,7 +245,7 @@ static void opdi_final_pop(opdi_engine *engine) {
     opdi_final *final = engine->finals;
     engine->finals = final->next;
     if (final->destroy) { final->destroy(final->user); }
-    if (final->plugin) { opdi_plugin_let_go(final->plugin); }
+    if (final->plugin) { opdi_plugin_unpin(final->plugin); }
     opdi_free(final, sizeof *final);
 }
 OPDI_INTERNAL void opdi_finals_drop(opdi_engine *engine) {

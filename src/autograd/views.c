@@ -168,7 +168,7 @@ OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view) {
         OPDI_STORE(&view->flags, (uint8_t)((view->flags & ~OPDI_REQUIRES_GRAD) | (tensor->flags & OPDI_REQUIRES_GRAD)));
         tensor->grad_fn = NULL;
         if (view->meta && view->meta->retained && view->grad_fn) {
-            opdi_box_follow(view);
+            opdi_retained_grad_follow(view);
             rc = opd_ok() ? 0 : -1;
         }
         OPDI_PUBLISH(&record->version, version);

@@ -98,7 +98,7 @@ OPDI_INTERNAL int opdi_own_replace(opd_tensor *self) {
     return 0;
 }
 /* Makes self a leaf that does not require grad.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_detach_here(opd_tensor *self) {
+OPDI_SHARED int opdi_detach_inplace(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (opdi_own_replace(self)) { return -1; }
     self->grad_fn = NULL;
@@ -112,7 +112,7 @@ OPDI_SHARED int opdi_detach_here(opd_tensor *self) {
 static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
                                    const opd_value *args) {
     opd_node *node = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), card->nkept,
-                                    card->nresults, &self, 1, OPDI_NODE_ROOM);
+                                    card->nresults, &self, 1, OPDI_NODE_EXTRA_DIMS);
     if (!node) { return NULL; }
     opdi_link_edges(node, call->op, args);
     if (opdi_save_args(node, card, args) || (opdi_self()->innermost.packer && opdi_node_pack(node))) {
@@ -411,9 +411,9 @@ OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card 
     }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
     int rc = opdi_below_autograd(call);
-    if (rc == 0 && self->ndim > ndim + OPDI_NODE_ROOM) {
+    if (rc == 0 && self->ndim > ndim + OPDI_NODE_EXTRA_DIMS) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s adds more than %d dimensions to its argument", call->op->name,
-                      OPDI_NODE_ROOM);
+                      OPDI_NODE_EXTRA_DIMS);
     }
     if (rc == 0 && other && opdi_slice_same(self, &opdi_kept(other)[1])) { opdi_slices_attach(self, other, node); }
     else if (rc == 0) { opdi_rebase(call, card, self, args, node); }
@@ -430,45 +430,51 @@ OPDI_COLD_BEGIN
 
 /* The derivative of nodes that opd_autograd_record or opd_autograd_apply makes, with a copy of the node's name behind
    it. */
-typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; size_t bytes; } opdi_hand;
-static opdi_hand *opdi_hands;                     /* one for each name and function; a plug-in's are freed with it */
+typedef struct opdi_manual_derivative {
+    opdi_derivative formula;
+    struct opdi_manual_derivative *next;
+    size_t bytes;
+} opdi_manual_derivative;
+static opdi_manual_derivative *opdi_manual_derivatives; /* one for each name and function; a plug-in's are freed with
+                                                           it */
 
-static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool context, bool once) {
-    opdi_hand *hand = OPDI_ACQUIRE(&opdi_hands);
-    while (hand && (hand->formula.fn != fn || hand->formula.context != context || hand->formula.once != once ||
-                    strcmp(hand->formula.name, name) != 0)) { hand = hand->next; }
-    return hand;
+static opdi_manual_derivative *opdi_manual_find(const char *name, opd_backward_fn fn, bool context, bool once) {
+    opdi_manual_derivative *manual = OPDI_ACQUIRE(&opdi_manual_derivatives);
+    while (manual && (manual->formula.fn != fn || manual->formula.context != context || manual->formula.once != once ||
+                      strcmp(manual->formula.name, name) != 0)) { manual = manual->next; }
+    return manual;
 }
 /* Returns the derivative with this name and backward function.  It is made at the first use and kept.  Returns NULL if
    memory runs out. */
-OPDI_INTERNAL const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn, bool context, bool once) {
+OPDI_INTERNAL const opdi_derivative *opdi_manual_formula(const char *name, opd_backward_fn fn, bool context,
+                                                         bool once) {
     const size_t size = strlen(name) + 1;
-    opdi_hand *hand = opdi_hand_known(name, fn, context, once);
-    if (hand) { return &hand->formula; }
+    opdi_manual_derivative *manual = opdi_manual_find(name, fn, context, once);
+    if (manual) { return &manual->formula; }
     opdi_lock(&opdi_registry.lock);
-    hand = opdi_hand_known(name, fn, context, once);
-    if (!hand) {
-        hand = (opdi_hand *)opdi_alloc(sizeof *hand + size);
-        if (hand) {
-            memset(hand, 0, sizeof *hand);
-            hand->bytes = sizeof *hand + size;
-            hand->formula.name = (const char *)memcpy(hand + 1, name, size);
-            hand->formula.fn = fn;
-            hand->formula.plugin = opdi_plugin_at((uintptr_t)fn);
-            hand->formula.context = context;
-            hand->formula.once = once;
-            hand->next = opdi_hands;
-            OPDI_PUBLISH(&opdi_hands, hand);
+    manual = opdi_manual_find(name, fn, context, once);
+    if (!manual) {
+        manual = (opdi_manual_derivative *)opdi_alloc(sizeof *manual + size);
+        if (manual) {
+            memset(manual, 0, sizeof *manual);
+            manual->bytes = sizeof *manual + size;
+            manual->formula.name = (const char *)memcpy(manual + 1, name, size);
+            manual->formula.fn = fn;
+            manual->formula.plugin = opdi_plugin_at((uintptr_t)fn);
+            manual->formula.context = context;
+            manual->formula.once = once;
+            manual->next = opdi_manual_derivatives;
+            OPDI_PUBLISH(&opdi_manual_derivatives, manual);
         }
     }
     opdi_unlock(&opdi_registry.lock);
-    return hand ? &hand->formula : NULL;
+    return manual ? &manual->formula : NULL;
 }
 /* Frees the derivatives of a plug-in that no call can be using any more.  The caller holds the registry's lock. */
-OPDI_INTERNAL void opdi_hands_forget(const opd_plugin *plugin) {
-    opdi_hand **hands = &opdi_hands;
+OPDI_INTERNAL void opdi_manuals_forget(const opd_plugin *plugin) {
+    opdi_manual_derivative **hands = &opdi_manual_derivatives;
     while (*hands) {
-        opdi_hand *old = *hands;
+        opdi_manual_derivative *old = *hands;
         if (old->formula.plugin != plugin) {
             hands = &old->next;
             continue;
@@ -480,9 +486,9 @@ OPDI_INTERNAL void opdi_hands_forget(const opd_plugin *plugin) {
 
 /* Checks the arguments of opd_autograd_record.  If an input requires grad, makes the node and makes it the history of
    the results.  A saved tensor may also be a result.  Returns 0, or -1 and sets an error. */
-static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
-                               opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
-                               opd_tensor *const *results, int nresults) {
+static int opdi_record_manually(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
+                                opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                                opd_tensor *const *results, int nresults) {
     bool wanted = false;
     if (!opd_ok()) { return -1; }
     if (!name || !backward || ninputs < 0 || nsaved < 0 || nvalues < 0 || nsaved + nvalues > 255 || nresults < 1) {
@@ -515,7 +521,7 @@ static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_t
                             first, second);
         }
     }
-    const opdi_derivative *formula = opdi_hand_formula(name, backward, false, false);
+    const opdi_derivative *formula = opdi_manual_formula(name, backward, false, false);
     opd_node *node = formula ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
     if (!node) { return -1; }
     for (int i = 0; i < ninputs; i++) { opdi_edge_to(&opdi_edges(node)[i], inputs[i]); }
@@ -556,9 +562,9 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
         opdi_any_dead(saved, nsaved, "opd_autograd_record") ||
         opdi_any_dead(results, nresults, "opd_autograd_record") ||
         opdi_any_dead_value(values, nvalues, "opd_autograd_record") ? -1
-        : opdi_record_by_hand(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
+        : opdi_record_manually(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
     if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN || !opdi_level_of(&list, 1)) { return rc; }
-    const opdi_derivative *formula = opdi_hand_formula(name, backward, false, false);
+    const opdi_derivative *formula = opdi_manual_formula(name, backward, false, false);
     if (!formula) { return -1; }
     return opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
 }
@@ -592,7 +598,7 @@ static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data)
 /* Makes tensor use the memory of `data`, with its sizes and dtype. tensor keeps its version, its history and its
    identity.  Returns 0, or -1 and sets an error. */
 int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
-    const bool more = data && tensor && 2 * data->ndim > tensor->room;
+    const bool more = data && tensor && 2 * data->ndim > tensor->capacity;
     int64_t *dims = NULL;
     opdi_storage *storage;
     opdi_meta *meta;
@@ -607,7 +613,7 @@ int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
     opdi_view_untie(tensor);
     if (tensor->storage->block == tensor) {
         meta->home = tensor->storage;
-        opdi_home_trim(tensor);
+        opdi_unused_data_free(tensor);
     } else { opdi_storage_drop(tensor->storage); }
     tensor->storage = storage;
     tensor->data = data->data;

@@ -65,20 +65,20 @@ OPDI_INTERNAL void opdi_arena_free(opdi_arena *arena) {
     arena->at = arena->end = NULL;
 }
 
-static int64_t opdi_found_slot(const opdi_found *found, uintptr_t p) {
+static int64_t opdi_pointer_set_slot(const opdi_pointer_set *found, uintptr_t p) {
     const uint64_t mask = (uint64_t)(2 * found->cap - 1);
     uint64_t hash = (uint64_t)p * 0x9e3779b97f4a7c15u;
     for (hash = (hash ^ hash >> 29) & mask; found->table[hash] >= 0 && found->at[found->table[hash]] != p;
          hash = (hash + 1) & mask) { }
     return (int64_t)hash;
 }
-OPDI_INTERNAL void opdi_found_free(opdi_found *found) {
+OPDI_INTERNAL void opdi_pointer_set_free(opdi_pointer_set *found) {
     opdi_free(found->at, (size_t)found->cap * sizeof *found->at);
     opdi_free(found->table, (size_t)(2 * found->cap) * sizeof *found->table);
 }
 /* Doubles the capacity of `found`.  Returns 0, or -1 with an error and `found` unchanged. */
-static int opdi_found_grow(opdi_found *found) {
-    opdi_found big;
+static int opdi_pointer_set_grow(opdi_pointer_set *found) {
+    opdi_pointer_set big;
     big.count = found->count;
     big.cap = found->cap ? 2 * found->cap : 64;
     big.at = (uintptr_t *)opdi_alloc((size_t)big.cap * sizeof *big.at);
@@ -90,17 +90,17 @@ static int opdi_found_grow(opdi_found *found) {
     for (int64_t i = 0; i < 2 * big.cap; i++) { big.table[i] = -1; }
     for (int64_t i = 0; i < found->count; i++) {
         big.at[i] = found->at[i];
-        big.table[opdi_found_slot(&big, found->at[i])] = i;
+        big.table[opdi_pointer_set_slot(&big, found->at[i])] = i;
     }
-    opdi_found_free(found);
+    opdi_pointer_set_free(found);
     *found = big;
     return 0;
 }
 /* Returns the index of the pointer `p` in `found`, and adds `p` if it is new.  Returns -1 and sets an error if memory
    runs out. */
-OPDI_INTERNAL int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
-    if (found->count == found->cap && opdi_found_grow(found)) { return -1; }
-    int64_t slot = opdi_found_slot(found, p);
+OPDI_INTERNAL int64_t opdi_pointer_set_add(opdi_pointer_set *found, uintptr_t p) {
+    if (found->count == found->cap && opdi_pointer_set_grow(found)) { return -1; }
+    int64_t slot = opdi_pointer_set_slot(found, p);
     if (found->table[slot] < 0) {
         found->at[found->count] = p;
         found->table[slot] = found->count++;

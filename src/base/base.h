@@ -18,17 +18,17 @@ typedef struct opdi_log_target {
 
 //== threads ===========================================================================================================
 
-typedef struct opdi_gone {
-    struct opdi_gone *next;                       /* oldest first */
+typedef struct opdi_retired {
+    struct opdi_retired *next;                    /* oldest first */
     uint64_t stamp;
-    void (*give_back)(struct opdi_gone *gone);
-} opdi_gone;
+    void (*give_back)(struct opdi_retired *gone);
+} opdi_retired;
 
 //== memory ============================================================================================================
 
 #define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* the most bytes of free blocks that a thread keeps */
 #define OPDI_MEDIUM ((size_t)65536)
-OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* bit 0: opd_memory_fail_at; plus 2 per opdi_paint */
+OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* bit 0: opd_memory_fail_at; plus 2 per opdi_poison */
 /* opdi_typeof returns the size class of a block of `count` bytes (1 <= count <= OPDI_MEDIUM), and opdi_typebytes the
    size in bytes of a class. */
 static inline int opdi_typeof(size_t count) {
@@ -53,15 +53,19 @@ typedef struct opdi_large_blocks {
     opdi_mutex lock; int64_t cached; int hand; opdi_free_block *lists[32 * 8];
 } opdi_large_blocks;
 #endif
-#define OPDI_FILLED 1024
-typedef struct opdi_paint { struct opdi_paint *outer; int byte, count; const void *blocks[OPDI_FILLED]; } opdi_paint;
+#define OPDI_MAX_POISONED 1024
+typedef struct opdi_poison {
+    struct opdi_poison *outer;
+    int byte, count;
+    const void *blocks[OPDI_MAX_POISONED];
+} opdi_poison;
 #endif
 OPDI_SHARED void *opdi_raw_alloc(size_t size);
 OPDI_SHARED void opdi_live_flush(opdi_thread *thread);
 OPDI_NOINLINE OPDI_SHARED void *opdi_out_of_memory(size_t count);
 OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void);
 #if !defined(OPD_NO_CACHE)
-OPDI_SHARED void *opdi_large_take(size_t rounded);
+OPDI_SHARED void *opdi_large_cache_take(size_t rounded);
 #endif
 OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n);
 /* Allocates `size` bytes, which the caller frees by opdi_free with the same size.  Returns NULL and sets an error if
@@ -73,7 +77,7 @@ static inline void *opdi_alloc(size_t size) {
     thread->allocations++;
     if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on))) {
         if ((OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { return opdi_out_of_memory(size); }
-        if (thread->paint) { return opdi_alloc_filled(thread, size); }
+        if (thread->poison) { return opdi_alloc_filled(thread, size); }
     }
     size = asked;
     thread->live_delta += (int64_t)asked;
@@ -89,7 +93,7 @@ static inline void *opdi_alloc(size_t size) {
         }
     } else if (size <= SIZE_MAX / 4) {
         size = opdi_large_bytes(size);
-        memory = opdi_large_take(size);
+        memory = opdi_large_cache_take(size);
     }
 #endif
     if (!memory) { memory = opdi_raw_alloc(size); }
@@ -104,8 +108,8 @@ static inline void *opdi_alloc(size_t size) {
 
 OPDI_SHARED void opdi_raw_free(void *memory, size_t size);
 #if !defined(OPD_NO_CACHE)
-OPDI_NOINLINE OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_class);
-OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded);
+OPDI_NOINLINE OPDI_SHARED void opdi_cache_evict(opdi_thread *thread, int size_class);
+OPDI_SHARED bool opdi_large_cache_put(void *memory, size_t rounded);
 #endif
 /* Frees the `size` bytes at `memory`, which opdi_alloc returned.  A block of up to OPDI_MEDIUM bytes goes to this
    thread's free list of its size class, a larger block to lists that all threads share.  `memory` may be NULL. */
@@ -118,7 +122,7 @@ static inline void opdi_free(void *memory, size_t size) {
     if (OPDI_LIKELY(size <= OPDI_MEDIUM)) {
         int size_class = opdi_typeof(size);
         size = opdi_typebytes(size_class);
-        if (OPDI_UNLIKELY(thread->cached + (int64_t)size > OPDI_THREAD_CACHE)) { opdi_cache_room(thread, size_class); }
+        if (OPDI_UNLIKELY(thread->cached + (int64_t)size > OPDI_THREAD_CACHE)) { opdi_cache_evict(thread, size_class); }
         if (OPDI_LIKELY(thread->cached + (int64_t)size <= OPDI_THREAD_CACHE)) {
             opdi_free_block *block = (opdi_free_block *)memory;
             block->next = thread->free_lists[size_class];
@@ -129,7 +133,7 @@ static inline void opdi_free(void *memory, size_t size) {
     } else {
         size = opdi_large_bytes(size);
         if (thread->live_delta < -65536) { opdi_live_flush(thread); }
-        if (opdi_large_give(memory, size)) { return; }
+        if (opdi_large_cache_put(memory, size)) { return; }
     }
 #else
     if (OPDI_UNLIKELY(thread->live_delta < -65536)) { opdi_live_flush(thread); }
@@ -138,18 +142,18 @@ static inline void opdi_free(void *memory, size_t size) {
 }
 #if defined(OPDI_CORE)
 #if !defined(OPD_NO_CACHE)
-OPDI_NOINLINE OPDI_INTERNAL void opdi_late_fill(opdi_thread *thread, int size_class);
+OPDI_NOINLINE OPDI_INTERNAL void opdi_quarantine_fill(opdi_thread *thread, int size_class);
 #endif
 /* Frees a block that begins with the header of a tensor.  The block is reused only after other blocks of its class have
    been freed.  So code that still uses the tensor finds the mark of a freed tensor (opdi_dead_tensor), and not another
    tensor. */
-static inline void opdi_free_late(void *memory, size_t size) {
+static inline void opdi_free_quarantined(void *memory, size_t size) {
 #if !defined(OPD_NO_CACHE)
     opdi_thread *thread = opdi_self();
-    if (OPDI_LIKELY(size <= OPDI_LATE_BYTES && thread->cached + OPDI_LATE_BYTES <= OPDI_THREAD_CACHE)) {
+    if (OPDI_LIKELY(size <= OPDI_QUARANTINE_BYTES && thread->cached + OPDI_QUARANTINE_BYTES <= OPDI_THREAD_CACHE)) {
         const int size_class = opdi_typeof(size);
         const unsigned at = thread->late_at[size_class];
-        if (OPDI_UNLIKELY(!thread->late[size_class][at])) { opdi_late_fill(thread, size_class); }
+        if (OPDI_UNLIKELY(!thread->late[size_class][at])) { opdi_quarantine_fill(thread, size_class); }
         opdi_free_block *block = (opdi_free_block *)thread->late[size_class][at];
         thread->live_delta -= (int64_t)size;
         thread->cached += (int64_t)opdi_typebytes(size_class);
@@ -158,7 +162,7 @@ static inline void opdi_free_late(void *memory, size_t size) {
             thread->free_lists[size_class] = block;
         }
         thread->late[size_class][at] = memory;
-        thread->late_at[size_class] = (uint8_t)((at + 1) & (OPDI_LATE - 1));
+        thread->late_at[size_class] = (uint8_t)((at + 1) & (OPDI_QUARANTINE - 1));
         return;
     }
 #endif
@@ -171,25 +175,25 @@ static inline void opdi_free_late(void *memory, size_t size) {
 #if defined(OPDI_CORE)
 /* The bytes in front of a block's data.  Without them, data whose size is a power of two would always begin at the same
    offset of a page. */
-#define OPDI_IN_FRONT 192
-typedef struct opdi_stay {
+#define OPDI_DATA_OFFSET 192
+typedef struct opdi_live_range {
     int64_t bytes, at;           /* bytes of data; offset in the region, or -1: not in the region */
     int32_t born, died;          /* steps of allocation and free; OPDI_NEVER: not freed in the run */
-} opdi_stay;
+} opdi_live_range;
 typedef struct opdi_region {
     int64_t bytes;               /* the size of this region */
     int32_t refs;                /* one for each block in use in the region, and one for the plan */
 } opdi_region;
 /* The plan for the memory of a graph's runs.  One run at a time uses it. */
 typedef struct opdi_planned {
-    opdi_stay *stays;
+    opdi_live_range *ranges;
     int32_t count, cap, next, clock;
     int32_t steps;               /* how many allocations and frees the recorded run has made */
     int32_t misses;              /* consecutive runs that differed from the one before */
     bool follows;                /* so far, this run has made the steps of the recorded run */
-    bool placed;                 /* the stays (blocks of the recorded run) have their offsets */
+    bool placed;                 /* the ranges of the recorded run have their offsets */
     opdi_region *region;
-    int64_t bytes;               /* size of the region that the stays take up together */
+    int64_t bytes;               /* size of the region that all ranges share */
 } opdi_planned;
 #endif
 
@@ -206,12 +210,12 @@ typedef struct opdi_arena {
 } opdi_arena;
 #if defined(OPDI_CORE)
 /* A set of pointers: at[0 .. count) in the order in which they were added, and a hash table of their indices. */
-typedef struct opdi_found { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_found;
+typedef struct opdi_pointer_set { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_pointer_set;
 #endif
 
 //== functions of higher layers that this layer calls ==================================================================
 
-OPDI_SHARED void opdi_generator_rests_set(bool on);
+OPDI_SHARED void opdi_generator_pause_set(bool on);
 OPDI_SHARED bool opdi_generator_was_missed(void);
 OPDI_SHARED bool opdi_generator_sides_set(bool on);
 OPDI_SHARED bool opdi_generator_has_sides(void);

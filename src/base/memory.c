@@ -77,7 +77,7 @@ OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void) {
 #if !defined(OPD_NO_CACHE)
 /* Makes room in a thread's cache for a block of size_class: frees cached blocks of other size classes, one class after
    another, so that blocks of earlier work do not stay for ever. */
-OPDI_NOINLINE OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_class) {
+OPDI_NOINLINE OPDI_SHARED void opdi_cache_evict(opdi_thread *thread, int size_class) {
     opdi_live_flush(thread);
     for (int tried = 0; tried < OPDI_CLASSES && thread->cached > OPDI_THREAD_CACHE / 8 * 7; tried++) {
         const int h = thread->hand = (thread->hand + 1) % OPDI_CLASSES;
@@ -92,7 +92,7 @@ OPDI_NOINLINE OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_cla
 OPDI_INTERNAL opdi_large_blocks opdi_large = {
     OPDI_MUTEX_INIT, 0, 0, {NULL}};
 
-OPDI_SHARED void *opdi_large_take(size_t rounded) {
+OPDI_SHARED void *opdi_large_cache_take(size_t rounded) {
     opdi_free_block *block = NULL;
     int size_class = opdi_large_class(rounded);
     opdi_lock(&opdi_large.lock);
@@ -108,14 +108,14 @@ OPDI_SHARED void *opdi_large_take(size_t rounded) {
 /* Puts a large free block, of `rounded` bytes, into the list of its size that all threads share, and returns true.
    Returns false if the cache is full and the block is not kept.  Before that, blocks of other sizes are freed, one
    class after another, so that blocks of earlier work do not stay for ever. */
-OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded) {
+OPDI_SHARED bool opdi_large_cache_put(void *memory, size_t rounded) {
     const int size_class = opdi_large_class(rounded);
-    const int64_t room = OPDI_LARGE_CACHE - (int64_t)rounded;
+    const int64_t limit = OPDI_LARGE_CACHE - (int64_t)rounded;
     opdi_free_block *block = (opdi_free_block *)memory, *gone = NULL;
     opdi_lock(&opdi_large.lock);
-    for (int tried = 0; room >= 0 && opdi_large.cached > room && tried < 32 * 8; tried++) {
+    for (int tried = 0; limit >= 0 && opdi_large.cached > limit && tried < 32 * 8; tried++) {
         const int h = opdi_large.hand = (opdi_large.hand + 1) % (32 * 8);
-        while (h != size_class && opdi_large.lists[h] && opdi_large.cached > room) {
+        while (h != size_class && opdi_large.lists[h] && opdi_large.cached > limit) {
             opdi_free_block *other = opdi_large.lists[h];
             opdi_large.lists[h] = other->next;
             opdi_large.cached -= (int64_t)opdi_large_typebytes(h);
@@ -123,7 +123,7 @@ OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded) {
             gone = other;
         }
     }
-    bool kept = opdi_large.cached <= room;
+    bool kept = opdi_large.cached <= limit;
     if (kept) {
         block->next = opdi_large.lists[size_class];
         opdi_large.lists[size_class] = block;
@@ -138,12 +138,12 @@ OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded) {
 }
 #endif
 
-/* Allocates n bytes for opcheck, which wants to see a kernel's effect on memory.  If a thread has an opdi_paint,
-   opdi_alloc calls this.  The block and the OPDI_GUARD bytes behind it are filled with paint->byte.  Returns NULL and
+/* Allocates n bytes for opcheck, which wants to see a kernel's effect on memory.  If a thread has an opdi_poison,
+   opdi_alloc calls this.  The block and the OPDI_GUARD bytes behind it are filled with poison->byte.  Returns NULL and
    sets an error if memory runs out. */
 #define OPDI_GUARD ((size_t)64)
 OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
-    opdi_paint *paint = thread->paint;
+    opdi_poison *poison = thread->poison;
     size_t size = n ? n : 1;
     if (size > SIZE_MAX / 4) { return opdi_out_of_memory(n); }
 #if !defined(OPD_NO_CACHE)
@@ -151,19 +151,19 @@ OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n)
 #endif
     void *memory = size <= 1024 ? OPD_MALLOC(size + OPDI_GUARD) : opdi_raw_alloc(size + OPDI_GUARD);
     if (!memory) { return opdi_out_of_memory(n); }
-    memset(memory, paint->byte, size + OPDI_GUARD);
-    if (paint->count < OPDI_FILLED) { paint->blocks[paint->count++] = memory; }
+    memset(memory, poison->byte, size + OPDI_GUARD);
+    if (poison->count < OPDI_MAX_POISONED) { poison->blocks[poison->count++] = memory; }
     thread->live_delta += (int64_t)(n ? n : 1);
     thread->allocated += (int64_t)size;
     return memory;
 }
 /* Returns true if a kernel has written behind the `size` bytes of a block that opdi_alloc_filled has filled. */
-OPDI_INTERNAL bool opdi_is_overrun(const opdi_paint *paint, const void *block, size_t size) {
+OPDI_INTERNAL bool opdi_is_overrun(const opdi_poison *poison, const void *block, size_t size) {
     const unsigned char *end = (const unsigned char *)block + size;
     int k;
-    for (k = 0; k < paint->count && paint->blocks[k] != block; k++) { }
-    for (size_t i = 0; k < paint->count && i < OPDI_GUARD; i++) {
-        if (end[i] != (unsigned char)paint->byte) { return true; }
+    for (k = 0; k < poison->count && poison->blocks[k] != block; k++) { }
+    for (size_t i = 0; k < poison->count && i < OPDI_GUARD; i++) {
+        if (end[i] != (unsigned char)poison->byte) { return true; }
     }
     return false;
 }
@@ -172,11 +172,11 @@ OPDI_INTERNAL bool opdi_is_overrun(const opdi_paint *paint, const void *block, s
 #if defined(OPDI_CORE)
 
 #if !defined(OPD_NO_CACHE)
-/* Fills the list in which freed blocks of a size class wait (see opdi_free_late) with new blocks.  From then on each
-   block that enters the list pushes one out, so repeated work needs no more blocks than the first time.  If memory runs
-   out, the list is shorter. */
-OPDI_NOINLINE OPDI_INTERNAL void opdi_late_fill(opdi_thread *thread, int size_class) {
-    for (int i = 0; i < OPDI_LATE; i++) {
+/* Fills the list in which freed blocks of a size class wait (see opdi_free_quarantined) with new blocks.  From then on
+   each block that enters the list pushes one out, so repeated work needs no more blocks than the first time.  If memory
+   runs out, the list is shorter. */
+OPDI_NOINLINE OPDI_INTERNAL void opdi_quarantine_fill(opdi_thread *thread, int size_class) {
+    for (int i = 0; i < OPDI_QUARANTINE; i++) {
         if (thread->late[size_class][i]) { continue; }
         thread->late[size_class][i] = opdi_raw_alloc(opdi_typebytes(size_class));
         thread->cached += thread->late[size_class][i] ? (int64_t)opdi_typebytes(size_class) : 0;
@@ -200,7 +200,7 @@ OPDI_INTERNAL void *opdi_fresh(size_t size) {
 OPDI_INTERNAL void *opdi_alloc_fresh(size_t size) {
     opdi_thread *const thread = opdi_self();
     size_t rounded = size ? size : 1;
-    if (thread->paint) { return opdi_alloc(size); }
+    if (thread->poison) { return opdi_alloc(size); }
 #if !defined(OPD_NO_CACHE)
     rounded = rounded <= OPDI_MEDIUM ? opdi_typebytes(opdi_typeof(rounded)) : opdi_large_bytes(rounded);
 #endif
@@ -227,9 +227,9 @@ OPDI_INTERNAL void opdi_lists_show(opdi_thread *thread, opdi_free_block *lists[O
 }
 
 OPDI_INTERNAL void opdi_cache_drain(opdi_thread *thread) {
-    for (int i = 0; i < OPDI_LATE_CLASSES * OPDI_LATE; i++) {
-        void **const late = &thread->late[i / OPDI_LATE][i % OPDI_LATE];
-        if (*late) { opdi_raw_free(*late, opdi_typebytes(i / OPDI_LATE)); }
+    for (int i = 0; i < OPDI_QUARANTINE_CLASSES * OPDI_QUARANTINE; i++) {
+        void **const late = &thread->late[i / OPDI_QUARANTINE][i % OPDI_QUARANTINE];
+        if (*late) { opdi_raw_free(*late, opdi_typebytes(i / OPDI_QUARANTINE)); }
         *late = NULL;
     }
     for (int size_class = 0; size_class < OPDI_CLASSES; size_class++) {
@@ -277,7 +277,7 @@ opd_memory opd_memory_stats(void) {
     memset(&memory, 0, sizeof memory);
     opdi_lock(&opdi_threads_lock);
     memory.live = OPDI_LOAD(&opdi_live_total);
-    memory.allocations = opdi_gone_allocations;
+    memory.allocations = opdi_ended_allocations;
     for (thread = opdi_all_threads; thread; thread = thread->next) {
         memory.cached += OPDI_LOAD(&thread->cached);
         memory.allocations += OPDI_LOAD(&thread->allocations);

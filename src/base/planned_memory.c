@@ -22,33 +22,35 @@ OPDI_SHARED char *opdi_data_alloc(int64_t bytes);
 OPDI_SHARED void opdi_data_free(char *data, int64_t bytes);
 #if defined(OPDI_CORE)
 
-#define OPDI_MOST_STAYS 4096                      /* only so many blocks of a run are planned, the first ones */
+#define OPDI_MAX_LIVE_RANGES 4096                 /* only so many blocks of a run are planned, the first ones */
 #define OPDI_NEVER INT32_MAX
 #define OPDI_MISSES 8                             /* after so many consecutive runs that differ, runs are not planned */
 
-/* The header in front of a block's data, in OPDI_FRONT bytes. */
-typedef struct opdi_front {
+/* The header in front of a block's data, in OPDI_DATA_HEADER bytes. */
+typedef struct opdi_data_header {
     opdi_region *region;         /* NULL if the block is not in a region */
     uint32_t run;                /* number of the run that asked for the block; 0: none */
-    int32_t stay;
-} opdi_front;
-#define OPDI_FRONT 16
+    int32_t range;
+} opdi_data_header;
+#define OPDI_DATA_HEADER 16
 static opdi_planned opdi_planned_taken;           /* replaces a graph's plan while a run uses the plan */
 static uint32_t opdi_runs;
 
-static inline opdi_front *opdi_front_of(char *data) { return (opdi_front *)(void *)(data - OPDI_FRONT); }
+static inline opdi_data_header *opdi_data_header_of(char *data) {
+    return (opdi_data_header *)(void *)(data - OPDI_DATA_HEADER);
+}
 /* Returns how many bytes of a region a block with `bytes` bytes of data takes up.  The data begins at 64, behind the
    header. */
-static inline int64_t opdi_stay_extent(int64_t bytes) {
-    return (bytes + (bytes < 8192 ? OPDI_FRONT : OPDI_IN_FRONT) + 63) & ~(int64_t)63;
+static inline int64_t opdi_planned_extent(int64_t bytes) {
+    return (bytes + (bytes < 8192 ? OPDI_DATA_HEADER : OPDI_DATA_OFFSET) + 63) & ~(int64_t)63;
 }
 static inline char *opdi_region_data(opdi_region *region, int64_t at) {
-    return (char *)(((uintptr_t)(region + 1) + OPDI_FRONT + 63) & ~(uintptr_t)63) + at;
+    return (char *)(((uintptr_t)(region + 1) + OPDI_DATA_HEADER + 63) & ~(uintptr_t)63) + at;
 }
 /* Makes a region for blocks that take up `bytes` bytes together.  The region counts as cached.  Returns NULL and sets
    an error if memory runs out. */
 static opdi_region *opdi_region_make(int64_t bytes) {
-    const size_t size = (size_t)bytes + sizeof(opdi_region) + OPDI_FRONT + 64;
+    const size_t size = (size_t)bytes + sizeof(opdi_region) + OPDI_DATA_HEADER + 64;
     opdi_region *region = (opdi_region *)opdi_fresh(size);
     if (!region) { return NULL; }
     region->bytes = (int64_t)size;
@@ -78,132 +80,132 @@ static void opdi_planned_leave(opdi_planned *planned) {
     planned->follows = false;
     planned->count = planned->next;
     for (int32_t i = 0; i < planned->count; i++) {
-        opdi_stay *const stay = &planned->stays[i];
-        if (stay->died >= planned->clock) { stay->died = OPDI_NEVER; }
+        opdi_live_range *const range = &planned->ranges[i];
+        if (range->died >= planned->clock) { range->died = OPDI_NEVER; }
     }
 }
-/* Makes room for one more record of a block in planned->stays.  Returns 0, or -1 and sets an error. */
+/* Makes room for one more record of a block in planned->ranges.  Returns 0, or -1 and sets an error. */
 static int opdi_planned_grow(opdi_planned *planned) {
     const int32_t cap = planned->cap ? 2 * planned->cap : 32;
     if (planned->next < planned->cap) { return 0; }
-    opdi_stay *const stays = (opdi_stay *)opdi_alloc_fresh((size_t)cap * sizeof *stays);
-    if (!stays) { return -1; }
-    if (planned->count) { memcpy(stays, planned->stays, (size_t)planned->count * sizeof *stays); }
-    opdi_free(planned->stays, (size_t)planned->cap * sizeof *stays);
-    planned->stays = stays;
+    opdi_live_range *const ranges = (opdi_live_range *)opdi_alloc_fresh((size_t)cap * sizeof *ranges);
+    if (!ranges) { return -1; }
+    if (planned->count) { memcpy(ranges, planned->ranges, (size_t)planned->count * sizeof *ranges); }
+    opdi_free(planned->ranges, (size_t)planned->cap * sizeof *ranges);
+    planned->ranges = ranges;
     planned->cap = cap;
     return 0;
 }
-/* Returns the record (stay) of the block of `bytes` bytes that a run now asks for: the planned record, or a new one if
+/* Returns the live range of the block of `bytes` bytes that a run now asks for: the planned one, or a new one if
    the run differs from the plan.  Returns NULL and sets an error if memory runs out. */
-static opdi_stay *opdi_planned_next(opdi_planned *planned, int64_t bytes) {
-    opdi_stay *stay = planned->next < planned->count ? planned->stays + planned->next : NULL;
-    if (planned->follows && (!stay || stay->born != planned->clock || stay->bytes != bytes)) {
+static opdi_live_range *opdi_planned_next(opdi_planned *planned, int64_t bytes) {
+    opdi_live_range *range = planned->next < planned->count ? planned->ranges + planned->next : NULL;
+    if (planned->follows && (!range || range->born != planned->clock || range->bytes != bytes)) {
         opdi_planned_leave(planned);
     }
     if (!planned->follows) {
         if (opdi_planned_grow(planned)) { return NULL; }
-        stay = planned->stays + planned->next;
-        stay->bytes = bytes;
-        stay->at = -1;
-        stay->born = planned->clock;
-        stay->died = OPDI_NEVER;
+        range = planned->ranges + planned->next;
+        range->bytes = bytes;
+        range->at = -1;
+        range->born = planned->clock;
+        range->died = OPDI_NEVER;
         planned->count++;
     }
     planned->clock++;
     planned->next++;
-    return stay;
+    return range;
 }
-static void opdi_planned_died(opdi_planned *planned, int32_t at) {
-    opdi_stay *const stay = planned->stays + at;
-    if (planned->follows && stay->died != planned->clock) { opdi_planned_leave(planned); }
-    stay->died = planned->clock++;
+static void opdi_planned_freed(opdi_planned *planned, int32_t at) {
+    opdi_live_range *const range = planned->ranges + at;
+    if (planned->follows && range->died != planned->clock) { opdi_planned_leave(planned); }
+    range->died = planned->clock++;
 }
 
-/* Allocates memory for the data of a tensor, if it has more than OPDI_TOGETHER bytes, or for a kernel's scratch data.
-   Returns NULL and sets an error if memory runs out. */
+/* Allocates memory for the data of a tensor, if it has more than OPDI_INLINE_DATA_MAX bytes, or for a kernel's scratch
+   data.  Returns NULL and sets an error if memory runs out. */
 OPDI_NOINLINE OPDI_SHARED char *opdi_data_alloc(int64_t bytes) {
     opdi_thread *const thread = opdi_self();
     opdi_planned *const planned = thread->planned;
     opdi_region *region = NULL;
-    opdi_front front = {NULL, 0, 0};
+    opdi_data_header front = {NULL, 0, 0};
     char *data = NULL;
-    if (planned && planned->next < OPDI_MOST_STAYS) {
-        const opdi_stay *const stay = opdi_planned_next(planned, bytes);
-        if (!stay) { return NULL; }
+    if (planned && planned->next < OPDI_MAX_LIVE_RANGES) {
+        const opdi_live_range *const range = opdi_planned_next(planned, bytes);
+        if (!range) { return NULL; }
         front.run = thread->run;
-        front.stay = planned->next - 1;
-        if (planned->follows && stay->at >= 0) {
+        front.range = planned->next - 1;
+        if (planned->follows && range->at >= 0) {
             region = front.region = planned->region;
-            data = opdi_region_data(region, stay->at);
+            data = opdi_region_data(region, range->at);
             opdi_ref_up(&region->refs);
         }
     }
     if (!region) {
-        char *const block = (char *)opdi_alloc((size_t)bytes + OPDI_IN_FRONT);
+        char *const block = (char *)opdi_alloc((size_t)bytes + OPDI_DATA_OFFSET);
         if (!block) { return NULL; }
-        data = block + OPDI_IN_FRONT;
+        data = block + OPDI_DATA_OFFSET;
     }
-    *opdi_front_of(data) = front;
+    *opdi_data_header_of(data) = front;
     return data;
 }
 OPDI_NOINLINE OPDI_SHARED void opdi_data_free(char *data, int64_t bytes) {
     opdi_thread *const thread = opdi_self();
-    const opdi_front front = *opdi_front_of(data);
-    if (front.run && front.run == thread->run) { opdi_planned_died(thread->planned, front.stay); }
+    const opdi_data_header front = *opdi_data_header_of(data);
+    if (front.run && front.run == thread->run) { opdi_planned_freed(thread->planned, front.range); }
     if (front.region) { opdi_region_drop(front.region); }
-    else { opdi_free(data - OPDI_IN_FRONT, (size_t)bytes + OPDI_IN_FRONT); }
+    else { opdi_free(data - OPDI_DATA_OFFSET, (size_t)bytes + OPDI_DATA_OFFSET); }
 }
 
 OPDI_COLD_BEGIN
 
-typedef struct opdi_ranked_stay { double rank; int32_t stay, placed; } opdi_ranked_stay;
-/* Compares stays for qsort: by rank, the highest first, then by time, the earliest first. */
-static int opdi_stay_order(const void *a, const void *b) {
-    const opdi_ranked_stay *const first = (const opdi_ranked_stay *)a, *const second = (const opdi_ranked_stay *)b;
+typedef struct opdi_ranked_range { double rank; int32_t range, placed; } opdi_ranked_range;
+/* Compares live ranges for qsort: by rank, the highest first, then by time, the earliest first. */
+static int opdi_live_range_order(const void *a, const void *b) {
+    const opdi_ranked_range *const first = (const opdi_ranked_range *)a, *const second = (const opdi_ranked_range *)b;
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
-    return order ? order : (first->stay > second->stay) - (first->stay < second->stay);
+    return order ? order : (first->range > second->range) - (first->range < second->range);
 }
 /* Returns the offset at which a block fits best between blocks that already have offsets.  ranked[0 .. count).placed
    lists those blocks in the order of their offsets.  Blocks that are in use at another time are ignored. */
-static int64_t opdi_stay_place(const opdi_stay *stays, const opdi_ranked_stay *ranked, int32_t count,
-                               const opdi_stay *stay) {
-    const int64_t extent = opdi_stay_extent(stay->bytes);
+static int64_t opdi_live_range_place(const opdi_live_range *ranges, const opdi_ranked_range *ranked, int32_t count,
+                                     const opdi_live_range *range) {
+    const int64_t extent = opdi_planned_extent(range->bytes);
     int64_t best = -1, least = INT64_MAX, end = 0;
     for (int32_t i = 0; i < count; i++) {
-        const opdi_stay *const other = &stays[ranked[i].placed];
-        if (other->born >= stay->died || stay->born >= other->died) { continue; }
+        const opdi_live_range *const other = &ranges[ranked[i].placed];
+        if (other->born >= range->died || range->born >= other->died) { continue; }
         if (other->at - end >= extent && other->at - end < least) {
             best = end;
             least = other->at - end;
         }
-        end = OPDI_MAX(end, other->at + opdi_stay_extent(other->bytes));
+        end = OPDI_MAX(end, other->at + opdi_planned_extent(other->bytes));
     }
     return best < 0 ? end : best;
 }
 /* Gives all blocks that are freed in a run their offsets, one after another, and returns how many bytes they take up
    together.  `way` tells which blocks come first: 0: the largest; 1: those with the largest product of size and time in
    use; 2: those that are in use for the longest time. */
-static int64_t opdi_planned_places(opdi_planned *planned, opdi_ranked_stay *ranked, int way) {
-    opdi_stay *const stays = planned->stays;
+static int64_t opdi_planned_places(opdi_planned *planned, opdi_ranked_range *ranked, int way) {
+    opdi_live_range *const ranges = planned->ranges;
     int64_t total = 0;
     int32_t count = 0;
     for (int32_t i = 0; i < planned->count; i++) {
-        const double bytes = (double)stays[i].bytes, time = (double)stays[i].died - (double)stays[i].born;
-        stays[i].at = -1;                         /* replaces an offset from an earlier plan */
-        if (stays[i].died == OPDI_NEVER) { continue; }
+        const double bytes = (double)ranges[i].bytes, time = (double)ranges[i].died - (double)ranges[i].born;
+        ranges[i].at = -1;                        /* replaces an offset from an earlier plan */
+        if (ranges[i].died == OPDI_NEVER) { continue; }
         ranked[count].rank = way == 0 ? bytes : way == 1 ? bytes * time : time;
-        ranked[count++].stay = i;
+        ranked[count++].range = i;
     }
-    if (count) { qsort(ranked, (size_t)count, sizeof *ranked, opdi_stay_order); }
+    if (count) { qsort(ranked, (size_t)count, sizeof *ranked, opdi_live_range_order); }
     for (int32_t i = 0, k; i < count; i++) {
-        opdi_stay *const stay = &stays[ranked[i].stay];
-        stay->at = opdi_stay_place(stays, ranked, i, stay);
-        total = OPDI_MAX(total, stay->at + opdi_stay_extent(stay->bytes));
-        for (k = i; k > 0 && stays[ranked[k - 1].placed].at > stay->at; k--) {
+        opdi_live_range *const range = &ranges[ranked[i].range];
+        range->at = opdi_live_range_place(ranges, ranked, i, range);
+        total = OPDI_MAX(total, range->at + opdi_planned_extent(range->bytes));
+        for (k = i; k > 0 && ranges[ranked[k - 1].placed].at > range->at; k--) {
             ranked[k].placed = ranked[k - 1].placed;
         }
-        ranked[k].placed = ranked[i].stay;
+        ranked[k].placed = ranked[i].range;
     }
     return total;
 }
@@ -212,8 +214,8 @@ static int64_t opdi_planned_places(opdi_planned *planned, opdi_ranked_stay *rank
 static int64_t opdi_planned_most(const opdi_planned *planned, const int32_t *events) {
     int64_t sum = 0, most = 0;
     for (int32_t i = 0; i < planned->steps; i++) {
-        const opdi_stay *const stay = &planned->stays[events[i]];
-        sum += stay->born == i ? stay->bytes : -stay->bytes;
+        const opdi_live_range *const range = &planned->ranges[events[i]];
+        sum += range->born == i ? range->bytes : -range->bytes;
         most = OPDI_MAX(most, sum);
     }
     return most;
@@ -221,12 +223,12 @@ static int64_t opdi_planned_most(const opdi_planned *planned, const int32_t *eve
 /* Gives the blocks offsets by three orders, and returns the size of the region for the first good one.  Returns 0 if,
    in each order, the region and the blocks that are not freed in the run would together need over 5% more than the
    largest number of bytes that are in use at one time. */
-static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_stay *ranked, int32_t *events) {
+static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_range *ranked, int32_t *events) {
     int64_t others = 0;
     for (int32_t i = 0; i < planned->count; i++) {
-        const opdi_stay *const stay = &planned->stays[i];
-        events[stay->born] = i;
-        if (stay->died == OPDI_NEVER) { others += stay->bytes; } else { events[stay->died] = i; }
+        const opdi_live_range *const range = &planned->ranges[i];
+        events[range->born] = i;
+        if (range->died == OPDI_NEVER) { others += range->bytes; } else { events[range->died] = i; }
     }
     const int64_t most = opdi_planned_most(planned, events);
     for (int way = 0; way < 3; way++) {
@@ -239,11 +241,11 @@ static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_stay *ranked
    the blocks of the next run get no offsets in a region. */
 static void opdi_planned_place(opdi_planned *planned, bool worth) {
     const int mark = opd_error_mark();
-    const size_t count = (size_t)planned->count, room = count * (sizeof(opdi_ranked_stay) + 2 * sizeof(int32_t));
-    opdi_ranked_stay *const ranked = worth && count ? (opdi_ranked_stay *)opdi_alloc(room) : NULL;
+    const size_t count = (size_t)planned->count, size = count * (sizeof(opdi_ranked_range) + 2 * sizeof(int32_t));
+    opdi_ranked_range *const ranked = worth && count ? (opdi_ranked_range *)opdi_alloc(size) : NULL;
     int64_t bytes = 0;
     if (ranked) { bytes = opdi_planned_work(planned, ranked, (int32_t *)(void *)(ranked + count)); }
-    if (ranked) { opdi_free(ranked, room); }
+    if (ranked) { opdi_free(ranked, size); }
     if (planned->region && planned->bytes != bytes) {
         opdi_region_free(planned->region);
         planned->region = NULL;
@@ -252,7 +254,7 @@ static void opdi_planned_place(opdi_planned *planned, bool worth) {
     planned->bytes = bytes;
     planned->placed = worth && opd_ok();
     (void)opd_error_rewind(mark);
-    for (int32_t i = 0; i < planned->count && !bytes; i++) { planned->stays[i].at = -1; }
+    for (int32_t i = 0; i < planned->count && !bytes; i++) { planned->ranges[i].at = -1; }
 }
 
 /* Begins a run of a graph on this thread; *home is the graph's plan.  Sets *run to NULL if the run is not planned:
@@ -260,7 +262,7 @@ static void opdi_planned_place(opdi_planned *planned, bool worth) {
 OPDI_INTERNAL int opdi_planned_begin(opdi_thread *thread, opdi_planned **home, opdi_planned **run) {
     opdi_planned *planned = OPDI_ACQUIRE(home);
     *run = NULL;
-    if (thread->planned || thread->paint || !OPDI_PLANNING) { return 0; }
+    if (thread->planned || thread->poison || !OPDI_PLANNING) { return 0; }
     do {
         if (planned == &opdi_planned_taken) { return 0; }
     } while (!OPDI_EXCHANGE(home, &planned, &opdi_planned_taken));
@@ -309,7 +311,7 @@ OPDI_INTERNAL void opdi_planned_end(opdi_thread *thread, opdi_planned **home, op
 OPDI_INTERNAL void opdi_planned_free(opdi_planned *planned) {
     if (!planned || planned == &opdi_planned_taken) { return; }
     if (planned->region) { opdi_region_free(planned->region); }
-    opdi_free(planned->stays, (size_t)planned->cap * sizeof *planned->stays);
+    opdi_free(planned->ranges, (size_t)planned->cap * sizeof *planned->ranges);
     opdi_free(planned, sizeof *planned);
 }
 OPDI_COLD_END

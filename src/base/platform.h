@@ -336,9 +336,9 @@ static inline void opdi_modes_set(opdi_state *state, uint64_t modes) {
 
 #define OPDI_SMALL_CLASSES 64                     /* up to 1 KiB, the classes are 16 bytes apart */
 #define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* up to 64 KiB, four classes for each doubling */
-#define OPDI_LATE 16                              /* how many freed blocks of a class wait in `late`; a power of two */
-#define OPDI_LATE_CLASSES 32
-#define OPDI_LATE_BYTES 512                       /* bytes of the largest blocks that `late` delays */
+#define OPDI_QUARANTINE 16                        /* how many freed blocks of a class wait in `late`; a power of two */
+#define OPDI_QUARANTINE_CLASSES 32
+#define OPDI_QUARANTINE_BYTES 512                 /* bytes of the largest blocks that `late` delays */
 #define OPDI_PLACES 64
 /* The link in a free block.  It overwrites the block's first bytes: the code that frees a block must have read these
    bytes before, and the code that allocates the block writes them after. */
@@ -386,9 +386,10 @@ typedef struct opdi_thread {
     opdi_innermost innermost;
     int64_t fake_live;           /* bytes of fakes that this thread made, less those that it freed */
     opdi_free_block *free_lists[OPDI_CLASSES];
-    void *late[OPDI_LATE_CLASSES][OPDI_LATE];     /* freed blocks that are not yet in free_lists: see opdi_free_late */
-    uint8_t late_at[OPDI_LATE_CLASSES];           /* index of the oldest block in each row of `late` */
-    int32_t hand;                                 /* the size class that was emptied last: see opdi_cache_room */
+    void *late[OPDI_QUARANTINE_CLASSES][OPDI_QUARANTINE]; /* freed blocks that are not yet in free_lists: see
+                                                             opdi_free_quarantined */
+    uint8_t late_at[OPDI_QUARANTINE_CLASSES];     /* index of the oldest block in each row of `late` */
+    int32_t hand;                                 /* the size class that was emptied last: see opdi_cache_evict */
     struct opdi_planned *planned;                 /* the memory plan of the graph that this thread runs */
     uint32_t run;                                 /* the number of that run; 0: none */
     const char *ending;          /* the reason why tensors are being freed: see opdi_dead_why */
@@ -414,7 +415,7 @@ typedef struct opdi_thread {
     size_t stack_bytes;
     bool no_wait;                /* copies to and from a device do not wait */
     int32_t sorting;             /* scripts: nesting depth of sorts that call __lt__ */
-    struct opdi_paint *paint;   /* opcheck: fills new blocks */
+    struct opdi_poison *poison; /* opcheck: fills new blocks */
     bool left;                   /* an exception or longjmp has left calls, so `inside` may be wrong */
     const char *places[OPDI_PLACES];              /* "file:line" of each open scope, the outermost first */
 } opdi_thread;

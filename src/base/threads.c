@@ -12,14 +12,14 @@ OPDI_INTERNAL opdi_thread opdi_main_thread;              /* the first thread's s
 OPDI_INTERNAL int opdi_main_taken;
 OPDI_INTERNAL opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
 OPDI_INTERNAL opdi_thread *opdi_all_threads;
-static uint64_t opdi_threads_born;
-OPDI_INTERNAL int64_t opdi_live_total, opdi_live_peak, opdi_gone_allocations;
+static uint64_t opdi_threads_started;
+OPDI_INTERNAL int64_t opdi_live_total, opdi_live_peak, opdi_ended_allocations;
 OPDI_INTERNAL int64_t opdi_regions_idle;                 /* bytes that graphs keep for their next run */
 
 OPDI_INTERNAL void opdi_report_pending(opdi_thread *thread) {
     if (thread->error != OPD_OK) {
         thread->error = OPD_OK;
-        opdi_log_say(thread, 1, thread->message, false);
+        opdi_log_write(thread, 1, thread->message, false);
     }
 }
 
@@ -64,7 +64,7 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
     memset(thread, 0, sizeof *thread);
     thread->state.include = OPDI_DEFAULT_INCLUDE;
     thread->state.allow = OPDI_DEFAULT_ALLOW;
-    thread->born = ++opdi_threads_born;
+    thread->born = ++opdi_threads_started;
     thread->random = 0x9e3779b97f4a7c15u * thread->born;
     thread->observe_lock = fresh;
     thread->next = opdi_all_threads;

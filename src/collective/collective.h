@@ -38,7 +38,7 @@ struct opd_work {
     opd_transfer transfer;
     int64_t *counts;                              /* of an ALL_TO_ALL: [2 * size] */
     uint64_t number;                              /* its number among the group's transfers */
-    struct opdi_told *told;                       /* of a SEND or RECV in a checked group; else NULL */
+    struct opdi_handshake *handshake;             /* of a SEND or RECV in a checked group; else NULL */
     opdi_storage *read, *written;                 /* references to the memory it uses, or NULL */
     char message[400];                            /* the error, if it failed */
 };
@@ -55,13 +55,13 @@ typedef struct opdi_group_list {
 /* In a checked group, two ranks that send and receive also send each other the device, dtype and count, without
    waiting for each other.  The sender sends them before the data, under the data's tag; the receiver uses another
    tag. */
-enum { OPDI_TOLD_DEVICE, OPDI_TOLD_DTYPE, OPDI_TOLD_COUNT, OPDI_TOLD };
-typedef struct opdi_told {
-    int64_t mine[OPDI_TOLD], its[OPDI_TOLD];
+enum { OPDI_HANDSHAKE_DEVICE, OPDI_HANDSHAKE_DTYPE, OPDI_HANDSHAKE_COUNT, OPDI_HANDSHAKE };
+typedef struct opdi_handshake {
+    int64_t mine[OPDI_HANDSHAKE], its[OPDI_HANDSHAKE];
     void *sent, *taken;                           /* running requests: what this rank sends, receives */
     int moved;                                    /* last result of `test` for the data; 0: not done */
     char why[200];                                /* the error message, if moving the data failed */
-} opdi_told;
+} opdi_handshake;
 #endif
 #endif
 
@@ -88,7 +88,7 @@ struct opd_parallel {
     int64_t *order;                               /* [count]: indices of params, in the order in which gradients
                                                      arrive */
     opd_tensor **buffers;                         /* [nbuffers]: references */
-    int count, room, nbuffers, nbuckets, next, arrived;       /* next: first bucket that was not sent */
+    int count, capacity, nbuffers, nbuckets, next, arrived;   /* next: first bucket that was not sent */
     int missing;                                  /* 1 + the first parameter without a gradient, or 0 */
     int64_t bucket_bytes, backward, samples, total;
     bool find_unused, sync, ordered, runs, sharded;

@@ -268,7 +268,7 @@ static void opdi_grad_leave(const opdi_parallel_param *param) {
     if (grad) { OPDI_STORE(&grad->own, (uint8_t)(grad->own | OPDI_GRAD_LEFT)); }
 }
 /* Makes the mean in a bucket the gradient of `param`.  Returns 0, or -1 and sets an error. */
-static int opdi_parallel_give(opd_parallel *parallel, opdi_parallel_param *param) {
+static int opdi_parallel_set_grad(opd_parallel *parallel, opdi_parallel_param *param) {
     opd_tensor *const part = opdi_bucket_part(parallel, param);
     opd_tensor *const grad = opd_tensor_grad(param->tensor);
     if (!part) { return -1; }
@@ -327,7 +327,7 @@ static int opdi_parallel_collect(opd_parallel *parallel, int32_t *used, bool joi
     if (opdi_parallel_lacks(parallel)) { return -1; }
     for (int i = 0; i < parallel->count; i++) {
         const bool wanted = used[i] || joins || !parallel->find_unused;
-        if (wanted && opdi_parallel_give(parallel, &parallel->params[i])) { return -1; }
+        if (wanted && opdi_parallel_set_grad(parallel, &parallel->params[i])) { return -1; }
         opdi_grad_leave(&parallel->params[i]);
     }
     return parallel->ordered ? 0 : opdi_parallel_reorder(parallel);
@@ -407,7 +407,7 @@ static int opdi_parallel_hook(opd_tensor *leaf, void *user) {
 //== begin and end =====================================================================================================
 
 /* Overwrites `tensor` with rank 0's values.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_parallel_spread(const opd_parallel *parallel, opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_parallel_broadcast(const opd_parallel *parallel, opd_tensor *tensor) {
     const bool was = opd_grad_mode_set(false);
     int rc = -1;
     OPD_SCOPE {
@@ -421,20 +421,20 @@ OPDI_INTERNAL int opdi_parallel_spread(const opd_parallel *parallel, opd_tensor 
    and dtypes; the same three for buffers; and options. */
 enum {
     OPDI_PARALLEL_COUNT, OPDI_PARALLEL_NUMEL, OPDI_PARALLEL_SIZES, OPDI_PARALLEL_BUFFERS, OPDI_PARALLEL_BUFFERS_NUMEL,
-    OPDI_PARALLEL_BUFFERS_SIZES, OPDI_PARALLEL_BYTES, OPDI_PARALLEL_UNUSED, OPDI_PARALLEL_SAYS
+    OPDI_PARALLEL_BUFFERS_SIZES, OPDI_PARALLEL_BYTES, OPDI_PARALLEL_UNUSED, OPDI_PARALLEL_FINGERPRINT
 };
-/* Writes three numbers to `says`: the number of tensors, the number of their elements, and a hash of their sizes and
+/* Writes three numbers to `sent`: the number of tensors, the number of their elements, and a hash of their sizes and
    dtypes. */
-static void opdi_parallel_tell(opd_tensor *const *tensors, int count, int64_t *says) {
-    says[0] = count;
-    says[1] = 0;
-    says[2] = 17;
+static void opdi_parallel_fingerprint(opd_tensor *const *tensors, int count, int64_t *sent) {
+    sent[0] = count;
+    sent[1] = 0;
+    sent[2] = 17;
     for (int i = 0; i < count; i++) {
         const opd_tensor *const tensor = tensors[i];
-        uint64_t hash = (uint64_t)says[2] * 31 + (uint64_t)tensor->dtype;
+        uint64_t hash = (uint64_t)sent[2] * 31 + (uint64_t)tensor->dtype;
         for (int k = 0; k < tensor->ndim; k++) { hash = (hash ^ (uint64_t)tensor->dims[k]) * 0x9E3779B97F4A7C15u; }
-        says[1] += tensor->numel;
-        says[2] = (int64_t)(hash >> 1);
+        sent[1] += tensor->numel;
+        sent[2] = (int64_t)(hash >> 1);
     }
 }
 /* Sets an error that tells how the values `its` of rank `rank` differ from `all`, those of rank 0.  Returns -1. */
@@ -457,23 +457,23 @@ static int opdi_parallel_differs(const opd_parallel *parallel, const int64_t *al
 /* Compares parameters, buffers and options over the ranks.  Returns 0, or -1 and sets an error on all ranks. */
 OPDI_INTERNAL int opdi_parallel_compare(const opd_parallel *parallel, opd_tensor *const *params, int count) {
     const int size = parallel->group->desc.size;
-    const size_t bytes = OPDI_PARALLEL_SAYS * (size_t)size * sizeof(int64_t);
-    int64_t mine[OPDI_PARALLEL_SAYS];
+    const size_t bytes = OPDI_PARALLEL_FINGERPRINT * (size_t)size * sizeof(int64_t);
+    int64_t mine[OPDI_PARALLEL_FINGERPRINT];
     opd_transfer transfer;
     int64_t *const all = (int64_t *)opdi_alloc(bytes);
-    opdi_parallel_tell(params, count, mine);
-    opdi_parallel_tell(parallel->buffers, parallel->nbuffers, mine + OPDI_PARALLEL_BUFFERS);
+    opdi_parallel_fingerprint(params, count, mine);
+    opdi_parallel_fingerprint(parallel->buffers, parallel->nbuffers, mine + OPDI_PARALLEL_BUFFERS);
     mine[OPDI_PARALLEL_BYTES] = parallel->bucket_bytes;
     mine[OPDI_PARALLEL_UNUSED] = parallel->find_unused;
     memset(&transfer, 0, sizeof transfer);
     transfer.kind = OPD_COLLECTIVE_ALL_GATHER;
     transfer.dtype = OPD_INT64;
-    transfer.count = OPDI_PARALLEL_SAYS;
+    transfer.count = OPDI_PARALLEL_FINGERPRINT;
     transfer.send = mine;
     transfer.recv = all;
     int rc = all ? opd_work_wait(opd_group_start(parallel->group, &transfer)) : -1;
     for (int rank = 1; rank < size && rc == 0; rank++) {
-        const int64_t *const its = all + OPDI_PARALLEL_SAYS * (size_t)rank;
+        const int64_t *const its = all + OPDI_PARALLEL_FINGERPRINT * (size_t)rank;
         if (memcmp(all, its, sizeof mine) != 0) { rc = opdi_parallel_differs(parallel, all, its, rank); }
     }
     if (all) { opdi_free(all, bytes); }
@@ -501,7 +501,7 @@ OPDI_INTERNAL void opdi_parts_forget(opd_parallel *parallel);
 void opd_parallel_free(opd_parallel *parallel) {
     if (parallel) { (void)opdi_group_lost(parallel->group); }
     if (!parallel || (parallel->sharded && opdi_ref_down(&parallel->refs) != 0)) { return; }
-    const size_t count = (size_t)parallel->count, room = (size_t)parallel->room;
+    const size_t count = (size_t)parallel->count, capacity = (size_t)parallel->capacity;
     if (parallel->sharded) { opdi_parts_forget(parallel); }
     for (size_t i = 0; parallel->params && i < count; i++) {
         opdi_parallel_param *const param = &parallel->params[i];
@@ -514,12 +514,12 @@ void opd_parallel_free(opd_parallel *parallel) {
         opdi_buckets_drop(parallel);
         opdi_free(parallel->buckets, (count + 1) * sizeof *parallel->buckets);
     }
-    if (parallel->params) { opdi_free(parallel->params, room * sizeof *parallel->params); }
+    if (parallel->params) { opdi_free(parallel->params, capacity * sizeof *parallel->params); }
     if (parallel->order) { opdi_free(parallel->order, count * sizeof *parallel->order); }
     for (int i = 0; parallel->buffers && i < parallel->nbuffers; i++) { opd_release(parallel->buffers[i]); }
     if (parallel->buffers) { opdi_free(parallel->buffers, (size_t)parallel->nbuffers * sizeof *parallel->buffers); }
     opd_work_release(parallel->pending);
-    opdi_group_let_go(parallel->group);
+    opdi_group_release(parallel->group);
     opdi_free(parallel, sizeof *parallel);
 }
 /* Stores references to the buffers.  Returns 0, or -1 and sets an error. */
@@ -539,7 +539,7 @@ OPDI_INTERNAL int opdi_parallel_take_buffers(opd_parallel *parallel, const opd_p
 static int opdi_parallel_take(opd_parallel *parallel, opd_tensor *const *params, const opd_parallel_options *options) {
     const size_t count = (size_t)parallel->count;
     parallel->params = (opdi_parallel_param *)opdi_alloc(count * sizeof *parallel->params);
-    parallel->room = parallel->count;
+    parallel->capacity = parallel->count;
     if (parallel->params) { memset(parallel->params, 0, count * sizeof *parallel->params); }
     parallel->buckets = (opdi_bucket *)opdi_alloc((count + 1) * sizeof *parallel->buckets);
     if (parallel->buckets) { memset(parallel->buckets, 0, (count + 1) * sizeof *parallel->buckets); }
@@ -558,12 +558,12 @@ static int opdi_parallel_start(opd_parallel *parallel, opd_tensor *const *params
     if (opdi_parallel_compare(parallel, params, parallel->count) || opdi_buckets_make(parallel)) { return -1; }
     for (int i = 0; i < parallel->count; i++) {
         opdi_parallel_param *const param = &parallel->params[i];
-        if (opdi_parallel_spread(parallel, param->tensor)) { return -1; }
+        if (opdi_parallel_broadcast(parallel, param->tensor)) { return -1; }
         param->hook = opd_tensor_post_accumulate_hook_add(param->tensor, opdi_parallel_hook, param, NULL);
         if (!param->hook) { return -1; }
     }
     for (int i = 0; i < parallel->nbuffers; i++) {
-        if (opdi_parallel_spread(parallel, parallel->buffers[i])) { return -1; }
+        if (opdi_parallel_broadcast(parallel, parallel->buffers[i])) { return -1; }
     }
     return 0;
 }
@@ -626,7 +626,7 @@ int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples) {
     if (!parallel->sharded && opdi_parallel_share(parallel, samples, total)) { return -1; }
     if (adds) { return total; }
     for (int i = 0; i < parallel->nbuffers && total > 0; i++) {
-        if (opdi_parallel_spread(parallel, parallel->buffers[i])) { return -1; }
+        if (opdi_parallel_broadcast(parallel, parallel->buffers[i])) { return -1; }
     }
     parallel->samples = samples;
     parallel->total = total;

@@ -42,7 +42,7 @@ OPDI_INTERNAL int64_t opdi_group_clock(void) {
 #endif
     return (int64_t)now.tv_sec * 1000000 + (int64_t)now.tv_nsec / 1000;
 }
-OPDI_INTERNAL void opdi_group_let_go(opd_group *group) {
+OPDI_INTERNAL void opdi_group_release(opd_group *group) {
     if (opdi_ref_down(&group->refs) != 0) { return; }
 #if !defined(OPD_NO_THREADS)
     (void)pthread_mutex_destroy(&group->lock);
@@ -99,7 +99,7 @@ opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size) {
     opdi_unlock(&opdi_groups.lock);
     if (!taken) { return group; }
     (void)opd_fail(OPD_ERROR_REGISTER, "opd_group_register: there is already a process group '%s'", group->name);
-    opdi_group_let_go(group);
+    opdi_group_release(group);
     return NULL;
 }
 /* Returns the group that contains only this process; registers it at the first call.  On failure, returns NULL and

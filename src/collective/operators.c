@@ -830,7 +830,7 @@ static opd_tensor *opdi_c10d_flat(const opd_call *call, opd_tensors list, bool f
 }
 /* Waits for the works, and copies the contiguous result `flat` into the tensors of a list.  Returns 0, or -1 and
    sets an error. */
-static int opdi_c10d_spread(opdi_c10d *its, opd_tensor *flat, opd_tensors list) {
+static int opdi_c10d_unflatten(opdi_c10d *its, opd_tensor *flat, opd_tensors list) {
     int64_t at = 0;
     if (its->nothing) { return 0; }
     if (opdi_works_finish(its->works)) { return -1; }
@@ -919,7 +919,7 @@ static int opdi_c10d_gather(opd_call *call) {
         (here && opdi_c10d_alike(call, list, opd_numel(in)))) { return -1; }
     opd_tensor *const flat = here ? opdi_c10d_flat(call, list, false) : NULL;
     int rc = here && !flat ? -1 : opdi_c10d_begin(call, &its, kind, in, flat, opd_numel(in));
-    if (rc == 0 && here) { rc = opdi_c10d_spread(&its, flat, list); }
+    if (rc == 0 && here) { rc = opdi_c10d_unflatten(&its, flat, list); }
     return opdi_c10d_return(call, &its, rc);
 }
 /* The kernel of allgather_coalesced_: each rank's tensors fill the list for that rank. */
@@ -947,7 +947,7 @@ static int opdi_c10d_gather_lists(opd_call *call) {
             : opdi_c10d_flat(call, list, false);
         rc = flat ? opdi_c10d_begin(call, &its, OPD_COLLECTIVE_ALL_GATHER, in.data[i], flat, opd_numel(in.data[i]))
             : -1;
-        if (rc == 0) { rc = opdi_c10d_spread(&its, flat, list); }
+        if (rc == 0) { rc = opdi_c10d_unflatten(&its, flat, list); }
     }
     return opdi_c10d_return(call, &its, rc);
 }
@@ -996,7 +996,7 @@ static int opdi_c10d_all_to_all(opd_call *call) {
     opd_tensor *const sent = opdi_c10d_flat(call, from, true), *const taken = sent ? opdi_c10d_flat(call, to, false)
         : NULL;
     int rc = taken ? opdi_c10d_all_to_all_begin(call, &its, sent, taken, counts) : -1;
-    if (rc == 0) { rc = opdi_c10d_spread(&its, taken, to); }
+    if (rc == 0) { rc = opdi_c10d_unflatten(&its, taken, to); }
     return opdi_c10d_return(call, &its, rc);
 }
 /* Sets counts[ranks] to the number of elements for each rank.  `splits` has the sizes into which the first dim is

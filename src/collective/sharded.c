@@ -37,18 +37,18 @@ static opd_parallel *opdi_parallel_keep(opd_parallel *parallel) {
     opdi_ref_up(&parallel->refs);
     return parallel;
 }
-static void opdi_parallel_let_go(void *parallel) { opd_parallel_free((opd_parallel *)parallel); }
+static void opdi_parallel_release(void *parallel) { opd_parallel_free((opd_parallel *)parallel); }
 
 /* Links gathered memory, and the nodes that use it, to the parameter that was gathered. */
-typedef struct opdi_entire {
+typedef struct opdi_unsharded {
     opd_parallel *parallel;
     opd_tensor *memory;          /* device memory, a reference; NULL: host memory */
     int index;
     uint32_t version;
     size_t bytes;
-} opdi_entire;
-static opdi_entire *opdi_entire_new(opd_parallel *parallel, int index, size_t bytes) {
-    opdi_entire *const whole = (opdi_entire *)opdi_alloc(sizeof *whole);
+} opdi_unsharded;
+static opdi_unsharded *opdi_unsharded_new(opd_parallel *parallel, int index, size_t bytes) {
+    opdi_unsharded *const whole = (opdi_unsharded *)opdi_alloc(sizeof *whole);
     if (!whole) { return NULL; }
     memset(whole, 0, sizeof *whole);
     whole->parallel = opdi_parallel_keep(parallel);
@@ -56,45 +56,45 @@ static opdi_entire *opdi_entire_new(opd_parallel *parallel, int index, size_t by
     whole->bytes = bytes;
     return whole;
 }
-static void opdi_entire_free(void *its) {
-    opdi_entire *const whole = (opdi_entire *)its;
+static void opdi_unsharded_free(void *its) {
+    opdi_unsharded *const whole = (opdi_unsharded *)its;
     opd_parallel *const parallel = whole->parallel;
     opdi_free(whole, sizeof *whole);
     opd_parallel_free(parallel);
 }
-static void opdi_entire_drop(void *data, void *its) {
-    const opdi_entire *const whole = (const opdi_entire *)its;
+static void opdi_unsharded_drop(void *data, void *its) {
+    const opdi_unsharded *const whole = (const opdi_unsharded *)its;
     if (whole->memory) { opd_release(whole->memory); } else { opdi_free(data, whole->bytes); }
-    opdi_entire_free(its);
+    opdi_unsharded_free(its);
 }
 /* Returns contiguous memory for all parts of parameter number `index`, on its device, and sets *out to its
-   opdi_entire.  Returns NULL and sets an error on failure. */
-static opd_tensor *opdi_entire_empty(opd_parallel *parallel, int index, opdi_entire **out) {
+   opdi_unsharded.  Returns NULL and sets an error on failure. */
+static opd_tensor *opdi_unsharded_empty(opd_parallel *parallel, int index, opdi_unsharded **out) {
     const opd_tensor *const part = parallel->params[index].tensor;
     const opd_scalar_type dtype = (opd_scalar_type)part->dtype;
     const int64_t numel = parallel->params[index].part * parallel->group->desc.size;
     const size_t bytes = (size_t)numel * opd_dtype_size(dtype) + 1;
-    opdi_entire *const whole = *out = opdi_entire_new(parallel, index, bytes);
+    opdi_unsharded *const whole = *out = opdi_unsharded_new(parallel, index, bytes);
     if (!whole) { return NULL; }
     if (part->backend != OPD_CPU) {
         whole->memory = opd_keep(opd_tensor_new_on(opd_ints_of(&numel, 1), dtype, opd_tensor_device(part)));
     }
     void *const data = whole->memory ? whole->memory->data : part->backend == OPD_CPU ? opdi_alloc(bytes) : NULL;
     if (!data && !(whole->memory && numel == 0)) {
-        opdi_entire_free(whole);
+        opdi_unsharded_free(whole);
         return NULL;
     }
     return whole->memory ? opd_tensor_wrap_on(data, opd_ints_of(&numel, 1), NULL, dtype, opd_tensor_device(part),
-                                              opdi_entire_drop, whole)
-        : opd_tensor_wrap(data, opd_ints_of(&numel, 1), NULL, dtype, opdi_entire_drop, whole);
+                                              opdi_unsharded_drop, whole)
+        : opd_tensor_wrap(data, opd_ints_of(&numel, 1), NULL, dtype, opdi_unsharded_drop, whole);
 }
 /* Begins to gather all parts of parameter number `index` into new contiguous memory.  Returns this memory as a
    tensor, or NULL and sets an error. */
-static opd_tensor *opdi_entire_gather(opd_parallel *parallel, int index) {
+static opd_tensor *opdi_unsharded_gather(opd_parallel *parallel, int index) {
     static opd_op *op;
     opd_value args[4];
-    opdi_entire *whole = NULL;
-    opd_tensor *const flat = opdi_entire_empty(parallel, index, &whole);
+    opdi_unsharded *whole = NULL;
+    opd_tensor *const flat = opdi_unsharded_empty(parallel, index, &whole);
     if (!flat) { return NULL; }
     args[0] = opd_value_tensor(parallel->params[index].tensor);
     args[1] = opd_value_int(parallel->group->desc.size);
@@ -106,7 +106,7 @@ static opd_tensor *opdi_entire_gather(opd_parallel *parallel, int index) {
     return flat;
 }
 /* Waits for the gradient that is being reduced, if there is one.  Returns 0, or -1 and sets an error. */
-static int opdi_part_settle(opd_parallel *parallel) {
+static int opdi_part_wait(opd_parallel *parallel) {
     opd_work *const work = parallel->pending;
     parallel->pending = NULL;
     return work ? opd_work_wait(work) : 0;
@@ -114,71 +114,73 @@ static int opdi_part_settle(opd_parallel *parallel) {
 static int opdi_part_done(void *its) {
     opd_parallel *const parallel = (opd_parallel *)its;
     parallel->backward = 0;
-    return opdi_part_settle(parallel);
+    return opdi_part_wait(parallel);
 }
 /* Returns `numel` zeros with the dtype and device of `tensor`, or NULL and sets an error. */
-static opd_tensor *opdi_zeros_beside(const opd_tensor *tensor, int64_t numel) {
+static opd_tensor *opdi_new_zeros(const opd_tensor *tensor, int64_t numel) {
     opd_tensor *const out = opd_tensor_new_on(opd_ints_of(&numel, 1), (opd_scalar_type)tensor->dtype,
                                               opd_tensor_device(tensor));
     return out ? opd_zero_(out) : NULL;
 }
 /* Returns true if the gradients of `param` are reduced to plain, unweighted means. */
-static bool opdi_entire_means(const opd_parallel *parallel, const opd_tensor *param) {
+static bool opdi_unsharded_is_mean(const opd_parallel *parallel, const opd_tensor *param) {
     return parallel->total == 0 || (parallel->even && opd_dtype_size((opd_scalar_type)param->dtype) > 2);
 }
 /* Returns a gradient in the form in which it is sent: contiguous, padded to whole parts, and weighted.  Returns NULL
    and sets an error on failure. */
-static opd_tensor *opdi_entire_weigh(const opd_parallel *parallel, const opdi_parallel_param *param, opd_tensor *grad) {
+static opd_tensor *opdi_unsharded_weighted(const opd_parallel *parallel, const opdi_parallel_param *param,
+                                           opd_tensor *grad) {
     const int64_t numel = param->part * parallel->group->desc.size, row = -1;
     if (parallel->total > 0 && parallel->samples == 0) {
-        return opdi_zeros_beside(param->tensor, numel);
+        return opdi_new_zeros(param->tensor, numel);
     }
     opd_tensor *flat = opd_reshape(grad, opd_ints_of(&row, 1));
-    if (parallel->total > 0 && !opdi_entire_means(parallel, param->tensor) && parallel->samples != parallel->total) {
+    if (parallel->total > 0 && !opdi_unsharded_is_mean(parallel, param->tensor) &&
+        parallel->samples != parallel->total) {
         flat = opd_mul_Scalar(flat, opd_value_float((double)parallel->samples / (double)parallel->total));
     }
     if (numel == param->numel || !flat) { return opd_contiguous(flat); }
-    opd_tensor *const padded = opdi_zeros_beside(param->tensor, numel);
+    opd_tensor *const padded = opdi_new_zeros(param->tensor, numel);
     return padded && opd_copy_(opd_narrow(padded, 0, 0, param->numel), flat) ? padded : NULL;
 }
 /* Begins to sum the gradient `grad` of parameter number `index` over the ranks.  First waits for the gradient that
    is being reduced, so that whole gradients do not accumulate in memory.  Returns this rank's part, or NULL and sets
    an error. */
-static opd_tensor *opdi_entire_reduce(opd_parallel *parallel, int index, opd_tensor *grad) {
+static opd_tensor *opdi_unsharded_reduce(opd_parallel *parallel, int index, opd_tensor *grad) {
     const int64_t id = opd_backward_id();
     if (parallel->backward != id) {
-        if (opd_backward_callback(opdi_part_done, opdi_parallel_keep(parallel), opdi_parallel_let_go)) {
+        if (opd_backward_callback(opdi_part_done, opdi_parallel_keep(parallel), opdi_parallel_release)) {
             opd_parallel_free(parallel);
             return NULL;
         }
         parallel->backward = id;
     }
-    opd_tensor *const flat = opdi_entire_weigh(parallel, &parallel->params[index], grad);
-    if (!flat || opdi_part_settle(parallel)) { return NULL; }
-    const bool means = opdi_entire_means(parallel, parallel->params[index].tensor);
+    opd_tensor *const flat = opdi_unsharded_weighted(parallel, &parallel->params[index], grad);
+    if (!flat || opdi_part_wait(parallel)) { return NULL; }
+    const bool means = opdi_unsharded_is_mean(parallel, parallel->params[index].tensor);
     opd_tensor *const part = opd_reduce_scatter(flat, means ? "avg" : "sum", parallel->group->name);
     if (part) { parallel->pending = opdi_work_of(opdi_storage_root(part), false); }
     return part;
 }
-static int opdi_entire_forward(opd_context *ctx) {
-    const opdi_entire *const asked = (const opdi_entire *)opd_context_user(ctx);
+static int opdi_unsharded_forward(opd_context *ctx) {
+    const opdi_unsharded *const asked = (const opdi_unsharded *)opd_context_user(ctx);
     const opdi_parallel_param *const param = &asked->parallel->params[asked->index];
-    opd_tensor *const flat = opdi_entire_gather(asked->parallel, asked->index);
-    opdi_entire *const whole = flat ? opdi_entire_new(asked->parallel, asked->index, 0) : NULL;
-    if (!whole || opd_context_set_data(ctx, whole, opdi_entire_free)) {
-        if (whole) { opdi_entire_free(whole); }
+    opd_tensor *const flat = opdi_unsharded_gather(asked->parallel, asked->index);
+    opdi_unsharded *const whole = flat ? opdi_unsharded_new(asked->parallel, asked->index, 0) : NULL;
+    if (!whole || opd_context_set_data(ctx, whole, opdi_unsharded_free)) {
+        if (whole) { opdi_unsharded_free(whole); }
         return -1;
     }
     opd_tensor *const values = opd_narrow(flat, 0, 0, param->numel);
     return opd_context_return(ctx, opd_view(values, opd_ints_of(param->sizes, param->ndim)));
 }
-static int opdi_entire_backward(opd_backward_call *bw) {
-    const opdi_entire *const whole = (const opdi_entire *)opd_context_data(opd_bw_context(bw));
-    return opd_bw_return(bw, 0, opdi_entire_reduce(whole->parallel, whole->index, opd_bw_grad(bw, 0)));
+static int opdi_unsharded_backward(opd_backward_call *bw) {
+    const opdi_unsharded *const whole = (const opdi_unsharded *)opd_context_data(opd_bw_context(bw));
+    return opd_bw_return(bw, 0, opdi_unsharded_reduce(whole->parallel, whole->index, opd_bw_grad(bw, 0)));
 }
 opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param) {
     opd_autograd_function function;
-    opdi_entire asked;
+    opdi_unsharded asked;
     if (opdi_group_lost(parallel ? parallel->group : NULL) || opdi_null_tensor(param, "opd_parallel_full")) {
         return NULL;
     }
@@ -194,8 +196,8 @@ opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param) {
     asked.index = index;
     memset(&function, 0, sizeof function);
     function.name = "ShardedParameter";
-    function.forward = opdi_entire_forward;
-    function.backward = opdi_entire_backward;
+    function.forward = opdi_unsharded_forward;
+    function.backward = opdi_unsharded_backward;
     function.user = &asked;
     function.once_differentiable = true;
     const opd_value input = opd_value_tensor(param);
@@ -204,19 +206,19 @@ opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param) {
 
 /* Returns the gathered parameter whose memory `tensor` uses.  Returns NULL if there is none or the parameter was
    changed since. */
-static const opdi_entire *opdi_entire_of(const opd_tensor *tensor) {
+static const opdi_unsharded *opdi_unsharded_of(const opd_tensor *tensor) {
     const opdi_storage *const storage = opdi_storage_root(tensor);
     const opdi_foreign *const foreign = (const opdi_foreign *)(const void *)storage;
-    if (storage->block_bytes >= 0 || storage->block_bytes == OPDI_AGAIN || foreign->deleter != opdi_entire_drop) {
+    if (storage->block_bytes >= 0 || storage->block_bytes == OPDI_AGAIN || foreign->deleter != opdi_unsharded_drop) {
         return NULL;
     }
-    const opdi_entire *const whole = (const opdi_entire *)foreign->user;
+    const opdi_unsharded *const whole = (const opdi_unsharded *)foreign->user;
     const bool same = tensor->storage == storage && OPDI_LOAD(&storage->version) == whole->version &&
         tensor->dtype == whole->parallel->params[whole->index].tensor->dtype && !(tensor->flags & OPDI_LAZY);
     return same ? whole : NULL;
 }
 static void *opdi_gathered_pack(opd_tensor *tensor, void *user) {
-    const opdi_entire *const whole = opdi_entire_of(tensor);
+    const opdi_unsharded *const whole = opdi_unsharded_of(tensor);
     opdi_gathered *const packed = (opdi_gathered *)opdi_alloc(sizeof *packed);
     (void)user;
     if (!packed) { return NULL; }
@@ -254,7 +256,7 @@ static int opdi_gathered_prefetch(opdi_gathered *packed) {
     while (next && next->backward == id) { next = next->before; }
     opdi_unlock(&opdi_shardings.lock);
     if (!next || next->ahead || !next->parallel->params[next->index].asked || !opdi_gathered_fits(next)) { return 0; }
-    OPD_SCOPE { next->ahead = opd_keep(opdi_entire_gather(next->parallel, next->index)); }
+    OPD_SCOPE { next->ahead = opd_keep(opdi_unsharded_gather(next->parallel, next->index)); }
     return next->ahead ? 0 : -1;
 }
 static opd_tensor *opdi_gathered_unpack(void *its, void *user) {
@@ -264,7 +266,7 @@ static opd_tensor *opdi_gathered_unpack(void *its, void *user) {
     if (packed->kept) { return packed->kept; }
     packed->ahead = NULL;
     opd_tensor *const flat = !opdi_gathered_fits(packed) ? NULL : ahead ? ahead
-        : opdi_entire_gather(packed->parallel, packed->index);
+        : opdi_unsharded_gather(packed->parallel, packed->index);
     if (!flat && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "sharded parameter %d was changed between forward and backward, but "
                        "backward needs its old value", packed->index);
@@ -310,22 +312,23 @@ static opd_tensor *opdi_part_cut(const opd_parallel *parallel, opd_tensor *tenso
     const int64_t begin = OPDI_MIN(parallel->group->desc.rank * part, tensor->numel);
     const int64_t count = OPDI_MIN(part, tensor->numel - begin);
     opd_tensor *const flat = opd_reshape(opd_tensor_data(tensor), opd_ints_of(&row, 1));
-    opd_tensor *const own = opdi_zeros_beside(tensor, part);
+    opd_tensor *const own = opdi_new_zeros(tensor, part);
     return flat && own && opd_copy_(opd_narrow(own, 0, 0, count), opd_narrow(flat, 0, begin, count)) ? own : NULL;
 }
 /* Makes room for `count` more parameters in parallel->params.  Returns 0, or -1 and sets an error. */
 static int opdi_parts_grow(opd_parallel *parallel, int count) {
-    const int room = parallel->count + count > 2 * parallel->room ? parallel->count + count : 2 * parallel->room;
-    if (parallel->count + count <= parallel->room) { return 0; }
-    opdi_parallel_param *const more = (opdi_parallel_param *)opdi_alloc((size_t)room * sizeof *more);
+    const int capacity = parallel->count + count > 2 * parallel->capacity
+        ? parallel->count + count : 2 * parallel->capacity;
+    if (parallel->count + count <= parallel->capacity) { return 0; }
+    opdi_parallel_param *const more = (opdi_parallel_param *)opdi_alloc((size_t)capacity * sizeof *more);
     if (!more) { return -1; }
-    memset(more, 0, (size_t)room * sizeof *more);
+    memset(more, 0, (size_t)capacity * sizeof *more);
     opdi_lock(&opdi_shardings.lock);
     if (parallel->params) { memcpy(more, parallel->params, (size_t)parallel->count * sizeof *more); }
     opdi_parallel_param *const old = parallel->params;
-    const size_t bytes = (size_t)parallel->room * sizeof *more;
+    const size_t bytes = (size_t)parallel->capacity * sizeof *more;
     parallel->params = more;
-    parallel->room = room;
+    parallel->capacity = capacity;
     opdi_unlock(&opdi_shardings.lock);
     if (old) { opdi_free(old, bytes); }
     return 0;
@@ -354,7 +357,7 @@ static int opdi_parts_set(opd_parallel *parallel, opd_tensor *const *params, int
     opd_tensor **const parts = (opd_tensor **)opdi_scope_alloc(2 * (size_t)count * sizeof *parts);
     int done = 0;
     for (int i = 0; parts && i < count; i++) {
-        parts[i] = opdi_parallel_spread(parallel, params[i]) ? NULL : opdi_part_cut(parallel, params[i]);
+        parts[i] = opdi_parallel_broadcast(parallel, params[i]) ? NULL : opdi_part_cut(parallel, params[i]);
         parts[count + i] = parts[i] ? opd_tensor_data(params[i]) : NULL;
         if (!parts[count + i]) { return -1; }
     }
@@ -388,7 +391,7 @@ int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count
         }
         if (rc) { continue; }
         param->tensor = opd_keep(params[i]);
-        opdi_home_trim(params[i]);
+        opdi_unused_data_free(params[i]);
         (void)opd_tensor_set_grad(params[i], NULL);
     }
     opdi_lock(&opdi_shardings.lock);
@@ -412,7 +415,9 @@ opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_gro
     OPDI_PUBLISH(&opdi_is_part, &opdi_part_known);
     opdi_unlock(&opdi_shardings.lock);
     int rc = opdi_parallel_take_buffers(parallel, options) || opdi_parallel_compare(parallel, NULL, 0);
-    for (int i = 0; i < parallel->nbuffers && !rc; i++) { rc = opdi_parallel_spread(parallel, parallel->buffers[i]); }
+    for (int i = 0; i < parallel->nbuffers && !rc; i++) {
+        rc = opdi_parallel_broadcast(parallel, parallel->buffers[i]);
+    }
     if (rc || ((params || count != 0) && opd_sharded_add(parallel, params, count))) {
         opd_parallel_free(parallel);
         return NULL;

@@ -151,9 +151,9 @@ static int opdi_sharded_check(const opdi_sharded_file *sharded, const char *who)
 /* Writes this rank's file: this rank's parts and, on rank 0, all tensors that are not sharded.  Returns 0, or -1 and
    sets an error. */
 static int opdi_sharded_write_part(const opdi_sharded_file *sharded, const char *path) {
-    const size_t room = (size_t)opd_module_count(sharded->module) * OPDI_SHARDED_STATES + 1;
-    const char **const names = (const char **)opdi_scope_alloc(room * sizeof *names);
-    opd_tensor **const tensors = (opd_tensor **)opdi_scope_alloc(room * sizeof *tensors);
+    const size_t capacity = (size_t)opd_module_count(sharded->module) * OPDI_SHARDED_STATES + 1;
+    const char **const names = (const char **)opdi_scope_alloc(capacity * sizeof *names);
+    opd_tensor **const tensors = (opd_tensor **)opdi_scope_alloc(capacity * sizeof *tensors);
     int64_t count = 0;
     if (!names || !tensors || !path) { return -1; }
     for (int64_t i = opdi_sharded_next(sharded, 0); i >= 0; i = opdi_sharded_next(sharded, i + 1)) {
@@ -172,9 +172,9 @@ static int opdi_sharded_write_part(const opdi_sharded_file *sharded, const char 
     return opd_ok() ? opd_safetensors_save(path, names, opd_tensors_of(tensors, count), NULL) : -1;
 }
 /* The entries of an index while it is being written. */
-typedef struct opdi_sharded_list { const char **names; opd_value *values; int64_t count, room; } opdi_sharded_list;
+typedef struct opdi_sharded_list { const char **names; opd_value *values; int64_t count, capacity; } opdi_sharded_list;
 static void opdi_sharded_put(opdi_sharded_list *list, const char *name, opd_value value) {
-    if (!name || list->count == list->room) { return; }
+    if (!name || list->count == list->capacity) { return; }
     list->names[list->count] = name;
     list->values[list->count++] = value;
 }
@@ -195,7 +195,7 @@ static void opdi_sharded_put_module(const opdi_sharded_file *sharded, opdi_shard
     }
 }
 /* Returns true if optimizers of this kind have option number `option` of opdi_sharded_options. */
-static bool opdi_sharded_knows(const opdi_sharded_file *sharded, int option) {
+static bool opdi_sharded_has_option(const opdi_sharded_file *sharded, int option) {
     const bool sgd = strcmp(opd_optimizer_name(sharded->optimizer), "SGD") == 0;
     return option == 0 || option == 7 || option == 9 || (sgd ? option <= 3 : option >= 4);
 }
@@ -206,10 +206,11 @@ static int opdi_sharded_write_index(const opdi_sharded_file *sharded, const int6
     const int groups = sharded->optimizer ? opd_optimizer_groups(sharded->optimizer) : 0;
     opdi_sharded_list list;
     list.count = 0;
-    list.room = 8 + 2 * sharded->ranks + 3 * opd_module_count(sharded->module) + groups * (OPDI_SHARDED_OPTIONS + 1) +
+    list.capacity = 8 + 2 * sharded->ranks + 3 * opd_module_count(sharded->module) +
+        groups * (OPDI_SHARDED_OPTIONS + 1) +
         count;
-    list.names = (const char **)opdi_scope_alloc((size_t)list.room * sizeof *list.names);
-    list.values = (opd_value *)opdi_scope_alloc((size_t)list.room * sizeof *list.values);
+    list.names = (const char **)opdi_scope_alloc((size_t)list.capacity * sizeof *list.names);
+    list.values = (opd_value *)opdi_scope_alloc((size_t)list.capacity * sizeof *list.values);
     if (!list.names || !list.values) { return -1; }
     opdi_sharded_put(&list, "sharded/format", opd_value_int(1));
     opdi_sharded_put(&list, "sharded/ranks", opd_value_int(sharded->ranks));
@@ -225,7 +226,7 @@ static int opdi_sharded_write_index(const opdi_sharded_file *sharded, const int6
         opdi_sharded_put(&list, opdi_sharded_text("sharded/options/[%d]/size", group),
                       opd_value_int(opd_optimizer_group_size(sharded->optimizer, group)));
         for (int k = 0; k < OPDI_SHARDED_OPTIONS; k++) {
-            if (!opdi_sharded_knows(sharded, k)) { continue; }
+            if (!opdi_sharded_has_option(sharded, k)) { continue; }
             opdi_sharded_put(&list, opdi_sharded_text("sharded/options/[%d]/%s", group, opdi_sharded_options[k]),
                           opd_value_float(opd_optimizer_option(sharded->optimizer, group, opdi_sharded_options[k])));
         }
@@ -460,7 +461,7 @@ static int opdi_sharded_options_read(const opdi_sharded_file *sharded, double *o
         for (int k = 0; k < OPDI_SHARDED_OPTIONS; k++) {
             const char *const key = opdi_sharded_text("sharded/options/%d/%s", group, opdi_sharded_options[k]);
             if (!key) { return -1; }
-            if (!opdi_sharded_knows(sharded, k)) { continue; }
+            if (!opdi_sharded_has_option(sharded, k)) { continue; }
             if (opd_tensor_file_number(sharded->index, key, &options[group * OPDI_SHARDED_OPTIONS + k])) { return -1; }
         }
     }
@@ -471,7 +472,8 @@ static int opdi_sharded_commit(const opdi_sharded_file *sharded, opd_optimizer *
                             const double *options) {
     for (int group = 0; optimizer && group < opd_optimizer_groups(optimizer); group++) {
         for (int k = 0; k < OPDI_SHARDED_OPTIONS; k++) {
-            if (opdi_sharded_knows(sharded, k) && opd_optimizer_set_option(optimizer, group, opdi_sharded_options[k],
+            if (opdi_sharded_has_option(sharded, k) &&
+                opd_optimizer_set_option(optimizer, group, opdi_sharded_options[k],
                                                                      options[group * OPDI_SHARDED_OPTIONS + k])) {
                 return -1;
             }

@@ -129,7 +129,7 @@ static int opdi_group_stopped(const opd_group *group) {
 }
 /* Asks the group's `desc` or `mover` about a running work.  Waits at most wait_us microseconds.  Returns 1 if the
    work is done, 0 if not yet, or -1 if it failed. */
-static int opdi_work_ask(opd_work *work, int64_t wait_us) {
+static int opdi_work_poll(opd_work *work, int64_t wait_us) {
     opd_group *const group = work->group;
     if (work->backend == OPD_CPU) {
         return group->desc.test ? group->desc.test(group->desc.user, work->request, wait_us) : 1;
@@ -137,7 +137,7 @@ static int opdi_work_ask(opd_work *work, int64_t wait_us) {
     const int rc = group->mover.test(group->mover.user, work->request);
     return rc > 0 && group->mover.wait(group->mover.user, work->request) ? -1 : rc;
 }
-static int opdi_told_step(opd_work *work, int64_t wait_us);
+static int opdi_handshake_step(opd_work *work, int64_t wait_us);
 /* Polls a work once, and waits at most wait_us microseconds.  Returns 1 if it is done, 0 if not yet, or -1 and sets
    an error if it failed. */
 static int opdi_work_step(opd_work *work, int64_t wait_us) {
@@ -148,7 +148,7 @@ static int opdi_work_step(opd_work *work, int64_t wait_us) {
     if (work->state == OPDI_WORK_RUNS && (group->gone || group->abandoned[0])) {
         rc = opdi_group_stopped(group);
     } else if (work->state == OPDI_WORK_RUNS) {
-        rc = work->told ? opdi_told_step(work, wait_us) : opdi_work_ask(work, wait_us);
+        rc = work->handshake ? opdi_handshake_step(work, wait_us) : opdi_work_poll(work, wait_us);
     }
     if (rc > 0 && work->state == OPDI_WORK_RUNS && work->average && opdi_work_mean(work)) { rc = -1; }
     if (work->state == OPDI_WORK_FAILED) { rc = opd_fail(OPD_ERROR_KERNEL, "%s", work->message); }
@@ -186,7 +186,7 @@ static int opdi_work_follow(opd_work *work) {
 static int opdi_work_await(opd_work *work) {
     const int64_t begun = opdi_group_clock(), limit = work->timeout_ms ? work->timeout_ms
         : work->group->desc.timeout_ms;
-    if (work->backend != OPD_CPU && !work->told) { return opdi_work_follow(work); }
+    if (work->backend != OPD_CPU && !work->handshake) { return opdi_work_follow(work); }
     for (int turns = 0;; turns++) {
         char why[100];
         const int rc = opdi_work_step(work, turns < 4 ? 50 : 1000);
@@ -208,13 +208,13 @@ static int opdi_work_finish(opd_work *work) {
     opd_span_close(span);
     return rc;
 }
-static void opdi_told_drop(opd_work *work);
+static void opdi_handshake_drop(opd_work *work);
 void opd_work_release(opd_work *work) {
     while (work && opdi_ref_down(&work->refs) == 0) {
         opd_work *const also = work->also;
-        opdi_told_drop(work);
+        opdi_handshake_drop(work);
         if (work->counts) { opdi_free(work->counts, 2 * (size_t)work->group->desc.size * sizeof *work->counts); }
-        opdi_group_let_go(work->group);
+        opdi_group_release(work->group);
         opdi_free(work, sizeof *work);
         work = also;
     }
@@ -249,7 +249,8 @@ OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_
 
 /* The properties of a call that ranks compare, in this order. */
 enum {
-    OPDI_SAYS_KIND, OPDI_SAYS_DEVICE, OPDI_SAYS_DTYPE, OPDI_SAYS_REDUCTION, OPDI_SAYS_COUNT, OPDI_SAYS_PEER, OPDI_SAYS
+    OPDI_FINGERPRINT_KIND, OPDI_FINGERPRINT_DEVICE, OPDI_FINGERPRINT_DTYPE, OPDI_FINGERPRINT_REDUCTION,
+    OPDI_FINGERPRINT_COUNT, OPDI_FINGERPRINT_PEER, OPDI_FINGERPRINT
 };
 /* Gathers `count` integers of each rank into `all`, in rank order, and waits for them.  Returns 0, or -1 and sets an
    error. */
@@ -272,30 +273,33 @@ static int opdi_work_exchange(opd_work *work, const int64_t *mine, int64_t *all,
     return rc ? -1 : opdi_work_finish(&one);
 }
 /* Describes a rank's call in `buf`, with those details that matter if property number `at` differs. */
-static void opdi_work_says(const int64_t *says, int at, char *buf, size_t cap) {
+static void opdi_work_describe(const int64_t *sent, int at, char *buf, size_t cap) {
     static const char *const reductions[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
-    const char *const name = opdi_collective_name(says[OPDI_SAYS_KIND]);
-    if (at == OPDI_SAYS_KIND) { (void)snprintf(buf, cap, "%s", name); }
-    else if (at == OPDI_SAYS_DEVICE) { (void)snprintf(buf, cap, "%s on %s", name, opdi_device_name((int)says[at])); }
-    else if (at == OPDI_SAYS_DTYPE) {
-        (void)snprintf(buf, cap, "%s of %s", name, opd_dtype_name((opd_scalar_type)says[at]));
+    const char *const name = opdi_collective_name(sent[OPDI_FINGERPRINT_KIND]);
+    if (at == OPDI_FINGERPRINT_KIND) {
+        (void)snprintf(buf, cap, "%s", name);
+    } else if (at == OPDI_FINGERPRINT_DEVICE) {
+        (void)snprintf(buf, cap, "%s on %s", name, opdi_device_name((int)sent[at]));
     }
-    else if (at == OPDI_SAYS_REDUCTION) { (void)snprintf(buf, cap, "%s by %s", name, reductions[says[at] & 7]); }
-    else if (at == OPDI_SAYS_COUNT) {
-        (void)snprintf(buf, cap, "%s of %lld element(s)", name, (long long)says[at]);
+    else if (at == OPDI_FINGERPRINT_DTYPE) {
+        (void)snprintf(buf, cap, "%s of %s", name, opd_dtype_name((opd_scalar_type)sent[at]));
     }
-    else { (void)snprintf(buf, cap, "%s with root %lld", name, (long long)says[at]); }
+    else if (at == OPDI_FINGERPRINT_REDUCTION) { (void)snprintf(buf, cap, "%s by %s", name, reductions[sent[at] & 7]); }
+    else if (at == OPDI_FINGERPRINT_COUNT) {
+        (void)snprintf(buf, cap, "%s of %lld element(s)", name, (long long)sent[at]);
+    }
+    else { (void)snprintf(buf, cap, "%s with root %lld", name, (long long)sent[at]); }
 }
-/* Compares the calls of all ranks, all[size, OPDI_SAYS].  If they differ, returns -1 and sets an error, which is the
-   same on every rank. */
+/* Compares the calls of all ranks, all[size, OPDI_FINGERPRINT].  If they differ, returns -1 and sets an error, which is
+   the same on every rank. */
 static int opdi_work_compare(const opd_work *work, const int64_t *all) {
     char first[100], other[100];
-    for (int at = 0; at < OPDI_SAYS; at++) {
+    for (int at = 0; at < OPDI_FINGERPRINT; at++) {
         for (int rank = 1; rank < work->group->desc.size; rank++) {
-            const int64_t *const says = all + (size_t)rank * OPDI_SAYS;
-            if (says[at] == all[at]) { continue; }
-            opdi_work_says(all, at, first, sizeof first);
-            opdi_work_says(says, at, other, sizeof other);
+            const int64_t *const sent = all + (size_t)rank * OPDI_FINGERPRINT;
+            if (sent[at] == all[at]) { continue; }
+            opdi_work_describe(all, at, first, sizeof first);
+            opdi_work_describe(sent, at, other, sizeof other);
             return opd_fail(OPD_ERROR_ARGUMENT, "ranks of process group '%s' differ in call %llu: rank 0 calls %s, "
                             "rank %d calls %s", work->group->name, (unsigned long long)work->number, first, rank,
                             other);
@@ -324,17 +328,17 @@ static int opdi_work_check(opd_work *work) {
     const opd_transfer *const transfer = &work->transfer;
     const int64_t size = work->group->desc.size;
     const bool splits = transfer->kind == OPD_COLLECTIVE_ALL_TO_ALL;
-    int64_t says[OPDI_SAYS];
-    const size_t bytes = (size_t)(size * OPDI_MAX((int)OPDI_SAYS, 2 * size)) * sizeof(int64_t);
+    int64_t sent[OPDI_FINGERPRINT];
+    const size_t bytes = (size_t)(size * OPDI_MAX((int)OPDI_FINGERPRINT, 2 * size)) * sizeof(int64_t);
     int64_t *const all = (int64_t *)opdi_alloc(bytes);
     if (!all) { return -1; }
-    says[OPDI_SAYS_KIND] = transfer->kind;
-    says[OPDI_SAYS_DEVICE] = work->backend;
-    says[OPDI_SAYS_DTYPE] = transfer->dtype;
-    says[OPDI_SAYS_REDUCTION] = work->average ? OPD_REDUCTION_AVG : transfer->reduction;
-    says[OPDI_SAYS_COUNT] = transfer->count;
-    says[OPDI_SAYS_PEER] = transfer->peer;
-    int rc = opdi_work_exchange(work, says, all, OPDI_SAYS);
+    sent[OPDI_FINGERPRINT_KIND] = transfer->kind;
+    sent[OPDI_FINGERPRINT_DEVICE] = work->backend;
+    sent[OPDI_FINGERPRINT_DTYPE] = transfer->dtype;
+    sent[OPDI_FINGERPRINT_REDUCTION] = work->average ? OPD_REDUCTION_AVG : transfer->reduction;
+    sent[OPDI_FINGERPRINT_COUNT] = transfer->count;
+    sent[OPDI_FINGERPRINT_PEER] = transfer->peer;
+    int rc = opdi_work_exchange(work, sent, all, OPDI_FINGERPRINT);
     if (!rc) { rc = opdi_work_compare(work, all); }
     if (!rc && splits) { rc = opdi_work_exchange(work, work->counts, all, 2 * size); }
     if (!rc && splits) { rc = opdi_work_compare_splits(work, all); }
@@ -349,62 +353,62 @@ static bool opdi_of_two_ranks(const opd_transfer *transfer) {
 }
 /* Begins to exchange properties with the other rank, before the transfer itself.  Changes the transfer's tag, so
    that the messages differ.  The caller holds the group's lock.  Returns 0, or -1 and sets an error. */
-static int opdi_told_begin(opd_work *work) {
+static int opdi_handshake_begin(opd_work *work) {
     const opd_group_desc *const desc = &work->group->desc;
     const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;
     const int32_t tag = 2 * work->transfer.tag;
-    opd_transfer told = work->transfer;
-    opdi_told *const say = (opdi_told *)opdi_alloc(sizeof *say);
+    opd_transfer handshake = work->transfer;
+    opdi_handshake *const say = (opdi_handshake *)opdi_alloc(sizeof *say);
     if (!say) { return -1; }
     memset(say, 0, sizeof *say);
-    work->told = say;
-    say->mine[OPDI_TOLD_DEVICE] = work->backend;
-    say->mine[OPDI_TOLD_DTYPE] = work->transfer.dtype;
-    say->mine[OPDI_TOLD_COUNT] = work->transfer.count;
-    told.dtype = OPD_INT64;
-    told.count = OPDI_TOLD;
-    told.kind = OPD_COLLECTIVE_SEND;
-    told.tag = tag + !sends;
-    told.send = say->mine;
-    told.recv = NULL;
-    if (desc->start(desc->user, &told, &say->sent)) { return -1; }
-    told.kind = OPD_COLLECTIVE_RECV;
-    told.tag = tag + sends;
-    told.send = NULL;
-    told.recv = say->its;
-    if (desc->start(desc->user, &told, &say->taken)) { return -1; }
+    work->handshake = say;
+    say->mine[OPDI_HANDSHAKE_DEVICE] = work->backend;
+    say->mine[OPDI_HANDSHAKE_DTYPE] = work->transfer.dtype;
+    say->mine[OPDI_HANDSHAKE_COUNT] = work->transfer.count;
+    handshake.dtype = OPD_INT64;
+    handshake.count = OPDI_HANDSHAKE;
+    handshake.kind = OPD_COLLECTIVE_SEND;
+    handshake.tag = tag + !sends;
+    handshake.send = say->mine;
+    handshake.recv = NULL;
+    if (desc->start(desc->user, &handshake, &say->sent)) { return -1; }
+    handshake.kind = OPD_COLLECTIVE_RECV;
+    handshake.tag = tag + sends;
+    handshake.send = NULL;
+    handshake.recv = say->its;
+    if (desc->start(desc->user, &handshake, &say->taken)) { return -1; }
     if (work->backend == OPD_CPU) { work->transfer.tag = tag; }
     return 0;
 }
 /* Frees the exchanged properties, unless a message is still using them.  This can only happen after a failure;
    otherwise works are kept until they are done or their group is unregistered. */
-static void opdi_told_drop(opd_work *work) {
-    if (work->told && (work->group->gone || (!work->told->sent && !work->told->taken))) {
-        opdi_free(work->told, sizeof *work->told);
+static void opdi_handshake_drop(opd_work *work) {
+    if (work->handshake && (work->group->gone || (!work->handshake->sent && !work->handshake->taken))) {
+        opdi_free(work->handshake, sizeof *work->handshake);
     }
-    work->told = NULL;
+    work->handshake = NULL;
 }
 /* Describes a rank's memory in `buf`, with those details that matter if property number `at` differs. */
-static void opdi_told_says(const int64_t *says, int at, char *buf, size_t cap) {
-    if (at == OPDI_TOLD_COUNT) {
-        (void)snprintf(buf, cap, "%lld element(s)", (long long)says[at]);
+static void opdi_handshake_describe(const int64_t *sent, int at, char *buf, size_t cap) {
+    if (at == OPDI_HANDSHAKE_COUNT) {
+        (void)snprintf(buf, cap, "%lld element(s)", (long long)sent[at]);
     } else {
-        (void)snprintf(buf, cap, "%s", at == OPDI_TOLD_DTYPE ? opd_dtype_name((opd_scalar_type)says[at])
-                       : opdi_device_name((int)says[at]));
+        (void)snprintf(buf, cap, "%s", at == OPDI_HANDSHAKE_DTYPE ? opd_dtype_name((opd_scalar_type)sent[at])
+                       : opdi_device_name((int)sent[at]));
     }
 }
 /* Compares the properties that both ranks exchanged.  Returns 0, or -1 and sets an error, which is the same on both
    ranks. */
-static int opdi_told_compare(const opd_work *work) {
-    const opdi_told *const say = work->told;
+static int opdi_handshake_compare(const opd_work *work) {
+    const opdi_handshake *const say = work->handshake;
     const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;
     const int here = work->group->desc.rank, peer = work->transfer.peer;
     const int tag = work->backend == OPD_CPU ? work->transfer.tag / 2 : work->transfer.tag;
     char sent[60], taken[60];
-    for (int at = 0; at < OPDI_TOLD; at++) {
+    for (int at = 0; at < OPDI_HANDSHAKE; at++) {
         if (say->mine[at] == say->its[at]) { continue; }
-        opdi_told_says(sends ? say->mine : say->its, at, sent, sizeof sent);
-        opdi_told_says(sends ? say->its : say->mine, at, taken, sizeof taken);
+        opdi_handshake_describe(sends ? say->mine : say->its, at, sent, sizeof sent);
+        opdi_handshake_describe(sends ? say->its : say->mine, at, taken, sizeof taken);
         return opd_fail(OPD_ERROR_ARGUMENT, "the ranks differ: rank %d sends %s, but rank %d receives %s (tag %d)",
                         sends ? here : peer, sent, sends ? peer : here, taken, tag);
     }
@@ -412,27 +416,27 @@ static int opdi_told_compare(const opd_work *work) {
 }
 /* Polls a message, and waits at most wait_us microseconds.  Returns 0 if it is still running or done; if it is done,
    *request becomes NULL.  Returns -1 and sets an error if it failed. */
-static int opdi_told_ask(const opd_work *work, void **request, int64_t wait_us) {
+static int opdi_handshake_poll(const opd_work *work, void **request, int64_t wait_us) {
     const int rc = *request ? work->group->desc.test(work->group->desc.user, *request, wait_us) : 0;
     if (rc) { *request = NULL; }
     return rc < 0 ? -1 : 0;
 }
 /* Polls a work and the exchange of its properties.  Returns 1 if both are done, 0 if not yet, or -1 and sets an
    error. */
-static int opdi_told_step(opd_work *work, int64_t wait_us) {
-    opdi_told *const say = work->told;
+static int opdi_handshake_step(opd_work *work, int64_t wait_us) {
+    opdi_handshake *const say = work->handshake;
     if (!say->moved) {
         const bool was_ok = opd_ok();
-        say->moved = opdi_work_ask(work, wait_us);
+        say->moved = opdi_work_poll(work, wait_us);
         if (say->moved < 0 && was_ok && !opd_ok()) {         /* perhaps because properties differ */
             (void)snprintf(say->why, sizeof say->why, "%s", opd_error_message());
             opd_error_clear();
         }
     }
-    if (opdi_told_ask(work, &say->sent, say->moved ? wait_us : 0) ||
-        opdi_told_ask(work, &say->taken, say->moved ? wait_us : 0)) { return -1; }
-    if (!say->taken && (say->moved || say->mine[OPDI_TOLD_DEVICE] != say->its[OPDI_TOLD_DEVICE]) &&
-        opdi_told_compare(work)) { return -1; }
+    if (opdi_handshake_poll(work, &say->sent, say->moved ? wait_us : 0) ||
+        opdi_handshake_poll(work, &say->taken, say->moved ? wait_us : 0)) { return -1; }
+    if (!say->taken && (say->moved || say->mine[OPDI_HANDSHAKE_DEVICE] != say->its[OPDI_HANDSHAKE_DEVICE]) &&
+        opdi_handshake_compare(work)) { return -1; }
     if (say->sent || say->taken || say->moved >= 0) { return !say->sent && !say->taken ? say->moved : 0; }
     return opd_fail(OPD_ERROR_KERNEL, "%s", say->why[0] ? say->why : "it failed without setting an error (opd_fail)");
 }
@@ -541,7 +545,7 @@ static int opdi_work_launch(opd_work *work) {
     if (checks && !pair && opdi_work_check(work)) { return -1; }
     opdi_lock(&group->lock);
     if (work->backend == OPD_CPU && group->moves && group->mover.flush) { (void)group->mover.flush(group->mover.user); }
-    int rc = pair ? opdi_told_begin(work) : 0;
+    int rc = pair ? opdi_handshake_begin(work) : 0;
     if (!rc) {
         rc = work->backend != OPD_CPU ? group->mover.start(group->mover.user, &work->transfer, &work->request)
             : group->desc.start(group->desc.user, &work->transfer, &work->request);
@@ -769,6 +773,6 @@ int opd_group_unregister(opd_group *group) {
         if (!work) { break; }
         opdi_work_unlist(work);
     }
-    opdi_group_let_go(group);
+    opdi_group_release(group);
     return rc;
 }

@@ -48,19 +48,19 @@ OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
 //  A file whose code may call operators gets C functions for these calls.  They pass the bytes of the tensors to
 //  opdispatch.
 
-static void opdi_c_write_given(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
+static void opdi_c_write_given(opdi_cfile *file, const opdi_extern_call *called, const opd_value *value, const char *to,
                                bool written);
 /* Writes lines that declare the tensor variable `to`, for tensor number `number` of a call's arguments.  If `written`
    is true, the operator writes the tensor. */
-static void opdi_c_write_tensor(opdi_cfile *file, const opdi_called *called, int64_t number, const char *to,
+static void opdi_c_write_tensor(opdi_cfile *file, const opdi_extern_call *called, int64_t number, const char *to,
                                 bool written) {
-    const opdi_called_tensor *const slot = &called->in[number];
+    const opdi_extern_tensor *const slot = &called->in[number];
     char name[24];
     (void)snprintf(name, sizeof name, "v%d", (int)++file->next);
     if (slot->place == -1) {
         opdi_c_write_line(file, "%s = NULL;", to);
-    } else if (slot->place == OPDI_CALLED_NUMBER) {
-        const opd_value is = opdi_called_number(slot);
+    } else if (slot->place == OPDI_EXTERN_NUMBER) {
+        const opd_value is = opdi_extern_number(slot);
         opdi_c_write_line(file, "opd_value %s;", name);
         opdi_c_write_given(file, called, &is, name, false);
         opdi_c_write_line(file, "%s = opd_tensor_wrapped_number(%s);", to, name);
@@ -77,7 +77,7 @@ static void opdi_c_write_tensor(opdi_cfile *file, const opdi_called *called, int
 }
 /* Writes an array variable with the elements of `value`, which is an argument of a call, and a line that stores the
    array in the value `to`. */
-static void opdi_c_write_array(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
+static void opdi_c_write_array(opdi_cfile *file, const opdi_extern_call *called, const opd_value *value, const char *to,
                                bool written) {
     static const char *const kinds[OPD_TAG_COUNT] = {
         NULL, NULL, NULL, NULL, NULL, "complex", NULL, NULL, NULL, "ints", "floats", "bools", "tensors", "list"};
@@ -111,7 +111,7 @@ static void opdi_c_write_array(opdi_cfile *file, const opdi_called *called, cons
     else { opdi_c_write_line(file, "%s = opd_value_%s(v%d, %d);", to, kinds[value->tag], id, count); }
 }
 /* Writes a line that sets the argument `to` of a call to `value`: "args[2] = opd_value_int(3);". */
-static void opdi_c_write_given(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
+static void opdi_c_write_given(opdi_cfile *file, const opdi_extern_call *called, const opd_value *value, const char *to,
                                bool written) {
     char name[24];
     switch (value->tag) {
@@ -161,8 +161,8 @@ OPDI_INTERNAL const char opdi_c_given[] =
     "}\n";
 /* Writes the function that calls an operator.  Code that runs in this process does not need such a function: it calls
    opdi_c_model.call. */
-static void opdi_c_write_called(opdi_cfile *file, opdi_group *group) {
-    const opdi_called *const called = group->nests[0]->called;
+static void opdi_c_write_extern(opdi_cfile *file, opdi_group *group) {
+    const opdi_extern_call *const called = group->nests[0]->called;
     char name[64], place[32];
     if (file->table) { return; }
     file->next = 0;
@@ -179,7 +179,7 @@ static void opdi_c_write_called(opdi_cfile *file, opdi_group *group) {
     opdi_c_write_line(file, "int rc = opd_call_all(opd_find(\"%s\"), rets, args, %d) || !opd_ok() ? 4 : 0;",
                       opd_op_name(called->op), (int)called->nargs);
     for (int i = 0; i < called->nout; i++) {
-        const opdi_called_tensor *const slot = &called->out[i];
+        const opdi_extern_tensor *const slot = &called->out[i];
         opdi_c_write_indent(file);
         opdi_c_write(file, "static const int64_t sizes_%d[] = {", i);
         for (int k = 0; k < slot->ndim; k++) { opdi_c_write(file, "%lld, ", (long long)slot->sizes[k]); }
@@ -202,7 +202,7 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
     opdi_group_buffers buffers;
     char name[64];
     if (group->nests[0]->called) {
-        opdi_c_write_called(file, group);
+        opdi_c_write_extern(file, group);
         return;
     }
     const bool product = opdi_group_contracts(group);

@@ -4,37 +4,37 @@
 
 /* Writes the line that combines the variable `sum` with one more value, according to the nest's reduction. */
 static void opdi_c_write_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
-    const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_PROD;
+    const bool sums = nest->reduction == OPDI_REDUCTION_SUM || nest->reduction == OPDI_REDUCTION_PROD;
     opdi_c_write_indent(file);
     if (sums && nest->value->dtype == OPD_INT64) {
         opdi_c_write(file, "%s = (int64_t)((uint64_t)%s %c (uint64_t)%s);\n", sum, sum,
-                     nest->reduction == OPDI_OVER_SUM ? '+' : '*', value);
+                     nest->reduction == OPDI_REDUCTION_SUM ? '+' : '*', value);
         return;
     }
-    const char sign = nest->reduction == OPDI_OVER_MAX ? '>' : '<';
+    const char sign = nest->reduction == OPDI_REDUCTION_MAX ? '>' : '<';
     switch (nest->reduction) {
-    case OPDI_OVER_SUM: opdi_c_write(file, "%s += %s;\n", sum, value); break;
-    case OPDI_OVER_PROD: opdi_c_write(file, "%s *= %s;\n", sum, value); break;
-    case OPDI_OVER_MAX: case OPDI_OVER_MIN:
+    case OPDI_REDUCTION_SUM: opdi_c_write(file, "%s += %s;\n", sum, value); break;
+    case OPDI_REDUCTION_PROD: opdi_c_write(file, "%s *= %s;\n", sum, value); break;
+    case OPDI_REDUCTION_MAX: case OPDI_REDUCTION_MIN:
         opdi_c_write(file, "%s = %s %c %s", sum, value, sign, sum);
         if (opd_dtype_is_floating(nest->value->dtype)) { opdi_c_write(file, " || %s != %s", value, value); }
         opdi_c_write(file, " ? %s : %s;\n", value, sum);
         break;
-    case OPDI_OVER_ANY: opdi_c_write(file, "%s |= %s != 0;\n", sum, value); break;
-    case OPDI_OVER_ALL: opdi_c_write(file, "%s &= %s != 0;\n", sum, value); break;
+    case OPDI_REDUCTION_ANY: opdi_c_write(file, "%s |= %s != 0;\n", sum, value); break;
+    case OPDI_REDUCTION_ALL: opdi_c_write(file, "%s &= %s != 0;\n", sum, value); break;
     default: break;
     }
 }
 static void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scalar_type dtype) {
     const bool floating = opd_dtype_is_floating(dtype);
     switch (nest->reduction) {
-    case OPDI_OVER_PROD: case OPDI_OVER_ALL: opdi_c_write(file, "1"); break;
-    case OPDI_OVER_MAX: case OPDI_OVER_ARGMAX: case OPDI_OVER_POOLED:
+    case OPDI_REDUCTION_PROD: case OPDI_REDUCTION_ALL: opdi_c_write(file, "1"); break;
+    case OPDI_REDUCTION_MAX: case OPDI_REDUCTION_ARGMAX: case OPDI_REDUCTION_POOLED:
         opdi_c_write(file, floating ? "-(%s)INFINITY" : dtype == OPD_INT64 ? "INT64_MIN" : dtype == OPD_INT32
                      ? "INT32_MIN"
                  : dtype == OPD_INT16 ? "INT16_MIN" : dtype == OPD_INT8 ? "INT8_MIN" : "0", opdi_c_value(dtype));
         break;
-    case OPDI_OVER_MIN: case OPDI_OVER_ARGMIN:
+    case OPDI_REDUCTION_MIN: case OPDI_REDUCTION_ARGMIN:
         opdi_c_write(file, floating ? "(%s)INFINITY" : dtype == OPD_INT64 ? "INT64_MAX" : dtype == OPD_INT32
                      ? "INT32_MAX"
                  : dtype == OPD_INT16 ? "INT16_MAX" : dtype == OPD_INT8 ? "INT8_MAX" : "255", opdi_c_value(dtype));
@@ -49,7 +49,7 @@ static void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scal
 static bool opdi_nest_deep(const opdi_nest *nest, int lanes) {
     int64_t count = 1;
     for (int i = nest->ndim - nest->nreduce; i < nest->ndim; i++) { count *= nest->sizes[i]; }
-    return nest->reduction == OPDI_OVER_SUM && nest->value->dtype == OPD_FLOAT32 && count / lanes > OPDI_C_ADDED;
+    return nest->reduction == OPDI_REDUCTION_SUM && nest->value->dtype == OPD_FLOAT32 && count / lanes > OPDI_C_ADDED;
 }
 /* Writes to `text` the size of a loop, rounded down to a multiple of 16. */
 static void opdi_c_write_sixteens(char text[48], const opdi_nest *nest, int loop) {
@@ -65,17 +65,18 @@ static void opdi_c_write_lane(opdi_cfile *file, const opdi_nest *nest, int loop,
     if (loops >> loop & 1) { opdi_c_write_line(file, "const long i%d = %s + l;", loop, first); }
 }
 static bool opdi_over_places(opdi_over reduction) {
-    return reduction == OPDI_OVER_ARGMAX || reduction == OPDI_OVER_ARGMIN || reduction == OPDI_OVER_POOLED;
+    return reduction == OPDI_REDUCTION_ARGMAX || reduction == OPDI_REDUCTION_ARGMIN ||
+        reduction == OPDI_REDUCTION_POOLED;
 }
 /* Writes the loops that compute one element of a reduction's result, and store it in the variable `result`. */
 static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char *result) {
     const int first = nest->ndim - nest->nreduce, last = nest->ndim - 1;
     const bool places = opdi_over_places(nest->reduction);
-    const bool logic = nest->reduction == OPDI_OVER_ANY || nest->reduction == OPDI_OVER_ALL;
+    const bool logic = nest->reduction == OPDI_REDUCTION_ANY || nest->reduction == OPDI_REDUCTION_ALL;
     const opd_scalar_type dtype = logic ? OPD_BOOL : nest->value->dtype;
     const int64_t size = nest->sizes[last];
-    const bool lanes = size >= 32 && (nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
-                                      nest->reduction == OPDI_OVER_MIN);
+    const bool lanes = size >= 32 && (nest->reduction == OPDI_REDUCTION_SUM || nest->reduction == OPDI_REDUCTION_MAX ||
+                                      nest->reduction == OPDI_REDUCTION_MIN);
     const bool deep = opdi_nest_deep(nest, lanes ? 16 : 1);
     const char *const type = deep ? "double" : opdi_c_value(dtype);
     char value[32], sum[40], sixteens[48] = "0";
@@ -91,9 +92,9 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
         opdi_expr_round++;
         opdi_c_write_value(file, nest->value, nest->ndim, value);
         opdi_c_write_indent(file);
-        const char sign = nest->reduction == OPDI_OVER_ARGMIN ? '<' : '>';
+        const char sign = nest->reduction == OPDI_REDUCTION_ARGMIN ? '<' : '>';
         opdi_c_write(file, "if (%s %c %s", value, sign, sum);
-        if (opd_dtype_is_floating(dtype) && nest->reduction == OPDI_OVER_POOLED) {
+        if (opd_dtype_is_floating(dtype) && nest->reduction == OPDI_REDUCTION_POOLED) {
             opdi_c_write(file, " || %s != %s", value, value);
         } else if (opd_dtype_is_floating(dtype)) {
             opdi_c_write(file, " || (%s != %s && %s == %s)", value, value, sum, sum);
@@ -151,8 +152,8 @@ static int opdi_across_lanes(int64_t size) {
 static bool opdi_across_products(const opdi_nest *nest, int lane) {
     const opdi_expr *const value = nest->value;
     bool any = false;
-    if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_EXPR_FORMULA || value->formula != OPD_FORMULA_mul ||
-        value->dtype != OPD_FLOAT32) { return false; }
+    if (nest->reduction != OPDI_REDUCTION_SUM || value->kind != OPDI_EXPR_FORMULA ||
+        value->formula != OPD_FORMULA_mul || value->dtype != OPD_FLOAT32) { return false; }
     for (int i = 0; i < 2; i++) {
         const opdi_expr *const in = value->in[i];
         const int64_t stride = in->access.strides[lane];
@@ -361,7 +362,7 @@ static void opdi_c_write_sorted(opdi_cfile *file, const opdi_nest *nest) {
     opdi_c_write(file, "sorted_%s(&", opdi_c_keys[type].end);
     opdi_c_write_element(file, keys, rows, false, "");
     opdi_c_write(file, ", %lld, %lld, %d, &", (long long)keys->strides[rows + 1], (long long)nest->sizes[rows + 1],
-                 nest->reduction == OPDI_OVER_MOST);
+                 nest->reduction == OPDI_REDUCTION_MOST);
     opdi_c_write_element(file, &nest->out, rows, true, "");
     opdi_c_write(file, ", %lld);\n", (long long)nest->sizes[rows]);
     opdi_c_write_close(file, rows);

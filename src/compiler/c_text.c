@@ -733,7 +733,7 @@ OPDI_INTERNAL void opdi_c_write_number(opdi_cfile *file, opd_scalar_type dtype, 
 }
 
 /* Writes number k of an expression, f64[k] or i64[k], as a C expression. */
-static void opdi_c_write_xpr_number(opdi_cfile *file, const opdi_expr *expr, int k) {
+static void opdi_c_write_expr_number(opdi_cfile *file, const opdi_expr *expr, int k) {
     static const char *const forms[][2] = {
         {"", ""}, {"", ""}, {"1.0 / ", ""}, {"sqrt((double)", ")"}, {"1.0 / sqrt((double)", ")"}};
     const char *const *const form = forms[expr->forms[k]];
@@ -809,7 +809,7 @@ static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t leng
             text++;
         } else if (word == 1 && *text >= 'a' && *text <= 'c') {
             opdi_c_write(file, "(");
-            opdi_c_write_xpr_number(file, args->expr, *text - 'a');
+            opdi_c_write_expr_number(file, args->expr, *text - 'a');
             opdi_c_write(file, ")");
             text++;
         } else {
@@ -912,7 +912,7 @@ OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndi
         }
         opdi_c_write_element(file, &expr->access, ndim, false, more);
         opdi_c_write(file, half ? ")" : "");
-    } else if (expr->kind == OPDI_EXPR_NUMBER) { opdi_c_write_xpr_number(file, expr, 0); }
+    } else if (expr->kind == OPDI_EXPR_NUMBER) { opdi_c_write_expr_number(file, expr, 0); }
     else if (expr->kind == OPDI_EXPR_COUNT) { opdi_c_write_place(file, &expr->access, ndim, 0, expr->access.offset); }
     else if (expr->kind == OPDI_EXPR_CAST) { opdi_c_write_cast(file, in[0], expr->in[0]->dtype, expr->dtype); }
     else {

@@ -76,15 +76,15 @@ typedef struct opdi_expr {
     bool wraps;                                   /* indices may be negative, and then count from the end */
 } opdi_expr;
 typedef enum opdi_over {
-    OPDI_OVER_NONE, OPDI_OVER_SUM, OPDI_OVER_PROD, OPDI_OVER_MAX, OPDI_OVER_MIN, OPDI_OVER_ANY,
-    OPDI_OVER_ALL, OPDI_OVER_ARGMAX, OPDI_OVER_ARGMIN,
-    OPDI_OVER_POOLED,                             /* like ARGMAX, but of several NaNs it finds the last, as PyTorch's
+    OPDI_REDUCTION_NONE, OPDI_REDUCTION_SUM, OPDI_REDUCTION_PROD, OPDI_REDUCTION_MAX, OPDI_REDUCTION_MIN,
+    OPDI_REDUCTION_ANY, OPDI_REDUCTION_ALL, OPDI_REDUCTION_ARGMAX, OPDI_REDUCTION_ARGMIN,
+    OPDI_REDUCTION_POOLED,                        /* like ARGMAX, but of several NaNs it finds the last, as PyTorch's
                                                      pooling operators do */
-    OPDI_OVER_MOST, OPDI_OVER_LEAST,              /* sorting: the indices of the largest (smallest) elements in order,
+    OPDI_REDUCTION_MOST, OPDI_REDUCTION_LEAST,    /* sorting: the indices of the largest (smallest) elements in order,
                                                      one per iteration of the last loop that is not reduced.  No pass
                                                      changes such a nest (opdi_nest_stays). */
-    OPDI_OVER_CALLED                              /* a call of an operator (opdi_called), over all bytes that it reads;
-                                                     no pass changes it */
+    OPDI_REDUCTION_EXTERN                         /* a call of an operator (opdi_extern_call), over all bytes that it
+                                                     reads; no pass changes it */
 } opdi_over;
 /* A nest: a set of loops, the outermost first, and the value that they store.  The innermost `nreduce` loops are
    reduced: the value is combined over them as `reduction` says, and `out` does not depend on them. */
@@ -103,7 +103,7 @@ typedef struct opdi_nest {
     uint32_t open_loops, open_strides;            /* masks: the loops whose sizes, and the strides of `out`, that depend
                                                      on an open size */
     const char *what;                             /* the name of the operator that recorded it */
-    struct opdi_called *called;                   /* the call, if this is a call of an operator; else NULL */
+    struct opdi_extern_call *called;              /* the call, if this is a call of an operator; else NULL */
 } opdi_nest;
 /* A result that a graph computed from numbers that may depend on open sizes: a truth value that decides which nodes
    run, a quotient, a remainder, a maximum or a minimum. */
@@ -122,17 +122,17 @@ typedef struct opdi_recording {
     opdi_arena arena;
     opdi_buffer **buffers;                        /* [nbuffers], by their number */
     opdi_nest *first, *last;
-    int32_t nbuffers, nnests, room;
+    int32_t nbuffers, nnests, capacity;
     const char *what;                             /* the name of the operator that is running */
     bool open;                                    /* sizes are open, so conditions (opdi_fact) are recorded */
     bool loose;                                   /* the recording is only compared with another, so copies that could
                                                      be avoided do not matter */
     bool calls;                                   /* operators that cannot be written in C may be called */
     bool draws;                                   /* operators that use random numbers may be called, too */
-    struct opdi_called *called;                   /* the called operators, newest first */
+    struct opdi_extern_call *called;              /* the called operators, newest first */
     int32_t ncalled;
     opdi_fact *facts;
-    int32_t nfacts, facts_room, ndecisions;
+    int32_t nfacts, facts_capacity, ndecisions;
     opdi_decision *decisions, *last_decision;
 } opdi_recording;
 /* Pointwise formulas of special functions, which are computed in double only.  They exist only in nests: no device
@@ -151,9 +151,9 @@ enum { OPDI_FORMULAS = OPD_FORMULA_COUNT + 12 };
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
 /* A tensor of a call.  It is contiguous, and begins at byte `place` of a buffer.  If `place` is -1, the argument is
-   None; if it is OPDI_CALLED_NUMBER, the argument is a number instead of a tensor. */
-#define OPDI_CALLED_NUMBER (-2)
-typedef struct opdi_called_tensor {
+   None; if it is OPDI_EXTERN_NUMBER, the argument is a number instead of a tensor. */
+#define OPDI_EXTERN_NUMBER (-2)
+typedef struct opdi_extern_tensor {
     opd_scalar_type dtype;
     int32_t ndim;
     int32_t from, element;                        /* results: from: number of the result, or ~(number of the written
@@ -161,20 +161,20 @@ typedef struct opdi_called_tensor {
     int64_t place;
     double number[2];                             /* CALLED_NUMBER: the number; integers as bits in number[0] */
     int64_t sizes[OPD_MAX_DIMS];
-} opdi_called_tensor;
+} opdi_extern_tensor;
 /* A call of an operator.  In `args`, a tensor is {TENSOR, n: its index in `in`}, and a list {TENSORS, n: count, u.i:
    index of its first tensor in `in`}.  `out` has the results that are tensors, then the arguments that the operator
    writes. */
-typedef struct opdi_called {
-    struct opdi_called *next;
+typedef struct opdi_extern_call {
+    struct opdi_extern_call *next;
     opd_op *op;
     int32_t id, nargs, nin, nout;
     opd_value *args;
-    opdi_called_tensor *in, *out;
+    opdi_extern_tensor *in, *out;
     size_t in_bytes, out_bytes;
     bool draws;                                   /* it uses random numbers: it must run in each run, and in the order
                                                      of the recording */
-} opdi_called;
+} opdi_extern_call;
 #endif
 #endif
 
@@ -292,13 +292,13 @@ typedef struct opdi_group_buffers {
 /* A number that depends on open sizes: the sum of times[i][k] * (first size ^ i) * (second size ^ k). */
 typedef struct opdi_open_terms { int64_t times[3][3]; } opdi_open_terms;
 /* An input or output of a unit. */
-typedef struct opdi_unit_end {
+typedef struct opdi_unit_port {
     opdi_buffer *buffer;
     const char *name;                             /* the name in the graph, before it became a C name */
     opd_scalar_type dtype;
     int ndim;
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
-} opdi_unit_end;
+} opdi_unit_port;
 /* A result that is a view of result or input `of`, numbered as in opdi_unit.from.  `offset` is counted in elements from
    the first element of that tensor. */
 typedef struct opdi_unit_view {
@@ -307,13 +307,13 @@ typedef struct opdi_unit_view {
 } opdi_unit_view;
 /* A stand-in on the lazy device, the tensor that it represents, and the address of the stand-in's data when it was
    made. */
-typedef struct opdi_unit_lent { const opd_tensor *lazy, *tensor; const void *data; } opdi_unit_lent;
+typedef struct opdi_lazy_stand_in { const opd_tensor *lazy, *tensor; const void *data; } opdi_lazy_stand_in;
 /* A graph or program that is being compiled. */
 typedef struct opdi_unit {
     const char *what, *name;                      /* what: the public function that was called, for errors; name: the
                                                      prefix of the C functions */
     opdi_recording recording;
-    opdi_unit_end *inputs, *outputs;
+    opdi_unit_port *inputs, *outputs;
     int ninputs, noutputs, ngroups, nodes;
     opdi_group *groups;
     int64_t weights, fixed, arena;                /* sizes in bytes */
@@ -325,7 +325,7 @@ typedef struct opdi_unit {
     bool here, frozen;                            /* here: the code runs in this process; frozen: constants are in a
                                                      table of pointers, else they are inputs */
     opd_tensor **stand_ins;                       /* the stand-ins of the inputs */
-    opdi_unit_lent *lent;                         /* stand-ins that the graph must not change */
+    opdi_lazy_stand_in *lent;                     /* stand-ins that the graph must not change */
     const opd_tensor **constants;                 /* constants that are passed as inputs, after the user's inputs */
     int32_t *from;                /* for each result: its output, ~i for input i, or OPDI_FROM_NUMBER or _VIEW */
     const opdi_buffer **shown;                    /* the buffers of results that are outputs */
@@ -364,7 +364,7 @@ typedef struct opdi_open_entry {
     const opdi_open_terms *terms;                 /* NULL: the entry is the same for all sizes */
     int32_t kind, form;                           /* form: an OPDI_FORM_..., as in opdi_expr */
 } opdi_open_entry;
-typedef struct opdi_open_list { opdi_open_entry *entries; int32_t count, room; } opdi_open_list;
+typedef struct opdi_open_list { opdi_open_entry *entries; int32_t count, capacity; } opdi_open_list;
 typedef struct opdi_open {
     const opdi_unit_source *source;
     opdi_unit units[2];

@@ -66,13 +66,13 @@ OPDI_INTERNAL opdi_unit_job opdi_unit_job_begin(opdi_unit *unit) {
     job.scope = opd_scope_open();
     job.was = opd_grad_mode_set(false);
     opdi_recording_now = &unit->recording;
-    opdi_generator_rests_set(true);
+    opdi_generator_pause_set(true);
     (void)opdi_usual_lazy_set(true);
     return job;
 }
 OPDI_INTERNAL void opdi_unit_job_end(opdi_unit_job *job) {
     opdi_recording_now = NULL;
-    opdi_generator_rests_set(false);
+    opdi_generator_pause_set(false);
     (void)opdi_usual_lazy_set(false);
     (void)opd_grad_mode_set(job->was);
     opd_scope_close(&job->scope);
@@ -164,13 +164,13 @@ typedef struct opdi_variant {
     struct opdi_variant *next;
     opdi_arena memory;                            /* memory of everything that this struct points to */
     opd_value *inputs;                            /* the values of inputs; for tensors, only the tag counts */
-    opdi_unit_end *ends, *outputs;                /* ends: properties of the input tensors, then of the constants */
+    opdi_unit_port *ends, *outputs;               /* ends: properties of the input tensors, then of the constants */
     bool *written;                                /* for each of `ends`: true if the code writes it */
     int32_t *from;                                /* for each result: as in opdi_unit */
     opd_value *numbers;                           /* results that are not tensors */
     opdi_unit_view *views;                        /* results that are views */
     opd_tensor **constants, **frozen;
-    opdi_unit_end *kept;                          /* properties of the frozen constants */
+    opdi_unit_port *kept;                         /* properties of the frozen constants */
     opdi_storage **storages;                      /* storages of the frozen constants; references, so that their
                                                      addresses are not reused */
     uint32_t *versions;
@@ -185,7 +185,7 @@ typedef struct opdi_variant {
     opdi_open_terms *shapes;                      /* the outputs' sizes and strides, as in opdi_unit */
     void *library, *fixed, *spare;                /* spare: memory for one run's arena, if not in use */
     opdi_c_model model;
-    opdi_called **called;                         /* the operators that the code calls, by number */
+    opdi_extern_call **called;                    /* the operators that the code calls, by number */
     int (*call)(const opdi_c_model *model, void *const *inputs, void *const *outputs);
     const char *why;                              /* the reason why this kind is not compiled; NULL: it is compiled */
 } opdi_variant;
@@ -205,7 +205,7 @@ struct opd_compiled {
     const char *reason;
 };
 
-static bool opdi_end_fits(const opdi_unit_end *end, const opd_tensor *tensor) {
+static bool opdi_port_fits(const opdi_unit_port *end, const opd_tensor *tensor) {
     if (tensor->ndim != end->ndim || tensor->dtype != (int8_t)end->dtype) { return false; }
     for (int i = 0; i < end->ndim; i++) {
         if (tensor->dims[i] != end->sizes[i]) { return false; }
@@ -213,7 +213,7 @@ static bool opdi_end_fits(const opdi_unit_end *end, const opd_tensor *tensor) {
     }
     return true;
 }
-static void opdi_end_keep(opdi_unit_end *end, const opd_tensor *tensor) {
+static void opdi_port_keep(opdi_unit_port *end, const opd_tensor *tensor) {
     end->dtype = (opd_scalar_type)tensor->dtype;
     end->ndim = tensor->ndim;
     memcpy(end->sizes, tensor->dims, tensor->ndim * sizeof *end->sizes);
@@ -222,8 +222,8 @@ static void opdi_end_keep(opdi_unit_end *end, const opd_tensor *tensor) {
 /* Returns whether a tensor fits the input `end`, whose dims open[0] and open[1] (-1: none) have open sizes.  These
    sizes must be in their ranges.  sizes[i] is set to open size i by the first input that has it; other inputs must have
    the same size (0: not set yet). */
-static bool opdi_end_fits_open(const opdi_variant *variant, const opdi_unit_end *end, const opd_tensor *tensor,
-                               const int open[2], int64_t sizes[2]) {
+static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_port *end, const opd_tensor *tensor,
+                                const int open[2], int64_t sizes[2]) {
     int64_t dense = 1;
     bool whole = true;
     if (tensor->ndim != end->ndim || tensor->dtype != (int8_t)end->dtype) { return false; }
@@ -259,8 +259,8 @@ static bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inpu
             const int open[2] = {variant->nopen ? variant->open[0][i] : -1,
                                  variant->nopen > 1 ? variant->open[1][i] : -1};
             const bool fits = open[0] >= 0 || open[1] >= 0
-                ? opdi_end_fits_open(variant, &variant->ends[end], tensor, open, sizes)
-                : opdi_end_fits(&variant->ends[end], tensor);
+                ? opdi_port_fits_open(variant, &variant->ends[end], tensor, open, sizes)
+                : opdi_port_fits(&variant->ends[end], tensor);
             end++;
             if (!fits) { return false; }
             if (variant->whole && tensor->data != tensor->storage->data) { return false; }
@@ -315,7 +315,7 @@ static const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_va
     for (int i = 0; i < count; i++) {
         const char *const why = opdi_compiled_tensor(thread, all[i], variant->written[i]);
         if (why) { return why; }
-        if (count - i <= variant->nconstants && (!opdi_end_fits(&variant->ends[i], all[i]) ||
+        if (count - i <= variant->nconstants && (!opdi_port_fits(&variant->ends[i], all[i]) ||
                                                  (variant->whole && all[i]->data != all[i]->storage->data))) {
             return "a constant has another size";
         }
@@ -328,7 +328,7 @@ static const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_va
         if (!tensor) { continue; }
         if (tensor->data != variant->table[i] || tensor->storage != variant->storages[i] ||
             OPDI_LOAD(&tensor->storage->version) != variant->versions[i] ||
-            !opdi_end_fits(&variant->kept[i], tensor)) {
+            !opdi_port_fits(&variant->kept[i], tensor)) {
             return "a frozen constant has changed";
         }
         if (opdi_compiled_tensor(thread, tensor, false)) { return "a frozen constant requires grad or is unusual"; }
@@ -340,7 +340,7 @@ static const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_va
 }
 /* Returns a new tensor for output `end` of a run.  If there are open sizes, its sizes and strides are computed from
    `shapes` for the sizes `at`.  On failure, returns NULL and sets an error. */
-static opd_tensor *opdi_variant_output(const opdi_unit_end *end, const opdi_open_terms *shapes,
+static opd_tensor *opdi_variant_output(const opdi_unit_port *end, const opdi_open_terms *shapes,
                                        const opdi_open_at *at) {
     int64_t all[2][OPD_MAX_DIMS];
     if (!shapes) {
@@ -360,13 +360,13 @@ static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *mo
     return variant->nopen == 1 ? one(model, (long)sizes[0], inputs, outputs)
         : two(model, (long)sizes[0], (long)sizes[1], inputs, outputs);
 }
-/* Returns memory for the arena of a run: the spare memory that opdi_variant_give kept, or new memory. */
-static void *opdi_variant_take(opdi_variant *variant) {
+/* Returns memory for the arena of a run: the spare memory that opdi_variant_arena_put kept, or new memory. */
+static void *opdi_variant_arena_take(opdi_variant *variant) {
     void *arena = OPDI_ACQUIRE(&variant->spare);
     while (arena && !OPDI_EXCHANGE(&variant->spare, &arena, NULL)) { }
     return arena ? arena : opdi_alloc((size_t)variant->arena_bytes + 64);
 }
-static void opdi_variant_give(opdi_variant *variant, void *arena) {
+static void opdi_variant_arena_put(opdi_variant *variant, void *arena) {
     void *none = NULL;
     if (OPDI_ACQUIRE(&variant->spare) || !OPDI_EXCHANGE(&variant->spare, &none, arena)) {
         opdi_free(arena, (size_t)variant->arena_bytes + 64);
@@ -390,11 +390,11 @@ static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_t
         if (shapes) { shapes += 2 * variant->outputs[i].ndim; }
         outputs[i] = made[i]->data;
     }
-    void *const arena = opdi_variant_take(variant);
+    void *const arena = opdi_variant_arena_take(variant);
     if (!arena) { return -1; }
     model.arena = (unsigned char *)(((uintptr_t)arena + 63) & ~(uintptr_t)63);
     const int rc = opdi_variant_call(variant, &model, sizes, inputs, outputs);
-    opdi_variant_give(variant, arena);
+    opdi_variant_arena_put(variant, arena);
     for (int i = 0; i < variant->nends && variant->writes; i++) {
         if (variant->written[i] && !opdi_is_inference(all[i])) { (void)OPDI_ADD(&all[i]->storage->version, 1u); }
     }
@@ -441,9 +441,9 @@ static void *opdi_variant_alloc(opdi_variant *variant, int count, size_t size) {
     return memory;
 }
 /* Runs, for compiled code, operator number `which`, which cannot be written in C. */
-static int opdi_variant_called(void *context, int which, const void *in, void *out) {
+static int opdi_variant_extern(void *context, int which, const void *in, void *out) {
     const opdi_variant *const variant = (const opdi_variant *)context;
-    return opdi_called_run(variant->called[which], (const unsigned char *)in, (unsigned char *)out);
+    return opdi_extern_run(variant->called[which], (const unsigned char *)in, (unsigned char *)out);
 }
 /* Stores in a variant the properties of a unit that its runs need.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
@@ -454,15 +454,15 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     variant->nconstants = unit->nconstants;
     variant->whole = unit->whole;
     variant->asks = unit->asks;
-    variant->ends = (opdi_unit_end *)opdi_variant_alloc(variant, unit->ninputs, sizeof *variant->ends);
-    variant->outputs = (opdi_unit_end *)opdi_variant_alloc(variant, unit->noutputs, sizeof *variant->outputs);
+    variant->ends = (opdi_unit_port *)opdi_variant_alloc(variant, unit->ninputs, sizeof *variant->ends);
+    variant->outputs = (opdi_unit_port *)opdi_variant_alloc(variant, unit->noutputs, sizeof *variant->outputs);
     variant->written = (bool *)opdi_variant_alloc(variant, unit->ninputs, sizeof *variant->written);
     variant->from = (int32_t *)opdi_variant_alloc(variant, unit->nresults, sizeof *variant->from);
     variant->numbers = (opd_value *)opdi_variant_alloc(variant, unit->nresults, sizeof *variant->numbers);
     variant->views = (opdi_unit_view *)opdi_variant_alloc(variant, unit->nresults, sizeof *variant->views);
     variant->constants = (opd_tensor **)opdi_variant_alloc(variant, unit->nconstants, sizeof *variant->constants);
     variant->frozen = (opd_tensor **)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->frozen);
-    variant->kept = (opdi_unit_end *)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->kept);
+    variant->kept = (opdi_unit_port *)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->kept);
     variant->storages = (opdi_storage **)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->storages);
     variant->versions = (uint32_t *)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->versions);
     variant->table = (const void **)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->table);
@@ -498,18 +498,18 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
         variant->frozen[buffer->index] = tensor;
         variant->storages[buffer->index] = tensor->storage;
         opdi_ref_up(&tensor->storage->refs);
-        opdi_end_keep(&variant->kept[buffer->index], tensor);
+        opdi_port_keep(&variant->kept[buffer->index], tensor);
         variant->versions[buffer->index] = OPDI_LOAD(&tensor->storage->version);
         variant->table[buffer->index] = tensor->data;
     }
     variant->arena_bytes = unit->arena;
     variant->fixed_bytes = unit->fixed;
-    variant->called = (opdi_called **)opdi_variant_alloc(variant, recording->ncalled, sizeof *variant->called);
-    for (const opdi_called *called = recording->called; called && variant->called; called = called->next) {
+    variant->called = (opdi_extern_call **)opdi_variant_alloc(variant, recording->ncalled, sizeof *variant->called);
+    for (const opdi_extern_call *called = recording->called; called && variant->called; called = called->next) {
         variant->draws = variant->draws || called->draws;
-        if (!(variant->called[called->id] = opdi_called_keep(&variant->memory, called))) { return -1; }
+        if (!(variant->called[called->id] = opdi_extern_keep(&variant->memory, called))) { return -1; }
     }
-    variant->model.call = opdi_variant_called;
+    variant->model.call = opdi_variant_extern;
     variant->model.context = variant;
     return variant->called ? 0 : -1;
 }
@@ -564,12 +564,12 @@ static int opdi_compiled_kinds(const opd_compiled *compiled, const opd_value *in
                             "tensor, or a tensor although the program expects a number", compiled->what) : 0;
 }
 /* Stores the properties of the input tensors in a variant that is not compiled.  Returns 0, or -1 and sets an error. */
-static int opdi_variant_ends(opdi_variant *variant, const opd_value *inputs) {
+static int opdi_variant_ports(opdi_variant *variant, const opd_value *inputs) {
     int count = 0;
-    variant->ends = (opdi_unit_end *)opdi_variant_alloc(variant, variant->ninputs, sizeof *variant->ends);
+    variant->ends = (opdi_unit_port *)opdi_variant_alloc(variant, variant->ninputs, sizeof *variant->ends);
     for (int i = 0; i < variant->ninputs && variant->ends; i++) {
         if (inputs[i].tag != OPD_TAG_TENSOR) { continue; }
-        opdi_end_keep(&variant->ends[count++], inputs[i].u.t);
+        opdi_port_keep(&variant->ends[count++], inputs[i].u.t);
     }
     return variant->ends ? 0 : -1;
 }
@@ -639,7 +639,7 @@ static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *com
             variant->most[i] = open->most.sizes[i];
         }
         for (int i = 0; i < ninputs; i++) {
-            if (inputs[i].tag == OPD_TAG_TENSOR) { opdi_end_keep(&variant->ends[count++], inputs[i].u.t); }
+            if (inputs[i].tag == OPD_TAG_TENSOR) { opdi_port_keep(&variant->ends[count++], inputs[i].u.t); }
         }
     } else { rc = -1; }
     for (int i = 0; i < 2; i++) { opdi_unit_free(&open->units[i]); }
@@ -717,7 +717,7 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
         (void)snprintf(why, sizeof why, "%s", opd_error_message());
         opd_error_clear();
         variant->why = memory || !variant->inputs ? NULL : opdi_arena_copy(&variant->memory, why, strlen(why));
-        if (!variant->why || opdi_variant_ends(variant, inputs)) {       /* memory ran out: a later run tries to compile
+        if (!variant->why || opdi_variant_ports(variant, inputs)) {      /* memory ran out: a later run tries to compile
                                                                             again */
             opd_error_clear();
             opdi_variant_free(variant);

@@ -97,7 +97,7 @@ again:
     opdi_recording_now->nfacts = done.facts;
     int64_t left = from->offset - to->offset;
     if (left < 0) { return opdi_map_not(consumer, &done); }
-    opdi_relies(0, left);
+    opdi_assume(0, left);
     for (;;) {                                    /* the constant offset, digit by digit, largest stride first */
         int best = -1;
         for (int j = 0; j < count; j++) {
@@ -107,8 +107,8 @@ again:
         if (best < 0) { break; }
         map->offset[best] = left / to->strides[best];
         if (map->offset[best] >= producer->sizes[best]) { return opdi_map_not(consumer, &done); }
-        opdi_relies(0, map->offset[best]);
-        opdi_relies(map->offset[best] + 1, producer->sizes[best]);
+        opdi_assume(0, map->offset[best]);
+        opdi_assume(map->offset[best] + 1, producer->sizes[best]);
         left %= to->strides[best];
     }
     if (left) { return opdi_map_not(consumer, &done); }
@@ -127,8 +127,8 @@ again:
         if (most[best] + step * (consumer->sizes[k] - 1) < size) {
             map->by[best][k] = step;
             most[best] += step * (consumer->sizes[k] - 1);
-            opdi_relies(0, step);
-            opdi_relies(most[best] + 1, size);
+            opdi_assume(0, step);
+            opdi_assume(most[best] + 1, size);
             continue;
         }
         const int64_t inner = size / step;        /* the loop spans several digits: split it, and search again */
@@ -203,7 +203,7 @@ static bool opdi_nest_fills(const opdi_nest *nest) {
         opdi_access_dense(nest->sizes, nest->out.strides, outer, rounds) && rounds <= count &&
         bytes >= nest->out.buffer->used;
     if (!fills || !opdi_recording_now->open) { return fills; }
-    opdi_relies((int64_t)nest->out.buffer->used, (int64_t)bytes);
+    opdi_assume((int64_t)nest->out.buffer->used, (int64_t)bytes);
     return (bytes + 63) / 64 * 64 >= nest->out.buffer->bytes;
 }
 static void opdi_seen_reads(opdi_access *access, void *user) {
@@ -316,7 +316,7 @@ static void opdi_seen_written(opdi_access *access, void *user) {
 }
 /* Returns whether a nest must stay as it was recorded, with its loops in order and a single load as its value. */
 OPDI_INTERNAL bool opdi_nest_stays(const opdi_nest *nest) {
-    return nest->reduction == OPDI_OVER_MOST || nest->reduction == OPDI_OVER_LEAST || nest->called;
+    return nest->reduction == OPDI_REDUCTION_MOST || nest->reduction == OPDI_REDUCTION_LEAST || nest->called;
 }
 /* Returns whether a sum of products uses each element of its operands several times, because each operand has loops on
    which the other does not depend. */
@@ -342,7 +342,8 @@ static bool opdi_expr_cast_exact(const opdi_expr *cast) {
    opdi_nest_shares is true. */
 OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     const opdi_expr *const value = nest->value;
-    if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_EXPR_FORMULA || value->formula != OPD_FORMULA_mul ||
+    if (nest->reduction != OPDI_REDUCTION_SUM || value->kind != OPDI_EXPR_FORMULA ||
+        value->formula != OPD_FORMULA_mul ||
         (value->dtype != OPD_FLOAT32 && value->dtype != OPD_FLOAT64)) { return false; }
     for (int i = 0; i < 2; i++) {
         const opdi_expr *in = value->in[i];
@@ -452,7 +453,7 @@ static void opdi_seen_first(opdi_access *access, void *user) {
 /* Moves small nests without a reduction to the beginning of the recording if they read only inputs, constants and
    results of other nests that were moved there; an example is the scale of a batch norm.  Their results then exist when
    a product is finished with them. */
-static void opdi_fuse_front(opdi_recording *recording) {
+static void opdi_fuse_hoist(opdi_recording *recording) {
     opdi_nest *last = NULL;                       /* the last nest that was moved to the beginning */
     int32_t id = 0;
     opdi_fuse_count(recording);
@@ -503,7 +504,7 @@ OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
         if (fused && !buffer->reads && !buffer->output) { opdi_nest_remove(recording, producer); }
     }
     opdi_fuse_dead(recording);
-    opdi_fuse_front(recording);
+    opdi_fuse_hoist(recording);
     bool again = true;
     while (again) {
         again = false;
@@ -684,7 +685,7 @@ static opdi_expr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
 static opdi_expr *opdi_fold_operand(const opdi_nest *nest) {
     opdi_expr *found = NULL;
     const opdi_expr *const value = nest->value;
-    if (nest->reduction != OPDI_OVER_SUM || !nest->nreduce || nest->place || value->kind != OPDI_EXPR_FORMULA ||
+    if (nest->reduction != OPDI_REDUCTION_SUM || !nest->nreduce || nest->place || value->kind != OPDI_EXPR_FORMULA ||
         value->formula != OPD_FORMULA_mul || (value->dtype != OPD_FLOAT32 && value->dtype != OPD_FLOAT64)) {
         return NULL;
     }
@@ -875,8 +876,8 @@ static bool opdi_nest_beside(opdi_nest *nest, int lane) {
 /* Returns whether a reduction computes several results at once, along its last loop that is not reduced. */
 OPDI_INTERNAL bool opdi_nest_across(opdi_nest *nest) {
     const int lane = nest->ndim - nest->nreduce - 1;
-    const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
-        nest->reduction == OPDI_OVER_MIN;
+    const bool sums = nest->reduction == OPDI_REDUCTION_SUM || nest->reduction == OPDI_REDUCTION_MAX ||
+        nest->reduction == OPDI_REDUCTION_MIN;
     return sums && lane >= 0 && nest->nreduce && opdi_nest_beside(nest, lane);
 }
 /* Moves a loop behind all other loops that are not reduced. */
@@ -893,8 +894,8 @@ static void opdi_nest_order_last(opdi_nest *nest, int loop) {
    matrix product, this is a loop of at least 16 iterations whose results are at most 8 elements apart. */
 static void opdi_nest_order_across(opdi_nest *nest) {
     const int last = nest->ndim - nest->nreduce - 1;
-    const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
-        nest->reduction == OPDI_OVER_MIN;
+    const bool sums = nest->reduction == OPDI_REDUCTION_SUM || nest->reduction == OPDI_REDUCTION_MAX ||
+        nest->reduction == OPDI_REDUCTION_MIN;
     if (!sums || !nest->nreduce || last < 1 || nest->place || opdi_recording_now->open ||
         opdi_recording_now->loose) { return; }
     const bool product = opdi_nest_contracts(nest);
@@ -989,8 +990,8 @@ static void opdi_seen_rows(opdi_access *access, void *user) {
     if (access->buffer != check->written->buffer) { return; }
     opdi_access_range(access, check->reader, check->outer, check->reader->ndim, &low, &high);
     if (low < check->low || high > check->high || access->dtype != check->written->dtype) { check->bad = true; }
-    opdi_relies(check->low, low);
-    opdi_relies(high, check->high);
+    opdi_assume(check->low, low);
+    opdi_assume(high, check->high);
     for (int i = 0; i < check->outer; i++) {
         if (check->reader->sizes[i] > 1 && access->strides[i] != check->written->strides[i]) { check->bad = true; }
     }
@@ -1012,7 +1013,7 @@ static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     if (least <= check.high - check.low) {        /* the rows that `writer` writes overlap each other */
         return other->out.buffer != writer->out.buffer && !opdi_nest_reads(other, writer->out.buffer);
     }
-    for (int i = 0; i < outer; i++) { opdi_relies(check.high - check.low + 1, writer->out.strides[i]); }
+    for (int i = 0; i < outer; i++) { opdi_assume(check.high - check.low + 1, writer->out.strides[i]); }
     opdi_nest_walk(other, opdi_seen_rows, &check);
     opdi_seen_indexed(other->value, writer->out.buffer, &check.bad);
     opdi_seen_indexed(other->finish, writer->out.buffer, &check.bad);

@@ -37,10 +37,10 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
     {"aten::std.correction", opdi_lower_var}, {"aten::var_mean.correction", opdi_lower_var},
     {"aten::std_mean.correction", opdi_lower_var}, {"aten::cumprod", opdi_lower_cumsum},
     {"aten::logcumsumexp", opdi_lower_cumsum}, {"aten::cummax", opdi_lower_cummax},
-    {"aten::cummin", opdi_lower_cummax}, {"aten::scatter_add", opdi_lower_more},
-    {"aten::scatter_reduce.two", opdi_lower_more}, {"aten::scatter.reduce", opdi_lower_more},
-    {"aten::scatter.value_reduce", opdi_lower_more}, {"aten::index_add", opdi_lower_more},
-    {"aten::index_reduce", opdi_lower_more}, {"aten::index_fill.int_Scalar", opdi_lower_index_fill},
+    {"aten::cummin", opdi_lower_cummax}, {"aten::scatter_add", opdi_lower_accumulate},
+    {"aten::scatter_reduce.two", opdi_lower_accumulate}, {"aten::scatter.reduce", opdi_lower_accumulate},
+    {"aten::scatter.value_reduce", opdi_lower_accumulate}, {"aten::index_add", opdi_lower_accumulate},
+    {"aten::index_reduce", opdi_lower_accumulate}, {"aten::index_fill.int_Scalar", opdi_lower_index_fill},
     {"aten::index_fill.int_Tensor", opdi_lower_index_fill}, {"aten::one_hot", opdi_lower_one_hot},
     {"aten::slice_scatter", opdi_lower_view_put}, {"aten::select_scatter", opdi_lower_view_put},
     {"aten::diagonal_scatter", opdi_lower_view_put}, {"aten::logsumexp", opdi_lower_logsumexp},
@@ -86,7 +86,7 @@ OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
     if (!recording) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the lazy device can only be used while a graph is compiled", name);
     }
-    const bool unfit = opdi_called_unfit(call);
+    const bool unfit = opdi_extern_unfit(call);
     for (size_t i = 0; i < sizeof opdi_nest_lowerings / sizeof *opdi_nest_lowerings && !unfit; i++) {
         if (strcmp(opdi_nest_lowerings[i].name, name) != 0) { continue; }
         const char *const was = recording->what;
@@ -107,13 +107,13 @@ OPDI_INTERNAL int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
     const int rc = kernel(call);
     if ((rc == 0 && opd_ok()) || !recording || opd_error_code() == OPD_ERROR_MEMORY ||
         (opdi_generator_was_missed() && !recording->draws) ||
-        opdi_called_refuses(recording, opd_call_operator(call), NULL)) { return rc; }
+        opdi_extern_refuses(recording, opd_call_operator(call), NULL)) { return rc; }
     const char *const was = recording->what, *const name = opd_op_name(opd_call_operator(call));
     opd_error_clear();
-    opdi_called_instead(call, last);
+    opdi_extern_instead(call, last);
     recording->what = was ? was : opdi_lower_name(name);
     const bool lazy = opdi_usual_lazy_set(false);
-    const int made = opdi_called_record(call);
+    const int made = opdi_extern_record(call);
     (void)opdi_usual_lazy_set(lazy);
     recording->what = was;
     return made;

@@ -18,15 +18,15 @@ OPDI_INTERNAL opd_scalar_type opdi_lower_wide(opd_scalar_type dtype) {
         : OPD_INT64;
 }
 /* Copies `value` to result i of a call.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_lower_give(opd_call *call, int i, opd_tensor *value) {
+OPDI_INTERNAL int opdi_lower_return(opd_call *call, int i, opd_tensor *value) {
     opd_tensor *const result = opd_call_rets(call)[i].u.t;
     return value && opd_copy_(result, value) ? 0 : -1;
 }
 /* Copies `value`, which has as many elements as result i of a call but may have other sizes, to that result.  Returns
    0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_lower_give_as(opd_call *call, int i, opd_tensor *value) {
+OPDI_INTERNAL int opdi_lower_return_as(opd_call *call, int i, opd_tensor *value) {
     opd_tensor *const result = opd_call_rets(call)[i].u.t;
-    return value ? opdi_lower_give(call, i, opd_view(value, opd_ints_of(opd_sizes(result), opd_ndim(result)))) : -1;
+    return value ? opdi_lower_return(call, i, opd_view(value, opd_ints_of(opd_sizes(result), opd_ndim(result)))) : -1;
 }
 static opd_tensor *opdi_lower_times(opd_tensor *tensor, double factor) {
     return factor == 1 ? tensor : opd_mul_Scalar(tensor, opd_value_float(factor));
@@ -85,7 +85,7 @@ static int opdi_lower_reduce_into(opd_tensor *out, opd_tensor *self, uint64_t ma
     if (!nest) { return -1; }
     nest->reduction = reduction;
     opdi_expr *value = opdi_expr_load(self, by);
-    const bool sums = reduction == OPDI_OVER_SUM || reduction == OPDI_OVER_PROD;
+    const bool sums = reduction == OPDI_REDUCTION_SUM || reduction == OPDI_REDUCTION_PROD;
     if (sums) {
         const opd_scalar_type result = opd_dtype(out);
         value = opdi_expr_cast(value, opdi_lower_wide(opd_dtype_is_floating(result) ? result : dtype));
@@ -121,17 +121,17 @@ static opd_scalar_type opdi_lower_widest(opd_scalar_type dtype) {
    sets an error. */
 OPDI_INTERNAL int opdi_lower_reduction(opd_call *call, int i, uint64_t mask, opdi_over reduction) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const result = opd_call_rets(call)[i].u.t;
-    const opd_scalar_type dtype = reduction == OPDI_OVER_SUM ? opdi_lower_widest(opd_dtype(result))
-        : reduction == OPDI_OVER_PROD ? opdi_lower_wide(opd_dtype(result)) : opd_dtype(result);
+    const opd_scalar_type dtype = reduction == OPDI_REDUCTION_SUM ? opdi_lower_widest(opd_dtype(result))
+        : reduction == OPDI_REDUCTION_PROD ? opdi_lower_wide(opd_dtype(result)) : opd_dtype(result);
     opd_tensor *const out = opdi_lower_reduced(self, mask, reduction, dtype);
-    return out ? opdi_lower_give(call, i, opd_view(out, opd_ints_of(opd_sizes(result), opd_ndim(result)))) : -1;
+    return out ? opdi_lower_return(call, i, opd_view(out, opd_ints_of(opd_sizes(result), opd_ndim(result)))) : -1;
 }
 OPDI_INTERNAL int opdi_lower_sum(opd_call *call) {
     const bool dims = opd_call_nargs(call) > 2;
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_lower_reduction(call, 0, dims ? opdi_lower_mask(opd_arg_ints(call, 1), opd_ndim(self))
-        : opdi_lower_mask(opd_ints_of(NULL, 0), opd_ndim(self)), OPDI_OVER_SUM);
+        : opdi_lower_mask(opd_ints_of(NULL, 0), opd_ndim(self)), OPDI_REDUCTION_SUM);
 }
 OPDI_INTERNAL int opdi_lower_mean(opd_call *call) {
     const bool dims = opd_call_nargs(call) > 2;
@@ -139,10 +139,11 @@ OPDI_INTERNAL int opdi_lower_mean(opd_call *call) {
     const uint64_t mask = opdi_lower_mask(dims ? opd_arg_ints(call, 1) : opd_ints_of(NULL, 0), opd_ndim(self));
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
-    opd_tensor *const sum = opdi_lower_reduced(self, mask, OPDI_OVER_SUM, opdi_lower_widest(opd_dtype(result)));
+    opd_tensor *const sum = opdi_lower_reduced(self, mask, OPDI_REDUCTION_SUM, opdi_lower_widest(opd_dtype(result)));
     if (!sum) { return -1; }
-    return opdi_lower_give(call, 0, opd_view(opd_div_Scalar(sum, opd_value_float((double)opdi_lower_count(self, mask))),
-                                             opd_ints_of(opd_sizes(result), opd_ndim(result))));
+    return opdi_lower_return(call, 0,
+                             opd_view(opd_div_Scalar(sum, opd_value_float((double)opdi_lower_count(self, mask))),
+                                      opd_ints_of(opd_sizes(result), opd_ndim(result))));
 }
 /* Lowers amax, amin, any.dim, all.dim, all and any; argument 1 has the dims. */
 OPDI_INTERNAL int opdi_lower_extreme(opd_call *call) {
@@ -152,8 +153,8 @@ OPDI_INTERNAL int opdi_lower_extreme(opd_call *call) {
     const int64_t one = dims.tag == OPD_TAG_INT ? dims.u.i : 0;
     const opd_ints list = dims.tag == OPD_TAG_INT ? opd_ints_of(&one, 1)
         : dims.tag == OPD_TAG_INTS ? opd_arg_ints(call, 1) : opd_ints_of(NULL, 0);
-    const opdi_over reduction = strstr(name, "amax") ? OPDI_OVER_MAX : strstr(name, "amin") ? OPDI_OVER_MIN
-        : strstr(name, "any") ? OPDI_OVER_ANY : OPDI_OVER_ALL;
+    const opdi_over reduction = strstr(name, "amax") ? OPDI_REDUCTION_MAX : strstr(name, "amin") ? OPDI_REDUCTION_MIN
+        : strstr(name, "any") ? OPDI_REDUCTION_ANY : OPDI_REDUCTION_ALL;
     const uint64_t mask = opdi_lower_mask(list, opd_ndim(self));
     return opd_results_from_fake(call) || opdi_lower_reduction(call, 0, mask, reduction) ? -1 : 0;
 }
@@ -164,8 +165,8 @@ OPDI_INTERNAL int opdi_lower_max_dim(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 1);
     const uint64_t mask = opdi_lower_mask(opd_ints_of(&dim, 1), opd_ndim(self));
     return opd_results_from_fake(call) ||
-        opdi_lower_reduction(call, 0, mask, most ? OPDI_OVER_MAX : OPDI_OVER_MIN) ||
-        opdi_lower_reduction(call, 1, mask, most ? OPDI_OVER_ARGMAX : OPDI_OVER_ARGMIN) ? -1 : 0;
+        opdi_lower_reduction(call, 0, mask, most ? OPDI_REDUCTION_MAX : OPDI_REDUCTION_MIN) ||
+        opdi_lower_reduction(call, 1, mask, most ? OPDI_REDUCTION_ARGMAX : OPDI_REDUCTION_ARGMIN) ? -1 : 0;
 }
 
 /* Lowers argmax, argmin and prod, over the dim in argument 1 or over all dims. */
@@ -175,8 +176,8 @@ OPDI_INTERNAL int opdi_lower_places_max(opd_call *call) {
     const opd_value given = opd_call_nargs(call) > 2 ? opd_arg_value(call, 1) : opd_value_none();
     const int64_t dim = given.tag == OPD_TAG_INT ? given.u.i : 0;
     const uint64_t mask = opdi_lower_mask(opd_ints_of(&dim, given.tag == OPD_TAG_INT), opd_ndim(self));
-    return opd_results_from_fake(call) || opdi_lower_reduction(call, 0, mask, strstr(name, "prod") ? OPDI_OVER_PROD
-        : strstr(name, "argmax") ? OPDI_OVER_ARGMAX : OPDI_OVER_ARGMIN) ? -1 : 0;
+    return opd_results_from_fake(call) || opdi_lower_reduction(call, 0, mask, strstr(name, "prod") ? OPDI_REDUCTION_PROD
+        : strstr(name, "argmax") ? OPDI_REDUCTION_ARGMAX : OPDI_REDUCTION_ARGMIN) ? -1 : 0;
 }
 /* Returns self minus its mean over the dims in a mask, and sets *mean; self has the dtype for sums.  The rounding error
    of the mean may be as large as the differences.  So the mean of float32 numbers is computed in double and subtracted
@@ -186,13 +187,13 @@ static opd_tensor *opdi_lower_centred(opd_tensor *self, uint64_t mask, opd_tenso
     const opd_value count = opd_value_float((double)opdi_lower_count(self, mask));
     const opd_scalar_type dtype = opd_dtype(self);
     opd_tensor *const wide = opd_to_dtype(self, OPD_FLOAT64);
-    opd_tensor *sum = wide ? opdi_lower_reduced(wide, mask, OPDI_OVER_SUM, OPD_FLOAT64) : NULL;
+    opd_tensor *sum = wide ? opdi_lower_reduced(wide, mask, OPDI_REDUCTION_SUM, OPD_FLOAT64) : NULL;
     if (!sum) { return NULL; }
     opd_tensor *const exact = opd_div_Scalar(sum, count);
     *mean = opd_to_dtype(exact, dtype);
     opd_tensor *const less = opd_sub(self, *mean);
     if (dtype != OPD_FLOAT64 || !less) { return opd_sub(less, opd_to_dtype(opd_sub(exact, *mean), dtype)); }
-    sum = opdi_lower_reduced(less, mask, OPDI_OVER_SUM, dtype);
+    sum = opdi_lower_reduced(less, mask, OPDI_REDUCTION_SUM, dtype);
     opd_tensor *const rest = sum ? opd_div_Scalar(sum, count) : NULL;
     *mean = opd_add(*mean, rest);
     return opd_sub(less, rest);
@@ -213,12 +214,12 @@ OPDI_INTERNAL int opdi_lower_var(opd_call *call) {
     opd_tensor *const x = opd_to_dtype(self, wide);
     opd_tensor *mean = NULL, *less = x ? opdi_lower_centred(x, mask, &mean) : NULL;
     less = less ? opd_to_dtype(less, OPD_FLOAT64) : NULL;
-    opd_tensor *out = less ? opdi_lower_reduced(opd_mul(less, less), mask, OPDI_OVER_SUM, OPD_FLOAT64) : NULL;
+    opd_tensor *out = less ? opdi_lower_reduced(opd_mul(less, less), mask, OPDI_REDUCTION_SUM, OPD_FLOAT64) : NULL;
     if (!out) { return -1; }
     out = opd_div_Scalar(out, opd_value_float(rest > 0 ? rest : 0));
     out = strstr(name, "std") ? opd_sqrt(out) : out;
-    return opdi_lower_give(call, 0, opd_view(out, sizes)) ||
-        (strstr(name, "mean") && opdi_lower_give(call, 1, opd_view(mean, sizes))) ? -1 : 0;
+    return opdi_lower_return(call, 0, opd_view(out, sizes)) ||
+        (strstr(name, "mean") && opdi_lower_return(call, 1, opd_view(mean, sizes))) ? -1 : 0;
 }
 
 //== softmax and normalizations ========================================================================================
@@ -231,11 +232,11 @@ OPDI_INTERNAL int opdi_lower_softmax(opd_call *call) {
     const int64_t dim = opd_arg_int(call, 1);
     const opd_ints dims = opd_ints_of(&dim, 1);
     if (opd_ndim(self) == 0) {
-        return opdi_lower_give(call, 0, logs ? opd_sub(self, self) : opd_exp(opd_sub(self, self)));
+        return opdi_lower_return(call, 0, logs ? opd_sub(self, self) : opd_exp(opd_sub(self, self)));
     }
     opd_tensor *const less = opd_sub(self, opd_amax(self, dims, true));
     opd_tensor *const exps = opd_exp(less), *const sum = opd_sum_dim(exps, dims, true);
-    return opdi_lower_give(call, 0, logs ? opd_sub(less, opd_log(sum)) : opd_div(exps, sum));
+    return opdi_lower_return(call, 0, logs ? opd_sub(less, opd_log(sum)) : opd_div(exps, sum));
 }
 /* Returns (self - mean) * rstd, with mean and variance over the dims in a mask.  Sets *mean, *rstd and *var, in which
    these dims have size 1. */
@@ -243,7 +244,8 @@ static opd_tensor *opdi_lower_normalised(opd_tensor *self, uint64_t mask, double
                                          opd_tensor **rstd, opd_tensor **var) {
     const double count = (double)opdi_lower_count(self, mask);
     opd_tensor *const less = opdi_lower_centred(self, mask, mean);
-    opd_tensor *const squares = less ? opdi_lower_reduced(opd_mul(less, less), mask, OPDI_OVER_SUM, opd_dtype(self))
+    opd_tensor *const squares = less
+        ? opdi_lower_reduced(opd_mul(less, less), mask, OPDI_REDUCTION_SUM, opd_dtype(self))
         : NULL;
     if (!squares) { return NULL; }
     *var = opd_div_Scalar(squares, opd_value_float(count));
@@ -260,7 +262,8 @@ OPDI_INTERNAL int opdi_lower_layer_norm(opd_call *call) {
     opd_tensor *out = opdi_lower_normalised(self, mask, opd_arg_float(call, 4), &mean, &rstd, &var);
     if (out && weight) { out = opd_mul(out, weight); }
     if (out && bias) { out = opd_add(out, bias); }
-    return opdi_lower_give(call, 0, out) || opdi_lower_give(call, 1, mean) || opdi_lower_give(call, 2, rstd) ? -1 : 0;
+    return opdi_lower_return(call, 0, out) || opdi_lower_return(call, 1, mean) || opdi_lower_return(call, 2, rstd)
+        ? -1 : 0;
 }
 OPDI_INTERNAL int opdi_lower_group_norm(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const weight = opd_arg_tensor(call, 1);
@@ -279,9 +282,9 @@ OPDI_INTERNAL int opdi_lower_group_norm(opd_call *call) {
     if (weight) { out = opd_mul(out, opd_view(weight, opd_ints_of(column, 3))); }
     if (bias) { out = opd_add(out, opd_view(bias, opd_ints_of(column, 3))); }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
-    return opdi_lower_give(call, 0, opd_view(out, opd_ints_of(opd_sizes(result), opd_ndim(result)))) ||
-        opdi_lower_give(call, 1, opd_view(mean, opd_ints_of(by_group, 2))) ||
-        opdi_lower_give(call, 2, opd_view(rstd, opd_ints_of(by_group, 2))) ? -1 : 0;
+    return opdi_lower_return(call, 0, opd_view(out, opd_ints_of(opd_sizes(result), opd_ndim(result)))) ||
+        opdi_lower_return(call, 1, opd_view(mean, opd_ints_of(by_group, 2))) ||
+        opdi_lower_return(call, 2, opd_view(rstd, opd_ints_of(by_group, 2))) ? -1 : 0;
 }
 /* Reshapes a tensor with one element per channel so that it broadcasts against self, whose dim 1 are the channels.
    Returns NULL and sets an error if it fails. */
@@ -321,8 +324,8 @@ OPDI_INTERNAL int opdi_lower_batch_norm(opd_call *call) {
         out = opd_mul(opd_sub(self, opdi_lower_channels(running_mean, self)), opdi_lower_channels(scale, self));
     }
     if (out && bias) { out = opd_add(out, opdi_lower_channels(bias, self)); }
-    if (opdi_lower_give(call, 0, out)) { return -1; }
-    return mean && (opdi_lower_give(call, 1, mean) || opdi_lower_give(call, 2, rstd)) ? -1 : 0;
+    if (opdi_lower_return(call, 0, out)) { return -1; }
+    return mean && (opdi_lower_return(call, 1, mean) || opdi_lower_return(call, 2, rstd)) ? -1 : 0;
 }
 
 //== matrix products and convolutions ==================================================================================
@@ -346,7 +349,7 @@ static int opdi_lower_product_into(opd_tensor *out, opd_tensor *first, opd_tenso
     opdi_nest *const nest = opdi_nest_new(sizes, n + 3, 1);
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(first));
     if (!nest || opdi_nest_out(nest, out, by_out)) { return -1; }
-    nest->reduction = OPDI_OVER_SUM;
+    nest->reduction = OPDI_REDUCTION_SUM;
     return opdi_nest_add(nest, opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(opdi_expr_load(first, by_first),
         wide),
                                                  opdi_expr_cast(opdi_expr_load(second, by_second), wide)));
@@ -363,7 +366,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *seco
 /* Lowers mm and bmm. */
 OPDI_INTERNAL int opdi_lower_mm(opd_call *call) {
     return opd_results_from_fake(call) ||
-        opdi_lower_give(call, 0, opdi_lower_product(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))) ? -1 : 0;
+        opdi_lower_return(call, 0, opdi_lower_product(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))) ? -1 : 0;
 }
 OPDI_INTERNAL opd_tensor *opdi_lower_scaled(opd_tensor *tensor, opd_value factor) {
     if (tensor && factor.tag == OPD_TAG_FLOAT && opd_dtype_is_integral(opd_dtype(tensor), true) &&
@@ -380,7 +383,7 @@ OPDI_INTERNAL int opdi_lower_addmm(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opd_tensor *out = opdi_lower_scaled(opdi_lower_product(opd_arg_tensor(call, 1), opd_arg_tensor(call, 2)), alpha);
     if (out && !none) { out = opd_add(out, opdi_lower_scaled(opd_to_dtype(self, opd_dtype(out)), beta)); }
-    return opdi_lower_give(call, 0, out);
+    return opdi_lower_return(call, 0, out);
 }
 /* Returns self with the dims from number `first` on padded by `value`: before[i] and after[i] elements at the two ends
    (a negative number removes elements), and steps[i] - 1 elements between any two.  On failure, returns NULL and sets
@@ -407,7 +410,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const i
         const int64_t skip = before[k] < 0 ? (step - 1 - before[k]) / step : 0;              /* number of elements that
                                                                                                 are removed */
         const int64_t at = before[k] + skip * step;
-        const int64_t room = (sizes[first + k] - at + step - 1) / step, take = OPDI_MIN(size - skip, room);
+        const int64_t available = (sizes[first + k] - at + step - 1) / step, take = OPDI_MIN(size - skip, available);
         from = opd_narrow(from, first + k, skip, take);
         inside = opd_slice(inside, first + k, opd_value_int(at), opd_value_int(at + (take - 1) * step + 1), step);
     }
@@ -447,7 +450,7 @@ static int opdi_lower_convolve(opd_tensor *out, opd_tensor *self, opd_tensor *we
     if (!w || opdi_nest_out(nest, out, none)) { return -1; }
     const int64_t *const out_strides = opd_strides(out), *const strides = opd_strides(self);
     const int64_t *const weights = opd_strides(weight);
-    nest->reduction = OPDI_OVER_SUM;
+    nest->reduction = OPDI_REDUCTION_SUM;
     nest->out.strides[0] = out_strides[0];
     nest->out.strides[1] = out_strides[1] * co;
     nest->out.strides[2] = out_strides[1];
@@ -491,7 +494,7 @@ static int opdi_lower_convolve_back(opd_tensor *out, opd_tensor *self, opd_tenso
     opdi_nest *const nest = opdi_nest_new(sizes, channel + 1 + count, 1 + count);
     opdi_expr *const x = nest ? opdi_expr_load(self, none) : NULL, *const w = x ? opdi_expr_load(weight, none) : NULL;
     if (!w || opdi_nest_out(nest, out, none)) { return -1; }
-    nest->reduction = OPDI_OVER_SUM;
+    nest->reduction = OPDI_REDUCTION_SUM;
     nest->out.strides[0] = to[0];
     nest->out.strides[1] = to[1] * co;
     nest->out.strides[2] = to[1];
@@ -583,7 +586,7 @@ OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
         if (!out || opdi_lower_convolve(out, self, weight, step, every, groups, transposed)) { return -1; }
     }
     if (bias) { out = opd_add(out, opdi_lower_channels(opd_to_dtype(bias, opd_dtype(out)), out)); }
-    return opdi_lower_give(call, 0, out);
+    return opdi_lower_return(call, 0, out);
 }
 
 //== pooling ===========================================================================================================
@@ -626,7 +629,8 @@ OPDI_INTERNAL int opdi_lower_pool_into(opd_tensor *out, opd_tensor *self, const 
     if (!load) { return -1; }
     opdi_lower_windows(&load->access, self, first, pool->count, first, ndim, pool->steps, pool->dilation);
     nest->reduction = reduction;
-    return opdi_nest_add(nest, reduction == OPDI_OVER_SUM ? opdi_expr_cast(load, opdi_lower_wide(load->dtype)) : load);
+    return opdi_nest_add(nest,
+                         reduction == OPDI_REDUCTION_SUM ? opdi_expr_cast(load, opdi_lower_wide(load->dtype)) : load);
 }
 /* Returns the smallest value of a dtype. */
 static opd_value opdi_lower_least(opd_scalar_type dtype) {
@@ -660,9 +664,9 @@ OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     const int ndim = opd_ndim(self), first = ndim - pool.count;
     opd_tensor *const padded = opdi_lower_padded(self, first, pool.before, pool.after, NULL,
                                                  opdi_lower_least(opd_dtype(self)));
-    if (!padded || opdi_lower_pool_into(result, padded, &pool, OPDI_OVER_MAX)) { return -1; }
+    if (!padded || opdi_lower_pool_into(result, padded, &pool, OPDI_REDUCTION_MAX)) { return -1; }
     opd_tensor *const place = opdi_lower_empty(opd_sizes(result), ndim, OPD_INT64);
-    if (!place || opdi_lower_pool_into(place, padded, &pool, OPDI_OVER_POOLED)) { return -1; }
+    if (!place || opdi_lower_pool_into(place, padded, &pool, OPDI_REDUCTION_POOLED)) { return -1; }
     int by[OPD_MAX_DIMS];
     for (int i = 0; i < ndim; i++) { by[i] = i; }
     opdi_nest *const nest = opdi_nest_new(opd_sizes(result), ndim, 0);

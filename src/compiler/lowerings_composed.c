@@ -99,7 +99,7 @@ OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
         }
         out = opd_ok() ? sum : NULL;
     }
-    return opdi_lower_give(call, 0, out);
+    return opdi_lower_return(call, 0, out);
 }
 /* Returns the windows of an adaptive pool along dim, with the elements of each window along dim + 1; there are `most`
    of them.  Shorter windows repeat their last element.  lengths[i] becomes the length of window i; `places` is scratch
@@ -145,7 +145,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count) {
         windows = windows && kept ? opd_where_self(kept, windows, opd_zeros_like(windows)) : NULL;
         out = windows && lengths ? opd_div(opd_sum_dim(windows, opd_ints_of(&inside, 1), false), lengths) : NULL;
     }
-    return opdi_lower_give(call, 0, out);
+    return opdi_lower_return(call, 0, out);
 }
 OPDI_INTERNAL int opdi_lower_adaptive_3d(opd_call *call) {
     return opd_results_from_fake(call) ? -1 : opdi_lower_adaptive_means(call, 3);
@@ -154,7 +154,8 @@ OPDI_INTERNAL int opdi_lower_adaptive_3d(opd_call *call) {
    Returns 0, or -1 and sets an error. */
 static int opdi_lower_pooled_rows(opd_tensor *pair[2], opd_tensor *self, int dim) {
     for (int i = 0; i < 2; i++) {
-        opd_tensor *const kept = opdi_lower_reduced(self, (uint64_t)1 << dim, i ? OPDI_OVER_POOLED : OPDI_OVER_MAX,
+        opd_tensor *const kept = opdi_lower_reduced(self, (uint64_t)1 << dim,
+                                                    i ? OPDI_REDUCTION_POOLED : OPDI_REDUCTION_MAX,
                                                     i ? OPD_INT64 : opd_dtype(self));
         if (!kept || !(pair[i] = opd_squeeze_dim(kept, dim))) { return -1; }
     }
@@ -180,7 +181,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     }
     windows = windows ? opd_flatten_full(opd_movedim(windows, first + 1, first + 2), first + 2, first + 3) : NULL;
     if (!windows || opdi_lower_pooled_rows(pair, windows, first + 2) ||
-        opdi_lower_give(call, 0, pair[0])) { return -1; }
+        opdi_lower_return(call, 0, pair[0])) { return -1; }
     for (int i = 0; i < 2; i++) {                 /* convert the index in the window to an index in the image */
         opd_tensor *const inside = i ? opd_remainder_Scalar(pair[1], opd_value_int(most[1]))
             : opd_div_Scalar_mode(pair[1], opd_value_int(most[1]), "floor");
@@ -197,7 +198,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
                                     opd_ints_of(opd_sizes(index), opd_ndim(index))) : NULL;
         if (!at[i]) { return -1; }
     }
-    return opdi_lower_give(call, 1, opd_add(opd_mul_Scalar(at[0], opd_value_int(in[1])), at[1]));
+    return opdi_lower_return(call, 1, opd_add(opd_mul_Scalar(at[0], opd_value_int(in[1])), at[1]));
 }
 /* For positions along one dim of an image, tensors with: the `count` rows or columns that each position reads (at),
    their weights, and whether they are inside of the image (there).  lost: NaN for positions that are not finite, else
@@ -288,7 +289,7 @@ OPDI_INTERNAL int opdi_lower_grid(opd_call *call) {
         sum = sum && part ? opd_add(sum, part) : part;
     }
     if (sum && how != 1) { sum = opd_add(sum, opd_unsqueeze(opd_add(lines[0].lost, lines[1].lost), 1)); }
-    return opdi_lower_give(call, 0, sum);
+    return opdi_lower_return(call, 0, sum);
 }
 /* Lowers im2col, which reads windows of the padded image without copying them, and col2im, which adds the windows to
    the image, one position of the window after another. */
@@ -326,8 +327,8 @@ OPDI_INTERNAL int opdi_lower_columns(opd_call *call) {
                                               opd_storage_offset(padded));
     if (!windows) { return -1; }
     if (!back) {
-        return opdi_lower_give(call, 0, opd_reshape(opd_contiguous(windows), opd_ints_of(opd_sizes(result),
-                                                                                         opd_ndim(result))));
+        return opdi_lower_return(call, 0, opd_reshape(opd_contiguous(windows), opd_ints_of(opd_sizes(result),
+                                                                                           opd_ndim(result))));
     }
     self = opd_reshape(opd_to_dtype(self, opd_dtype(padded)), opd_ints_of(sizes, ndim + 2));
     for (int64_t k = 0; k < all[0][0] * all[0][1] && self; k++) {
@@ -338,7 +339,7 @@ OPDI_INTERNAL int opdi_lower_columns(opd_call *call) {
     for (int i = 0; i < 2 && self; i++) {
         windows = opd_narrow(i ? windows : padded, first + i, all[2][i], opd_sizes(image)[first + i]);
     }
-    return self ? opdi_lower_give(call, 0, windows) : -1;
+    return self ? opdi_lower_return(call, 0, windows) : -1;
 }
 /* Lowers count_nonzero, nansum and aminmax. */
 OPDI_INTERNAL int opdi_lower_counted(opd_call *call) {
@@ -351,14 +352,14 @@ OPDI_INTERNAL int opdi_lower_counted(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     const opd_scalar_type dtype = opd_dtype(opd_call_rets(call)[0].u.t);
     if (strstr(name, "aminmax")) {
-        return opdi_lower_give_as(call, 0, opdi_lower_reduced(self, mask, OPDI_OVER_MIN, dtype)) ||
-            opdi_lower_give_as(call, 1, opdi_lower_reduced(self, mask, OPDI_OVER_MAX, dtype)) ? -1 : 0;
+        return opdi_lower_return_as(call, 0, opdi_lower_reduced(self, mask, OPDI_REDUCTION_MIN, dtype)) ||
+            opdi_lower_return_as(call, 1, opdi_lower_reduced(self, mask, OPDI_REDUCTION_MAX, dtype)) ? -1 : 0;
     }
     self = strstr(name, "nansum") ? opd_masked_fill_Scalar(self, opd_isnan(self), opd_value_int(0))
         : opd_ne_Scalar(self, opd_value_int(0));
     const opd_scalar_type wide = opdi_lower_wide(dtype);
     self = self ? opd_to_dtype(self, wide) : NULL;
-    return self ? opdi_lower_give_as(call, 0, opdi_lower_reduced(self, mask, OPDI_OVER_SUM, wide)) : -1;
+    return self ? opdi_lower_return_as(call, 0, opdi_lower_reduced(self, mask, OPDI_REDUCTION_SUM, wide)) : -1;
 }
 /* Lowers kthvalue and median.dim: the element at one index of the sorted order, and where it was.  A median is NaN if
    any element is NaN. */
@@ -379,7 +380,7 @@ OPDI_INTERNAL int opdi_lower_kth(opd_call *call) {
         opd_tensor *const first = nan ? opd_argmax_full(nan, opd_value_int(dim), true) : NULL;
         at = first ? opd_where_self(opd_to_dtype(opd_gather(nan, dim, first), OPD_BOOL), first, at) : NULL;
     }
-    return at && opdi_lower_give_as(call, 0, opd_gather(self, dim, at)) == 0 ? opdi_lower_give_as(call, 1, at) : -1;
+    return at && opdi_lower_return_as(call, 0, opd_gather(self, dim, at)) == 0 ? opdi_lower_return_as(call, 1, at) : -1;
 }
 
 OPDI_INTERNAL int opdi_lower_logsumexp(opd_call *call) {
@@ -391,11 +392,11 @@ OPDI_INTERNAL int opdi_lower_logsumexp(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "a logsumexp over an empty tensor cannot be compiled");
     }
     self = opd_to_dtype(self, wide);
-    opd_tensor *most = self ? opdi_lower_reduced(self, mask, OPDI_OVER_MAX, wide) : NULL;
+    opd_tensor *most = self ? opdi_lower_reduced(self, mask, OPDI_REDUCTION_MAX, wide) : NULL;
     most = most ? opd_masked_fill_Scalar(most, opd_isinf(most), opd_value_int(0)) : NULL;
     opd_tensor *const exps = most ? opd_exp(opd_sub(self, most)) : NULL;
-    opd_tensor *const sum = exps ? opdi_lower_reduced(exps, mask, OPDI_OVER_SUM, wide) : NULL;
-    return opdi_lower_give_as(call, 0, sum ? opd_add(opd_log(sum), most) : NULL);
+    opd_tensor *const sum = exps ? opdi_lower_reduced(exps, mask, OPDI_REDUCTION_SUM, wide) : NULL;
+    return opdi_lower_return_as(call, 0, sum ? opd_add(opd_log(sum), most) : NULL);
 }
 /* Lowers max and min over all elements. */
 OPDI_INTERNAL int opdi_lower_most(opd_call *call) {
@@ -404,7 +405,7 @@ OPDI_INTERNAL int opdi_lower_most(opd_call *call) {
     if (!opd_numel(self)) { return opd_fail(OPD_ERROR_ARGUMENT, "the maximum of an empty tensor cannot be compiled"); }
     return opd_results_from_fake(call) ||
         opdi_lower_reduction(call, 0, opdi_lower_mask(opd_ints_of(NULL, 0), opd_ndim(self)),
-                             most ? OPDI_OVER_MAX : OPDI_OVER_MIN) ? -1 : 0;
+                             most ? OPDI_REDUCTION_MAX : OPDI_REDUCTION_MIN) ? -1 : 0;
 }
 /* Lowers mv, dot and addmv as products with matrices of one column. */
 OPDI_INTERNAL int opdi_lower_mv(opd_call *call) {
@@ -423,13 +424,13 @@ OPDI_INTERNAL int opdi_lower_mv(opd_call *call) {
         opd_tensor *const self = opd_to_dtype(opd_arg_tensor(call, 0), opdi_lower_wide(opd_dtype(result)));
         if (!none && out) { out = opd_add(out, opdi_lower_scaled(self, beta)); }
     }
-    return opdi_lower_give(call, 0, out);
+    return opdi_lower_return(call, 0, out);
 }
 OPDI_INTERNAL int opdi_lower_trace(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const diagonal = opd_diagonal(self);
-    return diagonal ? opdi_lower_give_as(call, 0, opdi_lower_reduced(diagonal, 1, OPDI_OVER_SUM,
+    return diagonal ? opdi_lower_return_as(call, 0, opdi_lower_reduced(diagonal, 1, OPDI_REDUCTION_SUM,
         opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)))) : -1;
 }
 /* Lowers reflection_pad and replication_pad of one to three dims.  For each dim, reads rows at indices computed from
@@ -451,7 +452,7 @@ OPDI_INTERNAL int opdi_lower_pad_rows(opd_call *call) {
         } else if (at) { at = opd_clamp_max(opd_clamp_min(at, opd_value_int(0)), opd_value_int(last)); }
         out = at ? opd_index_select(out, dim, at) : NULL;
     }
-    return opdi_lower_give(call, 0, out);
+    return opdi_lower_return(call, 0, out);
 }
 /* Lowers searchsorted and bucketize: counts the elements that are smaller or, for right=True, not larger.  NaN counts
    as larger than all numbers. */
@@ -468,7 +469,7 @@ OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     row = opd_ndim(row) > 1 ? opd_unsqueeze(row, -2) : row;
     opd_tensor *const beyond = !self || !row ? NULL : asked ? opd_gt(row, self) : opd_ge(row, self);
     opd_tensor *const sum = beyond ? opd_sum_dim(opd_logical_not(beyond), opd_ints_of(&last, 1), false) : NULL;
-    return opdi_lower_give(call, 0, sum);
+    return opdi_lower_return(call, 0, sum);
 }
 /* Returns the norm of order `order` over the dims in a mask, which keep size 1.  On failure, returns NULL and sets an
    error. */
@@ -481,8 +482,8 @@ static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t m
     if (self && order != 0 && order != 1 && order != 2 && !most && !least) {
         self = opd_pow_Tensor_Scalar(self, opd_value_float(order));
     }
-    opd_tensor *const out = self ? opdi_lower_reduced(self, mask, most ? OPDI_OVER_MAX : least ? OPDI_OVER_MIN
-        : OPDI_OVER_SUM, wide) : NULL;
+    opd_tensor *const out = self ? opdi_lower_reduced(self, mask, most ? OPDI_REDUCTION_MAX : least ? OPDI_REDUCTION_MIN
+        : OPDI_REDUCTION_SUM, wide) : NULL;
     if (!out || order == 0 || order == 1 || most || least) { return out; }
     return order == 2 ? opd_sqrt(out) : opd_pow_Tensor_Scalar(out, opd_value_float(1 / order));
 }
@@ -501,7 +502,7 @@ OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     const uint64_t mask = opdi_lower_mask(list.tag == OPD_TAG_INTS ? opd_arg_ints(call, 2) : opd_ints_of(NULL, 0),
                                           opd_ndim(self));
     opd_tensor *const x = opd_to_dtype(self, opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)));
-    return x ? opdi_lower_give_as(call, 0, opdi_lower_norm_of(x, order, mask)) : -1;
+    return x ? opdi_lower_return_as(call, 0, opdi_lower_norm_of(x, order, mask)) : -1;
 }
 /* Lowers _cdist_forward and _euclidean_dist: norms of the differences of all pairs of rows. */
 OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
@@ -513,7 +514,7 @@ OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     }
     opd_tensor *const less = opd_sub(opd_unsqueeze(first, -2), opd_unsqueeze(second, -3));
     const uint64_t last = less ? (uint64_t)1 << (opd_ndim(less) - 1) : 0;
-    return less ? opdi_lower_give_as(call, 0, opdi_lower_norm_of(less, order, last)) : -1;
+    return less ? opdi_lower_return_as(call, 0, opdi_lower_norm_of(less, order, last)) : -1;
 }
 
 /* Lowers take: reads elements of self, which is flattened, at indices. */
@@ -545,9 +546,9 @@ OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
     opdi_expr *const place = flat ? opdi_lower_row_place(flat, 0, index, true, dims) : NULL;
     if (!place) { return -1; }
     place->wraps = true;
-    if (opd_numel(index) && (adds ? opdi_lower_put_more(flat, source, dims, place, OPD_FORMULA_add)
+    if (opd_numel(index) && (adds ? opdi_lower_put_accumulate(flat, source, dims, place, OPD_FORMULA_add)
                              : opdi_lower_put(flat, source, dims, place))) { return -1; }
-    return opdi_lower_give_as(call, 0, flat);
+    return opdi_lower_return_as(call, 0, flat);
 }
 /* Lowers _softmax_backward_data: grad * out - out * sum(grad * out), and _log_softmax_backward_data: grad - exp(out)
    sum(grad). */
@@ -562,8 +563,8 @@ OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
     grad = logs ? grad : opd_mul(grad, out);
     if (!grad || !out) { return -1; }
     opd_tensor *const sum = opdi_lower_reduced(grad, opdi_lower_mask(opd_ints_of(&dim, 1), opd_ndim(grad)),
-                                               OPDI_OVER_SUM, wide);
-    return sum ? opdi_lower_give(call, 0, opd_sub(grad, opd_mul(out, sum))) : -1;
+                                               OPDI_REDUCTION_SUM, wide);
+    return sum ? opdi_lower_return(call, 0, opd_sub(grad, opd_mul(out, sum))) : -1;
 }
 /* For each target of a loss: its class (0 if it is ignored), whether it counts, and its weight. */
 typedef struct opdi_lower_nll { opd_tensor *at, *counts, *weights; int dim; } opdi_lower_nll;
@@ -598,12 +599,12 @@ OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     picked = picked ? opd_where_self(all.counts, picked, opd_zeros_like(picked)) : NULL;
     if (!picked) { return -1; }
     if (reduction == 0 && opd_ndim(self) > 1) {
-        return opdi_lower_give(call, 0, picked) || !opd_fill_(opd_call_rets(call)[1].u.t, opd_value_int(0)) ? -1 : 0;
+        return opdi_lower_return(call, 0, picked) || !opd_fill_(opd_call_rets(call)[1].u.t, opd_value_int(0)) ? -1 : 0;
     }
-    opd_tensor *sum = opdi_lower_reduced(picked, everything, OPDI_OVER_SUM, wide);
-    opd_tensor *const total = sum ? opdi_lower_reduced(all.weights, everything, OPDI_OVER_SUM, wide) : NULL;
+    opd_tensor *sum = opdi_lower_reduced(picked, everything, OPDI_REDUCTION_SUM, wide);
+    opd_tensor *const total = sum ? opdi_lower_reduced(all.weights, everything, OPDI_REDUCTION_SUM, wide) : NULL;
     sum = total && reduction == 1 ? opd_div(sum, total) : sum;
-    return total && opdi_lower_give_as(call, 0, sum) == 0 ? opdi_lower_give_as(call, 1, total) : -1;
+    return total && opdi_lower_return_as(call, 0, sum) == 0 ? opdi_lower_return_as(call, 1, total) : -1;
 }
 /* Lowers nll_loss_backward and nll_loss2d_backward: only the class of each target has a gradient. */
 OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
@@ -620,7 +621,7 @@ OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
     values = values ? opd_where_self(all.counts, values, opd_zeros_like(values)) : NULL;
     opd_tensor *const zeros = values ? opd_zeros_like_full(self, opd_value_int(wide), opd_value_none(),
                                                            opd_value_none(), opd_value_none(), opd_value_none()) : NULL;
-    return zeros ? opdi_lower_give(call, 0, opd_scatter(zeros, all.dim, all.at, opd_unsqueeze(values, all.dim)))
+    return zeros ? opdi_lower_return(call, 0, opd_scatter(zeros, all.dim, all.at, opd_unsqueeze(values, all.dim)))
         : -1;
 }
 /* Lowers embedding_dense_backward: adds rows of the gradient at their indices, except at the padding index. */
@@ -638,9 +639,9 @@ OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
     opd_tensor *const kept = opd_unsqueeze(opd_ne_Scalar(index, opd_value_int(skip)), 1);
     grad = grad && kept ? opd_where_self(kept, grad, opd_zeros_like(grad)) : NULL;
     opd_tensor *const acc = grad ? opd_new_zeros(grad, opd_ints_of(table, 2)) : NULL;
-    if (!acc || opdi_lower_put_more(acc, grad, dims, opdi_lower_row_place(acc, 0, index, true, dims),
-                                    OPD_FORMULA_add)) { return -1; }
-    return opdi_lower_give(call, 0, acc);
+    if (!acc || opdi_lower_put_accumulate(acc, grad, dims, opdi_lower_row_place(acc, 0, index, true, dims),
+                                          OPD_FORMULA_add)) { return -1; }
+    return opdi_lower_return(call, 0, acc);
 }
 /* Lowers median over all elements. */
 OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
@@ -650,7 +651,7 @@ OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "the median of an empty tensor cannot be compiled");
     }
     if (opd_results_from_fake(call) || opd_median_dim(pair, self, 0, false)) { return -1; }
-    return opdi_lower_give_as(call, 0, pair[0]);
+    return opdi_lower_return_as(call, 0, pair[0]);
 }
 /* Lowers special functions of one or two tensors to the pointwise formula of the same name, computed in double. */
 OPDI_INTERNAL int opdi_lower_special(opd_call *call) {

@@ -229,7 +229,7 @@ OPDI_INTERNAL int opdi_lower_avg_pool(opd_call *call) {
         NULL,
                                                  opd_value_int(0));
     opd_tensor *const sums = opdi_lower_empty(opd_sizes(result), ndim, wide);
-    if (!padded || !sums || opdi_lower_pool_into(sums, padded, &pool, OPDI_OVER_SUM)) { return -1; }
+    if (!padded || !sums || opdi_lower_pool_into(sums, padded, &pool, OPDI_REDUCTION_SUM)) { return -1; }
     int64_t count = 1;
     bool plain = true;
     for (int i = 0; i < pool.count; i++) {
@@ -240,8 +240,8 @@ OPDI_INTERNAL int opdi_lower_avg_pool(opd_call *call) {
         count = divisor.u.i;
         plain = true;
     }
-    if (!plain) { return opdi_lower_give(call, 0, opdi_lower_pool_means(sums, self, &pool, outside)); }
-    return opdi_lower_give(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
+    if (!plain) { return opdi_lower_return(call, 0, opdi_lower_pool_means(sums, self, &pool, outside)); }
+    return opdi_lower_return(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
 }
 OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count);
 /* Lowers _adaptive_avg_pool2d if all its windows have the same size. */
@@ -263,8 +263,8 @@ OPDI_INTERNAL int opdi_lower_adaptive(opd_call *call) {
     }
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     opd_tensor *const sums = opdi_lower_empty(opd_sizes(result), ndim, wide);
-    if (!sums || opdi_lower_pool_into(sums, self, &pool, OPDI_OVER_SUM)) { return -1; }
-    return opdi_lower_give(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
+    if (!sums || opdi_lower_pool_into(sums, self, &pool, OPDI_REDUCTION_SUM)) { return -1; }
+    return opdi_lower_return(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
 }
 /* If `more` is false, copies element 0 of self, along dim, to element 0 of `out`.  Otherwise computes element i + 1 of
    `out`, for all i, by the pointwise formula from element i of `out` and element i + 1 of self.  Returns 0, or -1 and
@@ -306,12 +306,12 @@ OPDI_INTERNAL int opdi_lower_cumsum(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     const int ndim = opd_ndim(self), dim = (int)(given < 0 ? given + ndim : given);
-    if (!ndim) { return opdi_lower_give(call, 0, self); }
+    if (!ndim) { return opdi_lower_return(call, 0, self); }
     const bool floating = opd_dtype_is_floating(opd_dtype(result));
     self = opd_to_dtype(self, opd_dtype(result));
     opd_tensor *const out = !self ? NULL : opdi_lower_scanned(self, dim, strstr(name, "cumprod") ? OPD_FORMULA_mul
         : strstr(name, "logcum") ? OPD_FORMULA_logaddexp : OPD_FORMULA_add, floating ? OPD_FLOAT64 : OPD_INT64);
-    return out && opd_numel(self) ? opdi_lower_give(call, 0, out) : out ? 0 : -1;
+    return out && opd_numel(self) ? opdi_lower_return(call, 0, out) : out ? 0 : -1;
 }
 /* Lowers cummax and cummin.  The index is that of the last element that equals the largest or smallest value so far. */
 OPDI_INTERNAL int opdi_lower_cummax(opd_call *call) {
@@ -331,8 +331,8 @@ OPDI_INTERNAL int opdi_lower_cummax(opd_call *call) {
     opd_tensor *here = places ? opd_eq(self, out) : NULL;
     if (here && opd_dtype_is_floating(dtype)) { here = opd_logical_or(here, opd_isnan(self)); }
     opd_tensor *const at = here ? opd_where_self(here, places, opd_zeros_like(places)) : NULL;
-    if (!at || opdi_lower_give(call, 0, out)) { return -1; }
-    return opdi_lower_give(call, 1, opdi_lower_scanned(at, dim, OPD_FORMULA_maximum, OPD_INT64));
+    if (!at || opdi_lower_return(call, 0, out)) { return -1; }
+    return opdi_lower_return(call, 1, opdi_lower_scanned(at, dim, OPD_FORMULA_maximum, OPD_INT64));
 }
 
 //== sorting ===========================================================================================================
@@ -357,7 +357,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_order(opd_tensor *self, int dim, int64_t co
     opdi_nest *const nest = keys && out ? opdi_nest_new(sizes, ndim + 1, 1) : NULL;
     opdi_expr *const load = nest ? opdi_expr_load(keys, from) : NULL;
     if (!load || opdi_nest_out(nest, out, by)) { return NULL; }
-    nest->reduction = most ? OPDI_OVER_MOST : OPDI_OVER_LEAST;
+    nest->reduction = most ? OPDI_REDUCTION_MOST : OPDI_REDUCTION_LEAST;
     return opdi_nest_add(nest, load) ? NULL : out;
 }
 /* Lowers sort and topk, which return elements and indices, and argsort, which returns indices only. */
@@ -376,8 +376,8 @@ OPDI_INTERNAL int opdi_lower_sort(opd_call *call) {
     const int dim = (int)(given < 0 ? given + opd_ndim(self) : given);
     if (!opd_numel(result)) { return 0; }
     opd_tensor *const order = opdi_lower_order(self, dim, opd_sizes(result)[dim], most);
-    if (!order || strstr(name, "argsort")) { return order ? opdi_lower_give(call, 0, order) : -1; }
-    return opdi_lower_take(result, self, order, dim, true) || opdi_lower_give(call, 1, order) ? -1 : 0;
+    if (!order || strstr(name, "argsort")) { return order ? opdi_lower_return(call, 0, order) : -1; }
+    return opdi_lower_take(result, self, order, dim, true) || opdi_lower_return(call, 1, order) ? -1 : 0;
 }
 
 //== sums, means and maxima of bags of rows (embedding_bag) ============================================================
@@ -465,8 +465,8 @@ static opd_tensor *opdi_lower_bag_sizes(opd_tensor *begin, int64_t total) {
                     opd_add_Scalar(opd_neg(rest), opd_value_int(total)));
     return opd_ok() ? counts : NULL;
 }
-OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
-                                      opd_formula formula);
+OPDI_INTERNAL int opdi_lower_put_accumulate(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
+                                            opd_formula formula);
 OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims);
 /* Tensors for the maxima of bags.  rows [total, d]: the selected rows; bag: the bag of each row; first: the first row
    of each bag; most: the maxima; place: the rows where they are. */
@@ -530,8 +530,9 @@ static int opdi_lower_bags_maxima(opd_call *call, opd_tensor *bag, int64_t bags)
     all.bag = bag;
     all.rows = numbers && weight && indices ? opd_index_select(weight, 0, indices) : NULL;
     all.first = all.rows ? opd_new_full(indices, opd_ints_of(&more, 1), opd_value_int(total)) : NULL;
-    if (!all.first || opdi_lower_put_more(all.first, numbers, dims,
-                                          opdi_lower_row_place(all.first, 0, bag, true, dims), OPD_FORMULA_minimum)) {
+    if (!all.first || opdi_lower_put_accumulate(all.first, numbers, dims,
+                                                opdi_lower_row_place(all.first, 0, bag, true, dims),
+                                                OPD_FORMULA_minimum)) {
         return -1;
     }
     opd_tensor *const some = opd_unsqueeze(opd_lt_Scalar(all.first, opd_value_int(total)), 1);
@@ -547,8 +548,8 @@ static int opdi_lower_bags_maxima(opd_call *call, opd_tensor *bag, int64_t bags)
     opd_tensor *from = opd_index_select(indices, 0, opd_flatten(all.place));
     from = from ? opd_where_self(some, opd_view(from, opd_ints_of(sizes, 2)), opd_zeros_like(all.place)) : NULL;
     opd_tensor *const out = from ? opd_where_self(some, all.most, opd_zeros_like(all.most)) : NULL;
-    return out && opdi_lower_give(call, 0, opd_narrow(out, 0, 0, bags)) == 0
-        ? opdi_lower_give(call, 3, opd_narrow(from, 0, 0, bags)) : -1;
+    return out && opdi_lower_return(call, 0, opd_narrow(out, 0, 0, bags)) == 0
+        ? opdi_lower_return(call, 3, opd_narrow(from, 0, 0, bags)) : -1;
 }
 /* Stores sums or means of `bags` bags in the call's result.  Rows whose bag number is `bags` are left out.  Returns 0,
    or -1 and sets an error. */
@@ -563,15 +564,15 @@ static int opdi_lower_bags_sums(opd_call *call, opd_tensor *bag, opd_tensor *cou
         out = opd_div(out, opd_clamp_min(opd_to_dtype(opd_view(counts, opd_ints_of(column, 2)), opd_dtype(sums)),
                                          opd_value_int(1)));
     }
-    return opdi_lower_give(call, 0, out);
+    return opdi_lower_return(call, 0, out);
 }
 /* Returns for each bag the number of its indices that are not left out.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_bags_counted(opd_tensor *bag, int64_t bags) {
     const int64_t more = bags + 1;
     int dims[OPD_MAX_DIMS] = {-1};
     opd_tensor *const counts = opd_new_zeros(bag, opd_ints_of(&more, 1));
-    if (!counts || opdi_lower_put_more(counts, opd_ones_like(bag), dims,
-                                       opdi_lower_row_place(counts, 0, bag, true, dims), OPD_FORMULA_add)) {
+    if (!counts || opdi_lower_put_accumulate(counts, opd_ones_like(bag), dims,
+                                             opdi_lower_row_place(counts, 0, bag, true, dims), OPD_FORMULA_add)) {
         return NULL;
     }
     return opd_narrow(counts, 0, 0, bags);
@@ -590,7 +591,7 @@ OPDI_INTERNAL int opdi_lower_embedding_bag(opd_call *call) {
     opd_tensor *const begin = opdi_lower_bags(offsets, total);
     opd_tensor *const bag = begin ? opdi_lower_bag_of(begin, total) : NULL;
     if (!bag) { return -1; }
-    if (opd_numel(rets[1].u.t) && opdi_lower_give(call, 1, bag)) { return -1; }
+    if (opd_numel(rets[1].u.t) && opdi_lower_return(call, 1, bag)) { return -1; }
     opd_tensor *const kept = skip < 0 ? bag
         : opd_where_self(opd_ne_Scalar(indices, opd_value_int(skip)), bag, opd_full_like(bag, opd_value_int(bags)));
     opd_tensor *const counts = !kept ? NULL : skip < 0 && !last ? opdi_lower_bag_sizes(begin, total)
@@ -598,5 +599,5 @@ OPDI_INTERNAL int opdi_lower_embedding_bag(opd_call *call) {
     if (!counts || (mode < 2 ? opdi_lower_bags_sums(call, kept, counts, bags)
                     : opdi_lower_bags_maxima(call, kept, bags))) { return -1; }
     opd_tensor *const sizes = mode ? counts : opd_zeros_like(rets[2].u.t);
-    return opdi_lower_give(call, 2, sizes) || (mode < 2 && opdi_lower_give(call, 3, sizes)) ? -1 : 0;
+    return opdi_lower_return(call, 2, sizes) || (mode < 2 && opdi_lower_return(call, 3, sizes)) ? -1 : 0;
 }

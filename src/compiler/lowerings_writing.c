@@ -50,13 +50,13 @@ OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
                                                  opd_strides(result)[row], opd_sizes(result)[row])) { return -1; }
     return opd_numel(index) ? opdi_lower_put(result, values, dims, place) : 0;
 }
-static int opdi_lower_index_more(opd_call *call);
+static int opdi_lower_index_accumulate(opd_call *call);
 /* Lowers index_put, with integer tensors for some dims; the index tensors broadcast. */
 OPDI_INTERNAL int opdi_lower_index_put(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *values = opd_arg_tensor(call, 2);
     opdi_lower_places places;
-    if (opd_arg_bool(call, 3)) { return opdi_lower_index_more(call); }
+    if (opd_arg_bool(call, 3)) { return opdi_lower_index_accumulate(call); }
     if (opdi_lower_places_of(&places, opd_arg_tensor(call, 0), indices)) { return -1; }
     opd_tensor *const result = opdi_lower_updated(call);
     opdi_expr *const place = result ? opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(result)) : NULL;
@@ -92,8 +92,8 @@ OPDI_INTERNAL int opdi_lower_pad(opd_call *call) {
         before[i] = pad.data[2 * (count - 1 - i)];
         after[i] = pad.data[2 * (count - 1 - i) + 1];
     }
-    return opdi_lower_give(call, 0, opdi_lower_padded(self, opd_ndim(self) - count, before, after, NULL,
-                                                      opd_arg_value(call, 2)));
+    return opdi_lower_return(call, 0, opdi_lower_padded(self, opd_ndim(self) - count, before, after, NULL,
+                                                        opd_arg_value(call, 2)));
 }
 
 /* Lowers flip: reads the flipped dims backwards. */
@@ -123,15 +123,15 @@ OPDI_INTERNAL int opdi_lower_triangle(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const apart = opdi_lower_counts(opd_sizes(self) + opd_ndim(self) - 2, 2, steps, 0);
     opd_tensor *const kept = !apart ? NULL : lower ? opd_le_Scalar(apart, diagonal) : opd_ge_Scalar(apart, diagonal);
-    return kept ? opdi_lower_give(call, 0, opd_where_self(kept, self, opd_zeros_like(self))) : -1;
+    return kept ? opdi_lower_return(call, 0, opd_where_self(kept, self, opd_zeros_like(self))) : -1;
 }
 
 //== adding at indices =================================================================================================
 
 /* Combines elements of `acc` at the indices in `place` with values by a pointwise formula, one value after another.
    `dims` is as in opdi_lower_put.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
-                                      opd_formula formula) {
+OPDI_INTERNAL int opdi_lower_put_accumulate(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
+                                            opd_formula formula) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const from = opd_clone(opd_to_dtype(values, opd_dtype(acc)));
     opdi_expr *const was = from && place ? opdi_expr_load(acc, dims) : NULL;
@@ -163,8 +163,8 @@ OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tens
 /* Combines rows of `acc` (if `row` is true: `index` is one row), or single elements, with values; `how` is the
    reduction's name.  If `include` is false, the elements are first set to the neutral element of the reduction.
    Returns 0, or -1 and sets an error. */
-static int opdi_lower_more_along(opd_tensor *acc, int dim, opd_tensor *index, opd_tensor *values, bool row,
-                                 const char *how, bool include) {
+static int opdi_lower_accumulate_along(opd_tensor *acc, int dim, opd_tensor *index, opd_tensor *values, bool row,
+                                       const char *how, bool include) {
     const bool most = strcmp(how, "amax") == 0, least = strcmp(how, "amin") == 0, times = strncmp(how, "prod", 4) == 0;
     const bool floating = opd_dtype_is_floating(opd_dtype(acc));
     int dims[OPD_MAX_DIMS];
@@ -176,13 +176,13 @@ static int opdi_lower_more_along(opd_tensor *acc, int dim, opd_tensor *index, op
         opd_tensor *const fresh = opd_new_full(acc, opd_ints_of(opd_sizes(values), opd_ndim(values)), nothing);
         if (!fresh || opdi_lower_put(acc, fresh, dims, opdi_lower_row_place(acc, dim, index, row, dims))) { return -1; }
     }
-    return opdi_lower_put_more(acc, values, dims, opdi_lower_row_place(acc, dim, index, row, dims),
-                               most ? OPD_FORMULA_maximum : least ? OPD_FORMULA_minimum : times ? OPD_FORMULA_mul
-                               : OPD_FORMULA_add);
+    return opdi_lower_put_accumulate(acc, values, dims, opdi_lower_row_place(acc, dim, index, row, dims),
+                                     most ? OPD_FORMULA_maximum : least ? OPD_FORMULA_minimum : times ? OPD_FORMULA_mul
+                                     : OPD_FORMULA_add);
 }
 /* Lowers scatter_add, scatter_reduce, scatter.reduce, scatter.value_reduce, index_add and index_reduce.  Returns 0, or
    -1 and sets an error. */
-OPDI_INTERNAL int opdi_lower_more(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_accumulate(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool row = strstr(name, "index_") != NULL, by_name = strstr(name, "reduce") != NULL;
     const opd_value given = opd_arg_value(call, 3);
@@ -207,17 +207,17 @@ OPDI_INTERNAL int opdi_lower_more(opd_call *call) {
     }
     values = values ? opd_to_dtype(values, wide) : NULL;
     if (values && !by_name && row) { values = opdi_lower_scaled(values, opd_arg_value(call, 4)); }
-    if (!acc || !values || opdi_lower_more_along(acc, dim, index, values, row, how, include)) { return -1; }
+    if (!acc || !values || opdi_lower_accumulate_along(acc, dim, index, values, row, how, include)) { return -1; }
     if (means) {
         opd_tensor *const ones = opd_new_full(acc, opd_ints_of(opd_sizes(values), ndim), opd_value_int(1));
         opd_tensor *const counts = opd_full_like(acc, opd_value_int(include));
-        if (!ones || !counts || opdi_lower_more_along(counts, dim, index, ones, row, "sum", true)) { return -1; }
+        if (!ones || !counts || opdi_lower_accumulate_along(counts, dim, index, ones, row, "sum", true)) { return -1; }
         acc = opd_div(acc, opd_clamp_min(counts, opd_value_int(1)));
     }
-    return opdi_lower_give(call, 0, acc);
+    return opdi_lower_return(call, 0, acc);
 }
 /* Lowers index_put with accumulate=True. */
-static int opdi_lower_index_more(opd_call *call) {
+static int opdi_lower_index_accumulate(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *const self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2);
     opdi_lower_places places;
@@ -227,10 +227,10 @@ static int opdi_lower_index_more(opd_call *call) {
     opdi_expr *const place = acc ? opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(acc)) : NULL;
     if (!place || opdi_lower_places_by(place, &places, acc, indices)) { return -1; }
     values = opd_expand(values, opd_ints_of(places.sizes, places.ndim));
-    if (!values || (opd_numel(values) && opdi_lower_put_more(acc, values, places.dims, place, OPD_FORMULA_add))) {
+    if (!values || (opd_numel(values) && opdi_lower_put_accumulate(acc, values, places.dims, place, OPD_FORMULA_add))) {
         return -1;
     }
-    return opdi_lower_give(call, 0, acc);
+    return opdi_lower_return(call, 0, acc);
 }
 /* Lowers index_fill with a number, or with a tensor of one number. */
 OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {

@@ -24,16 +24,16 @@ OPDI_INTERNAL void *opdi_recording_alloc(opdi_recording *recording, size_t size)
 }
 /* Called when fused code relies on the condition less <= more.  If sizes are open, stores the condition, which must
    hold for all sizes. */
-OPDI_INTERNAL void opdi_relies(int64_t less, int64_t more) {
+OPDI_INTERNAL void opdi_assume(int64_t less, int64_t more) {
     opdi_recording *const recording = opdi_recording_now;
     if (!recording->open) { return; }
-    if (recording->nfacts == recording->facts_room) {
-        const int32_t room = OPDI_MAX(2 * recording->facts_room, 256);
-        opdi_fact *const all = (opdi_fact *)opdi_recording_alloc(recording, (size_t)room * sizeof *all);
+    if (recording->nfacts == recording->facts_capacity) {
+        const int32_t capacity = OPDI_MAX(2 * recording->facts_capacity, 256);
+        opdi_fact *const all = (opdi_fact *)opdi_recording_alloc(recording, (size_t)capacity * sizeof *all);
         if (!all) { return; }                     /* the error is set already */
         if (recording->nfacts) { memcpy(all, recording->facts, (size_t)recording->nfacts * sizeof *all); }
         recording->facts = all;
-        recording->facts_room = room;
+        recording->facts_capacity = capacity;
     }
     recording->facts[recording->nfacts].less = less;
     recording->facts[recording->nfacts++].more = more;
@@ -46,15 +46,15 @@ OPDI_INTERNAL bool opdi_nest_open(const opdi_nest *nest, int loop) {
 OPDI_INTERNAL opdi_buffer *opdi_buffer_new(opdi_recording *recording, size_t bytes, opdi_buffer_role role) {
     opdi_buffer *const buffer = (opdi_buffer *)opdi_recording_alloc(recording, sizeof *buffer);
     if (!buffer) { return NULL; }
-    if (recording->nbuffers == recording->room) {
-        const int32_t room = OPDI_MAX(2 * recording->room, 64);
-        opdi_buffer **const all = (opdi_buffer **)opdi_recording_alloc(recording, (size_t)room * sizeof *all);
+    if (recording->nbuffers == recording->capacity) {
+        const int32_t capacity = OPDI_MAX(2 * recording->capacity, 64);
+        opdi_buffer **const all = (opdi_buffer **)opdi_recording_alloc(recording, (size_t)capacity * sizeof *all);
         if (!all) { return NULL; }
         if (recording->nbuffers) {
             memcpy(all, recording->buffers, (size_t)recording->nbuffers * sizeof *all);
         }
         recording->buffers = all;
-        recording->room = room;
+        recording->capacity = capacity;
     }
     buffer->bytes = bytes;
     buffer->role = (int32_t)role;
@@ -156,10 +156,10 @@ OPDI_INTERNAL opdi_expr *opdi_expr_number(opd_scalar_type dtype, double f64, int
 /* Turns a reduction over no elements into a nest without reduction.  Returns its value, 0 or 1, or NULL and sets an
    error. */
 static opdi_expr *opdi_nest_nothing(opdi_nest *nest) {
-    const bool one = nest->reduction == OPDI_OVER_PROD || nest->reduction == OPDI_OVER_ALL;
+    const bool one = nest->reduction == OPDI_REDUCTION_PROD || nest->reduction == OPDI_REDUCTION_ALL;
     nest->ndim -= nest->nreduce;
     nest->nreduce = 0;
-    nest->reduction = OPDI_OVER_NONE;
+    nest->reduction = OPDI_REDUCTION_NONE;
     return opdi_expr_number(nest->out.dtype, one, one);
 }
 /* Completes a nest with its value, and appends it to the recording.  Returns 0, or -1 and sets an error. */

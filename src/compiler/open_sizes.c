@@ -126,14 +126,14 @@ static opdi_open_entry *opdi_open_entry_next(opdi_open_walk *walk, opdi_open_kin
                                              const char *why) {
     opdi_open_list *const list = walk->list;
     if (walk->sets) { return walk->next < list->count ? &list->entries[walk->next++] : NULL; }
-    if (list->count == list->room) {
-        const int32_t room = OPDI_MAX(2 * list->room, 1024);
+    if (list->count == list->capacity) {
+        const int32_t capacity = OPDI_MAX(2 * list->capacity, 1024);
         opdi_open_entry *const all = (opdi_open_entry *)opdi_arena_alloc(&walk->open->arena,
-                                                                         (size_t)room * sizeof *all);
+                                                                         (size_t)capacity * sizeof *all);
         if (!all) { return NULL; }
         if (list->count) { memcpy(all, list->entries, (size_t)list->count * sizeof *all); }
         list->entries = all;
-        list->room = room;
+        list->capacity = capacity;
     }
     opdi_open_entry *const entry = &list->entries[list->count++];
     memset(entry, 0, sizeof *entry);
@@ -218,7 +218,7 @@ static uint32_t opdi_open_access(opdi_open_walk *walk, opdi_access *access, int 
     return differ;
 }
 /* Adds an expression to the list, or sets its numbers from the list. */
-static void opdi_open_xpr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint32_t ones) {
+static void opdi_open_expr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint32_t ones) {
     static const char why[] = "a value, or the way to compute it, depends on the open size";
     const bool met = expr && expr->round == opdi_expr_round;
     (void)opdi_open_word(walk, !expr ? 0 : met ? -expr->order : 1 + (int64_t)expr->kind, why);
@@ -238,7 +238,7 @@ static void opdi_open_xpr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint3
     for (int i = 0; i < expr->nin; i++) {
         (void)opdi_open_put(walk, &expr->index_strides[i], OPDI_OPEN_NUMBER);
         (void)opdi_open_put(walk, &expr->index_sizes[i], OPDI_OPEN_NUMBER);
-        opdi_open_xpr(walk, expr->in[i], ndim, ones);
+        opdi_open_expr(walk, expr->in[i], ndim, ones);
     }
 }
 /* Adds a nest to the list, or sets its numbers from the list. */
@@ -260,12 +260,12 @@ static void opdi_open_nest(opdi_open_walk *walk, opdi_nest *nest) {
         }
     }
     nest->open_strides = opdi_open_access(walk, &nest->out, nest->ndim, ones);
-    opdi_open_xpr(walk, nest->value, nest->ndim, ones);
-    opdi_open_xpr(walk, nest->finish, nest->ndim, ones);
-    opdi_open_xpr(walk, nest->place, nest->ndim, ones);
+    opdi_open_expr(walk, nest->value, nest->ndim, ones);
+    opdi_open_expr(walk, nest->finish, nest->ndim, ones);
+    opdi_open_expr(walk, nest->place, nest->ndim, ones);
     nest->open = walk->differs;
 }
-static void opdi_open_ends(opdi_open_walk *walk, opdi_unit_end *ends, int count) {
+static void opdi_open_ports(opdi_open_walk *walk, opdi_unit_port *ends, int count) {
     static const char why[] = "the dims of a result, or how many there are, depend on the open size";
     (void)opdi_open_word(walk, count, why);
     for (int i = 0; i < count; i++) {
@@ -295,8 +295,8 @@ static int opdi_open_unit(opdi_open_walk *walk, opdi_unit *unit) {
         opdi_open_nest(walk, nest);
     }
     (void)opdi_open_word(walk, 0, whether);
-    opdi_open_ends(walk, unit->inputs, unit->ninputs);
-    opdi_open_ends(walk, unit->outputs, unit->noutputs);
+    opdi_open_ports(walk, unit->inputs, unit->ninputs);
+    opdi_open_ports(walk, unit->outputs, unit->noutputs);
     for (const opdi_group *group = unit->groups; group; group = group->next) {
         walk->what = group->nests[0]->what;
         (void)opdi_open_word(walk, group->nnests * 64 + group->outer + 1, together);
@@ -319,7 +319,7 @@ static int opdi_open_list_unit(opdi_open *open, opdi_unit *unit, opdi_open_list 
     walk.list = list;
     return opdi_open_unit(&walk, unit);
 }
-static int opdi_open_not(const opdi_open *open, const opdi_open_entry *entry, const char *why) {
+static int opdi_open_reject(const opdi_open *open, const opdi_open_entry *entry, const char *why) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %s: %s", open->source->what,
                     entry->what ? entry->what : "the graph", why);
 }
@@ -362,7 +362,7 @@ static int opdi_open_join(opdi_open *open, opdi_open_list *joined) {
     *joined = open->lists[0];
     for (int k = 1; k < open->npoints; k++) {
         const int32_t at = opdi_open_differs(joined, &open->lists[k], true);
-        if (at >= 0) { return opdi_open_not(open, &joined->entries[at], joined->entries[at].why); }
+        if (at >= 0) { return opdi_open_reject(open, &joined->entries[at], joined->entries[at].why); }
     }
     for (int32_t i = 0; i < joined->count; i++) {
         opdi_open_entry *const entry = &joined->entries[i];
@@ -378,13 +378,14 @@ static int opdi_open_join(opdi_open *open, opdi_open_list *joined) {
         const bool doubles = entry->kind == OPDI_OPEN_DOUBLE || entry->kind == OPDI_OPEN_FLOAT;
         if (doubles ? !opdi_open_fit_double(open, i, entry, terms)
             : !opdi_open_fit(open->points, open->npoints, numbers, terms)) {
-            return opdi_open_not(open, entry, entry->why);
+            return opdi_open_reject(open, entry, entry->why);
         }
         const double least = entry->kind == OPDI_OPEN_COUNT ? 0 : entry->kind == OPDI_OPEN_SOME ? 1
             : -4503599627370496.0;
         if (opdi_open_bound(open, terms, false) < least || opdi_open_bound(open, terms, true) > 4503599627370496.0) {
-            return opdi_open_not(open, entry, entry->kind == OPDI_OPEN_SOME ? "it is empty for some of the open sizes"
-                                 : entry->why);
+            return opdi_open_reject(open, entry,
+                                    entry->kind == OPDI_OPEN_SOME ? "it is empty for some of the open sizes"
+                                    : entry->why);
         }
         if (!same) { entry->terms = terms; }
     }
@@ -443,9 +444,9 @@ static int opdi_open_set(opdi_open *open, opdi_unit *unit, opdi_open_list *list,
 //  for all sizes.
 
 typedef enum opdi_decision_kind {
-    OPDI_DECIDES_LT, OPDI_DECIDES_LE, OPDI_DECIDES_GT, OPDI_DECIDES_GE, OPDI_DECIDES_EQ, OPDI_DECIDES_NE,
-    OPDI_DECIDES_NOT_ZERO, OPDI_DECIDES_LESS, OPDI_DECIDES_MORE, OPDI_DECIDES_PARTS,
-    OPDI_DECIDES_OTHER, OPDI_DECIDES_NOTHING      /* OTHER: another function with a bool result; NOTHING: a result that
+    OPDI_DECISION_LT, OPDI_DECISION_LE, OPDI_DECISION_GT, OPDI_DECISION_GE, OPDI_DECISION_EQ, OPDI_DECISION_NE,
+    OPDI_DECISION_NOT_ZERO, OPDI_DECISION_LESS, OPDI_DECISION_MORE, OPDI_DECISION_PARTS,
+    OPDI_DECISION_OTHER, OPDI_DECISION_NOTHING    /* OTHER: another function with a bool result; NOTHING: a result that
                                                      does not matter */
 } opdi_decision_kind;
 /* Returns the number of integers in a value, which may be a list, and stores them in `into`, unless that is NULL. */
@@ -467,29 +468,29 @@ static int32_t opdi_decision_numbers(const opd_value *value, int64_t *into) {
    "_operator.lt". */
 static opdi_decision_kind opdi_decision_of(const char *name) {
     static const struct { const char *word; opdi_decision_kind kind; } all[] = {
-        {"lt", OPDI_DECIDES_LT}, {"le", OPDI_DECIDES_LE}, {"gt", OPDI_DECIDES_GT}, {"ge", OPDI_DECIDES_GE},
-        {"eq", OPDI_DECIDES_EQ}, {"ne", OPDI_DECIDES_NE}, {"Bool", OPDI_DECIDES_NOT_ZERO},
-        {"max", OPDI_DECIDES_MORE}, {"sym_max", OPDI_DECIDES_MORE}, {"min", OPDI_DECIDES_LESS},
-        {"sym_min", OPDI_DECIDES_LESS}, {"floordiv", OPDI_DECIDES_PARTS}, {"mod", OPDI_DECIDES_PARTS},
-        {"remainder", OPDI_DECIDES_PARTS}, {"fmod", OPDI_DECIDES_PARTS},
-        {"__round_to_zero_floordiv", OPDI_DECIDES_PARTS}, {"__is__", OPDI_DECIDES_NOTHING},
-        {"__isnot__", OPDI_DECIDES_NOTHING}, {"isinstance", OPDI_DECIDES_NOTHING}};
+        {"lt", OPDI_DECISION_LT}, {"le", OPDI_DECISION_LE}, {"gt", OPDI_DECISION_GT}, {"ge", OPDI_DECISION_GE},
+        {"eq", OPDI_DECISION_EQ}, {"ne", OPDI_DECISION_NE}, {"Bool", OPDI_DECISION_NOT_ZERO},
+        {"max", OPDI_DECISION_MORE}, {"sym_max", OPDI_DECISION_MORE}, {"min", OPDI_DECISION_LESS},
+        {"sym_min", OPDI_DECISION_LESS}, {"floordiv", OPDI_DECISION_PARTS}, {"mod", OPDI_DECISION_PARTS},
+        {"remainder", OPDI_DECISION_PARTS}, {"fmod", OPDI_DECISION_PARTS},
+        {"__round_to_zero_floordiv", OPDI_DECISION_PARTS}, {"__is__", OPDI_DECISION_NOTHING},
+        {"__isnot__", OPDI_DECISION_NOTHING}, {"isinstance", OPDI_DECISION_NOTHING}};
     const char *const space = strstr(name, "::"), *const dot = strrchr(name, '.');
     const char *const word = space ? space + 2 : dot ? dot + 1 : name;
     const size_t length = strcspn(word, ".(");
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (strlen(all[i].word) == length && strncmp(word, all[i].word, length) == 0) { return all[i].kind; }
     }
-    return OPDI_DECIDES_OTHER;
+    return OPDI_DECISION_OTHER;
 }
 /* An opdi_graph_watch: stores the result of a function of numbers while a graph is recorded. */
-static void opdi_decided(const char *name, const opd_value *args, int nargs, const opd_value *ret) {
+static void opdi_decision_note(const char *name, const opd_value *args, int nargs, const opd_value *ret) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_decision_kind kind = opdi_decision_of(name);
     int32_t count = 0;
     bool floats = false;
-    if ((ret->tag != OPD_TAG_BOOL && ret->tag != OPD_TAG_INT) || kind == OPDI_DECIDES_NOTHING ||
-        (ret->tag == OPD_TAG_INT && (kind < OPDI_DECIDES_LESS || kind > OPDI_DECIDES_PARTS))) { return; }
+    if ((ret->tag != OPD_TAG_BOOL && ret->tag != OPD_TAG_INT) || kind == OPDI_DECISION_NOTHING ||
+        (ret->tag == OPD_TAG_INT && (kind < OPDI_DECISION_LESS || kind > OPDI_DECISION_PARTS))) { return; }
     for (int i = 0; i < nargs; i++) {
         count += opdi_decision_numbers(&args[i], NULL);
         const opd_value plain = opdi_value_plain(&args[i]);
@@ -500,7 +501,7 @@ static void opdi_decided(const char *name, const opd_value *args, int nargs, con
     int64_t *const numbers = (int64_t *)opdi_recording_alloc(recording, (size_t)count * sizeof *numbers);
     if (!decision || !numbers) { return; }        /* memory ran out; the error is set */
     decision->name = name;
-    decision->kind = (int32_t)(floats ? OPDI_DECIDES_OTHER : kind);
+    decision->kind = (int32_t)(floats ? OPDI_DECISION_OTHER : kind);
     decision->first = opdi_decision_numbers(&args[0], numbers);
     decision->numbers = numbers;
     decision->result = ret->u.i;
@@ -516,8 +517,8 @@ static void opdi_decided(const char *name, const opd_value *args, int nargs, con
 /* Copies the decisions of the recording for the sizes points[point] to open->decisions.  Returns 0, or -1 and sets an
    error. */
 static int opdi_open_keep_decisions(opdi_open *open, int point, const opdi_recording *recording) {
-    const size_t room = (size_t)recording->ndecisions + 1;
-    opdi_decision *const all = (opdi_decision *)opdi_arena_alloc(&open->arena, room * sizeof *all);
+    const size_t capacity = (size_t)recording->ndecisions + 1;
+    opdi_decision *const all = (opdi_decision *)opdi_arena_alloc(&open->arena, capacity * sizeof *all);
     int32_t count = 0;
     for (const opdi_decision *decision = recording->decisions; decision && all; decision = decision->next) {
         const size_t bytes = (size_t)decision->count * sizeof *decision->numbers;
@@ -551,21 +552,21 @@ static bool opdi_open_always(const opdi_open *open, const int64_t *a, const int6
 }
 /* Returns whether the comparison `kind` of a with b has the result `truth` for all sizes. */
 static bool opdi_open_compares(const opdi_open *open, int32_t kind, bool truth, const int64_t *a, const int64_t *b) {
-    const bool less = kind == OPDI_DECIDES_LT || kind == OPDI_DECIDES_GE;
-    const int64_t turn = (less || kind == OPDI_DECIDES_LE) == truth ? 1 : -1;
+    const bool less = kind == OPDI_DECISION_LT || kind == OPDI_DECISION_GE;
+    const int64_t turn = (less || kind == OPDI_DECISION_LE) == truth ? 1 : -1;
     opdi_open_terms terms;
-    if (kind == OPDI_DECIDES_EQ || kind == OPDI_DECIDES_NE) {
+    if (kind == OPDI_DECISION_EQ || kind == OPDI_DECISION_NE) {
         bool same = true;
         for (int k = 0; k < open->npoints; k++) { same = same && a[k] == b[k]; }
-        const bool equal = (kind == OPDI_DECIDES_EQ) == truth;
+        const bool equal = (kind == OPDI_DECISION_EQ) == truth;
         if (same) { return equal && opdi_open_fit(open->points, open->npoints, a, &terms); }
         return !equal && (opdi_open_always(open, b, a, 1, 1) ||
                                                       opdi_open_always(open, b, a, -1, 1));
     }
-    if (kind == OPDI_DECIDES_GT || kind == OPDI_DECIDES_GE) {
-        return opdi_open_always(open, a, b, truth ? 1 : -1, (kind == OPDI_DECIDES_GT) == truth);
+    if (kind == OPDI_DECISION_GT || kind == OPDI_DECISION_GE) {
+        return opdi_open_always(open, a, b, truth ? 1 : -1, (kind == OPDI_DECISION_GT) == truth);
     }
-    return opdi_open_always(open, b, a, turn, (kind == OPDI_DECIDES_LT) == truth);
+    return opdi_open_always(open, b, a, turn, (kind == OPDI_DECISION_LT) == truth);
 }
 /* Returns whether the floor quotient of a and b is a sum of multiples of the sizes, with the right remainder, for all
    sizes. */
@@ -599,7 +600,7 @@ static bool opdi_open_lists(const opdi_open *open, int32_t which, bool equal) {
     for (int32_t i = 0; i < count; i++) {
         (void)opdi_open_decided(open, which, i, a);
         (void)opdi_open_decided(open, which, count + i, b);
-        if (opdi_open_compares(open, OPDI_DECIDES_EQ, equal, a, b) != equal) { return !equal; }
+        if (opdi_open_compares(open, OPDI_DECISION_EQ, equal, a, b) != equal) { return !equal; }
     }
     return equal;
 }
@@ -613,26 +614,26 @@ static bool opdi_open_settled(const opdi_open *open, int32_t which) {
     for (int32_t i = 0; i < decision->count; i++) { differ = opdi_open_decided(open, which, i, a) || differ; }
     const bool truth = decision->result != 0, changes = opdi_open_decided(open, which, -1, result);
     if (!differ) { return !changes; }
-    if (kind == OPDI_DECIDES_LESS || kind == OPDI_DECIDES_MORE || kind == OPDI_DECIDES_PARTS) {
+    if (kind == OPDI_DECISION_LESS || kind == OPDI_DECISION_MORE || kind == OPDI_DECISION_PARTS) {
         if (!opdi_open_fit(open->points, open->npoints, result, &terms)) { return true; }       /* not such a sum: no
                                                                                                    recorded number can
                                                                                                    depend on it */
-        if (kind != OPDI_DECIDES_PARTS) {
-            return opdi_open_extreme(open, which, decision->count, result, kind == OPDI_DECIDES_MORE);
+        if (kind != OPDI_DECISION_PARTS) {
+            return opdi_open_extreme(open, which, decision->count, result, kind == OPDI_DECISION_MORE);
         }
     }
-    if (changes && kind != OPDI_DECIDES_PARTS) { return false; }
-    if (decision->first != 1 && (kind == OPDI_DECIDES_EQ || kind == OPDI_DECIDES_NE)) {
-        return opdi_open_lists(open, which, (kind == OPDI_DECIDES_EQ) == truth);
+    if (changes && kind != OPDI_DECISION_PARTS) { return false; }
+    if (decision->first != 1 && (kind == OPDI_DECISION_EQ || kind == OPDI_DECISION_NE)) {
+        return opdi_open_lists(open, which, (kind == OPDI_DECISION_EQ) == truth);
     }
     (void)opdi_open_decided(open, which, 0, a);
     memset(b, 0, sizeof b);
-    if (kind == OPDI_DECIDES_NOT_ZERO && decision->count == 1) {
-        return opdi_open_compares(open, OPDI_DECIDES_NE, truth, a, b);
+    if (kind == OPDI_DECISION_NOT_ZERO && decision->count == 1) {
+        return opdi_open_compares(open, OPDI_DECISION_NE, truth, a, b);
     }
-    if (decision->count != 2 || kind >= OPDI_DECIDES_OTHER || kind == OPDI_DECIDES_NOT_ZERO) { return false; }
+    if (decision->count != 2 || kind >= OPDI_DECISION_OTHER || kind == OPDI_DECISION_NOT_ZERO) { return false; }
     (void)opdi_open_decided(open, which, 1, b);
-    return kind == OPDI_DECIDES_PARTS ? opdi_open_parts(open, a, b) : opdi_open_compares(open, kind, truth, a, b);
+    return kind == OPDI_DECISION_PARTS ? opdi_open_parts(open, a, b) : opdi_open_compares(open, kind, truth, a, b);
 }
 /* Checks that the recordings made the same decisions, and that these hold for all sizes.  Returns 0, or -1 and sets an
    error. */
@@ -741,7 +742,7 @@ static int opdi_open_record(opdi_open *open, int which, const opdi_open_at *at) 
     unit->here = open->here;
     unit->frozen = open->frozen;
     opdi_recording_now = &unit->recording;
-    opdi_graph_watched = opdi_decided;
+    opdi_graph_watched = opdi_decision_note;
     const int rc = !inputs || opdi_open_inputs(source, at, inputs) || opdi_unit_record(unit, source, inputs) ||
         !opd_ok() ? -1 : 0;
     opdi_graph_watched = NULL;
@@ -758,9 +759,9 @@ static int opdi_open_holds(opdi_open *open, const opdi_open_at *at) {
         if (!opdi_nest_rounds(nest, nest->ndim - nest->nreduce)) { opdi_nest_remove(&said->recording, nest); }
     }
     said->recording.loose = true;
-    if (opdi_unit_fewer(said, false) || opdi_open_record(open, 1, at)) { return -1; }
+    if (opdi_unit_fuse_nests(said, false) || opdi_open_record(open, 1, at)) { return -1; }
     seen->recording.loose = true;
-    if (opdi_unit_fewer(seen, false) || opdi_open_list_unit(open, said, &lists[0]) ||
+    if (opdi_unit_fuse_nests(seen, false) || opdi_open_list_unit(open, said, &lists[0]) ||
         opdi_open_list_unit(open, seen, &lists[1])) { return -1; }
     const int32_t where = opdi_open_differs(&lists[0], &lists[1], false);
     if (where < 0) { return 0; }

@@ -82,7 +82,7 @@ static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor,
     return opd_tensor_wrap_on(opdi_buffer_address(buffer), opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)),
                               opd_strides(tensor), opd_dtype(tensor), lazy, NULL, NULL);
 }
-static int opdi_unit_end_set(opdi_unit *unit, opdi_unit_end *end, const opd_tensor *tensor, const char *name) {
+static int opdi_unit_port_set(opdi_unit *unit, opdi_unit_port *end, const opd_tensor *tensor, const char *name) {
     end->buffer = opd_numel(tensor) ? opdi_buffer_at(&unit->recording, opd_device_data(tensor, OPD_LAZY))
         : opdi_buffer_new(&unit->recording, 0, OPDI_BUFFER_TEMPORARY);
     int each;
@@ -96,11 +96,11 @@ static int opdi_unit_end_set(opdi_unit *unit, opdi_unit_end *end, const opd_tens
     memcpy(end->strides, opd_strides(tensor), (size_t)end->ndim * sizeof *end->strides);
     return end->buffer ? 0 : -1;
 }
-/* Adds a stand-in to the list of tensors that the graph must not change, which opdi_unit_left checks.  Returns the
-   stand-in. */
-static opd_tensor *opdi_unit_lends(opdi_unit *unit, opd_tensor *lazy, const opd_tensor *tensor) {
+/* Adds a stand-in to the list of tensors that the graph must not change, which opdi_unit_check_unchanged checks.
+   Returns the stand-in. */
+static opd_tensor *opdi_unit_note_stand_in(opdi_unit *unit, opd_tensor *lazy, const opd_tensor *tensor) {
     if (!lazy) { return NULL; }
-    opdi_unit_lent *const lent = &unit->lent[unit->nlent++];
+    opdi_lazy_stand_in *const lent = &unit->lent[unit->nlent++];
     lent->lazy = lazy;
     lent->tensor = tensor;
     lent->data = lazy->data;
@@ -110,17 +110,17 @@ static opd_tensor *opdi_unit_lends(opdi_unit *unit, opd_tensor *lazy, const opd_
 static opd_tensor *opdi_unit_input(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     opd_tensor *const lazy = opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_INPUT, opdi_unit_name(unit, "in_", name));
     if (!lazy) { return NULL; }
-    opdi_unit_end *const end = &unit->inputs[unit->ninputs];
+    opdi_unit_port *const end = &unit->inputs[unit->ninputs];
     opdi_buffer *const buffer = unit->recording.buffers[unit->recording.nbuffers - 1];
-    if (opdi_unit_end_set(unit, end, lazy, name)) { return NULL; }
+    if (opdi_unit_port_set(unit, end, lazy, name)) { return NULL; }
     end->buffer = buffer;                         /* not found by address if the input is empty */
     end->buffer->index = unit->ninputs;
     unit->stand_ins[unit->ninputs++] = lazy;
-    return unit->here ? opdi_unit_lends(unit, lazy, tensor) : lazy;
+    return unit->here ? opdi_unit_note_stand_in(unit, lazy, tensor) : lazy;
 }
 /* Fails if the graph changed the sizes, strides or memory of an input or constant (as t_ does), because compiled code
    does not change them.  Returns 0, or -1 and sets an error. */
-static int opdi_unit_left(const opdi_unit *unit) {
+static int opdi_unit_check_unchanged(const opdi_unit *unit) {
     for (int i = 0; i < unit->nlent; i++) {
         const opd_tensor *const lazy = unit->lent[i].lazy, *const tensor = unit->lent[i].tensor;
         if (lazy->ndim != tensor->ndim || lazy->dtype != tensor->dtype || lazy->data != unit->lent[i].data ||
@@ -135,18 +135,18 @@ static int opdi_unit_left(const opdi_unit *unit) {
    not frozen, as an input after the user's inputs.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     if (!unit->here || unit->frozen) {
-        return opdi_unit_lends(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
+        return opdi_unit_note_stand_in(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
     }
     unit->constants[unit->nconstants++] = tensor;
     return opdi_unit_input(unit, tensor, name);
 }
 /* Makes space for a unit's inputs and outputs.  Returns 0, or -1 and sets an error. */
-static int opdi_unit_room(opdi_unit *unit, int ninputs, int noutputs) {
+static int opdi_unit_reserve(opdi_unit *unit, int ninputs, int noutputs) {
     opdi_recording *const recording = &unit->recording;
-    unit->inputs = (opdi_unit_end *)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->inputs);
-    unit->outputs = (opdi_unit_end *)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->outputs);
+    unit->inputs = (opdi_unit_port *)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->inputs);
+    unit->outputs = (opdi_unit_port *)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->outputs);
     unit->stand_ins = (opd_tensor **)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->stand_ins);
-    unit->lent = (opdi_unit_lent *)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->lent);
+    unit->lent = (opdi_lazy_stand_in *)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->lent);
     unit->constants = (const opd_tensor **)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->constants);
     unit->from = (int32_t *)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->from);
     unit->shown = (const opdi_buffer **)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->shown);
@@ -163,8 +163,8 @@ static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
     from = opd_resolve_neg(opd_resolve_conj(from));
     if (!from) { return -1; }
     if (opd_numel(to) == 0) { return 0; }
-    const int n = opdi_called_loops(from, sizes, &in);
-    opdi_nest *const nest = n < 0 || opdi_called_loops(to, sizes, &out) < 0 ? NULL : opdi_nest_new(sizes, n, 0);
+    const int n = opdi_extern_loops(from, sizes, &in);
+    opdi_nest *const nest = n < 0 || opdi_extern_loops(to, sizes, &out) < 0 ? NULL : opdi_nest_new(sizes, n, 0);
     opdi_expr *const load = nest ? opdi_expr_new(OPDI_EXPR_LOAD, in.dtype) : NULL;
     if (!load) { return -1; }
     load->access = in;
@@ -188,8 +188,8 @@ static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *nam
     opd_tensor *const copy = !tensor ? NULL : unit->here ? opd_empty_like(tensor)
         : opd_empty(opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)), opd_dtype(tensor));
     if (!copy || (bits ? opdi_unit_copy_bits(copy, tensor) : !opd_copy_(copy, tensor))) { return -1; }
-    opdi_unit_end *const end = &unit->outputs[unit->noutputs];
-    if (opdi_unit_end_set(unit, end, copy, name)) { return -1; }
+    opdi_unit_port *const end = &unit->outputs[unit->noutputs];
+    if (opdi_unit_port_set(unit, end, copy, name)) { return -1; }
     end->buffer->output = true;
     end->buffer->dtype = opdi_nest_unit(end->dtype, &each);
     end->buffer->name = opdi_unit_name(unit, "out_", name);
@@ -275,10 +275,10 @@ static const char opdi_unit_refused[] =
     "aten::is_leaf aten::is_inference aten::is_set_to aten::get_device aten::stride ";
 /* If the code runs in this process, fails if a node calls a builtin that cannot be compiled, and sets unit->asks if a
    node reads the grad mode.  Returns 0, or -1 and sets an error. */
-static int opdi_unit_asks(opdi_unit *unit, const opdi_gnode *node) {
+static int opdi_unit_check_effects(opdi_unit *unit, const opdi_gnode *node) {
     for (; node && unit->here; node = opdi_gnode_after(node)) {
         char word[72];
-        if (node->kind != OPDI_G_BUILTIN) { continue; }
+        if (node->kind != OPDI_GNODE_BUILTIN) { continue; }
         const char *const name = node->builtin->schema;
         bool refused = strncmp(name, "prim::is_", 9) == 0;
         for (int32_t i = 0; i < node->nin; i++) { refused = refused || node->in[i]->tag == OPD_TAG_DEVICE; }
@@ -293,7 +293,7 @@ static int opdi_unit_asks(opdi_unit *unit, const opdi_gnode *node) {
 }
 /* Fuses the recorded nests into fewer nests.  If `folds` is true, also computes constants (opdi_fuse_constants).
    Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_unit_fewer(opdi_unit *unit, bool folds) {
+OPDI_INTERNAL int opdi_unit_fuse_nests(opdi_unit *unit, bool folds) {
     opdi_recording *const recording = &unit->recording;
     if (opdi_fuse_versions(recording)) { return -1; }
     opdi_fuse_dead(recording);
@@ -305,7 +305,7 @@ OPDI_INTERNAL int opdi_unit_fewer(opdi_unit *unit, bool folds) {
 }
 /* Fuses the recorded nests and puts them into groups.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_groups(opdi_unit *unit) {
-    if (opdi_unit_fewer(unit, true)) { return -1; }
+    if (opdi_unit_fuse_nests(unit, true)) { return -1; }
     if (unit->recording.first && !(unit->groups = opdi_fuse_rows(&unit->recording))) { return -1; }
     for (opdi_group *group = unit->groups; group; group = group->next) { unit->ngroups++; }
     return opd_ok() ? 0 : -1;
@@ -315,15 +315,15 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit);
 OPDI_INTERNAL int opdi_unit_fuse(opdi_unit *unit) { return opdi_unit_groups(unit) || opdi_plan_memory(unit) ? -1 : 0; }
 
 /* A constant of a graph that is replaced by a stand-in while the graph is recorded. */
-typedef struct opdi_graph_lent { opdi_gnode *node; opd_value constant; } opdi_graph_lent;
+typedef struct opdi_replaced_constant { opdi_gnode *node; opd_value constant; } opdi_replaced_constant;
 /* Replaces a graph's constants by stand-ins, and stores the constants in `lent`.  Returns their number, or -1 and sets
    an error. */
-static int opdi_unit_lend(opdi_unit *unit, const opd_graph *graph, opdi_graph_lent *lent) {
+static int opdi_unit_replace_constants(opdi_unit *unit, const opd_graph *graph, opdi_replaced_constant *lent) {
     int count = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         const bool tensor = node->constant.tag == OPD_TAG_TENSOR;
-        unit->nodes += node->kind != OPDI_G_CONSTANT;
-        if (node->kind != OPDI_G_CONSTANT || (!tensor && node->constant.tag != OPD_TAG_DEVICE)) { continue; }
+        unit->nodes += node->kind != OPDI_GNODE_CONSTANT;
+        if (node->kind != OPDI_GNODE_CONSTANT || (!tensor && node->constant.tag != OPD_TAG_DEVICE)) { continue; }
         lent[count].node = node;
         lent[count].constant = node->constant;
         char name[32];
@@ -347,13 +347,13 @@ static int opdi_unit_lend(opdi_unit *unit, const opd_graph *graph, opdi_graph_le
 OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_tensor *const *inputs, int ninputs) {
     int constants = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        constants += node->kind == OPDI_G_CONSTANT;
+        constants += node->kind == OPDI_GNODE_CONSTANT;
     }
-    opdi_graph_lent *const lent = (opdi_graph_lent *)opdi_recording_alloc(&unit->recording,
+    opdi_replaced_constant *const lent = (opdi_replaced_constant *)opdi_recording_alloc(&unit->recording,
                                                                            (size_t)constants * sizeof *lent);
     opd_tensor **const lazy = (opd_tensor **)opdi_scope_alloc((size_t)(ninputs + graph->noutputs + 1) * sizeof *lazy);
-    if (!lent || !lazy || opdi_unit_asks(unit, graph->body.first) ||
-        opdi_unit_room(unit, ninputs + constants, graph->noutputs)) { return -1; }
+    if (!lent || !lazy || opdi_unit_check_effects(unit, graph->body.first) ||
+        opdi_unit_reserve(unit, ninputs + constants, graph->noutputs)) { return -1; }
     for (int i = 0; i < ninputs; i++) {
         const char *const name = graph->inputs[i]->name;
         char number[24];
@@ -362,11 +362,11 @@ OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_t
         if (!(lazy[i] = opdi_unit_input(unit, inputs[i], name ? name : opdi_arena_copy(&unit->recording.arena, number,
                                                                                        strlen(number))))) { return -1; }
     }
-    const int count = opdi_unit_lend(unit, graph, lent);
+    const int count = opdi_unit_replace_constants(unit, graph, lent);
     const int noutputs = opd_ok() ? opd_graph_run(graph, lazy, ninputs, lazy + ninputs, graph->noutputs) : -1;
     for (int i = 0; i < count; i++) { lent[i].node->constant = lent[i].constant; }
     opdi_graph_changed((opd_graph *)(uintptr_t)graph);
-    if (noutputs >= 0 && opdi_unit_left(unit)) { return -1; }
+    if (noutputs >= 0 && opdi_unit_check_unchanged(unit)) { return -1; }
     for (int i = 0; i < noutputs; i++) {
         char name[24];
         (void)snprintf(name, sizeof name, "%d", i);
@@ -386,8 +386,8 @@ OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program,
     opd_value *const all = (opd_value *)opdi_scope_alloc((size_t)(graph->ninputs + 1) * sizeof *all);
     opd_value *const given = (opd_value *)opdi_scope_alloc((size_t)(program->ninputs + 1) * sizeof *given);
     opd_value *const results = (opd_value *)opdi_scope_alloc((size_t)(graph->noutputs + 1) * sizeof *results);
-    if (!lazy || !all || !given || !results || opdi_unit_asks(unit, graph->body.first) ||
-        opdi_unit_room(unit, program->ninputs + (int)tensors, graph->noutputs)) { return -1; }
+    if (!lazy || !all || !given || !results || opdi_unit_check_effects(unit, graph->body.first) ||
+        opdi_unit_reserve(unit, program->ninputs + (int)tensors, graph->noutputs)) { return -1; }
     for (int i = 0; i < program->ninputs; i++) {
         const bool fixed = program->inputs[i].constant && inputs[i].tag == OPD_TAG_DEFAULT;
         given[i] = fixed ? program->inputs[i].value : inputs[i];
@@ -410,7 +410,8 @@ OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program,
             : opd_value_device(opd_device_of(OPD_LAZY, 0));
     }
     unit->nodes = opd_graph_count(graph, NULL);
-    if (opd_graph_run_values(graph, all, graph->ninputs, results, graph->noutputs) < 0 || opdi_unit_left(unit)) {
+    if (opd_graph_run_values(graph, all, graph->ninputs, results, graph->noutputs) < 0 ||
+        opdi_unit_check_unchanged(unit)) {
         return -1;
     }
     for (int i = 0; i < graph->noutputs; i++) {
@@ -654,13 +655,13 @@ static void opdi_c_write_pointer(opdi_cfile *file, const opdi_buffer *buffer) {
                      : "(const %s *)(model->weights + %lld)", type, (long long)buffer->index);
     } else { opdi_c_write(file, "%s", buffer->name); }
 }
-static void opdi_c_write_end(opdi_cfile *file, const opdi_unit_end *end) {
+static void opdi_c_write_port(opdi_cfile *file, const opdi_unit_port *end) {
     opdi_c_write(file, "%s [", opd_dtype_name(end->dtype));
     for (int i = 0; i < end->ndim; i++) { opdi_c_write(file, "%s%lld", i ? ", " : "", (long long)end->sizes[i]); }
     opdi_c_write(file, "]");
 }
 /* Writes the strides of an input, if it is not contiguous, into the comment of the header. */
-static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_end *end) {
+static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_port *end) {
     int64_t next = 1;
     bool rows = true;
     for (int i = end->ndim - 1; i >= 0; i--) {
@@ -695,13 +696,13 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
     opdi_c_write(file, "/* %s: a graph of %d operators, written as C by opdispatch.\n\n", name, unit->nodes);
     for (int i = 0; i < unit->ninputs; i++) {
         opdi_c_write(file, "   in:  %s, ", unit->inputs[i].buffer->name);
-        opdi_c_write_end(file, &unit->inputs[i]);
+        opdi_c_write_port(file, &unit->inputs[i]);
         opdi_c_write_strides(file, &unit->inputs[i]);
         opdi_c_write(file, unit->inputs[i].buffer->writes ? ", which is written\n" : "\n");
     }
     for (int i = 0; i < unit->noutputs; i++) {
         opdi_c_write(file, "   out: %s, ", unit->outputs[i].buffer->name);
-        opdi_c_write_end(file, &unit->outputs[i]);
+        opdi_c_write_port(file, &unit->outputs[i]);
         opdi_c_write(file, "\n");
     }
     for (int i = 0; i < unit->nopen; i++) {

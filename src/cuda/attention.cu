@@ -31,8 +31,8 @@ template <typename T> __device__ __forceinline__ T *opdi_cu_head(const opdi_cu_h
 /* Copies 64 rows of a tensor, from row `first` on, into shared memory.  Rows from `rows` on and columns from `depth`
    on, which do not exist, become zeros. */
 template <typename T, int D>
-__device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t stride, int first, int rows,
-                                                   int depth) {
+__device__ __forceinline__ void opdi_cu_load_rows(T *to, const T *from, int64_t stride, int first, int rows,
+                                                  int depth) {
     OPDI_CU_UNROLL
     for (int i = 0; i < 64 * D / 8 / OPDI_CU_AT_THREADS; i++) {
         const int at = i * OPDI_CU_AT_THREADS + (int)threadIdx.x, r = at / (D / 8), c = at % (D / 8) * 8;
@@ -41,12 +41,12 @@ __device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t
     }
 }
 template <typename T, int D>
-__device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *room) {
+__device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
     constexpr int LD = D + 8, TILE = 64 * LD;
     const float log2e = 1.44269504f, scale = a.scale * log2e;
-    T *qs = reinterpret_cast<T *>(room);          /* 64 rows of q, then twice 64 rows of k and v */
+    T *qs = reinterpret_cast<T *>(scratch);       /* 64 rows of q, then twice 64 rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
     const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the blocks with most keys
                                                                                start first */
@@ -59,9 +59,9 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
     float most[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
     OPDI_CU_UNROLL
     for (int d = 0; d < D / 16; d++) { M::zero(sum[d]); }
-    opdi_cu_bring_rows<T, D>(qs, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
-    opdi_cu_bring_rows<T, D>(qs + TILE, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_bring_rows<T, D>(qs + 2 * TILE, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_load_rows<T, D>(qs, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
+    opdi_cu_load_rows<T, D>(qs + TILE, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_load_rows<T, D>(qs + 2 * TILE, v, a.v.row, 0, a.keys, a.depth);
     opdi_cu_stages_commit();
     OPDI_CU_ROLLED
     for (int j = 0; j < tiles; j++) {
@@ -78,8 +78,8 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         }
         if (j + 1 < tiles) {
             T *to = qs + (1 + (j + 1) % 2 * 2) * TILE;
-            opdi_cu_bring_rows<T, D>(to, k, a.k.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
-            opdi_cu_bring_rows<T, D>(to + TILE, v, a.v.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
+            opdi_cu_load_rows<T, D>(to, k, a.k.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
+            opdi_cu_load_rows<T, D>(to + TILE, v, a.v.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
         }
         opdi_cu_stages_commit();
         OPDI_CU_UNROLL
@@ -164,10 +164,10 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
 }
 template <typename T, int D> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
 opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
-    opdi_cu_attention_rows<T, D>(a, room);
+    opdi_cu_attention_rows<T, D>(a, scratch);
 #elif defined(__CUDA_ARCH__)
     __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
 #endif
@@ -252,6 +252,6 @@ static int opdi_cu_flash_attention(opd_call *call) {
     return work == out || opd_copy_(out, work) ? 0 : -1;
 }
 
-static const opdi_cu_row opdi_cu_rows_attention[] = {
+static const opdi_cu_registration opdi_cu_table_attention[] = {
     {"_scaled_dot_product_flash_attention_for_cpu", opdi_cu_flash_attention},
     {NULL, NULL}};

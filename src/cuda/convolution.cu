@@ -47,7 +47,7 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
 
 /* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x or, if
    BACK, gx from y. */
-struct opdi_cu_conv_sides { opdi_cu_pw_divider area, rows, groups; };
+struct opdi_cu_conv_sides { opdi_cu_pointwise_divider area, rows, groups; };
 template <typename T, bool BACK>
 __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, const T *from, const T *w, T *to) {
     typedef opdi_cu_acc<T> A;
@@ -672,11 +672,11 @@ struct opdi_cu_walk {
    LAST, [n, out, oc]. */
 template <typename T, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
-                                                  int cp, int tiles_n, unsigned char *room) {
+                                                  int cp, int tiles_n, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32,
         B = OPDI_CU_TC_N / 32;
-    T *tiles = reinterpret_cast<T *>(room);       /* per stage: patches [128][40], then weights [64][40] */
+    T *tiles = reinterpret_cast<T *>(scratch);    /* per stage: patches [128][40], then weights [64][40] */
     const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z,
         line = (int)q.groups * cp;
     const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
@@ -743,7 +743,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
     opdi_cu_stages_wait<0>();
     __syncthreads();                              /* the sums take the place of the stages: [64][132] or, if LAST,
                                                      [128][68] */
-    float *out = reinterpret_cast<float *>(room);
+    float *out = reinterpret_cast<float *>(scratch);
     constexpr int ld = LAST ? OPDI_CU_TC_N + 4 : OPDI_CU_TC_M + 4, across = LAST ? OPDI_CU_TC_N / 8 : OPDI_CU_TC_M / 8;
     OPDI_CU_UNROLL
     for (int i = 0; i < 4; i++) {
@@ -791,9 +791,9 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
 template <typename T, bool LAST> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS, 3)
 opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, int cp,
                        int tiles_n) {
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
-    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, scratch); }
 }
 
 /* Computes the gradient with respect to w in parts [split][oc, taps, cp].  Each part is a sum over some of the pixels
@@ -802,13 +802,13 @@ opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const
 #define OPDI_CU_GW_SIDE 64
 #define OPDI_CU_GW_K 32
 #define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
-struct opdi_cu_gw { opdi_cu_pw_divider w, h, z; int op, cp, tiles_o, tiles_c, splits; };
+struct opdi_cu_gw { opdi_cu_pointwise_divider w, h, z; int op, cp, tiles_o, tiles_c, splits; };
 template <typename T>
 __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, const opdi_cu_gw &k, const T *x, const T *y,
-                                                     float *parts, unsigned char *room) {
+                                                     float *parts, unsigned char *scratch) {
     typedef opdi_cu_mma<T, true> M;
     constexpr int LD = OPDI_CU_GW_LD, stage = 2 * OPDI_CU_GW_K * LD, R = OPDI_CU_GW_K / 16;
-    T *tiles = reinterpret_cast<T *>(room);       /* per stage: y [32][72], then x [32][72] */
+    T *tiles = reinterpret_cast<T *>(scratch);    /* per stage: y [32][72], then x [32][72] */
     const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, tile = blockIdx.x / (k.tiles_o * k.tiles_c);
     const int o0 = (int)blockIdx.x % k.tiles_o * OPDI_CU_GW_SIDE,
         c0 = (int)blockIdx.x / k.tiles_o % k.tiles_c * OPDI_CU_GW_SIDE;
@@ -861,7 +861,7 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
     }
     opdi_cu_stages_wait<0>();
     __syncthreads();
-    float *out = reinterpret_cast<float *>(room);
+    float *out = reinterpret_cast<float *>(scratch);
     constexpr int ld = OPDI_CU_GW_SIDE + 4;
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 2; j++) {
@@ -879,9 +879,9 @@ __device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, cons
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS)
 opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_constant__ opdi_cu_gw k, const T *x,
                        const T *y, float *parts) {
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
-    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, room); }
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, scratch); }
 }
 /* w[o, c, t] = the sum of parts[split][o, t, c] over all splits */
 template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
@@ -960,12 +960,12 @@ template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T 
     const int64_t want = opdi_cu_ceil(512, tiles * q->groups);
     k.splits = (int)(want < most ? want : most);
     const int64_t all = q->oc * taps * k.cp,
-        room = OPDI_CU_TC_STAGES * 2 * OPDI_CU_GW_K * OPDI_CU_GW_LD * (int64_t)sizeof(T);
+        scratch = OPDI_CU_TC_STAGES * 2 * OPDI_CU_GW_K * OPDI_CU_GW_LD * (int64_t)sizeof(T);
     float *parts = static_cast<float *>(opdi_cu_scratch(k.splits * all * 4));
     if (!parts || !(x = opdi_cu_conv_turned(q, x, x_last, cg, opdi_cu_volume(q->in))) ||
         !(y = opdi_cu_conv_turned(q, y, y_last, og, opdi_cu_volume(q->out)))) { return -1; }
     if (opdi_cu_launch(opdi_cu_conv_gw_kernel<T>, dim3((unsigned)tiles, (unsigned)k.splits, (unsigned)q->groups),
-                       dim3(OPDI_CU_TC_THREADS), (size_t)room, *q, k, x, y, parts)) { return -1; }
+                       dim3(OPDI_CU_TC_THREADS), (size_t)scratch, *q, k, x, y, parts)) { return -1; }
     return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
                           k.splits, cg, (int64_t)k.cp, taps, all);
 }
@@ -1175,7 +1175,7 @@ static int opdi_cu_convolution_backward(opd_call *call) {
     return 0;
 }
 
-static const opdi_cu_row opdi_cu_rows_convolution[] = {
+static const opdi_cu_registration opdi_cu_table_convolution[] = {
     {"convolution", opdi_cu_convolution}, {"convolution_backward", opdi_cu_convolution_backward},
     {NULL, NULL}};
 

@@ -227,7 +227,7 @@ static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const ch
 static int opdi_cu_group_gone(const opdi_cu_group *g) { return opd_fail(OPD_ERROR_KERNEL, "%s", g->lost); }
 /* Waits until NCCL has accepted work for the group that returned `result`.  `m` is its transfer, or NULL.  Returns 0,
    or ends the group and returns -1. */
-static int opdi_cu_group_settle(opdi_cu_group *g, const opdi_cu_move *m, int result) {
+static int opdi_cu_group_wait_accepted(opdi_cu_group *g, const opdi_cu_move *m, int result) {
     const int64_t begun = opdi_cu_clock();
     char why[200];
     while (result == OPDI_CU_NCCL_IN_PROGRESS && opdi_cu_clock() - begun < g->timeout_ms) {
@@ -320,7 +320,7 @@ static int opdi_cu_group_queue(opdi_cu_group *g, std::list<opdi_cu_move *> &move
         const int ended = opdi_cu_nccl.GroupEnd();
         if (result == 0) { result = ended; }
     }
-    if (e == cudaSuccess && opdi_cu_group_settle(g, first, result)) { return -1; }
+    if (e == cudaSuccess && opdi_cu_group_wait_accepted(g, first, result)) { return -1; }
     for (opdi_cu_move *m : moves) {
         if (e == cudaSuccess) { e = cudaEventRecord(m->done, g->stream); }
         m->queued = e == cudaSuccess;
@@ -455,7 +455,7 @@ static int opdi_cu_group_test(void *user, void *request) {
 
 /* Removes transfers that have finished.  Ends the group if NCCL reports an error, or a transfer takes longer than the
    timeout.  Called under the group's lock. */
-static void opdi_cu_group_look(opdi_cu_group *g) {
+static void opdi_cu_group_poll(opdi_cu_group *g) {
     const int64_t now = opdi_cu_clock();
     char why[200];
     int state = 0;
@@ -491,13 +491,13 @@ static void opdi_cu_group_watch(opdi_cu_group *g) {
     while (!g->ends) {
         if (g->lost[0] || (g->kept.empty() && g->running.empty())) {
             (void)g->wake.wait_for(hold, std::chrono::seconds(1));
-            if (!g->lost[0]) { opdi_cu_group_look(g); }
+            if (!g->lost[0]) { opdi_cu_group_poll(g); }
             continue;
         }
         if (!g->kept.empty() && opdi_cu_clock() - g->kept.front()->asked >= OPDI_CU_KEPT_MS) {
             (void)opdi_cu_group_flush(g);
         }
-        opdi_cu_group_look(g);
+        opdi_cu_group_poll(g);
         hold.unlock();
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
         hold.lock();
@@ -516,7 +516,7 @@ static void opdi_cu_group_leave(opdi_cu_group *g) {
     std::unique_lock<std::mutex> hold(g->lock);
     (void)opdi_cu_group_flush(g);
     while (!g->running.empty() && !g->lost[0]) {
-        opdi_cu_group_look(g);
+        opdi_cu_group_poll(g);
         hold.unlock();
         std::this_thread::sleep_for(std::chrono::microseconds(100));
         hold.lock();
@@ -525,7 +525,7 @@ static void opdi_cu_group_leave(opdi_cu_group *g) {
     g->wake.notify_all();
     hold.unlock();
     if (g->watch.joinable()) { g->watch.join(); }
-    if (!g->lost[0] && g->comm && opdi_cu_group_settle(g, NULL, opdi_cu_nccl.CommFinalize(g->comm)) == 0) {
+    if (!g->lost[0] && g->comm && opdi_cu_group_wait_accepted(g, NULL, opdi_cu_nccl.CommFinalize(g->comm)) == 0) {
         (void)opdi_cu_nccl.CommDestroy(g->comm);
     }
 }
@@ -559,7 +559,7 @@ static int opdi_cu_group_ready(void *user) {
     opdi_cu_group *const g = (opdi_cu_group *)user;
     const opdi_cu_on on(g->device);
     std::unique_lock<std::mutex> hold(g->lock);
-    if (!g->lost[0]) { (void)opdi_cu_group_settle(g, NULL, OPDI_CU_NCCL_IN_PROGRESS); }
+    if (!g->lost[0]) { (void)opdi_cu_group_wait_accepted(g, NULL, OPDI_CU_NCCL_IN_PROGRESS); }
     if (g->lost[0]) { return opdi_cu_group_gone(g); }
     g->watch = std::thread(opdi_cu_group_watch, g);
     hold.unlock();

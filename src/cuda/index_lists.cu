@@ -269,14 +269,14 @@ static opd_tensor *opdi_cu_index_result(opd_call *call, opd_tensor *self, opd_te
                               opd_tensor_device(self));
 }
 static int opdi_cu_index_kernel(opd_call *call) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *out, *desk;
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *staging;
     int64_t sizes[OPD_MAX_DIMS];
     opdi_cu_list p;
     int n;
     if (opdi_cu_list_make(call, &p, self, opd_arg_tensors(call, 1), sizes, &n)) { return -1; }
     out = opd_ok() ? opdi_cu_index_result(call, self, opd_arg_tensors(call, 1), sizes, n) : NULL;
-    desk = out ? opdi_cu_desk(out, opd_dtype(self)) : NULL;
-    return desk && opdi_cu_list_run(&p, self, desk, false) == 0 ? opdi_cu_settle(out, desk) : -1;
+    staging = out ? opdi_cu_staging(out, opd_dtype(self)) : NULL;
+    return staging && opdi_cu_list_run(&p, self, staging, false) == 0 ? opdi_cu_staging_store(out, staging) : -1;
 }
 /* Adds `values` to `self` at the listed positions; both have a compute type.  Values for the offset `skip` are ignored.
    If `scale` is true, each sum is divided by the number of its values.  Returns 0, or -1 and sets an error. */
@@ -296,22 +296,22 @@ static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor 
 static int opdi_cu_list_put(const opd_call *call, opd_tensor *out, opd_tensors list, opd_tensor *values,
                             bool accumulate) {
     const opd_scalar_type t = accumulate ? opdi_cu_compute_dtype(opd_dtype(out)) : opd_dtype(out);
-    opd_tensor *desk = t == opd_dtype(out) ? out : opdi_cu_desk_filled(out, t);
+    opd_tensor *staging = t == opd_dtype(out) ? out : opdi_cu_staging_filled(out, t);
     int64_t sizes[OPD_MAX_DIMS];
     opdi_cu_list p;
     int n;
-    if (!desk || opdi_cu_list_make(call, &p, desk, list, sizes, &n)) { return -1; }
+    if (!staging || opdi_cu_list_make(call, &p, staging, list, sizes, &n)) { return -1; }
     if (opd_tensor_device(values).type != OPD_CUDA) {
         values = opd_to_device(values, opd_tensor_device(out), opd_dtype(values));
     }
     if (values && opd_numel(values) == 1 && opd_ndim(values) == 0) { p.one = 0; }
     else { values = values ? opd_expand(values, opd_ints_of(sizes, n)) : NULL; }
     values = values ? opdi_cu_as(values, t) : NULL;
-    if (!values || (accumulate ? opdi_cu_list_add(&p, desk, values, -1, false)
-                    : opdi_cu_list_run(&p, desk, values, true))) {
+    if (!values || (accumulate ? opdi_cu_list_add(&p, staging, values, -1, false)
+                    : opdi_cu_list_run(&p, staging, values, true))) {
         return -1;
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_index_put_kernel(opd_call *call) {
     if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
@@ -322,29 +322,29 @@ static int opdi_cu_index_put_kernel(opd_call *call) {
 /* Runs put(self, index, source, accumulate), which indexes `self` as if it had one dim. */
 static int opdi_cu_put_kernel(opd_call *call) {
     if (opd_arg_bool(call, 3) && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
-    opd_tensor *out = opd_result_update(call), *desk, *flat, *index, *src;
-    desk = !out ? NULL : opd_is_contiguous(out) ? out : opdi_cu_desk_filled(out, opd_dtype(out));
-    flat = desk ? opdi_cu_flat(desk) : NULL;
+    opd_tensor *out = opd_result_update(call), *staging, *flat, *index, *src;
+    staging = !out ? NULL : opd_is_contiguous(out) ? out : opdi_cu_staging_filled(out, opd_dtype(out));
+    flat = staging ? opdi_cu_flat(staging) : NULL;
     index = flat ? opdi_cu_flat(opd_arg_tensor(call, 1)) : NULL;
     src = index ? opdi_cu_flat(opd_arg_tensor(call, 2)) : NULL;
     if (!src || opdi_cu_list_put(call, flat, opd_tensors_of(&index, 1), src, opd_arg_bool(call, 3))) { return -1; }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 /* Runs embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq). */
 static int opdi_cu_embedding_backward_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *desk;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *out, *staging;
     int64_t sizes[OPD_MAX_DIMS], skip = opd_arg_int(call, 3);
     opdi_cu_list p;
     int n;
     if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
-    desk = opdi_cu_desk(out, opdi_cu_compute_dtype(opd_dtype(out)));
-    x = desk && opd_zero_(desk) ? opdi_cu_as(x, OPD_INT64) : NULL;
-    g = x ? opdi_cu_as(g, opd_dtype(desk)) : NULL;
-    if (!g || opdi_cu_list_make(call, &p, desk, opd_tensors_of(&x, 1), sizes, &n)) { return -1; }
-    if (opd_numel(desk) == 0) { return 0; }
-    skip = skip < 0 ? -1 : skip * opd_strides(desk)[0];
-    return opdi_cu_list_add(&p, desk, g, skip, opd_arg_bool(call, 4)) ? -1 : opdi_cu_settle(out, desk);
+    staging = opdi_cu_staging(out, opdi_cu_compute_dtype(opd_dtype(out)));
+    x = staging && opd_zero_(staging) ? opdi_cu_as(x, OPD_INT64) : NULL;
+    g = x ? opdi_cu_as(g, opd_dtype(staging)) : NULL;
+    if (!g || opdi_cu_list_make(call, &p, staging, opd_tensors_of(&x, 1), sizes, &n)) { return -1; }
+    if (opd_numel(staging) == 0) { return 0; }
+    skip = skip < 0 ? -1 : skip * opd_strides(staging)[0];
+    return opdi_cu_list_add(&p, staging, g, skip, opd_arg_bool(call, 4)) ? -1 : opdi_cu_staging_store(out, staging);
 }
 
 //== cat, stack ========================================================================================================
@@ -444,26 +444,26 @@ static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true
 static opd_tensor *opdi_cu_lies_as(opd_tensor *self, opd_tensor *out) {
     const opd_value none = opd_value_none();
     bool same = true;
-    opd_tensor *desk;
+    opd_tensor *staging;
     for (int d = 0; d < opd_ndim(self); d++) {
         if (opd_sizes(self)[d] > 1 && opd_strides(self)[d] == 0) { return out; }
         same = same && opd_strides(self)[d] == opd_strides(out)[d];
     }
     if (same) { return out; }
-    desk = opd_empty_strided_full(opd_ints_of(opd_sizes(self), opd_ndim(self)),
-                                  opd_ints_of(opd_strides(self), opd_ndim(self)), opd_value_int(opd_dtype(self)), none,
-                                  opd_value_device(opd_tensor_device(self)), none);
-    return desk ? opd_copy_(desk, self) : NULL;
+    staging = opd_empty_strided_full(opd_ints_of(opd_sizes(self), opd_ndim(self)),
+                                     opd_ints_of(opd_strides(self), opd_ndim(self)), opd_value_int(opd_dtype(self)),
+                                     none, opd_value_device(opd_tensor_device(self)), none);
+    return staging ? opd_copy_(staging, self) : NULL;
 }
 static int opdi_cu_view_scatter(opd_call *call, const char *view, int nargs, bool flat) {
-    opd_tensor *out = opd_result_update(call), *desk, *place;
+    opd_tensor *out = opd_result_update(call), *staging, *place;
     opd_value v[6];
-    if (!out || !(desk = flat ? opdi_cu_lies_as(opd_arg_tensor(call, 0), out) : out)) { return -1; }
-    v[0] = opd_value_tensor(desk);
+    if (!out || !(staging = flat ? opdi_cu_lies_as(opd_arg_tensor(call, 0), out) : out)) { return -1; }
+    v[0] = opd_value_tensor(staging);
     for (int i = 1; i < nargs; i++) { v[i] = opd_arg_value(call, i + 1); }
     place = opd_call_op(opd_find(view), v, nargs);
     if (!place || !opd_copy_(place, opd_arg_tensor(call, 1))) { return -1; }
-    return desk == out || opd_copy_(out, desk) ? 0 : -1;
+    return staging == out || opd_copy_(out, staging) ? 0 : -1;
 }
 static int opdi_cu_slice_scatter_kernel(opd_call *call) {
     return opdi_cu_view_scatter(call, "aten::slice.Tensor", 5, false);
@@ -492,7 +492,7 @@ struct opdi_cu_one_hot {
     }
 };
 static int opdi_cu_one_hot_kernel(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *staging;
     int64_t n = opd_arg_int(call, 1), sizes[OPD_MAX_DIMS];
     if (n == -1 && opd_numel(x) > 0 && opd_ndim(x) < OPD_MAX_DIMS && opd_dtype(x) == OPD_INT64) {
         n = opd_item_i64(opd_max(x)) + 1;         /* waits for the device */
@@ -501,13 +501,13 @@ static int opdi_cu_one_hot_kernel(opd_call *call) {
         sizes[opd_ndim(x)] = n < 1 ? 1 : n;
         out = opd_result(call, 0, sizes, opd_ndim(x) + 1, OPD_INT64);
     } else { out = opd_results_from_fake(call) ? NULL : opdi_cu_result(call, 0); }
-    desk = out ? opdi_cu_desk(out, OPD_INT64) : NULL;
-    x = desk ? opdi_cu_as(x, OPD_INT64) : NULL;
+    staging = out ? opdi_cu_staging(out, OPD_INT64) : NULL;
+    x = staging ? opdi_cu_as(x, OPD_INT64) : NULL;
     if (!x) { return -1; }
-    const opdi_cu_one_hot f = {opdi_cu_data<int64_t>(x), opdi_cu_data<int64_t>(desk), opd_sizes(out)[opd_ndim(x)],
+    const opdi_cu_one_hot f = {opdi_cu_data<int64_t>(x), opdi_cu_data<int64_t>(staging), opd_sizes(out)[opd_ndim(x)],
                                opdi_cu_guard_of(call, "Class values must be non-negative and smaller than "
                                                 "num_classes.")};
-    return opdi_cu_each(opd_numel(desk), f) ? -1 : opdi_cu_settle(out, desk);
+    return opdi_cu_each(opd_numel(staging), f) ? -1 : opdi_cu_staging_store(out, staging);
 }
 
 template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i], or an impossible number if repeats[i] is
@@ -537,7 +537,7 @@ template <class T> static int opdi_cu_repeat_of(opd_call *call, opd_tensor *r) {
     const int64_t n = opd_numel(r);
     int64_t *begins = (int64_t *)opdi_cu_scratch((n + 1) * 8), total;
     const opdi_cu_repeats<T> f = {opdi_cu_data<T>(r), begins};
-    opd_tensor *out, *desk;
+    opd_tensor *out, *staging;
     if (!begins || opdi_cu_each(n, f) || opdi_cu_offsets(begins, n)) { return -1; }
     total = opdi_cu_fetch(begins + n);
     if (!opd_ok()) { return -1; }
@@ -546,10 +546,10 @@ template <class T> static int opdi_cu_repeat_of(opd_call *call, opd_tensor *r) {
         return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size");
     }
     out = opd_result(call, 0, &total, 1, opd_dtype(r));
-    desk = out ? opdi_cu_desk(out, opd_dtype(r)) : NULL;
-    if (!desk) { return -1; }
-    const opdi_cu_repeat<T> g = {begins, n, opdi_cu_data<T>(desk)};
-    return opdi_cu_each(total, g) ? -1 : opdi_cu_settle(out, desk);
+    staging = out ? opdi_cu_staging(out, opd_dtype(r)) : NULL;
+    if (!staging) { return -1; }
+    const opdi_cu_repeat<T> g = {begins, n, opdi_cu_data<T>(staging)};
+    return opdi_cu_each(total, g) ? -1 : opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_repeat_interleave_kernel(opd_call *call) {
     opd_tensor *r = opd_arg_tensor(call, 0);
@@ -604,8 +604,8 @@ template <class T, class O> static int opdi_cu_search_of(const opd_call *call, o
         : opdi_cu_each(opd_numel(out), opdi_cu_search_side<F, false>(f));
 }
 static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_tensor *sorter, bool right) {
-    opd_tensor *out = opdi_cu_result(call, 0), *desk, *values = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
-    if (!out || !(desk = opdi_cu_desk(out, opd_dtype(out))) || opd_numel(out) == 0) { return out ? 0 : -1; }
+    opd_tensor *out = opdi_cu_result(call, 0), *staging, *values = v.tag == OPD_TAG_TENSOR ? v.u.t : NULL;
+    if (!out || !(staging = opdi_cu_staging(out, opd_dtype(out))) || opd_numel(out) == 0) { return out ? 0 : -1; }
     if (values && opd_tensor_device(values).type != OPD_CUDA) {              /* a value on the host */
         v = opd_dtype_is_floating(opd_dtype(values)) ? opd_value_float(opd_item_f64(values))
             : opd_value_int(opd_item_i64(values));
@@ -616,14 +616,14 @@ static int opdi_cu_search_run(opd_call *call, opd_tensor *seq, opd_value v, opd_
     if (!seq || !opd_ok()) { return -1; }
     if (opd_dtype(out) == OPD_INT32) {
         OPDI_CU_ALL(opd_dtype(seq), T, {
-            if (opdi_cu_search_of<T, int32_t>(call, desk, seq, values, v, sorter, right)) { return -1; }
+            if (opdi_cu_search_of<T, int32_t>(call, staging, seq, values, v, sorter, right)) { return -1; }
         })
     } else {
         OPDI_CU_ALL(opd_dtype(seq), T, {
-            if (opdi_cu_search_of<T, int64_t>(call, desk, seq, values, v, sorter, right)) { return -1; }
+            if (opdi_cu_search_of<T, int64_t>(call, staging, seq, values, v, sorter, right)) { return -1; }
         })
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 /* Runs searchsorted(sorted_sequence, self, *, out_int32, right, side, sorter). */
 static int opdi_cu_searchsorted_kernel(opd_call *call) {
@@ -652,17 +652,17 @@ template <class T> struct opdi_cu_triangle {
 };
 static int opdi_cu_triangle_run(opd_call *call, bool lower) {
     const int64_t diagonal = opd_arg_int(call, 1);
-    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk;
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *staging;
     if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
-    desk = opdi_cu_desk(out, opd_dtype(out));
-    x = desk ? opdi_cu_as(x, opd_dtype(x)) : NULL;
+    staging = opdi_cu_staging(out, opd_dtype(out));
+    x = staging ? opdi_cu_as(x, opd_dtype(x)) : NULL;
     if (!x) { return -1; }
     OPDI_CU_SIZES(opd_dtype(x), T, {
-        const opdi_cu_triangle<T> f = {opdi_cu_data<T>(x), opdi_cu_data<T>(desk), opd_size(x, -2), opd_size(x, -1),
+        const opdi_cu_triangle<T> f = {opdi_cu_data<T>(x), opdi_cu_data<T>(staging), opd_size(x, -2), opd_size(x, -1),
                                        diagonal, lower};
         if (opdi_cu_each(opd_numel(x), f)) { return -1; }
     })
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_tril_kernel(opd_call *call) { return opdi_cu_triangle_run(call, true); }
 static int opdi_cu_triu_kernel(opd_call *call) { return opdi_cu_triangle_run(call, false); }
@@ -763,7 +763,7 @@ struct opdi_cu_bag_of {
    include_last_offset, padding_idx). */
 static int opdi_cu_embedding_bag_kernel(opd_call *call) {
     opd_tensor *w = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *at = opd_arg_tensor(call, 2);
-    opd_tensor *factors = opd_arg_tensor(call, 6), *r[4], *desk[4];
+    opd_tensor *factors = opd_arg_tensor(call, 6), *r[4], *staging[4];
     if (opd_results_from_fake(call)) { return -1; }
     const int mode = (int)opd_arg_int(call, 4);
     const int64_t bags = opd_sizes(opdi_cu_result(call, 0))[0];
@@ -773,28 +773,28 @@ static int opdi_cu_embedding_bag_kernel(opd_call *call) {
     if (!w || !x || !at || (factors && !(factors = opdi_cu_as(factors, opd_dtype(w))))) { return -1; }
     for (int k = 0; k < 4; k++) {
         r[k] = opdi_cu_result(call, k);
-        desk[k] = opdi_cu_desk(r[k], k ? OPD_INT64 : opd_dtype(r[k]));
-        if (!desk[k] || (k == 2 && !opd_zero_(desk[k]))) { return -1; }
+        staging[k] = opdi_cu_staging(r[k], k ? OPD_INT64 : opd_dtype(r[k]));
+        if (!staging[k] || (k == 2 && !opd_zero_(staging[k]))) { return -1; }
     }
     OPDI_CU_FLOATS(opd_dtype(w), T, {
         const opdi_cu_bags<T> f = {
             opd_numel(x), bags, opd_numel(at), opd_sizes(w)[1], opd_sizes(w)[0], opd_arg_int(call, 8), mode,
             opdi_cu_data<T>(w), factors ? opdi_cu_data<T>(factors) : NULL, opdi_cu_data<int64_t>(x),
-            opdi_cu_data<int64_t>(at), opdi_cu_data<T>(desk[0]), opdi_cu_data<int64_t>(desk[2]),
-            mode == 2 ? opdi_cu_data<int64_t>(desk[3]) : NULL, opdi_cu_guard_of(call),
+            opdi_cu_data<int64_t>(at), opdi_cu_data<T>(staging[0]), opdi_cu_data<int64_t>(staging[2]),
+            mode == 2 ? opdi_cu_data<int64_t>(staging[3]) : NULL, opdi_cu_guard_of(call),
             opdi_cu_guard_of(call, "offsets must begin with 0, must not decrease, and must not exceed input's length")};
         if (opdi_cu_each(bags * (f.d ? f.d : 1), f)) { return -1; }
     })
-    if (opd_numel(desk[1])) {
-        const opdi_cu_bag_of f = {opd_numel(at), opdi_cu_data<int64_t>(at), opdi_cu_data<int64_t>(desk[1])};
-        if (opdi_cu_each(opd_numel(desk[1]), f)) { return -1; }
+    if (opd_numel(staging[1])) {
+        const opdi_cu_bag_of f = {opd_numel(at), opdi_cu_data<int64_t>(at), opdi_cu_data<int64_t>(staging[1])};
+        if (opdi_cu_each(opd_numel(staging[1]), f)) { return -1; }
     }
-    if (mode != 2 && !opd_copy_(desk[3], desk[2])) { return -1; }
-    for (int k = 0; k < 4; k++) { if (opdi_cu_settle(r[k], desk[k])) { return -1; } }
+    if (mode != 2 && !opd_copy_(staging[3], staging[2])) { return -1; }
+    for (int k = 0; k < 4; k++) { if (opdi_cu_staging_store(r[k], staging[k])) { return -1; } }
     return 0;
 }
 
-static const opdi_cu_row opdi_cu_rows_indexing[] = {
+static const opdi_cu_registration opdi_cu_table_indexing[] = {
     {"gather", opdi_cu_gather_kernel}, {"scatter.src", opdi_cu_scatter_kernel},
     {"scatter.value", opdi_cu_scatter_kernel}, {"scatter.reduce", opdi_cu_scatter_reduce_kernel},
     {"scatter.value_reduce", opdi_cu_scatter_reduce_kernel}, {"scatter_add", opdi_cu_scatter_add_kernel},

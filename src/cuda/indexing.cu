@@ -75,12 +75,13 @@ static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
     return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
 }
 /* Returns contiguous memory of `dtype` in which to compute `out`; this is `out` itself if possible. */
-static opd_tensor *opdi_cu_desk(opd_tensor *out, opd_scalar_type dtype) {
-    return opd_dtype(out) == dtype ? opdi_cu_desk(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
+static opd_tensor *opdi_cu_staging(opd_tensor *out, opd_scalar_type dtype) {
+    return opd_dtype(out) == dtype
+        ? opdi_cu_staging(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
 }
-/* Same as opdi_cu_desk, but the memory has the contents of `out`.  Returns NULL and sets an error if it fails. */
-static opd_tensor *opdi_cu_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
-    opd_tensor *d = opdi_cu_desk(out, dtype);
+/* Same as opdi_cu_staging, but the memory has the contents of `out`.  Returns NULL and sets an error if it fails. */
+static opd_tensor *opdi_cu_staging_filled(opd_tensor *out, opd_scalar_type dtype) {
+    opd_tensor *d = opdi_cu_staging(out, dtype);
     return d == out || (d && opd_copy_(d, out)) ? d : NULL;
 }
 /* Returns a number as a 0-dim tensor of `dtype` on the device. */
@@ -244,36 +245,36 @@ static int opdi_cu_gather_kernel(opd_call *call) {
 }
 /* Runs scatter(self, dim, index, src or value), or a variant that combines elements, in the compute type, as `how`
    says. */
-static int opdi_cu_scatter_how(opd_call *call, int how) {
+static int opdi_cu_scatter_mode(opd_call *call, int how) {
     if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
-    opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *desk = out;
+    opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *staging = out;
     opd_scalar_type t = opd_dtype(out);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     if (!out) { return -1; }
     if (how != OPDI_CU_SCATTER) { t = opdi_cu_compute_dtype(t); }
-    if (t != opd_dtype(out)) { desk = opdi_cu_desk_filled(out, t); }
+    if (t != opd_dtype(out)) { staging = opdi_cu_staging_filled(out, t); }
     src = opd_arg_value(call, 3).tag == OPD_TAG_TENSOR && opd_dtype(opd_arg_tensor(call, 3)) == t
         ? opd_arg_tensor(call, 3) : opdi_cu_arg_as(call, 3, out, t);
-    if (!desk || !src || opdi_cu_indexed_run(call, how, desk, dim, index, src, false, 1)) { return -1; }
-    return opdi_cu_settle(out, desk);
+    if (!staging || !src || opdi_cu_indexed_run(call, how, staging, dim, index, src, false, 1)) { return -1; }
+    return opdi_cu_staging_store(out, staging);
 }
-static int opdi_cu_scatter_kernel(opd_call *call) { return opdi_cu_scatter_how(call, OPDI_CU_SCATTER); }
-static int opdi_cu_scatter_add_kernel(opd_call *call) { return opdi_cu_scatter_how(call, OPDI_CU_ADD); }
+static int opdi_cu_scatter_kernel(opd_call *call) { return opdi_cu_scatter_mode(call, OPDI_CU_SCATTER); }
+static int opdi_cu_scatter_add_kernel(opd_call *call) { return opdi_cu_scatter_mode(call, OPDI_CU_ADD); }
 static int opdi_cu_scatter_reduce_kernel(opd_call *call) {
     const char *how = opd_arg_str(call, 4);
     if (strcmp(how, "add") && strcmp(how, "multiply")) {
         return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either add or multiply.");
     }
-    return opdi_cu_scatter_how(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
+    return opdi_cu_scatter_mode(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
 }
 /* Divides each sum by its count, or by 1 if the count is 0.  Integers are rounded down. */
 template <class T> struct opdi_cu_share {
-    T *desk;
+    T *staging;
     const int64_t *count;
     static __device__ float divide(float x, int64_t k) { return x / (float)k; }
     static __device__ double divide(double x, int64_t k) { return x / (double)k; }
     static __device__ int64_t divide(int64_t x, int64_t k) { return x / k - (x % k < 0); }
-    __device__ void operator()(int64_t i) const { desk[i] = divide(desk[i], count[i] > 1 ? count[i] : 1); }
+    __device__ void operator()(int64_t i) const { staging[i] = divide(staging[i], count[i] > 1 ? count[i] : 1); }
 };
 /* Combines elements of src with elements of out along dim, at the positions in index.  `name` is sum, prod, mean, amax
    or amin.  If `include_self` is false, the previous elements of out do not count.  Returns 0, or -1 and sets an
@@ -284,37 +285,37 @@ static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, o
     const bool whole = t == OPD_INT64, mean = strcmp(name, "mean") == 0;
     const int how = strcmp(name, "prod") == 0 ? OPDI_CU_MUL : strcmp(name, "amax") == 0 ? OPDI_CU_MAX
         : strcmp(name, "amin") == 0 ? OPDI_CU_MIN : OPDI_CU_ADD;
-    opd_tensor *desk = opdi_cu_desk_filled(out, t), *count, *one;
+    opd_tensor *staging = opdi_cu_staging_filled(out, t), *count, *one;
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
-    if (!desk || !src) { return -1; }
+    if (!staging || !src) { return -1; }
     if (!include_self) {                          /* positions to be written start from the neutral value */
         const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
             : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
             : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
         opd_tensor *first = opdi_cu_number(start, t);
-        if (!first || opdi_cu_indexed_run(call, OPDI_CU_SCATTER, desk, dim, index, first, false, 1)) { return -1; }
+        if (!first || opdi_cu_indexed_run(call, OPDI_CU_SCATTER, staging, dim, index, first, false, 1)) { return -1; }
     }
-    if (opdi_cu_indexed_run(call, how, desk, dim, index, src, false, 1)) { return -1; }
-    if (mean && opd_numel(desk) > 0) {
+    if (opdi_cu_indexed_run(call, how, staging, dim, index, src, false, 1)) { return -1; }
+    if (mean && opd_numel(staging) > 0) {
         one = opdi_cu_number(opd_value_int(1), OPD_INT64);
         count = opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), OPD_INT64);
         if (!one || !count || !opd_fill_(count, opd_value_int(include_self)) ||
             opdi_cu_indexed_run(call, OPDI_CU_ADD, count, dim, index, one, false, 1)) {
             return -1;
         }
-        const int64_t n = opd_numel(desk), *c = opdi_cu_data<int64_t>(count);
+        const int64_t n = opd_numel(staging), *c = opdi_cu_data<int64_t>(count);
         if (t == OPD_FLOAT32) {
-            const opdi_cu_share<float> f = {opdi_cu_data<float>(desk), c};
+            const opdi_cu_share<float> f = {opdi_cu_data<float>(staging), c};
             if (opdi_cu_each(n, f)) { return -1; }
         } else if (t == OPD_FLOAT64) {
-            const opdi_cu_share<double> f = {opdi_cu_data<double>(desk), c};
+            const opdi_cu_share<double> f = {opdi_cu_data<double>(staging), c};
             if (opdi_cu_each(n, f)) { return -1; }
         } else {
-            const opdi_cu_share<int64_t> f = {opdi_cu_data<int64_t>(desk), c};
+            const opdi_cu_share<int64_t> f = {opdi_cu_data<int64_t>(staging), c};
             if (opdi_cu_each(n, f)) { return -1; }
         }
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
@@ -323,7 +324,7 @@ static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
                                            opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
 /* Expands a vector of indices along dim to a tensor of the given sizes.  Returns NULL and sets an error if it fails. */
-static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
+static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
     int64_t strides[OPD_MAX_DIMS];
     index = opdi_cu_as(index, OPD_INT64);
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
@@ -332,25 +333,25 @@ static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *siz
 /* These functions run index_add and index_copy(self, dim, index, source, ...). */
 static int opdi_cu_index_add_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
-    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *desk, *index;
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *staging, *index;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
     const opd_value alpha = opd_arg_value(call, 4);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
     if (!out) { return -1; }
-    desk = t == opd_dtype(out) ? out : opdi_cu_desk_filled(out, t);
-    index = opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src));
+    staging = t == opd_dtype(out) ? out : opdi_cu_staging_filled(out, t);
+    index = opdi_cu_expand(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src));
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
-    if (!desk || !index || !src ||
-        opdi_cu_indexed_run(call, OPDI_CU_ADD, desk, dim, index, src, false,
+    if (!staging || !index || !src ||
+        opdi_cu_indexed_run(call, OPDI_CU_ADD, staging, dim, index, src, false,
                             alpha.tag == OPD_TAG_FLOAT ? alpha.u.d : (double)alpha.u.i)) {
         return -1;
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_index_copy_kernel(opd_call *call) {
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *index;
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
-    index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
+    index = out ? opdi_cu_expand(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
     return !index ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, src, false, 1);
 }
 /* Runs index_fill(self, dim, index, value). */
@@ -361,14 +362,14 @@ static int opdi_cu_index_fill_kernel(opd_call *call) {
     if (!out) { return -1; }
     for (int d = 0; d < opd_ndim(out); d++) { sizes[d] = opd_sizes(out)[d]; }
     sizes[dim] = opd_numel(index);
-    index = opdi_cu_spread(index, dim, sizes, opd_ndim(out) > 0 ? opd_ndim(out) : 1);
+    index = opdi_cu_expand(index, dim, sizes, opd_ndim(out) > 0 ? opd_ndim(out) : 1);
     value = opdi_cu_arg_as(call, 3, out, opd_dtype(out));
     return !index || !value ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, value, true, 1);
 }
 static int opdi_cu_index_reduce_kernel(opd_call *call) {
     opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *index;
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
-    index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
+    index = out ? opdi_cu_expand(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
     return !index ? -1 : opdi_cu_reduce_into(call, out, dim, index, src, opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
 
@@ -396,18 +397,18 @@ static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd
     const int nd = opd_ndim(a);
     const int64_t outer = nd ? opdi_cu_span(opd_sizes(a), 0, dim) : 1, size = nd ? opd_sizes(a)[dim] : 1;
     int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(a)) * (nd ? opdi_cu_span(opd_sizes(a), dim + 1, nd) : 1), unit;
-    opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
+    opd_tensor *staging = opdi_cu_staging(out, opd_dtype(out));
     a = opdi_cu_as(a, opd_dtype(a));
     index = opdi_cu_as(index, OPD_INT64);
-    if (!desk || !a || !index) { return -1; }
+    if (!staging || !a || !index) { return -1; }
     if (opd_numel(out) == 0) { return 0; }
-    unit = opdi_cu_unit(bytes, (uintptr_t)opdi_cu_data<void>(a), (uintptr_t)opdi_cu_data<void>(desk));
+    unit = opdi_cu_unit(bytes, (uintptr_t)opdi_cu_data<void>(a), (uintptr_t)opdi_cu_data<void>(staging));
     OPDI_CU_UNITS(unit, T, {
-        const opdi_cu_select_rows<T> f = {opdi_cu_data<T>(a), opdi_cu_data<T>(desk), opdi_cu_data<int64_t>(index),
+        const opdi_cu_select_rows<T> f = {opdi_cu_data<T>(a), opdi_cu_data<T>(staging), opdi_cu_data<int64_t>(index),
                                    opd_numel(index), size, bytes / unit, wrap, opdi_cu_guard_of(call)};
         if (opdi_cu_each(outer * f.n * f.inner, f)) { return -1; }
     })
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_index_select_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -582,20 +583,20 @@ template <class T> static int opdi_cu_masked_move(opd_call *call, opd_tensor *se
     const opdi_cu_is_true<uint8_t> in = {opdi_cu_data<uint8_t>(mask)};
     int64_t tiles, n, *counts = opdi_cu_count(opd_numel(mask), in, &tiles);
     opdi_cu_masked<T> each;
-    opd_tensor *out = src, *desk = src;
+    opd_tensor *out = src, *staging = src;
     if (!src) {                                   /* masked_select */
         n = counts ? opdi_cu_fetch(counts + tiles) : -1;
         out = n < 0 ? NULL : opd_result(call, 0, &n, 1, opd_dtype(self));
-        desk = out ? opdi_cu_desk(out, opd_dtype(out)) : NULL;
+        staging = out ? opdi_cu_staging(out, opd_dtype(out)) : NULL;
     }
-    if (!counts || !desk) { return -1; }
+    if (!counts || !staging) { return -1; }
     each.walk.begin();
     for (int d = 0; d < opd_ndim(self); d++) { each.walk.add(opd_sizes(self)[d], opd_strides(self) + d); }
-    each.self = opdi_cu_data<T>(self); each.list = opdi_cu_data<T>(desk); each.n = opd_numel(desk);
+    each.self = opdi_cu_data<T>(self); each.list = opdi_cu_data<T>(staging); each.n = opd_numel(staging);
     each.back = src != NULL;
     each.guard = opdi_cu_guard_of(call, "Number of elements of source < number of ones in mask");
     if (opdi_cu_pick(opd_numel(mask), in, counts, each)) { return -1; }
-    return src ? 0 : opdi_cu_settle(out, desk);
+    return src ? 0 : opdi_cu_staging_store(out, staging);
 }
 static int opdi_cu_masked_select_kernel(opd_call *call) {
     opd_tensor *both[2] = {opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)};

@@ -92,14 +92,14 @@ static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *
 }
 static int opdi_cu_nll_forward(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 3);               /* 0 none, 1 mean, 2 sum */
-    opd_tensor *y, *total, *desk;
+    opd_tensor *y, *total, *staging;
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0); total = opdi_cu_result(call, 1);
-    desk = opdi_cu_desk(y);
-    if (!desk) { return -1; }
+    staging = opdi_cu_staging(y);
+    if (!staging) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(y), T, {
         opdi_cu_nll<T> k;
-        T *to = opdi_cu_data<T>(desk), *weight = opdi_cu_data<T>(total);
+        T *to = opdi_cu_data<T>(staging), *weight = opdi_cu_data<T>(total);
         if (opdi_cu_nll_of<T>(call, 0, 3, &k)) { return -1; }
         if (reduction == 0 && opd_ndim(opd_arg_tensor(call, 0)) > 1) {
             if (opdi_cu_launch(opdi_cu_nll_each<T>, opdi_cu_grid(k.n * k.inner, 256), dim3(256), 0, k, to, weight)) {
@@ -114,31 +114,31 @@ static int opdi_cu_nll_forward(opd_call *call) {
                                reduction == 1, to, weight)) { return -1; }
         }
     })
-    return opdi_cu_settle(y, desk);
+    return opdi_cu_staging_store(y, staging);
 }
 static int opdi_cu_nll_backward(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 4);
-    opd_tensor *g = opd_arg_tensor(call, 0), *total = opd_arg_tensor(call, 6), *dx, *desk;
+    opd_tensor *g = opd_arg_tensor(call, 0), *total = opd_arg_tensor(call, 6), *dx, *staging;
     bool one;
     if (opd_results_from_fake(call)) { return -1; }
     dx = opdi_cu_result(call, 0);
     if (opd_numel(dx) == 0) { return 0; }
     one = reduction != 0 || opd_ndim(dx) == 1;
-    desk = opdi_cu_desk(dx);
+    staging = opdi_cu_staging(dx);
     g = opd_contiguous(opd_to_dtype(g, opd_dtype(dx)));
     total = opd_to_dtype(total, opd_dtype(dx));
-    if (!desk || !g || !total) { return -1; }
+    if (!staging || !g || !total) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(dx), T, {
         opdi_cu_nll<T> k;
         if (opdi_cu_nll_of<T>(call, 1, 4, &k) ||
             opdi_cu_launch(opdi_cu_nll_back<T>, opdi_cu_grid(opd_numel(dx), 256), dim3(256), 0, k,
                            (const T *)opdi_cu_data<T>(g), one, reduction == 1, (const T *)opdi_cu_data<T>(total),
-                           opdi_cu_data<T>(desk))) { return -1; }
+                           opdi_cu_data<T>(staging))) { return -1; }
     })
-    return opdi_cu_settle(dx, desk);
+    return opdi_cu_staging_store(dx, staging);
 }
 
-static const opdi_cu_row opdi_cu_rows_losses[] = {
+static const opdi_cu_registration opdi_cu_table_losses[] = {
     {"nll_loss_forward", opdi_cu_nll_forward}, {"nll_loss2d_forward", opdi_cu_nll_forward},
     {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
     {NULL, NULL}};
@@ -243,15 +243,15 @@ template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tenso
 /* Computes result 0 of the call: the distances of the rows of x and y or, if y is NULL, of the pairs of rows of x.  If
    g and d are given, computes the gradient with respect to x.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
-    opd_tensor *out = opdi_cu_result(call, 0), *desk;
+    opd_tensor *out = opdi_cu_result(call, 0), *staging;
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
     if (opd_numel(out) == 0) { return 0; }
-    desk = opdi_cu_desk(out, t);
-    x = desk ? opdi_cu_as(x, t) : NULL;
+    staging = opdi_cu_staging(out, t);
+    x = staging ? opdi_cu_as(x, t) : NULL;
     if (!x || (y && !(y = opdi_cu_as(y, t)))) { return -1; }
     if (g && (!(g = opdi_cu_as(g, t)) || !(d = opdi_cu_as(d, t)))) { return -1; }
-    return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(desk, x, y, g, d, p)
-            : opdi_cu_distances_of<float>(desk, x, y, g, d, p)) ? -1 : opdi_cu_settle(out, desk);
+    return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(staging, x, y, g, d, p)
+            : opdi_cu_distances_of<float>(staging, x, y, g, d, p)) ? -1 : opdi_cu_staging_store(out, staging);
 }
 /* Returns t [.., a, b], expanded to the batch dims of out. */
 static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
@@ -302,7 +302,7 @@ static int opdi_cu_pdist_backward_kernel(opd_call *call) {
         : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
                                 opd_arg_float(call, 2));
 }
-static const opdi_cu_row opdi_cu_rows_distances[] = {
+static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
     {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
     /* Fourier transforms run on the CPU, with copies to the host and back */

@@ -241,7 +241,7 @@ static int opdi_cu_dot(opd_call *call) {
     return -1;
 }
 
-static const opdi_cu_row opdi_cu_rows_matmul[] = {
+static const opdi_cu_registration opdi_cu_table_matmul[] = {
     {"mm", opdi_cu_mm}, {"bmm", opdi_cu_mm}, {"mv", opdi_cu_mm}, {"addmm", opdi_cu_addmm}, {"baddbmm", opdi_cu_addmm},
     {"addmv", opdi_cu_addmm}, {"addbmm", opdi_cu_addbmm}, {"dot", opdi_cu_dot}, {"vdot", opdi_cu_dot},
     {NULL, NULL}};

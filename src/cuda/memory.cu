@@ -188,7 +188,7 @@ static void opdi_cu_piece_join(opdi_cu_piece *p) {
     delete q;
 }
 /* Frees a block that nothing uses any more. */
-static void opdi_cu_give(opdi_cu_piece *p) {
+static void opdi_cu_block_free(opdi_cu_piece *p) {
     if (!p->pool && opdi_cu_no_cache) {
         opdi_cu_all_pinned->erase(p->at);
         (void)cudaFreeHost(p->at);
@@ -223,11 +223,11 @@ static void opdi_cu_retire(opdi_cu_piece *p) {
         (void)cudaGetLastError();
     }
     p->uses.clear();
-    if (p->marks == 0) { opdi_cu_give(p); }
+    if (p->marks == 0) { opdi_cu_block_free(p); }
 }
 static void opdi_cu_mark_passed(const opdi_cu_mark &m) {
     (void)cudaEventDestroy(m.event);
-    if (--m.of->marks == 0) { opdi_cu_give(m.of); }
+    if (--m.of->marks == 0) { opdi_cu_block_free(m.of); }
 }
 /* Frees the blocks whose events have passed. */
 static void opdi_cu_marks_pass() {

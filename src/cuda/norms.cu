@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
                 for (int w = 0; w < W; w++) { mean += p < there ? opdi_cu_taken<C>(v[p], w) : (C)0; }
             }
             mean = opdi_cu_row_reduce(mean, opdi_cu_sum(), (C)0, lanes) / (C)n;
-            opdi_cu_anew(v, PACKS);
+            opdi_cu_opaque(v, PACKS);
             OPDI_CU_EACH_PACK(p, i) {
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
                 }
             }
             squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
-            opdi_cu_anew(v, PACKS);
+            opdi_cu_opaque(v, PACKS);
         } else {
             typedef typename opdi_cu_fold_var<C>::State S;
             const S none = opdi_cu_fold_var<C>().init(0);
@@ -211,7 +211,7 @@ static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         typedef opdi_cu_acc<T> A;
         const opdi_cu_fold_pairs<A> f = {opdi_cu_data<A>(mean), opdi_cu_data<A>(rstd), per};
-        typedef typename std::conditional<sizeof(T) == 2, opdi_cu_shorts, T>::type R;
+        typedef typename std::conditional<sizeof(T) == 2, opdi_cu_halves, T>::type R;
         return r.outer ? opdi_cu_reduce_launch<opdi_cu_pairs<R> >(&r, f) : 0;
     })
     return 0;
@@ -244,34 +244,34 @@ static bool opdi_cu_norm_vector(const opdi_cu_norm *k, int W) {
    an error. */
 static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, opd_tensor *b, double eps,
                                 opdi_cu_norm *k) {
-    opd_tensor *out[3], *desk[3];
+    opd_tensor *out[3], *staging[3];
     x = opd_contiguous(x);
     if (!x || opdi_cu_norm_params(k, x, w, b)) { return -1; }
     for (int i = 0; i < 3; i++) {
         out[i] = opdi_cu_result(call, i);
-        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+        if (!(staging[i] = opdi_cu_staging(out[i]))) { return -1; }
     }
     if (k->rows == 0) { return 0; }
-    k->x = opdi_cu_data<char>(x); k->y = opdi_cu_data<char>(desk[0]);
-    k->save_mean = opdi_cu_data<char>(desk[1]); k->save_rstd = opdi_cu_data<char>(desk[2]);
-    k->stat = opd_dtype(desk[1]);
+    k->x = opdi_cu_data<char>(x); k->y = opdi_cu_data<char>(staging[0]);
+    k->save_mean = opdi_cu_data<char>(staging[1]); k->save_rstd = opdi_cu_data<char>(staging[2]);
+    k->stat = opd_dtype(staging[1]);
     k->eps = eps;
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         const int W = 16 / (int)sizeof(T);
         const opdi_cu_row_plan p = opdi_cu_row_plan_of(k->rows, k->n, W, opdi_cu_norm_vector(k, W), 4);
         if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_norm_rows, T, 4), p.grid, p.block, 0, *k)) { return -1; }
     })
-    for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (opdi_cu_staging_store(out[i], staging[i])) { return -1; } }
     return 0;
 }
 /* Computes dx, the gradient with respect to x.  x and g are contiguous; mean and rstd have the compute type.  Returns
    0, or -1 and sets an error. */
 static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_tensor *mean, opd_tensor *rstd,
                            opd_tensor *w, opdi_cu_norm *k) {
-    opd_tensor *desk = opdi_cu_desk(dx);
+    opd_tensor *staging = opdi_cu_staging(dx);
     if (!dx || opd_numel(dx) == 0) { return 0; }
-    if (!desk || opdi_cu_norm_params(k, x, w, NULL)) { return -1; }
-    k->x = opdi_cu_data<char>(x); k->g = opdi_cu_data<char>(g); k->y = opdi_cu_data<char>(desk);
+    if (!staging || opdi_cu_norm_params(k, x, w, NULL)) { return -1; }
+    k->x = opdi_cu_data<char>(x); k->g = opdi_cu_data<char>(g); k->y = opdi_cu_data<char>(staging);
     k->mean = opdi_cu_data<char>(mean); k->rstd = opdi_cu_data<char>(rstd);
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         const int W = 16 / (int)sizeof(T);
@@ -280,7 +280,7 @@ static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_ten
             return -1;
         }
     })
-    return opdi_cu_settle(dx, desk);
+    return opdi_cu_staging_store(dx, staging);
 }
 static int64_t opdi_cu_count(opd_ints sizes) {
     int64_t n = 1;
@@ -297,7 +297,7 @@ static int opdi_cu_layer_norm(opd_call *call) {
 }
 static int opdi_cu_layer_norm_backward(opd_call *call) {
     opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
-        *rstd = opd_arg_tensor(call, 4), *dw, *db, *wdesk, *bdesk;
+        *rstd = opd_arg_tensor(call, 4), *dw, *db, *wstaging, *bstaging;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     opdi_cu_norm k = opdi_cu_norm();
     bool bad = false;
@@ -307,10 +307,10 @@ static int opdi_cu_layer_norm_backward(opd_call *call) {
     mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
     g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
     if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 5), &k)) { return -1; }
-    dw = opdi_cu_result(call, 1); wdesk = opdi_cu_desk(dw);
-    db = opdi_cu_result(call, 2); bdesk = opdi_cu_desk(db);
-    if (opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, wdesk, bdesk)) { return -1; }
-    return opdi_cu_settle(dw, wdesk) || opdi_cu_settle(db, bdesk) ? -1 : 0;
+    dw = opdi_cu_result(call, 1); wstaging = opdi_cu_staging(dw);
+    db = opdi_cu_result(call, 2); bstaging = opdi_cu_staging(db);
+    if (opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, wstaging, bstaging)) { return -1; }
+    return opdi_cu_staging_store(dw, wstaging) || opdi_cu_staging_store(db, bstaging) ? -1 : 0;
 }
 /* Reads N, C, HxW and group, which are the arguments from number `first` on, into *k. */
 static void opdi_cu_group_norm_read(opd_call *call, int first, opdi_cu_norm *k) {
@@ -348,7 +348,7 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
     if (opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
     for (int i = 0; i < 2; i++) {
         out = opdi_cu_result(call, 1 + i);
-        if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) {
+        if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_fold_make(0), false)) {
             return -1;
         }
     }
@@ -451,7 +451,7 @@ static int64_t opdi_cu_pixels(const opd_tensor *x) {
 }
 static int opdi_cu_batch_norm(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *run[2] = {opd_arg_tensor(call, 3), opd_arg_tensor(call, 4)}, *was[2],
-        *now[2] = {NULL, NULL}, *out[3], *desk[3], *mean, *var;
+        *now[2] = {NULL, NULL}, *out[3], *staging[3], *mean, *var;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const bool train = opd_arg_bool(call, 5);
     const int64_t c = opd_size(x, 1), hw = opdi_cu_pixels(x), three[3] = {opd_size(x, 0), c, hw};
@@ -462,7 +462,7 @@ static int opdi_cu_batch_norm(opd_call *call) {
     x = opd_contiguous(x);
     for (int i = 0; i < 3; i++) {
         out[i] = opdi_cu_result(call, i);
-        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+        if (!(staging[i] = opdi_cu_staging(out[i]))) { return -1; }
     }
     if (c == 0) { return 0; }
     for (int i = 0; i < 2; i++) { was[i] = opdi_cu_norm_in(run[i], acc, &bad); }
@@ -470,7 +470,8 @@ static int opdi_cu_batch_norm(opd_call *call) {
     mean = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[0];
     var = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[1];
     if (!mean || !var) { return -1; }
-    if (train && opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
+    if (train &&
+        opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_fold_make(2),
                                                          false)) { return -1; }
     for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* an empty batch does not change the running
                                                                         values */
@@ -481,8 +482,8 @@ static int opdi_cu_batch_norm(opd_call *call) {
     k.w = weights.w; k.b = weights.b; k.wide = weights.wide;
     k.run_mean = opdi_cu_norm_data(was[0]); k.run_var = opdi_cu_norm_data(was[1]);
     k.new_mean = (void *)opdi_cu_norm_data(now[0]); k.new_var = (void *)opdi_cu_norm_data(now[1]);
-    k.save_mean = (void *)opdi_cu_norm_data(desk[1]); k.save_rstd = (void *)opdi_cu_norm_data(desk[2]);
-    k.stat = opd_dtype(desk[1]);
+    k.save_mean = (void *)opdi_cu_norm_data(staging[1]); k.save_rstd = (void *)opdi_cu_norm_data(staging[2]);
+    k.stat = opd_dtype(staging[1]);
     k.momentum = opd_arg_float(call, 6); k.eps = opd_arg_float(call, 7);
     k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
     if (!k.channels) { return -1; }
@@ -492,12 +493,12 @@ static int opdi_cu_batch_norm(opd_call *call) {
         }
     })
     for (int i = 0; i < 2; i++) { if (now[i] && !opd_copy_(run[i], now[i])) { return -1; } }
-    if (opdi_cu_batch_run(x, NULL, desk[0], &k, hw)) { return -1; }
-    for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
+    if (opdi_cu_batch_run(x, NULL, staging[0], &k, hw)) { return -1; }
+    for (int i = 0; i < 3; i++) { if (opdi_cu_staging_store(out[i], staging[i])) { return -1; } }
     return 0;
 }
 static int opdi_cu_batch_norm_backward(opd_call *call) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean, *rstd, *sums[2], *dx, *desk, *out;
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean, *rstd, *sums[2], *dx, *staging, *out;
     const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
     const bool train = opd_arg_bool(call, 7);
     int64_t c;
@@ -524,23 +525,23 @@ static int opdi_cu_batch_norm_backward(opd_call *call) {
         if (out && !opd_copy_(out, sums[i])) { return -1; }
     }
     dx = opdi_cu_result(call, 0);
-    desk = opdi_cu_desk(dx);
+    staging = opdi_cu_staging(dx);
     if (!dx || opd_numel(dx) == 0) { return 0; }
     k.c = c; k.count = (double)(opd_numel(x) / c); k.eval = !train;
     k.mean = opdi_cu_norm_data(mean); k.rstd = opdi_cu_norm_data(rstd);
     k.w = weights.w; k.wide = weights.wide;
     k.gx = opdi_cu_norm_data(sums[0]); k.g = opdi_cu_norm_data(sums[1]);
     k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
-    if (!k.channels || !desk) { return -1; }
+    if (!k.channels || !staging) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         if (opdi_cu_launch(opdi_cu_batch_backward_channels<T>, dim3((unsigned)opdi_cu_ceil(c, 256)), dim3(256), 0, k)) {
             return -1;
         }
     })
-    return opdi_cu_batch_run(x, g, desk, &k, opdi_cu_pixels(x)) ? -1 : opdi_cu_settle(dx, desk);
+    return opdi_cu_batch_run(x, g, staging, &k, opdi_cu_pixels(x)) ? -1 : opdi_cu_staging_store(dx, staging);
 }
 
-static const opdi_cu_row opdi_cu_rows_softmax[] = {
+static const opdi_cu_registration opdi_cu_table_softmax[] = {
     {"_softmax", opdi_cu_softmax}, {"_log_softmax", opdi_cu_log_softmax},
     {"_softmax_backward_data", opdi_cu_softmax_backward},
     {"_log_softmax_backward_data", opdi_cu_log_softmax_backward},

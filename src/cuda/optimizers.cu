@@ -38,8 +38,8 @@ static int opdi_cu_scalar_of(opdi_cu_scalar *s, opd_value v) {
 template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_table table, S s) {
     typedef opdi_cu_acc<T> A;
     enum { N = 16 / sizeof(T), K = S::operands };
-    __shared__ __align__(16) unsigned char room[sizeof(typename S::numbers)];
-    typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(room);
+    __shared__ __align__(16) unsigned char scratch[sizeof(typename S::numbers)];
+    typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(scratch);
     int low = 0, high = table.n - 1;
     while (low < high) {                          /* finds the tensor of this block: the last whose first block is not
                                                      behind this one */
@@ -325,7 +325,7 @@ static int opdi_cu_amp_update_kernel(opd_call *call) {
         : opdi_cu_amp_update_of<float>(call);
 }
 
-static const opdi_cu_row opdi_cu_rows_optimizers[] = {
+static const opdi_cu_registration opdi_cu_table_optimizers[] = {
     {"_fused_adam_", opdi_cu_fused_adam_kernel}, {"_fused_adam_.tensor_lr", opdi_cu_fused_adam_kernel},
     {"_fused_adamw_", opdi_cu_fused_adamw_kernel}, {"_fused_adamw_.tensor_lr", opdi_cu_fused_adamw_kernel},
     {"_fused_sgd_", opdi_cu_fused_sgd_kernel}, {"_fused_sgd_.tensor_lr", opdi_cu_fused_sgd_kernel},

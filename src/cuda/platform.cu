@@ -8,7 +8,7 @@
 #define OPDI_CU_GRID 0x7fffffff                  /* maximum number of blocks along x */
 
 /* The name of an operator and its kernel.  A section's list of kernels ends with {NULL, NULL}. */
-typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
+typedef struct opdi_cu_registration { const char *name; opd_kernel kernel; } opdi_cu_registration;
 
 static bool opdi_cu_debug;                       /* wait after each launch */
 
@@ -380,8 +380,8 @@ template <typename A, typename F> __device__ __forceinline__ A opdi_cu_warp_redu
 /* Combines the values v of all threads of a block by f, whose neutral value is `none`.  The block has only dim x, and
    whole warps.  All threads must call this, and each gets the result. */
 template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A none) {
-    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(A)];
-    A *parts = reinterpret_cast<A *>(room);
+    __shared__ __align__(16) unsigned char scratch[OPDI_CU_WARP * sizeof(A)];
+    A *parts = reinterpret_cast<A *>(scratch);
     const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
     v = opdi_cu_warp_reduce(v, f);
     __syncthreads();                              /* `parts` may still be read by a previous call */

@@ -9,9 +9,9 @@
 
 /* The numbers of a pointwise formula: its parameters a, b, c, and in `in` those operands that are numbers instead of
    tensors. */
-template <typename C> struct opdi_cu_pw_numbers { C a, b, c, in[3]; };
+template <typename C> struct opdi_cu_pointwise_numbers { C a, b, c, in[3]; };
 
-template <int F, typename C> struct opdi_cu_pw_formula;
+template <int F, typename C> struct opdi_cu_pointwise_formula;
 /* heavy: more than plain arithmetic, so that few copies of the code are made */
 #define OPDI_CU_HEAVY_W 0
 #define OPDI_CU_HEAVY_V 0
@@ -20,7 +20,7 @@ template <int F, typename C> struct opdi_cu_pw_formula;
 #define OPDI_CU_HEAVY_M 1
 #define OPDI_CU_HEAVY_N 1
 #define OPDI_CU_FORMULA(name, inputs_, kind, formula) \
-    template <> struct opdi_cu_pw_formula<OPD_FORMULA_##name, OPD_T> { \
+    template <> struct opdi_cu_pointwise_formula<OPD_FORMULA_##name, OPD_T> { \
         enum { inputs = inputs_, heavy = OPDI_CU_HEAVY_##kind }; \
         static __device__ __forceinline__ OPD_T run(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c) { \
             (void)y; (void)z; (void)a; (void)b; (void)c; \
@@ -97,43 +97,43 @@ template <typename T> struct opdi_cu_or_bool<true, T> { typedef bool type; };
 
 //== kernels for contiguous operands ===================================================================================
 
-#define OPDI_CU_TEAM 256
+#define OPDI_CU_BLOCK_SIZE 256
 
-template <typename C> struct opdi_cu_pw_flat {
+template <typename C> struct opdi_cu_pointwise_flat_args {
     void *out;
     const void *in[3];                            /* NULL: the operand is a number */
     int64_t n;
     int32_t numbers;                              /* bit k: in[k] is NULL */
-    opdi_cu_pw_numbers<C> s;
+    opdi_cu_pointwise_numbers<C> s;
 };
 /* Loads the first `runs` of U runs of N elements, which are `step` apart.  If p is NULL, the operand is a number, and
    nothing is loaded.  A kernel loads the runs of all operands before it uses any, so that all loads are in flight at
    once.  Afterwards it finds out from the mask `numbers` which operands are numbers; the compiler does not know that
    this is the same condition. */
 template <int N, int U, typename T>
-__device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step,
-                                                 int runs) {
+__device__ __forceinline__ void opdi_cu_pointwise_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i,
+                                                        int step, int runs) {
     if (p) {
         OPDI_CU_UNROLL
         for (int u = 0; u < U; u++) { if (u < runs) { to[u] = opdi_cu_load_vector<N>(p + i + u * step); } }
     }
 }
 template <typename C, typename T, int N>
-__device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
+__device__ __forceinline__ C opdi_cu_pointwise_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
     return number ? s : opdi_cu_taken<C>(v, j);
 }
 /* Returns the number of runs of 16 bytes that a thread computes: enough to keep loads in flight with one or two
    operands, but with few copies of the code of heavy formulas. */
-__host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy, int size) {
+__host__ __device__ constexpr int opdi_cu_pointwise_unrolled(int inputs, bool heavy, int size) {
     return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
 }
-template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
-    typedef opdi_cu_pw_formula<F, C> formula;
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_pointwise_flat(const opdi_cu_pointwise_flat_args<C> f) {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
-    constexpr int N = 16 / sizeof(T), K = formula::inputs, step = OPDI_CU_TEAM * N;
-    constexpr int U = opdi_cu_pw_unrolled(K, formula::heavy, sizeof(T));
+    constexpr int N = 16 / sizeof(T), K = formula::inputs, step = OPDI_CU_BLOCK_SIZE * N;
+    constexpr int U = opdi_cu_pointwise_unrolled(K, formula::heavy, sizeof(T));
     R *out = (R *)f.out;
     const X *xp = (const X *)f.in[0];
     const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
@@ -141,17 +141,17 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
     const int runs = left >= step * U ? U : left < N ? 0 : (int)((uint32_t)(left - N) / (uint32_t)step) + 1;
     opdi_cu_vector<X, N> x[U];
     opdi_cu_vector<T, N> y[U], z[U];
-    opdi_cu_pw_fetch<N, U>(x, xp, i, step, runs);
-    if (K > 1) { opdi_cu_pw_fetch<N, U>(y, yp, i, step, runs); }
-    if (K > 2) { opdi_cu_pw_fetch<N, U>(z, zp, i, step, runs); }
+    opdi_cu_pointwise_fetch<N, U>(x, xp, i, step, runs);
+    if (K > 1) { opdi_cu_pointwise_fetch<N, U>(y, yp, i, step, runs); }
+    if (K > 2) { opdi_cu_pointwise_fetch<N, U>(z, zp, i, step, runs); }
     OPDI_CU_UNROLL
     for (int u = 0; u < U; u++) {
         opdi_cu_vector<R, N> r;
         OPDI_CU_UNROLL
         for (int j = 0; j < N; j++) {
-            const C a = opdi_cu_pw_taken(x[u], j, f.numbers & 1, f.s.in[0]);
-            const C b = K > 1 ? opdi_cu_pw_taken(y[u], j, f.numbers & 2, f.s.in[1]) : a;
-            const C c = K > 2 ? opdi_cu_pw_taken(z[u], j, f.numbers & 4, f.s.in[2]) : a;
+            const C a = opdi_cu_pointwise_taken(x[u], j, f.numbers & 1, f.s.in[0]);
+            const C b = K > 1 ? opdi_cu_pointwise_taken(y[u], j, f.numbers & 2, f.s.in[1]) : a;
+            const C c = K > 2 ? opdi_cu_pointwise_taken(z[u], j, f.numbers & 4, f.s.in[2]) : a;
             r.at[j] = opdi_cu_cast<R>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
         }
         if (u < runs) { opdi_cu_store_vector<N>(out + i + u * step, r); }
@@ -167,28 +167,29 @@ opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
 
 //== kernels for operands with strides =================================================================================
 
-#define OPDI_CU_PW_DIMS 12
+#define OPDI_CU_POINTWISE_DIMS 12
 /* Computes n / d for n below 2^31 as ((n * m >> 32) + n) >> s. */
-struct opdi_cu_pw_divider {
+struct opdi_cu_pointwise_divider {
     uint32_t d, m, s;
     __device__ __forceinline__ uint32_t of(uint32_t n) const { return (__umulhi(n, m) + n) >> s; }
 };
-static opdi_cu_pw_divider opdi_cu_divide_by(uint32_t d) {
-    opdi_cu_pw_divider r = {d, 0, 0};
+static opdi_cu_pointwise_divider opdi_cu_divide_by(uint32_t d) {
+    opdi_cu_pointwise_divider r = {d, 0, 0};
     while ((uint64_t)1 << r.s < d) { r.s++; }
     r.m = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << r.s) - d)) / d + 1);
     return r;
 }
 /* The layout of up to four operands with fewer than 2^31 elements.  Dim 0 is the innermost; strides are in elements. */
-struct opdi_cu_pw_walk {
+struct opdi_cu_pointwise_walk {
     int32_t ndim, n;
-    opdi_cu_pw_divider sizes[OPDI_CU_PW_DIMS];
-    int64_t strides[4][OPDI_CU_PW_DIMS];
+    opdi_cu_pointwise_divider sizes[OPDI_CU_POINTWISE_DIMS];
+    int64_t strides[4][OPDI_CU_POINTWISE_DIMS];
     void *data[4];                                /* NULL: the operand is a number */
     int32_t dtype[4];
 };
 /* Computes the offset of element i in each of K operands. */
-template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_cu_pw_walk &w, uint32_t i, int64_t *at) {
+template <int K> __device__ __forceinline__ void opdi_cu_pointwise_offsets(const opdi_cu_pointwise_walk &w, uint32_t i,
+                                                                           int64_t *at) {
 #pragma unroll
     for (int k = 0; k < K; k++) { at[k] = 0; }
 #pragma unroll 1
@@ -204,35 +205,40 @@ template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_c
 }
 /* The arguments of the kernel for operands with strides.  A thread processes element i or, if `run` is true, the N
    elements from i * N on, which are contiguous in each operand, or the same element. */
-template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run, numbers; };
+template <typename C> struct opdi_cu_pointwise_strided_args {
+    opdi_cu_pointwise_walk w;
+    opdi_cu_pointwise_numbers<C> s;
+    int32_t run, numbers;
+};
 /* Loads the N elements at p + at.  If `stride` is 0, they are the same element, which is only stored as to->at[0]. */
 template <int N, typename T>
-__device__ __forceinline__ void opdi_cu_pw_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at, int64_t stride) {
+__device__ __forceinline__ void opdi_cu_pointwise_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at,
+                                                            int64_t stride) {
     if (!p) { return; }
     if (stride) { *to = opdi_cu_load_vector<N>(p + at); } else { to->at[0] = p[at]; }
 }
-template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
-    typedef opdi_cu_pw_formula<F, C> formula;
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_pointwise_strided(const opdi_cu_pointwise_strided_args<C> f) {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
     typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
     typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
     constexpr int N = 16 / sizeof(T), K = formula::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0;
     R *out = (R *)f.w.data[0];
     const X *xp = (const X *)f.w.data[1];
     const T *yp = (const T *)f.w.data[2], *zp = (const T *)f.w.data[3];
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE;
     int64_t at[K];
     if (f.run) {
         const bool xs = f.w.strides[1][0] != 0, ys = f.w.strides[2][0] != 0, zs = f.w.strides[3][0] != 0;
         OPDI_CU_ROLLED
-        for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        for (uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
             opdi_cu_vector<X, N> x;
             opdi_cu_vector<T, N> y, z;
             opdi_cu_vector<R, N> r;
-            opdi_cu_pw_offsets<K>(f.w, i * N, at);
-            opdi_cu_pw_fetch_run<N>(&x, xp, at[1], f.w.strides[1][0]);
-            if (K > 2) { opdi_cu_pw_fetch_run<N>(&y, yp, at[Y], f.w.strides[2][0]); }
-            if (K > 3) { opdi_cu_pw_fetch_run<N>(&z, zp, at[Z], f.w.strides[3][0]); }
+            opdi_cu_pointwise_offsets<K>(f.w, i * N, at);
+            opdi_cu_pointwise_fetch_run<N>(&x, xp, at[1], f.w.strides[1][0]);
+            if (K > 2) { opdi_cu_pointwise_fetch_run<N>(&y, yp, at[Y], f.w.strides[2][0]); }
+            if (K > 3) { opdi_cu_pointwise_fetch_run<N>(&z, zp, at[Z], f.w.strides[3][0]); }
             OPDI_CU_UNROLL
             for (int j = 0; j < N; j++) {
                 const C a = opdi_cu_cast<C>(xs ? x.at[j] : x.at[0]);
@@ -247,8 +253,8 @@ opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
         return;
     }
     OPDI_CU_ROLLED
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
-        opdi_cu_pw_offsets<K>(f.w, i, at);
+    for (uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        opdi_cu_pointwise_offsets<K>(f.w, i, at);
         const C x = xp ? opdi_cu_load<C>(xp + at[1]) : f.s.in[0];
         const C y = K > 2 ? (yp ? opdi_cu_load<C>(yp + at[Y]) : f.s.in[1]) : x;
         const C z = K > 3 ? (zp ? opdi_cu_load<C>(zp + at[Z]) : f.s.in[2]) : x;
@@ -286,25 +292,30 @@ template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dty
 }
 /* common: the dtype to which inputs of other dtypes are converted first; -1: they are only converted to the compute
    type. */
-template <typename C> struct opdi_cu_pw_general { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t common; };
+template <typename C> struct opdi_cu_pointwise_general_args {
+    opdi_cu_pointwise_walk w;
+    opdi_cu_pointwise_numbers<C> s;
+    int32_t common;
+};
 template <typename C>
-__device__ __forceinline__ C opdi_cu_pw_general_in(const opdi_cu_pw_general<C> &f, int k, int64_t at) {
+__device__ __forceinline__ C opdi_cu_pointwise_general_in(const opdi_cu_pointwise_general_args<C> &f, int k,
+                                                          int64_t at) {
     if (!f.w.data[k]) { return f.s.in[k - 1]; }
     const C v = opdi_cu_load_as<C>(f.w.data[k], at, f.w.dtype[k]);
     return f.common < 0 || f.common == f.w.dtype[k] ? v : opdi_cu_through<C>(v, f.common);
 }
-template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_TEAM)
-opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
-    typedef opdi_cu_pw_formula<F, C> formula;
+template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE)
+opdi_cu_pointwise_general(const opdi_cu_pointwise_general_args<C> f) {
+    typedef opdi_cu_pointwise_formula<F, C> formula;
     constexpr int K = formula::inputs + 1;
-    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    const uint32_t step = gridDim.x * OPDI_CU_BLOCK_SIZE;
     OPDI_CU_ROLLED
-    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+    for (uint32_t i = blockIdx.x * OPDI_CU_BLOCK_SIZE + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
         int64_t at[K];
-        opdi_cu_pw_offsets<K>(f.w, i, at);
-        const C x = opdi_cu_pw_general_in(f, 1, at[1]);
-        const C y = K > 2 ? opdi_cu_pw_general_in(f, 2, at[K > 2 ? 2 : 0]) : x;
-        const C z = K > 3 ? opdi_cu_pw_general_in(f, 3, at[K > 3 ? 3 : 0]) : x;
+        opdi_cu_pointwise_offsets<K>(f.w, i, at);
+        const C x = opdi_cu_pointwise_general_in(f, 1, at[1]);
+        const C y = K > 2 ? opdi_cu_pointwise_general_in(f, 2, at[K > 2 ? 2 : 0]) : x;
+        const C z = K > 3 ? opdi_cu_pointwise_general_in(f, 3, at[K > 3 ? 3 : 0]) : x;
         opdi_cu_store_as<C>(f.w.data[0], at[0], f.w.dtype[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
     }
 }
@@ -313,44 +324,44 @@ opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
 
 /* The kernels of a pointwise formula with compute type C.  A kernel is NULL if there is none for the dtype or
    formula. */
-template <typename C> struct opdi_cu_pw_kernels {
-    void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
-    void (*strided[3])(opdi_cu_pw_strided<C>);
-    void (*general)(opdi_cu_pw_general<C>);
+template <typename C> struct opdi_cu_pointwise_kernels {
+    void (*flat[3])(opdi_cu_pointwise_flat_args<C>); /* by opdi_cu_fast_dtype */
+    void (*strided[3])(opdi_cu_pointwise_strided_args<C>);
+    void (*general)(opdi_cu_pointwise_general_args<C>);
     int inputs;
     bool heavy;
 };
 /* Returns the kernel for operands with strides, or NULL for heavy formulas, which have none. */
-template <int F, typename C, typename T, bool heavy> struct opdi_cu_pw_pick {
-    static void (*strided())(opdi_cu_pw_strided<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
+template <int F, typename C, typename T, bool heavy> struct opdi_cu_pointwise_pick {
+    static void (*strided())(opdi_cu_pointwise_strided_args<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
 };
-template <int F, typename C, typename T> struct opdi_cu_pw_pick<F, C, T, true> {
-    static void (*strided())(opdi_cu_pw_strided<C>) { return NULL; }
+template <int F, typename C, typename T> struct opdi_cu_pointwise_pick<F, C, T, true> {
+    static void (*strided())(opdi_cu_pointwise_strided_args<C>) { return NULL; }
 };
-template <int F> static opdi_cu_pw_kernels<float> opdi_cu_kernels_f32() {
-    typedef opdi_cu_pw_formula<F, float> formula;
-    const opdi_cu_pw_kernels<float> k = {
+template <int F> static opdi_cu_pointwise_kernels<float> opdi_cu_kernels_f32() {
+    typedef opdi_cu_pointwise_formula<F, float> formula;
+    const opdi_cu_pointwise_kernels<float> k = {
         {opdi_cu_pointwise_flat<F, float, float>, opdi_cu_pointwise_flat<F, float, opdi_cu_f16>,
          opdi_cu_pointwise_flat<F, float, opdi_cu_bf16>},
-        {opdi_cu_pw_pick<F, float, float, formula::heavy>::strided(),
-         opdi_cu_pw_pick<F, float, opdi_cu_f16, formula::heavy>::strided(),
-         opdi_cu_pw_pick<F, float, opdi_cu_bf16, formula::heavy>::strided()},
+        {opdi_cu_pointwise_pick<F, float, float, formula::heavy>::strided(),
+         opdi_cu_pointwise_pick<F, float, opdi_cu_f16, formula::heavy>::strided(),
+         opdi_cu_pointwise_pick<F, float, opdi_cu_bf16, formula::heavy>::strided()},
         opdi_cu_pointwise_general<F, float>, formula::inputs, formula::heavy != 0};
     return k;
 }
-template <int F> static opdi_cu_pw_kernels<double> opdi_cu_kernels_f64() {
-    typedef opdi_cu_pw_formula<F, double> formula;
-    const opdi_cu_pw_kernels<double> k = {
+template <int F> static opdi_cu_pointwise_kernels<double> opdi_cu_kernels_f64() {
+    typedef opdi_cu_pointwise_formula<F, double> formula;
+    const opdi_cu_pointwise_kernels<double> k = {
         {opdi_cu_pointwise_flat<F, double, double>, NULL, NULL},
-        {opdi_cu_pw_pick<F, double, double, formula::heavy>::strided(), NULL, NULL},
+        {opdi_cu_pointwise_pick<F, double, double, formula::heavy>::strided(), NULL, NULL},
         opdi_cu_pointwise_general<F, double>, formula::inputs, formula::heavy != 0};
     return k;
 }
-template <int F> static opdi_cu_pw_kernels<int64_t> opdi_cu_kernels_i64() {
-    typedef opdi_cu_pw_formula<F, int64_t> formula;
-    const opdi_cu_pw_kernels<int64_t> k = {
+template <int F> static opdi_cu_pointwise_kernels<int64_t> opdi_cu_kernels_i64() {
+    typedef opdi_cu_pointwise_formula<F, int64_t> formula;
+    const opdi_cu_pointwise_kernels<int64_t> k = {
         {opdi_cu_pointwise_flat<F, int64_t, int64_t>, opdi_cu_pointwise_flat<F, int64_t, int32_t>, NULL},
-        {opdi_cu_pw_pick<F, int64_t, int64_t, formula::heavy>::strided(), NULL, NULL},
+        {opdi_cu_pointwise_pick<F, int64_t, int64_t, formula::heavy>::strided(), NULL, NULL},
         opdi_cu_pointwise_general<F, int64_t>, formula::inputs, formula::heavy != 0};
     return k;
 }
@@ -360,32 +371,32 @@ template <int F> static opdi_cu_pw_kernels<int64_t> opdi_cu_kernels_i64() {
     case OPD_FORMULA_##name: return opdi_cu_kernels_f64<OPD_FORMULA_##name>();
 #define OPDI_CU_PICK_i64(name, inputs, kind, formula) \
     case OPD_FORMULA_##name: return opdi_cu_kernels_i64<OPD_FORMULA_##name>();
-static opdi_cu_pw_kernels<float> opdi_cu_pw_kernels_of(int formula, float) {
+static opdi_cu_pointwise_kernels<float> opdi_cu_pointwise_kernels_of(int formula, float) {
     switch (formula) {
         OPD_FORMULAS_ALL(OPDI_CU_PICK_f32) OPD_FORMULAS_FLOAT(OPDI_CU_PICK_f32)
-        default: return opdi_cu_pw_kernels<float>();
+        default: return opdi_cu_pointwise_kernels<float>();
     }
 }
-static opdi_cu_pw_kernels<double> opdi_cu_pw_kernels_of(int formula, double) {
+static opdi_cu_pointwise_kernels<double> opdi_cu_pointwise_kernels_of(int formula, double) {
     switch (formula) {
         OPD_FORMULAS_ALL(OPDI_CU_PICK_f64) OPD_FORMULAS_FLOAT(OPDI_CU_PICK_f64)
-        default: return opdi_cu_pw_kernels<double>();
+        default: return opdi_cu_pointwise_kernels<double>();
     }
 }
-static opdi_cu_pw_kernels<int64_t> opdi_cu_pw_kernels_of(int formula, int64_t) {
+static opdi_cu_pointwise_kernels<int64_t> opdi_cu_pointwise_kernels_of(int formula, int64_t) {
     switch (formula) {
         OPD_FORMULAS_ALL(OPDI_CU_PICK_i64) OPD_FORMULAS_INT(OPDI_CU_PICK_i64)
-        default: return opdi_cu_pw_kernels<int64_t>();
+        default: return opdi_cu_pointwise_kernels<int64_t>();
     }
 }
-/* Returns the index in opdi_cu_pw_kernels of the fast kernels for a dtype, or -1 if there are none. */
+/* Returns the index in opdi_cu_pointwise_kernels of the fast kernels for a dtype, or -1 if there are none. */
 static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
     return t == OPD_FLOAT32 ? 0 : t == OPD_FLOAT16 ? 1 : t == OPD_BFLOAT16 ? 2 : -1;
 }
 static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
 static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
 /* Returns the index of the fast kernels for these operands, or -1 if their dtypes differ or have none. */
-template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
+template <typename C> static int opdi_cu_pointwise_fast(const opd_pointwise *p) {
     const int which = opdi_cu_fast_dtype(p->common, C(0));
     int k;
     if (which < 0 || p->operands[0].dtype != (opdi_cu_asks(p->formula) ? OPD_BOOL : p->common)) { return -1; }
@@ -396,30 +407,30 @@ template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
     }
     return which;
 }
-static float opdi_cu_pw_number(const opd_operand *o, float) { return (float)o->f64[0]; }
-static double opdi_cu_pw_number(const opd_operand *o, double) { return o->f64[0]; }
-static int64_t opdi_cu_pw_number(const opd_operand *o, int64_t) { return o->i64; }
+static float opdi_cu_pointwise_number(const opd_operand *o, float) { return (float)o->f64[0]; }
+static double opdi_cu_pointwise_number(const opd_operand *o, double) { return o->f64[0]; }
+static int64_t opdi_cu_pointwise_number(const opd_operand *o, int64_t) { return o->i64; }
 static const float *opdi_cu_abc(const opd_pointwise *p, float) { return p->f32; }
 static const double *opdi_cu_abc(const opd_pointwise *p, double) { return p->f64; }
 static const int64_t *opdi_cu_abc(const opd_pointwise *p, int64_t) { return p->i64; }
-template <typename C> static opdi_cu_pw_numbers<C> opdi_cu_pw_numbers_of(const opd_pointwise *p) {
+template <typename C> static opdi_cu_pointwise_numbers<C> opdi_cu_pointwise_numbers_of(const opd_pointwise *p) {
     const C *abc = opdi_cu_abc(p, C(0));
-    opdi_cu_pw_numbers<C> s = {abc[0], abc[1], abc[2], {C(0), C(0), C(0)}};
+    opdi_cu_pointwise_numbers<C> s = {abc[0], abc[1], abc[2], {C(0), C(0), C(0)}};
     int k;
-    for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pw_number(&p->operands[k], C(0)); }
+    for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pointwise_number(&p->operands[k], C(0)); }
     return s;
 }
 /* Returns a mask: bit k - 1 is set if operand k is a number. */
-static int32_t opdi_cu_pw_which_numbers(const opd_pointwise *p) {
+static int32_t opdi_cu_pointwise_which_numbers(const opd_pointwise *p) {
     int32_t bits = 0;
     int k;
     for (k = 1; k < p->noperands; k++) { bits |= p->operands[k].data ? 0 : 1 << (k - 1); }
     return bits;
 }
 /* Makes a walk over all elements.  Returns false if there are too many elements or dims. */
-static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
+static bool opdi_cu_pointwise_walk_of(const opd_pointwise *p, opdi_cu_pointwise_walk *w) {
     int k, d;
-    if (p->ndim > OPDI_CU_PW_DIMS || p->numel > INT32_MAX) { return false; }
+    if (p->ndim > OPDI_CU_POINTWISE_DIMS || p->numel > INT32_MAX) { return false; }
     memset(w, 0, sizeof *w);
     w->ndim = p->ndim;
     w->n = (int32_t)p->numel;
@@ -434,7 +445,7 @@ static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
 }
 /* Returns whether `nops` operands can be processed in runs of n elements: at each multiple of n, the next n elements of
    an operand are contiguous and aligned, or the same element. */
-static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
+static bool opdi_cu_pointwise_in_runs(const opdi_cu_pointwise_walk *w, int nops, int n) {
     int k, d;
     if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
     for (k = 0; k < nops; k++) {
@@ -446,10 +457,10 @@ static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
     return true;
 }
 template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) {
-    const opdi_cu_pw_kernels<C> kernels = opdi_cu_pw_kernels_of(p->formula, C(0));
-    const int fast = opdi_cu_pw_fast<C>(p);
-    const opdi_cu_pw_numbers<C> s = opdi_cu_pw_numbers_of<C>(p);
-    opdi_cu_pw_walk w;
+    const opdi_cu_pointwise_kernels<C> kernels = opdi_cu_pointwise_kernels_of(p->formula, C(0));
+    const int fast = opdi_cu_pointwise_fast<C>(p);
+    const opdi_cu_pointwise_numbers<C> s = opdi_cu_pointwise_numbers_of<C>(p);
+    opdi_cu_pointwise_walk w;
     bool aligned = true;
     int k;
     if (!kernels.general) {
@@ -459,21 +470,24 @@ template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) 
     for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
     if (p->linear && fast >= 0 && aligned) {
         const int size = (int)opd_dtype_size(p->common);
-        const int per_thread = 16 / size * opdi_cu_pw_unrolled(kernels.inputs, kernels.heavy, size);
-        opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pw_which_numbers(p), s};
+        const int per_thread = 16 / size * opdi_cu_pointwise_unrolled(kernels.inputs, kernels.heavy, size);
+        opdi_cu_pointwise_flat_args<C> f =
+            {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pointwise_which_numbers(p), s};
         for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
-        return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_TEAM * per_thread)),
-                              OPDI_CU_TEAM, 0, f);
+        return opdi_cu_launch(kernels.flat[fast],
+                              dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_BLOCK_SIZE * per_thread)),
+                              OPDI_CU_BLOCK_SIZE, 0, f);
     }
-    if (!opdi_cu_pw_walk_of(p, &w)) { return 1; }
+    if (!opdi_cu_pointwise_walk_of(p, &w)) { return 1; }
     if (fast >= 0 && kernels.strided[fast]) {
         const int n = (int)(16 / opd_dtype_size(p->common));
-        opdi_cu_pw_strided<C> f = {w, s, opdi_cu_pw_in_runs(&w, p->noperands, n), opdi_cu_pw_which_numbers(p)};
+        opdi_cu_pointwise_strided_args<C> f =
+            {w, s, opdi_cu_pointwise_in_runs(&w, p->noperands, n), opdi_cu_pointwise_which_numbers(p)};
         if (f.run) { f.w.n /= n; }
-        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
+        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, f);
     }
-    opdi_cu_pw_general<C> f = {w, s, p->common == p->compute ? -1 : (int32_t)p->common};
-    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
+    opdi_cu_pointwise_general_args<C> f = {w, s, p->common == p->compute ? -1 : (int32_t)p->common};
+    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_BLOCK_SIZE), OPDI_CU_BLOCK_SIZE, 0, f);
 }
 static int opdi_cu_copy_part(const opd_pointwise *p);
 static int opdi_cu_pointwise_one(const opd_pointwise *p) {
@@ -485,7 +499,7 @@ static int opdi_cu_pointwise_one(const opd_pointwise *p) {
    Returns 0, or -1 and sets an error. */
 static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
-    int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_PW_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
+    int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_POINTWISE_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
     opd_pointwise half = *p;
     int k;
     if (rc <= 0) { return rc; }
@@ -494,7 +508,7 @@ static int opdi_cu_pointwise_split(const opd_pointwise *p) {
     for (at = 0; at < p->sizes[last]; at += step) {
         sizes[last] = p->sizes[last] - at < step ? p->sizes[last] - at : step;
         half.numel = p->numel / p->sizes[last] * sizes[last];
-        half.ndim = p->ndim > OPDI_CU_PW_DIMS ? last : p->ndim;
+        half.ndim = p->ndim > OPDI_CU_POINTWISE_DIMS ? last : p->ndim;
         for (k = 0; k < p->noperands; k++) {
             const opd_operand *o = &p->operands[k];
             const int64_t stride = p->linear ? 1 : o->strides[last];

@@ -24,12 +24,12 @@ template <class T> struct opdi_cu_pad {
 };
 /* Runs constant_pad_nd(self, pad, value). */
 static int opdi_cu_constant_pad_kernel(opd_call *call) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out, *desk, *value;
+    opd_tensor *x = opd_arg_tensor(call, 0), *out, *staging, *value;
     const opd_ints pad = opd_arg_ints(call, 1);
     const int n = opd_ndim(x);
     if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
-    desk = opdi_cu_desk(out, opd_dtype(out));
-    value = desk ? opdi_cu_arg_as(call, 2, out, opd_dtype(out)) : NULL;
+    staging = opdi_cu_staging(out, opd_dtype(out));
+    value = staging ? opdi_cu_arg_as(call, 2, out, opd_dtype(out)) : NULL;
     if (!value) { return -1; }
     OPDI_CU_SIZES(opd_dtype(x), T, {
         opdi_cu_pad<T> f;
@@ -44,10 +44,10 @@ static int opdi_cu_constant_pad_kernel(opd_call *call) {
             f.low[f.n] = low; f.size[f.n] = size; f.out_size[f.n] = opd_sizes(out)[d];
             f.stride[f.n++] = opd_strides(x)[d];
         }
-        f.x = opdi_cu_data<T>(x); f.value = opdi_cu_data<T>(value); f.out = opdi_cu_data<T>(desk);
-        if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+        f.x = opdi_cu_data<T>(x); f.value = opdi_cu_data<T>(value); f.out = opdi_cu_data<T>(staging);
+        if (opdi_cu_each(opd_numel(staging), f)) { return -1; }
     })
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 
 /* reflection_pad and replication_pad (if `reflect` is false) of the last three dims.  If fewer dims are padded, the
@@ -114,20 +114,20 @@ static bool opdi_cu_is_named(const opd_call *call, const char *prefix) {
    floats.  Returns 0, or -1 and sets an error. */
 template <template <class> class Forth, template <class> class Back, class P>
 static int opdi_cu_forth_or_back(const P &p, opd_tensor *from, opd_tensor *out, bool back) {
-    opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
-    if (!desk || !(from = opdi_cu_as(from, opd_dtype(from)))) { return -1; }
+    opd_tensor *staging = opdi_cu_staging(out, opd_dtype(out));
+    if (!staging || !(from = opdi_cu_as(from, opd_dtype(from)))) { return -1; }
     if (back) {
         OPDI_CU_FLOATS(opd_dtype(from), T, {
-            const Back<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
-            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+            const Back<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(staging)};
+            if (opdi_cu_each(opd_numel(staging), f)) { return -1; }
         })
     } else {
         OPDI_CU_SIZES(opd_dtype(from), T, {
-            const Forth<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(desk)};
-            if (opdi_cu_each(opd_numel(desk), f)) { return -1; }
+            const Forth<T> f = {p, opdi_cu_data<T>(from), opdi_cu_data<T>(staging)};
+            if (opdi_cu_each(opd_numel(staging), f)) { return -1; }
         })
     }
-    return opdi_cu_settle(out, desk);
+    return opdi_cu_staging_store(out, staging);
 }
 /* Runs a padding with the arguments (self, padding) or, if `back` is true, its gradient with (grad_output, self,
    padding).  Returns 0, or -1 and sets an error. */
@@ -279,9 +279,9 @@ template <class T, bool maximum> struct opdi_cu_pool_backward {
     }
 };
 /* Adds v to *p in one atomic step, for each type of float. */
-static __device__ __forceinline__ void opdi_cu_atomic_more(float *p, float v) { atomicAdd(p, v); }
-static __device__ __forceinline__ void opdi_cu_atomic_more(double *p, double v) { atomicAdd(p, v); }
-template <class T> static __device__ void opdi_cu_atomic_more(T *p, T v) {
+static __device__ __forceinline__ void opdi_cu_atomic_accumulate(float *p, float v) { atomicAdd(p, v); }
+static __device__ __forceinline__ void opdi_cu_atomic_accumulate(double *p, double v) { atomicAdd(p, v); }
+template <class T> static __device__ void opdi_cu_atomic_accumulate(T *p, T v) {
     unsigned short *at = reinterpret_cast<unsigned short *>(p), seen = opdi_cu_load_common(at), was;
     do {
         union { unsigned short bits; T number; } u = {seen};
@@ -309,7 +309,9 @@ template <class T> struct opdi_cu_pool_strays {
             v.windows(e, p[e], &lo, &hi);
             inside = inside && o[e] >= lo && o[e] < hi;
         }
-        if (!inside) { opdi_cu_atomic_more(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]); }
+        if (!inside) {
+            opdi_cu_atomic_accumulate(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]);
+        }
     }
 };
 static void opdi_cu_image_of(opdi_cu_image *m, const opd_tensor *t, int nd) {
@@ -494,7 +496,7 @@ static int opdi_cu_col2im_kernel(opd_call *call) { return opdi_cu_im2col_run(cal
 
 #define OPDI_CU_PAD_ROWS(name)                                                                              \
     {name, opdi_cu_mirror_pad_kernel}, {name "_backward", opdi_cu_mirror_pad_backward_kernel}
-static const opdi_cu_row opdi_cu_rows_pooling[] = {
+static const opdi_cu_registration opdi_cu_table_pooling[] = {
     {"constant_pad_nd", opdi_cu_constant_pad_kernel},
     OPDI_CU_PAD_ROWS("reflection_pad1d"), OPDI_CU_PAD_ROWS("reflection_pad2d"), OPDI_CU_PAD_ROWS("reflection_pad3d"),
     OPDI_CU_PAD_ROWS("replication_pad1d"), OPDI_CU_PAD_ROWS("replication_pad2d"),
@@ -524,11 +526,11 @@ struct opdi_cu_side { int64_t m, n; double scale; bool nearest, corners; };
 /* The type in which positions and weights are computed. */
 template <typename T> struct opdi_cu_weights_of { typedef float type; };
 template <> struct opdi_cu_weights_of<double> { typedef double type; };
-struct opdi_cu_look { int64_t lo, hi; double w[2]; };
-template <typename A> __device__ __forceinline__ opdi_cu_look opdi_cu_looks(const opdi_cu_side &s, int64_t i) {
+struct opdi_cu_taps { int64_t lo, hi; double w[2]; };
+template <typename A> __device__ __forceinline__ opdi_cu_taps opdi_cu_taps_of(const opdi_cu_side &s, int64_t i) {
     const A scale = (A)s.scale, to = s.nearest || s.corners ? scale * (A)i : scale * ((A)i + (A)0.5) - (A)0.5;
     const double at = to > 0 ? (double)to : 0.0;
-    opdi_cu_look l;
+    opdi_cu_taps l;
     l.lo = (int64_t)at < s.m - 1 ? (int64_t)at : s.m - 1;
     l.hi = l.lo + (l.lo < s.m - 1);
     l.w[1] = s.nearest ? 0 : at - (double)l.lo < 0 ? 0 : at - (double)l.lo > 1 ? 1 : at - (double)l.lo;
@@ -536,11 +538,11 @@ template <typename A> __device__ __forceinline__ opdi_cu_look opdi_cu_looks(cons
     return l;
 }
 /* Returns the first output whose `lo` is the given input or a later one. */
-template <typename A> __device__ __forceinline__ int64_t opdi_cu_first_look(const opdi_cu_side &s, int64_t lo) {
+template <typename A> __device__ __forceinline__ int64_t opdi_cu_first_tap(const opdi_cu_side &s, int64_t lo) {
     int64_t a = 0, b = s.n;
     while (a < b) {
         const int64_t mid = (a + b) / 2;
-        if (opdi_cu_looks<A>(s, mid).lo < lo) { a = mid + 1; } else { b = mid; }
+        if (opdi_cu_taps_of<A>(s, mid).lo < lo) { a = mid + 1; } else { b = mid; }
     }
     return a;
 }
@@ -549,7 +551,7 @@ template <typename T> __global__ void opdi_cu_upsample_kernel(const opdi_cu_side
     typedef typename opdi_cu_weights_of<T>::type A;
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
-        const opdi_cu_look v = opdi_cu_looks<A>(r, i / c.n % r.n), h = opdi_cu_looks<A>(c, i % c.n);
+        const opdi_cu_taps v = opdi_cu_taps_of<A>(r, i / c.n % r.n), h = opdi_cu_taps_of<A>(c, i % c.n);
         const T *p = x + i / c.n / r.n * r.m * c.m, *a = p + v.lo * c.m, *b = p + v.hi * c.m;
         if (r.nearest) { y[i] = a[h.lo]; continue; }
         opdi_cu_store(y + i,
@@ -564,15 +566,15 @@ template <typename T> __global__ void opdi_cu_upsample_back_kernel(const opdi_cu
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const int64_t row = i / c.m % r.m, col = i % c.m, near = r.nearest ? 0 : 1;
-        const int64_t r0 = opdi_cu_first_look<A>(r, row - near), r1 = opdi_cu_first_look<A>(r, row + 1);
-        const int64_t c0 = opdi_cu_first_look<A>(c, col - near), c1 = opdi_cu_first_look<A>(c, col + 1);
+        const int64_t r0 = opdi_cu_first_tap<A>(r, row - near), r1 = opdi_cu_first_tap<A>(r, row + 1);
+        const int64_t c0 = opdi_cu_first_tap<A>(c, col - near), c1 = opdi_cu_first_tap<A>(c, col + 1);
         const T *p = y + i / c.m / r.m * r.n * c.n;
         A sum = 0;
         for (int64_t a = r0; a < r1; a++) {
-            const opdi_cu_look v = opdi_cu_looks<A>(r, a);
+            const opdi_cu_taps v = opdi_cu_taps_of<A>(r, a);
             const A wv = (v.lo == row ? (A)v.w[0] : A(0)) + (v.hi == row && !r.nearest ? (A)v.w[1] : A(0));
             for (int64_t b = c0; b < c1; b++) {
-                const opdi_cu_look h = opdi_cu_looks<A>(c, b);
+                const opdi_cu_taps h = opdi_cu_taps_of<A>(c, b);
                 const A wh = (h.lo == col ? (A)h.w[0] : A(0)) + (h.hi == col && !c.nearest ? (A)h.w[1] : A(0));
                 sum += wv * wh * opdi_cu_load<A>(p + a * c.n + b);
             }
@@ -624,10 +626,10 @@ static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsam
 //  As on the CPU, an output reads one, two or four rows and columns of the image.  A thread processes one point of the
 //  grid for all channels.  The gradient of the image is added atomically, in any order, as in PyTorch.
 
-struct opdi_cu_grid_how { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
+struct opdi_cu_grid_params { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
 template <typename T> struct opdi_cu_lines { int count; int64_t at[4]; T w[4], d[4]; };
 
-template <typename T> __device__ T opdi_cu_grid_inside(const opdi_cu_grid_how &k, T at, int64_t size, T *factor) {
+template <typename T> __device__ T opdi_cu_grid_inside(const opdi_cu_grid_params &k, T at, int64_t size, T *factor) {
     const T low = k.corners ? (T)0 : (T)-0.5, span = k.corners ? (T)(size - 1) : (T)size;
     if (k.outside == 2) {
         if (!(span > 0)) { *factor = 0; return 0; }
@@ -642,7 +644,7 @@ template <typename T> __device__ T opdi_cu_grid_inside(const opdi_cu_grid_how &k
     if (at >= (T)(size - 1)) { *factor = 0; return (T)(size - 1); }
     return at;
 }
-template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_how &k, T at, int64_t size,
+template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_params &k, T at, int64_t size,
                                                          opdi_cu_lines<T> *l) {
     T factor = k.corners ? (T)(size - 1) / 2 : (T)size / 2, none = 0;
     at = k.corners ? (at + 1) / 2 * (T)(size - 1) : ((at + 1) * (T)size - 1) / 2;
@@ -673,7 +675,7 @@ template <typename T> __device__ void opdi_cu_grid_lines(const opdi_cu_grid_how 
 }
 /* Processes one point of the grid: computes y or, if g is not NULL, the gradients. */
 template <typename T> struct opdi_cu_grid_place {
-    opdi_cu_grid_how k;
+    opdi_cu_grid_params k;
     const T *x, *grid, *g;
     T *y, *dx, *dgrid;                            /* dx: may be NULL */
     __device__ void operator()(int64_t place) const {
@@ -700,7 +702,7 @@ template <typename T> struct opdi_cu_grid_place {
         if (g) { dgrid[place * 2] = along[0]; dgrid[place * 2 + 1] = along[1]; }
     }
 };
-template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_how &k, opd_tensor *x, opd_tensor *grid,
+template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_params &k, opd_tensor *x, opd_tensor *grid,
                                                  opd_tensor *g, opd_tensor *y, opd_tensor *dx, opd_tensor *dgrid) {
     const opdi_cu_grid_place<T> f = {k, opdi_cu_data<T>(x), opdi_cu_data<T>(grid), g ? opdi_cu_data<T>(g) : NULL,
                                      y ? opdi_cu_data<T>(y) : NULL, dx ? opdi_cu_data<T>(dx) : NULL,
@@ -711,9 +713,9 @@ template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_how &k, opd_
    gradient, which has grad_output in front of these arguments and output_mask behind them. */
 static int opdi_cu_grid_of(opd_call *call, bool back) {
     opd_tensor *g = back ? opd_arg_tensor(call, 0) : NULL, *x = opd_arg_tensor(call, back);
-    opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *desk[2] = {NULL, NULL};
+    opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *staging[2] = {NULL, NULL};
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(x));
-    opdi_cu_grid_how k;
+    opdi_cu_grid_params k;
     if (opd_results_from_fake(call)) { return -1; }
     const opd_value mask = back ? opd_arg_value(call, 6) : opd_value_none();
     k.n = opd_sizes(x)[0]; k.c = opd_sizes(x)[1];
@@ -729,22 +731,23 @@ static int opdi_cu_grid_of(opd_call *call, bool back) {
     for (int i = 0; i < 1 + back; i++) {
         if (back && i == 0 && mask.n && !mask.u.bools[0]) { continue; }
         r[i] = opdi_cu_result(call, i);
-        desk[i] = opdi_cu_desk(r[i], t);
-        if (!desk[i] || (back && !opd_zero_(desk[i]))) { return -1; }
+        staging[i] = opdi_cu_staging(r[i], t);
+        if (!staging[i] || (back && !opd_zero_(staging[i]))) { return -1; }
     }
     x = opdi_cu_as(x, t);
     grid = opdi_cu_as(grid, t);
     if (!x || !grid) { return -1; }
     if ((t == OPD_FLOAT64
-         ? opdi_cu_grid_go<double>(k, x, grid, g, back ? NULL : desk[0], back ? desk[0] : NULL, desk[1])
-         : opdi_cu_grid_go<float>(k, x, grid, g, back ? NULL : desk[0], back ? desk[0] : NULL, desk[1]))) { return -1; }
-    for (int i = 0; i < 1 + back; i++) { if (desk[i] && opdi_cu_settle(r[i], desk[i])) { return -1; } }
+         ? opdi_cu_grid_go<double>(k, x, grid, g, back ? NULL : staging[0], back ? staging[0] : NULL, staging[1])
+         : opdi_cu_grid_go<float>(k, x, grid, g, back ? NULL : staging[0], back ? staging[0] : NULL,
+                                  staging[1]))) { return -1; }
+    for (int i = 0; i < 1 + back; i++) { if (staging[i] && opdi_cu_staging_store(r[i], staging[i])) { return -1; } }
     return 0;
 }
 static int opdi_cu_grid_kernel(opd_call *call) { return opdi_cu_grid_of(call, false); }
 static int opdi_cu_grid_backward_kernel(opd_call *call) { return opdi_cu_grid_of(call, true); }
 
-static const opdi_cu_row opdi_cu_rows_resampling[] = {
+static const opdi_cu_registration opdi_cu_table_resampling[] = {
     {"grid_sampler_2d", opdi_cu_grid_kernel}, {"grid_sampler_2d_backward", opdi_cu_grid_backward_kernel},
     {"upsample_nearest2d", opdi_cu_upsample_nearest}, {"upsample_nearest2d_backward", opdi_cu_upsample_nearest_back},
     {"upsample_bilinear2d", opdi_cu_upsample_bilinear},

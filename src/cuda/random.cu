@@ -176,6 +176,6 @@ static int opdi_cu_native_dropout_backward(opd_call *call) {
         opdi_cu_data<bool>(mask), opdi_cu_data<T>(out), (opdi_cu_acc<T>)scale, opd_numel(x)))
     return -1;
 }
-static const opdi_cu_row opdi_cu_rows_random[] = {
+static const opdi_cu_registration opdi_cu_table_random[] = {
     {"native_dropout_backward", opdi_cu_native_dropout_backward},
     {NULL, NULL}};

@@ -23,7 +23,7 @@ typedef struct opdi_cu_reduction {
     int nred, nkept;                              /* numbers of reduced and kept dims, at least 1; innermost dims come
                                                      first */
     int64_t rsize[OPDI_CU_REDUCE_DIMS], rstride[OPDI_CU_REDUCE_DIMS];
-    opdi_cu_pw_divider by[OPDI_CU_REDUCE_DIMS];   /* for division by rsize, if n is below 2^31 */
+    opdi_cu_pointwise_divider by[OPDI_CU_REDUCE_DIMS]; /* for division by rsize, if n is below 2^31 */
     bool far;                                     /* n is at least 2^31, and several dims are reduced */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
     int64_t n, outer;                             /* elements of a row; number of rows */
@@ -52,10 +52,10 @@ template <class T> struct opdi_cu_reader {
         for (int k = 0; k < W; k++) { c[k] = opdi_cu_cast<C>(raw.at[k]); }
     }
 };
-/* For few kernels, some types are distinguished only at run time: float16 and bfloat16 (opdi_cu_shorts), and integers
+/* For few kernels, some types are distinguished only at run time: float16 and bfloat16 (opdi_cu_halves), and integers
    and bool (opdi_cu_integers). */
-struct opdi_cu_shorts {};
-template <> struct opdi_cu_reader<opdi_cu_shorts> {
+struct opdi_cu_halves {};
+template <> struct opdi_cu_reader<opdi_cu_halves> {
     typedef float C;
     enum { W = 8 };
     typedef opdi_cu_vector<uint16_t, W> Raw;
@@ -158,21 +158,21 @@ template <class V> __device__ __forceinline__ void opdi_cu_put(void *p, int dtyp
 }
 
 /* Joins the states s of `lanes` neighbouring threads; lanes is a power of two.  If lanes > 32, these are all threads of
-   the block along x, and only the first warp gets the result.  Otherwise, each thread gets it.  `room` has space for 32
-   states. */
+   the block along x, and only the first warp gets the result.  Otherwise, each thread gets it.  `scratch` has space for
+   32 states. */
 template <class F> __device__ __forceinline__ void opdi_cu_fold_lanes(const F &f, typename F::State &s, int lanes,
-                                                                      typename F::State *room) {
+                                                                      typename F::State *scratch) {
     for (int bits = (lanes < 32 ? lanes : 32) / 2; bits > 0; bits /= 2) {
         f.join(s, opdi_cu_shuffle_xor(s, bits));
     }
     if (lanes > 32) {
         const int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x & 31;
         __syncthreads();
-        if (lane == 0) { room[warp] = s; }
+        if (lane == 0) { scratch[warp] = s; }
         __syncthreads();
         if (warp == 0) {
             s = f.init(0);
-            if (lane < lanes / 32) { s = room[lane]; }
+            if (lane < lanes / 32) { s = scratch[lane]; }
         }
         for (int bits = 16; bits > 0; bits /= 2) {
             const typename F::State other = opdi_cu_shuffle_xor(s, bits);
@@ -559,7 +559,7 @@ __device__ __forceinline__ void opdi_cu_reduce_part(const opdi_cu_reduction &r, 
    of each row. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
-    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(typename F::State)];
+    __shared__ __align__(16) unsigned char scratch[OPDI_CU_WARP * sizeof(typename F::State)];
     const int lanes = (int)blockDim.x;
     const int64_t begin = blockIdx.y * r.chunk, end = begin + r.chunk < r.n ? begin + r.chunk : r.n;
     OPDI_CU_ROLLED
@@ -570,7 +570,7 @@ opdi_cu_reduce_rows(const __grid_constant__ opdi_cu_reduction r, const F f) {
             const char *x = r.x + opdi_cu_offset(row, r.ksize, r.kstride, r.nkept) * r.bytes;
             opdi_cu_reduce_part<T, F, VEC>(r, f, x, begin, end, (int)threadIdx.x, lanes, s);
         }
-        opdi_cu_fold_lanes(f, s, lanes, (typename F::State *)room);
+        opdi_cu_fold_lanes(f, s, lanes, (typename F::State *)scratch);
         if (threadIdx.x == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, r.chunks > 1); }
     }
 }
@@ -602,7 +602,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef typename R::C C;
     typedef typename F::State S;
     const int N = VEC ? (int)R::W : 1, U = 4;
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     const int wide = (int)blockDim.x * N, down = (int)blockDim.y, me = (int)threadIdx.x, y = (int)threadIdx.y;
     const int64_t begin = blockIdx.y * r.chunk, end = begin + r.chunk < r.n ? begin + r.chunk : r.n;
     const int64_t tiles = (r.ksize[0] + wide - 1) / wide, items = tiles * (r.outer / r.ksize[0]);
@@ -649,7 +649,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) { f.template take<1>(s[k], c + k, i, 1); }
         }
-        opdi_cu_fold_down<N>(f, s, (S *)room);
+        opdi_cu_fold_down<N>(f, s, (S *)scratch);
         if (y == 0 && in) {
             OPDI_CU_UNROLL
             for (int k = 0; k < N; k++) { opdi_cu_reduce_put(r, f, first + column + k, s[k], r.chunks > 1); }
@@ -660,7 +660,7 @@ opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
    rows, so that neighbouring threads read adjacent states. */
 template <class F> __global__ void __launch_bounds__(512)
 opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
-    OPDI_CU_SHARED(room);
+    OPDI_CU_SHARED(scratch);
     const typename F::State *states = (const typename F::State *)r.states;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.x; first < r.outer; first += (int64_t)gridDim.x * blockDim.x) {
         const int64_t row = first + threadIdx.x;
@@ -669,7 +669,7 @@ opdi_cu_reduce_chunks(const __grid_constant__ opdi_cu_reduction r, const F f) {
         for (int k = (int)threadIdx.y; row < r.outer && k < r.chunks; k += (int)blockDim.y) {
             f.join(s, states[k * r.outer + row]);
         }
-        opdi_cu_fold_down<1>(f, &s, (typename F::State *)room);
+        opdi_cu_fold_down<1>(f, &s, (typename F::State *)scratch);
         if (threadIdx.y == 0 && row < r.outer) { opdi_cu_reduce_put(r, f, row, s, false); }
     }
 }
@@ -821,7 +821,7 @@ template <template <class> class F, int KINDS> static int opdi_cu_reduce_typed(o
             case OPD_FLOAT32: { const F<float> f = {how}; return opdi_cu_reduce_launch<float>(r, f); }
             case OPD_FLOAT64: { const F<double> f = {how}; return opdi_cu_reduce_launch<double>(r, f); }
             case OPD_FLOAT16:
-            case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_shorts>(r, f); }
+            case OPD_BFLOAT16: { const F<float> f = {how}; return opdi_cu_reduce_launch<opdi_cu_halves>(r, f); }
             default: break;
         }
     }
@@ -848,7 +848,7 @@ static int opdi_cu_reduce(opd_tensor *x, uint64_t mask, opd_tensor *y0, opd_tens
     }
     return opdi_cu_reduce_typed<F, KINDS>(&r, how);
 }
-static opdi_cu_fold opdi_cu_how(int kind, int flag = 0, double p = 0) {
+static opdi_cu_fold opdi_cu_fold_make(int kind, int flag = 0, double p = 0) {
     const opdi_cu_fold how = {p, 0, kind, flag};
     return how;
 }
@@ -869,7 +869,7 @@ static int opdi_cu_sum_of(opd_call *call, opd_ints dims, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     return opdi_cu_reduce<F, KINDS>(opdi_cu_reduce_input(x, opd_dtype(y)), opdi_cu_dims_mask(dims, opd_ndim(x)), y,
-                                       NULL, opdi_cu_how(kind), false);
+                                       NULL, opdi_cu_fold_make(kind), false);
 }
 static opd_ints opdi_cu_no_dims() { return opd_ints_of(NULL, 0); }
 static int opdi_cu_sum_all(opd_call *call) { return opdi_cu_sum_of<opdi_cu_fold_sum>(call, opdi_cu_no_dims(), 0); }
@@ -901,7 +901,7 @@ static int opdi_cu_trace(opd_call *call) {
     n = opd_size(x, 0) < opd_size(x, 1) ? opd_size(x, 0) : opd_size(x, 1);
     stride = opd_strides(x)[0] + opd_strides(x)[1];
     x = opd_tensor_view(x, &n, &stride, 1, opd_offset(x));
-    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_how(0), false);
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(x, ~(uint64_t)0, y, NULL, opdi_cu_fold_make(0), false);
 }
 
 //== var, std ==========================================================================================================
@@ -913,7 +913,7 @@ static int opdi_cu_var_of(opd_call *call, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(x, opdi_cu_dims_mask(opd_arg_ints(call, 1), opd_ndim(x)),
                                                    opdi_cu_result(call, 0), kind >= 2 ? opdi_cu_result(call, 1) : NULL,
-                                                   opdi_cu_how(kind, 0, correction), false);
+                                                   opdi_cu_fold_make(kind, 0, correction), false);
 }
 static int opdi_cu_var(opd_call *call) { return opdi_cu_var_of(call, 0); }
 static int opdi_cu_std(opd_call *call) { return opdi_cu_var_of(call, 1); }
@@ -926,7 +926,7 @@ static int opdi_cu_extreme_of(opd_call *call, opd_ints dims, bool least) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dims_mask(dims, opd_ndim(x)),
-                                                           opdi_cu_result(call, 0), NULL, opdi_cu_how(0, least),
+                                                           opdi_cu_result(call, 0), NULL, opdi_cu_fold_make(0, least),
                                                            false);
 }
 static int opdi_cu_amax(opd_call *call) { return opdi_cu_extreme_of(call, opd_arg_ints(call, 1), false); }
@@ -943,7 +943,7 @@ static int opdi_cu_where_of(opd_call *call, bool index_only, bool least) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_where, OPDI_CU_FI>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, 0),
                                                     index_only ? NULL : opdi_cu_result(call, 1),
-                                                    opdi_cu_how(index_only, least), true);
+                                                    opdi_cu_fold_make(index_only, least), true);
 }
 static int opdi_cu_max_dim(opd_call *call) { return opdi_cu_where_of(call, false, false); }
 static int opdi_cu_min_dim(opd_call *call) { return opdi_cu_where_of(call, false, true); }
@@ -954,7 +954,8 @@ static int opdi_cu_aminmax(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     for (int i = 0; i < 2; i++) {
         if (opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, opdi_cu_dim_mask(call, 1), opdi_cu_result(call, i),
-                                                                 NULL, opdi_cu_how(0, i == 0), false)) { return -1; }
+                                                                 NULL, opdi_cu_fold_make(0, i == 0),
+                                                                 false)) { return -1; }
     }
     return 0;
 }
@@ -966,7 +967,7 @@ static int opdi_cu_aminmax(opd_call *call) {
 static int opdi_cu_count_of(opd_call *call, uint64_t mask, int kind) {
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(opd_arg_tensor(call, 0), mask, opdi_cu_result(call, 0), NULL,
-                                                    opdi_cu_how(kind), false);
+                                                    opdi_cu_fold_make(kind), false);
 }
 static uint64_t opdi_cu_dims_of(opd_call *call, int i) {
     return opdi_cu_dims_mask(opd_arg_ints(call, i), opd_ndim(opd_arg_tensor(call, 0)));
@@ -1008,18 +1009,19 @@ static int opdi_cu_norm_of(opd_call *call, opd_ints dims) {
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     x = opdi_cu_reduce_input(x, opd_dtype(y));
-    if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, y, NULL, opdi_cu_how(0), false); }
+    if (p == 0) { return opdi_cu_reduce<opdi_cu_fold_count, OPDI_CU_I>(x, mask, y, NULL, opdi_cu_fold_make(0), false); }
     if (p == 1 || p == 2) {
-        const opdi_cu_fold how = p == 1 ? opdi_cu_how(OPDI_CU_PLAIN, OPDI_CU_ABS)
-            : opdi_cu_how(OPDI_CU_ROOT, OPDI_CU_SQUARE);
+        const opdi_cu_fold how = p == 1 ? opdi_cu_fold_make(OPDI_CU_PLAIN, OPDI_CU_ABS)
+            : opdi_cu_fold_make(OPDI_CU_ROOT, OPDI_CU_SQUARE);
         return opdi_cu_reduce<opdi_cu_fold_mapped, OPDI_CU_F>(x, mask, y, NULL, how, false);
     }
     if (p - p != 0) {                             /* p is infinite */
-        return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_how(1, p < 0), false);
+        return opdi_cu_reduce<opdi_cu_fold_extreme, OPDI_CU_FI>(x, mask, y, NULL, opdi_cu_fold_make(1, p < 0), false);
     }
     if (opd_dtype(x) == OPD_FLOAT16 || opd_dtype(x) == OPD_BFLOAT16) { x = opd_to_dtype(x, OPD_FLOAT32); }
     x = x ? opd_pow_Tensor_Scalar(opd_abs(x), opd_value_float(p)) : NULL;
-    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_F>(x, mask, y, NULL, opdi_cu_how(OPDI_CU_ROOT_P, 0, p), false);
+    return opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_F>(x, mask, y, NULL, opdi_cu_fold_make(OPDI_CU_ROOT_P, 0, p),
+                                                       false);
 }
 static int opdi_cu_norm_all(opd_call *call) { return opdi_cu_norm_of(call, opdi_cu_no_dims()); }
 static int opdi_cu_norm_dims(opd_call *call) { return opdi_cu_norm_of(call, opd_arg_ints(call, 2)); }
@@ -1029,10 +1031,10 @@ static int opdi_cu_logsumexp(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     return opdi_cu_reduce<opdi_cu_fold_lse, OPDI_CU_F>(opdi_cu_reduce_input(x, opd_dtype(y)), mask, y, NULL,
-                                                       opdi_cu_how(0), false);
+                                                       opdi_cu_fold_make(0), false);
 }
 
-static const opdi_cu_row opdi_cu_rows_reductions[] = {
+static const opdi_cu_registration opdi_cu_table_reductions[] = {
     {"sum", opdi_cu_sum_all}, {"sum.dim_IntList", opdi_cu_sum_dim}, {"nansum", opdi_cu_nansum},
     {"mean", opdi_cu_mean_all}, {"mean.dim", opdi_cu_mean_dim}, {"prod", opdi_cu_prod_all},
     {"prod.dim_int", opdi_cu_prod_dim}, {"trace", opdi_cu_trace},

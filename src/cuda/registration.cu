@@ -2,10 +2,11 @@
 //  >>cu:registration registering kernels for operators
 //----------------------------------------------------------------------------------------------------------------------
 
-static const opdi_cu_row *const opdi_cu_rows[] = {
-    opdi_cu_rows_random, opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing,
-    opdi_cu_rows_pooling, opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
-    opdi_cu_rows_convolution, opdi_cu_rows_attention, opdi_cu_rows_optimizers};
+static const opdi_cu_registration *const opdi_cu_rows[] = {
+    opdi_cu_table_random, opdi_cu_table_reductions, opdi_cu_table_softmax, opdi_cu_table_scans, opdi_cu_table_indexing,
+    opdi_cu_table_pooling, opdi_cu_table_resampling, opdi_cu_table_losses, opdi_cu_table_distances,
+    opdi_cu_table_matmul,
+    opdi_cu_table_convolution, opdi_cu_table_attention, opdi_cu_table_optimizers};
 
 /* Returns the number of GPUs that can be used.  If it is 0, because there is no GPU or no driver, later errors will say
    so.  Does not make a context on any GPU; the first call that needs a context makes it. */
@@ -72,6 +73,6 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     d.group_id = opdi_cu_group_id; d.group_new = opdi_cu_group_new;
     if (opd_backend_register(OPD_CUDA, &d)) { return; }
     for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
-        for (const opdi_cu_row *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
+        for (const opdi_cu_registration *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
     }
 }

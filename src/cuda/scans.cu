@@ -87,8 +87,8 @@ template <typename T, typename L>
 __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, int64_t *index) {
     typedef typename L::C C;
     typedef typename L::S S;
-    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(S)];
-    S *warps = reinterpret_cast<S *>(room);
+    __shared__ __align__(16) unsigned char scratch[OPDI_CU_WARP * sizeof(S)];
+    S *warps = reinterpret_cast<S *>(scratch);
     const int lanes = (int)blockDim.x, me = (int)threadIdx.x, lane = me % OPDI_CU_WARP, I = 4;
     const int64_t items = k.l.outer * k.l.inner * k.chunks;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < items; first += (int64_t)gridDim.x * blockDim.y) {
@@ -153,8 +153,8 @@ __global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, 
 /* Scans the totals of each line's chunks, of which there are at most 512.  A block processes one line. */
 template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals(typename L::S *states, int chunks) {
     typedef typename L::S S;
-    __shared__ __align__(16) unsigned char room[512 * sizeof(S)];
-    S *all = reinterpret_cast<S *>(room);
+    __shared__ __align__(16) unsigned char scratch[512 * sizeof(S)];
+    S *all = reinterpret_cast<S *>(scratch);
     const int c = (int)threadIdx.x;
     S s = L::none();
     states += (int64_t)blockIdx.x * chunks;
@@ -210,23 +210,23 @@ template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, co
 /* Scans along the dim that argument 1 names.  Writes result 0 and, if `two` is true, the indices as result 1.  Returns
    0, or -1 and sets an error. */
 template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *desk, *index_desk = NULL;
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *staging, *index_staging = NULL;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
-    desk = opdi_cu_desk(y);
-    if (two) { index = opdi_cu_result(call, 1); index_desk = opdi_cu_desk(index); }
-    if (!desk || (two && !index_desk)) { return -1; }
+    staging = opdi_cu_staging(y);
+    if (two) { index = opdi_cu_result(call, 1); index_staging = opdi_cu_staging(index); }
+    if (!staging || (two && !index_staging)) { return -1; }
     if (opd_numel(y) == 0) { return 0; }
     x = opd_contiguous(opd_dtype(x) == opd_dtype(y) ? x : opd_to_dtype(x, opd_dtype(y)));
     if (!x) { return -1; }
 #define OPDI_CU_SCAN_RUN(T)                                                                                           \
-    if (opdi_cu_scan_run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(desk),                                      \
-                                   two ? opdi_cu_data<int64_t>(index_desk) : NULL)) { return -1; }
+    if (opdi_cu_scan_run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(staging),                                   \
+                                   two ? opdi_cu_data<int64_t>(index_staging) : NULL)) { return -1; }
     if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
     else { OPDI_CU_FLOATS(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
 #undef OPDI_CU_SCAN_RUN
-    return opdi_cu_settle(y, desk) || (two && opdi_cu_settle(index, index_desk)) ? -1 : 0;
+    return opdi_cu_staging_store(y, staging) || (two && opdi_cu_staging_store(index, index_staging)) ? -1 : 0;
 }
 static int opdi_cu_cumsum(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_sum, true>(call, false); }
 static int opdi_cu_cumprod(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_prod, true>(call, false); }

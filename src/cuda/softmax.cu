@@ -30,7 +30,7 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
 
 /* Makes the compiler believe that packs of bfloat16 have changed.  Then it converts them to float again, instead of
    keeping the floats in registers. */
-template <typename T, int W> __device__ __forceinline__ void opdi_cu_anew(opdi_cu_vector<T, W> *v, int n) {
+template <typename T, int W> __device__ __forceinline__ void opdi_cu_opaque(opdi_cu_vector<T, W> *v, int n) {
 #if !defined(OPD_CUDA_EMULATED)
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
         OPDI_CU_UNROLL
@@ -91,11 +91,14 @@ static opdi_cu_row_plan opdi_cu_row_plan_of(int64_t rows, int64_t n, int W, bool
     (!(plan).vec ? (plan).packs ? kernel<T, 1, MOST> : kernel<T, 1, 0>                                                \
      : (plan).packs == 1 ? kernel<T, 16 / (int)sizeof(T), 1> : (plan).packs == 2 ? kernel<T, 16 / (int)sizeof(T), 2>  \
      : (plan).packs == 4 ? kernel<T, 16 / (int)sizeof(T), MOST> : kernel<T, 16 / (int)sizeof(T), 0>)
-/* Returns contiguous memory in which to compute y: y itself, or a new tensor, which opdi_cu_settle then copies to y. */
-static opd_tensor *opdi_cu_desk(opd_tensor *y) {
+/* Returns contiguous memory in which to compute y: y itself, or a new tensor, which opdi_cu_staging_store then copies
+   to y. */
+static opd_tensor *opdi_cu_staging(opd_tensor *y) {
     return !y || opd_is_contiguous(y) ? y : opdi_cu_new(opd_ints_of(opd_sizes(y), opd_ndim(y)), opd_dtype(y));
 }
-static int opdi_cu_settle(opd_tensor *y, opd_tensor *desk) { return y == desk || opd_copy_(y, desk) ? 0 : -1; }
+static int opdi_cu_staging_store(opd_tensor *y, opd_tensor *staging) {
+    return y == staging || opd_copy_(y, staging) ? 0 : -1;
+}
 static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
 }
@@ -249,8 +252,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
     typedef opdi_cu_acc<T> C;
-    __shared__ __align__(16) unsigned char room[256 * sizeof(opdi_cu_exps<C>)];
-    opdi_cu_exps<C> *shared = reinterpret_cast<opdi_cu_exps<C> *>(room);
+    __shared__ __align__(16) unsigned char scratch[256 * sizeof(opdi_cu_exps<C>)];
+    opdi_cu_exps<C> *shared = reinterpret_cast<opdi_cu_exps<C> *>(scratch);
     const int down = (int)blockDim.y, slot = (int)(threadIdx.y * blockDim.x + threadIdx.x);
     const int64_t tiles = opdi_cu_ceil(inner, blockDim.x);
     for (int64_t item = blockIdx.x; item < tiles * outer; item += gridDim.x) {
@@ -289,8 +292,8 @@ template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, 
 template <typename T> __global__ void opdi_cu_softmax_backward_columns(const T *g, const T *y, T *dx, int64_t outer,
                                                                        int64_t n, int64_t inner, bool logarithm) {
     typedef opdi_cu_acc<T> C;
-    __shared__ __align__(16) unsigned char room[256 * sizeof(C)];
-    C *shared = reinterpret_cast<C *>(room);
+    __shared__ __align__(16) unsigned char scratch[256 * sizeof(C)];
+    C *shared = reinterpret_cast<C *>(scratch);
     const int down = (int)blockDim.y, slot = (int)(threadIdx.y * blockDim.x + threadIdx.x);
     const int64_t tiles = opdi_cu_ceil(inner, blockDim.x);
     for (int64_t item = blockIdx.x; item < tiles * outer; item += gridDim.x) {
@@ -332,17 +335,17 @@ static dim3 opdi_cu_column_block(opdi_cu_line l) {
     return dim3(wide, down);
 }
 static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *y, *desk;
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *staging;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
     if (opd_results_from_fake(call)) { return -1; }
     y = opdi_cu_result(call, 0);
     if (opd_numel(y) == 0) { return 0; }
     x = opd_contiguous(x);
-    desk = opdi_cu_desk(y);
-    if (!x || !desk) { return -1; }
+    staging = opdi_cu_staging(y);
+    if (!x || !staging) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         const T *from = opdi_cu_data<T>(x);
-        T *to = opdi_cu_data<T>(desk);
+        T *to = opdi_cu_data<T>(staging);
         const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
@@ -356,21 +359,21 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
                                block, 0, from, to, l.outer, l.n, l.inner, logarithm)) { return -1; }
         }
     })
-    return opdi_cu_settle(y, desk);
+    return opdi_cu_staging_store(y, staging);
 }
 static int opdi_cu_softmax_backward_of(opd_call *call, bool logarithm) {
-    opd_tensor *g = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *dx, *desk;
+    opd_tensor *g = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *dx, *staging;
     const opdi_cu_line l = opdi_cu_line_of(g, opd_arg_int(call, 2));
     if (opd_results_from_fake(call)) { return -1; }
     dx = opdi_cu_result(call, 0);
     if (opd_numel(dx) == 0) { return 0; }
     g = opd_contiguous(g);
     y = opd_contiguous(y);
-    desk = opdi_cu_desk(dx);
-    if (!g || !y || !desk) { return -1; }
+    staging = opdi_cu_staging(dx);
+    if (!g || !y || !staging) { return -1; }
     OPDI_CU_FLOATS(opd_dtype(g), T, {
         const T *gs = opdi_cu_data<T>(g), *ys = opdi_cu_data<T>(y);
-        T *to = opdi_cu_data<T>(desk);
+        T *to = opdi_cu_data<T>(staging);
         const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
             const bool vec = l.n % W == 0 && opdi_cu_aligned(gs) && opdi_cu_aligned(ys) && opdi_cu_aligned(to);
@@ -384,7 +387,7 @@ static int opdi_cu_softmax_backward_of(opd_call *call, bool logarithm) {
                                logarithm)) { return -1; }
         }
     })
-    return opdi_cu_settle(dx, desk);
+    return opdi_cu_staging_store(dx, staging);
 }
 static int opdi_cu_softmax(opd_call *call) { return opdi_cu_softmax_of(call, false); }
 static int opdi_cu_log_softmax(opd_call *call) { return opdi_cu_softmax_of(call, true); }

@@ -58,8 +58,8 @@ __device__ __forceinline__ typename opdi_cu_key_of<T>::K opdi_cu_key_at(const op
    piece of a longer row. */
 template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s, int tile, int seg) {
     typedef typename opdi_cu_key_of<T>::K K;
-    OPDI_CU_SHARED(room);
-    K *keys = (K *)room;
+    OPDI_CU_SHARED(scratch);
+    K *keys = (K *)scratch;
     uint32_t *index = (uint32_t *)(keys + tile);
     const int64_t pieces = s.n > seg ? opdi_cu_ceil(s.n, seg) : 1, rows = tile / seg;      /* rows: number of rows per
                                                                                               tile */
@@ -399,14 +399,14 @@ static opd_tensor *opdi_cu_dim_last(opd_tensor *t, int64_t dim, bool copy) {
 /* Writes the first k elements along dim (all, if k < 0), sorted, and their indices to the call's two results.  Returns
    0, or -1 and sets an error. */
 static int opdi_cu_sort_of(opd_call *call, int64_t dim, int64_t k, bool descending) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *last[2], *desk[2];
+    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *last[2], *staging[2];
     if (opd_results_from_fake(call)) { return -1; }
     x = opdi_cu_dim_last(x, dim, true);
     if (!x) { return -1; }
     for (int i = 0; i < 2; i++) {
         out[i] = opdi_cu_result(call, i);
         last[i] = opdi_cu_dim_last(out[i], dim, false);
-        if (!last[i] || !(desk[i] = opdi_cu_desk(last[i]))) { return -1; }
+        if (!last[i] || !(staging[i] = opdi_cu_staging(last[i]))) { return -1; }
     }
     if (opd_numel(out[0]) == 0) { return 0; }
     OPDI_CU_ALL(opd_dtype(x), T, {
@@ -417,10 +417,10 @@ static int opdi_cu_sort_of(opd_call *call, int64_t dim, int64_t k, bool descendi
         s.picked = NULL;
         s.k = k < 0 ? s.n : k;
         s.descending = descending;
-        s.values = opdi_cu_data<T>(desk[0]); s.places = opdi_cu_data<int64_t>(desk[1]);
+        s.values = opdi_cu_data<T>(staging[0]); s.places = opdi_cu_data<int64_t>(staging[1]);
         if (opdi_cu_select_pays(s.n, s.k) ? opdi_cu_select_first(&s) : opdi_cu_sort_run(&s, false)) { return -1; }
     })
-    return opdi_cu_settle(last[0], desk[0]) || opdi_cu_settle(last[1], desk[1]) ? -1 : 0;
+    return opdi_cu_staging_store(last[0], staging[0]) || opdi_cu_staging_store(last[1], staging[1]) ? -1 : 0;
 }
 static int opdi_cu_sort_plain(opd_call *call) {
     return opdi_cu_sort_of(call, opd_arg_int(call, 1), -1, opd_arg_bool(call, 2));
@@ -518,16 +518,16 @@ static int opdi_cu_pick_rows(opd_tensor *x, opd_tensor *values, opd_tensor *plac
     return 0;
 }
 static int opdi_cu_pick_of(opd_call *call, int64_t dim, int what, int64_t k, bool skip) {
-    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *desk[2];
+    opd_tensor *x = opd_arg_tensor(call, 0), *out[2], *staging[2];
     if (opd_results_from_fake(call)) { return -1; }
     for (int i = 0; i < 2; i++) {
         out[i] = opdi_cu_result(call, i);
-        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+        if (!(staging[i] = opdi_cu_staging(out[i]))) { return -1; }
     }
     if (opd_numel(out[0]) == 0) { return 0; }
     x = opdi_cu_dim_last(x, dim, true);
-    if (!x || opdi_cu_pick_rows(x, desk[0], desk[1], what, k, skip)) { return -1; }
-    return opdi_cu_settle(out[0], desk[0]) || opdi_cu_settle(out[1], desk[1]) ? -1 : 0;
+    if (!x || opdi_cu_pick_rows(x, staging[0], staging[1], what, k, skip)) { return -1; }
+    return opdi_cu_staging_store(out[0], staging[0]) || opdi_cu_staging_store(out[1], staging[1]) ? -1 : 0;
 }
 static int opdi_cu_kthvalue(opd_call *call) {
     return opdi_cu_pick_of(call, opd_arg_int(call, 2), OPDI_CU_PICK, opd_arg_int(call, 1), false);
@@ -560,7 +560,7 @@ static int opdi_cu_median_all(opd_call *call, bool skip) {
 static int opdi_cu_median(opd_call *call) { return opdi_cu_median_all(call, false); }
 static int opdi_cu_nanmedian(opd_call *call) { return opdi_cu_median_all(call, true); }
 
-static const opdi_cu_row opdi_cu_rows_scans[] = {
+static const opdi_cu_registration opdi_cu_table_scans[] = {
     {"cumsum", opdi_cu_cumsum}, {"cumprod", opdi_cu_cumprod}, {"logcumsumexp", opdi_cu_logcumsumexp},
     {"cummax", opdi_cu_cummax}, {"cummin", opdi_cu_cummin},
     {"sort", opdi_cu_sort_plain}, {"sort.stable", opdi_cu_sort_stable}, {"topk", opdi_cu_topk},

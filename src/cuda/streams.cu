@@ -148,7 +148,7 @@ typedef struct opdi_cu_graph {
 static void opdi_cu_pool_free(opdi_cu_pool *pool) {
     opdi_cu_pool *to = &opdi_cu_pools[pool->device];
     std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
-    for (const opdi_cu_sequence &q : pool->sequences) { opdi_cu_give(q.state); }
+    for (const opdi_cu_sequence &q : pool->sequences) { opdi_cu_block_free(q.state); }
     for (auto &i : *opdi_cu_all_pieces) {
         if (i.second->pool != pool) { continue; }
         i.second->pool = to;
@@ -261,7 +261,7 @@ static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
         /* not from the capture's memory: kernels of the graph could write to it before it is read */
         opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
         if (!p || !opdi_cu_pool_lives(pool)) {
-            if (p) { opdi_cu_give(p); }
+            if (p) { opdi_cu_block_free(p); }
             return opdi_cu_no_memory("the state of a generator");
         }
         pool->sequences.push_back({d->generator, d->key, d->at, 0, p});

@@ -369,19 +369,19 @@ OPDI_INTERNAL int opdi_bind_error(const opd_op *op, const opdi_given *given, int
 
 OPDI_COLD_END
 
-static inline void opdi_unite(opdi_union *sets, const opd_tensor *tensor) {
+static inline void opdi_arg_keys_add(opdi_arg_keys *sets, const opd_tensor *tensor) {
     sets->functionality |= tensor->functionality;
     sets->backends |= 1u << tensor->backend;
     sets->flags |= OPDI_LOAD(&tensor->flags);
     sets->backend |= tensor->backend;
 }
 
-OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_lists(opdi_union *sets, const opd_op *op, const opd_value *args) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_arg_keys_lists(opdi_arg_keys *sets, const opd_op *op, const opd_value *args) {
     for (uint64_t mask = op->list_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask);
         const opd_value *value = &args[i];
         for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
-            if (value->u.tensors && value->u.tensors[k]) { opdi_unite(sets, value->u.tensors[k]); }
+            if (value->u.tensors && value->u.tensors[k]) { opdi_arg_keys_add(sets, value->u.tensors[k]); }
             else if (opdi_null_element(op, i, value)) { return -1; }
         }
     }
@@ -390,15 +390,15 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_lists(opdi_union *sets, const opd_op 
 
 OPDI_COLD_BEGIN
 
-/* Combines the keys, backends and flags of bound arguments as opdi_unite_args does, but leaves out tensors for which
+/* Combines the keys, backends and flags of bound arguments as opdi_arg_keys_of does, but leaves out tensors for which
    the schema says Any. */
-OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_bound(opdi_union *sets, const opd_op *op, const opd_value *bound) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_arg_keys_bound(opdi_arg_keys *sets, const opd_op *op, const opd_value *bound) {
     opd_value shown[OPD_MAX_ARGS];
-    if (!op->any_args) { return opdi_unite_args(sets, op, bound); }
+    if (!op->any_args) { return opdi_arg_keys_of(sets, op, bound); }
     for (int i = 0; i < op->nargs; i++) {
         shown[i] = opdi_takes_all(opdi_strip_optional(op->schema->args[i].type)) ? opd_value_none() : bound[i];
     }
-    return opdi_unite_args(sets, op, shown);
+    return opdi_arg_keys_of(sets, op, shown);
 }
 
 /* Returns true if an argument is a view whose base requires grad.  The flags of the view itself may not be up to date.
@@ -479,7 +479,7 @@ OPDI_NOINLINE static int opdi_too_deep(const opd_call *call) {
 }
 
 /* Writes one line of the dispatch trace for a call.  Calls that the log function makes are not traced. */
-static void opdi_show_hop(const opd_call *call) {
+static void opdi_trace_dispatch(const opd_call *call) {
     const opd_call *other = call->outer;
     const bool again = other && other->op == call->op && other->args == call->args && other->rets == call->rets;
     char line[512];
@@ -487,7 +487,7 @@ static void opdi_show_hop(const opd_call *call) {
     call->th->showing = true;
     (void)snprintf(line, sizeof line, "%*s[%s] op=[%s], key=[%s]", (int)call->depth - 1, "",
                    again ? "redispatch" : "call", call->op->name, opd_key_name(call->slot));
-    opdi_log_say(call->th, -1, line, true);
+    opdi_log_write(call->th, -1, line, true);
     call->th->showing = false;
 }
 
@@ -497,7 +497,7 @@ static void opdi_show_hop(const opd_call *call) {
 OPDI_NOINLINE OPDI_INTERNAL int opdi_beyond_limit(const opd_call *call) {
     if (call->depth > OPDI_MAX_DEPTH || opdi_is_left_at(call->th, call)) { return opdi_too_deep(call); }
     if (OPDI_LOAD(&opdi_works_running) != 0 && OPDI_ACQUIRE(&opdi_works_before_call)(call)) { return -1; }
-    if (OPDI_LOAD(&opdi_calls_shown)) { opdi_show_hop(call); }
+    if (OPDI_LOAD(&opdi_calls_shown)) { opdi_trace_dispatch(call); }
     return 0;
 }
 /* Sets opdi_depth_limit.  A limit of 0 makes all calls pass through opdi_beyond_limit. */
@@ -535,8 +535,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call,
 
 /* Finds the slot of a call in the rare cases: it has a view or a tensor of a stored dtype (see >>stored_dtypes), or a
    level of forward mode is open. */
-OPDI_NOINLINE OPDI_INTERNAL const opdi_slot *opdi_find_slot_asking(const opdi_thread *thread, opd_call *call,
-                                                                   const opdi_table *table, opdi_union sets) {
+OPDI_NOINLINE OPDI_INTERNAL const opdi_slot *opdi_find_slot_slow(const opdi_thread *thread, opd_call *call,
+                                                                 const opdi_table *table, opdi_arg_keys sets) {
     const opdi_slot *slot = opdi_slot_for(thread, call, table, &sets,
                                           opdi_wants_autograd(thread, call, sets.flags) ? 16 : 0);
     return sets.flags & OPDI_STORED ? opdi_stored_slot(call, slot) : slot;
@@ -566,7 +566,7 @@ OPDI_NOINLINE static int opdi_call_keep_results(opdi_thread *thread, opd_call *c
 /* Runs a call with bound arguments whose keys are in *sets: finds the slot, runs its kernel, and moves the results to
    the caller's scope.  Returns 0, or -1 and sets an error. */
 OPDI_FORCE_INLINE static int opdi_call_dispatch(opdi_thread *thread, opd_op *op, const opdi_table *table,
-                                                const opdi_union *sets, opd_value *rets, const opd_value *args) {
+                                                const opdi_arg_keys *sets, opd_value *rets, const opd_value *args) {
     opd_call call;
     call.op = op;
     call.args = args;
@@ -582,7 +582,7 @@ OPDI_FORCE_INLINE static int opdi_call_dispatch(opdi_thread *thread, opd_op *op,
 }
 /* Runs a call as opdi_call_dispatch does, but is not inlined, and first makes room for the results in the scope. */
 OPDI_NOINLINE static int opdi_call_reserving(opdi_thread *thread, opd_op *op, const opdi_table *table,
-                                             const opdi_union *sets, opd_value *rets, const opd_value *args) {
+                                             const opdi_arg_keys *sets, opd_value *rets, const opd_value *args) {
     return opdi_scope_reserve(thread, OPDI_MAX_RETURNS) ? -1 : opdi_call_dispatch(thread, op, table, sets, rets, args);
 }
 
@@ -593,9 +593,9 @@ OPDI_INTERNAL int opdi_call_bound(opdi_thread *thread, opd_op *op, const opdi_ta
                                   const opd_value *bound, int64_t mark, bool watched) {
     const int64_t top = thread->top;
     opdi_observing observing;
-    opdi_union sets;
+    opdi_arg_keys sets;
     opd_call call;
-    int rc = opdi_unite_bound(&sets, op, bound) < 0 ? -1 : 0;
+    int rc = opdi_arg_keys_bound(&sets, op, bound) < 0 ? -1 : 0;
     if (rc == 0 && watched) {
         call.op = op;
         call.args = bound;
@@ -653,7 +653,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opd_value full[OPD_MAX_ARGS];
     const opd_value *all = args;
-    opdi_union sets;
+    opdi_arg_keys sets;
     int i, rc = 0;
     if ((OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) || opdi_scope_reserve(thread, OPDI_MAX_RETURNS)) {
         rc = -1;
@@ -668,7 +668,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd
             for (; i < op->nargs; i++) { full[i] = op->schema->args[i].value; }
             all = full;
         }
-        if (OPDI_LIKELY((rc = opdi_unite_args(&sets, op, all)) == 0)) {
+        if (OPDI_LIKELY((rc = opdi_arg_keys_of(&sets, op, all)) == 0)) {
             rc = opdi_call_dispatch(thread, op, table, &sets, rets, all);
         } else if (rc > 0) {
             rc = opdi_call_converting(thread, op, table, rets, args, nargs);
@@ -725,14 +725,14 @@ OPDI_NOINLINE static int opdi_call_off_path(opd_op *op, opd_value *rets, const o
 
 int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
     opdi_thread *thread = opdi_thread_self;
-    opdi_union sets;
+    opdi_arg_keys sets;
     if (OPDI_UNLIKELY(!thread || !op || !args || !rets || ((int)thread->error | OPDI_LOAD(&thread->observed)) != 0)) {
         return opdi_call_off_path(op, rets, args, nargs);
     }
     uint64_t was = opdi_enter(thread);
     const opdi_table *table = OPDI_ACQUIRE(&op->table);  /* acquired: other fields of op may be read from here on */
     if (OPDI_UNLIKELY(!table || nargs != op->direct || thread->top + OPDI_MAX_RETURNS > thread->cap) ||
-        OPDI_UNLIKELY(opdi_unite_direct(&sets, op, args) != 0)) {
+        OPDI_UNLIKELY(opdi_arg_keys_direct(&sets, op, args) != 0)) {
         return opdi_call_with_defaults(thread, op, rets, args, nargs, was);
     }
     int rc = opdi_call_dispatch(thread, op, table, &sets, rets, args);
@@ -766,8 +766,8 @@ OPDI_COLD_BEGIN
    *flags to the combined flags of the tensors.  Returns 0, or -1 and sets an error. */
 static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args, unsigned *flags) {
     const opd_keyset keys = opdi_keyset_of(key);
-    opdi_union sets = {0, 0, 0, 0};
-    if (opdi_unite_bound(&sets, op, args)) { return -1; }
+    opdi_arg_keys sets = {0, 0, 0, 0};
+    if (opdi_arg_keys_bound(&sets, op, args)) { return -1; }
     *flags = sets.flags;
     if (!keys.backends || keys.backends >> OPD_META & 1 || !(sets.backends >> OPD_META & 1)) { return 0; }
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data",

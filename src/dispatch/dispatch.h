@@ -36,7 +36,7 @@ typedef struct opdi_kernel {
 } opdi_kernel;
 typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 typedef struct opdi_table {
-    opdi_gone gone;                               /* entry for the list of objects that wait to be freed */
+    opdi_retired gone;                            /* entry for the list of objects that wait to be freed */
     /* masks[backend] has a bit for each functionality that does not fall through.  Masks 0 to 15 are for calls in which
        nothing requires grad: built-in autograd kernels, which then would only pass the call on, are left out, too.  A
        composite kernel at an autograd key is kept, because other kernels and modes below it would run instead. */
@@ -130,7 +130,7 @@ typedef struct opdi_op_name {
 } opdi_op_name;
 /* A registration that a library has made.  The library's list begins with the newest registration. */
 typedef struct opdi_registration {
-    opdi_gone gone;                               /* entry for the list of objects that wait to be freed */
+    opdi_retired gone;                            /* entry for the list of objects that wait to be freed */
     int32_t kind;                                 /* 0 definition, 1 kernel, 2 fallback, 3 user pointer */
     opd_key key;
     opd_op *op;
@@ -176,11 +176,11 @@ struct opd_call {
 #define OPDI_FLAGS_KNOWN 256u
 #endif
 /* The hash table of names, with open addressing; its slots follow the struct.  Tables are read without a lock.  When a
-   table grows, a larger copy is published, and the old table waits to be freed (opdi_gone_add). */
-typedef struct opdi_names { opdi_gone gone; size_t mask, used; } opdi_names;
+   table grows, a larger copy is published, and the old table waits to be freed (opdi_retire). */
+typedef struct opdi_names { opdi_retired gone; size_t mask, used; } opdi_names;
 typedef struct opdi_name_slot { opdi_op_name *name; uint64_t hash; } opdi_name_slot;
 /* Memory that is never freed, handed out piece by piece from blocks. */
-typedef struct opdi_lasting { char *at; size_t left; void *blocks; } opdi_lasting;
+typedef struct opdi_permanent { char *at; size_t left; void *blocks; } opdi_permanent;
 #define OPDI_FAMILY_SLOTS 1024
 /* Groups of operators in namespaces other than aten.  A group is registered when the program first asks for one of its
    namespaces. */
@@ -188,7 +188,7 @@ enum { OPDI_EXTRA_VISION, OPDI_EXTRA_COLLECTIVES, OPDI_EXTRAS };
 typedef struct opdi_register {
     opdi_mutex lock;                              /* protects all members; tables are also read without it */
     opdi_names *names;                            /* names of operators and of overloads */
-    opdi_lasting name_memory, op_memory;
+    opdi_permanent name_memory, op_memory;
     uint64_t ranks;                               /* number of definitions so far */
     opd_op *first_defined, *last_defined;
     opd_library *libraries;
@@ -203,7 +203,7 @@ typedef struct opdi_register {
     int16_t family_first[OPDI_FAMILY_SLOTS];      /* by hash of a family: number of its first built-in operator + 1 */
     int16_t family_next[OPD_OP_COUNT];            /* number of the next operator with that hash + 1; 0: no more */
     int making;                                   /* not 0: built-in operators are being registered */
-    opdi_gone *gone, **gone_end;                  /* objects out of use, which running calls may still read */
+    opdi_retired *gone, **gone_end;               /* objects out of use, which running calls may still read */
     int64_t gone_count;
     opd_listener *listeners;
     bool warned_override, warned_gone;
@@ -307,7 +307,7 @@ struct opd_listener {
 
 //== scopes ============================================================================================================
 
-struct opdi_box;
+struct opdi_retained_grad;
 struct opdi_extra;
 /* The rarely needed parts of a tensor. */
 typedef struct opdi_meta {
@@ -319,18 +319,18 @@ typedef struct opdi_meta {
     opd_tensor *inner;           /* the tensor that this one wraps: see opd_tensor_wrap_key */
     uint64_t family;             /* forward mode: tensors of a storage and family share a tangent */
     struct opdi_extra *extra;    /* the hooks of a leaf */
-    struct opdi_box *retained;   /* holds the gradient of a result: see opd_tensor_retain_grad */
+    struct opdi_retained_grad *retained; /* holds the gradient of a result: see opd_tensor_retain_grad */
 } opdi_meta;
 /* The function that a block in the scope stack calls when its handle is removed: see OPDI_BLOCK_ENDS. */
 typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
 /* Functions of higher layers that release objects which a freed tensor holds.  A higher layer sets its pointer before
    any tensor has such an object. */
-typedef struct opdi_parting {
-    const struct opdi_tape_parting *tape;
+typedef struct opdi_release_hooks {
+    const struct opdi_tape_release_hooks *tape;
     void (*tangents)(opdi_storage *storage);      /* drops all tangents of a storage that is about to be freed */
     void (*device)(opdi_storage *storage);        /* frees the memory of another device */
-} opdi_parting;
-typedef struct opdi_tape_parting {
+} opdi_release_hooks;
+typedef struct opdi_tape_release_hooks {
     /* Retains a tensor that its own grad_fn saves.  If the tensor's reference to the node was weak, it becomes strong
        again. */
     void (*retain)(opd_tensor *tensor);
@@ -340,8 +340,8 @@ typedef struct opdi_tape_parting {
     bool (*drop)(opd_tensor *tensor);
     void (*node)(opd_node *node);                 /* drops a reference to a node */
     void (*extra)(struct opdi_extra *extra);      /* frees an extra with its hooks, boxes and anomaly trace */
-    void (*box)(struct opdi_box *box);            /* drops the tensor's reference to a box */
-} opdi_tape_parting;
+    void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to a box */
+} opdi_tape_release_hooks;
 /* The fake mode that is open on a thread (opdi_innermost.fake), as far as tensors need it. */
 typedef struct opdi_fake {
     void (*born)(opdi_storage *storage);          /* records the device that a new meta storage stands for */
@@ -350,10 +350,10 @@ typedef struct opdi_fake {
 } opdi_fake;
 #if defined(OPDI_CORE)
 /* The largest data, in bytes, that lies in the block of its tensor.  Larger data has a separate block, so that blocks
-   with a tensor's header are small: see opdi_free_late. */
-#define OPDI_TOGETHER 256
+   with a tensor's header are small: see opdi_free_quarantined. */
+#define OPDI_INLINE_DATA_MAX 256
 static inline bool opdi_is_apart(const opdi_storage *storage) {
-    return storage->bytes > OPDI_TOGETHER && storage->data && !storage->device && storage->block_bytes >= 0;
+    return storage->bytes > OPDI_INLINE_DATA_MAX && storage->data && !storage->device && storage->block_bytes >= 0;
 }
 static inline bool opdi_is_dead(const opd_tensor *tensor) { return tensor->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
 #define OPDI_DEAD_TEXT "has been freed: %s (opd_keep, opd_assign and opd_scope_return keep a tensor for longer)"
@@ -455,11 +455,11 @@ typedef enum opdi_unbound {
     OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
 } opdi_unbound;
 /* The combined keys, backends and flags of all tensor arguments.  `backend` is valid if all have the same backend. */
-typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;
+typedef struct opdi_arg_keys { uint64_t functionality; uint32_t backends, flags, backend; } opdi_arg_keys;
 /* Combines the keys, backends and flags of the tensor arguments into *sets, and compares the tags of all arguments with
    those of the schema.  Returns 0 if all tags are as expected, 1 if one is not (None, or a value that must be
    converted). */
-OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *sets, const opd_op *op, const opd_value *args) {
+OPDI_FORCE_INLINE static int opdi_arg_keys_direct(opdi_arg_keys *sets, const opd_op *op, const opd_value *args) {
     uint64_t functionality = 0;
     opdi_traits traits;
     uint32_t all = 0;
@@ -485,12 +485,12 @@ OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *sets, const opd_op *o
     return !fits;
 }
 
-OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_lists(opdi_union *sets, const opd_op *op, const opd_value *args);
-/* Does the same as opdi_unite_direct, also for lists of tensors.  Returns -1 and sets an error for a NULL in a list
+OPDI_NOINLINE OPDI_INTERNAL int opdi_arg_keys_lists(opdi_arg_keys *sets, const opd_op *op, const opd_value *args);
+/* Does the same as opdi_arg_keys_direct, also for lists of tensors.  Returns -1 and sets an error for a NULL in a list
    that the schema does not allow. */
-OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *sets, const opd_op *op, const opd_value *args) {
-    const int rc = opdi_unite_direct(sets, op, args);
-    return OPDI_UNLIKELY(op->list_args != 0) && opdi_unite_lists(sets, op, args) ? -1 : rc;
+OPDI_FORCE_INLINE static int opdi_arg_keys_of(opdi_arg_keys *sets, const opd_op *op, const opd_value *args) {
+    const int rc = opdi_arg_keys_direct(sets, op, args);
+    return OPDI_UNLIKELY(op->list_args != 0) && opdi_arg_keys_lists(sets, op, args) ? -1 : rc;
 }
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc);
@@ -533,7 +533,7 @@ OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *cal
 /* Returns the slot for the keys in *sets under this thread's state, and sets the call's keys, flags and slot.  The
    usual cases need no bit scans.  `grad` is 16 if autograd kernels have something to do, else 0. */
 OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *thread, opd_call *call,
-                                                        const opdi_table *table, const opdi_union *sets,
+                                                        const opdi_table *table, const opdi_arg_keys *sets,
                                                         unsigned grad) {
     const unsigned backend = sets->backends & (sets->backends - 1) ? (unsigned)opdi_top_bit(sets->backends)
         : sets->backend;
@@ -549,12 +549,12 @@ OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *threa
     return &table->slots[slot];
 }
 
-OPDI_NOINLINE OPDI_INTERNAL const opdi_slot *opdi_find_slot_asking(const opdi_thread *thread, opd_call *call,
-                                                                   const opdi_table *table, opdi_union sets);
+OPDI_NOINLINE OPDI_INTERNAL const opdi_slot *opdi_find_slot_slow(const opdi_thread *thread, opd_call *call,
+                                                                 const opdi_table *table, opdi_arg_keys sets);
 OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *thread, opd_call *call,
-                                                         const opdi_table *table, const opdi_union *sets) {
+                                                         const opdi_table *table, const opdi_arg_keys *sets) {
     if (OPDI_UNLIKELY(((int)(sets->flags & (OPDI_IS_VIEW | OPDI_STORED)) | thread->state.forward) != 0)) {
-        return opdi_find_slot_asking(thread, call, table, *sets);
+        return opdi_find_slot_slow(thread, call, table, *sets);
     }
     return opdi_slot_for(thread, call, table, sets, (sets->flags & OPDI_REQUIRES_GRAD) && !thread->state.no_grad ? 16
                          : 0);
@@ -565,7 +565,7 @@ OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *thre
 
 #if defined(OPDI_CORE)
 typedef struct opdi_overload_list {
-    opdi_gone gone;                               /* entry for the list of objects that wait to be freed */
+    opdi_retired gone;                            /* entry for the list of objects that wait to be freed */
     int64_t count;                                /* number of operators, which follow the struct */
 } opdi_overload_list;
 struct opd_overloads {

@@ -29,7 +29,7 @@ void opd_listener_remove(opd_listener *listener) {
     opdi_free(found, sizeof *found);
 }
 
-static void opdi_tell(opd_op *op, bool defined) {
+static void opdi_notify_listeners(opd_op *op, bool defined) {
     for (const opd_listener *listener = opdi_registry.listeners; listener; listener = listener->next) {
         const opd_listener_fn fn = defined ? listener->defined : listener->undefined;
         if (fn) { fn(listener->user, op); }
@@ -58,7 +58,7 @@ static opdi_origin opdi_typed_place(const opd_op *op) {
    descriptor and name are withdrawn.  The caller holds the lock. */
 static void opdi_undefine(opd_op *op, opdi_registration *registration) {
     opdi_registration **registrations = &op->definition;
-    if (*registrations == registration && !registration->newer) { opdi_tell(op, false); }
+    if (*registrations == registration && !registration->newer) { opdi_notify_listeners(op, false); }
     while (*registrations != registration) { registrations = &(*registrations)->newer; }
     OPDI_PUBLISH(registrations, registration->newer);
     if (op->definition) { return; }
@@ -89,17 +89,17 @@ static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
 /* Frees the schema of an operator that is no longer defined.  Does nothing if the operator was undefined after `stamp`
    (an epoch), because a running call may still use the schema.  Does nothing if the operator has descriptors, because
    nodes of the autograd graph use these.  The caller holds the lock. */
-OPDI_INTERNAL void opdi_schema_let_go(opd_op *op, uint64_t stamp) {
+OPDI_INTERNAL void opdi_schema_release(opd_op *op, uint64_t stamp) {
     if (op->definition || op->undefined > stamp || op->cards || op->bare) { return; }
     opd_schema_free(op->schema);
     op->schema = NULL;
     op->accepts = NULL;
     op->ret_alias = opdi_no_aliases;
 }
-static void opdi_definition_give_back(opdi_gone *gone) {
+static void opdi_definition_reclaim(opdi_retired *gone) {
     opdi_registration *registration = (opdi_registration *)(void *)gone;
     opdi_lock(&opdi_registry.lock);
-    opdi_schema_let_go(registration->op, gone->stamp);
+    opdi_schema_release(registration->op, gone->stamp);
     opdi_unlock(&opdi_registry.lock);
     opdi_registration_free(registration);
 }
@@ -117,10 +117,10 @@ OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *ke
             opdi_registry.fallbacks[registration->key] = registration->kernel->next;
             opdi_tables_retire_all();
         }
-        opdi_gone_add(&registration->gone, registration->kind == 0 ? opdi_definition_give_back : opdi_kernel_give_back);
+        opdi_retire(&registration->gone, registration->kind == 0 ? opdi_definition_reclaim : opdi_kernel_reclaim);
     }
     opdi_unlock(&opdi_registry.lock);
-    opdi_gone_give_back();
+    opdi_retired_reclaim();
 }
 
 /* Undoes everything that lib has registered, and frees lib.  Sets an error if lib's block is still running.  Does
@@ -400,7 +400,7 @@ static void opdi_definition_add(opd_op *op, opdi_registration *registration) {
     OPDI_PUBLISH(&op->definition, registration);
     OPDI_PUBLISH(&opdi_name_of(op->name)->defined, op);
     opdi_overloads_changed(op);
-    opdi_tell(op, true);
+    opdi_notify_listeners(op, true);
 }
 
 /* Adds another definition of a defined operator, if `allowed` is true and the schema and alias kind are the same.
@@ -448,7 +448,7 @@ OPDI_INTERNAL opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, cons
     registration->alias = options ? options->alias : OPD_ALIAS_FROM_SCHEMA;
     if (lib != opdi_registry.aten) { opdi_builtins_make(name); }
     opdi_lock(&opdi_registry.lock);
-    op = opdi_entry(name);
+    op = opdi_op_find_or_add(name);
     if (op && !op->definition && opdi_typed_kernel(op)) {
         rc = opdi_check_typed(op, op->signature, opdi_typed_place(op), schema, registration->place) ? -1 : 1;
     }
@@ -548,7 +548,7 @@ OPDI_INTERNAL int opdi_impl_typed(opd_library *lib, const char *name, opd_key ke
     kernel->destroy = destroy;
     kernel->typed = signature != NULL;
     opdi_lock(&opdi_registry.lock);
-    op = opdi_entry(name);
+    op = opdi_op_find_or_add(name);
     if (op && (!signature || opdi_check_typed(op, signature, kernel->place, op->definition ? op->schema : NULL,
                                               op->definition ? op->definition->place : kernel->place) == 0)) {
         if (signature) { strcpy(op->signature, signature); }

@@ -37,7 +37,7 @@ OPDI_INTERNAL const int8_t opdi_no_aliases[OPDI_MAX_RETURNS] = {
     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 static size_t opdi_names_bytes(size_t mask) { return sizeof(opdi_names) + (mask + 1) * sizeof(opdi_name_slot); }
-static void opdi_names_give_back(opdi_gone *gone) {
+static void opdi_names_reclaim(opdi_retired *gone) {
     opdi_free(gone, opdi_names_bytes(((const opdi_names *)(const void *)gone)->mask));
 }
 static void opdi_names_put(opdi_names *names, opdi_op_name *name, uint64_t hash) {
@@ -69,7 +69,7 @@ static int opdi_names_reserve(void) {
         if (slot->name) { opdi_names_put(names, slot->name, slot->hash); }
     }
     OPDI_PUBLISH(&opdi_registry.names, names);
-    if (old) { opdi_gone_add(&old->gone, opdi_names_give_back); }
+    if (old) { opdi_retire(&old->gone, opdi_names_reclaim); }
     return 0;
 }
 
@@ -86,7 +86,7 @@ OPDI_INTERNAL opd_op *opdi_entries(size_t *place) {
 }
 
 /* Returns `size` zeroed bytes that are never freed, or NULL and sets an error. */
-static void *opdi_lasting_alloc(opdi_lasting *lasting, size_t size) {
+static void *opdi_permanent_alloc(opdi_permanent *lasting, size_t size) {
     const size_t block = 60000;
     char *at;
     size = (size + 15) & ~(size_t)15;
@@ -108,7 +108,7 @@ static void *opdi_lasting_alloc(opdi_lasting *lasting, size_t size) {
 static opdi_op_name *opdi_name_make(const char *text, size_t length) {
     opdi_op_name *name = opdi_names_find(opdi_registry.names, text, length);
     if (name || opdi_names_reserve()) { return name; }
-    name = (opdi_op_name *)opdi_lasting_alloc(&opdi_registry.name_memory, sizeof *name + length + 1);
+    name = (opdi_op_name *)opdi_permanent_alloc(&opdi_registry.name_memory, sizeof *name + length + 1);
     if (!name) { return NULL; }
     name->length = (uint32_t)length;
     memcpy(name + 1, text, length);
@@ -118,13 +118,13 @@ static opdi_op_name *opdi_name_make(const char *text, size_t length) {
 
 /* Returns the operator named `text`, and makes it if it is new.  Returns NULL and sets an error if memory runs out.  An
    opd_op is never freed, so handles stay valid.  The caller holds the lock. */
-OPDI_INTERNAL opd_op *opdi_entry(const char *text) {
+OPDI_INTERNAL opd_op *opdi_op_find_or_add(const char *text) {
     const size_t n = strlen(text), length = strcspn(text, ".");
     opdi_op_name *name = opdi_name_make(text, n), *base;
     opd_op *op;
     if (!name || name->op) { return name ? name->op : NULL; }
     if (!(base = opdi_name_make(text, length)) ||
-        !(op = (opd_op *)opdi_lasting_alloc(&opdi_registry.op_memory, sizeof *op))) { return NULL; }
+        !(op = (opd_op *)opdi_permanent_alloc(&opdi_registry.op_memory, sizeof *op))) { return NULL; }
     op->name = opdi_name_text(name);
     op->base_name = opdi_name_text(base);
     op->length = (uint32_t)n;

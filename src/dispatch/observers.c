@@ -24,7 +24,7 @@ static void opdi_observer_drop(opdi_observer *observer, int32_t count) {
     if (OPDI_SUB(&observer->refs, count) > 0) { return; }
     if (observer->desc.destroy) { observer->desc.destroy(observer->desc.user); }
     opdi_free(observer, sizeof *observer);
-    if (plugin) { opdi_plugin_let_go(plugin); }
+    if (plugin) { opdi_plugin_unpin(plugin); }
 }
 
 /* Puts an observer into a thread's list, in which the observers of all threads come first.  The caller holds
@@ -239,7 +239,7 @@ static void opdi_observe_pick(opdi_thread *thread, opdi_observing *observing) {
 
 /* Runs the begin or (if `end` is true) end callback of observer i in a new scope, and then restores the thread's state.
    */
-static void opdi_observe_tell(opdi_thread *thread, opdi_observing *observing, int i, bool end) {
+static void opdi_observe_call(opdi_thread *thread, opdi_observing *observing, int i, bool end) {
     const opd_observer *observer = &observing->with[i].observer->desc;
     const opdi_state state = thread->state;
     const int64_t mark = thread->top, scope_mark = thread->scope_mark, allocated = thread->allocated;
@@ -278,7 +278,7 @@ OPDI_INTERNAL void opdi_observe_begin(opdi_thread *thread, opdi_observing *obser
     observing->event.thread = opdi_thread_number(thread);
     observing->event.id = (uint64_t)opdi_thread_number(thread) << 40 | ++thread->events;
     opdi_observe_pick(thread, observing);
-    for (int i = 0; i < observing->count; i++) { opdi_observe_tell(thread, observing, i, false); }
+    for (int i = 0; i < observing->count; i++) { opdi_observe_call(thread, observing, i, false); }
 }
 
 /* Ends an event: calls the end callbacks of the observers that saw its beginning, and drops the references to them.  A
@@ -296,7 +296,7 @@ OPDI_INTERNAL void opdi_observe_end(opdi_thread *thread, opdi_observing *observi
     thread->error = OPD_OK;
     observing->event.error = error;
     observing->event.message = message;
-    for (int i = 0; i < observing->count; i++) { opdi_observe_tell(thread, observing, i, true); }
+    for (int i = 0; i < observing->count; i++) { opdi_observe_call(thread, observing, i, true); }
     observing->event.message = "";
     for (int i = 0; i < observing->count; i++) { opdi_observer_drop(observing->with[i].observer, 1); }
     if (error != OPD_OK) { memcpy(thread->message, message, sizeof message); }

@@ -11,7 +11,7 @@ OPDI_COLD_BEGIN
 static opd_op **opdi_overload_at(const opdi_overload_list *list, int64_t i) {
     return (opd_op **)(uintptr_t)(list + 1) + i;
 }
-static void opdi_overload_list_give_back(opdi_gone *gone) {
+static void opdi_overload_list_reclaim(opdi_retired *gone) {
     const opdi_overload_list *list = (const opdi_overload_list *)(const void *)gone;
     opdi_free(gone, sizeof *list + (size_t)list->count * sizeof(opd_op *));
 }
@@ -100,7 +100,7 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->name->changes)) { return OPDI_ACQUIRE(&set->list); }
     opdi_builtins_make(opdi_name_text(set->name));
     if (!opd_ok()) { return NULL; }
-    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_gone_give_back(); }     /* for example older lists */
+    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_retired_reclaim(); }    /* for example older lists */
     if (OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
         opdi_lock(&opdi_registry.start);          /* waits if another thread is registering */
         opdi_unlock(&opdi_registry.start);
@@ -111,7 +111,7 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
         opdi_overload_list *old = set->list;
         OPDI_PUBLISH(&set->list, list);
         OPDI_PUBLISH(&set->changes, set->name->changes);
-        if (old) { opdi_gone_add(&old->gone, opdi_overload_list_give_back); }
+        if (old) { opdi_retire(&old->gone, opdi_overload_list_reclaim); }
     }
     opdi_unlock(&opdi_registry.lock);
     return list;
@@ -180,7 +180,7 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
     char text[2000];
     const char *name = opdi_name_text(set->name);
     int at, count = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", name);
-    const int room = list->count > 0 ? OPDI_MAX(((int)sizeof text - count) / (int)list->count, 100) : 0;
+    const int capacity = list->count > 0 ? OPDI_MAX(((int)sizeof text - count) / (int)list->count, 100) : 0;
     opd_value bound[OPD_MAX_ARGS];
     if (list->count == 0) {
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s() has no overload left: the libraries of all its overloads have been "
@@ -191,7 +191,7 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
         opd_op *op = *opdi_overload_at(list, i);
         int mark = opd_error_mark(), rc = opdi_is_defined(op) ? opdi_bind(op, given, bound, &at) : -1;
         if (rc > 0) { (void)opdi_bind_error(op, given, rc, at); }
-        count += snprintf(text + count, OPDI_MIN(sizeof text - (size_t)count, (size_t)room), "\n\n%s",
+        count += snprintf(text + count, OPDI_MIN(sizeof text - (size_t)count, (size_t)capacity), "\n\n%s",
                           opd_error_message());
         count = OPDI_MIN((int)strlen(text), (int)sizeof text - 1);
         (void)opd_error_rewind(mark);

@@ -56,7 +56,7 @@ extern OPDI_SHARED opdi_register opdi_registry;
 OPDI_SHARED bool opdi_same_family(const char *first, const char *second);
 #if defined(OPDI_CORE)
 
-OPDI_INTERNAL void opdi_plugin_let_go(opd_plugin *plugin);
+OPDI_INTERNAL void opdi_plugin_unpin(opd_plugin *plugin);
 OPDI_INTERNAL int opdi_autograd_registered(opd_call *call);
 
 /* Writes an argument as it stands in a schema to buf, cut to `cap` bytes with the terminating zero.  Returns buf. */
@@ -83,7 +83,7 @@ OPDI_COLD_BEGIN
 
 /* Puts an object that was just taken out of use on a waiting list.  give_back frees the object, and is called once no
    running call can be using it.  The caller holds the registry's lock. */
-OPDI_INTERNAL void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *gone)) {
+OPDI_INTERNAL void opdi_retire(opdi_retired *gone, void (*give_back)(opdi_retired *gone)) {
     if (!opdi_registry.gone) { opdi_registry.gone_end = &opdi_registry.gone; }
     gone->next = NULL;
     gone->give_back = give_back;
@@ -94,12 +94,12 @@ OPDI_INTERNAL void opdi_gone_add(opdi_gone *gone, void (*give_back)(opdi_gone *g
     OPDI_STORE(&opdi_registry.gone_count, opdi_registry.gone_count + 1);
 }
 
-#define OPDI_MANY_GONE 20000
+#define OPDI_MANY_RETIRED 20000
 /* Frees the waiting objects that no call can be using any more.  The caller must not hold the lock, because the
    destructors of user pointers may register. */
-OPDI_INTERNAL void opdi_gone_give_back(void) {
+OPDI_INTERNAL void opdi_retired_reclaim(void) {
     opdi_lock(&opdi_registry.lock);
-    opdi_gone **end = &opdi_registry.gone;
+    opdi_retired **end = &opdi_registry.gone;
     uint64_t oldest = *end ? opdi_oldest_call() : 0;
     if (opdi_epoch <= oldest) {                   /* then all objects can be freed */
         end = opdi_registry.gone_end;
@@ -108,35 +108,35 @@ OPDI_INTERNAL void opdi_gone_give_back(void) {
     for (; *end && (*end)->stamp < oldest; end = &(*end)->next) {
         OPDI_STORE(&opdi_registry.gone_count, opdi_registry.gone_count - 1);
     }
-    opdi_gone *first = end == &opdi_registry.gone ? NULL : opdi_registry.gone;
+    opdi_retired *first = end == &opdi_registry.gone ? NULL : opdi_registry.gone;
     if (first) {
         opdi_registry.gone = *end;
         *end = NULL;
     }
-    bool many = opdi_registry.gone_count > OPDI_MANY_GONE && !opdi_registry.warned_gone;
+    bool many = opdi_registry.gone_count > OPDI_MANY_RETIRED && !opdi_registry.warned_gone;
     opdi_registry.warned_gone |= many;
     opdi_unlock(&opdi_registry.lock);
     if (many) {
         opd_warn("Warning only once: more than %d tables and kernels of closed libraries cannot be freed yet, because "
-                 "a call that began before is still running. They are freed when it ends.", OPDI_MANY_GONE);
+                 "a call that began before is still running. They are freed when it ends.", OPDI_MANY_RETIRED);
     }
     while (first) {
-        opdi_gone *gone = first;
+        opdi_retired *gone = first;
         first = gone->next;
         OPDI_PREFETCH(first);
         gone->give_back(gone);
     }
 }
 
-OPDI_INTERNAL void opdi_table_give_back(opdi_gone *gone) { opdi_free(gone, sizeof(opdi_table)); }
+OPDI_INTERNAL void opdi_table_reclaim(opdi_retired *gone) { opdi_free(gone, sizeof(opdi_table)); }
 /* Frees a registration that is not in any list. */
 OPDI_INTERNAL void opdi_registration_free(opdi_registration *registration) {
     opdi_kernel *kernel = registration->kernel;
-    if (kernel && kernel->plugin) { opdi_plugin_let_go(kernel->plugin); }
+    if (kernel && kernel->plugin) { opdi_plugin_unpin(kernel->plugin); }
     opdi_free(registration, sizeof *registration + (kernel ? sizeof *kernel : 0));
 }
 /* Frees a kernel's registration and destroys the kernel's user pointer. */
-OPDI_INTERNAL void opdi_kernel_give_back(opdi_gone *gone) {
+OPDI_INTERNAL void opdi_kernel_reclaim(opdi_retired *gone) {
     opdi_registration *registration = (opdi_registration *)(void *)gone;
     if (registration->kernel->destroy) { registration->kernel->destroy(registration->kernel->user); }
     opdi_registration_free(registration);
@@ -168,7 +168,7 @@ OPDI_INTERNAL opd_plugin *opdi_plugin_hold(uintptr_t address) {
 }
 
 /* Unpins a plug-in.  After this, the opd_plugin must not be read, because another thread may free it. */
-OPDI_INTERNAL void opdi_plugin_let_go(opd_plugin *plugin) {
+OPDI_INTERNAL void opdi_plugin_unpin(opd_plugin *plugin) {
     if (OPDI_SUB(&plugin->pins, 1) == 0) { opdi_plugins_sweep(); }
 }
 
@@ -220,14 +220,14 @@ OPDI_SHARED const char *opdi_builtin_name(int i) {
 }
 /* Returns true if built-in operator number `i` is kept, not yet registered, and of the family of the qualified name
    `name`; if `name` is NULL, of any family. */
-static bool opdi_waits(int i, const char *name) {
+static bool opdi_is_pending(int i, const char *name) {
     const opdi_lean_card *const card = OPDI_LOAD(&opdi_lean_cards[i]);
     return card && card->card && !OPDI_LOAD(&opdi_registry.builtin[i]) && (!name || opdi_same_family(name, card->name));
 }
 /* Returns the number, `i` or larger, of the next built-in operator that is not yet registered and is of the family of
    `name`.  Returns OPD_OP_COUNT if there is none. */
-static int opdi_waits_next(int i, const char *name) {
-    while (i < OPD_OP_COUNT && !opdi_waits(i, name)) { i++; }
+static int opdi_pending_next(int i, const char *name) {
+    while (i < OPD_OP_COUNT && !opdi_is_pending(i, name)) { i++; }
     return i;
 }
 #else
@@ -256,18 +256,18 @@ static void opdi_families_note(void) {
 }
 /* Returns true if built-in operator number `i` is not yet registered and is of the family of the qualified name `name`;
    if `name` is NULL, of any family. */
-static bool opdi_waits(int i, const char *name) {
+static bool opdi_is_pending(int i, const char *name) {
     return !OPDI_LOAD(&opdi_registry.builtin[i]) && (!name || opdi_same_family(name, opdi_builtin_name(i)));
 }
 /* Returns the number of the next built-in operator that is not yet registered and is of the family of `name` (NULL: of
    any family), or OPD_OP_COUNT.  `i` is 0, or one more than the last result. */
-static int opdi_waits_next(int i, const char *name) {
+static int opdi_pending_next(int i, const char *name) {
     if (!name) {
-        while (i < OPD_OP_COUNT && !opdi_waits(i, NULL)) { i++; }
+        while (i < OPD_OP_COUNT && !opdi_is_pending(i, NULL)) { i++; }
         return i;
     }
     int at = i ? opdi_registry.family_next[i - 1] : opdi_registry.family_first[opdi_family_slot(name)];
-    while (at && !opdi_waits(at - 1, name)) { at = opdi_registry.family_next[at - 1]; }
+    while (at && !opdi_is_pending(at - 1, name)) { at = opdi_registry.family_next[at - 1]; }
     return at ? at - 1 : OPD_OP_COUNT;
 }
 #endif
@@ -342,12 +342,12 @@ OPDI_COLD_END
 //  up.  A family is the overloads and the derived forms of one name (add.Tensor, add.Scalar, add_.Tensor, add.out).
 
 /* The parts of the thread's state that are saved while built-in operators are registered in the middle of a call. */
-typedef struct opdi_making {
+typedef struct opdi_registering {
     opd_call *current;
     opdi_free_block *lists[OPDI_CLASSES];
     bool outer;                                   /* this thread was registering before */
-} opdi_making;
-static void opdi_making_begin(opdi_making *making) {
+} opdi_registering;
+static void opdi_registering_begin(opdi_registering *making) {
     opdi_thread *thread = opdi_self();
     making->current = thread->current;
     making->outer = OPDI_LOAD(&opdi_registry.starter) == thread;
@@ -359,7 +359,7 @@ static void opdi_making_begin(opdi_making *making) {
     OPDI_PUBLISH(&opdi_registry.making, 1);
     thread->current = NULL;                       /* else errors would name the running kernel */
 }
-static void opdi_making_end(opdi_making *making) {
+static void opdi_registering_end(opdi_registering *making) {
     opdi_thread *thread = opdi_self();
     thread->current = making->current;
     if (!making->outer) {
@@ -372,21 +372,21 @@ static void opdi_making_end(opdi_making *making) {
 /* Registers the built-in operators of the family of a qualified name (NULL: of all families) that are not registered
    yet. */
 OPDI_INTERNAL void opdi_builtins_make(const char *name) {
-    opdi_making making;
+    opdi_registering making;
     if (!opdi_registry.aten || opdi_self()->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
-    if (opdi_waits_next(0, name) == OPD_OP_COUNT) { return; }
-    opdi_making_begin(&making);
-    int i = opdi_waits_next(0, name);             /* again: another thread may have registered them */
-    while (i < OPD_OP_COUNT && opdi_register_card(i) == 0) { i = opdi_waits_next(i + 1, name); }
-    opdi_making_end(&making);
+    if (opdi_pending_next(0, name) == OPD_OP_COUNT) { return; }
+    opdi_registering_begin(&making);
+    int i = opdi_pending_next(0, name);           /* again: another thread may have registered them */
+    while (i < OPD_OP_COUNT && opdi_register_card(i) == 0) { i = opdi_pending_next(i + 1, name); }
+    opdi_registering_end(&making);
 }
 /* Registers the operators of group `which` (OPDI_EXTRA_*), unless that was done. */
 static void opdi_extra_make(int which) {
-    opdi_making making;
+    opdi_registering making;
     if (!opdi_registry.aten || opdi_self()->error != OPD_OK || OPDI_LOAD(&opdi_registry.extra[which])) { return; }
-    opdi_making_begin(&making);
+    opdi_registering_begin(&making);
     if (!OPDI_LOAD(&opdi_registry.extra[which])) { (void)opdi_register_extra(which); }
-    opdi_making_end(&making);
+    opdi_registering_end(&making);
 }
 /* Registers the group of operators to which the namespace `ns` belongs, a name of `length` bytes.  Does nothing for
    other namespaces. */

@@ -5,7 +5,7 @@
 //
 //  The references to a tensor are counted.  The block of memory that holds a tensor and its storage is freed with the
 //  last tensor that uses the storage.  A scope holds the references of the tensors that were made in a block of the
-//  program.  Autograd, devices and forward mode set function pointers (opdi_partings), by which a tensor releases the
+//  program.  Autograd, devices and forward mode set function pointers (opdi_on_release), by which a tensor releases the
 //  objects that they gave it.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -15,7 +15,7 @@ OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor);
 OPDI_SHARED void *opdi_scope_alloc(size_t size);
 #if defined(OPDI_CORE)
 
-OPDI_INTERNAL opdi_parting opdi_partings;
+OPDI_INTERNAL opdi_release_hooks opdi_on_release;
 
 /* Returns the tensor of which `tensor` is a view, or NULL.  A view of integers or bools, which autograd never uses, has
    a base, too. */
@@ -44,18 +44,18 @@ OPDI_INTERNAL void opdi_apart_free(opdi_storage *storage) {
 /* Drops a reference to a storage.  With the last reference, frees the data and the block that contains the storage. */
 OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
     if (OPDI_ACQUIRE(&storage->refs) != 1 && opdi_ref_down(&storage->refs) != 0) { return; }
-    if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { OPDI_ACQUIRE(&opdi_partings.tangents)(storage); }
+    if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { OPDI_ACQUIRE(&opdi_on_release.tangents)(storage); }
     if (storage->block_bytes < 0) {
         opdi_foreign *foreign = (opdi_foreign *)(void *)storage;
         opd_plugin *plugin = foreign->plugin;
         if (foreign->deleter) { foreign->deleter(storage->data, foreign->user); }
         opdi_free(foreign, sizeof *foreign);
-        if (plugin) { opdi_plugin_let_go(plugin); }
+        if (plugin) { opdi_plugin_unpin(plugin); }
     } else {
         if (OPDI_UNLIKELY(storage->device == OPD_META)) { opdi_self()->fake_live -= storage->bytes; }
-        else if (OPDI_UNLIKELY(storage->device)) { OPDI_ACQUIRE(&opdi_partings.device)(storage); }
-        else if (storage->bytes > OPDI_TOGETHER) { opdi_apart_free(storage); }
-        opdi_free_late(storage->block, (size_t)storage->block_bytes);
+        else if (OPDI_UNLIKELY(storage->device)) { OPDI_ACQUIRE(&opdi_on_release.device)(storage); }
+        else if (storage->bytes > OPDI_INLINE_DATA_MAX) { opdi_apart_free(storage); }
+        opdi_free_quarantined(storage->block, (size_t)storage->block_bytes);
     }
 }
 
@@ -68,7 +68,7 @@ static opdi_storage opdi_dead_storage = {
     /* device, index, stands_for, born */ 0, 0, 0, 0
 };
 static const opd_tensor opdi_dead_tensor = {
-    /* refs, dtype, ndim, room, own */ 0, OPD_DTYPE_NONE, 0, 0, OPDI_SAVED_BY_OWN,
+    /* refs, dtype, ndim, capacity, own */ 0, OPD_DTYPE_NONE, 0, 0, OPDI_SAVED_BY_OWN,
     /* functionality, storage */ OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage,
     /* dims, data, numel */ NULL, NULL, 0,
     /* grad_fn, meta, output_nr */ NULL, NULL, 0,
@@ -120,17 +120,17 @@ OPDI_INTERNAL int opdi_any_dead_value(const opd_value *value, int count, const c
 /* The slow paths of opdi_retain and opdi_drop_last: for a tensor that was freed, or that its own grad_fn saves. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor) {
     if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "keeping a tensor"); }
-    else { OPDI_ACQUIRE(&opdi_partings.tape)->retain(tensor); }
+    else { OPDI_ACQUIRE(&opdi_on_release.tape)->retain(tensor); }
 }
 OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor) {
-    if (!opdi_is_dead(tensor)) { return OPDI_ACQUIRE(&opdi_partings.tape)->drop(tensor); }
+    if (!opdi_is_dead(tensor)) { return OPDI_ACQUIRE(&opdi_on_release.tape)->drop(tensor); }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor was released that has been freed: it was released more often than it "
                    "was kept, or was not kept (opd_keep) when its scope ended");
     return false;
 }
 
 static inline bool opdi_drop_last(opd_tensor *tensor);
-static void opdi_let_go(opd_tensor *tensor);
+static void opdi_tensor_release(opd_tensor *tensor);
 /* Frees a tensor whose last reference was dropped.  Then drops its gradient and its base, which may be freed, too.  The
    tensor's block stays if it contains a storage that views still use. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_tensor_free(opd_tensor *tensor) {
@@ -140,25 +140,25 @@ again:                                            /* a loop, because gradients o
     storage = tensor->storage;
     opdi_storage *home = storage->block == tensor ? storage : NULL;
     base = opdi_view_base(tensor);
-    if (tensor->flags & OPDI_BATCHED) { opdi_let_go(opdi_batched_of(tensor)->value); }
+    if (tensor->flags & OPDI_BATCHED) { opdi_tensor_release(opdi_batched_of(tensor)->value); }
     if (tensor->meta) {
         opdi_meta *meta = tensor->meta;
         grad = meta->grad;
         if (meta->dims) { opdi_free(meta->dims, (size_t)meta->dims_count * sizeof(int64_t)); }
         if (meta->home) { home = meta->home; }
-        if (meta->inner) { opdi_let_go(meta->inner); }
-        if (meta->extra) { OPDI_ACQUIRE(&opdi_partings.tape)->extra(meta->extra); }
-        if (meta->retained) { OPDI_ACQUIRE(&opdi_partings.tape)->box(meta->retained); }
+        if (meta->inner) { opdi_tensor_release(meta->inner); }
+        if (meta->extra) { OPDI_ACQUIRE(&opdi_on_release.tape)->extra(meta->extra); }
+        if (meta->retained) { OPDI_ACQUIRE(&opdi_on_release.tape)->box(meta->retained); }
         opdi_free(meta, sizeof *meta);
     }
     if (tensor->grad_fn && !(tensor->own & OPDI_WEAK_NODE)) {
-        OPDI_ACQUIRE(&opdi_partings.tape)->node(tensor->grad_fn);
+        OPDI_ACQUIRE(&opdi_on_release.tape)->node(tensor->grad_fn);
     }
-    size_t bytes = sizeof *tensor + (size_t)tensor->room * sizeof(int64_t) + sizeof(opdi_view_record) +
+    size_t bytes = sizeof *tensor + (size_t)tensor->capacity * sizeof(int64_t) + sizeof(opdi_view_record) +
         (tensor->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0);
     *tensor = opdi_dead_tensor;
     tensor->data = (char *)(uintptr_t)opdi_self()->ending;
-    if (!home) { opdi_free_late(tensor, bytes); }
+    if (!home) { opdi_free_quarantined(tensor, bytes); }
     if (home && home != storage) { opdi_storage_drop(home); }
     opdi_storage_drop(storage);
     if (base && opdi_drop_last(base)) {
@@ -184,7 +184,7 @@ opd_tensor *opd_keep(opd_tensor *tensor) {
     if (tensor) { opdi_retain(tensor); }
     return tensor;
 }
-OPDI_NOINLINE static void opdi_let_go(opd_tensor *tensor) { opdi_drop(tensor); }
+OPDI_NOINLINE static void opdi_tensor_release(opd_tensor *tensor) { opdi_drop(tensor); }
 OPDI_NOINLINE static void opdi_release_last(opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     thread->ending = opdi_released;

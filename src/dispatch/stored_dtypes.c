@@ -11,50 +11,52 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Sets of stored dtypes. */
-enum { OPDI_OF_NARROW = 1, OPDI_OF_UINT64 = 2, OPDI_OF_FLOAT8 = 4, OPDI_OF_E8M0 = 8, OPDI_OF_COMPLEX32 = 16,
-       OPDI_OF_UNSIGNED = 3, OPDI_OF_EIGHT = 12, OPDI_OF_ANY = 31 };
+enum { OPDI_DTYPES_NARROW = 1, OPDI_DTYPES_UINT64 = 2, OPDI_DTYPES_FLOAT8 = 4, OPDI_DTYPES_E8M0 = 8,
+      OPDI_DTYPES_COMPLEX32 = 16,
+       OPDI_DTYPES_UNSIGNED = 3, OPDI_DTYPES_EIGHT = 12, OPDI_DTYPES_ANY = 31 };
 /* How (OPDI_STORED_*) the operators in `names` handle the stored dtypes in the set `dtypes`.  A space is before and
    after each name. */
 typedef struct opdi_stored_row { int how; unsigned dtypes; const char *names; } opdi_stored_row;
 static const opdi_stored_row opdi_stored_rows[] = {
-    {OPDI_STORED_PLAIN, OPDI_OF_ANY,
+    {OPDI_STORED_PLAIN, OPDI_DTYPES_ANY,
      " empty empty_like empty_strided empty_permuted new_empty new_empty_strided new_full new_ones new_zeros full "
      "full_like ones ones_like zeros zeros_like scalar_tensor fill fill_ zero zero_ copy copy_ _to_copy clone "
      "resize_ resize_as_ _local_scalar_dense is_same_size _unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ "
      "swapdims_ t_ as_strided_ detach_ is_floating_point is_complex storage_offset sym_size sym_stride sym_numel "
      "sym_storage_offset sym_is_contiguous _assert_tensor_metadata _functional_assert_async _functional_assert_scalar "
      "_functional_sym_constrain_range _functional_sym_constrain_range_for_size "},
-    {OPDI_STORED_MOVED, OPDI_OF_ANY,
+    {OPDI_STORED_MOVED, OPDI_DTYPES_ANY,
      " cat stack index index_select where roll repeat embedding block_diag diag_embed select_scatter slice_scatter "
      "diagonal_scatter as_strided_scatter select_backward slice_backward diagonal_backward "},
-    {OPDI_STORED_MOVED, OPDI_OF_EIGHT | OPDI_OF_COMPLEX32, " masked_select "},
-    {OPDI_STORED_MOVED, OPDI_OF_FLOAT8 | OPDI_OF_COMPLEX32, " index_put "},
-    {OPDI_STORED_MOVED, OPDI_OF_COMPLEX32, " index_copy tril triu "},
-    {OPDI_STORED_MOVED, OPDI_OF_UNSIGNED, " gather flip scatter "},
-    {OPDI_STORED_PLAIN, OPDI_OF_ANY, " constant_pad_nd "},
-    {OPDI_STORED_PLAIN, OPDI_OF_UNSIGNED, " randint randint_like "},
-    {OPDI_STORED_WIDE, OPDI_OF_ANY, " eq ne equal isnan isinf isfinite all any mul "},
-    {OPDI_STORED_COUNTED, OPDI_OF_UNSIGNED, " sum nansum prod cumsum cumprod "},
-    {OPDI_STORED_COUNTED, OPDI_OF_COMPLEX32, " count_nonzero nonzero "},
-    {OPDI_STORED_WIDE, OPDI_OF_FLOAT8, " mm addmm "},
-    {OPDI_STORED_WIDE, OPDI_OF_FLOAT8 | OPDI_OF_COMPLEX32, " abs "},
-    {OPDI_STORED_WIDE, OPDI_OF_COMPLEX32,
+    {OPDI_STORED_MOVED, OPDI_DTYPES_EIGHT | OPDI_DTYPES_COMPLEX32, " masked_select "},
+    {OPDI_STORED_MOVED, OPDI_DTYPES_FLOAT8 | OPDI_DTYPES_COMPLEX32, " index_put "},
+    {OPDI_STORED_MOVED, OPDI_DTYPES_COMPLEX32, " index_copy tril triu "},
+    {OPDI_STORED_MOVED, OPDI_DTYPES_UNSIGNED, " gather flip scatter "},
+    {OPDI_STORED_PLAIN, OPDI_DTYPES_ANY, " constant_pad_nd "},
+    {OPDI_STORED_PLAIN, OPDI_DTYPES_UNSIGNED, " randint randint_like "},
+    {OPDI_STORED_WIDE, OPDI_DTYPES_ANY, " eq ne equal isnan isinf isfinite all any mul "},
+    {OPDI_STORED_COUNTED, OPDI_DTYPES_UNSIGNED, " sum nansum prod cumsum cumprod "},
+    {OPDI_STORED_COUNTED, OPDI_DTYPES_COMPLEX32, " count_nonzero nonzero "},
+    {OPDI_STORED_WIDE, OPDI_DTYPES_FLOAT8, " mm addmm "},
+    {OPDI_STORED_WIDE, OPDI_DTYPES_FLOAT8 | OPDI_DTYPES_COMPLEX32, " abs "},
+    {OPDI_STORED_WIDE, OPDI_DTYPES_COMPLEX32,
      " add sub rsub neg sgn addcmul _conj_physical masked_fill index_fill index_add "},
-    {OPDI_STORED_WIDE, OPDI_OF_UNSIGNED, " bitwise_and bitwise_or bitwise_xor ceil floor round trunc "},
-    {OPDI_STORED_WIDE, OPDI_OF_NARROW,
+    {OPDI_STORED_WIDE, OPDI_DTYPES_UNSIGNED, " bitwise_and bitwise_or bitwise_xor ceil floor round trunc "},
+    {OPDI_STORED_WIDE, OPDI_DTYPES_NARROW,
      " clamp clamp_min clamp_max maximum minimum fmax fmin nan_to_num relu hardtanh sort _unique2 "
      "unique_consecutive "},
-    {OPDI_STORED_ORDERED, OPDI_OF_UINT64, " clamp clamp_min clamp_max maximum minimum fmax fmin sort "},
-    {OPDI_STORED_PROMOTED, OPDI_OF_UNSIGNED, " add sub rsub pow "},
-    {OPDI_STORED_FLOAT, OPDI_OF_UNSIGNED,
+    {OPDI_STORED_ORDERED, OPDI_DTYPES_UINT64, " clamp clamp_min clamp_max maximum minimum fmax fmin sort "},
+    {OPDI_STORED_PROMOTED, OPDI_DTYPES_UNSIGNED, " add sub rsub pow "},
+    {OPDI_STORED_FLOAT, OPDI_DTYPES_UNSIGNED,
      " div acos acosh asin asinh atan atan2 atanh copysign cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 "
      "i0 lgamma log log10 log1p log2 logit logsumexp polygamma rad2deg reciprocal rsqrt sigmoid sin sinc sinh sqrt "
      "tan tanh xlogy "}
 };
 
 OPDI_INTERNAL unsigned opdi_stored_set(int dtype) {
-    return dtype == OPD_UINT64 ? OPDI_OF_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_OF_NARROW
-        : dtype == OPD_FLOAT8_E8M0FNU ? OPDI_OF_E8M0 : opdi_is_float8(dtype) ? OPDI_OF_FLOAT8 : OPDI_OF_COMPLEX32;
+    return dtype == OPD_UINT64 ? OPDI_DTYPES_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_DTYPES_NARROW
+        : dtype == OPD_FLOAT8_E8M0FNU ? OPDI_DTYPES_E8M0 : opdi_is_float8(dtype) ? OPDI_DTYPES_FLOAT8
+        : OPDI_DTYPES_COMPLEX32;
 }
 /* Returns true if an operator returns views: all its results are aliases of arguments, and no argument is written. */
 OPDI_INTERNAL bool opdi_returns_views(const opd_op *op) {
@@ -66,7 +68,7 @@ OPDI_INTERNAL bool opdi_returns_views(const opd_op *op) {
     return op->nrets > 0 && !op->written_args;
 }
 /* Returns true if `name` is in `names`, a list with a space before and after each name. */
-OPDI_INTERNAL bool opdi_among(const char *name, const char *names) {
+OPDI_INTERNAL bool opdi_is_in_names(const char *name, const char *names) {
     const size_t length = strlen(name);
     for (const char *at = strstr(names, name); at; at = strstr(at + 1, name)) {
         if (at[-1] == ' ' && at[length] == ' ') { return true; }
@@ -74,12 +76,12 @@ OPDI_INTERNAL bool opdi_among(const char *name, const char *names) {
     return false;
 }
 /* Returns how (OPDI_STORED_*) a built-in operator handles the stored dtypes in the set `dtypes`. */
-OPDI_INTERNAL int opdi_stored_how(const opd_op *op, unsigned dtypes) {
+OPDI_INTERNAL int opdi_stored_mode(const opd_op *op, unsigned dtypes) {
     if (opdi_returns_views(op)) { return OPDI_STORED_PLAIN; }
     for (size_t i = 0; i < sizeof opdi_stored_rows / sizeof *opdi_stored_rows; i++) {
         const opdi_stored_row *row = &opdi_stored_rows[i];
         if (dtypes & ~row->dtypes) { continue; }
-        if (opdi_among(op->schema->name, row->names)) { return row->how; }
+        if (opdi_is_in_names(op->schema->name, row->names)) { return row->how; }
     }
     return OPDI_STORED_NOT;
 }
@@ -119,6 +121,6 @@ OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_s
 OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype) {
     const opd_op *op = call->op;
     if (!opdi_has_own_kernel(op)) { return 0; }
-    return opdi_stored_how(op, opdi_stored_set((int)dtype)) == OPDI_STORED_PLAIN ? 0
+    return opdi_stored_mode(op, opdi_stored_set((int)dtype)) == OPDI_STORED_PLAIN ? 0
         : opdi_stored_refuse(op, "cpu", (int)dtype);
 }

@@ -235,7 +235,7 @@ OPDI_INTERNAL void opdi_table_retire(opd_op *op) {
     opdi_table *old = op->table;
     if (!old) { return; }
     OPDI_PUBLISH(&op->table, (opdi_table *)NULL);
-    opdi_gone_add(&old->gone, opdi_table_give_back);
+    opdi_retire(&old->gone, opdi_table_reclaim);
 }
 OPDI_INTERNAL void opdi_tables_retire_all(void) {
     size_t i = 0;

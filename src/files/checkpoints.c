@@ -8,8 +8,8 @@
 
 #define OPDI_FOREIGN (-3)        /* of an unknown class; its value in `values` is the name of the class */
 
-static opdi_named *opdi_member_of(const opd_tensor_file *file, int64_t i) {
-    return (opdi_named *)(void *)file->members.data + i;
+static opdi_file_entry *opdi_member_of(const opd_tensor_file *file, int64_t i) {
+    return (opdi_file_entry *)(void *)file->members.data + i;
 }
 /* Returns the number of the file's entry (later member) that contains the storage with this key, or -1 and sets an
    error. */
@@ -25,7 +25,7 @@ static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) 
     }
     if (i >= 0 && opdi_pickle_work(&walk->pickle, (uint64_t)node->value)) { i = -1; }
     opdi_string_free(&name);
-    return i >= 0 && walk->file->zip && opdi_zip_check(&walk->file->source, opdi_named_of(walk->file, i)) ? -1 : i;
+    return i >= 0 && walk->file->zip && opdi_zip_check(&walk->file->source, opdi_file_entry_of(walk->file, i)) ? -1 : i;
 }
 /* Appends the numbers of a list or tuple to the file's dims.  Returns their number, or -1 and sets an error. */
 static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
@@ -49,7 +49,7 @@ static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
 /* Stores in a member the bytes of its numbers, which are needed to reverse the byte order.  Returns 0, or -1 and sets
    an error. */
 static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int bytes) {
-    opdi_named *named = opdi_named_of(walk->file, member);
+    opdi_file_entry *named = opdi_file_entry_of(walk->file, member);
     if (walk->file->swap && named->row && named->row != bytes) {
         return opdi_bad(walk->pickled, OPDI_NOWHERE, "a storage in the other byte order has elements of %d bytes and "
                         "of %d bytes", named->row, bytes);
@@ -59,7 +59,7 @@ static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int 
 }
 /* Sets `named` to the tensor of a node, or to a tensor of a whole storage, and checks that the tensor lies within its
    storage.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
+OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opdi_file_entry *named) {
     const opdi_pickle *pickle = &walk->pickle;
     const bool whole = opdi_pickle_is(pickle, node, OPDI_PICKLE_STORAGE);
     const uint32_t storage = whole ? node : opdi_pickle_get(pickle, node, 0);
@@ -95,11 +95,11 @@ OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t no
     }
     const int64_t *dims = named->ndim ? (const int64_t *)(void *)walk->file->dims.data + named->dims : NULL;
     const int64_t reach = dims ? opdi_extent(dims, dims + named->ndim, named->ndim) : 1;
-    const uint64_t bytes = opdi_named_of(walk->file, named->member)->full;
+    const uint64_t bytes = opdi_file_entry_of(walk->file, named->member)->full;
     const bool there = elements <= INT64_MAX / 16 &&
         (uint64_t)(elements * opdi_pickle_globals[type].bytes) <= bytes;
-    const int64_t room = there ? elements * opdi_pickle_globals[type].bytes / size : 0;
-    if (!there || reach < 0 || at < 0 || at > room || reach > room - at) {
+    const int64_t available = there ? elements * opdi_pickle_globals[type].bytes / size : 0;
+    if (!there || reach < 0 || at < 0 || at > available || reach > available - at) {
         return opdi_bad(walk->pickled, OPDI_NOWHERE,
                         "the tensor '%.200s' reaches beyond its storage of %lld elements in %llu bytes",
                         walk->path.length ? walk->path.data : "", (long long)elements, (unsigned long long)bytes);
@@ -113,13 +113,13 @@ OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t no
     return opdi_checkpoint_part(walk, named->member, (int)size >> opd_dtype_is_complex(dtype));
 }
 /* Adds a value to the file's values, and makes `named` refer to it.  Returns 0, or -1 if memory runs out. */
-static int opdi_checkpoint_put_value(opdi_checkpoint_walk *walk, opd_value value, opdi_named *named) {
+static int opdi_checkpoint_put_value(opdi_checkpoint_walk *walk, opd_value value, opdi_file_entry *named) {
     named->data = walk->file->values.length / sizeof value;
     opdi_string_add_n(&walk->file->values, (const char *)(const void *)&value, sizeof value);
     return walk->file->values.failed ? -1 : 0;
 }
 /* Adds a text to the file's values, and makes `named` refer to it.  Returns 0, or -1 if memory runs out. */
-static int opdi_checkpoint_text(opdi_checkpoint_walk *walk, const void *text, size_t length, opdi_named *named) {
+static int opdi_checkpoint_text(opdi_checkpoint_walk *walk, const void *text, size_t length, opdi_file_entry *named) {
     opd_value value = opd_value_int((int64_t)walk->names.length);
     value.tag = OPD_TAG_STR;
     value.n = (int32_t)length;
@@ -128,7 +128,7 @@ static int opdi_checkpoint_text(opdi_checkpoint_walk *walk, const void *text, si
     return walk->names.failed ? -1 : opdi_checkpoint_put_value(walk, value, named);
 }
 /* Sets `named` to a device, as a text such as "cuda:1".  Returns 0, or -1 and sets an error. */
-static int opdi_checkpoint_device(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
+static int opdi_checkpoint_device(opdi_checkpoint_walk *walk, uint32_t node, opdi_file_entry *named) {
     const opdi_pickle_node *type = opdi_pickle_at(&walk->pickle, opdi_pickle_get(&walk->pickle, node, 0));
     const uint32_t index = opdi_pickle_get(&walk->pickle, node, 1);
     char text[160];
@@ -142,7 +142,7 @@ static int opdi_checkpoint_device(opdi_checkpoint_walk *walk, uint32_t node, opd
 }
 /* Sets `named` to a complex number, whose two parts are stored in the file's dims.  Returns 0, or -1 if memory runs
    out. */
-static int opdi_checkpoint_complex(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
+static int opdi_checkpoint_complex(opdi_checkpoint_walk *walk, uint32_t node, opdi_file_entry *named) {
     opd_value value = opd_value_int((int64_t)(walk->file->dims.length / sizeof(int64_t)));
     value.tag = OPD_TAG_COMPLEX;
     for (int i = 0; i < 2; i++) {
@@ -282,7 +282,7 @@ static int opdi_checkpoint_key(opdi_checkpoint_walk *walk, uint32_t key) {
 //== checkpoints: making entries from the tree =========================================================================
 
 /* Sets `named` to a text: what Python prints for a node.  Returns 0, or -1 and sets an error. */
-static int opdi_checkpoint_said(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
+static int opdi_checkpoint_print(opdi_checkpoint_walk *walk, uint32_t node, opdi_file_entry *named) {
     opdi_string text = {NULL, 0, 0, false};
     int rc = opdi_python_write(&walk->pickle, node, 0, &text);
     if (rc == 0) { rc = opdi_checkpoint_text(walk, text.data, text.length, named); }
@@ -335,12 +335,12 @@ static bool opdi_checkpoint_holds(opdi_checkpoint_walk *walk, uint32_t node) {
 }
 /* Sets `named` to a value of an unknown class, which cannot be read, with the name of the class.  Returns 0, or -1 and
    sets an error. */
-static int opdi_checkpoint_foreign(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
+static int opdi_checkpoint_foreign(opdi_checkpoint_walk *walk, uint32_t node, opdi_file_entry *named) {
     named->strange = opdi_checkpoint_holds(walk, node) ? OPDI_FOREIGN_TENSORS : OPDI_FOREIGN;
-    return opd_ok() ? opdi_checkpoint_said(walk, node, named) : -1;
+    return opd_ok() ? opdi_checkpoint_print(walk, node, named) : -1;
 }
 /* Sets `named` to a value that is not a tensor.  Returns 0, or -1 and sets an error. */
-static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_named *named) {
+static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_file_entry *named) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, at);
     opd_value value;
     named->member = -1;
@@ -358,7 +358,7 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_n
     case OPDI_PICKLE_COMPLEX: return opdi_checkpoint_complex(walk, at, named);
     case OPDI_PICKLE_STRANGE: named->strange = (int)node->value; return 0;
     case OPDI_PICKLE_FOREIGN: return opdi_checkpoint_foreign(walk, at, named);
-    default: return opdi_checkpoint_said(walk, at, named);
+    default: return opdi_checkpoint_print(walk, at, named);
     }
 }
 static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth);
@@ -389,7 +389,7 @@ static bool opdi_checkpoint_is_run(const opdi_checkpoint_walk *walk, uint32_t li
     return true;
 }
 /* Adds an entry whose name is the path, or for a run, the path and '/'.  Returns 0, or -1 if memory runs out. */
-static int opdi_checkpoint_add(opdi_checkpoint_walk *walk, opdi_named *named) {
+static int opdi_checkpoint_add(opdi_checkpoint_walk *walk, opdi_file_entry *named) {
     named->name = walk->names.length;
     named->where = OPDI_NOWHERE;
     named->begin = (size_t)walk->found;
@@ -403,7 +403,7 @@ static int opdi_checkpoint_add(opdi_checkpoint_walk *walk, opdi_named *named) {
 static int opdi_checkpoint_run(opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle *const pickle = &walk->pickle;
     const int64_t count = opdi_pickle_at(pickle, list)->value;
-    opdi_named named, last;
+    opdi_file_entry named, last;
     opd_value value;
     memset(&named, 0, sizeof named);
     named.member = -1;
@@ -440,7 +440,7 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
     const uint64_t steps = walk->steps + (run ? (uint64_t)its->value : 1);
     const uint64_t text = walk->names.length + walk->lazy +
         (run ? (uint64_t)its->value * (walk->path.length + 16) : 0);
-    opdi_named named;
+    opdi_file_entry named;
     /* A node that a pickle refers to repeatedly is walked each time.  Without a limit, a small pickle could have an
        unlimited number of entries. */
     if (depth > OPDI_CHECKPOINT_DEPTH || steps > 100000 + 4 * (uint64_t)walk->pickle.at ||
@@ -465,7 +465,7 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
 /* Returns the bytes of a member as a tensor of uint8.  The tensor uses the file's memory if the bytes are aligned
    there, not compressed and in this machine's byte order; otherwise it is a copy.  Returns a reference, or NULL and
    sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, const opdi_named *member) {
+OPDI_INTERNAL opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, const opdi_file_entry *member) {
     const bool swap = file->swap && member->row > 1;
     opdi_source source = file->source;
     unsigned char *own = NULL;
@@ -477,8 +477,8 @@ OPDI_INTERNAL opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, c
     if (!own && !swap && (uintptr_t)source.data % sizeof(double) == 0) {
         opdi_ref_up(&file->bytes->refs);
         tensor = opdi_tensor_wrap(file->bytes->data + member->data, opd_ints_of(&bytes, 1), NULL, OPD_UINT8,
-                                  opdi_bulk_let_go, file->bytes);
-        if (!tensor) { opdi_bulk_drop(file->bytes); }
+                                  opdi_file_buffer_release, file->bytes);
+        if (!tensor) { opdi_file_buffer_drop(file->bytes); }
         return tensor;
     }
     tensor = opdi_tensor_make(&bytes, NULL, 1, OPD_UINT8, 0);
@@ -513,10 +513,10 @@ OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
 /* Makes the entries of the zip file the file's members, and the entries that were made from the tree (now in
    file->members) its entries. `names` is their text, and `found` the number of their names.  Returns 0, or -1 and sets
    an error. */
-static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names, int64_t found) {
+static int opdi_checkpoint_replace_entries(opd_tensor_file *file, opdi_string *names, int64_t found) {
     const size_t at = names->length, count = (size_t)file->count;
     opdi_string_add_n(names, file->text.data, file->text.length);   /* the storages' names stay in this text */
-    for (size_t i = 0; i < count; i++) { opdi_named_of(file, (int64_t)i)->name += at; }
+    for (size_t i = 0; i < count; i++) { opdi_file_entry_of(file, (int64_t)i)->name += at; }
     const opdi_string members = file->entries, text = file->text;
     const size_t sorted = (size_t)file->count * sizeof *file->sorted;
     opdi_free(file->sorted, file->sorted ? sorted : 0);
@@ -525,7 +525,7 @@ static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names, int
     if (!file->storages) { return -1; }
     file->nstorages = file->count + 1;
     memset(file->storages, 0, (count + 1) * sizeof *file->storages);
-    const int64_t entries = (int64_t)(file->members.length / sizeof(opdi_named));
+    const int64_t entries = (int64_t)(file->members.length / sizeof(opdi_file_entry));
     file->count = found;
     file->entries = file->members;
     file->members = members;
@@ -540,8 +540,8 @@ static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names, int
         return -1;
     }
     for (int64_t i = 0; i < entries; i++) {
-        const opdi_named *const named = opdi_named_of(file, i);
-        file->sorted[i].name = opdi_named_name(file, i);
+        const opdi_file_entry *const named = opdi_file_entry_of(file, i);
+        file->sorted[i].name = opdi_file_entry_name(file, i);
         file->sorted[i].place = i;
         if (named->end) {
             file->runs[named->dims].bytes = opdi_run_place(named->end, strlen(file->sorted[i].name) + 1) + 1;
@@ -554,7 +554,7 @@ static int opdi_checkpoint_settle(opd_tensor_file *file, opdi_string *names, int
    Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_finish(opdi_checkpoint_walk *walk, uint32_t tree) {
     const int rc = tree && opdi_checkpoint_below(walk, tree, 0) == 0 &&
-        opdi_checkpoint_settle(walk->file, &walk->names, walk->found) == 0 ? 0 : -1;
+        opdi_checkpoint_replace_entries(walk->file, &walk->names, walk->found) == 0 ? 0 : -1;
     opdi_pickle_free(&walk->pickle);
     opdi_string_free(&walk->path);
     opdi_string_free(&walk->names);
@@ -572,7 +572,7 @@ OPDI_INTERNAL int opdi_checkpoint_order(opd_tensor_file *file, const char *root,
     const int64_t i = name.failed ? -1 : opdi_tensor_file_find(file, name.data, name.length);
     opdi_string_free(&name);
     file->swap = opdi_big_endian();
-    if (i < 0 || opdi_zip_bytes(file, opdi_named_of(file, i), 1, &source, &own)) { return opd_ok() ? 0 : -1; }
+    if (i < 0 || opdi_zip_bytes(file, opdi_file_entry_of(file, i), 1, &source, &own)) { return opd_ok() ? 0 : -1; }
     const bool big = source.length == 3 && memcmp(source.data, "big", 3) == 0;
     const int rc = big || (source.length == 6 && memcmp(source.data, "little", 6) == 0) ? 0
         : opdi_bad(&source, OPDI_NOWHERE, "the byte order is neither little nor big");
@@ -583,12 +583,12 @@ OPDI_INTERNAL int opdi_checkpoint_order(opd_tensor_file *file, const char *root,
 /* Reads the pickle in entry i of a zip file, and makes the file's entries from the pickle.  Returns 0, or -1 and sets
    an error. */
 OPDI_INTERNAL int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
-    const opdi_named *const named = opdi_named_of(file, i);
+    const opdi_file_entry *const named = opdi_file_entry_of(file, i);
     opdi_checkpoint_walk walk;
     opdi_source source = file->source;
     unsigned char *own;
     size_t at = 0;
-    source.entry = opdi_named_name(file, i);
+    source.entry = opdi_file_entry_name(file, i);
     if (named->method && named->full / 100 > named->end - named->data) {
         return opdi_bad(&source, named->begin, "a pickle of %llu bytes cannot be compressed to %llu bytes",
                         (unsigned long long)named->full, (unsigned long long)(named->end - named->data));
@@ -598,10 +598,10 @@ OPDI_INTERNAL int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     file->checkpoint = true;
     walk.file = file;
     walk.pickled = &source;
-    walk.root = opdi_named_name(file, i);
+    walk.root = opdi_file_entry_name(file, i);
     walk.root_bytes = (size_t)(strchr(walk.root, '/') + 1 - walk.root);
     walk.folder = "data/";
-    for (int64_t k = 0; k < file->count; k++) { opdi_named_of(file, k)->row = 0; }
+    for (int64_t k = 0; k < file->count; k++) { opdi_file_entry_of(file, k)->row = 0; }
     const bool right = opdi_checkpoint_order(file, walk.root, walk.root_bytes) == 0;
     const uint32_t tree = right ? opdi_pickle_read(&walk.pickle, &source, &at) : 0;
     const int rc = opdi_checkpoint_finish(&walk, tree);
@@ -653,7 +653,7 @@ static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *ke
     const opdi_legacy_key *its = count ? (const opdi_legacy_key *)bsearch(key, keys->data, count, sizeof *key,
                                                                         opdi_by_key) : NULL;
     const uint32_t found = its ? its->node : 0;
-    opdi_named named;
+    opdi_file_entry named;
     if (!found || source->length - *at < 8) {
         return opdi_bad(source, *at, found ? "the file ends before a storage"
                         : "a storage does not belong to a tensor");
@@ -673,7 +673,7 @@ static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *ke
     named.where = named.begin = named.data = *at;
     named.full = elements * size;
     named.end = *at += (size_t)named.full;
-    return walk->file->text.failed || opdi_named_add(walk->file, &named) ? -1 : 0;
+    return walk->file->text.failed || opdi_file_entry_add(walk->file, &named) ? -1 : 0;
 }
 /* Reads a file that torch.save wrote before PyTorch 1.6.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
@@ -707,7 +707,7 @@ OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
     }
     if (tree) { opdi_pickle_free(&other); }
     opdi_string_free(&keys);
-    if (!opd_ok() || !list || opdi_named_check(file, 0, file->source.length, false)) {
+    if (!opd_ok() || !list || opdi_file_entry_check(file, 0, file->source.length, false)) {
         opdi_pickle_free(&walk.pickle);
         return -1;
     }
@@ -716,13 +716,13 @@ OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
 /* Returns the entry of a zip file that is a checkpoint's pickle, ROOT/data.pkl, or -1 if there is none. */
 OPDI_INTERNAL int64_t opdi_checkpoint_find(const opd_tensor_file *file) {
     for (int64_t i = 0; i < file->count; i++) {
-        const char *slash = strchr(opdi_named_name(file, i), '/');
+        const char *slash = strchr(opdi_file_entry_name(file, i), '/');
         if (slash && strcmp(slash, "/data.pkl") == 0) { return i; }
     }
     return -1;
 }
 /* Sets an error with the reason why an entry cannot be read.  Returns -1. */
-OPDI_INTERNAL int opdi_checkpoint_strange(const opd_tensor_file *file, const opdi_named *named) {
+OPDI_INTERNAL int opdi_checkpoint_unreadable(const opd_tensor_file *file, const opdi_file_entry *named) {
     const int why = named->strange;
     opdi_source its = file->source;
     const opdi_source *const source = &its;
@@ -747,13 +747,13 @@ OPDI_INTERNAL int opdi_checkpoint_strange(const opd_tensor_file *file, const opd
 }
 /* Returns the tensor of an entry of a checkpoint, which may share its storage with tensors of other entries.  If the
    entry is not a tensor (of a run: element k), returns NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_named *named, int64_t k) {
+OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_file_entry *named, int64_t k) {
     const int64_t *dims = named->ndim ? (const int64_t *)(void *)file->dims.data + named->dims : NULL;
     const opd_scalar_type dtype = (opd_scalar_type)named->row;
     opdi_source source = file->source;
     source.entry = file->text.data + named->name;
     if (named->strange) {
-        (void)opdi_checkpoint_strange(file, named);
+        (void)opdi_checkpoint_unreadable(file, named);
         return NULL;
     }
     if (named->member < 0) {

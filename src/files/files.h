@@ -32,7 +32,7 @@ typedef struct opdi_inflate {
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
 /* Memory that an open file and its tensors share. */
-typedef struct opdi_bulk {
+typedef struct opdi_file_buffer {
     int32_t refs;
     bool mapped;
     unsigned char *data;
@@ -40,16 +40,16 @@ typedef struct opdi_bulk {
     void (*deleter)(void *data, void *user);
     void *user;
     opd_plugin *plugin;          /* the plug-in that contains the deleter, a reference */
-} opdi_bulk;
+} opdi_file_buffer;
 /* The bytes to read, and for error messages the name of the function that reads, of the file and of the entry. */
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t length; } opdi_source;
 #define OPDI_NOWHERE SIZE_MAX
 /* Returns the length of the file whose first bytes are in `source`.  If the result is above source->length, more bytes
    may be needed to tell: the function is called again with that many bytes.  Any other result is final, or an error was
    set. */
-typedef uint64_t (*opdi_told_fn)(const opdi_source *source);
+typedef uint64_t (*opdi_file_length_fn)(const opdi_source *source);
 /* A position in a text, with the end of the text. */
-typedef struct opdi_look { const opdi_source *source; size_t at, end; } opdi_look;
+typedef struct opdi_scanner { const opdi_source *source; size_t at, end; } opdi_scanner;
 #endif
 #endif
 
@@ -161,18 +161,18 @@ typedef struct opdi_pickle_known {
 
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
-enum { OPDI_ST_DTYPES = 22 };
+enum { OPDI_SAFETENSORS_DTYPES = 22 };
 /* A dtype of safetensors, with its size in bits.  The rows are in the order in which the format sorts tensors; a dtype
    that this library lacks has OPD_DTYPE_NONE. */
-typedef struct opdi_st_row { const char *name; int bits; opd_scalar_type dtype; } opdi_st_row;
-typedef struct opdi_named {
+typedef struct opdi_safetensors_row { const char *name; int bits; opd_scalar_type dtype; } opdi_safetensors_row;
+typedef struct opdi_file_entry {
     size_t name;                 /* position in the file's text */
     size_t where;                /* position of its description in the file, for error messages */
     size_t begin, data, end;     /* the entry's part of the file, and the position of its contents behind the entry's
                                     header.  Of a checkpoint: begin: index of the entry's first name; data: offset in
                                     the storage, or index in `values`; end: of a run, the number of its elements, else 0
                                     */
-    int row, ndim;               /* row in opdi_st_dtypes; checkpoint: the dtype; member: bytes per number */
+    int row, ndim;               /* row in opdi_safetensors_dtypes; checkpoint: the dtype; member: bytes per number */
     size_t dims;                 /* index of its sizes in the file's dims */
     uint64_t full;               /* zip: unpacked size; next, the checksum, compression method and flags */
     uint32_t crc;
@@ -184,26 +184,26 @@ typedef struct opdi_named {
                                     below 0 (such as OPDI_BIG_INT); 0: it can be read */
     bool grad;                   /* checkpoint: true if the tensor requires grad */
     unsigned char lazy;          /* OPDI_TENSOR_CONJ, OPDI_TENSOR_NEG: the tensor is a conjugated or negated view */
-} opdi_named;
+} opdi_file_entry;
 typedef struct opdi_sorted { const char *name; size_t begin, end; int64_t place; } opdi_sorted;
 /* The names of a run's elements, one after another, each with a zero.  They are made when the first name is asked for.
    */
 typedef struct opdi_named_run { char *names; size_t bytes; } opdi_named_run;
 struct opd_tensor_file {
-    opdi_bulk *bytes;
+    opdi_file_buffer *bytes;
     opdi_source source;
     bool zip, checkpoint, swap;  /* swap: numbers have the other byte order */
     int64_t count, nmeta;        /* count: number of names; a run is a single entry with many names */
     size_t path_bytes;
     opdi_string text;            /* names, keys and texts, each with a zero at its end */
-    opdi_string entries, dims;   /* entries: opdi_named[n]; dims: int64_t[] */
+    opdi_string entries, dims;   /* entries: opdi_file_entry[n]; dims: int64_t[] */
     opdi_string meta;            /* size_t[nmeta][2]: positions of a key and a value in `text` */
     opdi_sorted *sorted;         /* the entries, sorted by name */
     opdi_string values;          /* checkpoint: opd_value[], the values that are not tensors; of a text, u.i is its
                                     position in `text` */
     opdi_named_run *runs;
     int64_t nruns;
-    opdi_string members;         /* checkpoint: opdi_named[]: entries of the zip, or storages of an old file */
+    opdi_string members;         /* checkpoint: opdi_file_entry[]: entries of the zip, or storages of an old file */
     opd_tensor **storages;       /* checkpoint: for each member that is a storage, a tensor of its bytes; NULL: not made
                                     yet */
     int64_t nstorages;
@@ -215,7 +215,7 @@ struct opd_tensor_file {
 
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
-#define OPDI_ST_HEADER 100000000 /* the limit of the format */
+#define OPDI_SAFETENSORS_HEADER 100000000 /* the limit of the format */
 #endif
 #endif
 
@@ -237,7 +237,7 @@ typedef struct opdi_checkpoint_walk {
     int depth;
 } opdi_checkpoint_walk;
 #define OPDI_CHECKPOINT_DEPTH 100
-#define OPDI_FOREIGN_TENSORS (-4)    /* opdi_named.strange: a value of an unknown class that contains tensors */
+#define OPDI_FOREIGN_TENSORS (-4)    /* opdi_file_entry.strange: a value of an unknown class that contains tensors */
 #endif
 #endif
 
@@ -256,7 +256,7 @@ typedef struct opdi_checkpoint_writer {
     const opd_value *values;
     opdi_string branches;        /* opdi_branch[]; the first is the root */
     opdi_string pickle;
-    opdi_found storages;         /* opdi_storage * */
+    opdi_pointer_set storages;   /* opdi_storage * */
     opdi_string dtypes;          /* int[]: dtype of each storage; negative: its tensors have several dtypes */
 } opdi_checkpoint_writer;
 #endif

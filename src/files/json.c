@@ -19,23 +19,23 @@ OPDI_INTERNAL size_t opdi_utf8(const unsigned char *at, size_t length) {
     return len;
 }
 /* Reads the four digits after \u and returns their value.  On failure, returns -1 and sets an error. */
-static int opdi_json_hex(opdi_look *look) {
+static int opdi_json_hex(opdi_scanner *scanner) {
     int value = 0;
-    for (int i = 0; i < 4; i++, look->at++) {
-        const int ch = look->at < look->end ? look->source->data[look->at] : 0;
+    for (int i = 0; i < 4; i++, scanner->at++) {
+        const int ch = scanner->at < scanner->end ? scanner->source->data[scanner->at] : 0;
         const int digit = ch >= '0' && ch <= '9' ? ch - '0'
             : (ch | 32) >= 'a' && (ch | 32) <= 'f' ? (ch | 32) - 'a' + 10 : -1;
-        if (digit < 0) { return opdi_bad(look->source, look->at, "expected four hexadecimal digits after \\u"); }
+        if (digit < 0) { return opdi_bad(scanner->source, scanner->at, "expected four hexadecimal digits after \\u"); }
         value = value * 16 + digit;
     }
     return value;
 }
 /* Reads an escape behind a backslash, and writes the character to out as UTF-8.  Returns the length of that character,
    or 0 and sets an error. */
-OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
+OPDI_INTERNAL size_t opdi_json_escape(opdi_scanner *scanner, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const size_t begin = look->at - 1;
-    const int ch = look->at < look->end ? look->source->data[look->at++] : 0;
+    const size_t begin = scanner->at - 1;
+    const int ch = scanner->at < scanner->end ? scanner->source->data[scanner->at++] : 0;
     const char *at = ch ? strchr(from, ch) : NULL;
     int value, low;
     if (at) {
@@ -43,18 +43,18 @@ OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
         return 1;
     }
     if (ch != 'u') {
-        (void)opdi_bad(look->source, begin, "the string contains an escape that JSON does not have");
+        (void)opdi_bad(scanner->source, begin, "the string contains an escape that JSON does not have");
         return 0;
     }
-    if ((value = opdi_json_hex(look)) < 0) { return 0; }
-    if (value >= 0xd800 && value < 0xdc00 && look->end - look->at > 1 && look->source->data[look->at] == '\\' &&
-        look->source->data[look->at + 1] == 'u') {
-        look->at += 2;
-        if ((low = opdi_json_hex(look)) < 0) { return 0; }
+    if ((value = opdi_json_hex(scanner)) < 0) { return 0; }
+    if (value >= 0xd800 && value < 0xdc00 && scanner->end - scanner->at > 1 &&
+        scanner->source->data[scanner->at] == '\\' && scanner->source->data[scanner->at + 1] == 'u') {
+        scanner->at += 2;
+        if ((low = opdi_json_hex(scanner)) < 0) { return 0; }
         value = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00) : 0xd800;
     }
     if (value == 0 || (value >= 0xd800 && value < 0xe000)) {
-        (void)opdi_bad(look->source, begin, value ? "the string contains half a surrogate pair"
+        (void)opdi_bad(scanner->source, begin, value ? "the string contains half a surrogate pair"
                        : "the name or string contains a zero byte");
         return 0;
     }
@@ -75,10 +75,10 @@ OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
 }
 /* Reads the separator behind a member of a list or object, which ends with `end` (']' or '}').  Returns 1 if another
    member follows, 0 at the end, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_json_more(opdi_look *look, char end) {
-    if (opdi_look_has(look, ',')) { return 1; }
-    if (opdi_look_has(look, end)) { return 0; }
-    return opdi_look_wrong(look, end == '}' ? "',' or '}'" : "',' or ']'");
+OPDI_INTERNAL int opdi_json_more(opdi_scanner *scanner, char end) {
+    if (opdi_scanner_has(scanner, ',')) { return 1; }
+    if (opdi_scanner_has(scanner, end)) { return 0; }
+    return opdi_scanner_error(scanner, end == '}' ? "',' or '}'" : "',' or ']'");
 }
 
 //== the pass over the text ============================================================================================
@@ -104,125 +104,131 @@ static bool opdi_json_plain(const unsigned char *at) {
     return ((bytes | (bytes - 0x20 * ones) | (quotes - ones) | (slashes - ones)) & 0x80 * ones) == 0;
 }
 /* Reads a string from the '"' on, and decodes it in json's copy of the text.  Returns 0, or -1 and sets an error. */
-static int opdi_json_decode(opd_json *json, opdi_look *look) {
-    const unsigned char *const data = look->source->data;
-    char *to = json->text.data + look->at + 1;
-    if (opdi_look_take(look, '"')) { return -1; }
+static int opdi_json_decode(opd_json *json, opdi_scanner *scanner) {
+    const unsigned char *const data = scanner->source->data;
+    char *to = json->text.data + scanner->at + 1;
+    if (opdi_scanner_take(scanner, '"')) { return -1; }
     for (;;) {
-        while (look->end - look->at >= 8 && opdi_json_plain(data + look->at)) {
-            memmove(to, data + look->at, 8);
+        while (scanner->end - scanner->at >= 8 && opdi_json_plain(data + scanner->at)) {
+            memmove(to, data + scanner->at, 8);
             to += 8;
-            look->at += 8;
+            scanner->at += 8;
         }
-        if (look->at == look->end) { return opdi_bad(look->source, look->at, "the text ends within a string"); }
-        const unsigned char *here = data + look->at;
+        if (scanner->at == scanner->end) {
+            return opdi_bad(scanner->source, scanner->at, "the text ends within a string");
+        }
+        const unsigned char *here = data + scanner->at;
         if (*here == '"') { break; }
         if (*here == '\\') {
             char out[4];
-            const size_t begin = look->at++, made = opdi_json_escape(look, out);
+            const size_t begin = scanner->at++, made = opdi_json_escape(scanner, out);
             if (!made) {
-                look->at = begin;
+                scanner->at = begin;
                 return -1;
             }
             memcpy(to, out, made);
             to += made;
             continue;
         }
-        const size_t count = *here < 32 ? 0 : opdi_utf8(here, look->end - look->at);
+        const size_t count = *here < 32 ? 0 : opdi_utf8(here, scanner->end - scanner->at);
         if (!count) {
-            return opdi_bad(look->source, look->at,
+            return opdi_bad(scanner->source, scanner->at,
                             *here < 32 ? "the string contains a control character" : "the string is not UTF-8");
         }
         memcpy(to, here, count);
         to += count;
-        look->at += count;
+        scanner->at += count;
     }
-    memset(to, 0, (size_t)(json->text.data + look->at - to) + 1);
-    look->at++;
+    memset(to, 0, (size_t)(json->text.data + scanner->at - to) + 1);
+    scanner->at++;
     return 0;
 }
 /* Skips digits.  Returns the number of skipped digits. */
-static size_t opdi_json_digits(opdi_look *look) {
-    const size_t begin = look->at;
-    while (look->at < look->end && look->source->data[look->at] >= '0' && look->source->data[look->at] <= '9') {
-        look->at++;
+static size_t opdi_json_digits(opdi_scanner *scanner) {
+    const size_t begin = scanner->at;
+    while (scanner->at < scanner->end && scanner->source->data[scanner->at] >= '0' &&
+           scanner->source->data[scanner->at] <= '9') {
+        scanner->at++;
     }
-    return look->at - begin;
+    return scanner->at - begin;
 }
 /* Checks and skips a number such as -12.5e+3.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_json_number(opdi_look *look) {
-    const unsigned char *const data = look->source->data;
-    const size_t begin = look->at;
-    look->at += data[look->at] == '-';
-    const bool zero = look->at < look->end && data[look->at] == '0';
-    size_t digits = opdi_json_digits(look);
+OPDI_INTERNAL int opdi_json_number(opdi_scanner *scanner) {
+    const unsigned char *const data = scanner->source->data;
+    const size_t begin = scanner->at;
+    scanner->at += data[scanner->at] == '-';
+    const bool zero = scanner->at < scanner->end && data[scanner->at] == '0';
+    size_t digits = opdi_json_digits(scanner);
     if (!digits) {
-        look->at = begin;
-        return opdi_look_wrong(look, "a value");
+        scanner->at = begin;
+        return opdi_scanner_error(scanner, "a value");
     }
-    if (zero && digits > 1) { return opdi_bad(look->source, begin, "the number begins with 0"); }
-    if (look->at < look->end && data[look->at] == '.') {
-        look->at++;
-        digits = opdi_json_digits(look);
+    if (zero && digits > 1) { return opdi_bad(scanner->source, begin, "the number begins with 0"); }
+    if (scanner->at < scanner->end && data[scanner->at] == '.') {
+        scanner->at++;
+        digits = opdi_json_digits(scanner);
     }
-    if (digits && look->at < look->end && (data[look->at] | 32) == 'e') {
-        look->at++;
-        if (look->at < look->end && (data[look->at] == '+' || data[look->at] == '-')) { look->at++; }
-        digits = opdi_json_digits(look);
+    if (digits && scanner->at < scanner->end && (data[scanner->at] | 32) == 'e') {
+        scanner->at++;
+        if (scanner->at < scanner->end && (data[scanner->at] == '+' || data[scanner->at] == '-')) { scanner->at++; }
+        digits = opdi_json_digits(scanner);
     }
-    if (!digits) { return opdi_bad(look->source, look->at, "expected a digit"); }
-    return look->at - begin > 480 ? opdi_bad(look->source, begin, "the number has more than 480 characters") : 0;
+    if (!digits) { return opdi_bad(scanner->source, scanner->at, "expected a digit"); }
+    return scanner->at - begin > 480 ? opdi_bad(scanner->source, begin, "the number has more than 480 characters") : 0;
 }
 /* Skips NaN, Infinity or -Infinity, which Python writes but JSON does not allow.  Returns false if the text has none of
    them here. */
-static bool opdi_json_python(opdi_look *look) {
+static bool opdi_json_python(opdi_scanner *scanner) {
     static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
     for (int i = 0; i < 3; i++) {
-        if (look->source->data[look->at] != (unsigned char)*words[i]) { continue; }
+        if (scanner->source->data[scanner->at] != (unsigned char)*words[i]) { continue; }
         const size_t length = strlen(words[i]);
-        if (look->end - look->at < length || memcmp(look->source->data + look->at, words[i], length) != 0) { continue; }
-        look->at += length;
+        if (scanner->end - scanner->at < length || memcmp(scanner->source->data + scanner->at, words[i], length) != 0) {
+            continue;
+        }
+        scanner->at += length;
         return true;
     }
     return false;
 }
-static int opdi_json_members(opd_json *json, opdi_look *look, char end, int depth);
+static int opdi_json_members(opd_json *json, opdi_scanner *scanner, char end, int depth);
 /* Reads a value inside of `depth` lists and objects, with all its members.  Returns 0, or -1 and sets an error. */
-static int opdi_json_value(opd_json *json, opdi_look *look, int depth) {
-    const int first = opdi_look_peek(look);
-    const int64_t value = opdi_json_add(json, look->at);
+static int opdi_json_value(opd_json *json, opdi_scanner *scanner, int depth) {
+    const int first = opdi_scanner_peek(scanner);
+    const int64_t value = opdi_json_add(json, scanner->at);
     int rc = 0;
     if (value < 0) { return -1; }
     if (depth > OPDI_JSON_DEPTH) {
-        return opdi_bad(look->source, look->at, "lists and objects are nested more than %d deep",
+        return opdi_bad(scanner->source, scanner->at, "lists and objects are nested more than %d deep",
                         OPDI_JSON_DEPTH);
     }
     switch (first) {
-    case '{': rc = opdi_json_members(json, look, '}', depth + 1); break;
-    case '[': rc = opdi_json_members(json, look, ']', depth + 1); break;
-    case '"': rc = opdi_json_decode(json, look); break;
-    case 't': rc = opdi_look_word(look, "true") ? 0 : opdi_look_wrong(look, "a value"); break;
-    case 'f': rc = opdi_look_word(look, "false") ? 0 : opdi_look_wrong(look, "a value"); break;
-    case 'n': rc = opdi_look_word(look, "null") ? 0 : opdi_look_wrong(look, "a value"); break;
-    case -1: rc = opdi_look_wrong(look, "a value"); break;
-    default: rc = opdi_json_python(look) ? 0 : opdi_json_number(look); break;
+    case '{': rc = opdi_json_members(json, scanner, '}', depth + 1); break;
+    case '[': rc = opdi_json_members(json, scanner, ']', depth + 1); break;
+    case '"': rc = opdi_json_decode(json, scanner); break;
+    case 't': rc = opdi_scanner_word(scanner, "true") ? 0 : opdi_scanner_error(scanner, "a value"); break;
+    case 'f': rc = opdi_scanner_word(scanner, "false") ? 0 : opdi_scanner_error(scanner, "a value"); break;
+    case 'n': rc = opdi_scanner_word(scanner, "null") ? 0 : opdi_scanner_error(scanner, "a value"); break;
+    case -1: rc = opdi_scanner_error(scanner, "a value"); break;
+    default: rc = opdi_json_python(scanner) ? 0 : opdi_json_number(scanner); break;
     }
     opdi_json_entry_at(json, value)->next = (uint32_t)json->count;
     return rc;
 }
 /* Reads the members of a list or object from its bracket on up to the bracket `end`.  Returns 0, or -1 and sets an
    error. */
-static int opdi_json_members(opd_json *json, opdi_look *look, char end, int depth) {
-    look->at++;
-    for (int more = !opdi_look_has(look, end); more;) {
+static int opdi_json_members(opd_json *json, opdi_scanner *scanner, char end, int depth) {
+    scanner->at++;
+    for (int more = !opdi_scanner_has(scanner, end); more;) {
         if (end == '}') {
-            if (opdi_look_peek(look) != '"') { return opdi_look_wrong(look, "a name in quotes"); }
-            if (opdi_json_add(json, look->at) < 0 || opdi_json_decode(json, look) || opdi_look_take(look, ':')) {
+            if (opdi_scanner_peek(scanner) != '"') { return opdi_scanner_error(scanner, "a name in quotes"); }
+            if (opdi_json_add(json, scanner->at) < 0 || opdi_json_decode(json, scanner) ||
+                opdi_scanner_take(scanner, ':')) {
                 return -1;
             }
         }
         const int64_t value = json->count;
-        if (opdi_json_value(json, look, depth) || (more = opdi_json_more(look, end)) < 0) { return -1; }
+        if (opdi_json_value(json, scanner, depth) || (more = opdi_json_more(scanner, end)) < 0) { return -1; }
         opdi_json_entry *entry = opdi_json_entry_at(json, value);
         entry->next |= (end == '}' ? OPDI_JSON_MEMBER : 0) | (more ? 0 : OPDI_JSON_LAST);
     }
@@ -238,10 +244,10 @@ static void opdi_json_count_place(const unsigned char *data, size_t at, int64_t 
 }
 /* Reads the JSON text in `source`.  On failure, returns NULL and sets an error that names the line and column. */
 OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
-    opdi_look look;
-    look.source = source;
-    look.at = 0;
-    look.end = source->length;
+    opdi_scanner scanner;
+    scanner.source = source;
+    scanner.at = 0;
+    scanner.end = source->length;
     if (source->length >= OPDI_JSON_NEXT) {
         (void)opdi_bad(source, OPDI_NOWHERE, "the JSON text has more than a gigabyte");
         return NULL;
@@ -253,12 +259,12 @@ OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     /* usually enough; the system provides memory only for the pages that are used */
     json->entries.data = (char *)opdi_alloc(source->length + 64);
     json->entries.cap = json->entries.data ? source->length + 64 : 0;
-    int rc = json->text.failed || !json->entries.data ? -1 : opdi_json_value(json, &look, 0);
-    if (rc == 0 && opdi_look_peek(&look) >= 0) { rc = opdi_look_wrong(&look, "the end of the text"); }
+    int rc = json->text.failed || !json->entries.data ? -1 : opdi_json_value(json, &scanner, 0);
+    if (rc == 0 && opdi_scanner_peek(&scanner) >= 0) { rc = opdi_scanner_error(&scanner, "the end of the text"); }
     if (rc == 0) { return json; }
     if (opd_error_code() == OPD_ERROR_FILE) {
         int64_t line, column;
-        opdi_json_count_place(source->data, look.at, &line, &column);
+        opdi_json_count_place(source->data, scanner.at, &line, &column);
         (void)opdi_fail_more(" [line %lld, column %lld]", (long long)line, (long long)column);
     }
     opd_json_free(json);
@@ -272,11 +278,11 @@ opd_json *opd_json_parse(const char *text, size_t size) {
 }
 opd_json *opd_json_load(const char *path) {
     opdi_source source;
-    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_json_load", path, NULL);
-    if (!bulk) { return NULL; }
+    opdi_file_buffer *buffer = opdi_file_buffer_open(&source, "opd_json_load", path, NULL);
+    if (!buffer) { return NULL; }
     if (!source.data) { source.data = (const unsigned char *)""; }
     opd_json *json = opdi_json_read(&source);
-    opdi_bulk_drop(bulk);
+    opdi_file_buffer_drop(buffer);
     return json;
 }
 void opd_json_free(opd_json *json) {

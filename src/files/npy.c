@@ -17,28 +17,30 @@ typedef struct opdi_npy {
 
 /* Reads a string in either kind of quotes, without escapes.  Sets *text to its first character and *count to its
    length.  Returns 0, or -1 and sets an error. */
-static int opdi_npy_string(opdi_look *look, const char **text, size_t *count) {
-    const int quote = opdi_look_peek(look);
-    if (quote != '\'' && quote != '"') { return opdi_look_wrong(look, "a string"); }
-    *text = (const char *)look->source->data + ++look->at;
-    for (*count = 0; look->at < look->end && look->source->data[look->at] != quote; look->at++, ++*count) {
-        if (look->source->data[look->at] == '\\' || look->source->data[look->at] < 32) {
-            return opdi_look_wrong(look, "a plain string");
+static int opdi_npy_string(opdi_scanner *scanner, const char **text, size_t *count) {
+    const int quote = opdi_scanner_peek(scanner);
+    if (quote != '\'' && quote != '"') { return opdi_scanner_error(scanner, "a string"); }
+    *text = (const char *)scanner->source->data + ++scanner->at;
+    for (*count = 0; scanner->at < scanner->end && scanner->source->data[scanner->at] != quote; scanner->at++,
+         ++*count) {
+        if (scanner->source->data[scanner->at] == '\\' || scanner->source->data[scanner->at] < 32) {
+            return opdi_scanner_error(scanner, "a plain string");
         }
     }
-    return opdi_look_take(look, (char)quote);
+    return opdi_scanner_take(scanner, (char)quote);
 }
 /* Reads the dtype and byte order of a .npy header ('<f4', for example).  Returns 0, or -1 and sets an error. */
-static int opdi_npy_descr(opdi_look *look, opdi_npy *npy) {
-    const int first = opdi_look_peek(look);
-    const size_t begin = look->at;
+static int opdi_npy_descr(opdi_scanner *scanner, opdi_npy *npy) {
+    const int first = opdi_scanner_peek(scanner);
+    const size_t begin = scanner->at;
     const char *text;
     size_t length;
     if (first == '[' || first == '(' || first == '{') {
-        return opdi_bad(look->source, begin, "the array has a structured dtype: only arrays of one plain dtype can be "
+        return opdi_bad(scanner->source, begin,
+                        "the array has a structured dtype: only arrays of one plain dtype can be "
                         "read");
     }
-    if (opdi_npy_string(look, &text, &length)) { return -1; }
+    if (opdi_npy_string(scanner, &text, &length)) { return -1; }
     npy->swap = length && (*text == '<' || *text == '>') && (*text == '>') != opdi_big_endian();
     if (length && strchr("<>=|", *text) && *text) {
         text++;
@@ -51,64 +53,66 @@ static int opdi_npy_descr(opdi_look *look, opdi_npy *npy) {
             return 0;
         }
     }
-    return opdi_bad(look->source, begin,
+    return opdi_bad(scanner->source, begin,
                     length && *text == 'O' ? "the array contains Python objects ('%.*s'), which cannot be read"
                     : "the dtype '%.*s' is not supported", (int)OPDI_MIN(length, 100), text);
 }
-static int opdi_npy_shape(opdi_look *look, opdi_npy *npy) {
+static int opdi_npy_shape(opdi_scanner *scanner, opdi_npy *npy) {
     bool comma = true;
-    if (opdi_look_take(look, '(')) { return -1; }
-    for (npy->ndim = 0; opdi_look_peek(look) != ')'; npy->ndim++) {
+    if (opdi_scanner_take(scanner, '(')) { return -1; }
+    for (npy->ndim = 0; opdi_scanner_peek(scanner) != ')'; npy->ndim++) {
         if (npy->ndim == OPD_MAX_DIMS) {
-            return opdi_bad(look->source, look->at, "the array has more than %d dimensions", OPD_MAX_DIMS);
+            return opdi_bad(scanner->source, scanner->at, "the array has more than %d dimensions", OPD_MAX_DIMS);
         }
-        if (!comma) { return opdi_look_wrong(look, "',' or ')'"); }
-        if (opdi_look_count(look, &npy->sizes[npy->ndim])) { return -1; }
+        if (!comma) { return opdi_scanner_error(scanner, "',' or ')'"); }
+        if (opdi_scanner_count(scanner, &npy->sizes[npy->ndim])) { return -1; }
         /* an L after a number, as Python 2 writes it */
-        if (look->at < look->end && look->source->data[look->at] == 'L') { look->at++; }
-        comma = opdi_look_has(look, ',');
+        if (scanner->at < scanner->end && scanner->source->data[scanner->at] == 'L') { scanner->at++; }
+        comma = opdi_scanner_has(scanner, ',');
     }
-    if (npy->ndim == 1 && !comma) { return opdi_look_wrong(look, "',' after the only size"); }
-    return opdi_look_take(look, ')');
+    if (npy->ndim == 1 && !comma) { return opdi_scanner_error(scanner, "',' after the only size"); }
+    return opdi_scanner_take(scanner, ')');
 }
 /* Reads the dictionary of a .npy header, which must have each of its three keys once.  Returns 0, or -1 and sets an
    error. */
-static int opdi_npy_fields(opdi_look *look, opdi_npy *npy) {
+static int opdi_npy_fields(opdi_scanner *scanner, opdi_npy *npy) {
     static const char *const keys[] = {"descr", "fortran_order", "shape"};
     int seen = 0, k;
-    if (opdi_look_take(look, '{')) { return -1; }
-    while (opdi_look_peek(look) != '}') {
-        const size_t begin = look->at;
+    if (opdi_scanner_take(scanner, '{')) { return -1; }
+    while (opdi_scanner_peek(scanner) != '}') {
+        const size_t begin = scanner->at;
         const char *key;
         size_t length;
         int rc;
-        if (opdi_npy_string(look, &key, &length)) { return -1; }
+        if (opdi_npy_string(scanner, &key, &length)) { return -1; }
         for (k = 0; k < 3 && (strlen(keys[k]) != length || memcmp(keys[k], key, length) != 0); k++) { }
         if (k == 3 || seen >> k & 1) {
-            return opdi_bad(look->source, begin, "the key '%.*s' is %s", (int)OPDI_MIN(length, 100), key,
+            return opdi_bad(scanner->source, begin, "the key '%.*s' is %s", (int)OPDI_MIN(length, 100), key,
                             k < 3 ? "given twice" : "not one of descr, fortran_order and shape");
         }
         seen |= 1 << k;
-        if (opdi_look_take(look, ':')) { return -1; }
+        if (opdi_scanner_take(scanner, ':')) { return -1; }
         if (k == 1) {
-            npy->fortran = opdi_look_word(look, "True");
-            rc = npy->fortran || opdi_look_word(look, "False") ? 0 : opdi_look_wrong(look, "True or False");
+            npy->fortran = opdi_scanner_word(scanner, "True");
+            rc = npy->fortran || opdi_scanner_word(scanner, "False") ? 0 : opdi_scanner_error(scanner, "True or False");
         } else {
-            rc = k ? opdi_npy_shape(look, npy) : opdi_npy_descr(look, npy);
+            rc = k ? opdi_npy_shape(scanner, npy) : opdi_npy_descr(scanner, npy);
         }
         if (rc) { return -1; }
-        if (!opdi_look_has(look, ',') && opdi_look_peek(look) != '}') { return opdi_look_wrong(look, "',' or '}'"); }
+        if (!opdi_scanner_has(scanner, ',') && opdi_scanner_peek(scanner) != '}') {
+            return opdi_scanner_error(scanner, "',' or '}'");
+        }
     }
     for (k = 0; k < 3; k++) {
-        if (!(seen >> k & 1)) { return opdi_bad(look->source, look->at, "the key '%s' is missing", keys[k]); }
+        if (!(seen >> k & 1)) { return opdi_bad(scanner->source, scanner->at, "the key '%s' is missing", keys[k]); }
     }
-    look->at++;
-    return opdi_look_peek(look) < 0 ? 0 : opdi_look_wrong(look, "nothing");
+    scanner->at++;
+    return opdi_scanner_peek(scanner) < 0 ? 0 : opdi_scanner_error(scanner, "nothing");
 }
 /* Reads the whole header of a .npy file, and computes the number of bytes of the array.  Returns 0, or -1 and sets an
    error. */
 static int opdi_npy_head(const opdi_source *source, opdi_npy *npy) {
-    opdi_look look;
+    opdi_scanner scanner;
     if (source->length < 10) {
         return opdi_bad(source, 0, "%llu bytes are too few for a .npy file", (unsigned long long)source->length);
     }
@@ -119,20 +123,20 @@ static int opdi_npy_head(const opdi_source *source, opdi_npy *npy) {
         return opdi_bad(source, 6, "the file has version %d.%d of the format, but only 1.0, 2.0 and 3.0 can be read",
                         source->data[6], source->data[7]);
     }
-    look.source = source;
-    look.at = source->data[6] == 1 ? 10 : 12;
+    scanner.source = source;
+    scanner.at = source->data[6] == 1 ? 10 : 12;
     size_t length = source->data[6] == 1 ? opdi_le16(source->data + 8) : source->length < 12 ? SIZE_MAX
         : opdi_le32(source->data + 8);
-    if (source->length < look.at || length > source->length - look.at) {
+    if (source->length < scanner.at || length > source->length - scanner.at) {
         return opdi_bad(source, 8, "the header does not end within the file, which has %llu bytes",
                         (unsigned long long)source->length);
     }
-    npy->at = look.end = look.at + length;
-    if (opdi_npy_fields(&look, npy)) { return -1; }
+    npy->at = scanner.end = scanner.at + length;
+    if (opdi_npy_fields(&scanner, npy)) { return -1; }
     npy->bytes = opdi_sizes_bytes(source, npy->at, npy->sizes, npy->ndim, 8 * (int64_t)opd_dtype_size(npy->dtype));
     return npy->bytes < 0 ? -1 : 0;
 }
-static uint64_t opdi_npy_told(const opdi_source *source) {
+static uint64_t opdi_npy_length(const opdi_source *source) {
     const unsigned char *at = source->data;
     opdi_npy npy;
     if (source->length < 12) { return 12; }
@@ -173,9 +177,9 @@ OPDI_INTERNAL opd_tensor *opdi_npy_read(const opdi_source *source) {
 }
 opd_tensor *opd_npy_load(const char *path) {
     opdi_source source;
-    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_npy_load", path, opdi_npy_told);
-    opd_tensor *tensor = bulk ? opdi_npy_read(&source) : NULL;
-    if (bulk) { opdi_bulk_drop(bulk); }
+    opdi_file_buffer *buffer = opdi_file_buffer_open(&source, "opd_npy_load", path, opdi_npy_length);
+    opd_tensor *tensor = buffer ? opdi_npy_read(&source) : NULL;
+    if (buffer) { opdi_file_buffer_drop(buffer); }
     return tensor ? opdi_own(tensor) : NULL;
 }
 opd_tensor *opd_npy_parse(const void *data, size_t size) {

@@ -4,7 +4,9 @@
 
 void opd_tensor_file_close(opd_tensor_file *file) {
     if (!file) { return; }
-    if (file->sorted) { opdi_free(file->sorted, file->entries.length / sizeof(opdi_named) * sizeof *file->sorted); }
+    if (file->sorted) {
+        opdi_free(file->sorted, file->entries.length / sizeof(opdi_file_entry) * sizeof *file->sorted);
+    }
     for (int64_t i = 0; file->runs && i < file->nruns; i++) { opdi_free(file->runs[i].names, file->runs[i].bytes); }
     if (file->runs) { opdi_free(file->runs, (size_t)file->nruns * sizeof *file->runs); }
     opdi_string_free(&file->values);
@@ -16,16 +18,16 @@ void opd_tensor_file_close(opd_tensor_file *file) {
     opdi_string_free(&file->entries);
     opdi_string_free(&file->dims);
     opdi_string_free(&file->meta);
-    opdi_bulk_drop(file->bytes);
+    opdi_file_buffer_drop(file->bytes);
     opdi_free(file, sizeof *file + file->path_bytes);
 }
 /* Makes an opd_tensor_file without entries, which takes over `bytes`.  If `bytes` is NULL, reading has failed before.
    On failure, returns NULL and sets an error. */
-static opd_tensor_file *opdi_tensor_file_new(opdi_bulk *bytes, const opdi_source *source) {
+static opd_tensor_file *opdi_tensor_file_new(opdi_file_buffer *bytes, const opdi_source *source) {
     const size_t length = bytes ? strlen(source->path) + 1 : 0;
     opd_tensor_file *file = bytes ? (opd_tensor_file *)opdi_alloc(sizeof *file + length) : NULL;
     if (!file) {
-        if (bytes) { opdi_bulk_drop(bytes); }
+        if (bytes) { opdi_file_buffer_drop(bytes); }
         return NULL;
     }
     memset(file, 0, sizeof *file);
@@ -40,7 +42,7 @@ static bool opdi_is_npy(const opdi_source *source) {
 }
 /* Makes the opd_tensor_file for the file in `bytes`, with its entries, and takes over `bytes`.  If `bytes` is NULL,
    reading has failed before.  On failure, returns NULL and sets an error. */
-OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *source) {
+OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_file_buffer *bytes, const opdi_source *source) {
     opd_tensor_file *file = opdi_tensor_file_new(bytes, source);
     int rc;
     if (!file) { return NULL; }
@@ -48,7 +50,7 @@ OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_sou
         rc = opdi_bad(&file->source, 0, "this is a .npy file, which has one tensor: read it with opd_npy_load");
     } else {
         rc = opdi_is_zip(&file->source) ? opdi_zip_parse(file)
-            : opdi_legacy_magic(&file->source) ? opdi_legacy_parse(file) : opdi_st_parse(file);
+            : opdi_legacy_magic(&file->source) ? opdi_legacy_parse(file) : opdi_safetensors_parse(file);
         const int64_t pickle = rc == 0 && file->zip ? opdi_checkpoint_find(file) : -1;
         if (pickle >= 0) { rc = opdi_checkpoint_parse(file, pickle); }
     }
@@ -59,14 +61,14 @@ OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_sou
 /* Returns true if the name of entry i of a zip file ends with .npy in the directory.  (The name in file->text lacks
    this ending.) */
 static bool opdi_npy_entry(const opd_tensor_file *file, int64_t i) {
-    const size_t length = opdi_le16(file->source.data + opdi_named_of(file, i)->where + 28);
-    return length > strlen(opdi_named_name(file, i));
+    const size_t length = opdi_le16(file->source.data + opdi_file_entry_of(file, i)->where + 28);
+    return length > strlen(opdi_file_entry_name(file, i));
 }
 /* Returns the kind of a zip file, judged by the names of its entries below the root folder. */
 static opd_file_kind opdi_zip_kind(const opd_tensor_file *file) {
     bool pickle = false, constants = false, program = false, compiled = false, arrays = file->count > 0;
     for (int64_t i = 0; i < file->count; i++) {
-        const char *name = opdi_named_name(file, i), *slash = strchr(name, '/'), *below = slash ? slash + 1 : name;
+        const char *name = opdi_file_entry_name(file, i), *slash = strchr(name, '/'), *below = slash ? slash + 1 : name;
         pickle = pickle || strcmp(below, "data.pkl") == 0;
         constants = constants || strcmp(below, "constants.pkl") == 0 || strncmp(below, "code/", 5) == 0;
         compiled = compiled || strncmp(below, "data/aotinductor/", 17) == 0;
@@ -99,11 +101,11 @@ static bool opdi_was_zip(const opdi_source *source) {
 }
 /* Returns true if a file is in safetensors format, whole or damaged: its first 8 bytes are not text and a header
    follows, or these bytes are a possible length of the header. */
-static bool opdi_was_st(const opdi_source *source) {
+static bool opdi_was_safetensors(const opdi_source *source) {
     const uint64_t count = source->length >= 8 ? opdi_le64(source->data) : 0;
-    if (source->length < 9) { return source->length == 8 && count && count <= OPDI_ST_HEADER; }
+    if (source->length < 9) { return source->length == 8 && count && count <= OPDI_SAFETENSORS_HEADER; }
     const bool brace = source->data[8] == '{' && !opdi_begins_as_text(source, 8);
-    return brace || (count && count <= OPDI_ST_HEADER && count <= source->length - 8 && source->length > 9 &&
+    return brace || (count && count <= OPDI_SAFETENSORS_HEADER && count <= source->length - 8 && source->length > 9 &&
                      (source->data[9] == '"' || source->data[9] == '{'));
 }
 /* Sets an error if a file is too short to tell its format, or is a .npy file or old checkpoint whose first bytes are
@@ -128,8 +130,8 @@ static int opdi_was_known(const opdi_source *source) {
 opd_file_kind opd_file_kind_of(const char *path) {
     opdi_source source;
     opd_file_kind kind = OPD_FILE_NONE;
-    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_file_kind_of", path, opdi_st_told);
-    opd_tensor_file *file = opdi_tensor_file_new(bulk, &source);
+    opdi_file_buffer *buffer = opdi_file_buffer_open(&source, "opd_file_kind_of", path, opdi_safetensors_length);
+    opd_tensor_file *file = opdi_tensor_file_new(buffer, &source);
     if (!file) { return kind; }
     if (opdi_is_npy(&file->source)) { kind = OPD_FILE_NPY; }
     else if (opdi_legacy_magic(&file->source)) { kind = OPD_FILE_CHECKPOINT; }
@@ -137,52 +139,54 @@ opd_file_kind opd_file_kind_of(const char *path) {
         kind = opdi_zip_parse(file) ? OPD_FILE_NONE : opdi_zip_kind(file);
     } else if (opdi_was_known(&file->source) == 0) {
         const int mark = opd_error_mark();
-        kind = opdi_st_parse(file) ? OPD_FILE_NONE : OPD_FILE_SAFETENSORS;
-        if (opd_error_code() != OPD_ERROR_MEMORY && !opdi_was_st(&file->source)) { (void)opd_error_rewind(mark); }
+        kind = opdi_safetensors_parse(file) ? OPD_FILE_NONE : OPD_FILE_SAFETENSORS;
+        if (opd_error_code() != OPD_ERROR_MEMORY && !opdi_was_safetensors(&file->source)) {
+            (void)opd_error_rewind(mark);
+        }
     }
     opd_tensor_file_close(file);
     return kind;
 }
 opd_tensor_file *opd_tensor_file_open(const char *path) {
     opdi_source source;
-    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_tensor_file_open", path, opdi_st_told);
-    return opdi_tensor_file(bulk, &source);
+    opdi_file_buffer *buffer = opdi_file_buffer_open(&source, "opd_tensor_file_open", path, opdi_safetensors_length);
+    return opdi_tensor_file(buffer, &source);
 }
 opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter deleter, void *user) {
     opdi_source source = {"opd_tensor_file_parse", "memory", /* entry, data, size */ NULL, NULL, 0};
-    opdi_bulk *bulk = opd_ok() && data ? opdi_bulk_new() : NULL;
+    opdi_file_buffer *buffer = opd_ok() && data ? opdi_file_buffer_new() : NULL;
     if (opd_ok() && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_file_parse: the data is NULL"); }
-    if (bulk) {
-        bulk->data = (unsigned char *)data;
-        bulk->length = size;
-        bulk->deleter = deleter;
-        bulk->user = user;
-        bulk->plugin = opdi_plugin_hold((uintptr_t)deleter);
-        source.data = bulk->data;
+    if (buffer) {
+        buffer->data = (unsigned char *)data;
+        buffer->length = size;
+        buffer->deleter = deleter;
+        buffer->user = user;
+        buffer->plugin = opdi_plugin_hold((uintptr_t)deleter);
+        source.data = buffer->data;
         source.length = size;
     } else if (deleter) {
         deleter(data, user);
     }
-    return opdi_tensor_file(bulk, &source);
+    return opdi_tensor_file(buffer, &source);
 }
 
 int64_t opd_tensor_file_count(const opd_tensor_file *file) { return file ? file->count : 0; }
 /* Returns the entry to which name number i belongs.  If the entry is a run, sets *k to the number of the run's element,
    else to 0. */
-static opdi_named *opdi_entry_of(const opd_tensor_file *file, int64_t i, int64_t *k) {
-    int64_t low = 0, high = (int64_t)(file->entries.length / sizeof(opdi_named));
+static opdi_file_entry *opdi_entry_of(const opd_tensor_file *file, int64_t i, int64_t *k) {
+    int64_t low = 0, high = (int64_t)(file->entries.length / sizeof(opdi_file_entry));
     *k = 0;
-    if (high == file->count) { return opdi_named_of(file, i); }
+    if (high == file->count) { return opdi_file_entry_of(file, i); }
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
-        if (opdi_named_of(file, middle)->begin <= (size_t)i) { low = middle; } else { high = middle; }
+        if (opdi_file_entry_of(file, middle)->begin <= (size_t)i) { low = middle; } else { high = middle; }
     }
-    *k = i - (int64_t)opdi_named_of(file, low)->begin;
-    return opdi_named_of(file, low);
+    *k = i - (int64_t)opdi_file_entry_of(file, low)->begin;
+    return opdi_file_entry_of(file, low);
 }
 /* Returns the names of a run's elements, and makes them at the first call.  Any thread may call it.  Returns NULL if
    memory runs out. */
-static const char *opdi_run_names(const opd_tensor_file *file, const opdi_named *named) {
+static const char *opdi_run_names(const opd_tensor_file *file, const opdi_file_entry *named) {
     opdi_named_run *const run = &file->runs[named->dims];
     const char *const prefix = file->text.data + named->name;
     const size_t length = strlen(prefix), bytes = run->bytes;
@@ -203,7 +207,7 @@ static const char *opdi_run_names(const opd_tensor_file *file, const opdi_named 
 const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i) {
     int64_t k;
     if (!file || i < 0 || i >= file->count) { return NULL; }
-    const opdi_named *const named = opdi_entry_of(file, i, &k);
+    const opdi_file_entry *const named = opdi_entry_of(file, i, &k);
     if (!file->checkpoint || !named->end) { return file->text.data + named->name; }
     const char *const names = opdi_run_names(file, named), *const prefix = file->text.data + named->name;
     return names ? names + opdi_run_place((size_t)k, strlen(prefix) + 1) : NULL;
@@ -211,7 +215,7 @@ const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i) {
 /* Returns the first position in file->sorted whose name does not come before the `length` bytes of `name`, or the
    position behind the last entry. */
 static int64_t opdi_sorted_first(const opd_tensor_file *file, const char *name, size_t length) {
-    int64_t low = 0, high = (int64_t)(file->entries.length / sizeof(opdi_named));
+    int64_t low = 0, high = (int64_t)(file->entries.length / sizeof(opdi_file_entry));
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (strncmp(file->sorted[middle].name, name, length) < 0) { low = middle + 1; } else { high = middle; }
@@ -220,11 +224,11 @@ static int64_t opdi_sorted_first(const opd_tensor_file *file, const char *name, 
 }
 /* Finds the entries of a checkpoint with the name `name` or, if `run` is true, the runs with the prefix `name` that
    have an element k.  Adds their number to *count, and sets the first two of `places` to the indices of their names. */
-static void opdi_checkpoint_look(const opd_tensor_file *file, const char *name, size_t length, bool run, int64_t k,
-                                 int64_t *places, int *count) {
-    const int64_t entries = (int64_t)(file->entries.length / sizeof(opdi_named));
+static void opdi_checkpoint_lookup(const opd_tensor_file *file, const char *name, size_t length, bool run, int64_t k,
+                                   int64_t *places, int *count) {
+    const int64_t entries = (int64_t)(file->entries.length / sizeof(opdi_file_entry));
     for (int64_t i = opdi_sorted_first(file, name, length); i < entries; i++) {
-        const opdi_named *const named = opdi_named_of(file, file->sorted[i].place);
+        const opdi_file_entry *const named = opdi_file_entry_of(file, file->sorted[i].place);
         if (strncmp(file->sorted[i].name, name, length) != 0 || file->sorted[i].name[length]) { break; }
         if (run != (named->end != 0) || (run && (size_t)k >= named->end)) { continue; }
         if (*count < 2) { places[*count] = (int64_t)named->begin + k; }
@@ -237,11 +241,11 @@ static int64_t opdi_checkpoint_index(const opd_tensor_file *file, const char *na
     int64_t places[2] = {-1, -1}, k = 0;
     size_t at = length;
     int count = 0;
-    opdi_checkpoint_look(file, name, length, false, 0, places, &count);
+    opdi_checkpoint_lookup(file, name, length, false, 0, places, &count);
     while (at && name[at - 1] >= '0' && name[at - 1] <= '9') { at--; }
     if (at < length && length - at < 18 && (name[at] != '0' || length - at == 1) && file->nruns) {
         for (size_t i = at; i < length; i++) { k = 10 * k + (name[i] - '0'); }
-        opdi_checkpoint_look(file, name, at, true, k, places, &count);
+        opdi_checkpoint_lookup(file, name, at, true, k, places, &count);
     }
     if (count < 2) { return places[0]; }
     opdi_source source = file->source;
@@ -275,14 +279,15 @@ const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *ke
 
 /* Returns the tensor of an entry of a safetensors file.  The tensor uses the file's memory if kernels can read it there
    (aligned, little-endian machine); otherwise it is a copy.  On failure, returns NULL and sets an error. */
-static opd_tensor *opdi_st_read(const opd_tensor_file *file, const opdi_named *named) {
-    const opd_scalar_type dtype = opdi_st_dtypes[named->row].dtype;
+static opd_tensor *opdi_safetensors_read(const opd_tensor_file *file, const opdi_file_entry *named) {
+    const opd_scalar_type dtype = opdi_safetensors_dtypes[named->row].dtype;
     const opd_ints sizes = opd_ints_of((const int64_t *)(void *)file->dims.data + named->dims, named->ndim);
     unsigned char *data = file->bytes->data + named->data;
     opdi_source source = file->source;
     source.entry = file->text.data + named->name;
     if (dtype == OPD_DTYPE_NONE) {
-        (void)opdi_bad(&source, named->where, "the dtype %s is not supported", opdi_st_dtypes[named->row].name);
+        (void)opdi_bad(&source, named->where, "the dtype %s is not supported",
+                       opdi_safetensors_dtypes[named->row].name);
         return NULL;
     }
     if (opdi_bools_check(&source, named->data, dtype, data, named->end - named->data)) { return NULL; }
@@ -293,7 +298,7 @@ static opd_tensor *opdi_st_read(const opd_tensor_file *file, const opdi_named *n
         return tensor;
     }
     opdi_ref_up(&file->bytes->refs);
-    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_bulk_let_go, file->bytes);
+    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_file_buffer_release, file->bytes);
 }
 opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i) {
     if (!opd_ok()) { return NULL; }
@@ -304,11 +309,11 @@ opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i) {
     }
     if (file->checkpoint) {
         int64_t k;
-        const opdi_named *const named = opdi_entry_of(file, i, &k);
+        const opdi_file_entry *const named = opdi_entry_of(file, i, &k);
         return opdi_checkpoint_read(file, named, k);
     }
-    if (!file->zip) { return opdi_st_read(file, opdi_named_of(file, i)); }
-    opd_tensor *tensor = opdi_zip_read(file, opdi_named_of(file, i));
+    if (!file->zip) { return opdi_safetensors_read(file, opdi_file_entry_of(file, i)); }
+    opd_tensor *tensor = opdi_zip_read(file, opdi_file_entry_of(file, i));
     return tensor ? opdi_own(tensor) : NULL;
 }
 opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name) {
@@ -327,7 +332,7 @@ opd_tensor *opd_tensor_file_bytes(const opd_tensor_file *file, int64_t i) {
                        (long long)i);
         return NULL;
     }
-    if (opdi_zip_bytes(file, opdi_named_of(file, i), 1, &source, &own)) { return NULL; }
+    if (opdi_zip_bytes(file, opdi_file_entry_of(file, i), 1, &source, &own)) { return NULL; }
     const int64_t bytes = (int64_t)source.length;
     if (own) {
         opd_tensor *tensor = opd_tensor_from(own, opd_ints_of(&bytes, 1), OPD_UINT8);
@@ -336,7 +341,7 @@ opd_tensor *opd_tensor_file_bytes(const opd_tensor_file *file, int64_t i) {
     }
     opdi_ref_up(&file->bytes->refs);
     return opd_tensor_wrap(file->bytes->data + (source.data - file->bytes->data), opd_ints_of(&bytes, 1), NULL,
-                           OPD_UINT8, opdi_bulk_let_go, file->bytes);
+                           OPD_UINT8, opdi_file_buffer_release, file->bytes);
 }
 bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i) {
     int64_t k;
@@ -346,7 +351,7 @@ bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i) {
 OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) {
     int64_t k;
     if (!file->checkpoint) { return false; }
-    const opdi_named *const named = opdi_entry_of(file, i, &k);
+    const opdi_file_entry *const named = opdi_entry_of(file, i, &k);
     return named->member < 0 && named->strange != OPDI_FOREIGN_TENSORS &&
         (named->strange <= 0 || strncmp(opdi_pickle_globals[named->strange].module, "torch", 5) != 0);
 }
@@ -358,12 +363,12 @@ int opd_tensor_file_value_at(const opd_tensor_file *file, int64_t i, opd_value *
         return opd_fail(OPD_ERROR_INDEX, "opd_tensor_file_value_at: there is no entry %lld: the file has %lld",
                         (long long)i, (long long)opd_tensor_file_count(file));
     }
-    const opdi_named *const named = opdi_entry_of(file, i, &k);
+    const opdi_file_entry *const named = opdi_entry_of(file, i, &k);
     if (!file->checkpoint || named->member >= 0) {
         *value = opd_value_tensor(opd_tensor_file_at(file, i));
         return opd_ok() ? 0 : -1;
     }
-    if (named->strange) { return opdi_checkpoint_strange(file, named); }
+    if (named->strange) { return opdi_checkpoint_unreadable(file, named); }
     *value = ((const opd_value *)(const void *)file->values.data)[named->data + (size_t)k];
     if (value->tag == OPD_TAG_STR) { value->u.s = file->text.data + value->u.i; }
     if (value->tag == OPD_TAG_COMPLEX) {

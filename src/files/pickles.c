@@ -9,7 +9,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL const opdi_pickle_known opdi_pickle_globals[] = {
-    /* row 0 is not used, because opdi_named.strange is 0 for an entry that can be read */
+    /* row 0 is not used, because opdi_file_entry.strange is 0 for an entry that can be read */
     {"", "", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},
     {"collections", "OrderedDict", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
     {"collections", "Counter", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
@@ -396,7 +396,7 @@ static int opdi_pickle_call_parameter(opdi_pickle *pickle, uint32_t args) {
 }
 /* Returns the name of the class of plain storages that corresponds to a class of quantized storages, or NULL for other
    classes. */
-static const char *opdi_pickle_plainly(const char *name) {
+static const char *opdi_pickle_plain_class(const char *name) {
     return strcmp(name, "QInt8Storage") == 0 ? "CharStorage" : strcmp(name, "QUInt8Storage") == 0 ? "ByteStorage"
         : strcmp(name, "QInt32Storage") == 0 ? "IntStorage" : NULL;
 }
@@ -408,7 +408,7 @@ static int opdi_pickle_call_quantized(opdi_pickle *pickle, int64_t global, uint3
     const uint32_t word = stored ? opdi_pickle_get(pickle, storage, 0) : 0;
     uint32_t tensor = 0;
     const char *const plainly = word && opdi_pickle_is(pickle, word, OPDI_PICKLE_GLOBAL)
-        ? opdi_pickle_plainly(opdi_pickle_globals[opdi_pickle_at(pickle, word)->value].name) : NULL;
+        ? opdi_pickle_plain_class(opdi_pickle_globals[opdi_pickle_at(pickle, word)->value].name) : NULL;
     if (plainly && opdi_pickle_is(pickle, how, OPDI_PICKLE_TUPLE)) {
         int64_t chars = 0;
         while (strcmp(opdi_pickle_globals[chars].name, plainly) != 0) { chars++; }

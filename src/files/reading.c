@@ -29,27 +29,27 @@ OPDI_INTERNAL int opdi_bad_errno(const opdi_source *source, size_t at, const cha
     return opdi_bad_file(source, code, at, text);
 }
 
-OPDI_INTERNAL opdi_bulk *opdi_bulk_new(void) {
-    opdi_bulk *bulk = (opdi_bulk *)opdi_alloc(sizeof *bulk);
-    if (!bulk) { return NULL; }
-    memset(bulk, 0, sizeof *bulk);
-    bulk->refs = 1;
-    return bulk;
+OPDI_INTERNAL opdi_file_buffer *opdi_file_buffer_new(void) {
+    opdi_file_buffer *buffer = (opdi_file_buffer *)opdi_alloc(sizeof *buffer);
+    if (!buffer) { return NULL; }
+    memset(buffer, 0, sizeof *buffer);
+    buffer->refs = 1;
+    return buffer;
 }
-OPDI_INTERNAL void opdi_bulk_drop(opdi_bulk *bulk) {
-    opd_plugin *plugin = bulk->plugin;
-    if (opdi_ref_down(&bulk->refs) != 0) { return; }
+OPDI_INTERNAL void opdi_file_buffer_drop(opdi_file_buffer *buffer) {
+    opd_plugin *plugin = buffer->plugin;
+    if (opdi_ref_down(&buffer->refs) != 0) { return; }
 #if defined(OPDI_MAPS)
-    if (bulk->mapped) { (void)munmap(bulk->data, bulk->length); }
+    if (buffer->mapped) { (void)munmap(buffer->data, buffer->length); }
 #endif
-    if (bulk->block) { opdi_free(bulk->data, bulk->block); }
-    if (bulk->deleter) { bulk->deleter(bulk->data, bulk->user); }
-    opdi_free(bulk, sizeof *bulk);
-    if (plugin) { opdi_plugin_let_go(plugin); }
+    if (buffer->block) { opdi_free(buffer->data, buffer->block); }
+    if (buffer->deleter) { buffer->deleter(buffer->data, buffer->user); }
+    opdi_free(buffer, sizeof *buffer);
+    if (plugin) { opdi_plugin_unpin(plugin); }
 }
-OPDI_INTERNAL void opdi_bulk_let_go(void *data, void *user) {
+OPDI_INTERNAL void opdi_file_buffer_release(void *data, void *user) {
     (void)data;
-    opdi_bulk_drop((opdi_bulk *)user);
+    opdi_file_buffer_drop((opdi_file_buffer *)user);
 }
 
 /* Returns true if the path leads to something that is not a regular file, such as a pipe or device.  Such things are
@@ -63,9 +63,9 @@ OPDI_INTERNAL bool opdi_is_special(const char *path) {
     return false;
 #endif
 }
-/* Maps a whole file into memory (bulk->data).  Returns false if that is not possible.  Writing to the map changes only
-   the memory of this process, not the file. */
-static bool opdi_bulk_map(opdi_bulk *bulk, const char *path) {
+/* Maps a whole file into memory (buffer->data).  Returns false if that is not possible.  Writing to the map changes
+   only the memory of this process, not the file. */
+static bool opdi_file_buffer_map(opdi_file_buffer *buffer, const char *path) {
 #if defined(OPDI_MAPS)
 #if defined(MAP_NORESERVE)
     const int flags = MAP_PRIVATE | MAP_NORESERVE;
@@ -77,48 +77,50 @@ static bool opdi_bulk_map(opdi_bulk *bulk, const char *path) {
     if (opdi_is_special(path) || (fd = open(path, O_RDONLY)) < 0) { return false; }
     if (fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2) {
         void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, flags, fd, 0);
-        bulk->mapped = memory != MAP_FAILED;
-        if (bulk->mapped) {
-            bulk->data = (unsigned char *)memory;
-            bulk->length = (size_t)st.st_size;
+        buffer->mapped = memory != MAP_FAILED;
+        if (buffer->mapped) {
+            buffer->data = (unsigned char *)memory;
+            buffer->length = (size_t)st.st_size;
         }
     }
     (void)close(fd);
 #else
-    (void)bulk;
+    (void)buffer;
     (void)path;
 #endif
-    return bulk->mapped;
+    return buffer->mapped;
 }
 
-OPDI_INTERNAL int opdi_bulk_room(opdi_bulk *bulk, uint64_t count) {
+OPDI_INTERNAL int opdi_file_buffer_reserve(opdi_file_buffer *buffer, uint64_t count) {
     unsigned char *data = count <= SIZE_MAX / 2 ? (unsigned char *)opdi_alloc((size_t)count) : NULL;
     if (!data) { return opd_ok() ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : -1; }
-    if (bulk->length) { memcpy(data, bulk->data, bulk->length); }
-    if (bulk->block) { opdi_free(bulk->data, bulk->block); }
-    bulk->data = data;
-    bulk->block = (size_t)count;
+    if (buffer->length) { memcpy(data, buffer->data, buffer->length); }
+    if (buffer->block) { opdi_free(buffer->data, buffer->block); }
+    buffer->data = data;
+    buffer->block = (size_t)count;
     return 0;
 }
-/* Reads a file that cannot be mapped into bulk and *source.  If `told` is NULL, reads up to the file's end.  If it is
-   not NULL, the file is a pipe or device, which may have no end, and `told` computes the length.  Returns 0, or -1 on
-   failure; then the error may not be set yet. */
-static int opdi_bulk_read(opdi_bulk *bulk, opdi_source *source, FILE *file, opdi_told_fn told) {
-    uint64_t want = told ? told(source) : 65536;
+/* Reads a file that cannot be mapped into buffer and *source.  If `length_of` is NULL, reads up to the file's end.  If
+   it is not NULL, the file is a pipe or device, which may have no end, and `length_of` computes the length.  Returns 0,
+   or -1 on failure; then the error may not be set yet. */
+static int opdi_file_buffer_read(opdi_file_buffer *buffer, opdi_source *source, FILE *file,
+                                 opdi_file_length_fn length_of) {
+    uint64_t want = length_of ? length_of(source) : 65536;
     size_t got = 1;
-    while (got && bulk->length < want) {
-        if (bulk->block < want && opdi_bulk_room(bulk, want)) { return -1; }
-        got = fread(bulk->data + bulk->length, 1, bulk->block - bulk->length, file);
-        bulk->length += got;
-        source->data = bulk->data;
-        source->length = bulk->length;
-        if (bulk->length == want) { want = told ? told(source) : 2 * want; }
+    while (got && buffer->length < want) {
+        if (buffer->block < want && opdi_file_buffer_reserve(buffer, want)) { return -1; }
+        got = fread(buffer->data + buffer->length, 1, buffer->block - buffer->length, file);
+        buffer->length += got;
+        source->data = buffer->data;
+        source->length = buffer->length;
+        if (buffer->length == want) { want = length_of ? length_of(source) : 2 * want; }
     }
     return ferror(file) || !opd_ok() ? -1 : 0;
 }
 /* Maps or reads the whole file `path`.  Fills `source` with the names for error messages (`who`, path) and with the
-   bytes. `told` computes the length of a pipe's data.  On failure, returns NULL and sets an error. */
-OPDI_INTERNAL opdi_bulk *opdi_bulk_open(opdi_source *source, const char *who, const char *path, opdi_told_fn told) {
+   bytes. `length_of` computes the length of a pipe's data.  On failure, returns NULL and sets an error. */
+OPDI_INTERNAL opdi_file_buffer *opdi_file_buffer_open(opdi_source *source, const char *who, const char *path,
+                                                      opdi_file_length_fn length_of) {
     memset(source, 0, sizeof *source);
     source->who = who;
     source->path = path;
@@ -127,68 +129,70 @@ OPDI_INTERNAL opdi_bulk *opdi_bulk_open(opdi_source *source, const char *who, co
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the path is NULL", who);
         return NULL;
     }
-    opdi_bulk *bulk = opdi_bulk_new();
-    if (bulk && !opdi_bulk_map(bulk, path)) {
+    opdi_file_buffer *buffer = opdi_file_buffer_new();
+    if (buffer && !opdi_file_buffer_map(buffer, path)) {
         FILE *file = fopen(path, "rb");
-        int wrong = !file || opdi_bulk_read(bulk, source, file, opdi_is_special(path) ? told : NULL);
+        int wrong = !file || opdi_file_buffer_read(buffer, source, file, opdi_is_special(path) ? length_of : NULL);
         if (wrong && opd_ok()) { (void)opdi_bad_errno(source, OPDI_NOWHERE, "cannot be read"); }
         if (file) { (void)fclose(file); }
         if (wrong) {
-            opdi_bulk_drop(bulk);
+            opdi_file_buffer_drop(buffer);
             return NULL;
         }
     }
-    if (bulk) {
-        source->data = bulk->data;
-        source->length = bulk->length;
+    if (buffer) {
+        source->data = buffer->data;
+        source->length = buffer->length;
     }
-    return bulk;
+    return buffer;
 }
 
 /* Returns the next character that is not a blank, without skipping it, or -1 at the end. */
-OPDI_INTERNAL int opdi_look_peek(opdi_look *look) {
-    while (look->at < look->end) {
-        const int ch = look->source->data[look->at];
+OPDI_INTERNAL int opdi_scanner_peek(opdi_scanner *scanner) {
+    while (scanner->at < scanner->end) {
+        const int ch = scanner->source->data[scanner->at];
         if (ch != ' ' && ch != '\n' && ch != '\t' && ch != '\r') { return ch; }
-        look->at++;
+        scanner->at++;
     }
     return -1;
 }
-OPDI_INTERNAL int opdi_look_wrong(opdi_look *look, const char *expected) {
-    const int ch = opdi_look_peek(look);
-    if (ch < 0) { return opdi_bad(look->source, look->at, "expected %s, but the header ends here", expected); }
-    return opdi_bad(look->source, look->at, ch > 32 && ch < 127 ? "expected %s, not '%c'" : "expected %s, not \\x%02x",
-                    expected, ch);
+OPDI_INTERNAL int opdi_scanner_error(opdi_scanner *scanner, const char *expected) {
+    const int ch = opdi_scanner_peek(scanner);
+    if (ch < 0) { return opdi_bad(scanner->source, scanner->at, "expected %s, but the header ends here", expected); }
+    return opdi_bad(scanner->source, scanner->at,
+                    ch > 32 && ch < 127 ? "expected %s, not '%c'" : "expected %s, not \\x%02x", expected, ch);
 }
-OPDI_INTERNAL int opdi_look_take(opdi_look *look, char ch) {
+OPDI_INTERNAL int opdi_scanner_take(opdi_scanner *scanner, char ch) {
     const char expected[] = {'\'', ch, '\'', 0};
-    if (opdi_look_peek(look) != ch) { return opdi_look_wrong(look, expected); }
-    look->at++;
+    if (opdi_scanner_peek(scanner) != ch) { return opdi_scanner_error(scanner, expected); }
+    scanner->at++;
     return 0;
 }
-OPDI_INTERNAL bool opdi_look_has(opdi_look *look, char ch) {
-    if (opdi_look_peek(look) != ch) { return false; }
-    look->at++;
+OPDI_INTERNAL bool opdi_scanner_has(opdi_scanner *scanner, char ch) {
+    if (opdi_scanner_peek(scanner) != ch) { return false; }
+    scanner->at++;
     return true;
 }
-OPDI_INTERNAL bool opdi_look_word(opdi_look *look, const char *word) {
+OPDI_INTERNAL bool opdi_scanner_word(opdi_scanner *scanner, const char *word) {
     const size_t length = strlen(word);
-    (void)opdi_look_peek(look);
-    if (look->end - look->at < length || memcmp(look->source->data + look->at, word, length) != 0) { return false; }
-    look->at += length;
+    (void)opdi_scanner_peek(scanner);
+    if (scanner->end - scanner->at < length || memcmp(scanner->source->data + scanner->at, word, length) != 0) {
+        return false;
+    }
+    scanner->at += length;
     return true;
 }
-OPDI_INTERNAL int opdi_look_count(opdi_look *look, int64_t *values) {
-    const int first = opdi_look_peek(look);
-    const size_t begin = look->at;
-    if (first < '0' || first > '9') { return opdi_look_wrong(look, "a number"); }
-    for (*values = 0; look->at < look->end; look->at++) {
-        const int digit = look->source->data[look->at] - '0';
+OPDI_INTERNAL int opdi_scanner_count(opdi_scanner *scanner, int64_t *values) {
+    const int first = opdi_scanner_peek(scanner);
+    const size_t begin = scanner->at;
+    if (first < '0' || first > '9') { return opdi_scanner_error(scanner, "a number"); }
+    for (*values = 0; scanner->at < scanner->end; scanner->at++) {
+        const int digit = scanner->source->data[scanner->at] - '0';
         if (digit < 0 || digit > 9) { break; }
-        if (*values > (INT64_MAX - digit) / 10) { return opdi_bad(look->source, begin, "the number is too large"); }
+        if (*values > (INT64_MAX - digit) / 10) { return opdi_bad(scanner->source, begin, "the number is too large"); }
         *values = *values * 10 + digit;
     }
-    return first == '0' && look->at > begin + 1 ? opdi_bad(look->source, begin, "the number begins with 0") : 0;
+    return first == '0' && scanner->at > begin + 1 ? opdi_bad(scanner->source, begin, "the number begins with 0") : 0;
 }
 /* Returns the number of bytes of a tensor of these sizes, whose elements have `bits` bits.  If the bytes are not whole
    or are too many for any memory, returns -1 and sets an error at byte `at`. */

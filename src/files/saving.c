@@ -87,8 +87,8 @@ OPDI_INTERNAL void opdi_json_put(opdi_string *string, const char *text) {
 }
 /* Builds the header of a safetensors file in `string`: its length, then the metadata (pairs of a key and a value, up to
    a NULL) and the tensors' descriptions in JSON.  Returns 0, or -1 and sets an error. */
-static int opdi_st_build(const opdi_source *source, opdi_output *output, int64_t count, const char *const *metadata,
-                         opdi_string *string) {
+static int opdi_safetensors_build(const opdi_source *source, opdi_output *output, int64_t count,
+                                  const char *const *metadata, opdi_string *string) {
     uint64_t at = 0;
     char text[64];
     opdi_string_add_n(string, "\0\0\0\0\0\0\0\0{", 9);
@@ -106,7 +106,7 @@ static int opdi_st_build(const opdi_source *source, opdi_output *output, int64_t
         const opd_tensor *tensor = output[i].tensor;
         opdi_json_put(string, output[i].name);
         opdi_string_add(string, ":{\"dtype\":\"");
-        opdi_string_add(string, opdi_st_dtypes[output[i].row].name);
+        opdi_string_add(string, opdi_safetensors_dtypes[output[i].row].name);
         opdi_string_add(string, "\",\"shape\":[");
         for (int dim = 0; dim < tensor->ndim; dim++) {
             (void)snprintf(text, sizeof text, "%s%lld", dim ? "," : "", (long long)tensor->dims[dim]);
@@ -120,7 +120,7 @@ static int opdi_st_build(const opdi_source *source, opdi_output *output, int64_t
     opdi_string_add(string, "}");
     while (!string->failed && string->length % 8) { opdi_string_add(string, " "); }
     if (string->failed) { return -1; }
-    if (string->length - 8 > OPDI_ST_HEADER) {
+    if (string->length - 8 > OPDI_SAFETENSORS_HEADER) {
         return opdi_bad(source, OPDI_NOWHERE, "the header is too long for the format");
     }
     for (int dim = 0; dim < 8; dim++) { string->data[dim] = (char)((uint64_t)(string->length - 8) >> 8 * dim & 255); }
@@ -138,10 +138,13 @@ int opd_safetensors_save(const char *path, const char *const *names, opd_tensors
     int rc = opd_ok() ? 0 : -1;
     for (int64_t i = 0; rc == 0 && i < tensors.n; i++) {
         int row = 0;
-        while (row < OPDI_ST_DTYPES && opdi_st_dtypes[row].dtype != (opd_scalar_type)output[i].tensor->dtype) { row++; }
+        while (row < OPDI_SAFETENSORS_DTYPES &&
+               opdi_safetensors_dtypes[row].dtype != (opd_scalar_type)output[i].tensor->dtype) {
+            row++;
+        }
         output[i].row = row;
         source.entry = output[i].name;
-        if (row == OPDI_ST_DTYPES) {
+        if (row == OPDI_SAFETENSORS_DTYPES) {
             rc = opdi_bad(&source, OPDI_NOWHERE, "safetensors has no dtype %s",
                           opd_dtype_name((opd_scalar_type)output[i].tensor->dtype));
         } else if (strcmp(output[i].name, "__metadata__") == 0) {
@@ -150,7 +153,7 @@ int opd_safetensors_save(const char *path, const char *const *names, opd_tensors
         source.entry = NULL;
     }
     if (output && rc == 0) { qsort(output, (size_t)tensors.n, sizeof *output, opdi_by_output); }
-    if (rc == 0) { rc = opdi_st_build(&source, output, tensors.n, metadata, &header); }
+    if (rc == 0) { rc = opdi_safetensors_build(&source, output, tensors.n, metadata, &header); }
     if (rc == 0 && (rc = opdi_sink_open(&sink, source.who, path)) == 0) {
         rc = opdi_sink_put(&sink, header.data, header.length);
         sink.swap = opdi_big_endian();

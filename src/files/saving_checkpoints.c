@@ -24,13 +24,13 @@ static unsigned char *opdi_zip_head(unsigned char *at, bool big, uint32_t crc, u
    -1 and sets an error. */
 OPDI_INTERNAL int opdi_zip_begin(opdi_zip_writer *zip, const char *name, uint64_t bytes) {
     const bool big = bytes >= opdi_zip64_from;
-    const size_t length = strlen(name), room = big ? 20 : 0;
+    const size_t length = strlen(name), extra = big ? 20 : 0;
     unsigned char head[160], *at = opdi_le_put(head, 0x04034b50u, 4);
     zip->begin = zip->sink->at;
-    const size_t pad = (size_t)(64 - (zip->begin + 30 + length + room + 4) % 64) % 64;
+    const size_t pad = (size_t)(64 - (zip->begin + 30 + length + extra + 4) % 64) % 64;
     at = opdi_zip_head(at, big, 0, 0, length);
     if (big) { memset(at - 10, 255, 8); }
-    at = opdi_le_put(at, room + 4 + pad, 2);
+    at = opdi_le_put(at, extra + 4 + pad, 2);
     unsigned char *const behind = at;
     if (big) { at = opdi_le_put(opdi_le_put(opdi_le_put(opdi_le_put(at, 1, 2), 16, 2), bytes, 8), bytes, 8); }
     at = opdi_le_put(opdi_le_put(at, 0x4246, 2), pad, 2);
@@ -45,7 +45,7 @@ OPDI_INTERNAL int opdi_zip_begin(opdi_zip_writer *zip, const char *name, uint64_
 /* Ends the entry that opdi_zip_begin began, and adds it to the directory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_zip_end_entry(opdi_zip_writer *zip, const char *name, uint64_t bytes) {
     const bool big = bytes >= opdi_zip64_from, late = zip->begin >= opdi_zip64_from;
-    const size_t length = strlen(name), room = big || late ? 4 + 16 * (size_t)big + 8 * (size_t)late : 0;
+    const size_t length = strlen(name), extra = big || late ? 4 + 16 * (size_t)big + 8 * (size_t)late : 0;
     unsigned char head[128], *at = opdi_le_put(opdi_le_put(head, 0x08074b50u, 4), zip->sink->crc, 4);
     zip->sink->table = NULL;
     at = opdi_le_put(opdi_le_put(at, bytes, big ? 8 : 4), bytes, big ? 8 : 4);
@@ -55,11 +55,11 @@ OPDI_INTERNAL int opdi_zip_end_entry(opdi_zip_writer *zip, const char *name, uin
     if (opdi_sink_put(zip->sink, head, (size_t)(at - head))) { return -1; }
     at = opdi_le_put(opdi_le_put(head, 0x02014b50u, 4), 0, 2);
     at = opdi_zip_head(at, big || late, zip->sink->crc, big ? 0xffffffffu : bytes, length);
-    at = opdi_le_put(opdi_le_put(at, room, 2), 0, 6 + 4);
+    at = opdi_le_put(opdi_le_put(at, extra, 2), 0, 6 + 4);
     at = opdi_le_put(at, late ? 0xffffffffu : zip->begin, 4);
     opdi_string_add_n(&zip->directory, (const char *)head, (size_t)(at - head));
     opdi_string_add_n(&zip->directory, name, length);
-    at = room ? opdi_le_put(opdi_le_put(head, 1, 2), room - 4, 2) : head;
+    at = extra ? opdi_le_put(opdi_le_put(head, 1, 2), extra - 4, 2) : head;
     if (big) { at = opdi_le_put(opdi_le_put(at, bytes, 8), bytes, 8); }
     if (late) { at = opdi_le_put(at, zip->begin, 8); }
     opdi_string_add_n(&zip->directory, (const char *)head, (size_t)(at - head));
@@ -263,7 +263,7 @@ OPDI_INTERNAL int opdi_pickle_put_tensor(opdi_checkpoint_writer *writer, const o
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     const opdi_storage *storage = opdi_storage_root(tensor);
     const int64_t element = (int64_t)opd_dtype_size(dtype);
-    const int64_t number = opdi_found_add(&writer->storages, (uintptr_t)storage);
+    const int64_t number = opdi_pointer_set_add(&writer->storages, (uintptr_t)storage);
     if (number < 0) { return -1; }
     const bool several = ((const int *)(void *)writer->dtypes.data)[number] < 0;
     char key[24];
@@ -358,7 +358,7 @@ OPDI_INTERNAL int opdi_checkpoint_number(opdi_checkpoint_writer *writer, const o
     /* stored dtypes have no class of storages */
     const int dtype = opdi_is_stored_dtype(tensor->dtype) ? -1 : tensor->dtype;
     const int64_t was = writer->storages.count;
-    const int64_t number = opdi_found_add(&writer->storages, (uintptr_t)opdi_storage_root(tensor));
+    const int64_t number = opdi_pointer_set_add(&writer->storages, (uintptr_t)opdi_storage_root(tensor));
     if (number < 0) { return -1; }
     if (number == was) {
         opdi_string_add_n(&writer->dtypes, (const char *)(const void *)&dtype, sizeof dtype);
@@ -443,6 +443,6 @@ int opd_checkpoint_file_save(const char *path, const char *const *names, const o
     opdi_string_free(&writer.branches);
     opdi_string_free(&writer.pickle);
     opdi_string_free(&writer.dtypes);
-    opdi_found_free(&writer.storages);
+    opdi_pointer_set_free(&writer.storages);
     return rc;
 }

@@ -16,7 +16,7 @@ static size_t opdi_pad8(size_t count) { return (count + 7) & ~(size_t)7; }
 
 /* Returns the tensor of a constant node, or NULL. */
 static opd_tensor *opdi_gnode_tensor(const opdi_gnode *node) {
-    return node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_TENSOR ? node->constant.u.t : NULL;
+    return node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_TENSOR ? node->constant.u.t : NULL;
 }
 static size_t opdi_tensor_bytes(const opd_tensor *tensor) {
     return (size_t)tensor->numel * opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -180,7 +180,7 @@ opd_graph *opd_graph_from_bytes(const void *data, size_t size) {
     }
     return opdi_graph_read_in_scope(&source);
 }
-static uint64_t opdi_graph_told(const opdi_source *source) {
+static uint64_t opdi_graph_file_length(const opdi_source *source) {
     if (source->length < OPDI_GRAPH_HEAD) { return OPDI_GRAPH_HEAD; }
     return memcmp(source->data, "OPDGRAPH", 8) == 0 && opdi_le32(source->data + 8) == 1 ? opdi_le64(source->data + 16)
         : 0;
@@ -188,9 +188,9 @@ static uint64_t opdi_graph_told(const opdi_source *source) {
 opd_graph *opd_graph_load(const char *path) {
     OPDI_NEEDS_ALL();
     opdi_source source;
-    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_graph_load", path, opdi_graph_told);
-    opd_graph *graph = bulk ? opdi_graph_read_in_scope(&source) : NULL;
-    if (bulk) { opdi_bulk_drop(bulk); }
-    if (bulk && !graph) { (void)opdi_fail_more(" [%s]", path); }
+    opdi_file_buffer *buffer = opdi_file_buffer_open(&source, "opd_graph_load", path, opdi_graph_file_length);
+    opd_graph *graph = buffer ? opdi_graph_read_in_scope(&source) : NULL;
+    if (buffer) { opdi_file_buffer_drop(buffer); }
+    if (buffer && !graph) { (void)opdi_fail_more(" [%s]", path); }
     return graph;
 }

@@ -9,22 +9,22 @@
 
 //== files of several tensors ==========================================================================================
 
-OPDI_INTERNAL const opdi_st_row opdi_st_dtypes[] = {
+OPDI_INTERNAL const opdi_safetensors_row opdi_safetensors_dtypes[] = {
     {"BOOL", 8, OPD_BOOL}, {"F4", 4, OPD_DTYPE_NONE}, {"F6_E2M3", 6, OPD_DTYPE_NONE}, {"F6_E3M2", 6, OPD_DTYPE_NONE},
     {"U8", 8, OPD_UINT8}, {"I8", 8, OPD_INT8}, {"F8_E5M2", 8, OPD_FLOAT8_E5M2}, {"F8_E4M3", 8, OPD_FLOAT8_E4M3FN},
     {"F8_E8M0", 8, OPD_FLOAT8_E8M0FNU}, {"F8_E4M3FNUZ", 8, OPD_FLOAT8_E4M3FNUZ},
     {"F8_E5M2FNUZ", 8, OPD_FLOAT8_E5M2FNUZ}, {"I16", 16, OPD_INT16}, {"U16", 16, OPD_UINT16}, {"F16", 16, OPD_FLOAT16},
     {"BF16", 16, OPD_BFLOAT16}, {"I32", 32, OPD_INT32}, {"U32", 32, OPD_UINT32}, {"F32", 32, OPD_FLOAT32},
     {"C64", 64, OPD_COMPLEX64}, {"F64", 64, OPD_FLOAT64}, {"I64", 64, OPD_INT64}, {"U64", 64, OPD_UINT64}};
-OPDI_HAS_COUNT(opdi_st_dtypes, OPDI_ST_DTYPES);
+OPDI_HAS_COUNT(opdi_safetensors_dtypes, OPDI_SAFETENSORS_DTYPES);
 
-OPDI_INTERNAL opdi_named *opdi_named_of(const opd_tensor_file *file, int64_t i) {
-    return (opdi_named *)(void *)file->entries.data + i;
+OPDI_INTERNAL opdi_file_entry *opdi_file_entry_of(const opd_tensor_file *file, int64_t i) {
+    return (opdi_file_entry *)(void *)file->entries.data + i;
 }
-OPDI_INTERNAL const char *opdi_named_name(const opd_tensor_file *file, int64_t i) {
-    return file->text.data + opdi_named_of(file, i)->name;
+OPDI_INTERNAL const char *opdi_file_entry_name(const opd_tensor_file *file, int64_t i) {
+    return file->text.data + opdi_file_entry_of(file, i)->name;
 }
-OPDI_INTERNAL int opdi_named_add(opd_tensor_file *file, const opdi_named *named) {
+OPDI_INTERNAL int opdi_file_entry_add(opd_tensor_file *file, const opdi_file_entry *named) {
     opdi_string_add_n(&file->entries, (const char *)(const void *)named, sizeof *named);
     file->count++;
     return file->entries.failed ? -1 : 0;
@@ -62,7 +62,7 @@ OPDI_INTERNAL const opdi_sorted *opdi_same_names(opdi_sorted *sorted, int64_t co
 /* Checks that the names of the file's entries differ, that their parts of the file begin at byte `begin` or later and
    do not overlap.  If `dense` is true, the parts must fill [begin, end).  Makes file->sorted.  Returns 0, or -1 and
    sets an error. */
-OPDI_INTERNAL int opdi_named_check(opd_tensor_file *file, size_t begin, size_t end, bool dense) {
+OPDI_INTERNAL int opdi_file_entry_check(opd_tensor_file *file, size_t begin, size_t end, bool dense) {
     const opdi_sorted *same;
     opdi_sorted *sorted;
     if (file->count == 0) { sorted = NULL; }
@@ -70,16 +70,16 @@ OPDI_INTERNAL int opdi_named_check(opd_tensor_file *file, size_t begin, size_t e
         return -1;
     }
     for (int64_t i = 0; i < file->count; i++) {
-        sorted[i].name = opdi_named_name(file, i);
-        sorted[i].begin = opdi_named_of(file, i)->begin;
-        sorted[i].end = opdi_named_of(file, i)->end;
+        sorted[i].name = opdi_file_entry_name(file, i);
+        sorted[i].begin = opdi_file_entry_of(file, i)->begin;
+        sorted[i].end = opdi_file_entry_of(file, i)->end;
         sorted[i].place = i;
     }
     if (sorted) { qsort(sorted, (size_t)file->count, sizeof *sorted, opdi_by_place); }
     for (int64_t i = 0; i < file->count; i++) {
         file->source.entry = sorted[i].name;
         if (sorted[i].begin < begin || (dense && sorted[i].begin > begin)) {
-            return opdi_bad(&file->source, opdi_named_of(file, sorted[i].place)->where,
+            return opdi_bad(&file->source, opdi_file_entry_of(file, sorted[i].place)->where,
                             "its data begins at byte %llu, but %s %llu", (unsigned long long)sorted[i].begin,
                             sorted[i].begin < begin ? "other data reaches to byte"
                             : "the data before it ends at byte", (unsigned long long)begin);
@@ -93,6 +93,6 @@ OPDI_INTERNAL int opdi_named_check(opd_tensor_file *file, size_t begin, size_t e
     }
     if ((same = opdi_same_names(sorted, file->count)) == NULL) { return 0; }
     file->source.entry = same->name;
-    return opdi_bad(&file->source, opdi_named_of(file, OPDI_MAX(same[-1].place, same->place))->where,
+    return opdi_bad(&file->source, opdi_file_entry_of(file, OPDI_MAX(same[-1].place, same->place))->where,
                     "two entries have this name");
 }

@@ -24,18 +24,18 @@ static int opdi_zip_extra(const opdi_source *source, size_t at, size_t count, ui
 }
 /* Compares the local header of an entry with the entry in the directory, and finds the entry's data.  `name` has
    `name_n` bytes; `end` is where the directory begins.  Returns 0, or -1 and sets an error. */
-static int opdi_zip_local(const opdi_source *source, opdi_named *named, const unsigned char *name, size_t name_n,
+static int opdi_zip_local(const opdi_source *source, opdi_file_entry *named, const unsigned char *name, size_t name_n,
                           size_t end) {
     const unsigned char *at = source->data + named->begin;
-    const size_t room = end - named->begin, packed = named->end;
-    if (room < 30 || opdi_le32(at) != 0x04034b50u) {
+    const size_t available = end - named->begin, packed = named->end;
+    if (available < 30 || opdi_le32(at) != 0x04034b50u) {
         return opdi_bad(source, named->begin, "there is no header of an entry at the place that the directory gives");
     }
     size_t head = 30 + opdi_le16(at + 26) + opdi_le16(at + 28);
-    if (opdi_le16(at + 26) != name_n || head > room || memcmp(at + 30, name, name_n) != 0) {
+    if (opdi_le16(at + 26) != name_n || head > available || memcmp(at + 30, name, name_n) != 0) {
         return opdi_bad(source, named->begin, "the entry has another name than in the directory");
     }
-    if (packed > room - head) {
+    if (packed > available - head) {
         return opdi_bad(source, named->begin, "the entry has %llu bytes, but the directory already begins at byte %llu",
                         (unsigned long long)packed, (unsigned long long)end);
     }
@@ -47,7 +47,7 @@ static int opdi_zip_local(const opdi_source *source, opdi_named *named, const un
    is the first byte of the directory.  Returns 0, or -1 and sets an error. */
 static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t directory) {
     const unsigned char *here = file->source.data + *at;
-    opdi_named named;
+    opdi_file_entry named;
     memset(&named, 0, sizeof named);
     if (end - *at < 46 || opdi_le32(here) != 0x02014b50u) {
         return opdi_bad(&file->source, *at, "expected an entry of the directory");
@@ -89,7 +89,7 @@ static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t 
     named.end = (size_t)packed;
     int rc = opdi_zip_local(&file->source, &named, here + 46, name_n, directory);
     file->source.entry = NULL;
-    return rc ? -1 : opdi_named_add(file, &named);
+    return rc ? -1 : opdi_file_entry_add(file, &named);
 }
 /* Finds the directory of a zip file, from the record at the file's end or from the zip64 record in front of it.  Sets
    its first byte, its end and the number of its entries.  Returns 0, or -1 and sets an error. */
@@ -141,11 +141,11 @@ OPDI_INTERNAL int opdi_zip_parse(opd_tensor_file *file) {
         if (opdi_zip_entry(file, &at, end, begin)) { return -1; }
     }
     if (at != end) { return opdi_bad(&file->source, at, "the directory has more entries than it says"); }
-    return opdi_named_check(file, 0, begin, false);
+    return opdi_file_entry_check(file, 0, begin, false);
 }
 
 /* Checks the compression method and the sizes of an entry.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_zip_check(const opdi_source *source, const opdi_named *named) {
+OPDI_INTERNAL int opdi_zip_check(const opdi_source *source, const opdi_file_entry *named) {
     const size_t packed = named->end - named->data;
     if (named->flags & 1) { return opdi_bad(source, named->begin, "the entry is encrypted, which is not supported"); }
     if (named->method != 0 && named->method != 8) {
@@ -163,8 +163,8 @@ OPDI_INTERNAL int opdi_zip_check(const opdi_source *source, const opdi_named *na
    them, otherwise NULL.  If `check` is 2, the checksum must be right.  If `check` is 1, the stored checksum may also be
    0, which PyTorch writes if checksums are turned off.  If `check` is 0, it is not checked.  Returns 0, or -1 and sets
    an error. */
-OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *named, int check, opdi_source *source,
-                                 unsigned char **own) {
+OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_file_entry *named, int check,
+                                 opdi_source *source, unsigned char **own) {
     const size_t packed = named->end - named->data;
     opdi_crc crc;
     *source = file->source;
@@ -194,7 +194,7 @@ OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *
 }
 /* Returns the array of a .npy entry, which is decompressed if necessary.  Returns a reference, or NULL and sets an
    error. */
-OPDI_INTERNAL opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_named *named) {
+OPDI_INTERNAL opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_file_entry *named) {
     opdi_source source;
     unsigned char *own;
     if (opdi_zip_bytes(file, named, 2, &source, &own)) { return NULL; }

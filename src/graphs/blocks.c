@@ -27,30 +27,31 @@ OPDI_INTERNAL void opdi_gvalue_typed(opdi_gvalue *value, const opdi_gtype *type)
 }
 /* Returns the type of a value, even if the value has only a tag.  Returns NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_gvalue *value) {
-    static const int8_t kinds[] = {OPDI_GT_NONE, OPDI_GT_TENSOR, OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL,
-                                   OPDI_GT_COMPLEX, OPDI_GT_STR, OPDI_GT_DEVICE, OPDI_GT_ANY};
-    const opdi_gtype *element = opdi_gtype_simple(OPDI_GT_NUMBER);
+    static const int8_t kinds[] = {OPDI_GTYPE_NONE, OPDI_GTYPE_TENSOR, OPDI_GTYPE_INT, OPDI_GTYPE_FLOAT,
+                                   OPDI_GTYPE_BOOL,
+                                   OPDI_GTYPE_COMPLEX, OPDI_GTYPE_STR, OPDI_GTYPE_DEVICE, OPDI_GTYPE_ANY};
+    const opdi_gtype *element = opdi_gtype_simple(OPDI_GTYPE_NUMBER);
     const opdi_gnode *const node = value->node;
     opdi_gspace *const space = opdi_graph_space(graph);
     if (value->type || !space) { return value->type; }
     if (value->tag >= 0 && value->tag <= OPD_TAG_OBJECT) { return opdi_gtype_simple(kinds[value->tag]); }
-    if (value->tag == OPD_TAG_LIST && node && node->kind == OPDI_G_TUPLE) {
+    if (value->tag == OPD_TAG_LIST && node && node->kind == OPDI_GNODE_TUPLE) {
         const opdi_gtype *parts[64];
         for (int32_t i = 0; i < node->nin && i < 64; i++) {
             if (!(parts[i] = opdi_gvalue_gtype(graph, node->in[i]))) { return NULL; }
         }
         return opdi_gtype_tuple(space, parts, OPDI_MIN(node->nin, 64));
     }
-    if (value->tag == OPD_TAG_INTS) { element = opdi_gtype_simple(OPDI_GT_INT); }
-    if (value->tag == OPD_TAG_FLOATS) { element = opdi_gtype_simple(OPDI_GT_FLOAT); }
-    if (value->tag == OPD_TAG_BOOLS) { element = opdi_gtype_simple(OPDI_GT_BOOL); }
+    if (value->tag == OPD_TAG_INTS) { element = opdi_gtype_simple(OPDI_GTYPE_INT); }
+    if (value->tag == OPD_TAG_FLOATS) { element = opdi_gtype_simple(OPDI_GTYPE_FLOAT); }
+    if (value->tag == OPD_TAG_BOOLS) { element = opdi_gtype_simple(OPDI_GTYPE_BOOL); }
     if (value->tag == OPD_TAG_TENSORS) {
-        element = opdi_gtype_simple(OPDI_GT_TENSOR);
-        if (node && node->kind == OPDI_G_LIST && node->word && node->word[6]) {
+        element = opdi_gtype_simple(OPDI_GTYPE_TENSOR);
+        if (node && node->kind == OPDI_GNODE_LIST && node->word && node->word[6]) {
             element = opdi_gtype_optional(space, element);
         }
     }
-    return value->tag < OPD_TAG_INTS || value->tag > OPD_TAG_LIST ? opdi_gtype_simple(OPDI_GT_ANY)
+    return value->tag < OPD_TAG_INTS || value->tag > OPD_TAG_LIST ? opdi_gtype_simple(OPDI_GTYPE_ANY)
         : opdi_gtype_list(space, element);
 }
 
@@ -61,10 +62,11 @@ OPDI_INTERNAL const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_g
 
 /* Binds the type variables of the schema type `formal` (T in "T[]") to the corresponding parts of the type `actual`.
    Returns false if a variable would need two types that do not unify, or if there are too many variables. */
-static bool opdi_gmatch_bind(opdi_gmatching *match, const opdi_type *formal, const opdi_gtype *actual) {
+static bool opdi_graph_match_bind(opdi_graph_match_state *match, const opdi_type *formal, const opdi_gtype *actual) {
     int32_t at = 0;
     if (formal->kind == OPDI_TYPE_OPTIONAL) {
-        return actual->kind == OPDI_GT_NONE || opdi_gmatch_bind(match, formal->elems[0], opdi_gtype_strip(actual));
+        return actual->kind == OPDI_GTYPE_NONE ||
+            opdi_graph_match_bind(match, formal->elems[0], opdi_gtype_strip(actual));
     }
     if (formal->kind == OPDI_TYPE_VAR) {
         while (at < match->nvars && strcmp(match->vars[at], formal->word) != 0) { at++; }
@@ -77,11 +79,12 @@ static bool opdi_gmatch_bind(opdi_gmatching *match, const opdi_type *formal, con
         match->bound[at] = opdi_gtype_unify(match->graph->space, match->bound[at], actual);
         return match->bound[at] != NULL;
     }
-    const int kind = formal->kind == OPDI_TYPE_LIST ? OPDI_GT_LIST : formal->kind == OPDI_TYPE_DICT ? OPDI_GT_DICT
-        : formal->kind == OPDI_TYPE_TUPLE ? OPDI_GT_TUPLE : formal->kind == OPDI_TYPE_FUTURE ? OPDI_GT_FUTURE : -1;
+    const int kind = formal->kind == OPDI_TYPE_LIST ? OPDI_GTYPE_LIST : formal->kind == OPDI_TYPE_DICT ? OPDI_GTYPE_DICT
+        : formal->kind == OPDI_TYPE_TUPLE ? OPDI_GTYPE_TUPLE : formal->kind == OPDI_TYPE_FUTURE ? OPDI_GTYPE_FUTURE
+        : -1;
     if (kind < 0 || actual->kind != kind || actual->nparts != formal->nelems) { return true; }
     for (int32_t i = 0; i < formal->nelems; i++) {
-        if (!opdi_gmatch_bind(match, formal->elems[i], actual->parts[i])) { return false; }
+        if (!opdi_graph_match_bind(match, formal->elems[i], actual->parts[i])) { return false; }
     }
     return true;
 }
@@ -92,7 +95,7 @@ static bool opdi_type_has_vars(const opdi_type *type) {
 }
 /* Returns the schema type `formal` with its type variables replaced by their bindings.  Returns NULL if a variable has
    no binding, or if memory runs out. */
-static const opdi_gtype *opdi_gmatch_type(const opdi_gmatching *match, const opdi_type *formal) {
+static const opdi_gtype *opdi_graph_match_type(const opdi_graph_match_state *match, const opdi_type *formal) {
     opdi_gspace *const space = match->graph->space;
     const opdi_gtype *parts[64];
     if (!opdi_type_has_vars(formal)) { return opdi_gtype_from(space, formal); }
@@ -101,7 +104,7 @@ static const opdi_gtype *opdi_gmatch_type(const opdi_gmatching *match, const opd
     }
     if (formal->kind == OPDI_TYPE_VAR || formal->nelems > 64) { return NULL; }
     for (int32_t i = 0; i < formal->nelems; i++) {
-        if (!(parts[i] = opdi_gmatch_type(match, formal->elems[i]))) { return NULL; }
+        if (!(parts[i] = opdi_graph_match_type(match, formal->elems[i]))) { return NULL; }
     }
     switch (formal->kind) {
     case OPDI_TYPE_LIST: return opdi_gtype_list(space, parts[0]);
@@ -114,29 +117,30 @@ static const opdi_gtype *opdi_gmatch_type(const opdi_gmatching *match, const opd
 
 /* Returns true if each element of the tuple type `tuple` could be an element of the list type `list`. */
 static bool opdi_gtype_tuple_as_list(const opdi_gtype *tuple, const opdi_gtype *list) {
-    if (tuple->kind != OPDI_GT_TUPLE || list->kind != OPDI_GT_LIST) { return false; }
+    if (tuple->kind != OPDI_GTYPE_TUPLE || list->kind != OPDI_GTYPE_LIST) { return false; }
     for (int32_t i = 0; i < tuple->nparts; i++) {
         if (!opdi_gtype_fits(tuple->parts[i], list->parts[0])) { return false; }
     }
     return true;
 }
-/* Returns the implicit conversion (an OPDI_HOW_...) from type `actual` to type `want`, or -1 if there is none. */
-static int opdi_gmatch_convert(const opdi_gtype *actual, const opdi_gtype *want) {
-    if (actual->kind == OPDI_GT_TENSOR) {
-        return want->kind == OPDI_GT_FLOAT ? OPDI_HOW_FLOAT_IMPLICIT : want->kind == OPDI_GT_INT
-            ? OPDI_HOW_INT_IMPLICIT : want->kind == OPDI_GT_COMPLEX ? OPDI_HOW_COMPLEX_IMPLICIT
-            : want->kind == OPDI_GT_NUMBER ? OPDI_HOW_SCALAR_IMPLICIT : -1;
+/* Returns the implicit conversion (an OPDI_CONVERSION_...) from type `actual` to type `want`, or -1 if there is
+   none. */
+static int opdi_graph_match_convert(const opdi_gtype *actual, const opdi_gtype *want) {
+    if (actual->kind == OPDI_GTYPE_TENSOR) {
+        return want->kind == OPDI_GTYPE_FLOAT ? OPDI_CONVERSION_FLOAT_IMPLICIT : want->kind == OPDI_GTYPE_INT
+            ? OPDI_CONVERSION_INT_IMPLICIT : want->kind == OPDI_GTYPE_COMPLEX ? OPDI_CONVERSION_COMPLEX_IMPLICIT
+            : want->kind == OPDI_GTYPE_NUMBER ? OPDI_CONVERSION_SCALAR_IMPLICIT : -1;
     }
-    if (actual->kind == OPDI_GT_NUMBER || actual->kind == OPDI_GT_BOOL) {
-        if (want->kind == OPDI_GT_FLOAT) { return OPDI_HOW_FLOAT; }
-        if (want->kind == OPDI_GT_COMPLEX && actual->kind == OPDI_GT_NUMBER) { return OPDI_HOW_COMPLEX; }
-        if (want->kind == OPDI_GT_INT || (want->kind == OPDI_GT_NUMBER && actual->kind == OPDI_GT_BOOL)) {
-            return OPDI_HOW_INT;
+    if (actual->kind == OPDI_GTYPE_NUMBER || actual->kind == OPDI_GTYPE_BOOL) {
+        if (want->kind == OPDI_GTYPE_FLOAT) { return OPDI_CONVERSION_FLOAT; }
+        if (want->kind == OPDI_GTYPE_COMPLEX && actual->kind == OPDI_GTYPE_NUMBER) { return OPDI_CONVERSION_COMPLEX; }
+        if (want->kind == OPDI_GTYPE_INT || (want->kind == OPDI_GTYPE_NUMBER && actual->kind == OPDI_GTYPE_BOOL)) {
+            return OPDI_CONVERSION_INT;
         }
     }
-    return actual->kind == OPDI_GT_STR && want->kind == OPDI_GT_DEVICE ? OPDI_HOW_DEVICE : -1;
+    return actual->kind == OPDI_GTYPE_STR && want->kind == OPDI_GTYPE_DEVICE ? OPDI_CONVERSION_DEVICE : -1;
 }
-static bool opdi_gmatch_not(opdi_gmatching *match, const opdi_arg *arg, const opdi_gtype *actual) {
+static bool opdi_graph_match_not(opdi_graph_match_state *match, const opdi_arg *arg, const opdi_gtype *actual) {
     char text[200], want[200];
     opdi_text out = opdi_text_of(text, sizeof text);
     if (!match->why) { return false; }
@@ -148,70 +152,72 @@ static bool opdi_gmatch_not(opdi_gmatching *match, const opdi_arg *arg, const op
 /* Returns true if `want` is a list of optional tensors (Tensor?[]) and `actual` a list of tensors.  PyTorch has extra
    overloads for such lists, named "hacked_twin", which compute the same. */
 static bool opdi_gtype_all_there(const opdi_gtype *actual, const opdi_gtype *want) {
-    return actual->kind == OPDI_GT_LIST && want->kind == OPDI_GT_LIST && actual->parts[0]->kind == OPDI_GT_TENSOR &&
-        want->parts[0]->kind == OPDI_GT_OPTIONAL && want->parts[0]->parts[0]->kind == OPDI_GT_TENSOR;
+    return actual->kind == OPDI_GTYPE_LIST && want->kind == OPDI_GTYPE_LIST &&
+        actual->parts[0]->kind == OPDI_GTYPE_TENSOR &&
+        want->parts[0]->kind == OPDI_GTYPE_OPTIONAL && want->parts[0]->parts[0]->kind == OPDI_GTYPE_TENSOR;
 }
-static bool opdi_gargs_untyped(const opdi_gargs *given, const opdi_gvalue *value) {
+static bool opdi_graph_args_untyped(const opdi_graph_args *given, const opdi_gvalue *value) {
     for (int32_t i = 0; given && i < given->nempty; i++) { if (given->empty[i] == value) { return true; } }
     return false;
 }
 /* Returns true if `value` can be passed as the argument `arg`, and sets *how to the conversion that it needs.  If not,
    writes the reason to match->why. */
-OPDI_INTERNAL bool opdi_gmatch_arg(opdi_gmatching *match, const opdi_arg *arg, const opdi_gvalue *value, int8_t *how) {
+OPDI_INTERNAL bool opdi_graph_match_arg(opdi_graph_match_state *match, const opdi_arg *arg, const opdi_gvalue *value,
+                                        int8_t *how) {
     const opdi_type *const plain = opdi_strip_optional(arg->type);
     const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, value);
-    *how = OPDI_HOW_SAME;
+    *how = OPDI_CONVERSION_SAME;
     if (!actual) { return false; }
-    if (plain->kind == OPDI_TYPE_LIST && plain->size > 0 && (actual->kind == OPDI_GT_INT ||
-                                                             actual->kind == OPDI_GT_FLOAT)) {
+    if (plain->kind == OPDI_TYPE_LIST && plain->size > 0 && (actual->kind == OPDI_GTYPE_INT ||
+                                                             actual->kind == OPDI_GTYPE_FLOAT)) {
         const int kind = plain->elems[0]->kind;
-        if (kind == (actual->kind == OPDI_GT_INT ? OPDI_TYPE_INT : OPDI_TYPE_FLOAT)) {
-            *how = OPDI_HOW_REPEAT;
+        if (kind == (actual->kind == OPDI_GTYPE_INT ? OPDI_TYPE_INT : OPDI_TYPE_FLOAT)) {
+            *how = OPDI_CONVERSION_REPEAT;
             return true;
         }
     }
-    if (!opdi_gmatch_bind(match, arg->type, actual)) { return opdi_gmatch_not(match, arg, actual); }
-    const opdi_gtype *want = opdi_gmatch_type(match, arg->type);
+    if (!opdi_graph_match_bind(match, arg->type, actual)) { return opdi_graph_match_not(match, arg, actual); }
+    const opdi_gtype *want = opdi_graph_match_type(match, arg->type);
     if (!want) {
-        return actual->kind == OPDI_GT_NONE && arg->type->kind == OPDI_TYPE_OPTIONAL
-            ? true : opdi_gmatch_not(match, arg, actual);
+        return actual->kind == OPDI_GTYPE_NONE && arg->type->kind == OPDI_TYPE_OPTIONAL
+            ? true : opdi_graph_match_not(match, arg, actual);
     }
     if (opdi_gtype_fits(actual, want) || opdi_gtype_all_there(actual, want)) { return true; }
     if (opdi_gtype_tuple_as_list(actual, opdi_gtype_strip(want))) {
-        *how = OPDI_HOW_UNTUPLE;
+        *how = OPDI_CONVERSION_UNTUPLE;
         return true;
     }
-    if (opdi_gargs_untyped(match->given, value) && opdi_gtype_strip(want)->kind == OPDI_GT_LIST) {
-        *how = OPDI_HOW_EMPTY;
+    if (opdi_graph_args_untyped(match->given, value) && opdi_gtype_strip(want)->kind == OPDI_GTYPE_LIST) {
+        *how = OPDI_CONVERSION_EMPTY;
         return true;
     }
-    const int convert = match->convert ? opdi_gmatch_convert(actual, opdi_gtype_strip(want)) : -1;
-    if (convert < 0) { return opdi_gmatch_not(match, arg, actual); }
+    const int convert = match->convert ? opdi_graph_match_convert(actual, opdi_gtype_strip(want)) : -1;
+    if (convert < 0) { return opdi_graph_match_not(match, arg, actual); }
     *how = (int8_t)convert;
     return true;
 }
 /* Returns true if the positional arguments from number `at` on can be collected into a list that is passed as argument
    i. */
-static bool opdi_gmatch_spread(opdi_gmatching *match, int i, int32_t at) {
+static bool opdi_graph_match_varargs(opdi_graph_match_state *match, int i, int32_t at) {
     const opdi_arg *const arg = &match->schema->args[i];
     const bool last = i + 1 == match->schema->nargs || match->schema->args[i + 1].keyword_only;
     if (!match->convert || !last || arg->type->kind != OPDI_TYPE_LIST || arg->type->size > 0 ||
         arg->type->elems[0]->kind == OPDI_TYPE_VAR) { return false; }
-    const opdi_gtype *want = opdi_gmatch_type(match, arg->type);
+    const opdi_gtype *want = opdi_graph_match_type(match, arg->type);
     const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, match->given->in[at]);
-    if (!want || !actual || actual->kind == OPDI_GT_LIST || opdi_gtype_tuple_as_list(actual, want)) { return false; }
+    if (!want || !actual || actual->kind == OPDI_GTYPE_LIST || opdi_gtype_tuple_as_list(actual, want)) { return false; }
     for (int32_t k = at; k < match->given->count; k++) {
         actual = opdi_gvalue_gtype(match->graph, match->given->in[k]);
         if (!actual || (!opdi_gtype_fits(actual, want->parts[0]) &&
-                        opdi_gmatch_convert(actual, want->parts[0]) < 0)) { return false; }
+                        opdi_graph_match_convert(actual, want->parts[0]) < 0)) { return false; }
     }
     return true;
 }
 /* Returns true if the schema match->schema accepts the arguments match->given.  If not, writes the reason to
    match->why, unless that is NULL. */
-OPDI_INTERNAL bool opdi_gmatch_schema(opdi_gmatching *match) {
+OPDI_INTERNAL bool opdi_graph_match_schema(opdi_graph_match_state *match) {
     const opd_schema *const schema = match->schema;
-    const opdi_gargs *const given = match->given;
+    const opdi_graph_args *const given = match->given;
     int32_t used = 0, named = 0;
     match->nvars = 0;
     match->spread = -1;
@@ -219,10 +225,10 @@ OPDI_INTERNAL bool opdi_gmatch_schema(opdi_gmatching *match) {
         const opdi_arg *const arg = &schema->args[i];
         int32_t k = 0;
         match->values[i] = NULL;
-        match->how[i] = OPDI_HOW_DEFAULT;
+        match->how[i] = OPDI_CONVERSION_DEFAULT;
         if ((!arg->keyword_only || match->flat) && used < given->count) {
-            if (given->in[used] && opdi_gmatch_spread(match, i, used)) {
-                match->how[i] = OPDI_HOW_LIST;
+            if (given->in[used] && opdi_graph_match_varargs(match, i, used)) {
+                match->how[i] = OPDI_CONVERSION_LIST;
                 match->spread = used;
                 used = given->count;
                 continue;
@@ -236,7 +242,7 @@ OPDI_INTERNAL bool opdi_gmatch_schema(opdi_gmatching *match) {
             }
         }
         if (match->values[i]) {
-            if (!opdi_gmatch_arg(match, arg, match->values[i], &match->how[i])) { return false; }
+            if (!opdi_graph_match_arg(match, arg, match->values[i], &match->how[i])) { return false; }
         } else if (!arg->has_default) {
             opdi_text_add(match->why, "%s() is missing value for argument '%s'.", match->who, arg->name);
             return false;
@@ -288,11 +294,11 @@ OPDI_INTERNAL opdi_gnode *opdi_append_builtin(opd_graph *graph, const char *sche
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s", schema);
         return NULL;
     }
-    opdi_gnode *node = opdi_append_node(graph, OPDI_G_BUILTIN, in, nin, types, nout, place);
+    opdi_gnode *node = opdi_append_node(graph, OPDI_GNODE_BUILTIN, in, nin, types, nout, place);
     if (node) { node->builtin = builtin; }
     return node;
 }
-OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, const opdi_gargs *args,
+OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, const opdi_graph_args *args,
                                            const char *place);
 static opdi_gvalue *opdi_append_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
 
@@ -300,7 +306,8 @@ static opdi_gvalue *opdi_append_one(opdi_gnode *node) { return node ? node->out[
    it is NULL, the value is printed as its number. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
     opdi_gvalue *value = NULL;
-    if (opdi_graph_room(graph, graph->ninputs + 1) || !(value = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) {
+    if (opdi_graph_reserve_inputs(graph, graph->ninputs + 1) ||
+        !(value = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) {
         return NULL;
     }
     graph->inputs[graph->ninputs++] = value;
@@ -323,8 +330,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_constant(opd_graph *graph, opd
 OPDI_INTERNAL opdi_gvalue *opdi_append_list(opd_graph *graph, const opdi_gtype *element, opdi_gvalue *const *in,
                                             int32_t count, const char *place) {
     const opdi_gtype *const type = opdi_graph_space(graph) ? opdi_gtype_list(graph->space, element) : NULL;
-    opdi_gnode *node = type ? opdi_append_node(graph, OPDI_G_LIST, in, count, &type, 1, place) : NULL;
-    if (node) { node->word = element->kind == OPDI_GT_OPTIONAL ? "Tensor?" : "Tensor"; }
+    opdi_gnode *node = type ? opdi_append_node(graph, OPDI_GNODE_LIST, in, count, &type, 1, place) : NULL;
+    if (node) { node->word = element->kind == OPDI_GTYPE_OPTIONAL ? "Tensor?" : "Tensor"; }
     return opdi_append_one(node);
 }
 /* Adds a tuple of the `count` values `in`.  `klass` is the class of a named tuple, or NULL. */
@@ -340,7 +347,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_tuple(opd_graph *graph, const 
         if (!(parts[i] = opdi_gvalue_gtype(graph, in[i]))) { return NULL; }
     }
     if (!type) { type = opdi_gtype_tuple(graph->space, parts, count); }
-    return type ? opdi_append_one(opdi_append_node(graph, OPDI_G_TUPLE, in, count, &type, 1, place)) : NULL;
+    return type ? opdi_append_one(opdi_append_node(graph, OPDI_GNODE_TUPLE, in, count, &type, 1, place)) : NULL;
 }
 /* Adds a dict of `count` pairs, given as key, value, key, value. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_dict(opd_graph *graph, const opdi_gtype *key, const opdi_gtype *value,
@@ -355,22 +362,22 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unpack(opd_graph *graph, opdi_g
                                                         const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, from), *parts[64];
     if (!type) { return NULL; }
-    if (type->kind == OPDI_GT_TUPLE) {
+    if (type->kind == OPDI_GTYPE_TUPLE) {
         return opdi_append_builtin(graph, "prim::TupleUnpack", &from, 1, type->parts, type->nparts, place);
     }
-    if (type->kind != OPDI_GT_LIST || count > 64) {
+    if (type->kind != OPDI_GTYPE_LIST || count > 64) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: the value cannot be unpacked into %d values", (int)count);
         return NULL;
     }
     for (int32_t i = 0; i < count; i++) { parts[i] = type->parts[0]; }
-    return opdi_append_node(graph, OPDI_G_UNPACK, &from, 1, parts, count, place);
+    return opdi_append_node(graph, OPDI_GNODE_UNPACK, &from, 1, parts, count, place);
 }
 /* Adds an access to the attribute `name` of `object`.  If `value` is NULL, adds GetAttr and returns the attribute;
    otherwise adds SetAttr and returns `object`. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_attribute(opd_graph *graph, opdi_gvalue *object, const char *name,
                                                             opdi_gvalue *value, const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, object);
-    const opdi_gclass *klass = type && type->kind == OPDI_GT_CLASS ? type->klass : NULL;
+    const opdi_gclass *klass = type && type->kind == OPDI_GTYPE_CLASS ? type->klass : NULL;
     const int32_t slot = klass ? opdi_gclass_slot(klass, name) : -1;
     opdi_gvalue *in[2] = {NULL, NULL};
     if (slot < 0) {
@@ -395,7 +402,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unknown(opd_graph *graph, const
                                                          int32_t nin, const opdi_gtype *const *types, int32_t nout,
                                                          const char *place) {
     opdi_builtin *unknown = (opdi_builtin *)opdi_graph_alloc(graph, sizeof *unknown);
-    opdi_gnode *node = unknown ? opdi_append_node(graph, OPDI_G_BUILTIN, in, nin, types, nout, place) : NULL;
+    opdi_gnode *node = unknown ? opdi_append_node(graph, OPDI_GNODE_BUILTIN, in, nin, types, nout, place) : NULL;
     if (!node || !(unknown->schema = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return NULL; }
     unknown->run = opdi_builtin_unknown;
     unknown->flags = OPDI_BUILTIN_ANY | OPDI_BUILTIN_STAYS;
@@ -404,8 +411,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unknown(opd_graph *graph, const
 }
 
 /* Makes the end of `block` the insertion point.  Returns the previous insertion point, for opdi_gblock_leave. */
-OPD_UNUSED OPDI_INTERNAL opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gblock *block) {
-    opdi_gplace was;
+OPD_UNUSED OPDI_INTERNAL opdi_graph_insert_point opdi_gblock_enter(opd_graph *graph, opdi_gblock *block) {
+    opdi_graph_insert_point was;
     was.into = graph->into;
     was.at = graph->at;
     graph->into = block;
@@ -413,7 +420,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gb
     return was;
 }
 /* Sets the outputs of a block, and restores the insertion point `was`.  Returns 0, or -1 if memory runs out. */
-OPD_UNUSED OPDI_INTERNAL int opdi_gblock_leave(opd_graph *graph, opdi_gblock *block, opdi_gplace was,
+OPD_UNUSED OPDI_INTERNAL int opdi_gblock_leave(opd_graph *graph, opdi_gblock *block, opdi_graph_insert_point was,
                                                opdi_gvalue *const *outputs, int32_t count) {
     graph->into = was.into;
     graph->at = was.at;
@@ -445,14 +452,14 @@ static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, cons
 /* Adds prim::If with two empty blocks.  blocks[0] runs if the condition is true, else blocks[1].  The caller fills the
    blocks between opdi_gblock_enter and opdi_gblock_leave. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
-    opdi_gnode *node = opdi_append_node(graph, OPDI_G_IF, &condition, 1, NULL, 0, place);
+    opdi_gnode *node = opdi_append_node(graph, OPDI_GNODE_IF, &condition, 1, NULL, 0, place);
     return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;
 }
 /* Adds prim::Loop with `count` carried values.  It runs at most `most` rounds, and stops when the condition is false.
    Its block has the inputs (round, carried...); the caller ends the block with the outputs (condition, carried...). */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
                                                       opdi_gvalue *const *carried, int32_t count, const char *place) {
-    opdi_gnode *node = opdi_append_node(graph, OPDI_G_LOOP, NULL, 0, NULL, 0, place);
+    opdi_gnode *node = opdi_append_node(graph, OPDI_GNODE_LOOP, NULL, 0, NULL, 0, place);
     if (!node || !opdi_graph_space(graph) || opdi_gnode_blocks(graph, node, 1) ||
         !(node->in = (opdi_gvalue **)opdi_graph_alloc(graph, ((size_t)count + 2) * sizeof *node->in))) { return NULL; }
     node->in[0] = most;
@@ -460,7 +467,7 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gva
     if (count) { memcpy(node->in + 2, carried, (size_t)count * sizeof *carried); }
     node->nin = count + 2;
     graph->counted = false;
-    if (!opdi_gblock_input(graph, &node->blocks[0], opdi_gtype_simple(OPDI_GT_INT))) { return NULL; }
+    if (!opdi_gblock_input(graph, &node->blocks[0], opdi_gtype_simple(OPDI_GTYPE_INT))) { return NULL; }
     for (int32_t i = 0; i < count; i++) {
         if (!opdi_gblock_input(graph, &node->blocks[0], opdi_gvalue_gtype(graph, carried[i]))) { return NULL; }
     }
@@ -476,37 +483,37 @@ OPD_UNUSED OPDI_INTERNAL int opdi_append_outputs(opd_graph *graph, opdi_gvalue *
     graph->outputs = outputs;
     graph->noutputs = count;
     graph->result = count == 0 ? NULL : single || count == 1 ? values[0]
-        : opdi_graph_list(graph, OPDI_G_TUPLE, OPD_TAG_LIST, "Tensor", outputs, count);
+        : opdi_graph_list(graph, OPDI_GNODE_TUPLE, OPD_TAG_LIST, "Tensor", outputs, count);
     opdi_graph_changed(graph);
     return count && !graph->result ? -1 : 0;
 }
 
 //== calls =============================================================================================================
 
-/* Adds a call of the builtin for the conversion `how` (OPDI_HOW_FLOAT_IMPLICIT or a later one).  Returns the converted
-   value, or NULL and sets an error. */
-static opdi_gvalue *opdi_append_convert(opdi_gmatching *match, opdi_gvalue *value, int how, const char *place) {
+/* Adds a call of the builtin for the conversion `how` (OPDI_CONVERSION_FLOAT_IMPLICIT or a later one).  Returns the
+   converted value, or NULL and sets an error. */
+static opdi_gvalue *opdi_append_convert(opdi_graph_match_state *match, opdi_gvalue *value, int how, const char *place) {
     static const char *const names[] = {
         "aten::FloatImplicit", "aten::ComplexImplicit", "aten::IntImplicit", "aten::ScalarImplicit", "aten::Float",
         "aten::Complex", "aten::Int", "aten::device"};
-    opdi_gargs args;
+    opdi_graph_args args;
     memset(&args, 0, sizeof args);
     args.in = &value;
     args.count = 1;
-    return opdi_append_one(opdi_append_call(match->graph, names[how - OPDI_HOW_FLOAT_IMPLICIT], &args, place));
+    return opdi_append_one(opdi_append_call(match->graph, names[how - OPDI_CONVERSION_FLOAT_IMPLICIT], &args, place));
 }
 /* Adds nodes that unpack the tuple `value` and make a list of its elements, for argument `arg`.  Returns NULL and sets
    an error if it fails. */
-static opdi_gvalue *opdi_append_untuple(opdi_gmatching *match, opdi_gvalue *value, const opdi_arg *arg,
+static opdi_gvalue *opdi_append_untuple(opdi_graph_match_state *match, opdi_gvalue *value, const opdi_arg *arg,
                                         const char *place) {
-    const opdi_gtype *want = opdi_gmatch_type(match, opdi_strip_optional(arg->type));
+    const opdi_gtype *want = opdi_graph_match_type(match, opdi_strip_optional(arg->type));
     opdi_gnode *parts = want ? opdi_append_unpack(match->graph, value, 0, place) : NULL;
     return parts ? opdi_append_list(match->graph, want->parts[0], parts->out, parts->nout, NULL) : NULL;
 }
 /* Adds a list of the remaining positional arguments (from match->spread on), for the list argument `arg`.  Returns NULL
    and sets an error if it fails. */
-static opdi_gvalue *opdi_append_rest(opdi_gmatching *match, const opdi_arg *arg, const char *place) {
-    const opdi_gtype *want = opdi_gmatch_type(match, arg->type);
+static opdi_gvalue *opdi_append_rest(opdi_graph_match_state *match, const opdi_arg *arg, const char *place) {
+    const opdi_gtype *want = opdi_graph_match_type(match, arg->type);
     const int32_t count = match->given->count - match->spread;
     opdi_gvalue *list[OPD_MAX_ARGS];
     if (!want || count > OPD_MAX_ARGS) { return NULL; }
@@ -515,7 +522,7 @@ static opdi_gvalue *opdi_append_rest(opdi_gmatching *match, const opdi_arg *arg,
         const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, value);
         if (!actual) { return NULL; }
         if (!opdi_gtype_fits(actual, want->parts[0])) {
-            value = opdi_append_convert(match, value, opdi_gmatch_convert(actual, want->parts[0]), place);
+            value = opdi_append_convert(match, value, opdi_graph_match_convert(actual, want->parts[0]), place);
         }
         if (!(list[k] = value)) { return NULL; }
     }
@@ -523,20 +530,20 @@ static opdi_gvalue *opdi_append_rest(opdi_gmatching *match, const opdi_arg *arg,
 }
 /* Returns the graph's value for argument i: the given value, converted if needed, or a constant with the argument's
    default.  On failure, returns NULL and sets an error. */
-static opdi_gvalue *opdi_append_arg(opdi_gmatching *match, int i, const char *place) {
+static opdi_gvalue *opdi_append_arg(opdi_graph_match_state *match, int i, const char *place) {
     const opdi_arg *const arg = &match->schema->args[i];
     opdi_gvalue *const value = match->values[i], *list[OPD_MAX_ARGS];
     const opdi_type *const plain = opdi_strip_optional(arg->type);
     switch (match->how[i]) {
-    case OPDI_HOW_SAME: return value;
-    case OPDI_HOW_DEFAULT: return opdi_graph_constants(match->graph, &arg->value);
-    case OPDI_HOW_LIST: return opdi_append_rest(match, arg, place);
-    case OPDI_HOW_UNTUPLE: return opdi_append_untuple(match, value, arg, place);
-    case OPDI_HOW_EMPTY: {
-        const opdi_gtype *want = opdi_gmatch_type(match, plain);
+    case OPDI_CONVERSION_SAME: return value;
+    case OPDI_CONVERSION_DEFAULT: return opdi_graph_constants(match->graph, &arg->value);
+    case OPDI_CONVERSION_LIST: return opdi_append_rest(match, arg, place);
+    case OPDI_CONVERSION_UNTUPLE: return opdi_append_untuple(match, value, arg, place);
+    case OPDI_CONVERSION_EMPTY: {
+        const opdi_gtype *want = opdi_graph_match_type(match, plain);
         return want ? opdi_append_list(match->graph, want->parts[0], NULL, 0, NULL) : NULL;
     }
-    case OPDI_HOW_REPEAT:
+    case OPDI_CONVERSION_REPEAT:
         if (plain->size > OPD_MAX_ARGS) { return NULL; }
         for (int32_t k = 0; k < plain->size; k++) { list[k] = value; }
         return opdi_append_list(match->graph, opdi_gvalue_gtype(match->graph, value), list, plain->size, NULL);
@@ -545,7 +552,7 @@ static opdi_gvalue *opdi_append_arg(opdi_gmatching *match, int i, const char *pl
 }
 /* Adds a call of the operator `op`, or of `builtin` if op is NULL, with the arguments that were matched to its schema.
    On failure, returns NULL and sets an error. */
-static opdi_gnode *opdi_append_matched(opdi_gmatching *match, opd_op *op, const opdi_builtin *builtin,
+static opdi_gnode *opdi_append_matched(opdi_graph_match_state *match, opd_op *op, const opdi_builtin *builtin,
                                        const char *place) {
     const opd_schema *const schema = match->schema;
     const opdi_gtype *types[OPDI_MAX_RETURNS];
@@ -560,12 +567,12 @@ static opdi_gnode *opdi_append_matched(opdi_gmatching *match, opd_op *op, const 
         in[count++] = match->given->in[k];
     }
     for (int i = 0; i < schema->nreturns; i++) {
-        if (!(types[i] = opdi_gmatch_type(match, schema->returns[i].type))) {
-            if (opd_ok()) { types[i] = opdi_gtype_simple(OPDI_GT_ANY); }
+        if (!(types[i] = opdi_graph_match_type(match, schema->returns[i].type))) {
+            if (opd_ok()) { types[i] = opdi_gtype_simple(OPDI_GTYPE_ANY); }
             else { return NULL; }
         }
     }
-    opdi_gnode *node = opdi_append_node(match->graph, op ? OPDI_G_OP : OPDI_G_BUILTIN, in, count, types,
+    opdi_gnode *node = opdi_append_node(match->graph, op ? OPDI_GNODE_OP : OPDI_GNODE_BUILTIN, in, count, types,
                                         schema->nreturns, place);
     if (!node) { return NULL; }
     node->op = op;
@@ -581,7 +588,8 @@ static bool opdi_op_untried(const opd_op *op) {
 /* Tries all overloads of a name, operators before builtins: first without conversions, then with them.  Adds a call of
    the first overload that fits.  If none fits, collects the reasons in `why` in a third round and returns NULL.  Also
    returns NULL if an error occurs. */
-static opdi_gnode *opdi_append_overload(opdi_gmatching *match, const char *name, const char *place, opdi_text *why) {
+static opdi_gnode *opdi_append_overload(opdi_graph_match_state *match, const char *name, const char *place,
+                                        opdi_text *why) {
     const char *const colons = strstr(name, "::");
     opd_overloads *set = colons && !strchr(colons, '.') ? opdi_overloads_quiet(name) : NULL;
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
@@ -594,7 +602,7 @@ static opdi_gnode *opdi_append_overload(opdi_gmatching *match, const char *name,
             opd_op *const one = op ? op : opd_overloads_at(set, i);
             match->schema = one->schema;
             match->who = one->name;
-            if (one->definition && (op || !opdi_op_untried(one)) && opdi_gmatch_schema(match)) {
+            if (one->definition && (op || !opdi_op_untried(one)) && opdi_graph_match_schema(match)) {
                 return opdi_append_matched(match, one, NULL, place);
             }
             opdi_text_add(match->why, " ");
@@ -605,7 +613,7 @@ static opdi_gnode *opdi_append_overload(opdi_gmatching *match, const char *name,
             if (!(schema = opdi_builtin_schema(at))) { return NULL; }
             match->schema = schema;
             match->who = name;
-            if (opdi_gmatch_schema(match)) { return opdi_append_matched(match, NULL, builtin, place); }
+            if (opdi_graph_match_schema(match)) { return opdi_append_matched(match, NULL, builtin, place); }
             opdi_text_add(match->why, " ");
         }
     }
@@ -614,11 +622,11 @@ static opdi_gnode *opdi_append_overload(opdi_gmatching *match, const char *name,
 /* Adds a call of an operator or builtin.  `name` is "aten::add", or "aten::add.int" to select an overload.  The
    overload is chosen as in PyTorch; conversions and defaults become separate nodes.  Returns the call's node, whose
    `out` are the results, or NULL and sets an error. */
-OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, const opdi_gargs *args,
+OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, const opdi_graph_args *args,
                                            const char *place) {
     char text[1000];
     opdi_text why = opdi_text_of(text, sizeof text);
-    opdi_gmatching match;
+    opdi_graph_match_state match;
     memset(&match, 0, sizeof match);
     match.graph = graph;
     match.given = args;
@@ -637,7 +645,7 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
 
 /* The graph's values that are the quantization parameters of another value: its scale and its zero point. */
 /* last: true if the channels are the last dimension in memory */
-typedef struct opdi_steps { opdi_gvalue *scale, *zero; bool last; } opdi_steps;
+typedef struct opdi_qparams { opdi_gvalue *scale, *zero; bool last; } opdi_qparams;
 
 /* How an operator treats the quantization parameters of its first argument.
    KEPT: the result has the same parameters, without rounding.
@@ -645,86 +653,88 @@ typedef struct opdi_steps { opdi_gvalue *scale, *zero; bool last; } opdi_steps;
    quantized::_steps_from_zero or quantized::_steps_of_floats.
    BY_LAYOUT: as FROM_ZERO if the channels are last in memory, else as OF_ALL.
    UNIT, SIGNED: the result is rounded to fixed parameters, for the range 0 to 1 or -1 to 1. */
-enum { OPDI_STEPS_KEPT, OPDI_STEPS_OF_ALL, OPDI_STEPS_FROM_ZERO, OPDI_STEPS_BY_LAYOUT, OPDI_STEPS_FLOATS,
-       OPDI_STEPS_UNIT, OPDI_STEPS_SIGNED };
-static const struct opdi_steps_row { const char *name; int how; } opdi_steps_rows[] = {
-    {"aten::relu", OPDI_STEPS_KEPT}, {"aten::relu_", OPDI_STEPS_KEPT}, {"aten::max_pool1d", OPDI_STEPS_KEPT},
-    {"aten::max_pool2d", OPDI_STEPS_KEPT}, {"aten::max_pool3d", OPDI_STEPS_KEPT}, {"aten::dropout", OPDI_STEPS_KEPT},
-    {"aten::flatten", OPDI_STEPS_KEPT}, {"aten::view", OPDI_STEPS_KEPT}, {"aten::reshape", OPDI_STEPS_KEPT},
-    {"aten::permute", OPDI_STEPS_KEPT}, {"aten::transpose", OPDI_STEPS_KEPT}, {"aten::t", OPDI_STEPS_KEPT},
-    {"aten::contiguous", OPDI_STEPS_KEPT}, {"aten::clone", OPDI_STEPS_KEPT}, {"aten::squeeze", OPDI_STEPS_KEPT},
-    {"aten::unsqueeze", OPDI_STEPS_KEPT}, {"aten::select", OPDI_STEPS_KEPT}, {"aten::slice", OPDI_STEPS_KEPT},
-    {"aten::upsample_nearest2d", OPDI_STEPS_KEPT}, {"aten::channel_shuffle", OPDI_STEPS_KEPT},
-    {"aten::detach", OPDI_STEPS_KEPT}, {"aten::mean", OPDI_STEPS_OF_ALL},
-    {"aten::adaptive_avg_pool1d", OPDI_STEPS_OF_ALL}, {"aten::avg_pool1d", OPDI_STEPS_OF_ALL},
-    {"aten::adaptive_avg_pool2d", OPDI_STEPS_BY_LAYOUT}, {"aten::avg_pool2d", OPDI_STEPS_BY_LAYOUT},
-    {"aten::adaptive_avg_pool3d", OPDI_STEPS_OF_ALL}, {"aten::avg_pool3d", OPDI_STEPS_FROM_ZERO},
-    {"aten::upsample_bilinear2d", OPDI_STEPS_FROM_ZERO}, {"aten::leaky_relu", OPDI_STEPS_FLOATS},
-    {"aten::hardtanh", OPDI_STEPS_FROM_ZERO}, {"aten::relu6", OPDI_STEPS_FROM_ZERO},
-    {"aten::clamp", OPDI_STEPS_FROM_ZERO}, {"aten::hardtanh_", OPDI_STEPS_FROM_ZERO},
-    {"aten::relu6_", OPDI_STEPS_FROM_ZERO}, {"aten::gelu", OPDI_STEPS_FLOATS}, {"aten::leaky_relu_", OPDI_STEPS_FLOATS},
-    {"aten::dropout_", OPDI_STEPS_KEPT},
-    {"aten::sigmoid", OPDI_STEPS_UNIT}, {"aten::hardsigmoid", OPDI_STEPS_UNIT},
-    {"aten::tanh", OPDI_STEPS_SIGNED}};
+enum { OPDI_QPARAMS_KEPT, OPDI_QPARAMS_OF_ALL, OPDI_QPARAMS_FROM_ZERO, OPDI_QPARAMS_BY_LAYOUT, OPDI_QPARAMS_FLOATS,
+       OPDI_QPARAMS_UNIT, OPDI_QPARAMS_SIGNED };
+static const struct opdi_qparams_row { const char *name; int how; } opdi_qparams_rows[] = {
+    {"aten::relu", OPDI_QPARAMS_KEPT}, {"aten::relu_", OPDI_QPARAMS_KEPT}, {"aten::max_pool1d", OPDI_QPARAMS_KEPT},
+    {"aten::max_pool2d", OPDI_QPARAMS_KEPT}, {"aten::max_pool3d", OPDI_QPARAMS_KEPT},
+    {"aten::dropout", OPDI_QPARAMS_KEPT},
+    {"aten::flatten", OPDI_QPARAMS_KEPT}, {"aten::view", OPDI_QPARAMS_KEPT}, {"aten::reshape", OPDI_QPARAMS_KEPT},
+    {"aten::permute", OPDI_QPARAMS_KEPT}, {"aten::transpose", OPDI_QPARAMS_KEPT}, {"aten::t", OPDI_QPARAMS_KEPT},
+    {"aten::contiguous", OPDI_QPARAMS_KEPT}, {"aten::clone", OPDI_QPARAMS_KEPT}, {"aten::squeeze", OPDI_QPARAMS_KEPT},
+    {"aten::unsqueeze", OPDI_QPARAMS_KEPT}, {"aten::select", OPDI_QPARAMS_KEPT}, {"aten::slice", OPDI_QPARAMS_KEPT},
+    {"aten::upsample_nearest2d", OPDI_QPARAMS_KEPT}, {"aten::channel_shuffle", OPDI_QPARAMS_KEPT},
+    {"aten::detach", OPDI_QPARAMS_KEPT}, {"aten::mean", OPDI_QPARAMS_OF_ALL},
+    {"aten::adaptive_avg_pool1d", OPDI_QPARAMS_OF_ALL}, {"aten::avg_pool1d", OPDI_QPARAMS_OF_ALL},
+    {"aten::adaptive_avg_pool2d", OPDI_QPARAMS_BY_LAYOUT}, {"aten::avg_pool2d", OPDI_QPARAMS_BY_LAYOUT},
+    {"aten::adaptive_avg_pool3d", OPDI_QPARAMS_OF_ALL}, {"aten::avg_pool3d", OPDI_QPARAMS_FROM_ZERO},
+    {"aten::upsample_bilinear2d", OPDI_QPARAMS_FROM_ZERO}, {"aten::leaky_relu", OPDI_QPARAMS_FLOATS},
+    {"aten::hardtanh", OPDI_QPARAMS_FROM_ZERO}, {"aten::relu6", OPDI_QPARAMS_FROM_ZERO},
+    {"aten::clamp", OPDI_QPARAMS_FROM_ZERO}, {"aten::hardtanh_", OPDI_QPARAMS_FROM_ZERO},
+    {"aten::relu6_", OPDI_QPARAMS_FROM_ZERO}, {"aten::gelu", OPDI_QPARAMS_FLOATS},
+    {"aten::leaky_relu_", OPDI_QPARAMS_FLOATS},
+    {"aten::dropout_", OPDI_QPARAMS_KEPT},
+    {"aten::sigmoid", OPDI_QPARAMS_UNIT}, {"aten::hardsigmoid", OPDI_QPARAMS_UNIT},
+    {"aten::tanh", OPDI_QPARAMS_SIGNED}};
 /* Returns how an operator treats the quantization parameters of its first argument (an OPDI_STEPS_...), or -1 if it is
    not in the table. */
-static int opdi_steps_how(const opdi_gnode *node) {
-    if (node->kind != OPDI_G_OP || node->nin < 1 || node->nout != 1) { return -1; }
-    for (size_t i = 0; i < sizeof opdi_steps_rows / sizeof *opdi_steps_rows; i++) {
-        if (strcmp(opdi_steps_rows[i].name, node->op->base_name) == 0) { return opdi_steps_rows[i].how; }
+static int opdi_qparams_mode(const opdi_gnode *node) {
+    if (node->kind != OPDI_GNODE_OP || node->nin < 1 || node->nout != 1) { return -1; }
+    for (size_t i = 0; i < sizeof opdi_qparams_rows / sizeof *opdi_qparams_rows; i++) {
+        if (strcmp(opdi_qparams_rows[i].name, node->op->base_name) == 0) { return opdi_qparams_rows[i].how; }
     }
     return -1;
 }
 /* Finds the quantization parameters of a value.  Returns false if it has none, or if the search takes more than *visits
    nodes; *visits is decreased.  steps->last is true for results of convolutions, whose channels are last in memory. */
-static bool opdi_steps_of(const opdi_gvalue *value, opdi_steps *steps, int *visits) {
+static bool opdi_qparams_of(const opdi_gvalue *value, opdi_qparams *steps, int *visits) {
     while (value->same) { value = value->same; }
     const opdi_gnode *const node = value->node;
-    opdi_steps other;
+    opdi_qparams other;
     if (!node || --*visits < 0) { return false; }
-    if (node->kind == OPDI_G_IF) {
+    if (node->kind == OPDI_GNODE_IF) {
         int32_t i = 0;
         while (i < node->nout && node->out[i] != value) { i++; }
-        return i < node->nout && opdi_steps_of(node->blocks[0].outputs[i], steps, visits) &&
-            opdi_steps_of(node->blocks[1].outputs[i], &other, visits) && other.scale == steps->scale &&
+        return i < node->nout && opdi_qparams_of(node->blocks[0].outputs[i], steps, visits) &&
+            opdi_qparams_of(node->blocks[1].outputs[i], &other, visits) && other.scale == steps->scale &&
             other.zero == steps->zero;
     }
-    if (opdi_steps_how(node) == OPDI_STEPS_KEPT) { return opdi_steps_of(node->in[0], steps, visits); }
-    if (node->kind != OPDI_G_BUILTIN) { return false; }
+    if (opdi_qparams_mode(node) == OPDI_QPARAMS_KEPT) { return opdi_qparams_of(node->in[0], steps, visits); }
+    if (node->kind != OPDI_GNODE_BUILTIN) { return false; }
     const bool layer = node->builtin->run == opdi_fn_quantized;
     const int kind = node->builtin->what & 255, place = layer ? node->builtin->what >> 8 & 255 : 1;
     if (layer && !place && (kind == OPDI_Q_RELU6 || kind == OPDI_Q_CLAMP || kind == OPDI_Q_DROPOUT)) {
-        return opdi_steps_of(node->in[0], steps, visits);
+        return opdi_qparams_of(node->in[0], steps, visits);
     }
-    if ((!layer && node->builtin->run != opdi_fn_quantize && node->builtin->run != opdi_fn_quantized_steps) || !place ||
+    if ((!layer && node->builtin->run != opdi_fn_quantize && node->builtin->run != opdi_fn_requantize) || !place ||
         place + 1 >= node->nin) { return false; }
-    const bool before = node->builtin->run != opdi_fn_quantize && opdi_steps_of(node->in[0], &other, visits);
+    const bool before = node->builtin->run != opdi_fn_quantize && opdi_qparams_of(node->in[0], &other, visits);
     steps->scale = node->in[place];
     steps->zero = node->in[place + 1];
     steps->last = (layer && (kind == OPDI_Q_CONV || kind == OPDI_Q_CONV_ADD)) || (before && other.last);
-    return steps->scale->type && steps->scale->type->kind == OPDI_GT_FLOAT;
+    return steps->scale->type && steps->scale->type->kind == OPDI_GTYPE_FLOAT;
 }
 /* Adds a rounding node behind `node`, if that is an operator that takes and returns quantized numbers and does not
    round.  The operator's result value becomes the result of the new node, so that all its users get the rounded
    numbers.  Returns 0, or -1 and sets an error. */
-static int opdi_steps_round(opd_graph *graph, opdi_gnode *node) {
-    const int how = opdi_steps_how(node);
-    const opdi_gtype *const types[] = {opdi_gtype_simple(OPDI_GT_TENSOR), opdi_gtype_simple(OPDI_GT_FLOAT),
-                                       opdi_gtype_simple(OPDI_GT_INT)};
-    opdi_steps steps;
+static int opdi_requantize_after(opd_graph *graph, opdi_gnode *node) {
+    const int how = opdi_qparams_mode(node);
+    const opdi_gtype *const types[] = {opdi_gtype_simple(OPDI_GTYPE_TENSOR), opdi_gtype_simple(OPDI_GTYPE_FLOAT),
+                                       opdi_gtype_simple(OPDI_GTYPE_INT)};
+    opdi_qparams steps;
     int visits = 1000;                            /* a limit, because each `if` doubles the paths to search */
-    if (how <= OPDI_STEPS_KEPT || !opdi_steps_of(node->in[0], &steps, &visits)) { return 0; }
+    if (how <= OPDI_QPARAMS_KEPT || !opdi_qparams_of(node->in[0], &steps, &visits)) { return 0; }
     opdi_gvalue *const value = node->out[0], *in[] = {value, steps.scale, steps.zero};
     graph->into = node->block == &graph->body ? NULL : node->block;
     graph->at = node->next;
-    if (how >= OPDI_STEPS_UNIT) {
-        const bool half = how == OPDI_STEPS_SIGNED;
+    if (how >= OPDI_QPARAMS_UNIT) {
+        const bool half = how == OPDI_QPARAMS_SIGNED;
         in[1] = opdi_append_constant(graph, opd_value_float(half ? 2.0 / 256 : 1.0 / 256), types[1], NULL);
         in[2] = opdi_append_constant(graph, opd_value_int(half ? 128 : 0), types[2], NULL);
         if (!in[1] || !in[2]) { return -1; }
     }
-    const bool zero = how == OPDI_STEPS_FROM_ZERO || (how == OPDI_STEPS_BY_LAYOUT && steps.last);
-    opdi_gnode *const added = opdi_append_builtin(graph, how >= OPDI_STEPS_FLOATS ? "quantized::_steps_of_floats"
+    const bool zero = how == OPDI_QPARAMS_FROM_ZERO || (how == OPDI_QPARAMS_BY_LAYOUT && steps.last);
+    opdi_gnode *const added = opdi_append_builtin(graph, how >= OPDI_QPARAMS_FLOATS ? "quantized::_steps_of_floats"
                                                   : zero ? "quantized::_steps_from_zero" : "quantized::_steps_of_all",
                                                   in, 3, types, 1, NULL);
     if (!added) { return -1; }
@@ -737,17 +747,17 @@ static int opdi_steps_round(opd_graph *graph, opdi_gnode *node) {
 }
 /* In a graph with quantized tensors, adds a rounding node behind each operator that does not round by itself.  Returns
    0, or -1 and sets an error. */
-OPD_UNUSED OPDI_INTERNAL int opdi_steps_in_graph(opd_graph *graph) {
+OPD_UNUSED OPDI_INTERNAL int opdi_requantize_graph(opd_graph *graph) {
     opdi_gblock *const into = graph->into;
     opdi_gnode *const at = graph->at;
     bool quantized = false;
     int rc = 0;
     for (const opdi_gnode *node = graph->body.first; node && !quantized; node = opdi_gnode_after(node)) {
-        quantized = node->kind == OPDI_G_BUILTIN && (node->builtin->run == opdi_fn_quantize ||
-                                                     node->builtin->run == opdi_fn_quantized);
+        quantized = node->kind == OPDI_GNODE_BUILTIN && (node->builtin->run == opdi_fn_quantize ||
+                                                         node->builtin->run == opdi_fn_quantized);
     }
     for (opdi_gnode *node = quantized ? graph->body.first : NULL; !rc && node; node = opdi_gnode_after(node)) {
-        rc = opdi_steps_round(graph, node);
+        rc = opdi_requantize_after(graph, node);
     }
     graph->into = into;
     graph->at = at;
@@ -766,22 +776,22 @@ static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth
     const bool in_cell = dict && (dict->kind == OPD_CELL_LIST || dict->kind == OPD_CELL_TUPLE);
     const int64_t count = is_dict || in_cell ? dict->count : from.n;
     opdi_cell *cell = NULL;
-    if ((type->kind == OPDI_GT_DICT) != is_dict || (!is_dict && !in_cell && !opdi_is_list(&from)) ||
-        (type->kind == OPDI_GT_TUPLE && count != type->nparts)) { return 1; }
-    cell = opdi_cell_new(is_dict ? OPD_CELL_DICT : type->kind == OPDI_GT_TUPLE ? OPD_CELL_TUPLE : OPD_CELL_LIST,
-                         type->kind == OPDI_GT_LIST ? opdi_gtype_tag(type) : OPD_TAG_LIST,
-                         type->kind == OPDI_GT_TUPLE ? count : 0);
+    if ((type->kind == OPDI_GTYPE_DICT) != is_dict || (!is_dict && !in_cell && !opdi_is_list(&from)) ||
+        (type->kind == OPDI_GTYPE_TUPLE && count != type->nparts)) { return 1; }
+    cell = opdi_cell_new(is_dict ? OPD_CELL_DICT : type->kind == OPDI_GTYPE_TUPLE ? OPD_CELL_TUPLE : OPD_CELL_LIST,
+                         type->kind == OPDI_GTYPE_LIST ? opdi_gtype_tag(type) : OPD_TAG_LIST,
+                         type->kind == OPDI_GTYPE_TUPLE ? count : 0);
     if (!cell) { return -1; }
     if (type->klass) {
         cell->klass = type->klass;
         (void)opdi_gspace_keep(cell->klass->space);
     }
-    int rc = type->kind == OPDI_GT_LIST ? opdi_cell_reserve(cell, count) : 0;
+    int rc = type->kind == OPDI_GTYPE_LIST ? opdi_cell_reserve(cell, count) : 0;
     for (int64_t i = 0; i < count && rc == 0; i++) {
         opd_value key = is_dict ? dict->u.values[2 * i] : opd_value_none();
         opd_value element = is_dict ? dict->u.values[2 * i + 1] : in_cell ? opdi_cell_at(dict, i)
             : from.tag == OPD_TAG_TENSORS ? opd_value_tensor(from.u.tensors[i]) : opdi_list_element(&from, (int)i);
-        const opdi_gtype *want = type->parts[is_dict ? 1 : type->kind == OPDI_GT_TUPLE ? i : 0];
+        const opdi_gtype *want = type->parts[is_dict ? 1 : type->kind == OPDI_GTYPE_TUPLE ? i : 0];
         if (opdi_value_hold(&key)) { rc = -1; }
         else if (opdi_value_hold(&element)) {
             opdi_value_drop(key);
@@ -807,24 +817,24 @@ static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth
 OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_gtype *const plain = opdi_gtype_strip(type);
     const opdi_cell *const cell = opdi_cell_of(value);
-    const bool unnamed = plain->kind == OPDI_GT_TUPLE && plain->klass && cell && cell->kind == OPD_CELL_TUPLE &&
+    const bool unnamed = plain->kind == OPDI_GTYPE_TUPLE && plain->klass && cell && cell->kind == OPD_CELL_TUPLE &&
         !cell->klass;
     if (!unnamed && opdi_value_is(value, type, 0)) { return 0; }
     if (depth > OPDI_MAX_GTYPE_DEPTH) { return 1; }
-    if (plain->kind == OPDI_GT_FLOAT && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL)) {
+    if (plain->kind == OPDI_GTYPE_FLOAT && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL)) {
         *value = opd_value_float((double)value->u.i);
         return 0;
     }
-    if (plain->kind == OPDI_GT_INT && value->tag == OPD_TAG_BOOL) {
+    if (plain->kind == OPDI_GTYPE_INT && value->tag == OPD_TAG_BOOL) {
         *value = opd_value_int(value->u.i);
         return 0;
     }
-    if (plain->kind == OPDI_GT_BOOL && value->tag == OPD_TAG_INT && (value->u.i == 0 || value->u.i == 1)) {
+    if (plain->kind == OPDI_GTYPE_BOOL && value->tag == OPD_TAG_INT && (value->u.i == 0 || value->u.i == 1)) {
         *value = opd_value_bool(value->u.i != 0);
         return 0;
     }
-    if (plain->kind == OPDI_GT_TENSOR && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT ||
-                                          value->tag == OPD_TAG_BOOL)) {
+    if (plain->kind == OPDI_GTYPE_TENSOR && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT ||
+                                             value->tag == OPD_TAG_BOOL)) {
         opd_scope scope = opd_scope_open();
         opd_tensor *tensor = opd_keep(opd_tensor_wrapped_number(*value));
         opd_scope_close(&scope);
@@ -832,7 +842,7 @@ OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int d
         *value = opd_value_tensor(tensor);
         return 0;
     }
-    if (plain->kind == OPDI_GT_LIST || plain->kind == OPDI_GT_TUPLE || plain->kind == OPDI_GT_DICT) {
+    if (plain->kind == OPDI_GTYPE_LIST || plain->kind == OPDI_GTYPE_TUPLE || plain->kind == OPDI_GTYPE_DICT) {
         return opdi_value_remake(value, plain, depth);
     }
     return 1;
@@ -854,8 +864,8 @@ static int opdi_graph_inputs(const opd_graph *graph, const opd_value *inputs, op
                 opdi_text print = opdi_text_of(want, sizeof want);
                 opdi_gtype_print(&print, type, true);
                 (void)opd_fail(OPD_ERROR_ARGUMENT, "Expected a value of type '%s' for argument '%s' but instead found "
-                               "type '%s'. Position: %d", want, name[0] ? name + 1 : "", opdi_value_said(&inputs[i]),
-                               (int)i);
+                               "type '%s'. Position: %d", want, name[0] ? name + 1 : "",
+                               opdi_value_kind_name(&inputs[i]), (int)i);
             }
             opdi_value_drop(held[i]);
         }
@@ -880,7 +890,7 @@ OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value 
     if (!graph || ninputs != graph->ninputs || (ninputs && !inputs) || (cap && !outputs)) {
         return graph && ninputs == graph->ninputs ? opd_fail(OPD_ERROR_ARGUMENT, "the pointer to the inputs or outputs "
                                                              "is NULL")
-            : opdi_graph_wrong(graph, NULL, ninputs);
+            : opdi_graph_run_error(graph, NULL, ninputs);
     }
     const size_t bytes = ((size_t)ninputs + 1) * sizeof(opd_value);
     opd_value *held = (opd_value *)opdi_alloc(bytes);

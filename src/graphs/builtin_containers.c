@@ -5,7 +5,7 @@
 /* Returns the tag of the list that a builtin has to return, according to the type of its node's result. */
 static int32_t opdi_call_tag(const opdi_bcall *call) {
     const opdi_gtype *const type = call->node && call->nrets ? call->node->out[0]->type : NULL;
-    return type && type->kind == OPDI_GT_LIST ? call->node->out[0]->tag : OPD_TAG_LIST;
+    return type && type->kind == OPDI_GTYPE_LIST ? call->node->out[0]->tag : OPD_TAG_LIST;
 }
 OPDI_INTERNAL int opdi_fn_entries(opdi_bcall *call) {
     const opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
@@ -25,30 +25,30 @@ OPDI_INTERNAL int opdi_fn_entries(opdi_bcall *call) {
         if (pair) { opdi_cell_drop(pair); }
     }
     if (rc && list) { opdi_cell_drop(list); }
-    return rc ? -1 : opdi_give_cell(call, list);
+    return rc ? -1 : opdi_return_cell(call, list);
 }
 OPDI_INTERNAL int opdi_fn_get(opdi_bcall *call) {
     const opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     const int64_t at = dict ? opdi_dict_find(dict, &call->args[1]) : -1;
     if (!dict) { return -1; }
-    return opdi_give_held(call, at >= 0 ? dict->u.values[2 * at + 1] : call->nargs > 2 ? call->args[2]
-                          : opd_value_none());
+    return opdi_return_borrowed(call, at >= 0 ? dict->u.values[2 * at + 1] : call->nargs > 2 ? call->args[2]
+                                : opd_value_none());
 }
 OPDI_INTERNAL int opdi_fn_setdefault(opdi_bcall *call) {
     opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     if (!dict || (opdi_dict_find(dict, &call->args[1]) < 0 && opdi_dict_set(dict, call->args[1], call->args[2]))) {
         return -1;
     }
-    return opdi_give_held(call, dict->u.values[2 * opdi_dict_find(dict, &call->args[1]) + 1]);
+    return opdi_return_borrowed(call, dict->u.values[2 * opdi_dict_find(dict, &call->args[1]) + 1]);
 }
 OPDI_INTERNAL int opdi_fn_dict_pop(opdi_bcall *call) {
     opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     const int64_t at = dict ? opdi_dict_find(dict, &call->args[1]) : -1;
     if (!dict) { return -1; }
     if (at < 0) {
-        return call->nargs > 2 ? opdi_give_held(call, call->args[2]) : opdi_no_key(&call->args[1]);
+        return call->nargs > 2 ? opdi_return_borrowed(call, call->args[2]) : opdi_no_key(&call->args[1]);
     }
-    if (opdi_give_held(call, dict->u.values[2 * at + 1])) { return -1; }
+    if (opdi_return_borrowed(call, dict->u.values[2 * at + 1])) { return -1; }
     opdi_dict_remove(dict, at);
     return 0;
 }
@@ -58,7 +58,7 @@ OPDI_INTERNAL int opdi_fn_popitem(opdi_bcall *call) {
     if (dict->count == 0) { return opd_fail(OPD_ERROR_INDEX, "popitem(): dictionary is empty"); }
     opdi_cell *pair = opdi_tuple_new(dict->u.values, 2, NULL);      /* takes the first pair, as PyTorch does */
     if (pair) { opdi_dict_remove(dict, 0); }
-    return opdi_give_cell(call, pair);
+    return opdi_return_cell(call, pair);
 }
 OPDI_INTERNAL int opdi_fn_update(opdi_bcall *call) {
     opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
@@ -83,7 +83,7 @@ OPDI_INTERNAL int opdi_fn_dict(opdi_bcall *call) {
         rc = opdi_dict_set(dict, call->args[i], call->args[i + 1]);
     }
     if (rc && dict) { opdi_cell_drop(dict); }
-    return rc ? -1 : opdi_give_cell(call, dict);
+    return rc ? -1 : opdi_return_cell(call, dict);
 }
 
 //== tuples, objects, control ==========================================================================================
@@ -115,7 +115,7 @@ OPDI_INTERNAL int opdi_fn_tuple_slice(opdi_bcall *call) {
         }
         part->u.values[part->count++] = element;
     }
-    return opdi_give_cell(call, part);
+    return opdi_return_cell(call, part);
 }
 /* Returns the slot of the attribute whose name is in the call's node.  On failure, returns -1 and sets an error. */
 static int32_t opdi_attribute_slot(const opdi_bcall *call, const opdi_cell *object) {
@@ -128,7 +128,7 @@ static int32_t opdi_attribute_slot(const opdi_bcall *call, const opdi_cell *obje
 OPDI_INTERNAL int opdi_fn_get_attribute(opdi_bcall *call) {
     const opdi_cell *const object = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     const int32_t slot = object ? opdi_attribute_slot(call, object) : -1;
-    return slot < 0 ? -1 : opdi_give_held(call, object->u.values[slot]);
+    return slot < 0 ? -1 : opdi_return_borrowed(call, object->u.values[slot]);
 }
 /* Returns the module at an index of a ModuleList, or at a key of a ModuleDict, as the call's result.  The C function
    returns 0, or -1 and sets an error. */
@@ -146,7 +146,7 @@ OPDI_INTERNAL int opdi_fn_module_of(opdi_bcall *call) {
     if (slot < 0 || slot >= object->count || opd_value_cell(object->u.values[slot]) != OPD_CELL_OBJECT) {
         return opd_fail(OPD_ERROR_INDEX, "%s has no module '%s'", object->klass->name, name);
     }
-    return opdi_give_held(call, object->u.values[slot]);
+    return opdi_return_borrowed(call, object->u.values[slot]);
 }
 OPDI_INTERNAL int opdi_fn_set_attribute(opdi_bcall *call) {
     opdi_cell *const object = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
@@ -156,14 +156,14 @@ OPDI_INTERNAL int opdi_fn_set_attribute(opdi_bcall *call) {
 OPDI_INTERNAL int opdi_fn_create(opdi_bcall *call) {
     const opdi_gtype *const type = call->node->out[0]->type;
     if (!type || !type->klass) { return opd_fail(OPD_ERROR_ARGUMENT, "prim::CreateObject: the class is missing"); }
-    return opdi_give_cell(call, opdi_object_new(type->klass));
+    return opdi_return_cell(call, opdi_object_new(type->klass));
 }
 OPDI_INTERNAL int opdi_fn_same(opdi_bcall *call) {
-    return call->nrets ? opdi_give_held(call, call->args[0]) : 0;
+    return call->nrets ? opdi_return_borrowed(call, call->args[0]) : 0;
 }
 OPDI_INTERNAL int opdi_fn_unwrap(opdi_bcall *call) {
     if (call->args[0].tag == OPD_TAG_NONE) { return opd_fail(OPD_ERROR_ARGUMENT, "Unwrapping null optional"); }
-    return opdi_give_held(call, call->args[0]);
+    return opdi_return_borrowed(call, call->args[0]);
 }
 OPDI_INTERNAL int opdi_fn_nothing(opdi_bcall *call) {
     (void)call;
@@ -178,15 +178,15 @@ OPDI_INTERNAL int opdi_fn_raise(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_USER, "%s: %.*s", name, (int)OPDI_MIN(length, 1000), text ? text : "");
 }
 OPDI_INTERNAL int opdi_fn_print(opdi_bcall *call) {
-    opdi_growing out = {NULL, 0, 0, false};
+    opdi_text_builder out = {NULL, 0, 0, false};
     for (int32_t i = 0; i < call->nargs; i++) {
-        if (i) { opdi_growing_text(&out, " "); }
+        if (i) { opdi_text_builder_add_text(&out, " "); }
         opdi_value_write(&out, &call->args[i], 0);
     }
-    opdi_growing_text(&out, "\n");
+    opdi_text_builder_add_text(&out, "\n");
     if (!out.failed) { (void)fwrite(out.text, 1, (size_t)out.length, stdout); }
     const int rc = out.failed ? -1 : 0;
-    opdi_growing_free(&out);
+    opdi_text_builder_free(&out);
     return rc;
 }
 OPDI_INTERNAL int opdi_fn_warn(opdi_bcall *call) {
@@ -230,17 +230,17 @@ OPDI_INTERNAL int opdi_fn_span_enter(opdi_bcall *call) {
     const char *const text = opdi_call_text(call, 0, &length);
     opd_tensor *const span = text ? opdi_script_span_open(text, length) : NULL;
     if (!span) { return -1; }
-    if (!call->builtin->what) { return opdi_give_tensor(call, span); }
+    if (!call->builtin->what) { return opdi_return_tensor(call, span); }
     const opdi_gtype *const type = call->node->out[0]->type;
     if (!type || !type->klass) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the class is missing", call->builtin->schema);
     }
     if (!type->klass->nattributes &&
-        opdi_gclass_add(type->klass, "(span)", opdi_gtype_simple(OPDI_GT_ANY), 0) < 0) { return -1; }
+        opdi_gclass_add(type->klass, "(span)", opdi_gtype_simple(OPDI_GTYPE_ANY), 0) < 0) { return -1; }
     opdi_cell *const object = opdi_object_new(type->klass);
     const int rc = object ? opdi_object_put(object, 0, opd_value_tensor(span)) : -1;
     if (rc && object) { opdi_cell_drop(object); }
-    return rc ? -1 : opdi_give_cell(call, object);
+    return rc ? -1 : opdi_return_cell(call, object);
 }
 OPDI_INTERNAL int opdi_fn_span_exit(opdi_bcall *call) {
     const opdi_cell *const object = call->builtin->what ? opdi_call_cell(call, 0, OPD_CELL_OBJECT) : NULL;
@@ -269,33 +269,35 @@ OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call) {
 }
 /* Returns the builtin's `what` as a bool or, in opdi_fn_fixed_int, as an int. */
 OPDI_INTERNAL int opdi_fn_fixed_bool(opdi_bcall *call) {
-    return opdi_give(call, opd_value_bool(call->builtin->what != 0));
+    return opdi_return_value(call, opd_value_bool(call->builtin->what != 0));
 }
-OPDI_INTERNAL int opdi_fn_fixed_int(opdi_bcall *call) { return opdi_give(call, opd_value_int(call->builtin->what)); }
+OPDI_INTERNAL int opdi_fn_fixed_int(opdi_bcall *call) {
+    return opdi_return_value(call, opd_value_int(call->builtin->what));
+}
 /* Returns is_conj (if the builtin's `what` is 'c'), is_neg ('n') or is_inference ('i') of a tensor. */
 OPDI_INTERNAL int opdi_fn_marked(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
     if (!tensor) { return -1; }
-    return opdi_give(call, opd_value_bool(what == 'c' ? opd_is_conj(tensor) : what == 'n' ? opd_is_neg(tensor)
-                                          : opd_tensor_is_inference(tensor)));
+    return opdi_return_value(call, opd_value_bool(what == 'c' ? opd_is_conj(tensor) : what == 'n' ? opd_is_neg(tensor)
+                                                  : opd_tensor_is_inference(tensor)));
 }
 OPDI_INTERNAL int opdi_fn_grad_enabled(opdi_bcall *call) {
-    return opdi_give(call, opd_value_bool(opd_grad_mode_enabled()));
+    return opdi_return_value(call, opd_value_bool(opd_grad_mode_enabled()));
 }
 OPDI_INTERNAL int opdi_fn_set_grad_enabled(opdi_bcall *call) {
     (void)opd_grad_mode_set(opdi_call_int(call, 0) != 0);
     return 0;
 }
 OPDI_INTERNAL int opdi_fn_autocast_enabled(opdi_bcall *call) {
-    return opdi_give(call, opd_value_bool(opd_autocast_enabled((opd_backend)call->builtin->what)));
+    return opdi_return_value(call, opd_value_bool(opd_autocast_enabled((opd_backend)call->builtin->what)));
 }
 OPDI_INTERNAL int opdi_fn_autocast_dtype(opdi_bcall *call) {
     int64_t length;
     const char *const device = opdi_call_text(call, 0, &length);
     if (!device) { return -1; }
     const opd_scalar_type dtype = opd_autocast_dtype(strcmp(device, "cuda") == 0 ? OPD_CUDA : OPD_CPU);
-    return opdi_give(call, opd_value_int(dtype == OPD_DTYPE_NONE ? OPD_FLOAT32 : dtype));
+    return opdi_return_value(call, opd_value_int(dtype == OPD_DTYPE_NONE ? OPD_FLOAT32 : dtype));
 }
 /* Begins an autocast region.  The result is a number, which opdi_fn_autocast_end takes.  If the run fails,
    opdi_graph_restore ends the region. */
@@ -309,8 +311,8 @@ OPDI_INTERNAL int opdi_fn_autocast_begin(opdi_bcall *call) {
     const int cache = opdi_call_none(call, 3) ? -1 : opdi_call_int(call, 3) != 0;
     const opd_autocast_region region = opd_autocast_begin((opd_backend)device.type, dtype,
                                                           opdi_call_int(call, 2) != 0, cache);
-    return !opd_ok() ? -1 : opdi_give(call, opd_value_int((int64_t)region.was | (int64_t)region.was_on << 16 |
-                                                          (int64_t)region.open << 17));
+    return !opd_ok() ? -1 : opdi_return_value(call, opd_value_int((int64_t)region.was | (int64_t)region.was_on << 16 |
+                                                                  (int64_t)region.open << 17));
 }
 OPDI_INTERNAL int opdi_fn_autocast_end(opdi_bcall *call) {
     const int64_t number = opdi_call_int(call, 0);

@@ -20,7 +20,7 @@ OPDI_INTERNAL opdi_cell *opdi_call_cell(const opdi_bcall *call, int i, opd_cell_
     opdi_cell *cell = i < call->nargs ? opdi_cell_of(&call->args[i]) : NULL;
     if (cell && cell->kind == kind) { return cell; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is %s", call->builtin->schema, i,
-                   i < call->nargs ? opdi_value_said(&call->args[i]) : "missing");
+                   i < call->nargs ? opdi_value_kind_name(&call->args[i]) : "missing");
     return NULL;
 }
 OPDI_INTERNAL opdi_cell *opdi_call_list(const opdi_bcall *call, int i) {
@@ -37,28 +37,28 @@ OPDI_INTERNAL opd_tensor *opdi_call_tensor(const opdi_bcall *call, int i) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is not a Tensor", call->builtin->schema, i);
     return NULL;
 }
-OPDI_INTERNAL int opdi_give(opdi_bcall *call, opd_value value) {
+OPDI_INTERNAL int opdi_return_value(opdi_bcall *call, opd_value value) {
     call->rets[0] = value;
     return 0;
 }
-OPDI_INTERNAL int opdi_give_cell(opdi_bcall *call, opdi_cell *cell) {
+OPDI_INTERNAL int opdi_return_cell(opdi_bcall *call, opdi_cell *cell) {
     call->rets[0] = opdi_cell_value(cell);
     return cell ? 0 : -1;
 }
-OPDI_INTERNAL int opdi_give_text(opdi_bcall *call, const char *text, int64_t length) {
-    return opdi_give_cell(call, opdi_cell_text(text, length));
+OPDI_INTERNAL int opdi_return_text(opdi_bcall *call, const char *text, int64_t length) {
+    return opdi_return_cell(call, opdi_cell_text(text, length));
 }
 /* Sets the call's result to a new reference to `value`.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_give_held(opdi_bcall *call, opd_value value) {
+OPDI_INTERNAL int opdi_return_borrowed(opdi_bcall *call, opd_value value) {
     if (opdi_value_hold(&value)) { return -1; }
-    return opdi_give(call, value);
+    return opdi_return_value(call, value);
 }
-OPDI_INTERNAL int opdi_give_complex(opdi_bcall *call, double re, double im) {
+OPDI_INTERNAL int opdi_return_complex(opdi_bcall *call, double re, double im) {
     const double pair[2] = {re, im};
-    return opdi_give_held(call, opd_value_complex(pair));
+    return opdi_return_borrowed(call, opd_value_complex(pair));
 }
-OPDI_INTERNAL int opdi_give_tensor(opdi_bcall *call, opd_tensor *tensor) {
-    return tensor ? opdi_give(call, opd_value_tensor(opd_keep(tensor))) : -1;
+OPDI_INTERNAL int opdi_return_tensor(opdi_bcall *call, opd_tensor *tensor) {
+    return tensor ? opdi_return_value(call, opd_value_tensor(opd_keep(tensor))) : -1;
 }
 
 OPDI_INTERNAL const double *opdi_complex_of(const opd_value *value) {
@@ -108,78 +108,78 @@ static int64_t opdi_int_gcd(int64_t a, int64_t b) {
 static int opdi_binary_ints(opdi_bcall *call, int64_t a, int64_t b, int32_t what) {
     int64_t value = 0;
     switch (what) {
-    case OPDI_DO_ADD: value = opdi_wrap((uint64_t)a + (uint64_t)b); break;
-    case OPDI_DO_SUB: value = opdi_wrap((uint64_t)a - (uint64_t)b); break;
-    case OPDI_DO_MUL: value = opdi_wrap((uint64_t)a * (uint64_t)b); break;
-    case OPDI_DO_FLOORDIV:
+    case OPDI_FN_ADD: value = opdi_wrap((uint64_t)a + (uint64_t)b); break;
+    case OPDI_FN_SUB: value = opdi_wrap((uint64_t)a - (uint64_t)b); break;
+    case OPDI_FN_MUL: value = opdi_wrap((uint64_t)a * (uint64_t)b); break;
+    case OPDI_FN_FLOORDIV:
         if (b == 0) { return opdi_no_division("integer division or modulo"); }
         value = opdi_int_floordiv(a, b);
         break;
-    case OPDI_DO_ROUND_TO_ZERO:
+    case OPDI_FN_ROUND_TO_ZERO:
         if (b == 0) { return opdi_no_division("integer division or modulo"); }
         value = b == -1 ? opdi_wrap(0 - (uint64_t)a) : a / b;
         break;
-    case OPDI_DO_REMAINDER:
+    case OPDI_FN_REMAINDER:
         if (b == 0) { return opdi_no_division("integer division or modulo"); }
         value = opdi_int_mod(a, b);
         break;
-    case OPDI_DO_POW_INT:
+    case OPDI_FN_POW_INT:
         if (b < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Integers to negative integer powers are not allowed."); }
         value = opdi_int_pow(a, b);
         break;
-    case OPDI_DO_AND: value = a & b; break;
-    case OPDI_DO_OR: value = a | b; break;
-    case OPDI_DO_XOR: value = a ^ b; break;
-    case OPDI_DO_LSHIFT: case OPDI_DO_RSHIFT:
+    case OPDI_FN_AND: value = a & b; break;
+    case OPDI_FN_OR: value = a | b; break;
+    case OPDI_FN_XOR: value = a ^ b; break;
+    case OPDI_FN_LSHIFT: case OPDI_FN_RSHIFT:
         if (b < 0 || b > 63) {
             return opd_fail(OPD_ERROR_ARGUMENT, "a shift by %lld bits is not possible", (long long)b);
         }
-        value = what == OPDI_DO_LSHIFT ? opdi_wrap((uint64_t)a << b) : a < 0 ? ~(~a >> b) : a >> b;
+        value = what == OPDI_FN_LSHIFT ? opdi_wrap((uint64_t)a << b) : a < 0 ? ~(~a >> b) : a >> b;
         break;
-    case OPDI_DO_GCD: value = opdi_int_gcd(a, b); break;
-    case OPDI_DO_MIN: value = OPDI_MIN(a, b); break;
-    case OPDI_DO_MAX: value = OPDI_MAX(a, b); break;
+    case OPDI_FN_GCD: value = opdi_int_gcd(a, b); break;
+    case OPDI_FN_MIN: value = OPDI_MIN(a, b); break;
+    case OPDI_FN_MAX: value = OPDI_MAX(a, b); break;
     default: return 1;
     }
-    return opdi_give(call, opd_value_int(value));
+    return opdi_return_value(call, opd_value_int(value));
 }
 static int opdi_binary_floats(opdi_bcall *call, double a, double b, int32_t what) {
     double value = 0;
     switch (what) {
-    case OPDI_DO_ADD: value = a + b; break;
-    case OPDI_DO_SUB: value = a - b; break;
-    case OPDI_DO_MUL: value = a * b; break;
-    case OPDI_DO_DIV:
+    case OPDI_FN_ADD: value = a + b; break;
+    case OPDI_FN_SUB: value = a - b; break;
+    case OPDI_FN_MUL: value = a * b; break;
+    case OPDI_FN_DIV:
         value = a / b;
         break;
-    case OPDI_DO_FLOORDIV: value = floor(a / b); break;
-    case OPDI_DO_REMAINDER: value = fmod(b + fmod(a, b), b); break;
-    case OPDI_DO_MATHREMAINDER: value = remainder(a, b); break;
-    case OPDI_DO_FMOD: value = fmod(a, b); break;
-    case OPDI_DO_POW:
+    case OPDI_FN_FLOORDIV: value = floor(a / b); break;
+    case OPDI_FN_REMAINDER: value = fmod(b + fmod(a, b), b); break;
+    case OPDI_FN_MATHREMAINDER: value = remainder(a, b); break;
+    case OPDI_FN_FMOD: value = fmod(a, b); break;
+    case OPDI_FN_POW:
         if (a >= 0 && a <= 0 && b < 0) {
             return opd_fail(OPD_ERROR_ARGUMENT, "0.0 cannot be raised to a negative power");
         }
         value = pow(a, b);
         break;
-    case OPDI_DO_COPYSIGN: value = copysign(a, b); break;
-    case OPDI_DO_ATAN2: value = atan2(a, b); break;
-    case OPDI_DO_MIN: value = a < b ? a : b; break;                /* a and b equal, or NaN: b, as in PyTorch */
-    case OPDI_DO_MAX: value = a > b ? a : b; break;
+    case OPDI_FN_COPYSIGN: value = copysign(a, b); break;
+    case OPDI_FN_ATAN2: value = atan2(a, b); break;
+    case OPDI_FN_MIN: value = a < b ? a : b; break;                /* a and b equal, or NaN: b, as in PyTorch */
+    case OPDI_FN_MAX: value = a > b ? a : b; break;
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for floats", call->builtin->schema);
     }
-    return opdi_give(call, opd_value_float(value));
+    return opdi_return_value(call, opd_value_float(value));
 }
 /* Returns (a + bi) / (c + di) as the call's result, by Smith's method, which computes no squares that could overflow.
    Division by zero gives PyTorch's results. */
 static int opdi_divide_complex(opdi_bcall *call, double a, double b, double c, double d) {
     if (fabs(c) >= fabs(d)) {
-        if (!(fabs(c) > 0) && !isnan(c)) { return opdi_give_complex(call, a / fabs(c), b / fabs(c)); }
+        if (!(fabs(c) > 0) && !isnan(c)) { return opdi_return_complex(call, a / fabs(c), b / fabs(c)); }
         const double ratio = d / c, by = c + d * ratio;
-        return opdi_give_complex(call, (a + b * ratio) / by, (b - a * ratio) / by);
+        return opdi_return_complex(call, (a + b * ratio) / by, (b - a * ratio) / by);
     }
     const double ratio = c / d, by = c * ratio + d;
-    return opdi_give_complex(call, (a * ratio + b) / by, (b * ratio - a) / by);
+    return opdi_return_complex(call, (a * ratio + b) / by, (b * ratio - a) / by);
 }
 /* Computes the binary operation `what` (an OPDI_DO_...) of two numbers, at least one of which is complex.  Returns 0,
    or -1 and sets an error. */
@@ -188,15 +188,15 @@ static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const op
     const double a = opdi_real_of(left), b = first ? first[1] : 0, c = opdi_real_of(right), d = second ? second[1] : 0;
     const double size = c * c + d * d;
     switch (what) {
-    case OPDI_DO_ADD: return opdi_give_complex(call, a + c, b + d);
-    case OPDI_DO_SUB: return opdi_give_complex(call, a - c, b - d);
-    case OPDI_DO_MUL: return opdi_give_complex(call, a * c - b * d, a * d + b * c);
-    case OPDI_DO_DIV: return opdi_divide_complex(call, a, b, c, d);
-    case OPDI_DO_POW: {
+    case OPDI_FN_ADD: return opdi_return_complex(call, a + c, b + d);
+    case OPDI_FN_SUB: return opdi_return_complex(call, a - c, b - d);
+    case OPDI_FN_MUL: return opdi_return_complex(call, a * c - b * d, a * d + b * c);
+    case OPDI_FN_DIV: return opdi_divide_complex(call, a, b, c, d);
+    case OPDI_FN_POW: {
         const double radius = hypot(a, b), angle = atan2(b, a);
-        if (radius <= 0) { return opdi_give_complex(call, size > 0 ? 0 : 1, 0); }
+        if (radius <= 0) { return opdi_return_complex(call, size > 0 ? 0 : 1, 0); }
         const double scale = exp(c * log(radius) - d * angle), turn = d * log(radius) + c * angle;
-        return opdi_give_complex(call, scale * cos(turn), scale * sin(turn));
+        return opdi_return_complex(call, scale * cos(turn), scale * sin(turn));
     }
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for complex numbers", call->builtin->schema);
     }
@@ -206,9 +206,9 @@ OPDI_INTERNAL int opdi_fn_binary(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const int32_t what = call->builtin->what;
     if (opdi_complex_of(left) || opdi_complex_of(right)) { return opdi_binary_complex(call, left, right, what); }
-    if (left->tag == OPD_TAG_BOOL && right->tag == OPD_TAG_BOOL && what >= OPDI_DO_AND && what <= OPDI_DO_XOR) {
-        return opdi_give(call, opd_value_bool(what == OPDI_DO_AND ? left->u.i & right->u.i : what == OPDI_DO_OR
-                                              ? left->u.i | right->u.i : left->u.i ^ right->u.i));
+    if (left->tag == OPD_TAG_BOOL && right->tag == OPD_TAG_BOOL && what >= OPDI_FN_AND && what <= OPDI_FN_XOR) {
+        return opdi_return_value(call, opd_value_bool(what == OPDI_FN_AND ? left->u.i & right->u.i : what == OPDI_FN_OR
+                                                      ? left->u.i | right->u.i : left->u.i ^ right->u.i));
     }
     if (opdi_whole(left) && opdi_whole(right)) {
         const int rc = opdi_binary_ints(call, left->u.i, right->u.i, what);
@@ -295,22 +295,24 @@ OPDI_INTERNAL int opdi_equal(const opd_value *left, const opd_value *right, int 
 }
 OPDI_INTERNAL int opdi_fn_compare(opdi_bcall *call) {
     const int32_t what = call->builtin->what;
-    if (what == OPDI_DO_EQ || what == OPDI_DO_NE) {
+    if (what == OPDI_FN_EQ || what == OPDI_FN_NE) {
         const int rc = opdi_equal(&call->args[0], &call->args[1], 0);
-        return rc < 0 ? -1 : opdi_give(call, opd_value_bool((rc != 0) == (what == OPDI_DO_EQ)));
+        return rc < 0 ? -1 : opdi_return_value(call, opd_value_bool((rc != 0) == (what == OPDI_FN_EQ)));
     }
     const int order = opdi_compare(&call->args[0], &call->args[1]);
-    const bool holds = what == OPDI_DO_LT ? order == -1 : what == OPDI_DO_LE ? order == -1 || order == 0
-        : what == OPDI_DO_GT ? order == 1 : order == 1 || order == 0;
-    return opdi_give(call, opd_value_bool(holds));
+    const bool holds = what == OPDI_FN_LT ? order == -1 : what == OPDI_FN_LE ? order == -1 || order == 0
+        : what == OPDI_FN_GT ? order == 1 : order == 1 || order == 0;
+    return opdi_return_value(call, opd_value_bool(holds));
 }
 /* Tests identity: whether both arguments are None, or the same object. */
 OPDI_INTERNAL int opdi_fn_is(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const bool same = left->tag == right->tag && (left->tag == OPD_TAG_NONE || left->u.i == right->u.i);
-    return opdi_give(call, opd_value_bool(same == (call->builtin->what == OPDI_DO_IS)));
+    return opdi_return_value(call, opd_value_bool(same == (call->builtin->what == OPDI_FN_IS)));
 }
-OPDI_INTERNAL int opdi_fn_not(opdi_bcall *call) { return opdi_give(call, opd_value_bool(call->args[0].u.i == 0)); }
+OPDI_INTERNAL int opdi_fn_not(opdi_bcall *call) {
+    return opdi_return_value(call, opd_value_bool(call->args[0].u.i == 0));
+}
 
 static double opdi_half_even(double x) {
     const double down = floor(x), rest = x - down;
@@ -319,34 +321,34 @@ static double opdi_half_even(double x) {
 static double opdi_unary_float(double x, int32_t what) {
     const double pi = 3.14159265358979323846;
     switch (what) {
-    case OPDI_DO_NEG: return -x;
-    case OPDI_DO_ABS: case OPDI_DO_FABS: return fabs(x);
-    case OPDI_DO_SQRT: return sqrt(x);
-    case OPDI_DO_EXP: return exp(x);
-    case OPDI_DO_LOG: return log(x);
-    case OPDI_DO_LOG10: return log10(x);
-    case OPDI_DO_LOG1P: return log1p(x);
-    case OPDI_DO_EXPM1: return expm1(x);
-    case OPDI_DO_SIN: return sin(x);
-    case OPDI_DO_COS: return cos(x);
-    case OPDI_DO_TAN: return tan(x);
-    case OPDI_DO_ASIN: return asin(x);
-    case OPDI_DO_ACOS: return acos(x);
-    case OPDI_DO_ATAN: return atan(x);
-    case OPDI_DO_SINH: return sinh(x);
-    case OPDI_DO_COSH: return cosh(x);
-    case OPDI_DO_TANH: return tanh(x);
-    case OPDI_DO_ASINH: return asinh(x);
-    case OPDI_DO_ACOSH: return acosh(x);
-    case OPDI_DO_ATANH: return atanh(x);
-    case OPDI_DO_ERF: return erf(x);
-    case OPDI_DO_ERFC: return erfc(x);
-    case OPDI_DO_GAMMA: return tgamma(x);
-    case OPDI_DO_LGAMMA: return lgamma(x);
-    case OPDI_DO_ROUND: return opdi_half_even(x);
-    case OPDI_DO_DEGREES: return x * 180 / pi;
-    case OPDI_DO_RADIANS: return x * pi / 180;
-    default: return x < 0 ? pi : 0;               /* OPDI_DO_ANGLE */
+    case OPDI_FN_NEG: return -x;
+    case OPDI_FN_ABS: case OPDI_FN_FABS: return fabs(x);
+    case OPDI_FN_SQRT: return sqrt(x);
+    case OPDI_FN_EXP: return exp(x);
+    case OPDI_FN_LOG: return log(x);
+    case OPDI_FN_LOG10: return log10(x);
+    case OPDI_FN_LOG1P: return log1p(x);
+    case OPDI_FN_EXPM1: return expm1(x);
+    case OPDI_FN_SIN: return sin(x);
+    case OPDI_FN_COS: return cos(x);
+    case OPDI_FN_TAN: return tan(x);
+    case OPDI_FN_ASIN: return asin(x);
+    case OPDI_FN_ACOS: return acos(x);
+    case OPDI_FN_ATAN: return atan(x);
+    case OPDI_FN_SINH: return sinh(x);
+    case OPDI_FN_COSH: return cosh(x);
+    case OPDI_FN_TANH: return tanh(x);
+    case OPDI_FN_ASINH: return asinh(x);
+    case OPDI_FN_ACOSH: return acosh(x);
+    case OPDI_FN_ATANH: return atanh(x);
+    case OPDI_FN_ERF: return erf(x);
+    case OPDI_FN_ERFC: return erfc(x);
+    case OPDI_FN_GAMMA: return tgamma(x);
+    case OPDI_FN_LGAMMA: return lgamma(x);
+    case OPDI_FN_ROUND: return opdi_half_even(x);
+    case OPDI_FN_DEGREES: return x * 180 / pi;
+    case OPDI_FN_RADIANS: return x * pi / 180;
+    default: return x < 0 ? pi : 0;               /* OPDI_FN_ANGLE */
     }
 }
 /* Calls the operator `name` on a complex number (pair[0] + pair[1] i), and stores the result in out[2].  Returns 0, or
@@ -367,36 +369,39 @@ static int opdi_unary_complex(opdi_bcall *call, const double *pair) {
     char name[64];
     double out[2];
     snprintf(name, sizeof name, "%.*s", (int)strcspn(call->builtin->schema, "."), call->builtin->schema);
-    return opdi_complex_call(name, pair, out) ? -1 : opdi_give_complex(call, out[0], out[1]);
+    return opdi_complex_call(name, pair, out) ? -1 : opdi_return_complex(call, out[0], out[1]);
 }
 OPDI_INTERNAL int opdi_fn_unary(opdi_bcall *call) {
     const opd_value *const value = &call->args[0];
     const double *const pair = opdi_complex_of(value), x = opdi_real_of(value);
     const int32_t what = call->builtin->what;
     if (pair) {
-        if (what == OPDI_DO_NEG) { return opdi_give_complex(call, -pair[0], -pair[1]); }
-        if (what == OPDI_DO_ABS) { return opdi_give(call, opd_value_float(hypot(pair[0], pair[1]))); }
-        if (what == OPDI_DO_ANGLE) { return opdi_give(call, opd_value_float(atan2(pair[1], pair[0]))); }
+        if (what == OPDI_FN_NEG) { return opdi_return_complex(call, -pair[0], -pair[1]); }
+        if (what == OPDI_FN_ABS) { return opdi_return_value(call, opd_value_float(hypot(pair[0], pair[1]))); }
+        if (what == OPDI_FN_ANGLE) { return opdi_return_value(call, opd_value_float(atan2(pair[1], pair[0]))); }
         return opdi_unary_complex(call, pair);
     }
     if (value->tag != OPD_TAG_FLOAT) {
-        if (what == OPDI_DO_NEG) { return opdi_give(call, opd_value_int(opdi_wrap(0 - (uint64_t)value->u.i))); }
-        if (what == OPDI_DO_ABS) {
-            return opdi_give(call, opd_value_int(value->u.i < 0 ? opdi_wrap(0 - (uint64_t)value->u.i) : value->u.i));
+        if (what == OPDI_FN_NEG) { return opdi_return_value(call, opd_value_int(opdi_wrap(0 - (uint64_t)value->u.i))); }
+        if (what == OPDI_FN_ABS) {
+            return opdi_return_value(call,
+                                     opd_value_int(value->u.i < 0 ? opdi_wrap(0 - (uint64_t)value->u.i) : value->u.i));
         }
-        if (what == OPDI_DO_FLOOR || what == OPDI_DO_CEIL || what == OPDI_DO_TRUNC) { return opdi_give(call, *value); }
+        if (what == OPDI_FN_FLOOR || what == OPDI_FN_CEIL || what == OPDI_FN_TRUNC) {
+            return opdi_return_value(call, *value);
+        }
     }
-    if (what == OPDI_DO_FLOOR || what == OPDI_DO_CEIL || what == OPDI_DO_TRUNC) {
-        const double whole = what == OPDI_DO_FLOOR ? floor(x) : what == OPDI_DO_CEIL ? ceil(x) : trunc(x);
+    if (what == OPDI_FN_FLOOR || what == OPDI_FN_CEIL || what == OPDI_FN_TRUNC) {
+        const double whole = what == OPDI_FN_FLOOR ? floor(x) : what == OPDI_FN_CEIL ? ceil(x) : trunc(x);
         if (!(fabs(whole) < 9.3e18)) { return opd_fail(OPD_ERROR_ARGUMENT, "cannot convert float %g to integer", x); }
-        return opdi_give(call, opd_value_int((int64_t)whole));
+        return opdi_return_value(call, opd_value_int((int64_t)whole));
     }
-    return opdi_give(call, opd_value_float(opdi_unary_float(x, what)));
+    return opdi_return_value(call, opd_value_float(opdi_unary_float(x, what)));
 }
 OPDI_INTERNAL int opdi_fn_abs(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     opd_scope scope = opd_scope_open();
-    const int rc = tensor ? opdi_give_tensor(call, opd_abs(tensor)) : -1;
+    const int rc = tensor ? opdi_return_tensor(call, opd_abs(tensor)) : -1;
     opd_scope_close(&scope);
     return rc;
 }
@@ -408,20 +413,21 @@ OPDI_INTERNAL int opdi_fn_log_base(opdi_bcall *call) {
         if (opdi_complex_call("aten::log", parts, logs[i])) { return -1; }
         if (i == 0) { continue; }
         const double *const x = logs[0], *const y = logs[1], size = y[0] * y[0] + y[1] * y[1];
-        return opdi_give_complex(call, (x[0] * y[0] + x[1] * y[1]) / size, (x[1] * y[0] - x[0] * y[1]) / size);
+        return opdi_return_complex(call, (x[0] * y[0] + x[1] * y[1]) / size, (x[1] * y[0] - x[0] * y[1]) / size);
     }
-    return opdi_give(call, opd_value_float(log(opdi_real_of(&call->args[0])) / log(opdi_real_of(&call->args[1]))));
+    return opdi_return_value(call,
+                             opd_value_float(log(opdi_real_of(&call->args[0])) / log(opdi_real_of(&call->args[1]))));
 }
 OPDI_INTERNAL int opdi_fn_polar(opdi_bcall *call) {
     const double size = opdi_real_of(&call->args[0]), angle = opdi_real_of(&call->args[1]);
-    return opdi_give_complex(call, size * cos(angle), size * sin(angle));
+    return opdi_return_complex(call, size * cos(angle), size * sin(angle));
 }
 OPDI_INTERNAL int opdi_fn_test(opdi_bcall *call) {
     const double *const pair = opdi_complex_of(&call->args[0]);
     const double x = opdi_real_of(&call->args[0]), y = pair ? pair[1] : 0;
     const int32_t what = call->builtin->what;
-    return opdi_give(call, opd_value_bool(what == OPDI_DO_ISNAN ? isnan(x) || isnan(y) : what == OPDI_DO_ISINF
-                                          ? isinf(x) || isinf(y) : isfinite(x) && isfinite(y)));
+    return opdi_return_value(call, opd_value_bool(what == OPDI_FN_ISNAN ? isnan(x) || isnan(y) : what == OPDI_FN_ISINF
+                                                  ? isinf(x) || isinf(y) : isfinite(x) && isfinite(y)));
 }
 OPDI_INTERNAL int opdi_fn_factorial(opdi_bcall *call) {
     uint64_t product = 1;
@@ -432,34 +438,35 @@ OPDI_INTERNAL int opdi_fn_factorial(opdi_bcall *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "factorial(%lld) has more than 64 bits", (long long)opdi_call_int(call, 0));
     }
     for (int64_t k = 2; k <= opdi_call_int(call, 0); k++) { product *= (uint64_t)k; }
-    return opdi_give(call, opd_value_int(opdi_wrap(product)));
+    return opdi_return_value(call, opd_value_int(opdi_wrap(product)));
 }
 OPDI_INTERNAL int opdi_fn_modf(opdi_bcall *call) {
     double whole;
     const double part = modf(opdi_real_of(&call->args[0]), &whole);
     call->rets[1] = opd_value_float(whole);
-    return opdi_give(call, opd_value_float(part));
+    return opdi_return_value(call, opd_value_float(part));
 }
 OPDI_INTERNAL int opdi_fn_frexp(opdi_bcall *call) {
     int power;
     const double part = frexp(opdi_real_of(&call->args[0]), &power);
     call->rets[1] = opd_value_int(power);
-    return opdi_give(call, opd_value_float(part));
+    return opdi_return_value(call, opd_value_float(part));
 }
 OPDI_INTERNAL int opdi_fn_ldexp(opdi_bcall *call) {
     const int64_t power = OPDI_MAX(-100000, OPDI_MIN(opdi_call_int(call, 1), 100000));
-    return opdi_give(call, opd_value_float(ldexp(opdi_real_of(&call->args[0]), (int)power)));
+    return opdi_return_value(call, opd_value_float(ldexp(opdi_real_of(&call->args[0]), (int)power)));
 }
 OPDI_INTERNAL int opdi_fn_range_length(opdi_bcall *call) {
     const int64_t lo = opdi_call_int(call, 0), hi = opdi_call_int(call, 1), step = opdi_call_int(call, 2);
     if (step == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "range() arg 3 must not be zero"); }
     const uint64_t span = step > 0 ? (uint64_t)hi - (uint64_t)lo : (uint64_t)lo - (uint64_t)hi;
     const uint64_t size = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
-    return opdi_give(call, opd_value_int((step > 0 ? lo < hi : lo > hi) ? opdi_wrap((span - 1) / size + 1) : 0));
+    return opdi_return_value(call,
+                             opd_value_int((step > 0 ? lo < hi : lo > hi) ? opdi_wrap((span - 1) / size + 1) : 0));
 }
 OPDI_INTERNAL int opdi_fn_derive_index(opdi_bcall *call) {
     const uint64_t offset = (uint64_t)opdi_call_int(call, 0) * (uint64_t)opdi_call_int(call, 2);
-    return opdi_give(call, opd_value_int(opdi_wrap((uint64_t)opdi_call_int(call, 1) + offset)));
+    return opdi_return_value(call, opd_value_int(opdi_wrap((uint64_t)opdi_call_int(call, 1) + offset)));
 }
 OPDI_INTERNAL int opdi_fn_rangelist(opdi_bcall *call) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_LIST, OPD_TAG_INTS, 0);
@@ -468,7 +475,7 @@ OPDI_INTERNAL int opdi_fn_rangelist(opdi_bcall *call) {
         return -1;
     }
     for (; cell->count < opdi_call_int(call, 0); cell->count++) { cell->u.ints[cell->count] = cell->count; }
-    return opdi_give_cell(call, cell);
+    return opdi_return_cell(call, cell);
 }
 
 //== conversions =======================================================================================================
@@ -484,7 +491,7 @@ OPDI_INTERNAL int opdi_tensor_scalar(opd_tensor *tensor, opd_value *value) {
     return rc;
 }
 /* Sets *value to the number in the text of argument 0, which is read as Python's int() or float() reads it; `what` is
-   OPDI_DO_INT or OPDI_DO_FLOAT.  Returns 0, or -1 and sets an error. */
+   OPDI_FN_INT or OPDI_FN_FLOAT.  Returns 0, or -1 and sets an error. */
 static int opdi_text_number(const opdi_bcall *call, int32_t what, opd_value *value) {
     int64_t length;
     char buf[400];
@@ -495,9 +502,9 @@ static int opdi_text_number(const opdi_bcall *call, int32_t what, opd_value *val
     while (length && strchr(" \t\n\r\f\v", text[length - 1]) && text[length - 1]) { length--; }
     (void)snprintf(buf, sizeof buf, "%.*s", (int)OPDI_MIN(length, 399), text);
     errno = 0;
-    *value = what == OPDI_DO_INT ? opd_value_int(strtoll(buf, &end, 10)) : opd_value_float(strtod(buf, &end));
-    if (end == buf || *end || (what == OPDI_DO_INT && errno) || strpbrk(buf, "xX")) {
-        return opd_fail(OPD_ERROR_ARGUMENT, what == OPDI_DO_INT ? "invalid literal for int() with base 10: '%s'"
+    *value = what == OPDI_FN_INT ? opd_value_int(strtoll(buf, &end, 10)) : opd_value_float(strtod(buf, &end));
+    if (end == buf || *end || (what == OPDI_FN_INT && errno) || strpbrk(buf, "xX")) {
+        return opd_fail(OPD_ERROR_ARGUMENT, what == OPDI_FN_INT ? "invalid literal for int() with base 10: '%s'"
                         : "could not convert string to float: '%s'", buf);
     }
     return 0;
@@ -511,23 +518,23 @@ OPDI_INTERNAL int opdi_fn_convert(opdi_bcall *call) {
     } else if (value.tag == OPD_TAG_TENSOR) {
         if (opdi_tensor_scalar(value.u.t, &value)) { return -1; }
     } else if (opdi_value_hold(&value)) { return -1; }
-    if (opdi_complex_of(&value) && what != OPDI_DO_SCALAR && what != OPDI_DO_COMPLEX) {
+    if (opdi_complex_of(&value) && what != OPDI_FN_SCALAR && what != OPDI_FN_COMPLEX) {
         opdi_value_drop(value);
-        return opd_fail(OPD_ERROR_ARGUMENT, "a complex number cannot be converted to %s", what == OPDI_DO_INT ? "int"
+        return opd_fail(OPD_ERROR_ARGUMENT, "a complex number cannot be converted to %s", what == OPDI_FN_INT ? "int"
                         : "float");
     }
-    if (what == OPDI_DO_FLOAT) { value = opd_value_float(opdi_real_of(&value)); }
-    if (what == OPDI_DO_BOOL) { value = opd_value_bool(opdi_real_of(&value) < 0 || !(opdi_real_of(&value) <= 0)); }
-    if (what == OPDI_DO_INT) {
+    if (what == OPDI_FN_FLOAT) { value = opd_value_float(opdi_real_of(&value)); }
+    if (what == OPDI_FN_BOOL) { value = opd_value_bool(opdi_real_of(&value) < 0 || !(opdi_real_of(&value) <= 0)); }
+    if (what == OPDI_FN_INT) {
         if (value.tag == OPD_TAG_FLOAT && !(fabs(value.u.d) < 9.3e18)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "cannot convert float %g to integer", value.u.d);
         }
         value = opd_value_int(value.tag == OPD_TAG_FLOAT ? (int64_t)value.u.d : value.u.i);
     }
-    if (what == OPDI_DO_COMPLEX && !opdi_complex_of(&value)) {
-        return opdi_give_complex(call, opdi_real_of(&value), 0);
+    if (what == OPDI_FN_COMPLEX && !opdi_complex_of(&value)) {
+        return opdi_return_complex(call, opdi_real_of(&value), 0);
     }
-    return opdi_give(call, value);
+    return opdi_return_value(call, value);
 }
 OPDI_INTERNAL int opdi_fn_complex(opdi_bcall *call) {
     double parts[2];
@@ -537,7 +544,7 @@ OPDI_INTERNAL int opdi_fn_complex(opdi_bcall *call) {
         parts[i] = opdi_real_of(&value);
         if (call->args[i].tag == OPD_TAG_TENSOR) { opdi_value_drop(value); }
     }
-    return opdi_give_complex(call, parts[0], parts[1]);
+    return opdi_return_complex(call, parts[0], parts[1]);
 }
 /* Converts a tensor to the number that an argument needs.  Fails if the tensor requires grad, has dims, or has a dtype
    of another kind. */
@@ -551,7 +558,7 @@ OPDI_INTERNAL int opdi_fn_implicit(opdi_bcall *call) {
     if (opd_ndim(tensor) != 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Cannot input a tensor of dimension other than 0 as a scalar argument");
     }
-    if (what == OPDI_DO_INT && !opd_dtype_is_integral(opd_dtype(tensor), false)) {
+    if (what == OPDI_FN_INT && !opd_dtype_is_integral(opd_dtype(tensor), false)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Cannot input a tensor of type %s as an integral argument",
                         opd_dtype_cname(opd_dtype(tensor)));
     }

@@ -13,7 +13,9 @@ OPDI_INTERNAL bool opdi_packed_class(const char *name) {
 OPDI_INTERNAL int opdi_packed_names(opdi_gclass *gclass) {
     static const char *const parts[] = {"(weight)", "(bias)", "(scale)", "(zero)"};
     while (gclass->nattributes < OPDI_PACKED_PARTS) {
-        if (opdi_gclass_add(gclass, parts[gclass->nattributes], opdi_gtype_simple(OPDI_GT_ANY), 0) < 0) { return -1; }
+        if (opdi_gclass_add(gclass, parts[gclass->nattributes], opdi_gtype_simple(OPDI_GTYPE_ANY), 0) < 0) {
+            return -1;
+        }
     }
     return 0;
 }
@@ -112,7 +114,7 @@ OPDI_INTERNAL int opdi_fn_quantized_linear(opdi_bcall *call) {
     const bool grad = opd_grad_mode_set(false);
     opd_tensor *result = opdi_quantized_linear(input, parts, call->nargs > 2 && opdi_call_int(call, 2));
     if (result && call->builtin->what) { result = opd_relu(result); }
-    const int rc = opdi_give_tensor(call, result);
+    const int rc = opdi_return_tensor(call, result);
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
     return rc;
@@ -151,7 +153,7 @@ OPDI_INTERNAL int opdi_fn_quantize(opdi_bcall *call) {
     }
     opd_scope scope = opd_scope_open();
     const bool grad = opd_grad_mode_set(false);
-    const int rc = opd_ok() ? opdi_give_tensor(call, opdi_quantized_round(input, scale, zero)) : -1;
+    const int rc = opd_ok() ? opdi_return_tensor(call, opdi_quantized_round(input, scale, zero)) : -1;
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
     return rc;
@@ -167,7 +169,7 @@ OPDI_INTERNAL int opdi_fn_quantize_channels(opdi_bcall *call) {
     opd_tensor *const result = opd_ok()
         ? opd_fake_quantize_per_channel_affine(input, scale, zero, opdi_call_int(call, 3), chars ? -128 : 0,
                                                chars ? 127 : 255) : NULL;
-    const int rc = opdi_give_tensor(call, result);
+    const int rc = opdi_return_tensor(call, result);
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
     return rc;
@@ -175,7 +177,7 @@ OPDI_INTERNAL int opdi_fn_quantize_channels(opdi_bcall *call) {
 OPDI_INTERNAL int opdi_fn_dequantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     opd_scope scope = opd_scope_open();
-    const int rc = input ? opdi_give_tensor(call, opd_to_dtype(input, OPD_FLOAT32)) : -1;
+    const int rc = input ? opdi_return_tensor(call, opd_to_dtype(input, OPD_FLOAT32)) : -1;
     opd_scope_close(&scope);
     return rc;
 }
@@ -187,7 +189,7 @@ OPDI_INTERNAL int opdi_fn_dequantize_all(opdi_bcall *call) {
     for (int64_t i = 0; tensors && i < given->count; i++) {
         tensors[i] = opd_to_dtype(opdi_cell_at(given, i).u.t, OPD_FLOAT32);
     }
-    const int rc = tensors && opd_ok() ? opdi_give_held(call, opd_value_tensors(tensors, (int)given->count)) : -1;
+    const int rc = tensors && opd_ok() ? opdi_return_borrowed(call, opd_value_tensors(tensors, (int)given->count)) : -1;
     opd_scope_close(&scope);
     if (tensors) { opdi_free(tensors, (size_t)(given->count + 1) * sizeof *tensors); }
     return rc;
@@ -352,7 +354,7 @@ OPDI_INTERNAL int opdi_fn_quantized(opdi_bcall *call) {
     if (place && !opdi_call_none(call, place)) {
         result = opdi_quantized_round(result, call->args[place].u.d, opdi_call_int(call, place + 1));
     }
-    const int rc = opdi_give_tensor(call, result);
+    const int rc = opdi_return_tensor(call, result);
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
     return rc;
@@ -362,12 +364,12 @@ OPDI_INTERNAL int opdi_fn_quantized(opdi_bcall *call) {
    to an even distance from the zero point.  If `what` is 2, the operator computes in float32, so its results are
    rounded as they are.  Otherwise numbers that are almost halves count as halves, because float32 rounding may have
    moved them. */
-OPDI_INTERNAL int opdi_fn_quantized_steps(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_requantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;
     const double scale = call->args[1].u.d, margin = what == 2 ? 0 : 2e-4;
     const int64_t zero = opdi_call_int(call, 2), from = what == 1 ? zero : 0;
-    if (!input || scale <= 0) { return opdi_give_tensor(call, input); }
+    if (!input || scale <= 0) { return opdi_return_tensor(call, input); }
     opd_scope scope = opd_scope_open();
     const bool grad = opd_grad_mode_set(false);
     const float often = 1 / (float)scale;
@@ -381,7 +383,7 @@ OPDI_INTERNAL int opdi_fn_quantized_steps(opdi_bcall *call) {
         data[i] = OPDI_MIN(OPDI_MAX(whole, 0.0), 255.0) - (double)zero;
     }
     opd_tensor *const result = steps ? opd_to_dtype(opd_mul_Scalar(steps, opd_value_float(scale)), OPD_FLOAT32) : NULL;
-    const int rc = opdi_give_tensor(call, result);
+    const int rc = opdi_return_tensor(call, result);
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
     return rc;
@@ -426,7 +428,7 @@ OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     if (!rc && opd_list_count(settings)) { rc = opdi_object_put(packed, OPDI_PACKED_SETTINGS, settings); }
     opd_scope_close(&scope);
     if (rc && packed) { opdi_cell_drop(packed); }
-    return rc ? -1 : opdi_give_cell(call, packed);
+    return rc ? -1 : opdi_return_cell(call, packed);
 }
 /* The constants of a recurrent layer: the packed weights for its input and for its hidden state. */
 typedef struct opdi_qcell {
@@ -546,7 +548,7 @@ OPDI_INTERNAL int opdi_fn_quantized_recurrent(opdi_bcall *call) {
     input = first ? opd_transpose(input, 0, 1) : input;
     opd_tensor *result = input ? opdi_quantized_layers(call, input, states, last) : NULL;
     result = result && first ? opd_transpose(result, 0, 1) : result;
-    const int rc = opdi_give_tensor(call, result);
+    const int rc = opdi_return_tensor(call, result);
     for (int i = 0; !rc && i < (lstm ? 2 : 1); i++) { call->rets[i + 1] = opd_value_tensor(opd_keep(last[i])); }
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
@@ -577,7 +579,7 @@ OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
         opd_tensor *const sum = opd_add(opdi_quantized_either(state[0], cell.hidden, cell.reduce), gates);
         state[0] = what == 2 ? opd_tanh(sum) : opd_relu(sum);
     } else if (gates) { (void)opdi_quantized_step(&cell, gates, state); }
-    const int rc = gates && opd_ok() ? opdi_give_tensor(call, state[0]) : -1;
+    const int rc = gates && opd_ok() ? opdi_return_tensor(call, state[0]) : -1;
     if (!rc && !what) { call->rets[1] = opd_value_tensor(opd_keep(state[1])); }
     (void)opd_grad_mode_set(grad);
     opd_scope_close(&scope);
@@ -591,17 +593,17 @@ OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: the value is an object of %s, which is not an enum",
                         call->builtin->schema, cell->klass->name);
     }
-    return opdi_give_held(call, cell->u.values[call->builtin->what]);
+    return opdi_return_borrowed(call, cell->u.values[call->builtin->what]);
 }
 /* Returns false, because the library has no nested tensors.  A transformer encoder with a padding mask then computes
    with ordinary tensors. */
-OPDI_INTERNAL int opdi_fn_not_nested(opdi_bcall *call) { return opdi_give(call, opd_value_bool(false)); }
+OPDI_INTERNAL int opdi_fn_not_nested(opdi_bcall *call) { return opdi_return_value(call, opd_value_bool(false)); }
 OPDI_INTERNAL int opdi_fn_set_item(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
     if (cell && cell->kind == OPD_CELL_DICT) { return opdi_dict_set(cell, call->args[1], call->args[2]); }
     const int64_t at = opdi_call_list(call, 0) ? opdi_list_index(opdi_call_int(call, 1), cell->count) : -1;
     if (at < 0 || opdi_cell_set(cell, at, call->args[2])) { return -1; }
-    return call->nrets ? opdi_give_held(call, call->args[0]) : 0;
+    return call->nrets ? opdi_return_borrowed(call, call->args[0]) : 0;
 }
 OPDI_INTERNAL int opdi_fn_delete(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
@@ -618,18 +620,18 @@ OPDI_INTERNAL int opdi_fn_delete(opdi_bcall *call) {
 OPDI_INTERNAL int opdi_fn_len(opdi_bcall *call) {
     int64_t length;
     const opdi_cell *const cell = opdi_cell_of(&call->args[0]);
-    if (opdi_value_text(&call->args[0], &length)) { return opdi_give(call, opd_value_int(length)); }
+    if (opdi_value_text(&call->args[0], &length)) { return opdi_return_value(call, opd_value_int(length)); }
     if (call->args[0].tag == OPD_TAG_TENSOR) {
         if (opd_ndim(call->args[0].u.t) == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "len() of a 0-d tensor"); }
-        return opdi_give(call, opd_value_int(opd_size(call->args[0].u.t, 0)));
+        return opdi_return_value(call, opd_value_int(opd_size(call->args[0].u.t, 0)));
     }
     if (!cell) { return opdi_call_list(call, 0) ? 0 : -1; }
-    return opdi_give(call, opd_value_int(cell->count));
+    return opdi_return_value(call, opd_value_int(cell->count));
 }
 OPDI_INTERNAL int opdi_fn_append(opdi_bcall *call) {
     opdi_cell *const cell = opdi_call_list(call, 0);
     if (!cell || opdi_cell_insert(cell, cell->count, call->args[1])) { return -1; }
-    return call->nrets ? opdi_give_held(call, call->args[0]) : 0;
+    return call->nrets ? opdi_return_borrowed(call, call->args[0]) : 0;
 }
 OPDI_INTERNAL int opdi_fn_insert(opdi_bcall *call) {
     opdi_cell *const cell = opdi_call_list(call, 0);
@@ -645,14 +647,14 @@ OPDI_INTERNAL int opdi_fn_extend(opdi_bcall *call) {
         if (opdi_cell_insert(cell, cell->count, opdi_cell_at(more, i))) { return -1; }
     }
     if (!more) { return -1; }
-    return call->nrets ? opdi_give_held(call, call->args[0]) : 0;
+    return call->nrets ? opdi_return_borrowed(call, call->args[0]) : 0;
 }
 OPDI_INTERNAL int opdi_fn_pop(opdi_bcall *call) {
     opdi_cell *const cell = opdi_call_list(call, 0);
     if (!cell) { return -1; }
     if (cell->count == 0) { return opd_fail(OPD_ERROR_INDEX, "pop from empty list"); }
     const int64_t at = opdi_list_index(call->nargs > 1 ? opdi_call_int(call, 1) : -1, cell->count);
-    if (at < 0 || opdi_give_held(call, opdi_cell_at(cell, at))) { return -1; }
+    if (at < 0 || opdi_return_borrowed(call, opdi_cell_at(cell, at))) { return -1; }
     opdi_cell_remove(cell, at, at + 1);
     return 0;
 }
@@ -668,7 +670,7 @@ OPDI_INTERNAL int opdi_fn_clear(opdi_bcall *call) {
 }
 OPDI_INTERNAL int opdi_fn_reverse(opdi_bcall *call) {
     opdi_cell *const cell = opdi_call_list(call, 0);
-    if (cell) { opdi_list_turn(cell); }
+    if (cell) { opdi_list_reverse(cell); }
     return cell ? 0 : -1;
 }
 /* Returns a new list of the `count` elements of `from` at indexes start, start + step, start + 2 step, ...  On failure,
@@ -692,9 +694,9 @@ OPDI_INTERNAL int opdi_fn_copy(opdi_bcall *call) {
                 return -1;
             }
         }
-        return opdi_give_cell(call, copy);
+        return opdi_return_cell(call, copy);
     }
-    return opdi_call_list(call, 0) ? opdi_give_cell(call, opdi_list_part(cell, 0, cell->count, 1)) : -1;
+    return opdi_call_list(call, 0) ? opdi_return_cell(call, opdi_list_part(cell, 0, cell->count, 1)) : -1;
 }
 /* Sets *start and *step as Python's slice.indices does for a list of `count` elements; arguments 1 to 3 of the call are
    the slice.  Returns the number of elements of the slice, or -1 and sets an error. */
@@ -724,10 +726,10 @@ OPDI_INTERNAL int opdi_fn_slice(opdi_bcall *call) {
     if (!text && !opdi_call_list(call, 0)) { return -1; }
     const int64_t count = opdi_slice_range(call, text ? length : cell->count, &start, &step);
     if (count < 0) { return -1; }
-    if (!text) { return opdi_give_cell(call, opdi_list_part(cell, start, count, step)); }
+    if (!text) { return opdi_return_cell(call, opdi_list_part(cell, start, count, step)); }
     opdi_cell *part = opdi_cell_text(NULL, count);
     for (int64_t k = 0; part && k < count; k++) { part->u.text[k] = text[start + k * step]; }
-    return opdi_give_cell(call, part);
+    return opdi_return_cell(call, part);
 }
 OPDI_INTERNAL int opdi_fn_concat(opdi_bcall *call) {
     int64_t first, second;
@@ -738,7 +740,7 @@ OPDI_INTERNAL int opdi_fn_concat(opdi_bcall *call) {
         if (!cell) { return -1; }
         memcpy(cell->u.text, text, (size_t)first);
         memcpy(cell->u.text + first, other, (size_t)second);
-        return opdi_give_cell(call, cell);
+        return opdi_return_cell(call, cell);
     }
     const opdi_cell *const left = opdi_call_list(call, 0), *const right = left ? opdi_call_list(call, 1) : NULL;
     opdi_cell *cell = right ? opdi_list_part(left, 0, left->count, 1) : NULL;
@@ -748,7 +750,7 @@ OPDI_INTERNAL int opdi_fn_concat(opdi_bcall *call) {
             return -1;
         }
     }
-    return opdi_give_cell(call, cell);
+    return opdi_return_cell(call, cell);
 }
 OPDI_INTERNAL int opdi_fn_repeat(opdi_bcall *call) {
     const int at = call->args[0].tag == OPD_TAG_INT;
@@ -767,7 +769,7 @@ OPDI_INTERNAL int opdi_fn_repeat(opdi_bcall *call) {
             }
         }
     }
-    return opdi_give_cell(call, cell);
+    return opdi_return_cell(call, cell);
 }
 /* Repeats a list in place (list *= times). */
 OPDI_INTERNAL int opdi_fn_repeat_in_place(opdi_bcall *call) {
@@ -781,7 +783,7 @@ OPDI_INTERNAL int opdi_fn_repeat_in_place(opdi_bcall *call) {
     for (int64_t i = count; i < count * times; i++) {
         if (opdi_cell_insert(list, i, opdi_cell_at(list, i - count))) { return -1; }
     }
-    return opdi_give_held(call, call->args[0]);
+    return opdi_return_borrowed(call, call->args[0]);
 }
 /* Returns the index of the element `want`, or `count` if the list does not have it, or -1 and sets an error. */
 static int64_t opdi_list_find(const opdi_cell *list, const opd_value *want) {
@@ -797,7 +799,7 @@ OPDI_INTERNAL int opdi_fn_search(opdi_bcall *call) {
     const int32_t what = call->builtin->what;
     opdi_cell *const list = opdi_cell_of(&call->args[0]);
     if (list && list->kind == OPD_CELL_DICT) {
-        return opdi_give(call, opd_value_bool(opdi_dict_find(list, &call->args[1]) >= 0));
+        return opdi_return_value(call, opd_value_bool(opdi_dict_find(list, &call->args[1]) >= 0));
     }
     if (!opdi_call_list(call, 0)) { return -1; }
     if (what == OPDI_LIST_COUNT) {
@@ -808,21 +810,21 @@ OPDI_INTERNAL int opdi_fn_search(opdi_bcall *call) {
             if (rc < 0) { return -1; }
             times += rc;
         }
-        return opdi_give(call, opd_value_int(times));
+        return opdi_return_value(call, opd_value_int(times));
     }
     const int64_t at = opdi_list_find(list, &call->args[1]);
     if (at < 0) { return -1; }
-    if (what == OPDI_LIST_CONTAINS) { return opdi_give(call, opd_value_bool(at < list->count)); }
+    if (what == OPDI_LIST_CONTAINS) { return opdi_return_value(call, opd_value_bool(at < list->count)); }
     if (at == list->count) {
-        opdi_growing out = {NULL, 0, 0, false};
+        opdi_text_builder out = {NULL, 0, 0, false};
         opdi_value_write(&out, &call->args[1], 0);
         (void)(what == OPDI_LIST_INDEX
                ? opd_fail(OPD_ERROR_ARGUMENT, "ValueError: '%.200s' is not in list", out.length ? out.text : "")
                : opd_fail(OPD_ERROR_ARGUMENT, "list.remove(x): x not in list"));
-        opdi_growing_free(&out);
+        opdi_text_builder_free(&out);
         return -1;
     }
-    if (what == OPDI_LIST_INDEX) { return opdi_give(call, opd_value_int(at)); }
+    if (what == OPDI_LIST_INDEX) { return opdi_return_value(call, opd_value_int(at)); }
     opdi_cell_remove(list, at, at + 1);
     return 0;
 }
@@ -931,12 +933,12 @@ OPDI_INTERNAL int opdi_fn_sorted(opdi_bcall *call) {
         opdi_cell_drop(copy);
         return -1;
     }
-    return opdi_give_cell(call, copy);
+    return opdi_return_cell(call, copy);
 }
 /* Returns the smallest or largest element of a list, or the smaller or larger of two lists. */
 OPDI_INTERNAL int opdi_fn_extreme(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
-    const bool least = call->builtin->what == OPDI_DO_MIN;
+    const bool least = call->builtin->what == OPDI_FN_MIN;
     if (!list) { return -1; }
     if (call->nargs == 2) {
         const opdi_cell *const other = opdi_call_list(call, 1);
@@ -944,9 +946,9 @@ OPDI_INTERNAL int opdi_fn_extreme(opdi_bcall *call) {
         for (int64_t i = 0; i < OPDI_MIN(list->count, other->count); i++) {
             const opd_value a = opdi_cell_at(list, i), b = opdi_cell_at(other, i);
             const int order = opdi_compare(&a, &b);
-            if (order) { return opdi_give_held(call, call->args[(order < 0) != least]); }
+            if (order) { return opdi_return_borrowed(call, call->args[(order < 0) != least]); }
         }
-        return opdi_give_held(call, call->args[(list->count <= other->count) != least]);
+        return opdi_return_borrowed(call, call->args[(list->count <= other->count) != least]);
     }
     if (list->count == 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s() arg is an empty sequence", least ? "min" : "max");
@@ -957,7 +959,7 @@ OPDI_INTERNAL int opdi_fn_extreme(opdi_bcall *call) {
         const int order = opdi_compare(&a, &b);
         if (order == (least ? -1 : 1)) { best = i; }
     }
-    return opdi_give(call, opdi_cell_at(list, best));
+    return opdi_return_value(call, opdi_cell_at(list, best));
 }
 OPDI_INTERNAL int opdi_fn_sum(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
@@ -971,8 +973,9 @@ OPDI_INTERNAL int opdi_fn_sum(opdi_bcall *call) {
         if (pair) { imaginary += pair[1]; }
         if (opdi_whole(&element)) { whole += (uint64_t)element.u.i; }
     }
-    if (list->tag == OPD_TAG_LIST) { return opdi_give_complex(call, sum, imaginary); }
-    return opdi_give(call, list->tag == OPD_TAG_FLOATS ? opd_value_float(sum) : opd_value_int(opdi_wrap(whole)));
+    if (list->tag == OPD_TAG_LIST) { return opdi_return_complex(call, sum, imaginary); }
+    return opdi_return_value(call,
+                             list->tag == OPD_TAG_FLOATS ? opd_value_float(sum) : opd_value_int(opdi_wrap(whole)));
 }
 /* Computes all(list) or, if the builtin's `what` is 1, any(list). */
 OPDI_INTERNAL int opdi_fn_all(opdi_bcall *call) {
@@ -984,7 +987,7 @@ OPDI_INTERNAL int opdi_fn_all(opdi_bcall *call) {
         const opd_value element = opdi_cell_at(list, i);
         const bool truth = opdi_value_text(&element, &length) ? length > 0
             : element.tag == OPD_TAG_FLOAT ? element.u.d < 0 || !(element.u.d <= 0) : element.u.i != 0;
-        if (truth == any) { return opdi_give(call, opd_value_bool(any)); }
+        if (truth == any) { return opdi_return_value(call, opd_value_bool(any)); }
     }
-    return opdi_give(call, opd_value_bool(!any));
+    return opdi_return_value(call, opd_value_bool(!any));
 }

@@ -13,19 +13,19 @@ OPDI_INTERNAL int opdi_fn_is_contiguous(opdi_bcall *call) {
     if (format != 0 && format != 2 && format != 3) {
         return opd_fail(OPD_ERROR_ARGUMENT, "aten::is_contiguous: unsupported memory format %lld", (long long)format);
     }
-    return opdi_give(call, opd_value_bool(format ? opdi_tensor_channels_last(tensor, (int32_t)format + 2)
-                                          : opd_is_contiguous(tensor)));
+    return opdi_return_value(call, opd_value_bool(format ? opdi_tensor_channels_last(tensor, (int32_t)format + 2)
+                                                  : opd_is_contiguous(tensor)));
 }
 OPDI_INTERNAL int opdi_fn_requires_grad(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor || !opd_tensor_set_requires_grad(tensor, opdi_call_int(call, 1) != 0)) { return -1; }
-    return opdi_give_held(call, call->args[0]);
+    return opdi_return_borrowed(call, call->args[0]);
 }
 OPDI_INTERNAL int opdi_fn_promote_types(opdi_bcall *call) {
     const opd_scalar_type first = (opd_scalar_type)opdi_call_int(call, 0);
     const opd_scalar_type second = (opd_scalar_type)opdi_call_int(call, 1);
-    return opdi_give(call, call->builtin->what ? opd_value_bool(opd_can_cast(first, second))
-                     : opd_value_int(opd_promote_types(first, second)));
+    return opdi_return_value(call, call->builtin->what ? opd_value_bool(opd_can_cast(first, second))
+                             : opd_value_int(opd_promote_types(first, second)));
 }
 /* Writes into a tensor.  The builtin's `what` is 'c' for copy_ of a number.  Other values are for functions of
    torch.nn.init, which autograd does not record: 'f' fills the tensor with a number, 'z' with 0, 'n' and 'u' with
@@ -46,7 +46,7 @@ OPDI_INTERNAL int opdi_fn_written_to(opdi_bcall *call) {
         : what == 'u' ? opd_uniform_(tensor, first, second) != NULL : opd_fill_(tensor, number) != NULL;
     opd_scope_close(&scope);
     (void)opd_grad_mode_set(grad);
-    return done ? opdi_give_held(call, call->args[0]) : -1;
+    return done ? opdi_return_borrowed(call, call->args[0]) : -1;
 }
 OPDI_INTERNAL int opdi_fn_broadcast_shapes(opdi_bcall *call) {
     opd_value sizes[2];
@@ -68,7 +68,7 @@ OPDI_INTERNAL int opdi_fn_broadcast_shapes(opdi_bcall *call) {
         }
         both[most - i] = one == 1 ? other : one;
     }
-    return opdi_give_held(call, opd_value_ints(both, (int)most));
+    return opdi_return_borrowed(call, opd_value_ints(both, (int)most));
 }
 OPDI_INTERNAL int opdi_fn_result_type(opdi_bcall *call) {
     opd_tensor numbers[2], *both[2];               /* stands for a number; only the fields set here are read */
@@ -80,43 +80,43 @@ OPDI_INTERNAL int opdi_fn_result_type(opdi_bcall *call) {
                                     : value->tag == OPD_TAG_BOOL ? OPD_BOOL : OPD_INT64);
         both[i] = value->tag == OPD_TAG_TENSOR ? value->u.t : &numbers[i];
     }
-    return opdi_give(call, opd_value_int(opdi_result_type_of(both, 2)));
+    return opdi_return_value(call, opd_value_int(opdi_result_type_of(both, 2)));
 }
 OPDI_INTERNAL int opdi_fn_is_set_to(opdi_bcall *call) {
     const opd_tensor *const one = opdi_call_tensor(call, 0), *const other = one ? opdi_call_tensor(call, 1) : NULL;
     if (!other) { return -1; }
-    return opdi_give(call, opd_value_bool(one->storage == other->storage && one->ndim == other->ndim &&
-                                          one->data == other->data && memcmp(one->dims, other->dims,
+    return opdi_return_value(call, opd_value_bool(one->storage == other->storage && one->ndim == other->ndim &&
+                                                  one->data == other->data && memcmp(one->dims, other->dims,
                                           2 * (size_t)one->ndim * sizeof *one->dims) == 0));
 }
-OPDI_INTERNAL int opdi_fn_tensor_ask(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_tensor_property(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
     const opd_device device = opd_tensor_device(tensor);
     const int64_t size = (int64_t)opd_dtype_size(opd_dtype(tensor));
     switch (call->builtin->what) {
-    case OPDI_OF_SIZE: return opdi_give_held(call, opd_value_ints(tensor->dims, tensor->ndim));
-    case OPDI_OF_STRIDE: return opdi_give_held(call, opd_value_ints(tensor->dims + tensor->ndim, tensor->ndim));
-    case OPDI_OF_DTYPE: return opdi_give(call, opd_value_int(opd_dtype(tensor)));
-    case OPDI_OF_DEVICE: return opdi_give(call, opd_value_device(device));
-    case OPDI_OF_GRAD: return opdi_give(call, opd_value_bool(opdi_requires_grad(tensor)));
-    case OPDI_OF_LAYOUT: return opdi_give(call, opd_value_int(0));
-    case OPDI_OF_ITEMSIZE: return opdi_give(call, opd_value_int(size));
-    case OPDI_OF_NBYTES: return opdi_give(call, opd_value_int(size * opd_numel(tensor)));
-    case OPDI_OF_CPU: return opdi_give(call, opd_value_bool(device.type == OPD_CPU));
-    case OPDI_OF_CUDA: return opdi_give(call, opd_value_bool(device.type == OPD_CUDA));
-    case OPDI_OF_META: return opdi_give(call, opd_value_bool(device.type == OPD_META));
-    case OPDI_OF_LEAF: return opdi_give(call, opd_value_bool(opd_tensor_is_leaf(tensor)));
-    case OPDI_OF_INDEX: return opdi_give(call, opd_value_int(device.type == OPD_CPU ? -1 : device.index));
-    case OPDI_OF_DIMS: return opdi_give(call, opd_value_int(tensor->ndim));
-    case OPDI_OF_NUMBER: return opdi_give(call, opd_value_int(tensor->output_nr));
-    case OPDI_OF_RETAINS: return opdi_give(call, opd_value_bool(opd_tensor_retains_grad(tensor)));
+    case OPDI_OF_SIZE: return opdi_return_borrowed(call, opd_value_ints(tensor->dims, tensor->ndim));
+    case OPDI_OF_STRIDE: return opdi_return_borrowed(call, opd_value_ints(tensor->dims + tensor->ndim, tensor->ndim));
+    case OPDI_OF_DTYPE: return opdi_return_value(call, opd_value_int(opd_dtype(tensor)));
+    case OPDI_OF_DEVICE: return opdi_return_value(call, opd_value_device(device));
+    case OPDI_OF_GRAD: return opdi_return_value(call, opd_value_bool(opdi_requires_grad(tensor)));
+    case OPDI_OF_LAYOUT: return opdi_return_value(call, opd_value_int(0));
+    case OPDI_OF_ITEMSIZE: return opdi_return_value(call, opd_value_int(size));
+    case OPDI_OF_NBYTES: return opdi_return_value(call, opd_value_int(size * opd_numel(tensor)));
+    case OPDI_OF_CPU: return opdi_return_value(call, opd_value_bool(device.type == OPD_CPU));
+    case OPDI_OF_CUDA: return opdi_return_value(call, opd_value_bool(device.type == OPD_CUDA));
+    case OPDI_OF_META: return opdi_return_value(call, opd_value_bool(device.type == OPD_META));
+    case OPDI_OF_LEAF: return opdi_return_value(call, opd_value_bool(opd_tensor_is_leaf(tensor)));
+    case OPDI_OF_INDEX: return opdi_return_value(call, opd_value_int(device.type == OPD_CPU ? -1 : device.index));
+    case OPDI_OF_DIMS: return opdi_return_value(call, opd_value_int(tensor->ndim));
+    case OPDI_OF_NUMBER: return opdi_return_value(call, opd_value_int(tensor->output_nr));
+    case OPDI_OF_RETAINS: return opdi_return_value(call, opd_value_bool(opd_tensor_retains_grad(tensor)));
     case OPDI_OF_SIGN:
-        return opdi_give(call, opd_value_bool(opd_dtype(tensor) != OPD_BOOL && opd_dtype(tensor) != OPD_UINT8));
+        return opdi_return_value(call, opd_value_bool(opd_dtype(tensor) != OPD_BOOL && opd_dtype(tensor) != OPD_UINT8));
     default: break;
     }
     opd_scope scope = opd_scope_open();
-    const int rc = opdi_give_tensor(call, opd_detach(tensor));
+    const int rc = opdi_return_tensor(call, opd_detach(tensor));
     opd_scope_close(&scope);
     return rc;
 }
@@ -133,7 +133,7 @@ OPDI_INTERNAL int opdi_fn_refused(opdi_bcall *call) {
 OPDI_INTERNAL int opdi_fn_cast(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     opd_scope scope = opd_scope_open();
-    const int rc = tensor ? opdi_give_tensor(call, opd_to_dtype(tensor, (opd_scalar_type)call->builtin->what)) : -1;
+    const int rc = tensor ? opdi_return_tensor(call, opd_to_dtype(tensor, (opd_scalar_type)call->builtin->what)) : -1;
     opd_scope_close(&scope);
     return rc;
 }
@@ -151,18 +151,18 @@ OPDI_INTERNAL int opdi_fn_shape(opdi_bcall *call) {
     opd_tensor *const out = call->nargs > 1
         ? opd_arange(opd_value_int(tensor->dims[dim < 0 ? dim + ndim : dim]), OPD_INT64)
         : opd_tensor_from(tensor->dims, opd_ints_of(&ndim, 1), OPD_INT64);
-    const int rc = opdi_give_tensor(call, out);
+    const int rc = opdi_return_tensor(call, out);
     opd_scope_close(&scope);
     return rc;
 }
-OPDI_INTERNAL int opdi_fn_none(opdi_bcall *call) { return opdi_give(call, opd_value_none()); }
+OPDI_INTERNAL int opdi_fn_none(opdi_bcall *call) { return opdi_return_value(call, opd_value_none()); }
 /* Returns the gradient that backward has stored in a tensor, or None if there is none. */
 OPDI_INTERNAL int opdi_fn_grad_of(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
     opd_scope scope = opd_scope_open();
     opd_tensor *const grad = opd_tensor_grad(tensor);
-    const int rc = grad ? opdi_give_tensor(call, grad) : opdi_fn_none(call);
+    const int rc = grad ? opdi_return_tensor(call, grad) : opdi_fn_none(call);
     opd_scope_close(&scope);
     return opd_ok() ? rc : -1;
 }
@@ -208,7 +208,7 @@ OPDI_INTERNAL int opdi_fn_gradients(opdi_bcall *call) {
     options.allow_unused = opdi_call_int(call, 5) != 0;
     opd_scope scope = opd_scope_open();
     const int rc = opd_autograd_grad(outputs, count, inputs, ninputs, &options, grads) ||
-        opdi_give_held(call, opd_value_tensors(grads, ninputs)) ? -1 : 0;
+        opdi_return_borrowed(call, opd_value_tensors(grads, ninputs)) ? -1 : 0;
     opd_scope_close(&scope);
     return rc;
 }
@@ -228,7 +228,7 @@ OPDI_INTERNAL int opdi_fn_to(opdi_bcall *call) {
     opd_scope scope = opd_scope_open();
     tensor = at == 2 || at < 0 ? opd_to_device_full(tensor, device, dtype, early, copy, opd_value_none())
         : opd_to_dtype_full(tensor, dtype, early, copy, opd_value_none());
-    const int rc = tensor ? opdi_give_tensor(call, tensor) : -1;
+    const int rc = tensor ? opdi_return_tensor(call, tensor) : -1;
     opd_scope_close(&scope);
     return rc;
 }
@@ -240,7 +240,7 @@ OPDI_INTERNAL int opdi_fn_as_tensor(opdi_bcall *call) {
     const opd_device device = opdi_call_none(call, 2) ? opd_tensor_device(tensor) : call->args[2].u.device;
     opd_scope scope = opd_scope_open();
     opd_tensor *const out = opd_to_device(tensor, device, dtype);
-    const int rc = out ? opdi_give_tensor(call, out) : -1;
+    const int rc = out ? opdi_return_tensor(call, out) : -1;
     opd_scope_close(&scope);
     return rc;
 }
@@ -250,24 +250,24 @@ OPDI_INTERNAL int opdi_fn_device(opdi_bcall *call) {
     const char *const text = opdi_call_text(call, 0, &length);
     if (!text || opd_device_parse(text, &device)) { return -1; }
     if (call->nargs > 1) { device.index = (int32_t)opdi_call_int(call, 1); }
-    return opdi_give(call, opd_value_device(device));
+    return opdi_return_value(call, opd_value_device(device));
 }
-OPDI_INTERNAL int opdi_fn_device_ask(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_device_property(opdi_bcall *call) {
     char text[40], *colon;
     const opd_device device = call->args[0].u.device;
     if (call->builtin->what) {
-        return opdi_give(call, device.index < 0 ? opd_value_none() : opd_value_int(device.index));
+        return opdi_return_value(call, device.index < 0 ? opd_value_none() : opd_value_int(device.index));
     }
     (void)opd_device_print(device, text, sizeof text);
     if ((colon = strchr(text, ':')) != NULL) { *colon = 0; }
-    return opdi_give_text(call, text, (int64_t)strlen(text));
+    return opdi_return_text(call, text, (int64_t)strlen(text));
 }
 OPDI_INTERNAL int opdi_fn_num_to_tensor(opdi_bcall *call) {
     opd_scope scope = opd_scope_open();
     const opd_value *const value = &call->args[0];
     const opd_scalar_type dtype = opdi_complex_of(value) ? OPD_COMPLEX128 : value->tag == OPD_TAG_FLOAT ? OPD_FLOAT64
         : value->tag == OPD_TAG_BOOL ? OPD_BOOL : OPD_INT64;
-    const int rc = opdi_give_tensor(call, opd_scalar_tensor(opdi_value_plain(value), dtype));
+    const int rc = opdi_return_tensor(call, opd_scalar_tensor(opdi_value_plain(value), dtype));
     opd_scope_close(&scope);
     return rc;
 }
@@ -334,7 +334,7 @@ OPDI_INTERNAL int opdi_fn_tensor(opdi_bcall *call) {
         tensor = opd_to_device(tensor, call->args[2].u.device, want);
     }
     if (tensor && call->nargs > 3 && opdi_call_int(call, 3)) { tensor = opd_tensor_set_requires_grad(tensor, true); }
-    rc = tensor ? opdi_give_tensor(call, tensor) : -1;
+    rc = tensor ? opdi_return_tensor(call, tensor) : -1;
     opd_scope_close(&scope);
     return rc;
 }
@@ -383,9 +383,9 @@ OPDI_INTERNAL int opdi_fn_tolist(opdi_bcall *call) {
                         "for tolist(): %s vs %s", wanted >= 0 && wanted < 3 ? kinds[wanted] : "?",
                         opd_dtype_cname(dtype));
     }
-    if (ndim == 0) { return opdi_tensor_scalar(tensor, &value) ? -1 : opdi_give(call, value); }
-    return opdi_give_cell(call, opdi_tensor_list(tensor, have == 1 ? OPD_TAG_FLOATS : have == 2 ? OPD_TAG_BOOLS
-                                                 : OPD_TAG_INTS, 0));
+    if (ndim == 0) { return opdi_tensor_scalar(tensor, &value) ? -1 : opdi_return_value(call, value); }
+    return opdi_return_cell(call, opdi_tensor_list(tensor, have == 1 ? OPD_TAG_FLOATS : have == 2 ? OPD_TAG_BOOLS
+                                                   : OPD_TAG_INTS, 0));
 }
 OPDI_INTERNAL int opdi_fn_infer_size(opdi_bcall *call) {
     const opdi_cell *const first = opdi_call_list(call, 0), *const second = first ? opdi_call_list(call, 1) : NULL;
@@ -401,7 +401,7 @@ OPDI_INTERNAL int opdi_fn_infer_size(opdi_bcall *call) {
         } else { list->u.ints[list->count++] = a == 1 ? b : a; }
     }
     if (rc && list) { opdi_cell_drop(list); }
-    return rc ? -1 : opdi_give_cell(call, list);
+    return rc ? -1 : opdi_return_cell(call, list);
 }
 OPDI_INTERNAL int opdi_fn_dict_construct(opdi_bcall *call) {
     opdi_cell *dict = opdi_cell_new(OPD_CELL_DICT, OPD_TAG_LIST, 0);
@@ -410,7 +410,7 @@ OPDI_INTERNAL int opdi_fn_dict_construct(opdi_bcall *call) {
         rc = opdi_dict_set(dict, call->args[i], call->args[i + 1]);
     }
     if (rc && dict) { opdi_cell_drop(dict); }
-    return rc ? -1 : opdi_give_cell(call, dict);
+    return rc ? -1 : opdi_return_cell(call, dict);
 }
 /* Returns true if the value has one of the types in the node: its constant is a tuple type, whose parts are these
    types. */
@@ -421,5 +421,5 @@ OPDI_INTERNAL int opdi_fn_isinstance(opdi_bcall *call) {
     for (int32_t i = 0; types && i < types->nparts && !found; i++) {
         found = opdi_value_is(&call->args[0], types->parts[i], 0);
     }
-    return opdi_give(call, opd_value_bool(found));
+    return opdi_return_value(call, opd_value_bool(found));
 }

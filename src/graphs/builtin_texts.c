@@ -8,17 +8,17 @@
 
 /* Fails with the error that a dict has no key `key` (Python's KeyError).  Returns -1. */
 OPDI_INTERNAL int opdi_no_key(const opd_value *key) {
-    opdi_growing out = {NULL, 0, 0, false};
+    opdi_text_builder out = {NULL, 0, 0, false};
     opdi_value_write(&out, key, 0);
     (void)opd_fail(OPD_ERROR_INDEX, "KeyError: %.300s", out.length ? out.text : "");
-    opdi_growing_free(&out);
+    opdi_text_builder_free(&out);
     return -1;
 }
 OPDI_INTERNAL int opdi_fn_str(opdi_bcall *call) {
-    opdi_growing out = {NULL, 0, 0, false};
+    opdi_text_builder out = {NULL, 0, 0, false};
     opdi_value_write(&out, &call->args[0], 0);
-    const int rc = out.failed ? -1 : opdi_give_text(call, out.length ? out.text : "", out.length);
-    opdi_growing_free(&out);
+    const int rc = out.failed ? -1 : opdi_return_text(call, out.length ? out.text : "", out.length);
+    opdi_text_builder_free(&out);
     return rc;
 }
 /* Runs "{} and {}".format(...).  As in PyTorch, surplus arguments are ignored, and "{0}" stays as it is. */
@@ -26,7 +26,7 @@ OPDI_INTERNAL int opdi_fn_format(opdi_bcall *call) {
     int64_t length, at = 0;
     int used = 1, rc = 0;
     const char *const text = opdi_call_text(call, 0, &length);
-    opdi_growing out = {NULL, 0, 0, false};
+    opdi_text_builder out = {NULL, 0, 0, false};
     if (!text) { return -1; }
     while (at < length && rc == 0) {
         const char *next = at + 1 < length ? (const char *)memchr(text + at, '{', (size_t)(length - at - 1)) : NULL;
@@ -34,30 +34,30 @@ OPDI_INTERNAL int opdi_fn_format(opdi_bcall *call) {
             next = next + 2 < text + length ? (const char *)memchr(next + 1, '{', (size_t)(text + length - next - 2))
                 : NULL;
         }
-        opdi_growing_add(&out, text + at, next ? next - text - at : length - at);
+        opdi_text_builder_add(&out, text + at, next ? next - text - at : length - at);
         if (!next) { break; }
         if (used == call->nargs) {
             rc = opd_fail(OPD_ERROR_ARGUMENT, "Too few arguments for format string: %.200s", text);
         } else { opdi_value_write(&out, &call->args[used++], 0); }
         at = next - text + 2;
     }
-    if (rc == 0) { rc = out.failed ? -1 : opdi_give_text(call, out.length ? out.text : "", out.length); }
-    opdi_growing_free(&out);
+    if (rc == 0) { rc = out.failed ? -1 : opdi_return_text(call, out.length ? out.text : "", out.length); }
+    opdi_text_builder_free(&out);
     return rc;
 }
 /* Writes an integer as Python's "%d", "%x", "%X" and "%o" do: a minus sign if it is negative, then the digits. */
-static void opdi_percent_whole(opdi_growing *out, char letter, int64_t number) {
+static void opdi_percent_whole(opdi_text_builder *out, char letter, int64_t number) {
     char text[32];
     const unsigned long long size = number < 0 ? 0 - (unsigned long long)number : (unsigned long long)number;
-    if (number < 0) { opdi_growing_add(out, "-", 1); }
+    if (number < 0) { opdi_text_builder_add(out, "-", 1); }
     (void)(letter == 'x' ? snprintf(text, sizeof text, "%llx", size) : letter == 'X'
            ? snprintf(text, sizeof text, "%llX", size) : letter == 'o' ? snprintf(text, sizeof text, "%llo", size)
            : snprintf(text, sizeof text, "%llu", size));
-    opdi_growing_text(out, text);
+    opdi_text_builder_add_text(out, text);
 }
 /* Writes a float as "%e", "%f" or "%g" does, or as "%d", which drops the fraction.  All digits are exact, as in Python;
    PyTorch would first convert the number to float32 or int. */
-static int opdi_percent_real(opdi_growing *out, char letter, double x) {
+static int opdi_percent_real(opdi_text_builder *out, char letter, double x) {
     char text[400];                                                    /* DBL_MAX has 309 digits before the point */
     if (letter == 'd' || letter == 'i') {
         if (!isfinite(x)) {
@@ -69,27 +69,27 @@ static int opdi_percent_real(opdi_growing *out, char letter, double x) {
            : letter == 'e' ? snprintf(text, sizeof text, "%e", x) : letter == 'E' ? snprintf(text, sizeof text, "%E", x)
            : letter == 'g' ? snprintf(text, sizeof text, "%g", x) : letter == 'G' ? snprintf(text, sizeof text, "%G", x)
            : snprintf(text, sizeof text, "%f", x));
-    opdi_growing_text(out, text);
+    opdi_text_builder_add_text(out, text);
     return 0;
 }
 /* Writes "%c".  The value is the number of a byte, or a text of one byte.  Returns 0, or -1 and sets an error. */
-static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
+static int opdi_percent_letter(opdi_text_builder *out, const opd_value *value) {
     int64_t length = 0;
     const char *const text = opdi_value_text(value, &length);
     if (text ? length != 1 : !opdi_whole(value)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%%c requires an int or a string of one letter for formatting, but got %s",
-                        text ? length ? "a longer string" : "an empty string" : opdi_value_said(value));
+                        text ? length ? "a longer string" : "an empty string" : opdi_value_kind_name(value));
     }
     if (!text && (value->u.i < 0 || value->u.i > 255)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%%c: %lld is not in range(256)", (long long)value->u.i);
     }
     const char byte = text ? *text : (char)(unsigned char)value->u.i;
-    opdi_growing_add(out, &byte, 1);
+    opdi_text_builder_add(out, &byte, 1);
     return 0;
 }
 /* Writes `value` as the conversion `letter` of "%d %s" % (...) does.  Returns 0, or -1 and sets an error.  Conversions
    that PyTorch refuses (%g, %x, %o and %r) write the same text as in Python. */
-static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) {
+static int opdi_percent(opdi_text_builder *out, char letter, const opd_value *value) {
     const bool whole = opdi_whole(value), real = value->tag == OPD_TAG_FLOAT;
     switch (letter) {
     case 's': opdi_value_write(out, value, 0); return 0;
@@ -110,7 +110,7 @@ static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) 
             return 0;
         }
         return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%r is for integers, bools and None in TorchScript format "
-                        "strings, but got %s; use %%s", opdi_value_said(value));
+                        "strings, but got %s; use %%s", opdi_value_kind_name(value));
     default:
         if (letter < ' ' || letter > '~') {
             return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%\\x%02x is not supported in TorchScript format "
@@ -121,7 +121,7 @@ static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) 
     }
     return opd_fail(OPD_ERROR_ARGUMENT, "%%%c requires %s for formatting, but got %s", letter,
                     letter == 'x' || letter == 'X' || letter == 'o' ? "an integer" : "a number",
-                    opdi_value_said(value));
+                    opdi_value_kind_name(value));
 }
 OPDI_INTERNAL int opdi_fn_percent(opdi_bcall *call) {
     int64_t length;
@@ -132,19 +132,19 @@ OPDI_INTERNAL int opdi_fn_percent(opdi_bcall *call) {
     const bool spread = tuple && tuple->kind == OPD_CELL_TUPLE;
     const opd_value *const values = spread ? tuple->u.values : call->args + 1;
     const int64_t count = spread ? tuple->count : call->nargs - 1;
-    opdi_growing out = {NULL, 0, 0, false};
+    opdi_text_builder out = {NULL, 0, 0, false};
     if (!text) { return -1; }
     for (int64_t at = 0; at < length && rc == 0; at++) {
-        if (text[at] != '%') { opdi_growing_add(&out, text + at, 1); }
+        if (text[at] != '%') { opdi_text_builder_add(&out, text + at, 1); }
         else if (++at >= length) { rc = opd_fail(OPD_ERROR_ARGUMENT, "Incomplete format specifier"); }
-        else if (text[at] == '%') { opdi_growing_add(&out, "%", 1); }
+        else if (text[at] == '%') { opdi_text_builder_add(&out, "%", 1); }
         else if (used == count) {
             rc = opd_fail(OPD_ERROR_ARGUMENT, "Too few arguments for format string");
         } else { rc = opdi_percent(&out, text[at], &values[used++]); }
     }
     if (rc == 0 && used < count) { rc = opd_fail(OPD_ERROR_ARGUMENT, "Too many arguments for format string"); }
-    if (rc == 0) { rc = out.failed ? -1 : opdi_give_text(call, out.length ? out.text : "", out.length); }
-    opdi_growing_free(&out);
+    if (rc == 0) { rc = out.failed ? -1 : opdi_return_text(call, out.length ? out.text : "", out.length); }
+    opdi_text_builder_free(&out);
     return rc;
 }
 
@@ -168,7 +168,7 @@ OPDI_INTERNAL int opdi_fn_case(opdi_bcall *call) {
             : (what == OPDI_CASE_TITLE ? begins : i == 0) ? opdi_to_upper(c) : opdi_to_lower(c);
         begins = !opdi_letter(c);
     }
-    return opdi_give_cell(call, cell);
+    return opdi_return_cell(call, cell);
 }
 static bool opdi_text_tests(const char *text, int64_t length, int32_t what) {
     bool all = what == OPDI_TEST_PRINTABLE || length > 0, some = false, letter = false;
@@ -193,7 +193,7 @@ static bool opdi_text_tests(const char *text, int64_t length, int32_t what) {
 OPDI_INTERNAL int opdi_fn_text_test(opdi_bcall *call) {
     int64_t length;
     const char *const text = opdi_call_text(call, 0, &length);
-    return text ? opdi_give(call, opd_value_bool(opdi_text_tests(text, length, call->builtin->what))) : -1;
+    return text ? opdi_return_value(call, opd_value_bool(opdi_text_tests(text, length, call->builtin->what))) : -1;
 }
 
 /* Returns the position of `part` in text[from, to): the first or, if `last` is true, the last one.  Returns -1 if there
@@ -227,12 +227,14 @@ OPDI_INTERNAL int opdi_fn_find(opdi_bcall *call) {
             times++;
             from = at + OPDI_MAX(count, 1);
         }
-        return opdi_give(call, opd_value_int(times));
+        return opdi_return_value(call, opd_value_int(times));
     }
     if (what == OPDI_FIND_START || what == OPDI_FIND_END) {
         const bool fits = inside && to - from >= count;
-        return opdi_give(call, opd_value_bool(fits && memcmp(text + (what == OPDI_FIND_START ? from : to - count), part,
-                                                             (size_t)count) == 0));
+        return opdi_return_value(call,
+                                 opd_value_bool(fits &&
+                                                memcmp(text + (what == OPDI_FIND_START ? from : to - count), part,
+                                                       (size_t)count) == 0));
     }
     if (inside) {
         at = opdi_text_find(text, from, to, part, count, what == OPDI_FIND_LAST || what == OPDI_FIND_RINDEX);
@@ -240,7 +242,7 @@ OPDI_INTERNAL int opdi_fn_find(opdi_bcall *call) {
     if (at < 0 && (what == OPDI_FIND_INDEX || what == OPDI_FIND_RINDEX)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "ValueError: substring not found");
     }
-    return opdi_give(call, opd_value_int(at));
+    return opdi_return_value(call, opd_value_int(at));
 }
 OPDI_INTERNAL int opdi_fn_strip(opdi_bcall *call) {
     int64_t length, count, from = 0;
@@ -252,28 +254,28 @@ OPDI_INTERNAL int opdi_fn_strip(opdi_bcall *call) {
     }
     while ((call->builtin->what & OPDI_STRIP_RIGHT) && length > from &&
            memchr(chars, text[length - 1], (size_t)count)) { length--; }
-    return opdi_give_text(call, text + from, length - from);
+    return opdi_return_text(call, text + from, length - from);
 }
 OPDI_INTERNAL int opdi_fn_replace(opdi_bcall *call) {
     int64_t length, old, fresh, at = 0, found, most = opdi_call_int(call, 3);
     const char *const text = opdi_call_text(call, 0, &length);
     const char *const from = text ? opdi_call_text(call, 1, &old) : NULL;
     const char *const to = from ? opdi_call_text(call, 2, &fresh) : NULL;
-    opdi_growing out = {NULL, 0, 0, false};
+    opdi_text_builder out = {NULL, 0, 0, false};
     if (!to) { return -1; }
     while (most != 0 && (found = opdi_text_find(text, at, length, from, old, false)) >= 0) {
-        opdi_growing_add(&out, text + at, found - at);
-        opdi_growing_add(&out, to, fresh);
+        opdi_text_builder_add(&out, text + at, found - at);
+        opdi_text_builder_add(&out, to, fresh);
         at = found + old;
         most--;
         if (old == 0) {
             if (at == length) { break; }
-            opdi_growing_add(&out, text + at++, 1);
+            opdi_text_builder_add(&out, text + at++, 1);
         }
     }
-    opdi_growing_add(&out, text + at, length - at);
-    const int rc = out.failed ? -1 : opdi_give_text(call, out.text, out.length);
-    opdi_growing_free(&out);
+    opdi_text_builder_add(&out, text + at, length - at);
+    const int rc = out.failed ? -1 : opdi_return_text(call, out.text, out.length);
+    opdi_text_builder_free(&out);
     return rc;
 }
 static int opdi_list_add_text(opdi_cell *list, const char *text, int64_t length) {
@@ -321,9 +323,9 @@ OPDI_INTERNAL int opdi_fn_split(opdi_bcall *call) {
         opdi_cell_drop(list);
         return -1;
     }
-    return opdi_give_cell(call, list);
+    return opdi_return_cell(call, list);
 }
-OPDI_INTERNAL void opdi_list_turn(opdi_cell *cell) {
+OPDI_INTERNAL void opdi_list_reverse(opdi_cell *cell) {
     for (int64_t i = 0, k = cell->count - 1; i < k; i++, k--) {
         const opd_value first = opdi_cell_at(cell, i), last = opdi_cell_at(cell, k);
         opdi_cell_put(cell, i, &last);
@@ -346,8 +348,8 @@ OPDI_INTERNAL int opdi_fn_rsplit(opdi_bcall *call) {
         if (list) { opdi_cell_drop(list); }
         return -1;
     }
-    opdi_list_turn(list);
-    return opdi_give_cell(call, list);
+    opdi_list_reverse(list);
+    return opdi_return_cell(call, list);
 }
 OPDI_INTERNAL int opdi_fn_splitlines(opdi_bcall *call) {
     int64_t length, from = 0;
@@ -367,20 +369,20 @@ OPDI_INTERNAL int opdi_fn_splitlines(opdi_bcall *call) {
         if (list) { opdi_cell_drop(list); }
         return -1;
     }
-    return opdi_give_cell(call, list);
+    return opdi_return_cell(call, list);
 }
 OPDI_INTERNAL int opdi_fn_join(opdi_bcall *call) {
     int64_t length, count;
     const char *const text = opdi_call_text(call, 0, &length);
     const opdi_cell *list = text ? opdi_call_list(call, 1) : NULL;
-    opdi_growing out = {NULL, 0, 0, false};
+    opdi_text_builder out = {NULL, 0, 0, false};
     for (int64_t i = 0; list && i < list->count; i++) {
         const char *const part = opdi_value_text(&list->u.values[i], &count);
-        if (i) { opdi_growing_add(&out, text, length); }
-        opdi_growing_add(&out, part ? part : "", part ? count : 0);
+        if (i) { opdi_text_builder_add(&out, text, length); }
+        opdi_text_builder_add(&out, part ? part : "", part ? count : 0);
     }
-    const int rc = !list || out.failed ? -1 : opdi_give_text(call, out.length ? out.text : "", out.length);
-    opdi_growing_free(&out);
+    const int rc = !list || out.failed ? -1 : opdi_return_text(call, out.length ? out.text : "", out.length);
+    opdi_text_builder_free(&out);
     return rc;
 }
 OPDI_INTERNAL int opdi_fn_partition(opdi_bcall *call) {
@@ -410,37 +412,37 @@ OPDI_INTERNAL int opdi_fn_pad(opdi_bcall *call) {
     if (count != 1) {
         return opd_fail(OPD_ERROR_ARGUMENT, "TypeError: The fill character must be exactly one character long");
     }
-    const int64_t room = OPDI_MAX(0, opdi_call_int(call, 1) - length);
-    if (room > INT32_MAX) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a string of %lld bytes is too long", (long long)room);
+    const int64_t padding = OPDI_MAX(0, opdi_call_int(call, 1) - length);
+    if (padding > INT32_MAX) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a string of %lld bytes is too long", (long long)padding);
     }
     const int64_t left = what == OPDI_PAD_RIGHT ? 0 : what == OPDI_PAD_BOTH
-        ? room / 2 + (room & opdi_call_int(call, 1) & 1) : room;
+        ? padding / 2 + (padding & opdi_call_int(call, 1) & 1) : padding;
     const int64_t sign = what == OPDI_PAD_ZERO && length && (*text == '-' || *text == '+');
-    opdi_cell *cell = opdi_cell_text(NULL, length + room);
+    opdi_cell *cell = opdi_cell_text(NULL, length + padding);
     if (!cell) { return -1; }
-    memset(cell->u.text, *fill, (size_t)(length + room));
+    memset(cell->u.text, *fill, (size_t)(length + padding));
     if (sign) { cell->u.text[0] = *text; }
     memcpy(cell->u.text + left + sign, text + sign, (size_t)(length - sign));
-    return opdi_give_cell(call, cell);
+    return opdi_return_cell(call, cell);
 }
 OPDI_INTERNAL int opdi_fn_expandtabs(opdi_bcall *call) {
     int64_t length, column = 0;
     const int64_t size = opdi_call_int(call, 1);
     const char *const text = opdi_call_text(call, 0, &length);
-    opdi_growing out = {NULL, 0, 0, false};
+    opdi_text_builder out = {NULL, 0, 0, false};
     for (int64_t i = 0; text && i < length && !out.failed; i++) {
         if (text[i] != '\t') {
-            opdi_growing_add(&out, text + i, 1);
+            opdi_text_builder_add(&out, text + i, 1);
             column = text[i] == '\n' || text[i] == '\r' ? 0 : column + 1;
             continue;
         }
         for (int64_t k = size > 0 && size < 1000000 ? size - column % size : 0; k > 0; k--, column++) {
-            opdi_growing_add(&out, " ", 1);
+            opdi_text_builder_add(&out, " ", 1);
         }
     }
-    const int rc = !text || out.failed ? -1 : opdi_give_text(call, out.length ? out.text : "", out.length);
-    opdi_growing_free(&out);
+    const int rc = !text || out.failed ? -1 : opdi_return_text(call, out.length ? out.text : "", out.length);
+    opdi_text_builder_free(&out);
     return rc;
 }
 OPDI_INTERNAL int opdi_fn_chr(opdi_bcall *call) {
@@ -450,7 +452,7 @@ OPDI_INTERNAL int opdi_fn_chr(opdi_bcall *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "chr() arg not in range(256), found %lld", (long long)code);
     }
     text[0] = (char)(unsigned char)code;
-    return opdi_give_text(call, text, 1);
+    return opdi_return_text(call, text, 1);
 }
 OPDI_INTERNAL int opdi_fn_ord(opdi_bcall *call) {
     int64_t length;
@@ -459,7 +461,7 @@ OPDI_INTERNAL int opdi_fn_ord(opdi_bcall *call) {
     if (length != 1) {
         return opd_fail(OPD_ERROR_ARGUMENT, "String for ord() must be 1 character, found %lld", (long long)length);
     }
-    return opdi_give(call, opd_value_int((unsigned char)*text));
+    return opdi_return_value(call, opd_value_int((unsigned char)*text));
 }
 /* Runs hex, oct and bin; `what` is the base of the digits. */
 OPDI_INTERNAL int opdi_fn_base(opdi_bcall *call) {
@@ -474,7 +476,7 @@ OPDI_INTERNAL int opdi_fn_base(opdi_bcall *call) {
     *--at = base == 16 ? 'x' : base == 8 ? 'o' : 'b';
     *--at = '0';
     if (number < 0) { *--at = '-'; }
-    return opdi_give_text(call, at, text + sizeof text - at);
+    return opdi_return_text(call, at, text + sizeof text - at);
 }
 OPDI_INTERNAL int opdi_fn_list_of_text(opdi_bcall *call) {
     int64_t length;
@@ -486,7 +488,7 @@ OPDI_INTERNAL int opdi_fn_list_of_text(opdi_bcall *call) {
             return -1;
         }
     }
-    return opdi_give_cell(call, list);
+    return opdi_return_cell(call, list);
 }
 
 //== lists =============================================================================================================
@@ -506,19 +508,19 @@ OPDI_INTERNAL int opdi_fn_getitem(opdi_bcall *call) {
     const char *const text = opdi_value_text(&call->args[0], &length);
     if (text) {
         if ((at = opdi_list_index(opdi_call_int(call, 1), length)) < 0) { return -1; }
-        return opdi_give_text(call, text + at, 1);
+        return opdi_return_text(call, text + at, 1);
     }
     if (cell && cell->kind == OPD_CELL_DICT) {
         if ((at = opdi_dict_find(cell, &call->args[1])) >= 0) {
-            return opdi_give_held(call, cell->u.values[2 * at + 1]);
+            return opdi_return_borrowed(call, cell->u.values[2 * at + 1]);
         }
         return opdi_no_key(&call->args[1]);
     }
     if (!opdi_call_list(call, 0) || (at = opdi_list_index(opdi_call_int(call, 1), cell->count)) < 0) { return -1; }
-    return opdi_give_held(call, opdi_cell_at(cell, at));
+    return opdi_return_borrowed(call, opdi_cell_at(cell, at));
 }
 OPDI_INTERNAL int opdi_fn_tuple_index(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_call_cell(call, 0, OPD_CELL_TUPLE);
     const int64_t at = cell ? opdi_list_index(opdi_call_int(call, 1), cell->count) : -1;
-    return at < 0 ? -1 : opdi_give_held(call, cell->u.values[at]);
+    return at < 0 ? -1 : opdi_return_borrowed(call, cell->u.values[at]);
 }

@@ -2,8 +2,8 @@
 
 //== values as text ====================================================================================================
 
-OPDI_INTERNAL void opdi_growing_free(opdi_growing *out) { opdi_free(out->text, (size_t)out->cap); }
-OPDI_INTERNAL void opdi_growing_add(opdi_growing *out, const char *text, int64_t length) {
+OPDI_INTERNAL void opdi_text_builder_free(opdi_text_builder *out) { opdi_free(out->text, (size_t)out->cap); }
+OPDI_INTERNAL void opdi_text_builder_add(opdi_text_builder *out, const char *text, int64_t length) {
     if (out->failed) { return; }
     if (length > out->cap - out->length - 1) {
         const int64_t cap = OPDI_MAX(64, 2 * (out->length + length + 1));
@@ -21,8 +21,8 @@ OPDI_INTERNAL void opdi_growing_add(opdi_growing *out, const char *text, int64_t
     out->length += length;
     out->text[out->length] = 0;
 }
-OPDI_INTERNAL void opdi_growing_text(opdi_growing *out, const char *text) {
-    opdi_growing_add(out, text, (int64_t)strlen(text));
+OPDI_INTERNAL void opdi_text_builder_add_text(opdi_text_builder *out, const char *text) {
+    opdi_text_builder_add(out, text, (int64_t)strlen(text));
 }
 /* Writes a float as TorchScript prints it: "2.", "0.10000000000000001", "1e+20". */
 static void opdi_float_text(double value, char *buf, size_t cap) {
@@ -32,7 +32,7 @@ static void opdi_float_text(double value, char *buf, size_t cap) {
         (void)snprintf(buf, cap, "%lld.", (long long)value);
     } else { (void)snprintf(buf, cap, "%.17g", value); }
 }
-OPDI_INTERNAL void opdi_value_write(opdi_growing *out, const opd_value *value, int depth);
+OPDI_INTERNAL void opdi_value_write(opdi_text_builder *out, const opd_value *value, int depth);
 /* The format in which libtorch's operator<< writes the numbers of a tensor: the width, the letter of the printf
    conversion, and a common factor by which all numbers are divided. */
 typedef struct opdi_numbering { int width; char letter; double scale; } opdi_numbering;
@@ -67,22 +67,23 @@ static opdi_numbering opdi_numbering_of(const double *numbers, int64_t count) {
     }
     return all;
 }
-static void opdi_numbering_write(opdi_growing *out, const opdi_numbering *all, double number) {
+static void opdi_numbering_write(opdi_text_builder *out, const opdi_numbering *all, double number) {
     char text[400];
     number /= all->scale;
     if (all->letter == 'g') { (void)snprintf(text, sizeof text, "%*g", all->width, number); }
     else if (all->letter == 'e') { (void)snprintf(text, sizeof text, "%*.4e", all->width, number); }
     else { (void)snprintf(text, sizeof text, "%*.4f", all->width, number); }
-    opdi_growing_text(out, text);
+    opdi_text_builder_add_text(out, text);
 }
-static void opdi_numbering_scale(opdi_growing *out, const opdi_numbering *all) {
+static void opdi_numbering_scale(opdi_text_builder *out, const opdi_numbering *all) {
     char text[64];
     (void)snprintf(text, sizeof text, all->scale < 1 ? "%.15g *\n" : "%.17g *\n", all->scale);
-    opdi_growing_text(out, text);
+    opdi_text_builder_add_text(out, text);
 }
 /* Writes a matrix [rows, columns] in lines of 80 characters.  A wider matrix is written as groups of columns, one below
    the other.  If `indent` is true, each line begins with a space. */
-static void opdi_matrix_write(opdi_growing *out, const double *numbers, int64_t rows, int64_t columns, bool indent) {
+static void opdi_matrix_write(opdi_text_builder *out, const double *numbers, int64_t rows, int64_t columns,
+                              bool indent) {
     const opdi_numbering all = opdi_numbering_of(numbers, rows * columns);
     const int64_t fit = OPDI_MAX((80 - indent) / (all.width + 1), 1);
     const bool scaled = all.scale < 1 || all.scale > 1;
@@ -92,31 +93,31 @@ static void opdi_matrix_write(opdi_growing *out, const double *numbers, int64_t 
         if (fit < columns) {
             (void)snprintf(text, sizeof text, "%sColumns %lld to %lld%s", first ? "\n" : "", (long long)first + 1,
                            (long long)end, indent ? " " : "");
-            opdi_growing_text(out, text);
+            opdi_text_builder_add_text(out, text);
         }
         if (scaled) {
             opdi_numbering_scale(out, &all);
-            opdi_growing_text(out, indent ? " " : "");
+            opdi_text_builder_add_text(out, indent ? " " : "");
         }
         for (int64_t row = 0; row < rows; row++) {
             for (int64_t i = first; i < end; i++) {
                 opdi_numbering_write(out, &all, numbers[row * columns + i]);
-                opdi_growing_text(out, i + 1 < end ? " " : "\n");
+                opdi_text_builder_add_text(out, i + 1 < end ? " " : "\n");
             }
-            if (row + 1 < rows) { opdi_growing_text(out, scaled ? indent ? "  " : " " : indent ? " " : ""); }
+            if (row + 1 < rows) { opdi_text_builder_add_text(out, scaled ? indent ? "  " : " " : indent ? " " : ""); }
         }
     }
 }
 /* Writes a tensor of three or more dims as a sequence of matrices, one for each index of the dims before the last
    two. */
-static void opdi_matrices_write(opdi_growing *out, const opd_tensor *tensor, const double *numbers) {
+static void opdi_matrices_write(opdi_text_builder *out, const opd_tensor *tensor, const double *numbers) {
     const int ndim = opd_ndim(tensor);
     const int64_t rows = opd_sizes(tensor)[ndim - 2], columns = opd_sizes(tensor)[ndim - 1];
     const int64_t count = opd_numel(tensor) / (rows * columns);
     char text[32];
     for (int64_t k = 0; k < count; k++) {          /* the first dim varies fastest */
         int64_t at = 0, left = k;
-        opdi_growing_text(out, k ? "\n(" : "(");
+        opdi_text_builder_add_text(out, k ? "\n(" : "(");
         int64_t strides[OPD_MAX_DIMS], step = rows * columns;
         for (int d = ndim - 3; d >= 0; d--) {
             strides[d] = step;
@@ -127,40 +128,40 @@ static void opdi_matrices_write(opdi_growing *out, const opd_tensor *tensor, con
             left /= opd_sizes(tensor)[d];
             at += i * strides[d];
             (void)snprintf(text, sizeof text, "%lld,", (long long)i + 1);
-            opdi_growing_text(out, text);
+            opdi_text_builder_add_text(out, text);
         }
-        opdi_growing_text(out, ".,.) = \n");
+        opdi_text_builder_add_text(out, ".,.) = \n");
         opdi_matrix_write(out, numbers + at, rows, columns, true);
     }
 }
 /* Writes a tensor's type and its elements, which are in `numbers`, contiguous. */
-static void opdi_numbers_write(opdi_growing *out, const opd_tensor *tensor, const double *numbers) {
+static void opdi_numbers_write(opdi_text_builder *out, const opd_tensor *tensor, const double *numbers) {
     const int64_t count = opd_numel(tensor);
     char text[64];
     if (opd_ndim(tensor) == 0) {
         (void)snprintf(text, sizeof text, "%.17g\n", numbers[0]);
-        opdi_growing_text(out, text);
+        opdi_text_builder_add_text(out, text);
     } else if (opd_ndim(tensor) == 1 && count) {
         const opdi_numbering all = opdi_numbering_of(numbers, count);
         if (all.scale < 1 || all.scale > 1) { opdi_numbering_scale(out, &all); }
         for (int64_t i = 0; i < count; i++) {
             opdi_numbering_write(out, &all, numbers[i]);
-            opdi_growing_text(out, "\n");
+            opdi_text_builder_add_text(out, "\n");
         }
     } else if (opd_ndim(tensor) == 2 && count) {
         opdi_matrix_write(out, numbers, opd_sizes(tensor)[0], opd_sizes(tensor)[1], false);
     } else if (count) { opdi_matrices_write(out, tensor, numbers); }
     (void)snprintf(text, sizeof text, "[ CPU%sType{", opd_dtype_cname(opd_dtype(tensor)));
-    opdi_growing_text(out, text);
+    opdi_text_builder_add_text(out, text);
     for (int d = 0; d < opd_ndim(tensor); d++) {
         (void)snprintf(text, sizeof text, "%s%lld", d ? "," : "", (long long)opd_sizes(tensor)[d]);
-        opdi_growing_text(out, text);
+        opdi_text_builder_add_text(out, text);
     }
-    opdi_growing_text(out, "} ]");
+    opdi_text_builder_add_text(out, "} ]");
 }
 /* Writes a tensor as TorchScript does.  If it is complex, lazy or not in the CPU's memory, writes it as
    opd_tensor_print does. */
-static void opdi_value_write_tensor(opdi_growing *out, opd_tensor *tensor) {
+static void opdi_value_write_tensor(opdi_text_builder *out, opd_tensor *tensor) {
     const int64_t count = opd_numel(tensor), size = (int64_t)opd_dtype_size(opd_dtype(tensor));
     const bool plain = tensor->backend == OPD_CPU && !opd_dtype_is_complex(opd_dtype(tensor)) &&
         !(tensor->flags & OPDI_LAZY) && opd_data(tensor);
@@ -169,7 +170,7 @@ static void opdi_value_write_tensor(opdi_growing *out, opd_tensor *tensor) {
         char *text = (char *)opdi_alloc(length + 1);
         if (text) {
             (void)opd_tensor_print(tensor, text, length + 1);
-            opdi_growing_add(out, text, (int64_t)length);
+            opdi_text_builder_add(out, text, (int64_t)length);
             opdi_free(text, length + 1);
         } else { out->failed = true; }
         return;
@@ -190,32 +191,32 @@ static void opdi_value_write_tensor(opdi_growing *out, opd_tensor *tensor) {
     opdi_numbers_write(out, tensor, numbers);
     opdi_free(numbers, ((size_t)count + 1) * sizeof *numbers);
 }
-static void opdi_value_write_cell(opdi_growing *out, const opdi_cell *cell, int depth) {
+static void opdi_value_write_cell(opdi_text_builder *out, const opdi_cell *cell, int depth) {
     char text[300];
     if (depth > OPDI_MAX_CELL_DEPTH) {
-        opdi_growing_text(out, "...");
+        opdi_text_builder_add_text(out, "...");
         return;
     }
-    if (cell->kind == OPD_CELL_STR) { opdi_growing_add(out, cell->u.text, cell->count); }
+    if (cell->kind == OPD_CELL_STR) { opdi_text_builder_add(out, cell->u.text, cell->count); }
     else if (cell->kind == OPD_CELL_OBJECT) {
         (void)snprintf(text, sizeof text, "<%.200s object at %p>", cell->klass->name, (const void *)cell);
-        opdi_growing_text(out, text);
+        opdi_text_builder_add_text(out, text);
     } else {
         const bool dict = cell->kind == OPD_CELL_DICT, tuple = cell->kind == OPD_CELL_TUPLE;
-        opdi_growing_text(out, dict ? "{" : tuple ? "(" : "[");
+        opdi_text_builder_add_text(out, dict ? "{" : tuple ? "(" : "[");
         for (int64_t i = 0; i < cell->count && !out->failed; i++) {
             const opd_value element = dict ? cell->u.values[2 * i] : opdi_cell_at(cell, i);
-            if (i) { opdi_growing_text(out, ", "); }
+            if (i) { opdi_text_builder_add_text(out, ", "); }
             opdi_value_write(out, &element, depth + 1);
             if (!dict) { continue; }
-            opdi_growing_text(out, ": ");
+            opdi_text_builder_add_text(out, ": ");
             opdi_value_write(out, &cell->u.values[2 * i + 1], depth + 1);
         }
-        opdi_growing_text(out, dict ? "}" : tuple ? cell->count == 1 ? ",)" : ")" : "]");
+        opdi_text_builder_add_text(out, dict ? "}" : tuple ? cell->count == 1 ? ",)" : ")" : "]");
     }
 }
 /* Writes a value as TorchScript's print and format do.  Named tuples are written without their names. */
-OPDI_INTERNAL void opdi_value_write(opdi_growing *out, const opd_value *value, int depth) {
+OPDI_INTERNAL void opdi_value_write(opdi_text_builder *out, const opd_value *value, int depth) {
     char text[64] = "None";
     switch (value->tag) {
     case OPD_TAG_TENSOR: opdi_value_write_tensor(out, value->u.t); return;
@@ -225,7 +226,7 @@ OPDI_INTERNAL void opdi_value_write(opdi_growing *out, const opd_value *value, i
             return;
         }
         break;
-    case OPD_TAG_STR: opdi_growing_text(out, value->u.s); return;
+    case OPD_TAG_STR: opdi_text_builder_add_text(out, value->u.s); return;
     case OPD_TAG_INT: (void)snprintf(text, sizeof text, "%lld", (long long)value->u.i); break;
     case OPD_TAG_FLOAT: opdi_float_text(value->u.d, text, sizeof text); break;
     case OPD_TAG_BOOL: (void)snprintf(text, sizeof text, "%s", value->u.i ? "True" : "False"); break;
@@ -246,17 +247,17 @@ OPDI_INTERNAL void opdi_value_write(opdi_growing *out, const opd_value *value, i
         const double *const pair = value->tag == OPD_TAG_CELL ? opdi_cell_of(value)->u.pair : value->u.c;
         char part[32];
         opdi_float_text(pair[0], text, 32);
-        opdi_growing_text(out, text);
+        opdi_text_builder_add_text(out, text);
         opdi_float_text(fabs(pair[1]), part, sizeof part);
         (void)snprintf(text, sizeof text, "%s%sj", signbit(pair[1]) ? "-" : "+", part);
     }
-    opdi_growing_text(out, text);
+    opdi_text_builder_add_text(out, text);
 }
 
 //== public functions for values and cells =============================================================================
 
 /* Drops a scope's reference to a cell when the scope ends. */
-static void opdi_cell_gone(void *cell) { opdi_cell_drop((opdi_cell *)cell); }
+static void opdi_cell_release(void *cell) { opdi_cell_drop((opdi_cell *)cell); }
 /* Makes the innermost scope the owner of the caller's reference to a cell.  Returns the cell as a value, or None and
    sets an error. */
 OPDI_INTERNAL opd_value opdi_cell_own(opdi_cell *cell) {
@@ -265,7 +266,7 @@ OPDI_INTERNAL opd_value opdi_cell_own(opdi_cell *cell) {
         if (cell) { opdi_cell_drop(cell); }
         return opd_value_none();
     }
-    ending->end = opdi_cell_gone;
+    ending->end = opdi_cell_release;
     ending->what = cell;
     ((opdi_block *)(void *)ending - 1)->bytes |= OPDI_BLOCK_ENDS;
     return opdi_cell_value(cell);
@@ -280,7 +281,7 @@ OPDI_INTERNAL opd_value opdi_value_own(opd_value value) {
 static opdi_cell *opdi_cell_want(const opd_value *value, opd_cell_kind kind, const char *who, const char *what) {
     opdi_cell *cell = opdi_cell_of(value);
     if (cell && (cell->kind == kind || (kind == OPD_CELL_NONE && cell->kind >= OPD_CELL_LIST))) { return cell; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the value must be a %s, but is %s", who, what, opdi_value_said(value));
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the value must be a %s, but is %s", who, what, opdi_value_kind_name(value));
     return NULL;
 }
 
@@ -368,7 +369,7 @@ int opd_dict_set(opd_value dict, opd_value key, opd_value value) {
     opdi_cell *cell = opdi_cell_want(&dict, OPD_CELL_DICT, "opd_dict_set", "dict");
     if (!cell) { return -1; }
     if (!opdi_is_key(&key)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_dict_set: %s cannot be a key", opdi_value_said(&key));
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_dict_set: %s cannot be a key", opdi_value_kind_name(&key));
     }
     return opdi_dict_set(cell, key, value);
 }
@@ -422,7 +423,7 @@ int opd_object_set(opd_value object, const char *name, opd_value value) {
     return slot < 0 ? -1 : opdi_object_put(cell, slot, value);
 }
 size_t opd_value_print(opd_value value, char *buf, size_t cap) {
-    opdi_growing out = {NULL, 0, 0, false};
+    opdi_text_builder out = {NULL, 0, 0, false};
     opdi_value_write(&out, &value, 0);
     const size_t length = (size_t)out.length;
     if (buf && cap) {
@@ -430,6 +431,6 @@ size_t opd_value_print(opd_value value, char *buf, size_t cap) {
         if (part) { memcpy(buf, out.text, part); }
         buf[part] = 0;
     }
-    opdi_growing_free(&out);
+    opdi_text_builder_free(&out);
     return length;
 }

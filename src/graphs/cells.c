@@ -6,7 +6,7 @@ OPDI_INTERNAL opdi_cell *opdi_cell_of(const opd_value *value) {
     return value->tag == OPD_TAG_CELL ? (opdi_cell *)value->u.object : NULL;
 }
 /* Returns the kind of a value in words, for error messages. */
-OPDI_INTERNAL const char *opdi_value_said(const opd_value *value) {
+OPDI_INTERNAL const char *opdi_value_kind_name(const opd_value *value) {
     static const char *const names[] = {"nothing", "str", "complex", "List", "Dict", "Tuple", "an object"};
     const opdi_cell *const cell = opdi_cell_of(value);
     return !cell ? opdi_value_kind(value) : cell->kind <= OPD_CELL_OBJECT ? names[cell->kind] : "?";
@@ -218,7 +218,7 @@ OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     default: break;
     }
     return fits ? opdi_value_hold(value)
-        : opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be in a list of another type", opdi_value_said(value));
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be in a list of another type", opdi_value_kind_name(value));
 }
 /* Stores a value at index `place` of a list, which must not be in use.  The cell takes over the caller's reference. */
 OPDI_INTERNAL void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value *value) {
@@ -394,55 +394,58 @@ OPDI_INTERNAL int32_t opdi_gtype_tag(const opdi_gtype *type) {
     static const int8_t tags[] = {
         OPD_TAG_OBJECT, OPD_TAG_NONE, OPD_TAG_TENSOR, OPD_TAG_INT, OPD_TAG_FLOAT, OPD_TAG_BOOL, OPD_TAG_COMPLEX,
         OPD_TAG_INT, OPD_TAG_STR, OPD_TAG_DEVICE, OPD_TAG_OBJECT};
-    if (type->kind == OPDI_GT_OPTIONAL) { return opdi_gtype_tag(type->parts[0]); }
-    if (type->kind == OPDI_GT_LIST) {
+    if (type->kind == OPDI_GTYPE_OPTIONAL) { return opdi_gtype_tag(type->parts[0]); }
+    if (type->kind == OPDI_GTYPE_LIST) {
         const int kind = opdi_gtype_strip(type->parts[0])->kind;
-        const bool optional = type->parts[0]->kind == OPDI_GT_OPTIONAL;
-        return kind == OPDI_GT_TENSOR ? OPD_TAG_TENSORS : optional ? OPD_TAG_LIST : kind == OPDI_GT_INT ? OPD_TAG_INTS
-            : kind == OPDI_GT_FLOAT ? OPD_TAG_FLOATS : kind == OPDI_GT_BOOL ? OPD_TAG_BOOLS : OPD_TAG_LIST;
+        const bool optional = type->parts[0]->kind == OPDI_GTYPE_OPTIONAL;
+        return kind == OPDI_GTYPE_TENSOR ? OPD_TAG_TENSORS : optional ? OPD_TAG_LIST : kind == OPDI_GTYPE_INT
+            ? OPD_TAG_INTS
+            : kind == OPDI_GTYPE_FLOAT ? OPD_TAG_FLOATS : kind == OPDI_GTYPE_BOOL ? OPD_TAG_BOOLS : OPD_TAG_LIST;
     }
-    return type->kind <= OPDI_GT_GENERATOR ? tags[type->kind] : (int32_t)OPD_TAG_CELL;
+    return type->kind <= OPDI_GTYPE_GENERATOR ? tags[type->kind] : (int32_t)OPD_TAG_CELL;
 }
 /* Returns true if `value` is a value of the type `type`. */
 OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value);
     if (depth > OPDI_MAX_GTYPE_DEPTH) { return false; }
     switch (type->kind) {
-    case OPDI_GT_ANY: return true;
-    case OPDI_GT_NONE: return value->tag == OPD_TAG_NONE;
-    case OPDI_GT_TENSOR: return value->tag == OPD_TAG_TENSOR;
-    case OPDI_GT_INT: return value->tag == OPD_TAG_INT;
-    case OPDI_GT_FLOAT: return value->tag == OPD_TAG_FLOAT;
-    case OPDI_GT_BOOL: return value->tag == OPD_TAG_BOOL;
-    case OPDI_GT_COMPLEX: return value->tag == OPD_TAG_COMPLEX || (cell && cell->kind == OPD_CELL_COMPLEX);
-    case OPDI_GT_NUMBER: return value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT ||
+    case OPDI_GTYPE_ANY: return true;
+    case OPDI_GTYPE_NONE: return value->tag == OPD_TAG_NONE;
+    case OPDI_GTYPE_TENSOR: return value->tag == OPD_TAG_TENSOR;
+    case OPDI_GTYPE_INT: return value->tag == OPD_TAG_INT;
+    case OPDI_GTYPE_FLOAT: return value->tag == OPD_TAG_FLOAT;
+    case OPDI_GTYPE_BOOL: return value->tag == OPD_TAG_BOOL;
+    case OPDI_GTYPE_COMPLEX: return value->tag == OPD_TAG_COMPLEX || (cell && cell->kind == OPD_CELL_COMPLEX);
+    case OPDI_GTYPE_NUMBER: return value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT ||
         value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_COMPLEX || (cell && cell->kind == OPD_CELL_COMPLEX);
-    case OPDI_GT_STR: return value->tag == OPD_TAG_STR || (cell && cell->kind == OPD_CELL_STR);
-    case OPDI_GT_DEVICE: return value->tag == OPD_TAG_DEVICE;
-    case OPDI_GT_GENERATOR: return value->tag == OPD_TAG_OBJECT;
-    case OPDI_GT_OPTIONAL: return value->tag == OPD_TAG_NONE || opdi_value_is(value, type->parts[0], depth + 1);
-    case OPDI_GT_UNION:
+    case OPDI_GTYPE_STR: return value->tag == OPD_TAG_STR || (cell && cell->kind == OPD_CELL_STR);
+    case OPDI_GTYPE_DEVICE: return value->tag == OPD_TAG_DEVICE;
+    case OPDI_GTYPE_GENERATOR: return value->tag == OPD_TAG_OBJECT;
+    case OPDI_GTYPE_OPTIONAL: return value->tag == OPD_TAG_NONE || opdi_value_is(value, type->parts[0], depth + 1);
+    case OPDI_GTYPE_UNION:
         for (int32_t i = 0; i < type->nparts; i++) {
             if (opdi_value_is(value, type->parts[i], depth + 1)) { return true; }
         }
         return false;
-    case OPDI_GT_CLASS:
+    case OPDI_GTYPE_CLASS:
         return type->klass->kind == OPDI_CLASS_INTERFACE || (cell && cell->kind == OPD_CELL_OBJECT &&
             (cell->klass == type->klass || strcmp(cell->klass->name, type->klass->name) == 0));
-    case OPDI_GT_FUTURE: return opdi_value_is(value, type->parts[0], depth + 1);
-    case OPDI_GT_ANYLIST: return cell && cell->kind == OPD_CELL_LIST;
-    case OPDI_GT_ANYTUPLE: return cell && cell->kind == OPD_CELL_TUPLE;
+    case OPDI_GTYPE_FUTURE: return opdi_value_is(value, type->parts[0], depth + 1);
+    case OPDI_GTYPE_ANYLIST: return cell && cell->kind == OPD_CELL_LIST;
+    case OPDI_GTYPE_ANYTUPLE: return cell && cell->kind == OPD_CELL_TUPLE;
     default: break;
     }
-    if (!cell) { return type->kind != OPDI_GT_LIST && type->kind != OPDI_GT_DICT && type->kind != OPDI_GT_TUPLE; }
-    if (type->kind == OPDI_GT_TUPLE) {
+    if (!cell) {
+        return type->kind != OPDI_GTYPE_LIST && type->kind != OPDI_GTYPE_DICT && type->kind != OPDI_GTYPE_TUPLE;
+    }
+    if (type->kind == OPDI_GTYPE_TUPLE) {
         bool fits = cell->kind == OPD_CELL_TUPLE && cell->count == type->nparts;
         for (int32_t i = 0; fits && i < type->nparts; i++) {
             fits = opdi_value_is(&cell->u.values[i], type->parts[i], depth + 1);
         }
         return fits;
     }
-    if (type->kind == OPDI_GT_DICT) {
+    if (type->kind == OPDI_GTYPE_DICT) {
         bool fits = cell->kind == OPD_CELL_DICT;
         for (int64_t i = 0; fits && i < cell->count; i++) {
             fits = opdi_value_is(&cell->u.values[2 * i], type->parts[0], depth + 1) &&

@@ -39,7 +39,8 @@ OPDI_ONCE_BEGIN
 //  A graph that is built by hand has a table of all names that it has ever had.  The first lookup of a name makes it.
 
 /* Returns the entry of the name in the hash table `names` of `size` entries, or the empty entry where it belongs. */
-OPDI_INTERNAL opdi_gnamed *opdi_gnamed_slot(opdi_gnamed *names, int64_t size, const char *name, size_t length) {
+OPDI_INTERNAL opdi_graph_name *opdi_graph_name_slot(opdi_graph_name *names, int64_t size, const char *name,
+                                                    size_t length) {
     int64_t i = (int64_t)(opdi_hash(name, length) >> 16) & (size - 1);
     while (names[i].name && (strncmp(names[i].name, name, length) != 0 || names[i].name[length])) {
         i = (i + 1) & (size - 1);
@@ -50,31 +51,31 @@ OPDI_INTERNAL opdi_gnamed *opdi_gnamed_slot(opdi_gnamed *names, int64_t size, co
 /* Returns the length of a name without the number behind it (".1" of "x.1"), and sets *suffix to that number, or to 1
    if there is none.  If two values get the same name, the later gets the next number, as in PyTorch's setDebugName (x,
    x.1, x.2). */
-OPDI_INTERNAL int opdi_gname_base(const char *name, int32_t *suffix) {
+OPDI_INTERNAL int opdi_graph_name_base(const char *name, int32_t *suffix) {
     const char *const dot = strrchr(name, '.');
     const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
     *suffix = numbered ? (int32_t)strtol(dot + 1, NULL, 10) : 1;
     return (int)(numbered ? (size_t)(dot - name) : strlen(name));
 }
 
-OPDI_INTERNAL size_t opdi_gnames_bytes(int64_t size) {
-    return sizeof(opdi_gnames) + (size_t)size * sizeof(opdi_gnamed);
+OPDI_INTERNAL size_t opdi_graph_names_bytes(int64_t size) {
+    return sizeof(opdi_graph_names) + (size_t)size * sizeof(opdi_graph_name);
 }
-OPDI_INTERNAL void opdi_gnames_free(opdi_gnames *names) {
-    if (names) { opdi_free(names, opdi_gnames_bytes(names->size)); }
+OPDI_INTERNAL void opdi_graph_names_free(opdi_graph_names *names) {
+    if (names) { opdi_free(names, opdi_graph_names_bytes(names->size)); }
 }
 OPDI_INTERNAL void opdi_graph_forget_names(opd_graph *graph) {
-    opdi_gnames_free(graph->names);
+    opdi_graph_names_free(graph->names);
     graph->names = NULL;
 }
 /* Marks the name of `value`, which gets another name or is removed, as free. */
-OPDI_INTERNAL void opdi_gnames_release(opd_graph *graph, const opdi_gvalue *value) {
-    opdi_gnames *const names = graph->names;
+OPDI_INTERNAL void opdi_graph_names_release(opd_graph *graph, const opdi_gvalue *value) {
+    opdi_graph_names *const names = graph->names;
     int32_t suffix;
     if (!names || !value->name) { return; }
-    int base = opdi_gname_base(value->name, &suffix);
+    int base = opdi_graph_name_base(value->name, &suffix);
     if (!value->name[base]) { return; }
-    opdi_gnamed *slot = opdi_gnamed_slot(names->slots, names->size, value->name, (size_t)base);
+    opdi_graph_name *slot = opdi_graph_name_slot(names->slots, names->size, value->name, (size_t)base);
     if (slot->name) { slot->suffix = OPDI_MIN(slot->suffix, suffix); }
 }
 
@@ -102,7 +103,7 @@ void opd_graph_free(opd_graph *graph) {
     opdi_planned_free(graph->memory);
     opdi_graph_forget_names(graph);
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        if (node->kind == OPDI_G_CONSTANT) { opdi_value_drop(node->constant); }
+        if (node->kind == OPDI_GNODE_CONSTANT) { opdi_value_drop(node->constant); }
     }
     opdi_gspace_drop(graph->space);
     opdi_arena_free(&graph->arena);
@@ -175,7 +176,7 @@ OPDI_INTERNAL void opdi_gnode_append(opd_graph *graph, opdi_gnode *node) {
 /* Adds a constant node and returns its value, or NULL if memory runs out.  If the constant is a tensor or cell, the
    graph takes a reference to it. */
 OPDI_INTERNAL opdi_gvalue *opdi_graph_constant(opd_graph *graph, const opd_value *value) {
-    opdi_gnode *node = opdi_gnode_new(graph, OPDI_G_CONSTANT, 0, 1);
+    opdi_gnode *node = opdi_gnode_new(graph, OPDI_GNODE_CONSTANT, 0, 1);
     opdi_gvalue *out = node ? opdi_gvalue_new(graph, node, value->tag) : NULL;
     if (!out) { return NULL; }
     node->out[0] = out;
@@ -207,7 +208,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_graph_list(opd_graph *graph, opdi_gkind kind, in
     return out;
 }
 
-OPDI_INTERNAL const opdi_glist_row opdi_glists[] = {
+OPDI_INTERNAL const opdi_graph_list_row opdi_graph_list_rows[] = {
     {OPD_TAG_INTS, OPD_TAG_INT, "int"}, {OPD_TAG_FLOATS, OPD_TAG_FLOAT, "float"}, {OPD_TAG_BOOLS, OPD_TAG_BOOL, "bool"},
     {OPD_TAG_TENSORS, OPD_TAG_TENSOR, "Tensor"}, {OPD_TAG_LIST, -1, "Scalar"}};
 
@@ -217,14 +218,14 @@ OPDI_INTERNAL opdi_gvalue *opdi_graph_constants(opd_graph *graph, const opd_valu
     opdi_gvalue **list;
     int row = 0;
     if (!opdi_is_list(value)) { return opdi_graph_constant(graph, value); }
-    while (row < 4 && opdi_glists[row].list != value->tag) { row++; }
+    while (row < 4 && opdi_graph_list_rows[row].list != value->tag) { row++; }
     if (!(list = (opdi_gvalue **)opdi_scope_alloc(((size_t)value->n + 1) * sizeof *list))) { return NULL; }
     for (int32_t k = 0; k < value->n; k++) {
         const opd_value element = value->tag == OPD_TAG_TENSORS ? opd_value_tensor(value->u.tensors[k])
             : opdi_list_element(value, k);
         if (!(list[k] = opdi_graph_constants(graph, &element))) { return NULL; }
     }
-    return opdi_graph_list(graph, OPDI_G_LIST, value->tag, opdi_glists[row].word, list, value->n);
+    return opdi_graph_list(graph, OPDI_GNODE_LIST, value->tag, opdi_graph_list_rows[row].word, list, value->n);
 }
 OPDI_COLD_END
 #endif

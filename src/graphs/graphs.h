@@ -11,12 +11,13 @@
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 typedef enum opdi_gtype_kind {
-    OPDI_GT_ANY, OPDI_GT_NONE, OPDI_GT_TENSOR, OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL, OPDI_GT_COMPLEX,
-    OPDI_GT_NUMBER, OPDI_GT_STR, OPDI_GT_DEVICE, OPDI_GT_GENERATOR, OPDI_GT_STREAM, OPDI_GT_ANYLIST, OPDI_GT_ANYTUPLE,
-    OPDI_GT_ANYCLASS, OPDI_GT_ANYENUM, OPDI_GT_FUNCTION, OPDI_GT_STORAGE, OPDI_GT_QSCHEME, OPDI_GT_CAPSULE,
-    OPDI_GT_SIMPLE,                               /* number of types without parts */
-    OPDI_GT_VAR = OPDI_GT_SIMPLE, OPDI_GT_LIST, OPDI_GT_DICT, OPDI_GT_TUPLE, OPDI_GT_OPTIONAL, OPDI_GT_UNION,
-    OPDI_GT_FUTURE, OPDI_GT_CLASS
+    OPDI_GTYPE_ANY, OPDI_GTYPE_NONE, OPDI_GTYPE_TENSOR, OPDI_GTYPE_INT, OPDI_GTYPE_FLOAT, OPDI_GTYPE_BOOL,
+    OPDI_GTYPE_COMPLEX, OPDI_GTYPE_NUMBER, OPDI_GTYPE_STR, OPDI_GTYPE_DEVICE, OPDI_GTYPE_GENERATOR, OPDI_GTYPE_STREAM,
+    OPDI_GTYPE_ANYLIST, OPDI_GTYPE_ANYTUPLE, OPDI_GTYPE_ANYCLASS, OPDI_GTYPE_ANYENUM, OPDI_GTYPE_FUNCTION,
+    OPDI_GTYPE_STORAGE, OPDI_GTYPE_QSCHEME, OPDI_GTYPE_CAPSULE,
+    OPDI_GTYPE_NSIMPLE,                           /* number of types without parts */
+    OPDI_GTYPE_VAR = OPDI_GTYPE_NSIMPLE, OPDI_GTYPE_LIST, OPDI_GTYPE_DICT, OPDI_GTYPE_TUPLE, OPDI_GTYPE_OPTIONAL,
+    OPDI_GTYPE_UNION, OPDI_GTYPE_FUTURE, OPDI_GTYPE_CLASS
 } opdi_gtype_kind;
 /* A static type.  Each type without parts exists once in the program; other types belong to a space. */
 typedef struct opdi_gtype {
@@ -43,7 +44,7 @@ typedef struct opdi_gclass {
     opdi_gclass_kind kind;
     bool open;                                    /* true: the definition is not (yet) known, so attributes are added
                                                      when they are first used */
-    int32_t nattributes, room;
+    int32_t nattributes, capacity;
     opdi_gattribute *attributes;
     void *user;                                   /* data of the code that made the class: its methods */
     /* Compares two objects, to sort lists of them: 1 if first is less than second, 0 if not, or -1 and sets an error.
@@ -100,7 +101,7 @@ typedef struct opdi_cell {
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 /* A text buffer that grows.  If memory runs out, `failed` becomes true and an error is set. */
-typedef struct opdi_growing { char *text; int64_t length, cap; bool failed; } opdi_growing;
+typedef struct opdi_text_builder { char *text; int64_t length, cap; bool failed; } opdi_text_builder;
 #endif
 #endif
 
@@ -135,13 +136,13 @@ typedef struct opdi_builtin {
                                                      it */
 } opdi_builtin;
 typedef enum opdi_gkind {
-    OPDI_G_OP, OPDI_G_CONSTANT, OPDI_G_LIST, OPDI_G_TUPLE, OPDI_G_UNPACK,
-    OPDI_G_IF,                                    /* takes a bool; one of its two blocks runs and computes the
+    OPDI_GNODE_OP, OPDI_GNODE_CONSTANT, OPDI_GNODE_LIST, OPDI_GNODE_TUPLE, OPDI_GNODE_UNPACK,
+    OPDI_GNODE_IF,                                /* takes a bool; one of its two blocks runs and computes the
                                                      results */
-    OPDI_G_LOOP,                                  /* takes the maximum of rounds, a condition, and the first carried
+    OPDI_GNODE_LOOP,                              /* takes the maximum of rounds, a condition, and the first carried
                                                      values */
-    OPDI_G_BUILTIN,                               /* a C function of values, see opdi_builtin */
-    OPDI_G_FUNCTION                               /* a C function with its own data, see opdi_gfunction */
+    OPDI_GNODE_BUILTIN,                           /* a C function of values, see opdi_builtin */
+    OPDI_GNODE_FUNCTION                           /* a C function with its own data, see opdi_gfunction */
 } opdi_gkind;
 /* A value of a graph, with its known properties.  `tag` is an OPD_TAG_*.  NONE means NoneType.  LIST means a tuple if
    the value's node is a tuple and `type` is NULL.  `type` is NULL if the tag tells the type. */
@@ -157,7 +158,7 @@ typedef struct opd_graph_value {
     bool requires_grad;
     int64_t *dims;                                /* sizes, then strides */
     struct opd_graph_value *same;                 /* in opd_graph_cse: the value that replaces it */
-    int32_t slot;                                 /* its slot in runs, see opdi_gplan */
+    int32_t slot;                                 /* its slot in runs, see opdi_graph_plan */
     uint8_t nesting;                              /* lists: the depth of nesting */
     bool live, first;                             /* while a plan is made: live: a node behind the current one uses the
                                                      value; first: the first block of the current If uses it */
@@ -225,7 +226,7 @@ typedef struct opdi_gstep {
     int32_t inner;                                /* loops: the slot of the block's first input, the round */
 } opdi_gstep;
 /* The plan of a graph's runs: its steps and the slots of its values, in one block of memory. */
-typedef struct opdi_gplan {
+typedef struct opdi_graph_plan {
     size_t bytes, scratch;                        /* bytes: size of this block; scratch: size of the memory for a run's
                                                      light lists */
     int32_t nslots, nsteps, nrest, nowned;
@@ -235,7 +236,7 @@ typedef struct opdi_gplan {
     int32_t *slots, *rest, *owned;                /* rest: slots of values that remain after the last step; owned: slots
                                                      of all values that may have to be released after an error */
     bool cells;                                   /* true: some values are not tensors */
-} opdi_gplan;
+} opdi_graph_plan;
 struct opd_graph {
     opdi_arena arena;
     opdi_gblock body;
@@ -244,20 +245,23 @@ struct opd_graph {
     opdi_gvalue *result;                          /* the value that the return statement of the text names; NULL:
                                                      none */
     int32_t ninputs, noutputs, next_id;
-    int32_t room;                                 /* number of values that fit in `inputs` */
+    int32_t capacity;                             /* number of values that fit in `inputs` */
     opdi_gnode *at;                               /* new nodes go before this one; NULL: to the end of `into` */
     opdi_gblock *into;                            /* the block where nodes are inserted; NULL: body */
     opdi_gspace *space;                           /* the space of the graph's types; NULL: all types are simple */
-    opdi_gplan *plan;                             /* NULL: the next run makes the plan */
+    opdi_graph_plan *plan;                        /* NULL: the next run makes the plan */
     opdi_planned *memory;                         /* plan for the tensor memory of runs; NULL: not yet made */
-    struct opdi_gnames *names;                    /* table of the values' names; NULL: the first lookup makes it */
+    struct opdi_graph_names *names;               /* table of the values' names; NULL: the first lookup makes it */
     bool counted;                                 /* true if the members `uses` of the values are up to date */
     const struct opd_program *program;            /* the program that owns the graph; NULL: none */
 };
-typedef struct opdi_gnamed { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_gnamed;
-typedef struct opdi_gnames { int64_t size, used; opdi_gnamed *slots; /* behind the struct */ } opdi_gnames;
+typedef struct opdi_graph_name { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_graph_name;
+typedef struct opdi_graph_names {
+    int64_t size, used;
+    opdi_graph_name *slots;                       /* behind the struct */
+} opdi_graph_names;
 /* A row of the table of list types: the tag of the list, the tag of its elements, and the name of the element type. */
-typedef struct opdi_glist_row { int32_t list, element; const char *word; } opdi_glist_row;
+typedef struct opdi_graph_list_row { int32_t list, element; const char *word; } opdi_graph_list_row;
 #endif
 #endif
 
@@ -268,7 +272,7 @@ typedef struct opdi_glist_row { int32_t list, element; const char *word; } opdi_
 typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
 /* An autograd node recorded inside a call that is being traced.  Its saved values are packed by saved-tensor hooks when
    that call is done. */
-typedef struct opdi_waiting { opd_node *node; struct opdi_packer *packer; } opdi_waiting;
+typedef struct opdi_deferred_pack { opd_node *node; struct opdi_packer *packer; } opdi_deferred_pack;
 /* The recording of this thread: a hash table from tensors to values.  It holds references to the tensors, so that their
    addresses are not reused. */
 typedef struct opdi_graph_tracer {
@@ -279,7 +283,7 @@ typedef struct opdi_graph_tracer {
     uint64_t since;                               /* the number of the first autograd node made after the recording
                                                      began */
     bool allow_constants, locations, parts;
-    opdi_waiting *waiting;
+    opdi_deferred_pack *waiting;
     int64_t nwaiting, waiting_cap;
 } opdi_graph_tracer;
 #endif
@@ -296,11 +300,11 @@ OPDI_FORCE_INLINE static int opdi_graph_op(opdi_thread *thread, const opdi_gstep
                                            opd_value *rets) {
     opd_op *const op = step->node->op;
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
-    opdi_union sets;
+    opdi_arg_keys sets;
     opd_call call;
     if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
     if (OPDI_UNLIKELY(((step->nin ^ op->nargs) | (step->nout ^ op->nrets) | OPDI_LOAD(&thread->observed)) != 0 ||
-                      opdi_unite_args(&sets, op, args) != 0)) { return opdi_graph_call(step->node, rets, args); }
+                      opdi_arg_keys_of(&sets, op, args) != 0)) { return opdi_graph_call(step->node, rets, args); }
     call.op = op;
     call.args = args;
     call.rets = rets;
@@ -337,16 +341,16 @@ typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int na
 #if defined(OPDI_CORE)
 /* Values of `what` (see opdi_builtin) for functions that several builtins share: the operation to compute. */
 enum {
-    OPDI_DO_NONE, OPDI_DO_ADD, OPDI_DO_SUB, OPDI_DO_MUL, OPDI_DO_DIV, OPDI_DO_FLOORDIV, OPDI_DO_REMAINDER,
-    OPDI_DO_MATHREMAINDER, OPDI_DO_FMOD, OPDI_DO_POW, OPDI_DO_POW_INT, OPDI_DO_AND, OPDI_DO_OR, OPDI_DO_XOR,
-    OPDI_DO_LSHIFT, OPDI_DO_RSHIFT, OPDI_DO_ROUND_TO_ZERO, OPDI_DO_COPYSIGN, OPDI_DO_ATAN2, OPDI_DO_GCD, OPDI_DO_MIN,
-    OPDI_DO_MAX, OPDI_DO_EQ, OPDI_DO_NE, OPDI_DO_LT, OPDI_DO_LE, OPDI_DO_GT, OPDI_DO_GE, OPDI_DO_IS, OPDI_DO_ISNOT,
-    OPDI_DO_NEG, OPDI_DO_ABS, OPDI_DO_SQRT, OPDI_DO_EXP, OPDI_DO_LOG, OPDI_DO_LOG10, OPDI_DO_LOG1P, OPDI_DO_EXPM1,
-    OPDI_DO_SIN, OPDI_DO_COS, OPDI_DO_TAN, OPDI_DO_ASIN, OPDI_DO_ACOS, OPDI_DO_ATAN, OPDI_DO_SINH, OPDI_DO_COSH,
-    OPDI_DO_TANH, OPDI_DO_ASINH, OPDI_DO_ACOSH, OPDI_DO_ATANH, OPDI_DO_ERF, OPDI_DO_ERFC, OPDI_DO_GAMMA,
-    OPDI_DO_LGAMMA, OPDI_DO_FLOOR, OPDI_DO_CEIL, OPDI_DO_ROUND, OPDI_DO_DEGREES, OPDI_DO_RADIANS, OPDI_DO_FABS,
-    OPDI_DO_ISNAN, OPDI_DO_ISINF, OPDI_DO_ISFINITE, OPDI_DO_INT, OPDI_DO_FLOAT, OPDI_DO_BOOL, OPDI_DO_SCALAR,
-    OPDI_DO_COMPLEX, OPDI_DO_TRUNC, OPDI_DO_ANGLE
+    OPDI_FN_NONE, OPDI_FN_ADD, OPDI_FN_SUB, OPDI_FN_MUL, OPDI_FN_DIV, OPDI_FN_FLOORDIV, OPDI_FN_REMAINDER,
+    OPDI_FN_MATHREMAINDER, OPDI_FN_FMOD, OPDI_FN_POW, OPDI_FN_POW_INT, OPDI_FN_AND, OPDI_FN_OR, OPDI_FN_XOR,
+    OPDI_FN_LSHIFT, OPDI_FN_RSHIFT, OPDI_FN_ROUND_TO_ZERO, OPDI_FN_COPYSIGN, OPDI_FN_ATAN2, OPDI_FN_GCD, OPDI_FN_MIN,
+    OPDI_FN_MAX, OPDI_FN_EQ, OPDI_FN_NE, OPDI_FN_LT, OPDI_FN_LE, OPDI_FN_GT, OPDI_FN_GE, OPDI_FN_IS, OPDI_FN_ISNOT,
+    OPDI_FN_NEG, OPDI_FN_ABS, OPDI_FN_SQRT, OPDI_FN_EXP, OPDI_FN_LOG, OPDI_FN_LOG10, OPDI_FN_LOG1P, OPDI_FN_EXPM1,
+    OPDI_FN_SIN, OPDI_FN_COS, OPDI_FN_TAN, OPDI_FN_ASIN, OPDI_FN_ACOS, OPDI_FN_ATAN, OPDI_FN_SINH, OPDI_FN_COSH,
+    OPDI_FN_TANH, OPDI_FN_ASINH, OPDI_FN_ACOSH, OPDI_FN_ATANH, OPDI_FN_ERF, OPDI_FN_ERFC, OPDI_FN_GAMMA,
+    OPDI_FN_LGAMMA, OPDI_FN_FLOOR, OPDI_FN_CEIL, OPDI_FN_ROUND, OPDI_FN_DEGREES, OPDI_FN_RADIANS, OPDI_FN_FABS,
+    OPDI_FN_ISNAN, OPDI_FN_ISINF, OPDI_FN_ISFINITE, OPDI_FN_INT, OPDI_FN_FLOAT, OPDI_FN_BOOL, OPDI_FN_SCALAR,
+    OPDI_FN_COMPLEX, OPDI_FN_TRUNC, OPDI_FN_ANGLE
 };
 #endif
 #endif
@@ -427,7 +431,7 @@ enum {
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 /* The arguments of a call: positional arguments `in`, and arguments `named` with the names `names`. */
-typedef struct opdi_gargs {
+typedef struct opdi_graph_args {
     opdi_gvalue *const *in;
     int32_t count;
     opdi_gvalue *const *named;
@@ -435,22 +439,22 @@ typedef struct opdi_gargs {
     int32_t nnamed;
     opdi_gvalue **empty;                          /* arguments that are empty lists of a type that is not known yet */
     int32_t nempty;
-} opdi_gargs;
+} opdi_graph_args;
 /* The ways in which a given value becomes an argument.  REPEAT: a number is repeated to a list of fixed size.  LIST:
    several positional arguments form a list.  UNTUPLE: a tuple becomes a list.  EMPTY: an empty list takes the type of
    the argument.  Others convert a value to the type in their name. */
-typedef enum opdi_ghow {
-    OPDI_HOW_SAME, OPDI_HOW_DEFAULT, OPDI_HOW_REPEAT, OPDI_HOW_LIST, OPDI_HOW_UNTUPLE, OPDI_HOW_EMPTY,
-    OPDI_HOW_FLOAT_IMPLICIT,
-    OPDI_HOW_COMPLEX_IMPLICIT, OPDI_HOW_INT_IMPLICIT, OPDI_HOW_SCALAR_IMPLICIT, OPDI_HOW_FLOAT, OPDI_HOW_COMPLEX,
-    OPDI_HOW_INT, OPDI_HOW_DEVICE
-} opdi_ghow;
+typedef enum opdi_graph_conversion {
+    OPDI_CONVERSION_SAME, OPDI_CONVERSION_DEFAULT, OPDI_CONVERSION_REPEAT, OPDI_CONVERSION_LIST,
+    OPDI_CONVERSION_UNTUPLE, OPDI_CONVERSION_EMPTY, OPDI_CONVERSION_FLOAT_IMPLICIT,
+    OPDI_CONVERSION_COMPLEX_IMPLICIT, OPDI_CONVERSION_INT_IMPLICIT, OPDI_CONVERSION_SCALAR_IMPLICIT,
+    OPDI_CONVERSION_FLOAT, OPDI_CONVERSION_COMPLEX, OPDI_CONVERSION_INT, OPDI_CONVERSION_DEVICE
+} opdi_graph_conversion;
 #define OPDI_MAX_GVARS 8
-typedef struct opdi_gmatching {
+typedef struct opdi_graph_match_state {
     opd_graph *graph;
     const opd_schema *schema;
     const char *who;                              /* the operator's name, for error messages */
-    const opdi_gargs *given;
+    const opdi_graph_args *given;
     opdi_text *why;
     bool convert, flat;                           /* convert: implicit conversions are allowed; flat: keyword-only
                                                      arguments may be positional */
@@ -458,13 +462,13 @@ typedef struct opdi_gmatching {
     const char *vars[OPDI_MAX_GVARS];
     const opdi_gtype *bound[OPDI_MAX_GVARS];
     opdi_gvalue *values[OPD_MAX_ARGS];            /* by argument of the schema: the given value; NULL for
-                                                     OPDI_HOW_DEFAULT and OPDI_HOW_LIST */
+                                                     OPDI_CONVERSION_DEFAULT and OPDI_CONVERSION_LIST */
     int8_t how[OPD_MAX_ARGS];
     int32_t spread;                               /* the first positional argument that becomes part of a list argument;
                                                      -1: none */
-} opdi_gmatching;
+} opdi_graph_match_state;
 /* An insertion point for nodes: in block `into`, before node `at` (NULL: at the end). */
-typedef struct opdi_gplace { opdi_gblock *into; opdi_gnode *at; } opdi_gplace;
+typedef struct opdi_graph_insert_point { opdi_gblock *into; opdi_gnode *at; } opdi_graph_insert_point;
 #endif
 #endif
 
@@ -472,19 +476,19 @@ typedef struct opdi_gplace { opdi_gblock *into; opdi_gnode *at; } opdi_gplace;
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-typedef struct opdi_gparser {
+typedef struct opdi_graph_parser {
     opd_graph *graph;
     const char *text, *at;
     const char *who;                              /* for error messages: the public function that builds the graph;
                                                      NULL: a text is read */
     int line;
-    opdi_gnamed *names;                           /* hash table (open addressing) of the names behind "%" */
+    opdi_graph_name *names;                       /* hash table (open addressing) of the names behind "%" */
     int64_t size, used;
     opd_tensor *const *constants;                 /* saved graphs: the tensors; tensor k is the constant [value=$k] */
     int64_t nconstants;
     int depth;                                    /* current depth of nested blocks */
     bool lenient;                                 /* unknown operators become nodes that fail when they run */
-} opdi_gparser;
+} opdi_graph_parser;
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 #endif
 #endif

@@ -6,10 +6,10 @@
 
 //== reading the text ==================================================================================================
 
-OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+OPDI_INTERNAL int opdi_graph_parse_fail(opdi_graph_parser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 /* Fails with an error that names the line of the text or, if the graph is built by hand, the public function.  If an
    error is already set, keeps it.  Returns -1. */
-OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) {
+OPDI_INTERNAL int opdi_graph_parse_fail(opdi_graph_parser *parser, const char *format, ...) {
     char text[600];
     va_list ap;
     if (!opd_ok()) { return -1; }
@@ -25,7 +25,7 @@ OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...
 }
 
 /* Skips blanks and comments.  If `lines` is true, also skips ends of lines. */
-static void opdi_gparse_blanks(opdi_gparser *parser, bool lines) {
+static void opdi_graph_parse_blanks(opdi_graph_parser *parser, bool lines) {
     for (;; parser->at++) {
         if (*parser->at == '#') { parser->at += strcspn(parser->at, "\n"); }
         if (*parser->at == '\n' && lines) {
@@ -36,39 +36,39 @@ static void opdi_gparse_blanks(opdi_gparser *parser, bool lines) {
     }
 }
 /* Skips blanks and, if it comes next, the text `token`.  Returns true if it was there. */
-static bool opdi_gparse_is(opdi_gparser *parser, const char *token) {
+static bool opdi_graph_parse_is(opdi_graph_parser *parser, const char *token) {
     const size_t length = strlen(token);
-    opdi_gparse_blanks(parser, false);
+    opdi_graph_parse_blanks(parser, false);
     if (strncmp(parser->at, token, length) != 0) { return false; }
     parser->at += length;
     return true;
 }
-static int opdi_gparse_want(opdi_gparser *parser, const char *token) {
-    return opdi_gparse_is(parser, token) ? 0 : opdi_gparse_fail(parser, "expected '%s'", token);
+static int opdi_graph_parse_want(opdi_graph_parser *parser, const char *token) {
+    return opdi_graph_parse_is(parser, token) ? 0 : opdi_graph_parse_fail(parser, "expected '%s'", token);
 }
-static int opdi_gparse_int(opdi_gparser *parser, int64_t *values) {
+static int opdi_graph_parse_int(opdi_graph_parser *parser, int64_t *values) {
     char *end;
-    opdi_gparse_blanks(parser, false);
+    opdi_graph_parse_blanks(parser, false);
     if (*parser->at != '-' && (*parser->at < '0' || *parser->at > '9')) {
-        return opdi_gparse_fail(parser, "expected a number");
+        return opdi_graph_parse_fail(parser, "expected a number");
     }
     errno = 0;
     *values = strtoll(parser->at, &end, 10);
-    if (errno || end == parser->at) { return opdi_gparse_fail(parser, "expected a number"); }
+    if (errno || end == parser->at) { return opdi_graph_parse_fail(parser, "expected a number"); }
     parser->at = end;
     return 0;
 }
-static size_t opdi_gparse_word(const char *at) { return strspn(at, OPDI_GRAPH_NAME); }
+static size_t opdi_graph_parse_word(const char *at) { return strspn(at, OPDI_GRAPH_NAME); }
 
-static opdi_gnamed *opdi_gparse_slot(opdi_gparser *parser, const char *name, size_t length) {
-    return opdi_gnamed_slot(parser->names, parser->size, name, length);
+static opdi_graph_name *opdi_graph_parse_slot(opdi_graph_parser *parser, const char *name, size_t length) {
+    return opdi_graph_name_slot(parser->names, parser->size, name, length);
 }
-static int opdi_gparse_grow(opdi_gparser *parser) {
+static int opdi_graph_parse_grow(opdi_graph_parser *parser) {
     const int64_t size = parser->size;
-    opdi_gnamed *old = parser->names;
+    opdi_graph_name *old = parser->names;
     if (2 * (parser->used + 1) <= size) { return 0; }
     parser->size = OPDI_MAX(64, 2 * size);
-    parser->names = (opdi_gnamed *)opdi_scope_alloc((size_t)parser->size * sizeof *parser->names);
+    parser->names = (opdi_graph_name *)opdi_scope_alloc((size_t)parser->size * sizeof *parser->names);
     if (!parser->names) {
         parser->names = old;
         parser->size = size;
@@ -76,23 +76,23 @@ static int opdi_gparse_grow(opdi_gparser *parser) {
     }
     memset(parser->names, 0, (size_t)parser->size * sizeof *parser->names);
     for (int64_t i = 0; i < size; i++) {
-        if (old[i].name) { *opdi_gparse_slot(parser, old[i].name, strlen(old[i].name)) = old[i]; }
+        if (old[i].name) { *opdi_graph_parse_slot(parser, old[i].name, strlen(old[i].name)) = old[i]; }
     }
     return 0;
 }
 
 /* Gives the value that has the name in `slot` a new name ("x" becomes "x.1"), because a later value of the text gets
    the same name, which then means that value.  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
+static int opdi_graph_parse_rename(opdi_graph_parser *parser, opdi_graph_name *slot) {
     opdi_gvalue *old = slot->value;
     int32_t suffix;
-    const int base = opdi_gname_base(slot->name, &suffix);
+    const int base = opdi_graph_name_base(slot->name, &suffix);
     char *name = (char *)opdi_arena_alloc(&parser->graph->arena, (size_t)base + 13);
-    opdi_gnamed *at;
+    opdi_graph_name *at;
     if (!name) { return -1; }
     suffix = OPDI_MAX(suffix, slot->suffix);  /* so that a name used often is not counted from 1 each time */
     do { (void)snprintf(name, (size_t)base + 13, "%.*s.%d", base, slot->name, suffix++); }
-    while ((at = opdi_gparse_slot(parser, name, strlen(name)))->name);
+    while ((at = opdi_graph_parse_slot(parser, name, strlen(name)))->name);
     slot->suffix = suffix;
     at->name = old->name = name;
     at->value = old;
@@ -102,15 +102,15 @@ static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
 
 /* Enters a value into the table of names.  From here on, its name means this value.  If the name is a number, it
    becomes the value's number, which no other value may have.  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
+static int opdi_graph_parse_enter(opdi_graph_parser *parser, opdi_gvalue *value) {
     const char *const name = value->name;
     char *end;
-    if (opdi_gparse_grow(parser)) { return -1; }
-    opdi_gnamed *slot = opdi_gparse_slot(parser, name, strlen(name));
+    if (opdi_graph_parse_grow(parser)) { return -1; }
+    opdi_graph_name *slot = opdi_graph_parse_slot(parser, name, strlen(name));
     if (slot->name && !slot->value->name) {
-        return opdi_gparse_fail(parser, "the name %%%.100s is used already", name);
+        return opdi_graph_parse_fail(parser, "the name %%%.100s is used already", name);
     }
-    if (slot->name && opdi_gparse_rename(parser, slot)) { return -1; }
+    if (slot->name && opdi_graph_parse_rename(parser, slot)) { return -1; }
     parser->used += !slot->name;
     slot->name = name;
     slot->value = value;
@@ -118,20 +118,20 @@ static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
     long id = strtol(name, &end, 10);
     value->id = -1;                               /* a named value needs no number */
     if (*name < '0' || *name > '9') { return 0; }
-    if (*end || errno || id > 1000000000) { return opdi_gparse_fail(parser, "%%%.100s is not a name", name); }
+    if (*end || errno || id > 1000000000) { return opdi_graph_parse_fail(parser, "%%%.100s is not a name", name); }
     value->name = NULL;
     value->id = (int32_t)id;
     parser->graph->next_id = OPDI_MAX(parser->graph->next_id, (int32_t)id + 1);
     return 0;
 }
-/* Reads the "%name" of a new value and makes the value.  The caller enters its name by opdi_gparse_enter.  On failure,
-   returns NULL and sets an error. */
-static opdi_gvalue *opdi_gparse_new(opdi_gparser *parser, opdi_gnode *node) {
+/* Reads the "%name" of a new value and makes the value.  The caller enters its name by opdi_graph_parse_enter.  On
+   failure, returns NULL and sets an error. */
+static opdi_gvalue *opdi_graph_parse_new(opdi_graph_parser *parser, opdi_gnode *node) {
     opdi_gvalue *value;
-    if (opdi_gparse_want(parser, "%")) { return NULL; }
-    size_t count = opdi_gparse_word(parser->at);
+    if (opdi_graph_parse_want(parser, "%")) { return NULL; }
+    size_t count = opdi_graph_parse_word(parser->at);
     if (count == 0) {
-        (void)opdi_gparse_fail(parser, "expected a name");
+        (void)opdi_graph_parse_fail(parser, "expected a name");
         return NULL;
     }
     if (!(value = opdi_gvalue_new(parser->graph, node, OPD_TAG_NONE)) ||
@@ -141,13 +141,13 @@ static opdi_gvalue *opdi_gparse_new(opdi_gparser *parser, opdi_gnode *node) {
     return value;
 }
 /* Reads the "%name" of an existing value.  On failure, returns NULL and sets an error. */
-static opdi_gvalue *opdi_gparse_use(opdi_gparser *parser) {
-    if (opdi_gparse_want(parser, "%")) { return NULL; }
-    size_t count = opdi_gparse_word(parser->at);
-    const opdi_gnamed *slot = parser->size ? opdi_gparse_slot(parser, parser->at, count) : NULL;
+static opdi_gvalue *opdi_graph_parse_use(opdi_graph_parser *parser) {
+    if (opdi_graph_parse_want(parser, "%")) { return NULL; }
+    size_t count = opdi_graph_parse_word(parser->at);
+    const opdi_graph_name *slot = parser->size ? opdi_graph_parse_slot(parser, parser->at, count) : NULL;
     if (!slot || !slot->value) {
-        (void)opdi_gparse_fail(parser, "Cannot find a variable with name '%.*s'", (int)OPDI_MIN(count, 100),
-                               parser->at);
+        (void)opdi_graph_parse_fail(parser, "Cannot find a variable with name '%.*s'", (int)OPDI_MIN(count, 100),
+                                    parser->at);
         return NULL;
     }
     parser->at += count;
@@ -156,27 +156,27 @@ static opdi_gvalue *opdi_gparse_use(opdi_gparser *parser) {
 
 /* Reads the text "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind the name of a dtype into `value`.
    Returns 0, or -1 and sets an error. */
-static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
+static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value) {
     int64_t dims[2 * OPD_MAX_DIMS], x;
     int ndim = 0, count = -1;
     bool known = true;
-    if (opdi_gparse_want(parser, "(")) { return -1; }
-    while (!opdi_gparse_is(parser, ")")) {
-        if (opdi_gparse_is(parser, ",")) { continue; }
-        if (opdi_gparse_is(parser, "strides=[")) {
-            for (count = 0; !opdi_gparse_is(parser, "]"); count++) {
-                if (count >= ndim) { return opdi_gparse_fail(parser, "there are more strides than sizes"); }
-                if (count && opdi_gparse_want(parser, ",")) { return -1; }
-                if (opdi_gparse_is(parser, "*")) {
+    if (opdi_graph_parse_want(parser, "(")) { return -1; }
+    while (!opdi_graph_parse_is(parser, ")")) {
+        if (opdi_graph_parse_is(parser, ",")) { continue; }
+        if (opdi_graph_parse_is(parser, "strides=[")) {
+            for (count = 0; !opdi_graph_parse_is(parser, "]"); count++) {
+                if (count >= ndim) { return opdi_graph_parse_fail(parser, "there are more strides than sizes"); }
+                if (count && opdi_graph_parse_want(parser, ",")) { return -1; }
+                if (opdi_graph_parse_is(parser, "*")) {
                     known = false;
                     continue;
                 }
-                if (opdi_gparse_int(parser, &dims[ndim + count])) { return -1; }
+                if (opdi_graph_parse_int(parser, &dims[ndim + count])) { return -1; }
             }
-        } else if (opdi_gparse_is(parser, "requires_grad=")) {
-            if (opdi_gparse_int(parser, &x)) { return -1; }
+        } else if (opdi_graph_parse_is(parser, "requires_grad=")) {
+            if (opdi_graph_parse_int(parser, &x)) { return -1; }
             value->requires_grad = x != 0;
-        } else if (opdi_gparse_is(parser, "device=")) {
+        } else if (opdi_graph_parse_is(parser, "device=")) {
             char name[40];
             opd_device device;
             const size_t len = strcspn(parser->at, ",) \n");
@@ -186,17 +186,19 @@ static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
             value->index = (int8_t)device.index;
             parser->at += len;
         } else {
-            if (count >= 0) { return opdi_gparse_fail(parser, "a size follows the strides"); }
-            if (ndim == OPD_MAX_DIMS) { return opdi_gparse_fail(parser, "there are more than %d dims", OPD_MAX_DIMS); }
-            if (opdi_gparse_is(parser, "*")) {
+            if (count >= 0) { return opdi_graph_parse_fail(parser, "a size follows the strides"); }
+            if (ndim == OPD_MAX_DIMS) {
+                return opdi_graph_parse_fail(parser, "there are more than %d dims", OPD_MAX_DIMS);
+            }
+            if (opdi_graph_parse_is(parser, "*")) {
                 known = false;
                 ndim++;
             }
-            else if (opdi_gparse_int(parser, &dims[ndim++])) { return -1; }
+            else if (opdi_graph_parse_int(parser, &dims[ndim++])) { return -1; }
         }
     }
     if (count >= 0 && count != ndim) {
-        return opdi_gparse_fail(parser, "there are %d sizes, but %d strides", ndim, count);
+        return opdi_graph_parse_fail(parser, "there are %d sizes, but %d strides", ndim, count);
     }
     if (!known) {  /* a value without sizes has type Tensor; other properties are dropped */
         value->dtype = -1;
@@ -211,18 +213,18 @@ static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
 }
 
 /* Reads a type that no tag can express.  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_gtype(opdi_gparser *parser, opdi_gvalue *value) {
+static int opdi_graph_parse_gtype(opdi_graph_parser *parser, opdi_gvalue *value) {
     const char *at = parser->at;
     const opdi_gtype *const type =
         opdi_graph_space(parser->graph) ? opdi_gtype_parse(parser->graph->space, &at) : NULL;
-    if (!type) { return opdi_gparse_fail(parser, "expected a type"); }
+    if (!type) { return opdi_graph_parse_fail(parser, "expected a type"); }
     parser->at = at;
     opdi_gvalue_typed(value, type);
     return 0;
 }
 /* Reads the type of `value`, and sets *word to the name of the element type of a list.  Returns 0, or -1 and sets an
    error. */
-OPDI_INTERNAL int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, const char **word) {
+OPDI_INTERNAL int opdi_graph_parse_type(opdi_graph_parser *parser, opdi_gvalue *value, const char **word) {
     static const struct { const char *word; int32_t tag, list; } words[] = {
         {"Tensor", OPD_TAG_TENSOR, OPD_TAG_TENSORS}, {"int", OPD_TAG_INT, OPD_TAG_INTS},
         {"float", OPD_TAG_FLOAT, OPD_TAG_FLOATS}, {"bool", OPD_TAG_BOOL, OPD_TAG_BOOLS},
@@ -230,24 +232,24 @@ OPDI_INTERNAL int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, con
         {"Device", OPD_TAG_DEVICE, OPD_TAG_LIST}, {"Scalar", OPD_TAG_INT, OPD_TAG_LIST},
         {"NoneType", OPD_TAG_NONE, OPD_TAG_LIST}, {"Any", OPD_TAG_OBJECT, OPD_TAG_LIST},
         {"Generator", OPD_TAG_OBJECT, OPD_TAG_LIST}};
-    opdi_gparse_blanks(parser, false);
+    opdi_graph_parse_blanks(parser, false);
     const char *const start = parser->at;
-    size_t length = opdi_gparse_word(parser->at);
+    size_t length = opdi_graph_parse_word(parser->at);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strlen(words[i].word) != length || memcmp(parser->at, words[i].word, length) != 0) { continue; }
         parser->at += length;
         value->tag = words[i].tag;
         *word = words[i].word;
-        const bool optional = opdi_gparse_is(parser, "?");
+        const bool optional = opdi_graph_parse_is(parser, "?");
         if (optional && value->tag == OPD_TAG_TENSOR) { *word = "Tensor?"; }
-        const bool list = opdi_gparse_is(parser, "[]");
+        const bool list = opdi_graph_parse_is(parser, "[]");
         if (list) { value->tag = words[i].list; }
         const bool scalar = strcmp(*word, "Scalar") == 0;
         if (*parser->at == '?' || *parser->at == '[' || (optional && !(list && value->tag == OPD_TAG_TENSORS)) ||
             words[i].tag == OPD_TAG_OBJECT ||
             (list ? value->tag == OPD_TAG_LIST && !scalar : scalar)) {
             parser->at = start;
-            return opdi_gparse_gtype(parser, value);
+            return opdi_graph_parse_gtype(parser, value);
         }
         return 0;
     }
@@ -257,29 +259,29 @@ OPDI_INTERNAL int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, con
         parser->at += length;
         value->tag = OPD_TAG_TENSOR;
         value->dtype = (int8_t)dtype;
-        return opdi_gparse_shape(parser, value);
+        return opdi_graph_parse_shape(parser, value);
     }
-    return opdi_gparse_gtype(parser, value);
+    return opdi_graph_parse_gtype(parser, value);
 }
 /* Reads "%name : type" and makes the value.  If there is no type, the tag of a result is OPD_TAG_DEFAULT until its node
    is known.  On failure, returns NULL and sets an error. */
-static opdi_gvalue *opdi_gparse_declare(opdi_gparser *parser, opdi_gnode *node, const char **word) {
-    opdi_gvalue *value = opdi_gparse_new(parser, node);
+static opdi_gvalue *opdi_graph_parse_declare(opdi_graph_parser *parser, opdi_gnode *node, const char **word) {
+    opdi_gvalue *value = opdi_graph_parse_new(parser, node);
     *word = "Tensor";
     if (!value) { return NULL; }
     value->tag = node ? OPD_TAG_DEFAULT : OPD_TAG_TENSOR;
-    if (opdi_gparse_is(parser, ":") && opdi_gparse_type(parser, value, word)) { return NULL; }
+    if (opdi_graph_parse_is(parser, ":") && opdi_graph_parse_type(parser, value, word)) { return NULL; }
     return value;
 }
 
 /* Reads a number: an int64 if it is written as an integer, otherwise a float.  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_number(opdi_gparser *parser, opd_value *value) {
+static int opdi_graph_parse_number(opdi_graph_parser *parser, opd_value *value) {
     char *end;
     const char *at, *start;
-    opdi_gparse_blanks(parser, false);
+    opdi_graph_parse_blanks(parser, false);
     at = start = parser->at;
     *value = opd_value_float(strtod(at, &end));
-    if (end == at) { return opdi_gparse_fail(parser, "expected a number"); }
+    if (end == at) { return opdi_graph_parse_fail(parser, "expected a number"); }
     parser->at = end;
     for (; at < end; at++) {
         if (*at == '.' || *at == 'e' || *at == 'n') { return 0; }
@@ -287,50 +289,50 @@ static int opdi_gparse_number(opdi_gparser *parser, opd_value *value) {
     at = start;
     errno = 0;
     *value = opd_value_int(strtoll(at, NULL, 10));
-    return errno ? opdi_gparse_fail(parser, "the number is out of range") : 0;
+    return errno ? opdi_graph_parse_fail(parser, "the number is out of range") : 0;
 }
 
 /* Reads a complex number such as 1.5-2j into pair[2]. */
-static void opdi_gparse_complex(opdi_gparser *parser, double *pair) {
+static void opdi_graph_parse_complex(opdi_graph_parser *parser, double *pair) {
     for (int i = 0; i < 2; i++) {
         char *end;
         pair[i] = strtod(parser->at, &end);
         parser->at = end;
     }
-    (void)opdi_gparse_is(parser, "j");
+    (void)opdi_graph_parse_is(parser, "j");
 }
 /* Reads a tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" in a saved graph.  On failure, returns NULL and sets an
    error. */
-static opd_tensor *opdi_gparse_tensor(opdi_gparser *parser, const opdi_gvalue *type) {
+static opd_tensor *opdi_graph_parse_tensor(opdi_graph_parser *parser, const opdi_gvalue *type) {
     opd_value list[10];
     int64_t count = 0, k;
-    const bool braces = opdi_gparse_is(parser, "{");
-    if (opdi_gparse_is(parser, "$")) {
-        if (opdi_gparse_int(parser, &k)) { return NULL; }
+    const bool braces = opdi_graph_parse_is(parser, "{");
+    if (opdi_graph_parse_is(parser, "$")) {
+        if (opdi_graph_parse_int(parser, &k)) { return NULL; }
         if (k >= 0 && k < parser->nconstants) { return parser->constants[k]; }
-        (void)opdi_gparse_fail(parser, "there is no constant %lld", (long long)k);
+        (void)opdi_graph_parse_fail(parser, "there is no constant %lld", (long long)k);
         return NULL;
     }
-    if (opdi_gparse_is(parser, "<")) {
-        (void)opdi_gparse_fail(parser, "the text does not contain the data of this tensor; save the graph instead "
-                               "(opd_graph_save)");
+    if (opdi_graph_parse_is(parser, "<")) {
+        (void)opdi_graph_parse_fail(parser, "the text does not contain the data of this tensor; save the graph instead "
+                                    "(opd_graph_save)");
         return NULL;
     }
-    for (opdi_gparse_blanks(parser, false); *parser->at != '}' && *parser->at != '[';
-         opdi_gparse_blanks(parser, false)) {
+    for (opdi_graph_parse_blanks(parser, false); *parser->at != '}' && *parser->at != '[';
+         opdi_graph_parse_blanks(parser, false)) {
         if (count == 10) {
-            (void)opdi_gparse_fail(parser, "there are more than 10 elements");
+            (void)opdi_graph_parse_fail(parser, "there are more than 10 elements");
             return NULL;
         }
-        if (opdi_gparse_number(parser, &list[count++])) { return NULL; }
+        if (opdi_graph_parse_number(parser, &list[count++])) { return NULL; }
     }
-    if (braces ? count != 1 || opdi_gparse_want(parser, "}") : opdi_gparse_want(parser, "[")) {
-        (void)opdi_gparse_fail(parser, "the value is not a tensor");
+    if (braces ? count != 1 || opdi_graph_parse_want(parser, "}") : opdi_graph_parse_want(parser, "[")) {
+        (void)opdi_graph_parse_fail(parser, "the value is not a tensor");
         return NULL;
     }
     if (!braces) {
         parser->at += strcspn(parser->at, "]\n");
-        if (opdi_gparse_want(parser, "]")) { return NULL; }
+        if (opdi_graph_parse_want(parser, "]")) { return NULL; }
     }
     opd_tensor *tensor = opd_zeros(opd_ints_of(&count, braces ? 0 : 1),
                                    type->dtype >= 0 ? (opd_scalar_type)type->dtype : OPD_FLOAT32);
@@ -341,12 +343,12 @@ static opd_tensor *opdi_gparse_tensor(opdi_gparser *parser, const opdi_gvalue *t
     return tensor;
 }
 
-static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth);
+static int opdi_graph_parse_cell(opdi_graph_parser *parser, opd_value *value, const opdi_gtype *type, int depth);
 /* Reads a text in quotes, and sets *out to its characters, in the graph's arena.  Returns 0, or -1 and sets an
    error. */
-static int opdi_gparse_quoted(opdi_gparser *parser, const char **out) {
+static int opdi_graph_parse_quoted(opdi_graph_parser *parser, const char **out) {
     char *text, *to;
-    if (opdi_gparse_want(parser, "\"")) { return -1; }
+    if (opdi_graph_parse_want(parser, "\"")) { return -1; }
     if (!(text = to = (char *)opdi_graph_alloc(parser->graph, strcspn(parser->at, "\n") + 1))) { return -1; }
     for (; *parser->at && *parser->at != '\n' && *parser->at != '"'; parser->at++) {
         if (*parser->at == '\\') {
@@ -362,27 +364,27 @@ static int opdi_gparse_quoted(opdi_gparser *parser, const char **out) {
                 *to++ = (char)code;
             } else if (key) { *to++ = what[key - from]; }
             else if (*parser->at && *parser->at != '\n') { *to++ = *parser->at; }
-            else { return opdi_gparse_fail(parser, "the text ends after a backslash"); }
+            else { return opdi_graph_parse_fail(parser, "the text ends after a backslash"); }
         } else { *to++ = *parser->at; }
     }
     *to = 0;
-    if (opdi_gparse_want(parser, "\"")) { return -1; }
+    if (opdi_graph_parse_want(parser, "\"")) { return -1; }
     *out = text;
     return 0;
 }
 static bool opdi_is_list_tag(int32_t tag) { return tag >= OPD_TAG_INTS && tag <= OPD_TAG_LIST; }
 /* Reads an element of type `type` of a constant list, tuple or dict.  The caller gets a reference in *value.  Returns
    0, or -1 and sets an error. */
-static int opdi_gparse_element(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth) {
+static int opdi_graph_parse_element(opdi_graph_parser *parser, opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_gtype *const plain = opdi_gtype_strip(type);
     const char *text;
-    opdi_gparse_blanks(parser, false);
+    opdi_graph_parse_blanks(parser, false);
     *value = opd_value_none();
-    if (strchr("[({", *parser->at) && *parser->at) { return opdi_gparse_cell(parser, value, plain, depth + 1); }
+    if (strchr("[({", *parser->at) && *parser->at) { return opdi_graph_parse_cell(parser, value, plain, depth + 1); }
     if (*parser->at == '"') {
         opd_device device;
-        if (opdi_gparse_quoted(parser, &text)) { return -1; }
-        if (plain->kind == OPDI_GT_DEVICE) {
+        if (opdi_graph_parse_quoted(parser, &text)) { return -1; }
+        if (plain->kind == OPDI_GTYPE_DEVICE) {
             if (opd_device_parse(text, &device)) { return -1; }
             *value = opd_value_device(device);
             return 0;
@@ -390,47 +392,47 @@ static int opdi_gparse_element(opdi_gparser *parser, opd_value *value, const opd
         *value = opd_value_str(text);
         return opdi_value_hold(value);
     }
-    if (opdi_gparse_is(parser, "None")) { return 0; }
-    if (opdi_gparse_is(parser, "True") || opdi_gparse_is(parser, "False")) {
+    if (opdi_graph_parse_is(parser, "None")) { return 0; }
+    if (opdi_graph_parse_is(parser, "True") || opdi_graph_parse_is(parser, "False")) {
         *value = opd_value_bool(parser->at[-4] == 'T');
         return 0;
     }
-    if (plain->kind == OPDI_GT_COMPLEX) {
+    if (plain->kind == OPDI_GTYPE_COMPLEX) {
         double pair[2];
-        opdi_gparse_complex(parser, pair);
+        opdi_graph_parse_complex(parser, pair);
         *value = opd_value_complex(pair);
         return opdi_value_hold(value);
     }
-    if (opdi_gparse_number(parser, value)) { return -1; }
-    if (plain->kind == OPDI_GT_FLOAT && value->tag == OPD_TAG_INT) { *value = opd_value_float((double)value->u.i); }
-    if (plain->kind == OPDI_GT_BOOL && value->tag == OPD_TAG_INT) { *value = opd_value_bool(value->u.i != 0); }
+    if (opdi_graph_parse_number(parser, value)) { return -1; }
+    if (plain->kind == OPDI_GTYPE_FLOAT && value->tag == OPD_TAG_INT) { *value = opd_value_float((double)value->u.i); }
+    if (plain->kind == OPDI_GTYPE_BOOL && value->tag == OPD_TAG_INT) { *value = opd_value_bool(value->u.i != 0); }
     return 0;
 }
 /* Reads a constant list, tuple or dict into *value.  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth) {
-    const bool dict = type->kind == OPDI_GT_DICT, tuple = type->kind == OPDI_GT_TUPLE;
+static int opdi_graph_parse_cell(opdi_graph_parser *parser, opd_value *value, const opdi_gtype *type, int depth) {
+    const bool dict = type->kind == OPDI_GTYPE_DICT, tuple = type->kind == OPDI_GTYPE_TUPLE;
     const char *const close = dict ? "}" : tuple ? ")" : "]";
-    if ((!dict && !tuple && type->kind != OPDI_GT_LIST) || depth > 32) {
-        return opdi_gparse_fail(parser, "a constant of this type cannot be read");
+    if ((!dict && !tuple && type->kind != OPDI_GTYPE_LIST) || depth > 32) {
+        return opdi_graph_parse_fail(parser, "a constant of this type cannot be read");
     }
-    if (opdi_gparse_want(parser, dict ? "{" : tuple ? "(" : "[")) { return -1; }
+    if (opdi_graph_parse_want(parser, dict ? "{" : tuple ? "(" : "[")) { return -1; }
     opdi_cell *cell = opdi_cell_new(dict ? OPD_CELL_DICT : tuple ? OPD_CELL_TUPLE : OPD_CELL_LIST,
                                     dict || tuple ? (int32_t)OPD_TAG_LIST : opdi_gtype_tag(type),
                                     tuple ? type->nparts : 0);
     int rc = cell ? 0 : -1;
-    while (rc == 0 && !opdi_gparse_is(parser, close)) {
+    while (rc == 0 && !opdi_graph_parse_is(parser, close)) {
         opd_value key = opd_value_none(), element = opd_value_none();
-        if (cell->count && (opdi_gparse_want(parser, ",") || opdi_gparse_is(parser, close))) {
+        if (cell->count && (opdi_graph_parse_want(parser, ",") || opdi_graph_parse_is(parser, close))) {
             rc = opd_ok() ? 0 : -1;
             break;
         }
-        if (tuple && cell->count == type->nparts) { rc = opdi_gparse_fail(parser, "the tuple has more elements"); }
+        if (tuple && cell->count == type->nparts) { rc = opdi_graph_parse_fail(parser, "the tuple has more elements"); }
         if (rc == 0 && dict) {
-            rc = opdi_gparse_element(parser, &key, type->parts[0], depth);
-            if (rc == 0) { rc = opdi_gparse_want(parser, ":"); }
+            rc = opdi_graph_parse_element(parser, &key, type->parts[0], depth);
+            if (rc == 0) { rc = opdi_graph_parse_want(parser, ":"); }
         }
         if (rc == 0) {
-            rc = opdi_gparse_element(parser, &element, type->parts[dict ? 1 : tuple ? cell->count : 0], depth);
+            rc = opdi_graph_parse_element(parser, &element, type->parts[dict ? 1 : tuple ? cell->count : 0], depth);
         }
         if (rc == 0 && tuple) {
             cell->u.values[cell->count++] = element;
@@ -441,7 +443,7 @@ static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_g
         opdi_value_drop(element);
     }
     if (rc == 0 && tuple && cell->count != type->nparts) {
-        rc = opdi_gparse_fail(parser, "the tuple has fewer elements");
+        rc = opdi_graph_parse_fail(parser, "the tuple has fewer elements");
     }
     if (rc && cell) { opdi_cell_drop(cell); }
     else { *value = opdi_cell_value(cell); }
@@ -449,59 +451,59 @@ static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_g
 }
 
 /* Reads a constant list, tuple or dict, and checks that it has the type `type`.  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_whole(opdi_gparser *parser, opd_value *value, const opdi_gtype *type) {
-    if (opdi_gparse_cell(parser, value, type, 0)) { return -1; }
+static int opdi_graph_parse_whole(opdi_graph_parser *parser, opd_value *value, const opdi_gtype *type) {
+    if (opdi_graph_parse_cell(parser, value, type, 0)) { return -1; }
     if (opdi_value_is(value, type, 0)) { return 0; }
     opdi_value_drop(*value);
     *value = opd_value_none();
-    return opdi_gparse_fail(parser, "the constant does not have its type");
+    return opdi_graph_parse_fail(parser, "the constant does not have its type");
 }
 /* Reads the "[value=...]" of a constant node.  The constant's type is declared or, if not, follows from the text.
    Returns 0, or -1 and sets an error. */
-static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
+static int opdi_graph_parse_constant(opdi_graph_parser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
     opd_value copy = opd_value_none();
-    if (!opdi_gparse_is(parser, "[")) {
+    if (!opdi_graph_parse_is(parser, "[")) {
         value->tag = OPD_TAG_NONE;
         node->constant = copy;
         return 0;
     }
-    if (opdi_gparse_is(parser, "name=")) {        /* the constant is a function */
+    if (opdi_graph_parse_is(parser, "name=")) {   /* the constant is a function */
         node->constant = copy;
-        return opdi_gparse_quoted(parser, &node->attribute) ? -1 : opdi_gparse_want(parser, "]");
+        return opdi_graph_parse_quoted(parser, &node->attribute) ? -1 : opdi_graph_parse_want(parser, "]");
     }
-    if (opdi_gparse_want(parser, "value=")) { return -1; }
-    if (value->type && value->type->kind >= OPDI_GT_SIMPLE && value->type->kind != OPDI_GT_OPTIONAL) {
-        return opdi_gparse_whole(parser, &node->constant, value->type) ? -1 : opdi_gparse_want(parser, "]");
+    if (opdi_graph_parse_want(parser, "value=")) { return -1; }
+    if (value->type && value->type->kind >= OPDI_GTYPE_NSIMPLE && value->type->kind != OPDI_GTYPE_OPTIONAL) {
+        return opdi_graph_parse_whole(parser, &node->constant, value->type) ? -1 : opdi_graph_parse_want(parser, "]");
     }
     if (opdi_is_list_tag(value->tag)) {
         const opdi_gtype *const type = opdi_gvalue_gtype(parser->graph, value);
-        if (!type || opdi_gparse_whole(parser, &node->constant, type)) { return -1; }
+        if (!type || opdi_graph_parse_whole(parser, &node->constant, type)) { return -1; }
         value->type = type;
-        return opdi_gparse_want(parser, "]");
+        return opdi_graph_parse_want(parser, "]");
     }
     const bool declared = value->tag != OPD_TAG_DEFAULT;
     if (!declared) {
         const char *const at = parser->at;
         value->tag = *at == '"' ? OPD_TAG_STR : strchr("{ <$", *at) ? OPD_TAG_TENSOR : OPD_TAG_INT;
-        if (value->tag == OPD_TAG_INT && opdi_gparse_number(parser, &copy) == 0) {
+        if (value->tag == OPD_TAG_INT && opdi_graph_parse_number(parser, &copy) == 0) {
             value->tag = copy.tag;
             parser->at = at;
         }
     }
     switch (value->tag) {
     case OPD_TAG_TENSOR:
-        if (parser->lenient && opdi_gparse_is(parser, "<Tensor>")) {
+        if (parser->lenient && opdi_graph_parse_is(parser, "<Tensor>")) {
             node->attribute = "<Tensor>";         /* the text has no elements: runs get None instead of the tensor */
-            return opdi_gparse_want(parser, "]");
+            return opdi_graph_parse_want(parser, "]");
         }
-        if (!(node->constant.u.t = opd_keep(opdi_gparse_tensor(parser, value)))) { return -1; }
+        if (!(node->constant.u.t = opd_keep(opdi_graph_parse_tensor(parser, value)))) { return -1; }
         node->constant.tag = OPD_TAG_TENSOR;
-        if (value->dtype < 0 && declared) { return opdi_gparse_want(parser, "]"); }
-        return opdi_gvalue_describe(parser->graph, value, node->constant.u.t) ? -1 : opdi_gparse_want(parser, "]");
+        if (value->dtype < 0 && declared) { return opdi_graph_parse_want(parser, "]"); }
+        return opdi_gvalue_describe(parser->graph, value, node->constant.u.t) ? -1 : opdi_graph_parse_want(parser, "]");
     case OPD_TAG_STR: case OPD_TAG_DEVICE: {
         const char *text;
-        if (opdi_gparse_quoted(parser, &text)) { return -1; }
+        if (opdi_graph_parse_quoted(parser, &text)) { return -1; }
         copy = opd_value_str(text);
         if (value->tag == OPD_TAG_DEVICE) {
             opd_device device;
@@ -513,22 +515,22 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     case OPD_TAG_COMPLEX: {
         double *pair = (double *)opdi_graph_alloc(parser->graph, 2 * sizeof *pair);
         if (!pair) { return -1; }
-        opdi_gparse_complex(parser, pair);
+        opdi_graph_parse_complex(parser, pair);
         copy = opd_value_complex(pair);
         break;
     }
     default:
-        if (opdi_gparse_number(parser, &copy)) { return -1; }
+        if (opdi_graph_parse_number(parser, &copy)) { return -1; }
         if (value->tag == OPD_TAG_FLOAT && copy.tag == OPD_TAG_INT) { copy = opd_value_float((double)copy.u.i); }
         if (value->tag == OPD_TAG_BOOL) { copy = opd_value_bool(copy.u.i != 0); }
-        if (value->tag != copy.tag) { return opdi_gparse_fail(parser, "the constant does not have its type"); }
+        if (value->tag != copy.tag) { return opdi_graph_parse_fail(parser, "the constant does not have its type"); }
     }
     node->constant = copy;
-    return opdi_gparse_want(parser, "]");
+    return opdi_graph_parse_want(parser, "]");
 }
 
 /* Returns the tag (OPD_TAG_...) of values of a schema's type. */
-OPDI_INTERNAL int32_t opdi_gtag_of(const opdi_type *type) {
+OPDI_INTERNAL int32_t opdi_graph_tag_of(const opdi_type *type) {
     const opdi_type *plain = opdi_strip_optional(type);
     const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? opdi_strip_optional(plain->elems[0]) : plain;
     switch (element->kind) {
@@ -545,41 +547,46 @@ OPDI_INTERNAL int32_t opdi_gtag_of(const opdi_type *type) {
 }
 /* Returns true if `value` is a constant number and argument i of an aten operator is a tensor that is not written.  A
    call then converts the number to a tensor (a "wrapped number"). */
-static bool opdi_gnumber_for_tensor(const opd_op *op, int i, const opdi_gvalue *value) {
-    return op->wraps_numbers && !(op->written_args >> i & 1) && value->node && value->node->kind == OPDI_G_CONSTANT &&
+static bool opdi_graph_number_for_tensor(const opd_op *op, int i, const opdi_gvalue *value) {
+    return op->wraps_numbers && !(op->written_args >> i & 1) && value->node &&
+        value->node->kind == OPDI_GNODE_CONSTANT &&
         opdi_strip_optional(op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR &&
         opdi_is_number(&value->node->constant);
 }
 /* Returns true if `value`, whose type must be known, can be passed as the argument `arg`. */
-static bool opdi_gmatch_typed(const opdi_arg *arg, const opdi_gvalue *value) {
+static bool opdi_graph_match_typed(const opdi_arg *arg, const opdi_gvalue *value) {
     opdi_text why = opdi_text_of(NULL, 0);
-    opdi_gmatching match;
+    opdi_graph_match_state match;
     int8_t how;
     memset(&match, 0, sizeof match);
     match.graph = value->graph;
     match.why = &why;
     match.who = "";
-    return opdi_graph_space(match.graph) && opdi_gmatch_arg(&match, arg, value, &how) && how <= OPDI_HOW_REPEAT;
+    return opdi_graph_space(match.graph) && opdi_graph_match_arg(&match, arg, value, &how) &&
+        how <= OPDI_CONVERSION_REPEAT;
 }
 /* Returns true if a value can be passed as argument i of op; NULL means the argument's default.  If `convert` is true,
    constant numbers may be converted. */
-static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *value, bool convert) {
+static bool opdi_graph_match_one(const opd_op *op, int i, const opdi_gvalue *value, bool convert) {
     const opdi_type *const type = opdi_strip_optional(op->schema->args[i].type);
     if (!value) { return op->schema->args[i].has_default; }
     if (value->type) {
-        return opdi_gmatch_typed(&op->schema->args[i], value) || (convert && opdi_gnumber_for_tensor(op, i, value));
+        return opdi_graph_match_typed(&op->schema->args[i], value) ||
+            (convert && opdi_graph_number_for_tensor(op, i, value));
     }
-    if (value->tag == OPD_TAG_LIST && (!value->node || value->node->kind == OPDI_G_TUPLE)) { return false; }
-    if ((op->accepts[i] >> value->tag & 1) || value->tag == opdi_gtag_of(type)) { return true; }
-    if (type->kind == OPDI_TYPE_LIST && type->size > 0 && value->tag == opdi_gtag_of(type->elems[0])) { return true; }
-    if (convert && opdi_gnumber_for_tensor(op, i, value)) { return true; }
-    return convert && value->tag == OPD_TAG_INT && value->node && value->node->kind == OPDI_G_CONSTANT &&
+    if (value->tag == OPD_TAG_LIST && (!value->node || value->node->kind == OPDI_GNODE_TUPLE)) { return false; }
+    if ((op->accepts[i] >> value->tag & 1) || value->tag == opdi_graph_tag_of(type)) { return true; }
+    if (type->kind == OPDI_TYPE_LIST && type->size > 0 && value->tag == opdi_graph_tag_of(type->elems[0])) {
+        return true;
+    }
+    if (convert && opdi_graph_number_for_tensor(op, i, value)) { return true; }
+    return convert && value->tag == OPD_TAG_INT && value->node && value->node->kind == OPDI_GNODE_CONSTANT &&
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
 /* Returns true if `op` accepts the `count` values `in` and has `nout` results (-1: any number).  Otherwise writes the
    reason, in PyTorch's words, to `why`. */
-OPDI_INTERNAL bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int count, int nout, bool convert,
-                               opdi_text *why) {
+OPDI_INTERNAL bool opdi_graph_match(const opd_op *op, opdi_gvalue *const *in, int count, int nout, bool convert,
+                                    opdi_text *why) {
     char text[100];
     if (!op->definition) {
         opdi_text_add(why, "%s is not defined any more", op->name);
@@ -588,7 +595,7 @@ OPDI_INTERNAL bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int cou
     for (int i = 0; i < op->nargs; i++) {
         const opdi_arg *const arg = &op->schema->args[i];
         const opdi_gvalue *const value = i < count ? in[i] : NULL;
-        if (opdi_gmatch_one(op, i, value, convert)) { continue; }
+        if (opdi_graph_match_one(op, i, value, convert)) { continue; }
         if (!why) { return false; }
         if (!value) { opdi_text_add(why, "%s() is missing value for argument '%s'.", op->name, arg->name); }
         else {
@@ -609,24 +616,24 @@ OPDI_INTERNAL bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int cou
 }
 /* Fails because the operator `name` is not registered.  The error names the operator's origin, if a comment of the
    saved graph tells it. */
-static void opdi_gparse_unknown(opdi_gparser *parser, const char *name) {
+static void opdi_graph_parse_unknown(opdi_graph_parser *parser, const char *name) {
     const size_t length = strlen(name);
     const char *at = parser->text;
     while (at && (strncmp(at, "# ", 2) != 0 || strncmp(at + 2, name, length) != 0 || at[length + 2] != ' ')) {
         at = strchr(at, '\n');
         if (at) { at++; }
     }
-    (void)opdi_gparse_fail(parser, "there is no operator %s: load the library that defines it%s%.*s%s", name,
-                           at ? " (when the graph was saved it was " : "",
-                           at ? (int)OPDI_MIN(strcspn(at + length + 3, "\n"), 300) : 0, at ? at + length + 3 : "",
-                           at ? ")" : "");
+    (void)opdi_graph_parse_fail(parser, "there is no operator %s: load the library that defines it%s%.*s%s", name,
+                                at ? " (when the graph was saved it was " : "",
+                                at ? (int)OPDI_MIN(strcspn(at + length + 3, "\n"), 300) : 0, at ? at + length + 3 : "",
+                                at ? ")" : "");
 }
 /* Returns the builtin of that name that accepts the `count` values `in`, all of which are positional.  Returns NULL if
    there is none, or if an error occurs. */
-static const opdi_builtin *opdi_gparse_builtin(opdi_gparser *parser, const char *name, opdi_gvalue *const *in,
-                                               int count) {
-    opdi_gmatching match;
-    opdi_gargs given;
+static const opdi_builtin *opdi_graph_parse_builtin(opdi_graph_parser *parser, const char *name, opdi_gvalue *const *in,
+                                                    int count) {
+    opdi_graph_match_state match;
+    opdi_graph_args given;
     memset(&match, 0, sizeof match);
     memset(&given, 0, sizeof given);
     given.in = in;
@@ -639,55 +646,56 @@ static const opdi_builtin *opdi_gparse_builtin(opdi_gparser *parser, const char 
     for (int32_t at = -1; (at = opdi_builtin_next(name, at)) >= 0;) {
         if (opdi_builtin_at(at)->flags & OPDI_BUILTIN_ANY) { return opdi_builtin_at(at); }
         if (!(match.schema = opdi_builtin_schema(at))) { return NULL; }
-        if (opdi_gmatch_schema(&match)) { return opdi_builtin_at(at); }
+        if (opdi_graph_match_schema(&match)) { return opdi_builtin_at(at); }
     }
     return NULL;
 }
 /* Returns the overload of a name that accepts the values `in`.  A name such as "aten::add.Tensor" allows only that
    overload.  If a builtin accepts them, sets *builtin and returns NULL.  If neither does, returns NULL and sets an
    error. */
-OPDI_INTERNAL opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opdi_gvalue *const *in, int count,
-                                     int nout, const opdi_builtin **builtin) {
+OPDI_INTERNAL opd_op *opdi_graph_parse_op(opdi_graph_parser *parser, const char *name, opdi_gvalue *const *in,
+                                          int count, int nout, const opdi_builtin **builtin) {
     const char *colons = strstr(name, "::");
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
     char text[500] = "";
     opdi_text why = opdi_text_of(text, sizeof text);
-    if (op && opdi_gmatch(op, in, count, nout, true, &why)) { return op; }
+    if (op && opdi_graph_match(op, in, count, nout, true, &why)) { return op; }
     if (op) {
-        (void)opdi_gparse_fail(parser, "%s", text);
+        (void)opdi_graph_parse_fail(parser, "%s", text);
         return NULL;
     }
     if (!builtin || !opd_ok()) { builtin = NULL; }
     opd_overloads *set = opdi_overloads_quiet(name);
     for (int round = 0; set && round < 2; round++) {
         for (int i = 0; (op = opd_overloads_at(set, i)) != NULL; i++) {
-            if (opdi_gmatch(op, in, count, nout, round > 0, NULL)) { return op; }
+            if (opdi_graph_match(op, in, count, nout, round > 0, NULL)) { return op; }
         }
         if (round || !builtin) { continue; }
-        if ((*builtin = opdi_gparse_builtin(parser, name, in, count)) != NULL) { return NULL; }
+        if ((*builtin = opdi_graph_parse_builtin(parser, name, in, count)) != NULL) { return NULL; }
     }
     if (builtin && !set && opd_ok()) {
-        if ((*builtin = opdi_gparse_builtin(parser, name, in, count)) != NULL) { return NULL; }
+        if ((*builtin = opdi_graph_parse_builtin(parser, name, in, count)) != NULL) { return NULL; }
     }
     if (opd_ok() && !(builtin && parser->lenient)) {
         for (int i = 0; set && (op = opd_overloads_at(set, i)) != NULL; i++) {
             opdi_text_add(&why, i ? " " : "");
-            (void)opdi_gmatch(op, in, count, nout, true, &why);
+            (void)opdi_graph_match(op, in, count, nout, true, &why);
         }
-        if (set) { (void)opdi_gparse_fail(parser, "no overload of %s takes these values: %s", name, text); }
-        else { opdi_gparse_unknown(parser, name); }
+        if (set) { (void)opdi_graph_parse_fail(parser, "no overload of %s takes these values: %s", name, text); }
+        else { opdi_graph_parse_unknown(parser, name); }
     }
     return NULL;
 }
 
 /* Sets the inputs of a node to `in` and, behind them, constants with the defaults of the remaining arguments.  Converts
    constant ints to floats if the operator takes floats.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_gparse_bind(opdi_gparser *parser, opdi_gnode *node, opd_op *op, opdi_gvalue **in, int count) {
+OPDI_INTERNAL int opdi_graph_parse_bind(opdi_graph_parser *parser, opdi_gnode *node, opd_op *op, opdi_gvalue **in,
+                                        int count) {
     for (int i = 0; i < op->nargs; i++) {
         opd_value value;
         node->in[i] = i < count ? in[i] : NULL;
         if (!node->in[i]) { value = op->schema->args[i].value; }
-        else if (opdi_gmatch_one(op, i, in[i], false) || opdi_gnumber_for_tensor(op, i, in[i])) { continue; }
+        else if (opdi_graph_match_one(op, i, in[i], false) || opdi_graph_number_for_tensor(op, i, in[i])) { continue; }
         else { value = opd_value_float((double)in[i]->node->constant.u.i); }
         if (!(node->in[i] = opdi_graph_constants(parser->graph, &value))) { return -1; }
     }
@@ -695,70 +703,71 @@ OPDI_INTERNAL int opdi_gparse_bind(opdi_gparser *parser, opdi_gnode *node, opd_o
 }
 /* Checks that the declared types of results agree with the schema, and fills in types that were not declared.  Returns
    0, or -1 and sets an error. */
-static int opdi_gparse_results(opdi_gparser *parser, const opdi_gnode *node) {
+static int opdi_graph_parse_results(opdi_graph_parser *parser, const opdi_gnode *node) {
     char text[100] = "", type[100];
     for (int i = 0; i < node->nout; i++) {
         opdi_text annotated = opdi_text_of(text, sizeof text);
         const opdi_type *want = node->op->schema->returns[i].type;
         opdi_gvalue *value = node->out[i];
-        const int32_t tag = opdi_gtag_of(want);
+        const int32_t tag = opdi_graph_tag_of(want);
         if (value->tag == OPD_TAG_DEFAULT) { value->tag = tag; }
         if (value->type || value->tag == tag || value->tag == OPD_TAG_NONE) { continue; }
         if (opdi_accepts(want) >> value->tag & 1) { continue; }
         opdi_gvalue_type(&annotated, value);
-        return opdi_gparse_fail(parser, "Annotated type %s does not match schema type %s for operator %s", text,
-                                opdi_type_print_plain(want, type, sizeof type), node->op->name);
+        return opdi_graph_parse_fail(parser, "Annotated type %s does not match schema type %s for operator %s", text,
+                                     opdi_type_print_plain(want, type, sizeof type), node->op->name);
     }
     return 0;
 }
 
 /* Checks that the elements of a list or tuple have the types that its declared type names.  Returns 0, or -1 and sets
    an error. */
-static int opdi_gparse_typed_list(opdi_gparser *parser, opdi_gnode *node) {
+static int opdi_graph_parse_typed_list(opdi_graph_parser *parser, opdi_gnode *node) {
     const opdi_gtype *const type = node->out[0]->type;
     const int kind = type->kind;
-    if (node->kind == OPDI_G_LIST ? kind != OPDI_GT_LIST : kind != OPDI_GT_TUPLE || type->nparts != node->nin) {
-        return opdi_gparse_fail(parser, "the elements do not have the type of the list");
+    if (node->kind == OPDI_GNODE_LIST
+        ? kind != OPDI_GTYPE_LIST : kind != OPDI_GTYPE_TUPLE || type->nparts != node->nin) {
+        return opdi_graph_parse_fail(parser, "the elements do not have the type of the list");
     }
     for (int32_t i = 0; i < node->nin; i++) {
         const opdi_gtype *actual = opdi_gvalue_gtype(parser->graph, node->in[i]);
         if (!actual) { return -1; }
-        if (!opdi_gtype_fits(actual, type->parts[kind == OPDI_GT_LIST ? 0 : i])) {
-            return opdi_gparse_fail(parser, "element %d of the list does not have the type of the list", (int)i);
+        if (!opdi_gtype_fits(actual, type->parts[kind == OPDI_GTYPE_LIST ? 0 : i])) {
+            return opdi_graph_parse_fail(parser, "element %d of the list does not have the type of the list", (int)i);
         }
     }
     return 0;
 }
 /* Checks that all elements of a list have its element type.  If no type is declared, the type of the first element
    counts.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
+OPDI_INTERNAL int opdi_graph_parse_list(opdi_graph_parser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
     int row = 0;
-    if (value->type) { return opdi_gparse_typed_list(parser, node); }
+    if (value->type) { return opdi_graph_parse_typed_list(parser, node); }
     if (value->tag == OPD_TAG_DEFAULT) {          /* take the type of its first element */
-        while (row < 4 && (!node->nin || opdi_glists[row].element != node->in[0]->tag)) { row++; }
-        value->tag = opdi_glists[row].list;
-        node->word = opdi_glists[row].word;
+        while (row < 4 && (!node->nin || opdi_graph_list_rows[row].element != node->in[0]->tag)) { row++; }
+        value->tag = opdi_graph_list_rows[row].list;
+        node->word = opdi_graph_list_rows[row].word;
     }
-    for (row = 0; row < 5 && opdi_glists[row].list != value->tag; row++) { }
-    if (row == 5) { return opdi_gparse_fail(parser, "the type of a list is not a list type"); }
+    for (row = 0; row < 5 && opdi_graph_list_rows[row].list != value->tag; row++) { }
+    if (row == 5) { return opdi_graph_parse_fail(parser, "the type of a list is not a list type"); }
     for (int i = 0; i < node->nin; i++) {
         const opdi_gvalue *element = node->in[i];
         value->nesting = (uint8_t)OPDI_MAX(value->nesting, element->nesting + 1);
-        if (value->nesting > 8) { return opdi_gparse_fail(parser, "lists are nested too deeply"); }
-        if (row == 4 ? !element->node || element->node->kind != OPDI_G_TUPLE
-            : element->tag == opdi_glists[row].element ||
+        if (value->nesting > 8) { return opdi_graph_parse_fail(parser, "lists are nested too deeply"); }
+        if (row == 4 ? !element->node || element->node->kind != OPDI_GNODE_TUPLE
+            : element->tag == opdi_graph_list_rows[row].element ||
               (element->tag == OPD_TAG_INT && value->tag == OPD_TAG_FLOATS) ||
               (element->tag == OPD_TAG_NONE && value->tag == OPD_TAG_TENSORS)) { continue; }
-        return opdi_gparse_fail(parser, "element %d of the list does not have the type of the list", i);
+        return opdi_graph_parse_fail(parser, "element %d of the list does not have the type of the list", i);
     }
     return 0;
 }
 /* Checks the inputs and results of a list, tuple or unpacking node.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_gparse_prim(opdi_gparser *parser, opdi_gnode *node) {
-    if (node->kind == OPDI_G_LIST) { return opdi_gparse_list(parser, node); }
-    if (node->kind == OPDI_G_TUPLE) {
-        if (node->out[0]->type) { return opdi_gparse_typed_list(parser, node); }
+OPDI_INTERNAL int opdi_graph_parse_prim(opdi_graph_parser *parser, opdi_gnode *node) {
+    if (node->kind == OPDI_GNODE_LIST) { return opdi_graph_parse_list(parser, node); }
+    if (node->kind == OPDI_GNODE_TUPLE) {
+        if (node->out[0]->type) { return opdi_graph_parse_typed_list(parser, node); }
         node->out[0]->tag = OPD_TAG_LIST;
         return 0;
     }
@@ -771,20 +780,21 @@ OPDI_INTERNAL int opdi_gparse_prim(opdi_gparser *parser, opdi_gnode *node) {
         return type ? 0 : -1;
     }
     if (node->nin != 1 || node->in[0]->tag != OPD_TAG_TENSORS) {
-        return opdi_gparse_fail(parser, "prim::ListUnpack must have one input, a list of tensors");
+        return opdi_graph_parse_fail(parser, "prim::ListUnpack must have one input, a list of tensors");
     }
     for (int i = 0; i < node->nout; i++) {
         if (node->out[i]->tag == OPD_TAG_DEFAULT) { node->out[i]->tag = OPD_TAG_TENSOR; }
         if (node->out[i]->tag != OPD_TAG_TENSOR && node->out[i]->tag != OPD_TAG_NONE && !node->out[i]->type) {
-            return opdi_gparse_fail(parser, "the results of prim::ListUnpack must be tensors, but result %d is not a "
-                                    "tensor", i);
+            return opdi_graph_parse_fail(parser,
+                                         "the results of prim::ListUnpack must be tensors, but result %d is not a "
+                                         "tensor", i);
         }
     }
     return 0;
 }
 /* Makes space for one more pointer in *list, an array of `count` pointers in the memory of the innermost scope.
    Returns 0, or -1 and sets an error. */
-static int opdi_gparse_room(opdi_gvalue ***list, int count) {
+static int opdi_graph_parse_reserve(opdi_gvalue ***list, int count) {
     opdi_gvalue **more;
     if (count & (count - 1) || (count && count < 16)) { return 0; }
     if (!(more = (opdi_gvalue **)opdi_scope_alloc((size_t)OPDI_MAX(16, 2 * count) * sizeof *more))) { return -1; }
@@ -794,7 +804,7 @@ static int opdi_gparse_room(opdi_gvalue ***list, int count) {
 }
 
 /* Reads the comment "# FILE:LINE" behind a node into node->place.  Returns 0, or -1 if memory runs out. */
-static int opdi_gparse_place(opdi_gparser *parser, opdi_gnode *node) {
+static int opdi_graph_parse_place(opdi_graph_parser *parser, opdi_gnode *node) {
     while (*parser->at == ' ') { parser->at++; }
     if (*parser->at != '#') { return 0; }
     while (*++parser->at == ' ') { }
@@ -814,102 +824,103 @@ typedef struct opdi_gnode_text {
 
 /* Reads the results and the name of a node, "%a : int, %b : Tensor = aten::name".  Returns 0, or -1 and sets an
    error. */
-static int opdi_gparse_head(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_text *text) {
+static int opdi_graph_parse_head(opdi_graph_parser *parser, opdi_gnode *node, opdi_gnode_text *text) {
     static const char *const prims[] = {"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
                                         "prim::ListUnpack", "prim::If", "prim::Loop"};
     while (*parser->at == '%') {
-        if (opdi_gparse_room(&text->out, text->nout) ||
-            !(text->out[text->nout] = opdi_gparse_declare(parser, node, &text->word))) { return -1; }
+        if (opdi_graph_parse_reserve(&text->out, text->nout) ||
+            !(text->out[text->nout] = opdi_graph_parse_declare(parser, node, &text->word))) { return -1; }
         text->nout++;
-        if (!opdi_gparse_is(parser, ",")) { break; }
-        opdi_gparse_blanks(parser, false);
+        if (!opdi_graph_parse_is(parser, ",")) { break; }
+        opdi_graph_parse_blanks(parser, false);
     }
-    if (text->nout ? opdi_gparse_want(parser, "=") : opdi_gparse_is(parser, "=") && false) { return -1; }
-    opdi_gparse_blanks(parser, false);
+    if (text->nout ? opdi_graph_parse_want(parser, "=") : opdi_graph_parse_is(parser, "=") && false) { return -1; }
+    opdi_graph_parse_blanks(parser, false);
     const size_t len = strspn(parser->at, OPDI_GRAPH_NAME ":");
-    if (len == 0 || len >= sizeof text->name) { return opdi_gparse_fail(parser, "expected an operator"); }
+    if (len == 0 || len >= sizeof text->name) { return opdi_graph_parse_fail(parser, "expected an operator"); }
     memcpy(text->name, parser->at, len);
     text->name[len] = 0;
-    for (int i = 0; i < 6; i++) { if (strcmp(text->name, prims[i]) == 0) { text->kind = OPDI_G_CONSTANT + i; } }
-    if (text->kind == OPDI_G_OP && strncmp(text->name, "prim::", 6) == 0) {
+    for (int i = 0; i < 6; i++) { if (strcmp(text->name, prims[i]) == 0) { text->kind = OPDI_GNODE_CONSTANT + i; } }
+    if (text->kind == OPDI_GNODE_OP && strncmp(text->name, "prim::", 6) == 0) {
         if (opdi_builtin_next(text->name, -1) < 0 && !parser->lenient) {
-            return opdi_gparse_fail(parser, "%s is not known", text->name);
+            return opdi_graph_parse_fail(parser, "%s is not known", text->name);
         }
-        text->kind = OPDI_G_BUILTIN;
+        text->kind = OPDI_GNODE_BUILTIN;
     }
     parser->at += len;
-    if (text->kind >= OPDI_G_CONSTANT && text->kind <= OPDI_G_TUPLE && text->nout != 1) {
-        return opdi_gparse_fail(parser, "%s must have one result", text->name);
+    if (text->kind >= OPDI_GNODE_CONSTANT && text->kind <= OPDI_GNODE_TUPLE && text->nout != 1) {
+        return opdi_graph_parse_fail(parser, "%s must have one result", text->name);
     }
     return 0;
 }
 /* Reads the attributes of a node: "[name="weight"]", "[types=[int, str]]", or another text in brackets.  Returns 0, or
    -1 and sets an error. */
-static int opdi_gparse_attributes(opdi_gparser *parser, opdi_gnode *node) {
-    if (!opdi_gparse_is(parser, "[")) { return 0; }
-    if (opdi_gparse_is(parser, "name=")) {
-        return opdi_gparse_quoted(parser, &node->attribute) ? -1 : opdi_gparse_want(parser, "]");
+static int opdi_graph_parse_attributes(opdi_graph_parser *parser, opdi_gnode *node) {
+    if (!opdi_graph_parse_is(parser, "[")) { return 0; }
+    if (opdi_graph_parse_is(parser, "name=")) {
+        return opdi_graph_parse_quoted(parser, &node->attribute) ? -1 : opdi_graph_parse_want(parser, "]");
     }
-    if (opdi_gparse_is(parser, "types=[")) {
+    if (opdi_graph_parse_is(parser, "types=[")) {
         const opdi_gtype *parts[32], *types;
         const char *at = parser->at;
         const int32_t count = opdi_gtype_read_parts(opdi_graph_space(parser->graph), &at, ']', parts, NULL, 40);
         if (count < 0 || count > 32 || !(types = opdi_gtype_tuple(parser->graph->space, parts, count))) {
-            return opdi_gparse_fail(parser, "expected types");
+            return opdi_graph_parse_fail(parser, "expected types");
         }
         parser->at = at;
         node->constant = opd_value_object((void *)(uintptr_t)types);
-        return opdi_gparse_want(parser, "]");
+        return opdi_graph_parse_want(parser, "]");
     }
     const size_t length = strcspn(parser->at, "]\n");
     if (!(node->word = opdi_arena_copy(&parser->graph->arena, parser->at, length))) { return -1; }
     parser->at += length;
-    return opdi_gparse_want(parser, "]");
+    return opdi_graph_parse_want(parser, "]");
 }
 /* Reads a list of existing values, "(%a, %b)".  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_values(opdi_gparser *parser, opdi_gvalue ***values, int *count) {
+static int opdi_graph_parse_values(opdi_graph_parser *parser, opdi_gvalue ***values, int *count) {
     *count = 0;
-    if (opdi_gparse_want(parser, "(")) { return -1; }
-    while (!opdi_gparse_is(parser, ")")) {
-        if (opdi_gparse_room(values, *count) || (*count && opdi_gparse_want(parser, ",")) ||
-            !((*values)[*count] = opdi_gparse_use(parser))) { return -1; }
+    if (opdi_graph_parse_want(parser, "(")) { return -1; }
+    while (!opdi_graph_parse_is(parser, ")")) {
+        if (opdi_graph_parse_reserve(values, *count) || (*count && opdi_graph_parse_want(parser, ",")) ||
+            !((*values)[*count] = opdi_graph_parse_use(parser))) { return -1; }
         ++*count;
     }
     return 0;
 }
 
-static int opdi_gparse_node(opdi_gparser *parser);
+static int opdi_graph_parse_node(opdi_graph_parser *parser);
 /* Reads block number `which`: "block0(%i : int):", its nodes, and its outputs "-> (%a, %b)".  Returns 0, or -1 and sets
    an error. */
-static int opdi_gparse_block(opdi_gparser *parser, opdi_gblock *block, int which) {
+static int opdi_graph_parse_block(opdi_graph_parser *parser, opdi_gblock *block, int which) {
     opd_graph *const graph = parser->graph;
     opdi_gvalue **ends = NULL;
     char head[16];
     int count = 0;
     const char *word;
     (void)snprintf(head, sizeof head, "block%d(", which);
-    opdi_gparse_blanks(parser, true);
-    if (opdi_gparse_want(parser, head)) { return -1; }
-    if (++parser->depth > 100) { return opdi_gparse_fail(parser, "blocks are nested too deeply"); }
-    for (; !opdi_gparse_is(parser, ")"); count++) {
-        if ((count && opdi_gparse_want(parser, ",")) || opdi_gparse_room(&ends, count) ||
-            !(ends[count] = opdi_gparse_declare(parser, NULL, &word)) || opdi_gparse_enter(parser, ends[count])) {
+    opdi_graph_parse_blanks(parser, true);
+    if (opdi_graph_parse_want(parser, head)) { return -1; }
+    if (++parser->depth > 100) { return opdi_graph_parse_fail(parser, "blocks are nested too deeply"); }
+    for (; !opdi_graph_parse_is(parser, ")"); count++) {
+        if ((count && opdi_graph_parse_want(parser, ",")) || opdi_graph_parse_reserve(&ends, count) ||
+            !(ends[count] = opdi_graph_parse_declare(parser, NULL, &word)) ||
+            opdi_graph_parse_enter(parser, ends[count])) {
             return -1;
         }
         ends[count]->block = block;
     }
-    if (opdi_gparse_want(parser, ":")) { return -1; }
+    if (opdi_graph_parse_want(parser, ":")) { return -1; }
     if (!(block->inputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *ends))) { return -1; }
     if (count) { memcpy(block->inputs, ends, (size_t)count * sizeof *ends); }
     block->ninputs = count;
-    const opdi_gplace was = opdi_gblock_enter(graph, block);
+    const opdi_graph_insert_point was = opdi_gblock_enter(graph, block);
     int rc = 0;
-    opdi_gparse_blanks(parser, true);
-    while (rc == 0 && !opdi_gparse_is(parser, "->")) {
-        rc = opdi_gparse_node(parser);
-        opdi_gparse_blanks(parser, true);
+    opdi_graph_parse_blanks(parser, true);
+    while (rc == 0 && !opdi_graph_parse_is(parser, "->")) {
+        rc = opdi_graph_parse_node(parser);
+        opdi_graph_parse_blanks(parser, true);
     }
-    if (rc == 0) { rc = opdi_gparse_values(parser, &ends, &count); }
+    if (rc == 0) { rc = opdi_graph_parse_values(parser, &ends, &count); }
     if (rc == 0) { rc = opdi_gblock_leave(graph, block, was, ends, count); }
     graph->into = was.into;
     graph->at = was.at;
@@ -917,21 +928,21 @@ static int opdi_gparse_block(opdi_gparser *parser, opdi_gblock *block, int which
     return rc;
 }
 /* Reads the blocks of an If or Loop.  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_blocks(opdi_gparser *parser, opdi_gnode *node) {
-    const bool loop = node->kind == OPDI_G_LOOP;
+static int opdi_graph_parse_blocks(opdi_graph_parser *parser, opdi_gnode *node) {
+    const bool loop = node->kind == OPDI_GNODE_LOOP;
     const bool lenient = parser->lenient;
     if (loop ? node->nin != node->nout + 2 : node->nin != 1) {
-        return opdi_gparse_fail(parser, loop ? "prim::Loop cannot have %d inputs and %d results"
-                                : "prim::If cannot have %d inputs", node->nin, node->nout);
+        return opdi_graph_parse_fail(parser, loop ? "prim::Loop cannot have %d inputs and %d results"
+                                     : "prim::If cannot have %d inputs", node->nin, node->nout);
     }
     parser->lenient = true;
     if (opdi_gnode_blocks(parser->graph, node, loop ? 1 : 2)) { return -1; }
     for (int i = 0; i < node->nblocks; i++) {
         opdi_gblock *const block = &node->blocks[i];
-        if (opdi_gparse_block(parser, block, i)) { return -1; }
+        if (opdi_graph_parse_block(parser, block, i)) { return -1; }
         if (block->noutputs != node->nout + loop || block->ninputs != (loop ? node->nout + 1 : 0)) {
-            return opdi_gparse_fail(parser, "a block cannot have %d inputs and %d outputs here", (int)block->ninputs,
-                                    (int)block->noutputs);
+            return opdi_graph_parse_fail(parser, "a block cannot have %d inputs and %d outputs here",
+                                         (int)block->ninputs, (int)block->noutputs);
         }
     }
     parser->lenient = lenient;
@@ -939,16 +950,18 @@ static int opdi_gparse_blocks(opdi_gparser *parser, opdi_gnode *node) {
 }
 /* Finds the operator, builtin or kind of node that the text names, and sets the node's inputs.  Returns 0, or -1 and
    sets an error. */
-static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_text *text) {
+static int opdi_graph_parse_called(opdi_graph_parser *parser, opdi_gnode *node, opdi_gnode_text *text) {
     opd_graph *const graph = parser->graph;
     const opdi_builtin *builtin = NULL;
     opd_op *op = NULL;
-    if (text->kind == OPDI_G_OP) {
+    if (text->kind == OPDI_GNODE_OP) {
         if (text->nin > OPD_MAX_ARGS ||
-            !(op = opdi_gparse_op(parser, text->name, text->in, text->nin, text->nout, &builtin))) {
+            !(op = opdi_graph_parse_op(parser, text->name, text->in, text->nin, text->nout, &builtin))) {
             if (!opd_ok() || text->nin > OPD_MAX_ARGS) { return -1; }
         }
-    } else if (text->kind == OPDI_G_BUILTIN) { builtin = opdi_gparse_builtin(parser, text->name, text->in, text->nin); }
+    } else if (text->kind == OPDI_GNODE_BUILTIN) {
+        builtin = opdi_graph_parse_builtin(parser, text->name, text->in, text->nin);
+    }
     if (!opd_ok()) { return -1; }
     if (!op && !builtin) {
         opdi_builtin *const unknown = (opdi_builtin *)opdi_graph_alloc(graph, sizeof *unknown);
@@ -959,22 +972,24 @@ static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode
         unknown->flags = OPDI_BUILTIN_ANY | OPDI_BUILTIN_STAYS;
         builtin = unknown;
     }
-    node->kind = op ? OPDI_G_OP : OPDI_G_BUILTIN;
+    node->kind = op ? OPDI_GNODE_OP : OPDI_GNODE_BUILTIN;
     node->op = op;
     node->builtin = builtin;
     node->nin = op ? op->nargs : text->nin;
     if (!(node->in = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)node->nin * sizeof *node->in))) { return -1; }
-    if (op && opdi_gparse_results(parser, node)) { return -1; }
-    if (op) { return opdi_gparse_bind(parser, node, op, text->in, text->nin); }
+    if (op && opdi_graph_parse_results(parser, node)) { return -1; }
+    if (op) { return opdi_graph_parse_bind(parser, node, op, text->in, text->nin); }
     if (node->nin) { memcpy(node->in, text->in, (size_t)node->nin * sizeof *node->in); }
     for (int i = 0; i < node->nout; i++) {
-        if (node->out[i]->tag == OPD_TAG_DEFAULT) { opdi_gvalue_typed(node->out[i], opdi_gtype_simple(OPDI_GT_ANY)); }
+        if (node->out[i]->tag == OPD_TAG_DEFAULT) {
+            opdi_gvalue_typed(node->out[i], opdi_gtype_simple(OPDI_GTYPE_ANY));
+        }
     }
     if (node->attribute && node->nin) {           /* classes named in a text get their attributes as these are used */
         const opdi_gtype *const type = node->in[0]->type, *const what =
             opdi_gvalue_gtype(graph, node->nout ? node->out[0] : node->in[node->nin - 1]);
         if (!type || !type->klass || !what) {
-            return opd_ok() ? opdi_gparse_fail(parser, "the value is not an object") : -1;
+            return opd_ok() ? opdi_graph_parse_fail(parser, "the value is not an object") : -1;
         }
         if (opdi_gclass_slot(type->klass, node->attribute) < 0 && type->klass->open &&
             opdi_gclass_add(type->klass, node->attribute, what, 0) < 0) { return -1; }
@@ -982,58 +997,60 @@ static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode
     return 0;
 }
 /* Reads one node and adds it to the graph, with its blocks.  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_node(opdi_gparser *parser) {
+static int opdi_graph_parse_node(opdi_graph_parser *parser) {
     opd_graph *const graph = parser->graph;
     opdi_gnode_text text;
     opdi_gnode *node = (opdi_gnode *)opdi_graph_alloc(graph, sizeof *node);
     memset(&text, 0, sizeof text);
     text.word = "Tensor";
-    if (!node || opdi_gparse_head(parser, node, &text)) { return -1; }
+    if (!node || opdi_graph_parse_head(parser, node, &text)) { return -1; }
     node->kind = (opdi_gkind)text.kind;
-    node->word = text.kind == OPDI_G_LIST ? text.word : NULL;
+    node->word = text.kind == OPDI_GNODE_LIST ? text.word : NULL;
     node->nout = text.nout;
     if (!(node->out = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)text.nout * sizeof *node->out))) { return -1; }
     if (text.nout) { memcpy(node->out, text.out, (size_t)text.nout * sizeof *text.out); }
-    int rc = text.kind == OPDI_G_CONSTANT ? opdi_gparse_constant(parser, node) : opdi_gparse_attributes(parser, node);
-    if (rc == 0) { rc = opdi_gparse_values(parser, &text.in, &text.nin); }
-    if (text.kind == OPDI_G_CONSTANT) {           /* from here on, the graph owns the constant */
+    int rc = text.kind == OPDI_GNODE_CONSTANT
+        ? opdi_graph_parse_constant(parser, node) : opdi_graph_parse_attributes(parser, node);
+    if (rc == 0) { rc = opdi_graph_parse_values(parser, &text.in, &text.nin); }
+    if (text.kind == OPDI_GNODE_CONSTANT) {       /* from here on, the graph owns the constant */
         opdi_gnode_append(graph, node);
-        if (rc == 0 && text.nin) { rc = opdi_gparse_fail(parser, "a constant cannot have inputs"); }
+        if (rc == 0 && text.nin) { rc = opdi_graph_parse_fail(parser, "a constant cannot have inputs"); }
     }
-    for (int i = 0; i < text.nout && rc == 0 && !node->nblocks && text.kind != OPDI_G_IF && text.kind != OPDI_G_LOOP;
-         i++) { rc = opdi_gparse_enter(parser, text.out[i]); }
+    for (int i = 0; i < text.nout && rc == 0 && !node->nblocks && text.kind != OPDI_GNODE_IF &&
+         text.kind != OPDI_GNODE_LOOP; i++) { rc = opdi_graph_parse_enter(parser, text.out[i]); }
     if (rc || !opd_ok()) { return -1; }
-    if (text.kind == OPDI_G_CONSTANT) { return opdi_gparse_place(parser, node); }
-    if (text.kind == OPDI_G_OP || text.kind == OPDI_G_BUILTIN) {
-        if (opdi_gparse_called(parser, node, &text)) { return -1; }
+    if (text.kind == OPDI_GNODE_CONSTANT) { return opdi_graph_parse_place(parser, node); }
+    if (text.kind == OPDI_GNODE_OP || text.kind == OPDI_GNODE_BUILTIN) {
+        if (opdi_graph_parse_called(parser, node, &text)) { return -1; }
         opdi_gnode_append(graph, node);
-        return opdi_gparse_place(parser, node);
+        return opdi_graph_parse_place(parser, node);
     }
     node->nin = text.nin;
     if (!(node->in = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)text.nin * sizeof *node->in))) { return -1; }
     if (text.nin) { memcpy(node->in, text.in, (size_t)text.nin * sizeof *text.in); }
     opdi_gnode_append(graph, node);
-    if (text.kind != OPDI_G_IF && text.kind != OPDI_G_LOOP) {
-        return opdi_gparse_prim(parser, node) ? -1 : opdi_gparse_place(parser, node);
+    if (text.kind != OPDI_GNODE_IF && text.kind != OPDI_GNODE_LOOP) {
+        return opdi_graph_parse_prim(parser, node) ? -1 : opdi_graph_parse_place(parser, node);
     }
-    if (opdi_gparse_place(parser, node) || opdi_gparse_blocks(parser, node)) { return -1; }
-    for (int i = 0; i < text.nout; i++) { if (opdi_gparse_enter(parser, text.out[i])) { return -1; } }
+    if (opdi_graph_parse_place(parser, node) || opdi_graph_parse_blocks(parser, node)) { return -1; }
+    for (int i = 0; i < text.nout; i++) { if (opdi_graph_parse_enter(parser, text.out[i])) { return -1; } }
     return 0;
 }
 
 /* Reads a whole graph: inputs, nodes and outputs.  Returns 0, or -1 and sets an error. */
-static int opdi_gparse_body(opdi_gparser *parser) {
+static int opdi_graph_parse_body(opdi_graph_parser *parser) {
     opd_graph *graph = parser->graph;
     opdi_gvalue **in = NULL;
     const char *word;
     int count = 0;
-    opdi_gparse_blanks(parser, true);
-    if (opdi_gparse_want(parser, "graph(")) { return -1; }
-    for (opdi_gparse_blanks(parser, true); !opdi_gparse_is(parser, ")"); opdi_gparse_blanks(parser, true)) {
-        if (count && opdi_gparse_want(parser, ",")) { return -1; }
-        opdi_gparse_blanks(parser, true);
-        if (opdi_gparse_room(&in, count) || !(in[count] = opdi_gparse_declare(parser, NULL, &word)) ||
-            opdi_gparse_enter(parser, in[count])) {
+    opdi_graph_parse_blanks(parser, true);
+    if (opdi_graph_parse_want(parser, "graph(")) { return -1; }
+    for (opdi_graph_parse_blanks(parser, true); !opdi_graph_parse_is(parser, ")");
+         opdi_graph_parse_blanks(parser, true)) {
+        if (count && opdi_graph_parse_want(parser, ",")) { return -1; }
+        opdi_graph_parse_blanks(parser, true);
+        if (opdi_graph_parse_reserve(&in, count) || !(in[count] = opdi_graph_parse_declare(parser, NULL, &word)) ||
+            opdi_graph_parse_enter(parser, in[count])) {
             return -1;
         }
         parser->lenient = parser->lenient || in[count]->tag != OPD_TAG_TENSOR;
@@ -1042,21 +1059,22 @@ static int opdi_gparse_body(opdi_gparser *parser) {
         }
         count++;
     }
-    if (opdi_gparse_want(parser, ":")) { return -1; }
-    if (opdi_graph_room(graph, count)) { return -1; }
+    if (opdi_graph_parse_want(parser, ":")) { return -1; }
+    if (opdi_graph_reserve_inputs(graph, count)) { return -1; }
     if (count) { memcpy(graph->inputs, in, (size_t)count * sizeof *in); }
     graph->ninputs = count;
-    for (opdi_gparse_blanks(parser, true); !opdi_gparse_is(parser, "return"); opdi_gparse_blanks(parser, true)) {
-        if (opdi_gparse_node(parser)) { return -1; }
+    for (opdi_graph_parse_blanks(parser, true); !opdi_graph_parse_is(parser, "return");
+         opdi_graph_parse_blanks(parser, true)) {
+        if (opdi_graph_parse_node(parser)) { return -1; }
     }
-    if (opdi_gparse_want(parser, "(")) { return -1; }
-    if (!opdi_gparse_is(parser, ")")) {
-        if (!(graph->result = opdi_gparse_use(parser)) || opdi_gparse_want(parser, ")")) { return -1; }
+    if (opdi_graph_parse_want(parser, "(")) { return -1; }
+    if (!opdi_graph_parse_is(parser, ")")) {
+        if (!(graph->result = opdi_graph_parse_use(parser)) || opdi_graph_parse_want(parser, ")")) { return -1; }
     }
-    opdi_gparse_blanks(parser, true);
-    if (*parser->at) { return opdi_gparse_fail(parser, "there is more text after the graph"); }
+    opdi_graph_parse_blanks(parser, true);
+    if (*parser->at) { return opdi_graph_parse_fail(parser, "there is more text after the graph"); }
     const opdi_gnode *made = graph->result ? graph->result->node : NULL;
-    if (made && made->kind != OPDI_G_TUPLE && made->kind != OPDI_G_LIST) { made = NULL; }
+    if (made && made->kind != OPDI_GNODE_TUPLE && made->kind != OPDI_GNODE_LIST) { made = NULL; }
     for (int i = 0; made && i < made->nin; i++) {
         if (made->in[i]->tag != OPD_TAG_TENSOR) { made = NULL; }
     }
@@ -1071,14 +1089,14 @@ static int opdi_gparse_body(opdi_gparser *parser) {
 
 OPDI_INTERNAL opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants) {
     opd_scope scope = opd_scope_open();
-    opdi_gparser parser;
+    opdi_graph_parser parser;
     memset(&parser, 0, sizeof parser);
     parser.text = parser.at = text;
     parser.line = 1;
     parser.constants = constants;
     parser.nconstants = nconstants;
     parser.graph = opdi_graph_new();
-    int rc = parser.graph && opdi_gparse_grow(&parser) == 0 && opdi_gparse_body(&parser) == 0 ? 0 : -1;
+    int rc = parser.graph && opdi_graph_parse_grow(&parser) == 0 && opdi_graph_parse_body(&parser) == 0 ? 0 : -1;
     opd_scope_close(&scope);
     if (rc == 0) { return parser.graph; }
     opd_graph_free(parser.graph);

@@ -4,7 +4,7 @@
 
 static void opdi_gvalue_gone(opd_graph *graph, opdi_gvalue *value) {
     value->graph = NULL;
-    opdi_gnames_release(graph, value);
+    opdi_graph_names_release(graph, value);
 }
 /* Removes a node, with the nodes of its blocks, from the graph.  The member `graph` of their values becomes NULL. */
 OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
@@ -22,7 +22,7 @@ OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
     for (int i = 0; i < node->nout; i++) { opdi_gvalue_gone(graph, node->out[i]); }
     if (node->prev) { node->prev->next = node->next; } else { node->block->first = node->next; }
     if (node->next) { node->next->prev = node->prev; } else { node->block->last = node->prev; }
-    if (node->kind == OPDI_G_CONSTANT) { opdi_value_drop(node->constant); }
+    if (node->kind == OPDI_GNODE_CONSTANT) { opdi_value_drop(node->constant); }
 }
 
 /* Sets the member `uses` of all values. */
@@ -53,11 +53,12 @@ OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
             if (opdi_gnode_stays(inner)) { return true; }
         }
     }
-    if (node->kind == OPDI_G_FUNCTION) { return node->function->effects; }
-    if (node->kind == OPDI_G_BUILTIN) { return (node->builtin->flags & OPDI_BUILTIN_STAYS) != 0; }
-    return node->kind == OPDI_G_OP && (node->op->written_args || node->op->nrets == 0 ||
-                                       (node->op->definition && (node->op->definition->tags & OPDI_OPTAG_SENDS)) ||
-                                       (node->op->definition && node->op->definition->alias == OPD_ALIAS_CONSERVATIVE));
+    if (node->kind == OPDI_GNODE_FUNCTION) { return node->function->effects; }
+    if (node->kind == OPDI_GNODE_BUILTIN) { return (node->builtin->flags & OPDI_BUILTIN_STAYS) != 0; }
+    return node->kind == OPDI_GNODE_OP && (node->op->written_args || node->op->nrets == 0 ||
+                                           (node->op->definition && (node->op->definition->tags & OPDI_OPTAG_SENDS)) ||
+                                           (node->op->definition &&
+                                            node->op->definition->alias == OPD_ALIAS_CONSERVATIVE));
 }
 static bool opdi_gnode_used(const opdi_gnode *node) {
     bool used = opdi_gnode_stays(node);
@@ -98,13 +99,13 @@ int opd_graph_dce(opd_graph *graph) {
 
 OPDI_INTERNAL bool opdi_graph_writes(const opd_graph *graph) {
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        if ((node->kind == OPDI_G_OP && node->op->written_args) ||
-            (node->kind >= OPDI_G_BUILTIN && opdi_gnode_stays(node))) { return true; }
+        if ((node->kind == OPDI_GNODE_OP && node->op->written_args) ||
+            (node->kind >= OPDI_GNODE_BUILTIN && opdi_gnode_stays(node))) { return true; }
     }
     return false;
 }
 
-static bool opdi_gconstant_equal(const opd_value *arg, const opd_value *second) {
+static bool opdi_graph_constant_equal(const opd_value *arg, const opd_value *second) {
     if (arg->tag != second->tag) { return false; }
     switch (arg->tag) {
     case OPD_TAG_NONE: return true;
@@ -120,49 +121,51 @@ static bool opdi_gconstant_equal(const opd_value *arg, const opd_value *second) 
    into tensors.  Nodes in blocks are not merged, nor are nodes that make objects, because programs can compare these by
    identity. */
 static bool opdi_gnode_merges(const opdi_gnode *node, bool writes) {
-    if (node->kind > OPDI_G_UNPACK || node->block->owner) { return false; }
-    if (node->kind == OPDI_G_LIST) { return node->light; }
-    return node->kind != OPDI_G_OP || (!writes && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op));
+    if (node->kind > OPDI_GNODE_UNPACK || node->block->owner) { return false; }
+    if (node->kind == OPDI_GNODE_LIST) { return node->light; }
+    return node->kind != OPDI_GNODE_OP || (!writes && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op));
 }
 /* Returns true if `other` computes the same as `node`.  Both must be nodes that may be merged. */
 static bool opdi_gnode_same(const opdi_gnode *node, const opdi_gnode *other) {
     if (node->kind != other->kind || node->op != other->op || node->nin != other->nin || node->nout != other->nout) {
         return false;
     }
-    if (node->kind == OPDI_G_CONSTANT) {
-        return opdi_gconstant_equal(&node->constant, &other->constant) && node->out[0]->type == other->out[0]->type;
+    if (node->kind == OPDI_GNODE_CONSTANT) {
+        return opdi_graph_constant_equal(&node->constant, &other->constant) &&
+            node->out[0]->type == other->out[0]->type;
     }
-    if (node->kind == OPDI_G_LIST && strcmp(node->word, other->word) != 0) { return false; }
+    if (node->kind == OPDI_GNODE_LIST && strcmp(node->word, other->word) != 0) { return false; }
     return memcmp(node->in, other->in, (size_t)node->nin * sizeof *node->in) == 0;
 }
 static opdi_gvalue *opdi_gvalue_now(opdi_gvalue *value) { return value && value->same ? value->same : value; }
 /* Marks the list `value` as not light, because a node that is not an operator uses it. */
-static void opdi_gvalue_heavy(opdi_gvalue *value) {
-    if (value && value->node && value->node->kind == OPDI_G_LIST) { value->node->light = false; }
+static void opdi_gvalue_mark_shared(opdi_gvalue *value) {
+    if (value && value->node && value->node->kind == OPDI_GNODE_LIST) { value->node->light = false; }
 }
-static void opdi_gblock_lights(opdi_gblock *block) {
-    for (int32_t i = 0; i < block->noutputs; i++) { opdi_gvalue_heavy(block->outputs[i]); }
+static void opdi_gblock_mark_op_lists(opdi_gblock *block) {
+    for (int32_t i = 0; i < block->noutputs; i++) { opdi_gvalue_mark_shared(block->outputs[i]); }
     for (opdi_gnode *node = block->last; node; node = node->prev) {
-        for (int32_t i = 0; i < node->nblocks; i++) { opdi_gblock_lights(&node->blocks[i]); }
-        if (node->kind == OPDI_G_OP || node->kind == OPDI_G_UNPACK || (node->kind == OPDI_G_LIST && node->light)) {
+        for (int32_t i = 0; i < node->nblocks; i++) { opdi_gblock_mark_op_lists(&node->blocks[i]); }
+        if (node->kind == OPDI_GNODE_OP || node->kind == OPDI_GNODE_UNPACK ||
+            (node->kind == OPDI_GNODE_LIST && node->light)) {
             continue;
         }
-        for (int32_t i = 0; i < node->nin; i++) { opdi_gvalue_heavy(node->in[i]); }
+        for (int32_t i = 0; i < node->nin; i++) { opdi_gvalue_mark_shared(node->in[i]); }
     }
 }
 /* Sets the member `light` of all lists: true if only operators use the list, because they cannot change it. */
-static void opdi_graph_lights(opd_graph *graph) {
+static void opdi_graph_mark_op_lists(opd_graph *graph) {
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        node->light = node->kind == OPDI_G_LIST && (node->out[0]->tag != OPD_TAG_LIST || !node->out[0]->type);
+        node->light = node->kind == OPDI_GNODE_LIST && (node->out[0]->tag != OPD_TAG_LIST || !node->out[0]->type);
     }
     if (graph->result && graph->noutputs == 1 && graph->outputs[0] == graph->result) {
-        opdi_gvalue_heavy(graph->result);
+        opdi_gvalue_mark_shared(graph->result);
     }
-    opdi_gblock_lights(&graph->body);
+    opdi_gblock_mark_op_lists(&graph->body);
 }
 static size_t opdi_gnode_hash(const opdi_gnode *node) {
     uint64_t hash = (uint64_t)node->kind * 31 + (uint64_t)(uintptr_t)node->op;
-    const bool by_bits = node->kind == OPDI_G_CONSTANT && node->constant.tag != OPD_TAG_STR &&
+    const bool by_bits = node->kind == OPDI_GNODE_CONSTANT && node->constant.tag != OPD_TAG_STR &&
         node->constant.tag != OPD_TAG_COMPLEX;
     if (by_bits) { hash = (hash ^ (uint64_t)node->constant.tag) * 0x9e3779b97f4a7c15u + (uint64_t)node->constant.u.i; }
     for (int i = 0; i < node->nin; i++) {
@@ -177,7 +180,7 @@ static int opdi_graph_cse(opd_graph *graph) {
     opdi_gnode *next, **table;
     size_t size = 16, count = 0;
     int gone = 0;
-    opdi_graph_lights(graph);
+    opdi_graph_mark_op_lists(graph);
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) { count++; }
     while (size < 2 * count) { size *= 2; }
     if (!(table = (opdi_gnode **)opdi_scope_alloc(size * sizeof *table))) { return -1; }
@@ -214,7 +217,7 @@ int opd_graph_cse(opd_graph *graph) {
 
 /* Sets node->fixed: true for constants, and for light lists whose elements are all fixed.  Returns node->fixed. */
 OPDI_INTERNAL bool opdi_gnode_fix(opdi_gnode *node) {
-    node->fixed = node->kind == OPDI_G_CONSTANT || (node->kind == OPDI_G_LIST && node->light);
+    node->fixed = node->kind == OPDI_GNODE_CONSTANT || (node->kind == OPDI_GNODE_LIST && node->light);
     for (int32_t i = 0; i < node->nin && node->fixed; i++) {
         node->fixed = node->in[i]->node && node->in[i]->node->fixed;
     }
@@ -225,7 +228,7 @@ OPDI_INTERNAL bool opdi_gnode_fix(opdi_gnode *node) {
 OPDI_INTERNAL int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
     int32_t slots = 0;
     *lists = 0;
-    opdi_graph_lights(graph);
+    opdi_graph_mark_op_lists(graph);
     for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->slot = slots++; }
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         for (int32_t i = 0; i < node->nout; i++) { node->out[i]->slot = slots++; }
@@ -233,7 +236,7 @@ OPDI_INTERNAL int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
             for (int32_t i = 0; i < node->blocks[k].ninputs; i++) { node->blocks[k].inputs[i]->slot = slots++; }
         }
         (void)opdi_gnode_fix(node);
-        if (node->kind == OPDI_G_LIST && node->light) { *lists += (size_t)node->nin * sizeof(opd_value) + 8; }
+        if (node->kind == OPDI_GNODE_LIST && node->light) { *lists += (size_t)node->nin * sizeof(opd_value) + 8; }
     }
     return slots;
 }
@@ -246,7 +249,7 @@ OPDI_INTERNAL int opdi_graph_where(const opdi_gnode *node) {
                           opdi_gnode_name(node, called, sizeof called), node->place ? " # " : "",
                           node->place ? node->place : "");
 }
-OPDI_INTERNAL int opdi_graph_wrong(const opd_graph *graph, opd_tensor *const *inputs, int count) {
+OPDI_INTERNAL int opdi_graph_run_error(const opd_graph *graph, opd_tensor *const *inputs, int count) {
     if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: the graph is NULL"); }
     if (count != graph->ninputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: expected %d inputs but got %d", graph->ninputs, count);

@@ -10,16 +10,16 @@ OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
     static const char *const words[OPD_TAG_COUNT] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str",
                                                      "Device", "Any", "int[]", "float[]", "bool[]", "Tensor[]",
                                                      "Scalar[]", "Any", "Any"};
-    if (value->node && value->node->kind == OPDI_G_TUPLE && !(value->type && value->type->klass)) {
+    if (value->node && value->node->kind == OPDI_GNODE_TUPLE && !(value->type && value->type->klass)) {
         opdi_text_add(text, "(");
         for (int i = 0; i < value->node->nin; i++) {
             opdi_text_add(text, "%s", i ? ", " : "");
             opdi_gvalue_type(text, value->node->in[i]);
         }
         opdi_text_add(text, ")");
-    } else if (value->type && (value->type->kind != OPDI_GT_TENSOR || value->dtype < 0)) {
+    } else if (value->type && (value->type->kind != OPDI_GTYPE_TENSOR || value->dtype < 0)) {
         opdi_gtype_print(text, value->type, false);
-    } else if (value->tag == OPD_TAG_TENSORS && value->node && value->node->kind == OPDI_G_LIST) {
+    } else if (value->tag == OPD_TAG_TENSORS && value->node && value->node->kind == OPDI_GNODE_LIST) {
         opdi_text_add(text, "%s[]", value->node->word);
     } else if (value->tag == OPD_TAG_TENSOR && value->dtype >= 0) {
         char device[32];
@@ -69,9 +69,9 @@ OPDI_INTERNAL const char *opdi_gnode_name(const opdi_gnode *node, char *buf, siz
     static const char *const prims[] = {
         "", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::If",
         "prim::Loop", "", "prim::CallFunction"};
-    if (node->kind == OPDI_G_OP) { return node->op->base_name; }
-    if (node->kind == OPDI_G_FUNCTION) { return node->function->name; }
-    if (node->kind != OPDI_G_BUILTIN) { return prims[node->kind]; }
+    if (node->kind == OPDI_GNODE_OP) { return node->op->base_name; }
+    if (node->kind == OPDI_GNODE_FUNCTION) { return node->function->name; }
+    if (node->kind != OPDI_GNODE_BUILTIN) { return prims[node->kind]; }
     (void)snprintf(buf, cap, "%.*s", (int)strcspn(node->builtin->schema, ".("), node->builtin->schema);
     return buf;
 }
@@ -128,14 +128,14 @@ static void opdi_gvalues_print(opdi_text *out, opdi_gvalue *const *values, int32
 }
 /* Writes the attributes in brackets behind a node's name. */
 static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, int64_t *full) {
-    if (node->kind == OPDI_G_CONSTANT && node->attribute) {
+    if (node->kind == OPDI_GNODE_CONSTANT && node->attribute) {
         opdi_text_add(out, *node->attribute == '<' ? "[value=%s]" : "[name=\"%s\"]", node->attribute);
     }
-    else if (node->kind == OPDI_G_CONSTANT && node->constant.tag != OPD_TAG_NONE) {
+    else if (node->kind == OPDI_GNODE_CONSTANT && node->constant.tag != OPD_TAG_NONE) {
         opdi_text_add(out, "[value=");
         opdi_graph_print_constant(out, &node->constant, full, 0);
         opdi_text_add(out, "]");
-    } else if (node->kind == OPDI_G_BUILTIN && node->constant.tag == OPD_TAG_OBJECT) {
+    } else if (node->kind == OPDI_GNODE_BUILTIN && node->constant.tag == OPD_TAG_OBJECT) {
         const opdi_gtype *const types = (const opdi_gtype *)node->constant.u.object;
         opdi_text_add(out, "[types=[");
         for (int32_t i = 0; i < types->nparts; i++) {
@@ -143,9 +143,9 @@ static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, 
             opdi_gtype_print(out, types->parts[i], false);
         }
         opdi_text_add(out, "]]");
-    } else if (node->kind == OPDI_G_BUILTIN && node->attribute) {
+    } else if (node->kind == OPDI_GNODE_BUILTIN && node->attribute) {
         opdi_text_add(out, "[name=\"%s\"]", node->attribute);
-    } else if (node->kind == OPDI_G_BUILTIN && node->word) { opdi_text_add(out, "[%s]", node->word); }
+    } else if (node->kind == OPDI_GNODE_BUILTIN && node->word) { opdi_text_add(out, "[%s]", node->word); }
 }
 static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t *full, int indent);
 /* Writes a node in one line, and then its blocks.  If `full` is not NULL, the text is for a file: names have overloads,
@@ -155,7 +155,7 @@ static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *fu
     opdi_text_add(out, "%*s", indent, "");
     opdi_gvalues_print(out, node->out, node->nout, true);
     opdi_text_add(out, " = ");
-    if (full && node->kind == OPDI_G_BUILTIN) {
+    if (full && node->kind == OPDI_GNODE_BUILTIN) {
         opdi_text_add(out, "%.*s", (int)strcspn(node->builtin->schema, "("), node->builtin->schema);
     } else {
         opdi_text_add(out, "%s", full && node->op ? node->op->name : opdi_gnode_name(node, called, sizeof called));
@@ -180,7 +180,7 @@ static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t 
 }
 
 /* Writes a comment line that tells where an operator that is not built in comes from.  Used in the text for files. */
-static void opdi_gorigin_print(opdi_text *out, const opd_op *op) {
+static void opdi_graph_origin_print(opdi_text *out, const opd_op *op) {
     char text[600];
     int count = 0;
     opdi_lock(&opdi_registry.lock);
@@ -217,9 +217,9 @@ OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t c
     opdi_text_add(&text, ")\n");
     for (const opdi_gnode *node = full ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
         const opdi_gnode *before = graph->body.first;
-        if (node->kind != OPDI_G_OP) { continue; }
+        if (node->kind != OPDI_GNODE_OP) { continue; }
         while (before->op != node->op) { before = opdi_gnode_after(before); }
-        if (before == node) { opdi_gorigin_print(&text, node->op); }
+        if (before == node) { opdi_graph_origin_print(&text, node->op); }
     }
     return text.length;
 }
@@ -234,7 +234,7 @@ int opd_graph_noutputs(const opd_graph *graph) { return graph ? graph->noutputs 
 int opd_graph_count(const opd_graph *graph, const char *name) {
     int count = 0;
     for (const opdi_gnode *node = graph ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
-        count += !name || (node->kind == OPDI_G_OP && strcmp(node->op->base_name, name) == 0);
+        count += !name || (node->kind == OPDI_GNODE_OP && strcmp(node->op->base_name, name) == 0);
     }
     return count;
 }

@@ -10,7 +10,7 @@
 //                                    that it makes are recorded instead
 //        opdi_trace_begin            makes the node; opdi_trace_arg makes an input for each argument: a known value, a
 //                                    constant or a list.  Then opd_redispatch runs the kernels, without recording
-//        opdi_trace_done             adds the node; opdi_traced_gives refuses results that are numbers,
+//        opdi_trace_done             adds the node; opdi_traced_check_results refuses results that are numbers,
 //                                    opdi_trace_result makes the value of a result, opdi_trace_waiting packs saved
 //                                    values that had to wait for the end of the call (see opdi_tracer.later)
 //      opdi_trace_outputs          makes the graph's outputs; then opd_graph_dce removes unused nodes
@@ -68,7 +68,7 @@ static int opdi_trace_later(opd_node *node, struct opdi_packer *packer) {
     opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
     void *waiting = tracer->waiting;
     if (opdi_grow(&waiting, tracer->nwaiting, &tracer->waiting_cap, sizeof *tracer->waiting)) { return -1; }
-    tracer->waiting = (opdi_waiting *)waiting;
+    tracer->waiting = (opdi_deferred_pack *)waiting;
     tracer->waiting[tracer->nwaiting].node = opd_node_keep(node);
     tracer->waiting[tracer->nwaiting++].packer = opdi_packer_keep(packer);
     return 0;
@@ -77,7 +77,7 @@ static int opdi_trace_later(opd_node *node, struct opdi_packer *packer) {
    not 0 (an error), only removes them.  Returns rc, or -1 if packing failed. */
 static int opdi_trace_waiting(opdi_graph_tracer *tracer, int64_t left, int rc) {
     for (int64_t i = left; i < tracer->nwaiting; i++) {
-        const opdi_waiting waiting = tracer->waiting[i];
+        const opdi_deferred_pack waiting = tracer->waiting[i];
         if (rc == 0) { rc = opdi_node_pack_by(waiting.packer, waiting.node); }
         opdi_packer_release(waiting.packer);
         opd_node_release(waiting.node);
@@ -102,15 +102,15 @@ static void opdi_tracer_end(opdi_graph_tracer *tracer) {
 /* Returns true if a value is not a constant or a list of constants, so that it may depend on the graph's inputs. */
 static bool opdi_gvalue_follows(const opdi_gvalue *value) {
     bool follows = false;
-    if (!value->node || value->node->kind != OPDI_G_LIST) {
-        return !value->node || value->node->kind != OPDI_G_CONSTANT;
+    if (!value->node || value->node->kind != OPDI_GNODE_LIST) {
+        return !value->node || value->node->kind != OPDI_GNODE_CONSTANT;
     }
     for (int32_t k = 0; k < value->node->nin && !follows; k++) { follows = opdi_gvalue_follows(value->node->in[k]); }
     return follows;
 }
 /* Called if C code reads the property `what` of the traced tensor `value`, which the graph cannot record.  If
    tracer->allow_constants is set, warns and returns 0; otherwise returns -1 and sets an error. */
-static int opdi_traced_leaves(const opdi_graph_tracer *tracer, const opdi_gvalue *value, const char *what) {
+static int opdi_traced_escape(const opdi_graph_tracer *tracer, const opdi_gvalue *value, const char *what) {
     const char *const op = value->node && value->node->op ? value->node->op->base_name : "";
     if (tracer->allow_constants) {
         opd_warn("%s of a traced tensor, %s%s, is read: values that are computed from it will be constants of the "
@@ -127,12 +127,12 @@ static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_graph_tracer *tracer = opdi_tracer_of(thread);
     const bool recorded = (thread->state.allow & OPD_BIT_OF(OPD_F_TRACER)) != 0;
     const opdi_gvalue *value = recorded ? opdi_traced_value(tracer, tensor) : NULL;
-    return value && opdi_gvalue_follows(value) ? opdi_traced_leaves(tracer, value, "the data") : 0;
+    return value && opdi_gvalue_follows(value) ? opdi_traced_escape(tracer, value, "the data") : 0;
 }
 /* Checks the results of a recorded call.  Fails if the call made numbers from traced tensors, because the graph could
    not follow what becomes of them.  Operators of PyTorch that only look at sizes may return numbers.  Returns 0, or -1
    and sets an error. */
-static int opdi_traced_gives(const opdi_graph_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
+static int opdi_traced_check_results(const opdi_graph_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {
         const int32_t tag = call->rets[i].tag;
@@ -142,7 +142,7 @@ static int opdi_traced_gives(const opdi_graph_tracer *tracer, const opd_call *ca
         for (int k = 0; k < node->nin; k++) {
             const int32_t in = node->in[k]->tag;
             if ((in != OPD_TAG_TENSOR && in != OPD_TAG_TENSORS) || !opdi_gvalue_follows(node->in[k])) { continue; }
-            if (opdi_traced_leaves(tracer, node->in[k], op->name)) { return -1; }
+            if (opdi_traced_escape(tracer, node->in[k], op->name)) { return -1; }
             break;
         }
     }
@@ -234,7 +234,7 @@ static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_value *v
         list[k] = opdi_trace_arg(tracer, &element);
         if (!list[k]) { return NULL; }
     }
-    opdi_gvalue *out = opdi_graph_list(tracer->graph, OPDI_G_LIST, value->tag, word, list, value->n);
+    opdi_gvalue *out = opdi_graph_list(tracer->graph, OPDI_GNODE_LIST, value->tag, word, list, value->n);
     return out;
 }
 
@@ -249,7 +249,7 @@ static int opdi_trace_result(opdi_graph_tracer *tracer, opdi_gnode *node, int i,
         return opdi_gvalue_describe(tracer->graph, out, value->u.t) ? -1 : opdi_traced_put(tracer, value->u.t, out);
     }
     if (value->tag != OPD_TAG_TENSORS) { return 0; }
-    if (!(unpack = opdi_gnode_new(tracer->graph, OPDI_G_UNPACK, 1, value->n))) { return -1; }
+    if (!(unpack = opdi_gnode_new(tracer->graph, OPDI_GNODE_UNPACK, 1, value->n))) { return -1; }
     unpack->in[0] = out;
     for (int32_t k = 0; k < value->n; k++) {
         const opd_value element = value->u.tensors[k] ? opd_value_tensor(value->u.tensors[k]) : opd_value_none();
@@ -315,7 +315,7 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     for (int i = 0; i < op->nargs; i++) {
         if (!(in[i] = opdi_trace_arg(tracer, &call->args[i]))) { return NULL; }
     }
-    if (!(node = opdi_gnode_new(tracer->graph, OPDI_G_OP, op->nargs, op->nrets))) { return NULL; }
+    if (!(node = opdi_gnode_new(tracer->graph, OPDI_GNODE_OP, op->nargs, op->nrets))) { return NULL; }
     memcpy(node->in, in, (size_t)op->nargs * sizeof *in);
     node->op = call->op;
     *waiting = tracer->nwaiting;
@@ -325,7 +325,7 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
    sets an error. */
 static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
     opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
-    if (rc == 0) { rc = opdi_traced_gives(tracer, call, node); }
+    if (rc == 0) { rc = opdi_traced_check_results(tracer, call, node); }
     if (rc == 0) { opdi_gnode_append(tracer->graph, node); }
     for (int i = 0; rc == 0 && i < call->op->nrets; i++) { rc = opdi_trace_result(tracer, node, i, &call->rets[i]); }
     return opdi_trace_waiting(tracer, waiting, rc);
@@ -384,14 +384,14 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
 }
 
 /* Makes space for count inputs in a graph.  Returns 0, or -1 if memory runs out. */
-OPDI_INTERNAL int opdi_graph_room(opd_graph *graph, int32_t count) {
-    const int32_t room = OPDI_MAX(count, 2 * graph->room);
+OPDI_INTERNAL int opdi_graph_reserve_inputs(opd_graph *graph, int32_t count) {
+    const int32_t capacity = OPDI_MAX(count, 2 * graph->capacity);
     opdi_gvalue **more;
-    if (count && count <= graph->room) { return 0; }
-    if (!(more = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)room * sizeof *more))) { return -1; }
+    if (count && count <= graph->capacity) { return 0; }
+    if (!(more = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)capacity * sizeof *more))) { return -1; }
     if (graph->ninputs) { memcpy(more, graph->inputs, (size_t)graph->ninputs * sizeof *more); }
     graph->inputs = more;
-    graph->room = room;
+    graph->capacity = capacity;
     return 0;
 }
 /* Makes the inputs of a graph.  in[i] becomes the tensor that stands for input i in the call of the traced function.
@@ -399,7 +399,7 @@ OPDI_INTERNAL int opdi_graph_room(opd_graph *graph, int32_t count) {
 static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *inputs, int count,
                              const opd_trace_options *options, opd_tensor **in) {
     opd_graph *graph = tracer->graph;
-    if (opdi_graph_room(graph, count)) { return -1; }
+    if (opdi_graph_reserve_inputs(graph, count)) { return -1; }
     graph->ninputs = count;
     for (int i = 0; i < count; i++) {
         if (!inputs[i]) {
@@ -439,7 +439,8 @@ static int opdi_trace_outputs(opdi_graph_tracer *tracer, opd_tensor *const *out,
                         opdi_sizes_text(out[i]->dims, out[i]->ndim, text, sizeof text));
     }
     graph->result = count == 1 && !list ? graph->outputs[0]
-        : opdi_graph_list(graph, list ? OPDI_G_LIST : OPDI_G_TUPLE, list ? OPD_TAG_TENSORS : OPD_TAG_LIST, "Tensor",
+        : opdi_graph_list(graph, list ? OPDI_GNODE_LIST : OPDI_GNODE_TUPLE, list ? OPD_TAG_TENSORS : OPD_TAG_LIST,
+                          "Tensor",
                           graph->outputs, count);
     return graph->result ? 0 : -1;
 }

@@ -11,19 +11,19 @@
 OPDI_COLD_BEGIN
 
 /* Returns true for nodes that need no step in a run: constants, lists of constants, and the tuple of the outputs. */
-static bool opdi_gnode_rests(const opd_graph *graph, const opdi_gnode *node) {
-    if (node->kind != OPDI_G_TUPLE) { return node->fixed; }
+static bool opdi_gnode_has_no_step(const opd_graph *graph, const opdi_gnode *node) {
+    if (node->kind != OPDI_GNODE_TUPLE) { return node->fixed; }
     return graph->result == node->out[0] && !(graph->noutputs == 1 && graph->outputs[0] == graph->result);
 }
 /* Returns true for values that are computed during a run, which then holds a reference to them. */
 static bool opdi_gvalue_made(const opd_graph *graph, const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
-    return node ? node->kind != OPDI_G_CONSTANT && !(node->kind == OPDI_G_LIST && node->light) &&
-        !opdi_gnode_rests(graph, node) : value->block != NULL;
+    return node ? node->kind != OPDI_GNODE_CONSTANT && !(node->kind == OPDI_GNODE_LIST && node->light) &&
+        !opdi_gnode_has_no_step(graph, node) : value->block != NULL;
 }
 
 /* The state while a plan is made. */
-typedef struct opdi_gplanner {
+typedef struct opdi_graph_planner {
     opd_graph *graph;
     int32_t *slots;                               /* slots of values to release, in the order in which they were
                                                      found */
@@ -33,9 +33,9 @@ typedef struct opdi_gplanner {
     int32_t frame;                                /* number of slots in a run */
     size_t scratch;
     bool cells, failed;
-} opdi_gplanner;
+} opdi_graph_planner;
 
-static int32_t opdi_gplan_slot(opdi_gplanner *planner, int32_t slot) {
+static int32_t opdi_graph_plan_slot(opdi_graph_planner *planner, int32_t slot) {
     void *slots = planner->slots;
     if (planner->failed || opdi_grow(&slots, planner->nslots, &planner->slots_cap, sizeof *planner->slots)) {
         planner->failed = true;
@@ -47,13 +47,13 @@ static int32_t opdi_gplan_slot(opdi_gplanner *planner, int32_t slot) {
 }
 /* Marks `value` as live.  Because nodes are visited from the last to the first, the first visit is the last use: then
    adds the value's slot to the slots to release, if `drop` is true.  Does the same for the elements of a light list. */
-static void opdi_gplan_use(opdi_gplanner *planner, opdi_gvalue *value, bool drop) {
+static void opdi_graph_plan_use(opdi_graph_planner *planner, opdi_gvalue *value, bool drop) {
     const opdi_gnode *const list =
-        value->node && value->node->kind == OPDI_G_LIST && value->node->light ? value->node : NULL;
+        value->node && value->node->kind == OPDI_GNODE_LIST && value->node->light ? value->node : NULL;
     void *trail = planner->trail;
     if (!value->live) {
         value->live = true;
-        if (drop && opdi_gvalue_made(planner->graph, value)) { (void)opdi_gplan_slot(planner, value->slot); }
+        if (drop && opdi_gvalue_made(planner->graph, value)) { (void)opdi_graph_plan_slot(planner, value->slot); }
         if (planner->failed || opdi_grow(&trail, planner->ntrail, &planner->trail_cap, sizeof *planner->trail)) {
             planner->failed = true;
             return;
@@ -61,7 +61,7 @@ static void opdi_gplan_use(opdi_gplanner *planner, opdi_gvalue *value, bool drop
         planner->trail = (opdi_gvalue **)trail;
         planner->trail[planner->ntrail++] = value;
     }
-    for (int32_t k = 0; list && k < list->nin; k++) { opdi_gplan_use(planner, list->in[k], drop); }
+    for (int32_t k = 0; list && k < list->nin; k++) { opdi_graph_plan_use(planner, list->in[k], drop); }
 }
 static int opdi_gvalue_depth(const opd_graph *graph, const opdi_gvalue *value) {
     const opdi_gblock *block = opdi_gvalue_block(graph, value);
@@ -71,45 +71,45 @@ static int opdi_gvalue_depth(const opd_graph *graph, const opdi_gvalue *value) {
 }
 /* Marks all values from outside a loop that its block uses as live, to be released after the loop.  `depth` is the
    number of blocks around the loop. */
-static void opdi_gplan_outside(opdi_gplanner *planner, const opdi_gblock *block, int depth) {
+static void opdi_graph_plan_outside(opdi_graph_planner *planner, const opdi_gblock *block, int depth) {
     for (const opdi_gnode *node = block->first; node; node = node->next) {
         for (int32_t i = 0; i < node->nin; i++) {
             if (!node->in[i]->live && opdi_gvalue_depth(planner->graph, node->in[i]) <= depth) {
-                opdi_gplan_use(planner, node->in[i], true);
+                opdi_graph_plan_use(planner, node->in[i], true);
             }
         }
-        for (int32_t i = 0; i < node->nblocks; i++) { opdi_gplan_outside(planner, &node->blocks[i], depth); }
+        for (int32_t i = 0; i < node->nblocks; i++) { opdi_graph_plan_outside(planner, &node->blocks[i], depth); }
     }
     for (int32_t i = 0; i < block->noutputs; i++) {
         if (!block->outputs[i]->live && opdi_gvalue_depth(planner->graph, block->outputs[i]) <= depth) {
-            opdi_gplan_use(planner, block->outputs[i], true);
+            opdi_graph_plan_use(planner, block->outputs[i], true);
         }
     }
 }
-static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block);
+static void opdi_graph_plan_block(opdi_graph_planner *planner, opdi_gblock *block);
 /* Plans the releases in the two blocks of an If.  A value that only one block uses is released when the other block
    begins. */
-static void opdi_gplan_if(opdi_gplanner *planner, opdi_gnode *node, int depth) {
+static void opdi_graph_plan_if(opdi_graph_planner *planner, opdi_gnode *node, int depth) {
     opdi_gblock *const first = &node->blocks[0], *const second = &node->blocks[1];
     const int64_t start = planner->ntrail;
-    opdi_gplan_block(planner, first);
+    opdi_graph_plan_block(planner, first);
     const int64_t middle = planner->ntrail;
     for (int64_t i = start; i < middle; i++) { planner->trail[i]->live = false; }
-    opdi_gplan_block(planner, second);
+    opdi_graph_plan_block(planner, second);
     if (planner->failed) { return; }
     second->entry = (int32_t)planner->nslots;
     for (int64_t i = start; i < middle; i++) {
         opdi_gvalue *const value = planner->trail[i];
         value->first = true;
         if (value->live || opdi_gvalue_depth(planner->graph, value) > depth) { continue; }
-        if (opdi_gvalue_made(planner->graph, value)) { (void)opdi_gplan_slot(planner, value->slot); }
+        if (opdi_gvalue_made(planner->graph, value)) { (void)opdi_graph_plan_slot(planner, value->slot); }
     }
     second->nentry = (int32_t)planner->nslots - second->entry;
     first->entry = (int32_t)planner->nslots;
     for (int64_t i = middle; i < planner->ntrail && !planner->failed; i++) {
         opdi_gvalue *const value = planner->trail[i];
         if (value->first || opdi_gvalue_depth(planner->graph, value) > depth) { continue; }
-        if (opdi_gvalue_made(planner->graph, value)) { (void)opdi_gplan_slot(planner, value->slot); }
+        if (opdi_gvalue_made(planner->graph, value)) { (void)opdi_graph_plan_slot(planner, value->slot); }
     }
     first->nentry = (int32_t)planner->nslots - first->entry;
     for (int64_t i = start; i < planner->ntrail; i++) {
@@ -118,45 +118,45 @@ static void opdi_gplan_if(opdi_gplanner *planner, opdi_gnode *node, int depth) {
     }
 }
 /* Visits the nodes of a block from the last to the first, and finds the last use of each value. */
-static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block) {
+static void opdi_graph_plan_block(opdi_graph_planner *planner, opdi_gblock *block) {
     int depth = 0;
     for (const opdi_gblock *at = block; at->owner; at = at->owner->block) { depth++; }
     block->end = (int32_t)planner->nslots;
-    for (int32_t i = 0; i < block->noutputs; i++) { opdi_gplan_use(planner, block->outputs[i], true); }
+    for (int32_t i = 0; i < block->noutputs; i++) { opdi_graph_plan_use(planner, block->outputs[i], true); }
     block->nend = (int32_t)planner->nslots - block->end;
     for (opdi_gnode *node = block->last; node && !planner->failed; node = node->prev) {
-        if (node->kind == OPDI_G_IF) { opdi_gplan_if(planner, node, depth); }
+        if (node->kind == OPDI_GNODE_IF) { opdi_graph_plan_if(planner, node, depth); }
         node->drops = (int32_t)planner->nslots;
         for (int32_t i = 0; i < node->nout; i++) {
             if (!node->out[i]->live && opdi_gvalue_made(planner->graph, node->out[i])) {
-                (void)opdi_gplan_slot(planner, node->out[i]->slot);
+                (void)opdi_graph_plan_slot(planner, node->out[i]->slot);
             }
         }
-        if (node->kind == OPDI_G_LOOP) {
+        if (node->kind == OPDI_GNODE_LOOP) {
             opdi_gblock *const body = &node->blocks[0];
-            opdi_gplan_outside(planner, body, depth);
+            opdi_graph_plan_outside(planner, body, depth);
             node->ndrops = (int32_t)planner->nslots - node->drops;
-            opdi_gplan_block(planner, body);
+            opdi_graph_plan_block(planner, body);
             node->starts = (int32_t)planner->nslots;
-            for (int32_t i = 0; i < node->nin; i++) { opdi_gplan_use(planner, node->in[i], true); }
+            for (int32_t i = 0; i < node->nin; i++) { opdi_graph_plan_use(planner, node->in[i], true); }
             node->nstarts = (int32_t)planner->nslots - node->starts;
             body->entry = (int32_t)planner->nslots;
             for (int32_t i = 0; i < body->ninputs; i++) {
-                if (!body->inputs[i]->live) { (void)opdi_gplan_slot(planner, body->inputs[i]->slot); }
+                if (!body->inputs[i]->live) { (void)opdi_graph_plan_slot(planner, body->inputs[i]->slot); }
             }
             body->nentry = (int32_t)planner->nslots - body->entry;
             continue;
         }
-        const bool list = node->kind == OPDI_G_LIST && node->light;
-        for (int32_t i = 0; i < node->nin && !list && !opdi_gnode_rests(planner->graph, node); i++) {
-            opdi_gplan_use(planner, node->in[i], true);
+        const bool list = node->kind == OPDI_GNODE_LIST && node->light;
+        for (int32_t i = 0; i < node->nin && !list && !opdi_gnode_has_no_step(planner->graph, node); i++) {
+            opdi_graph_plan_use(planner, node->in[i], true);
         }
         node->ndrops = (int32_t)planner->nslots - node->drops;
     }
 }
 
-/* Adds a step for a node.  The caller then adds its slots by opdi_gplan_slot.  Returns NULL if memory runs out. */
-static opdi_gstep *opdi_gplan_step(opdi_gplanner *planner, const opdi_gnode *node, int32_t code) {
+/* Adds a step for a node.  The caller then adds its slots by opdi_graph_plan_slot.  Returns NULL if memory runs out. */
+static opdi_gstep *opdi_graph_plan_step(opdi_graph_planner *planner, const opdi_gnode *node, int32_t code) {
     void *steps = planner->steps;
     if (planner->failed || opdi_grow(&steps, planner->nsteps, &planner->steps_cap, sizeof *planner->steps)) {
         planner->failed = true;
@@ -170,94 +170,94 @@ static opdi_gstep *opdi_gplan_step(opdi_gplanner *planner, const opdi_gnode *nod
     step->slots = (int32_t)planner->nslots;
     return step;
 }
-static void opdi_gplan_values(opdi_gplanner *planner, opdi_gvalue *const *values, int32_t count) {
-    for (int32_t i = 0; i < count; i++) { (void)opdi_gplan_slot(planner, values[i]->slot); }
+static void opdi_graph_plan_values(opdi_graph_planner *planner, opdi_gvalue *const *values, int32_t count) {
+    for (int32_t i = 0; i < count; i++) { (void)opdi_graph_plan_slot(planner, values[i]->slot); }
 }
 /* Ends a step: adds the slots of the values to release after it, planner->slots[from ...], `count` of them. */
-static void opdi_gplan_drops(opdi_gplanner *planner, int32_t from, int32_t count) {
+static void opdi_graph_plan_drops(opdi_graph_planner *planner, int32_t from, int32_t count) {
     for (int32_t i = 0; i < count && !planner->failed; i++) {
-        (void)opdi_gplan_slot(planner, planner->slots[from + i]);
+        (void)opdi_graph_plan_slot(planner, planner->slots[from + i]);
     }
     if (!planner->failed) { planner->steps[planner->nsteps - 1].ndrop = count; }
 }
-static void opdi_gplan_let_go(opdi_gplanner *planner, int32_t from, int32_t count) {
-    if (count && opdi_gplan_step(planner, NULL, OPDI_STEP_DROP)) { opdi_gplan_drops(planner, from, count); }
+static void opdi_graph_plan_release(opdi_graph_planner *planner, int32_t from, int32_t count) {
+    if (count && opdi_graph_plan_step(planner, NULL, OPDI_STEP_DROP)) { opdi_graph_plan_drops(planner, from, count); }
 }
-static void opdi_gplan_steps(opdi_gplanner *planner, const opdi_gblock *block);
-static void opdi_gplan_target(opdi_gplanner *planner, int64_t step) {
+static void opdi_graph_plan_steps(opdi_graph_planner *planner, const opdi_gblock *block);
+static void opdi_graph_plan_target(opdi_graph_planner *planner, int64_t step) {
     if (!planner->failed) { planner->steps[step].target = (int32_t)planner->nsteps; }
 }
 /* Adds the steps of an If: a step that jumps over the first block if the condition is false; then for each block its
    steps, and a step that copies the block's outputs to the results. */
-static void opdi_gplan_branches(opdi_gplanner *planner, const opdi_gnode *node) {
+static void opdi_graph_plan_branches(opdi_graph_planner *planner, const opdi_gnode *node) {
     const int64_t at = planner->nsteps;
-    if (!opdi_gplan_step(planner, node, OPDI_STEP_IF)) { return; }
-    opdi_gplan_values(planner, node->in, 1);
+    if (!opdi_graph_plan_step(planner, node, OPDI_STEP_IF)) { return; }
+    opdi_graph_plan_values(planner, node->in, 1);
     planner->steps[at].nin = 1;
     for (int k = 0; k < 2 && !planner->failed; k++) {
         const opdi_gblock *const block = &node->blocks[k];
-        if (k) { opdi_gplan_target(planner, at); }
-        opdi_gplan_let_go(planner, block->entry, block->nentry);
-        opdi_gplan_steps(planner, block);
-        opdi_gstep *step = opdi_gplan_step(planner, node, OPDI_STEP_JUMP);
+        if (k) { opdi_graph_plan_target(planner, at); }
+        opdi_graph_plan_release(planner, block->entry, block->nentry);
+        opdi_graph_plan_steps(planner, block);
+        opdi_gstep *step = opdi_graph_plan_step(planner, node, OPDI_STEP_JUMP);
         if (!step) { return; }
         step->nin = step->nout = block->noutputs;
-        opdi_gplan_values(planner, block->outputs, block->noutputs);
-        opdi_gplan_values(planner, node->out, node->nout);
-        opdi_gplan_drops(planner, block->end, block->nend);
+        opdi_graph_plan_values(planner, block->outputs, block->noutputs);
+        opdi_graph_plan_values(planner, node->out, node->nout);
+        opdi_graph_plan_drops(planner, block->end, block->nend);
         if (k == 0) { planner->steps[at].extra = (int32_t)planner->nsteps - 1; }
     }
     if (planner->failed) { return; }
-    opdi_gplan_target(planner, planner->steps[at].extra);
-    opdi_gplan_target(planner, planner->nsteps - 1);
-    opdi_gplan_let_go(planner, node->drops, node->ndrops);
+    opdi_graph_plan_target(planner, planner->steps[at].extra);
+    opdi_graph_plan_target(planner, planner->nsteps - 1);
+    opdi_graph_plan_release(planner, node->drops, node->ndrops);
 }
 /* Adds the steps of a Loop: a step that begins the loop, the steps of the block, and a step that begins the next round
    or ends the loop. */
-static void opdi_gplan_loop(opdi_gplanner *planner, const opdi_gnode *node) {
+static void opdi_graph_plan_loop(opdi_graph_planner *planner, const opdi_gnode *node) {
     const opdi_gblock *const body = &node->blocks[0];
     const int64_t at = planner->nsteps;
     const int32_t extra = planner->frame;
     planner->frame += 2;
     for (int k = 0; k < 2; k++) {
-        opdi_gstep *step = opdi_gplan_step(planner, node, k ? OPDI_STEP_NEXT : OPDI_STEP_LOOP);
+        opdi_gstep *step = opdi_graph_plan_step(planner, node, k ? OPDI_STEP_NEXT : OPDI_STEP_LOOP);
         if (!step) { return; }
         step->extra = extra;
         step->inner = body->inputs[0]->slot;
         step->nin = k ? body->noutputs : node->nin;
         step->nout = node->nout;
-        opdi_gplan_values(planner, k ? body->outputs : node->in, k ? body->noutputs : node->nin);
-        opdi_gplan_values(planner, node->out, node->nout);
-        opdi_gplan_values(planner, body->inputs + 1, body->ninputs - 1);
-        opdi_gplan_drops(planner, k ? body->end : node->starts, k ? body->nend : node->nstarts);
+        opdi_graph_plan_values(planner, k ? body->outputs : node->in, k ? body->noutputs : node->nin);
+        opdi_graph_plan_values(planner, node->out, node->nout);
+        opdi_graph_plan_values(planner, body->inputs + 1, body->ninputs - 1);
+        opdi_graph_plan_drops(planner, k ? body->end : node->starts, k ? body->nend : node->nstarts);
         if (k || planner->failed) { break; }
-        opdi_gplan_let_go(planner, body->entry, body->nentry);
-        opdi_gplan_steps(planner, body);
+        opdi_graph_plan_release(planner, body->entry, body->nentry);
+        opdi_graph_plan_steps(planner, body);
     }
     if (planner->failed) { return; }
     planner->steps[planner->nsteps - 1].target = (int32_t)at + 1;
-    opdi_gplan_target(planner, at);
-    opdi_gplan_let_go(planner, node->drops, node->ndrops);
+    opdi_graph_plan_target(planner, at);
+    opdi_graph_plan_release(planner, node->drops, node->ndrops);
 }
-static void opdi_gplan_steps(opdi_gplanner *planner, const opdi_gblock *block) {
+static void opdi_graph_plan_steps(opdi_graph_planner *planner, const opdi_gblock *block) {
     for (opdi_gnode *node = block->first; node && !planner->failed; node = node->next) {
         static const int8_t codes[] = {OPDI_STEP_OP, OPDI_STEP_DROP, OPDI_STEP_MAKE, OPDI_STEP_MAKE, OPDI_STEP_UNPACK,
                                        OPDI_STEP_IF, OPDI_STEP_LOOP, OPDI_STEP_BUILTIN, OPDI_STEP_FUNCTION};
         int32_t code = codes[node->kind];
-        if (node->kind == OPDI_G_IF) { opdi_gplan_branches(planner, node); }
-        if (node->kind == OPDI_G_LOOP) { opdi_gplan_loop(planner, node); }
-        if (node->nblocks || opdi_gnode_rests(planner->graph, node)) { continue; }
+        if (node->kind == OPDI_GNODE_IF) { opdi_graph_plan_branches(planner, node); }
+        if (node->kind == OPDI_GNODE_LOOP) { opdi_graph_plan_loop(planner, node); }
+        if (node->nblocks || opdi_gnode_has_no_step(planner->graph, node)) { continue; }
         if (code == OPDI_STEP_OP && planner->cells) { code = OPDI_STEP_OP_CELLS; }
-        if (node->kind == OPDI_G_LIST && node->light) { code = OPDI_STEP_LIST; }
-        opdi_gstep *step = opdi_gplan_step(planner, node, code);
+        if (node->kind == OPDI_GNODE_LIST && node->light) { code = OPDI_STEP_LIST; }
+        opdi_gstep *step = opdi_graph_plan_step(planner, node, code);
         if (!step) { return; }
         step->nin = node->nin;
         step->nout = node->nout;
         step->target = (int32_t)planner->scratch;
         if (code == OPDI_STEP_LIST) { planner->scratch += (size_t)node->nin * sizeof(opd_value) + 8; }
-        opdi_gplan_values(planner, node->in, node->nin);
-        opdi_gplan_values(planner, node->out, node->nout);
-        opdi_gplan_drops(planner, node->drops, node->ndrops);
+        opdi_graph_plan_values(planner, node->in, node->nin);
+        opdi_graph_plan_values(planner, node->out, node->nout);
+        opdi_graph_plan_drops(planner, node->drops, node->ndrops);
     }
 }
 
@@ -267,15 +267,15 @@ static bool opdi_graph_has_cells(const opd_graph *graph) {
         if (graph->inputs[i]->tag > OPD_TAG_BOOL || graph->inputs[i]->type) { return true; }
     }
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        if ((node->kind >= OPDI_G_IF && node->kind != OPDI_G_FUNCTION) ||
-            (node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_CELL) ||
-            (node->kind == OPDI_G_LIST && !node->light) ||
-            (node->kind == OPDI_G_TUPLE && !opdi_gnode_rests(graph, node))) { return true; }
+        if ((node->kind >= OPDI_GNODE_IF && node->kind != OPDI_GNODE_FUNCTION) ||
+            (node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_CELL) ||
+            (node->kind == OPDI_GNODE_LIST && !node->light) ||
+            (node->kind == OPDI_GNODE_TUPLE && !opdi_gnode_has_no_step(graph, node))) { return true; }
     }
     return graph->noutputs == 1 && graph->outputs[0]->tag > OPD_TAG_BOOL;
 }
 /* Finds the last uses of all values, then adds the steps.  Returns 0, or -1 if memory runs out. */
-static int opdi_gplan_work(opdi_gplanner *planner) {
+static int opdi_graph_plan_work(opdi_graph_planner *planner) {
     opd_graph *const graph = planner->graph;
     opdi_gblock *const body = &graph->body;
     for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->live = false; }
@@ -285,21 +285,21 @@ static int opdi_gplan_work(opdi_gplanner *planner) {
             for (int32_t i = 0; i < node->blocks[k].ninputs; i++) { node->blocks[k].inputs[i]->live = false; }
         }
     }
-    for (int32_t i = 0; i < graph->noutputs; i++) { opdi_gplan_use(planner, graph->outputs[i], false); }
-    opdi_gplan_block(planner, body);
+    for (int32_t i = 0; i < graph->noutputs; i++) { opdi_graph_plan_use(planner, graph->outputs[i], false); }
+    opdi_graph_plan_block(planner, body);
     planner->cells = opdi_graph_has_cells(graph);
-    opdi_gplan_steps(planner, body);
+    opdi_graph_plan_steps(planner, body);
     return planner->failed ? -1 : 0;
 }
 OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
 /* Fills plan->start, the contents of the slots when a run begins: constants, and lists of constants, whose elements are
    stored behind the slots. */
-static void opdi_gplan_start(const opd_graph *graph, opdi_gplan *plan) {
+static void opdi_graph_plan_start(const opd_graph *graph, opdi_graph_plan *plan) {
     char *lists = (char *)(plan->start + plan->nslots);
     for (int32_t i = 0; i < plan->nslots; i++) { plan->start[i] = opd_value_none(); }
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        if (node->kind == OPDI_G_CONSTANT) { plan->start[node->out[0]->slot] = node->constant; }
-        if (node->kind == OPDI_G_LIST && node->fixed) {
+        if (node->kind == OPDI_GNODE_CONSTANT) { plan->start[node->out[0]->slot] = node->constant; }
+        if (node->kind == OPDI_GNODE_LIST && node->fixed) {
             plan->start[node->out[0]->slot] = opdi_gnode_list(node, plan->start, &lists);
         }
         for (int32_t i = 0; i < node->nout; i++) {
@@ -318,18 +318,18 @@ static void opdi_gplan_start(const opd_graph *graph, opdi_gplan *plan) {
     }
 }
 /* Makes the plan of a graph: the steps, and the values to release after each.  Returns NULL if memory runs out. */
-static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
-    opdi_gplanner planner;
-    opdi_gplan *plan = NULL;
+static opdi_graph_plan *opdi_graph_plan_make(opd_graph *graph) {
+    opdi_graph_planner planner;
+    opdi_graph_plan *plan = NULL;
     size_t lists;
     memset(&planner, 0, sizeof planner);
     planner.graph = graph;
     planner.frame = opdi_graph_number(graph, &lists);
-    if (opdi_gplan_work(&planner) == 0) {
+    if (opdi_graph_plan_work(&planner) == 0) {
         const size_t slots = (size_t)planner.frame, steps = (size_t)planner.nsteps, refs = (size_t)planner.nslots;
         const size_t bytes = sizeof *plan + slots * sizeof *plan->start + lists + steps * sizeof *plan->steps +
             (refs + 2 * slots + (size_t)graph->noutputs) * sizeof *plan->slots;
-        if ((plan = (opdi_gplan *)opdi_alloc(bytes)) != NULL) {
+        if ((plan = (opdi_graph_plan *)opdi_alloc(bytes)) != NULL) {
             memset(plan, 0, bytes);
             plan->bytes = bytes;
             plan->nslots = planner.frame;
@@ -343,7 +343,7 @@ static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
             plan->rest = plan->owned + slots;
             if (steps) { memcpy(plan->steps, planner.steps, steps * sizeof *plan->steps); }
             if (refs) { memcpy(plan->slots, planner.slots, refs * sizeof *plan->slots); }
-            opdi_gplan_start(graph, plan);
+            opdi_graph_plan_start(graph, plan);
         }
     }
     opdi_free(planner.slots, (size_t)planner.slots_cap * sizeof *planner.slots);
@@ -353,17 +353,17 @@ static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
 }
 OPDI_INTERNAL opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
 /* Returns the plan of a graph, which the first run makes, or NULL if memory runs out. */
-OPDI_INTERNAL const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
+OPDI_INTERNAL const opdi_graph_plan *opdi_graph_plan_of(const opd_graph *graph) {
     opd_graph *changed = (opd_graph *)(uintptr_t)graph;
     opdi_lock(&opdi_plan_lock);
-    opdi_gplan *plan = changed->plan ? changed->plan : opdi_gplan_make(changed);
+    opdi_graph_plan *plan = changed->plan ? changed->plan : opdi_graph_plan_make(changed);
     OPDI_PUBLISH(&changed->plan, plan);
     opdi_unlock(&opdi_plan_lock);
     return plan;
 }
 
 /* Releases the value in a slot of a run, and sets the slot to None. */
-OPDI_INTERNAL void opdi_graph_let_go(opd_value *value) {
+OPDI_INTERNAL void opdi_graph_value_release(opd_value *value) {
     opd_value old = *value;
     *value = opd_value_none();
     if (old.tag == OPD_TAG_TENSOR || old.tag == OPD_TAG_CELL) { opdi_value_drop(old); }
@@ -372,7 +372,7 @@ OPDI_INTERNAL void opdi_graph_let_go(opd_value *value) {
 
 OPDI_COLD_END
 
-static void opdi_glist_set(const opd_value *list, int32_t place, const opd_value *element) {
+static void opdi_graph_list_set(const opd_value *list, int32_t place, const opd_value *element) {
     void *const at = list->u.object;
     switch (list->tag) {
     case OPD_TAG_INTS: ((int64_t *)at)[place] = element->u.i; break;
@@ -389,7 +389,7 @@ OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value 
     value.tag = node->out[0]->tag;
     value.n = node->nin;
     value.u.object = *at;
-    for (int32_t k = 0; k < node->nin; k++) { opdi_glist_set(&value, k, &vals[node->in[k]->slot]); }
+    for (int32_t k = 0; k < node->nin; k++) { opdi_graph_list_set(&value, k, &vals[node->in[k]->slot]); }
     *at += (size_t)node->nin * sizeof(opd_value) + 8;
     return value;
 }

@@ -32,9 +32,9 @@ static int opdi_graph_box(opd_value *value) {
 }
 OPDI_INTERNAL OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* NULL: no callback */
 
-/* Runs the step of an OPDI_G_FUNCTION node, and stores references of the results in their slots.  Returns 0, or -1 and
-   sets an error. */
-static int opdi_graph_function_step(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
+/* Runs the step of an OPDI_GNODE_FUNCTION node, and stores references of the results in their slots.  Returns 0, or -1
+   and sets an error. */
+static int opdi_graph_function_step(const opdi_graph_plan *plan, const opdi_gstep *step, const int32_t *slots,
                                     opd_value *vals) {
     opd_value few[16], *args = few;
     opd_scope scope = opd_scope_open();
@@ -79,14 +79,14 @@ static int opdi_graph_op_cells(opdi_thread *thread, const opdi_gstep *step, cons
     for (int i = 0; i < step->nout; i++) {
         if (rc == 0) { rc = opdi_graph_box(&rets[i]); }
         if (rc == 0) { vals[slots[step->nin + i]] = rets[i]; }
-        else { opdi_graph_let_go(&rets[i]); }
+        else { opdi_graph_value_release(&rets[i]); }
     }
     return rc;
 }
 /* Makes a list or tuple cell of the values in `slots`.  On failure, returns NULL and sets an error. */
 static opdi_cell *opdi_graph_make(const opdi_gnode *node, const int32_t *slots, const opd_value *vals) {
     const opdi_gvalue *const out = node->out[0];
-    const bool tuple = node->kind == OPDI_G_TUPLE;
+    const bool tuple = node->kind == OPDI_GNODE_TUPLE;
     opdi_cell *cell = opdi_cell_new(tuple ? OPD_CELL_TUPLE : OPD_CELL_LIST, tuple ? OPD_TAG_LIST : out->tag,
                                     tuple ? node->nin : 0);
     if (!cell || (!tuple && opdi_cell_reserve(cell, node->nin))) {
@@ -108,14 +108,14 @@ static opdi_cell *opdi_graph_make(const opdi_gnode *node, const int32_t *slots, 
     return cell;
 }
 static int opdi_graph_call_builtin(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
-    opd_value few[16], *const room = step->nin + step->nout <= 16 ? few
-        : (opd_value *)opdi_alloc((size_t)(step->nin + step->nout) * sizeof *room);
+    opd_value few[16], *const buffer = step->nin + step->nout <= 16 ? few
+        : (opd_value *)opdi_alloc((size_t)(step->nin + step->nout) * sizeof *buffer);
     opdi_bcall call;
-    if (!room) { return -1; }
-    for (int32_t i = 0; i < step->nin; i++) { room[i] = vals[slots[i]]; }
-    for (int32_t i = 0; i < step->nout; i++) { room[step->nin + i] = opd_value_none(); }
-    call.args = room;
-    call.rets = room + step->nin;
+    if (!buffer) { return -1; }
+    for (int32_t i = 0; i < step->nin; i++) { buffer[i] = vals[slots[i]]; }
+    for (int32_t i = 0; i < step->nout; i++) { buffer[step->nin + i] = opd_value_none(); }
+    call.args = buffer;
+    call.rets = buffer + step->nin;
     call.nargs = step->nin;
     call.nrets = step->nout;
     call.node = step->node;
@@ -123,19 +123,19 @@ static int opdi_graph_call_builtin(const opdi_gstep *step, const int32_t *slots,
     int rc = call.builtin->run(&call);
     if (rc == 0 && !opd_ok()) { rc = -1; }
     if (rc == 0 && opdi_graph_watched && step->nout == 1) {
-        opdi_graph_watched(call.builtin->schema, room, step->nin, call.rets);
+        opdi_graph_watched(call.builtin->schema, buffer, step->nin, call.rets);
     }
     for (int32_t i = 0; i < step->nout; i++) {
         if (rc == 0) { vals[slots[step->nin + i]] = call.rets[i]; }
         else { opdi_value_drop(call.rets[i]); }
     }
-    if (room != few) { opdi_free(room, (size_t)(step->nin + step->nout) * sizeof *room); }
+    if (buffer != few) { opdi_free(buffer, (size_t)(step->nin + step->nout) * sizeof *buffer); }
     return rc;
 }
 
 /* Releases the values whose last use is this step; their slots are slots[0 .. step->ndrop - 1]. */
 static void opdi_graph_drops(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
-    for (int32_t i = 0; i < step->ndrop; i++) { opdi_graph_let_go(&vals[slots[i]]); }
+    for (int32_t i = 0; i < step->ndrop; i++) { opdi_graph_value_release(&vals[slots[i]]); }
 }
 /* Copies `count` values from the slots `from` to the slots `to`, and takes references to them.  Returns 0, or -1 and
    sets an error. */
@@ -154,12 +154,12 @@ static int opdi_graph_is_true(const opd_value *value, const char *what, bool *tr
         opdi_graph_watched("aten::Bool", value, 1, &what_is);
     }
     return value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT ? 0
-        : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, but must be a bool", what, opdi_value_said(value));
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, but must be a bool", what, opdi_value_kind_name(value));
 }
 /* Returns the step that follows a loop step: if `again` is true, the first step of the next round, else the step behind
    the loop.  For the next round, moves the carried values from the slots of the results to the slots of the block's
    inputs. */
-static const opdi_gstep *opdi_graph_round(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
+static const opdi_gstep *opdi_graph_round(const opdi_graph_plan *plan, const opdi_gstep *step, const int32_t *slots,
                                           opd_value *vals, bool again) {
     const int32_t *const outs = slots + step->nin, *const ins = outs + step->nout;
     const opdi_gstep *const here = plan->steps + step->target;
@@ -171,7 +171,7 @@ static const opdi_gstep *opdi_graph_round(const opdi_gplan *plan, const opdi_gst
     }
     return step->code == OPDI_STEP_LOOP ? step + 1 : here;
 }
-static const opdi_gstep *opdi_graph_loop(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
+static const opdi_gstep *opdi_graph_loop(const opdi_graph_plan *plan, const opdi_gstep *step, const int32_t *slots,
                                          opd_value *vals) {
     opd_value *const round = &vals[step->extra], *const most = round + 1;
     const bool first = step->code == OPDI_STEP_LOOP;
@@ -192,7 +192,7 @@ static const opdi_gstep *opdi_graph_loop(const opdi_gplan *plan, const opdi_gste
     return opdi_graph_round(plan, step, slots, vals, again);
 }
 /* Runs a step that is not OPDI_STEP_OP.  Returns the next step, or NULL and sets an error. */
-OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thread, const opdi_gplan *plan,
+OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thread, const opdi_graph_plan *plan,
                                                                const opdi_gstep *step, opd_value *vals, char *scratch) {
     const int32_t *const slots = plan->slots + step->slots;
     const opdi_gstep *next = step + 1;
@@ -227,7 +227,7 @@ OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thre
     default: break;
     }
     if (rc) {
-        (void)(step->node->kind == OPDI_G_UNPACK ? -1 : opdi_graph_where(step->node));
+        (void)(step->node->kind == OPDI_GNODE_UNPACK ? -1 : opdi_graph_where(step->node));
         return NULL;
     }
     opdi_graph_drops(step, slots + step->nin + step->nout, vals);
@@ -252,7 +252,7 @@ static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *
     }
     opd_scope_close(&scope);
     if (rc || !tensor) { return rc; }
-    node->kind = OPDI_G_CONSTANT;
+    node->kind = OPDI_GNODE_CONSTANT;
     node->constant = opd_value_tensor(tensor);
     node->nin = 0;
     node->op = NULL;
@@ -269,7 +269,7 @@ static int opdi_graph_fold(opd_graph *graph) {
     int gone = 0, rc;
     if (!vals || !lists) { return -1; }
     for (opdi_gnode *node = graph->body.first; node; node = node->next) {
-        bool constant = node->kind == OPDI_G_OP && node->nout == 1 && (node->op->tensor_rets & 1) &&
+        bool constant = node->kind == OPDI_GNODE_OP && node->nout == 1 && (node->op->tensor_rets & 1) &&
             !node->block->owner && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op);
         for (int i = 0; i < node->nin && constant; i++) { constant = node->in[i]->node && node->in[i]->node->fixed; }
         if (constant) {
@@ -277,7 +277,7 @@ static int opdi_graph_fold(opd_graph *graph) {
             gone += rc;
         }
         if (!opdi_gnode_fix(node)) { continue; }
-        vals[node->out[0]->slot] = node->kind == OPDI_G_LIST ? opdi_gnode_list(node, vals, &lists) : node->constant;
+        vals[node->out[0]->slot] = node->kind == OPDI_GNODE_LIST ? opdi_gnode_list(node, vals, &lists) : node->constant;
     }
     int i = opd_graph_dce(graph);
     return i < 0 ? -1 : gone + i;
@@ -294,7 +294,7 @@ OPDI_COLD_END
 
 /* Runs the steps of `plan` on the slots `vals`, and releases every value after its last use.  The elements of light
    lists are stored in `scratch`.  Returns 0, or -1 and sets an error. */
-static int opdi_graph_steps(opdi_thread *thread, const opdi_gplan *plan, opd_value *vals, char *scratch) {
+static int opdi_graph_steps(opdi_thread *thread, const opdi_graph_plan *plan, opd_value *vals, char *scratch) {
     const opdi_gstep *const end = plan->steps + plan->nsteps;
     int32_t i;
     for (const opdi_gstep *step = plan->steps; step != end;) {
@@ -310,7 +310,7 @@ static int opdi_graph_steps(opdi_thread *thread, const opdi_gplan *plan, opd_val
                 value->tag = OPD_TAG_NONE;
                 opdi_drop(value->u.t);
             }
-            else { opdi_graph_let_go(value); }
+            else { opdi_graph_value_release(value); }
         }
         step++;
     }
@@ -327,8 +327,8 @@ static int opdi_graph_take(const opd_graph *graph, opd_value *vals, int i, opd_v
 OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
                                     int cap) {
     opdi_thread *thread = opdi_self();
-    const opdi_gplan *plan = OPDI_ACQUIRE(&graph->plan);
-    if (!plan && !(plan = opdi_graph_plan(graph))) { return -1; }
+    const opdi_graph_plan *plan = OPDI_ACQUIRE(&graph->plan);
+    if (!plan && !(plan = opdi_graph_plan_of(graph))) { return -1; }
     const size_t bytes = (size_t)plan->nslots * sizeof(opd_value) + plan->scratch + 16;
     opd_value *vals = (opd_value *)opdi_alloc(bytes);
     opdi_planned **const memory = &((opd_graph *)(uintptr_t)graph)->memory, *planned;
@@ -346,9 +346,9 @@ OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inp
         if (rc) { break; }
     }
     if (OPDI_UNLIKELY(rc != 0)) {
-        for (int32_t i = 0; i < plan->nowned; i++) { opdi_graph_let_go(&vals[plan->owned[i]]); }
+        for (int32_t i = 0; i < plan->nowned; i++) { opdi_graph_value_release(&vals[plan->owned[i]]); }
         while (done-- > 0) { opdi_value_drop(outputs[done]); }
-    } else { for (int i = 0; i < plan->nrest; i++) { opdi_graph_let_go(&vals[plan->rest[i]]); } }
+    } else { for (int i = 0; i < plan->nrest; i++) { opdi_graph_value_release(&vals[plan->rest[i]]); } }
     opdi_planned_end(thread, memory, planned, rc != 0);
     opdi_free(vals, bytes);
     return rc;
@@ -363,7 +363,7 @@ static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals
         if (!outputs[i] && !opd_ok()) { return -1; }
         if (!outputs[i] && value->tag != OPD_TAG_NONE) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: output %d is not a tensor, but %s", i,
-                            opdi_value_said(value));
+                            opdi_value_kind_name(value));
         }
     }
     return 0;
@@ -373,17 +373,17 @@ static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals
 int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
-    const opdi_gplan *plan = NULL;
+    const opdi_graph_plan *plan = NULL;
     opdi_planned *planned = NULL;
     opd_value *vals = NULL;
     size_t bytes = 0;
     int rc = -1;
     if (thread->error == OPD_OK && graph && ninputs == graph->ninputs && (inputs || !ninputs) && (outputs || !cap)) {
-        if ((plan = OPDI_ACQUIRE(&graph->plan)) != NULL || (plan = opdi_graph_plan(graph)) != NULL) {
+        if ((plan = OPDI_ACQUIRE(&graph->plan)) != NULL || (plan = opdi_graph_plan_of(graph)) != NULL) {
             bytes = (size_t)plan->nslots * sizeof *vals + plan->scratch + 16;
             vals = (opd_value *)opdi_alloc(bytes);
         }
-    } else if (thread->error == OPD_OK) { rc = opdi_graph_wrong(graph, inputs, ninputs); }
+    } else if (thread->error == OPD_OK) { rc = opdi_graph_run_error(graph, inputs, ninputs); }
     if (vals) {
         opdi_planned **const memory = &((opd_graph *)(uintptr_t)graph)->memory;
         memcpy(vals, plan->start, (size_t)plan->nslots * sizeof *vals);
@@ -392,8 +392,8 @@ int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs
         rc = rc ? rc : opdi_graph_steps(thread, plan, vals, (char *)(vals + plan->nslots));
         rc = rc ? rc : opdi_graph_take_tensors(graph, vals, outputs, cap);
         if (OPDI_UNLIKELY(rc != 0)) {
-            for (int32_t i = 0; i < plan->nowned; i++) { opdi_graph_let_go(&vals[plan->owned[i]]); }
-        } else { for (int i = 0; i < plan->nrest; i++) { opdi_graph_let_go(&vals[plan->rest[i]]); } }
+            for (int32_t i = 0; i < plan->nowned; i++) { opdi_graph_value_release(&vals[plan->owned[i]]); }
+        } else { for (int i = 0; i < plan->nrest; i++) { opdi_graph_value_release(&vals[plan->rest[i]]); } }
         opdi_planned_end(thread, memory, planned, rc != 0);
         opdi_free(vals, bytes);
     }

@@ -11,16 +11,18 @@
 //== types =============================================================================================================
 
 #define OPDI_GTYPE_SIMPLE(kind) {kind, 0, NULL, NULL, NULL, NULL}
-static const opdi_gtype opdi_gtypes[OPDI_GT_SIMPLE] = {
-    OPDI_GTYPE_SIMPLE(OPDI_GT_ANY), OPDI_GTYPE_SIMPLE(OPDI_GT_NONE), OPDI_GTYPE_SIMPLE(OPDI_GT_TENSOR),
-    OPDI_GTYPE_SIMPLE(OPDI_GT_INT), OPDI_GTYPE_SIMPLE(OPDI_GT_FLOAT), OPDI_GTYPE_SIMPLE(OPDI_GT_BOOL),
-    OPDI_GTYPE_SIMPLE(OPDI_GT_COMPLEX), OPDI_GTYPE_SIMPLE(OPDI_GT_NUMBER), OPDI_GTYPE_SIMPLE(OPDI_GT_STR),
-    OPDI_GTYPE_SIMPLE(OPDI_GT_DEVICE), OPDI_GTYPE_SIMPLE(OPDI_GT_GENERATOR), OPDI_GTYPE_SIMPLE(OPDI_GT_STREAM),
-    OPDI_GTYPE_SIMPLE(OPDI_GT_ANYLIST), OPDI_GTYPE_SIMPLE(OPDI_GT_ANYTUPLE), OPDI_GTYPE_SIMPLE(OPDI_GT_ANYCLASS),
-    OPDI_GTYPE_SIMPLE(OPDI_GT_ANYENUM), OPDI_GTYPE_SIMPLE(OPDI_GT_FUNCTION), OPDI_GTYPE_SIMPLE(OPDI_GT_STORAGE),
-    OPDI_GTYPE_SIMPLE(OPDI_GT_QSCHEME), OPDI_GTYPE_SIMPLE(OPDI_GT_CAPSULE)};
+static const opdi_gtype opdi_gtypes[OPDI_GTYPE_NSIMPLE] = {
+    OPDI_GTYPE_SIMPLE(OPDI_GTYPE_ANY), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_NONE), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_TENSOR),
+    OPDI_GTYPE_SIMPLE(OPDI_GTYPE_INT), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_FLOAT), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_BOOL),
+    OPDI_GTYPE_SIMPLE(OPDI_GTYPE_COMPLEX), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_NUMBER), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_STR),
+    OPDI_GTYPE_SIMPLE(OPDI_GTYPE_DEVICE), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_GENERATOR), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_STREAM),
+    OPDI_GTYPE_SIMPLE(OPDI_GTYPE_ANYLIST), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_ANYTUPLE),
+    OPDI_GTYPE_SIMPLE(OPDI_GTYPE_ANYCLASS),
+    OPDI_GTYPE_SIMPLE(OPDI_GTYPE_ANYENUM), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_FUNCTION),
+    OPDI_GTYPE_SIMPLE(OPDI_GTYPE_STORAGE),
+    OPDI_GTYPE_SIMPLE(OPDI_GTYPE_QSCHEME), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_CAPSULE)};
 /* The names of simple types in graphs' texts and in annotations, by kind. */
-static const char *const opdi_gtype_words[OPDI_GT_SIMPLE] = {
+static const char *const opdi_gtype_words[OPDI_GTYPE_NSIMPLE] = {
     "Any", "NoneType", "Tensor", "int", "float", "bool", "complex", "Scalar", "str", "Device", "Generator", "Stream",
     "list", "tuple", "AnyClassType", "AnyEnumType", "Function", "Storage", "QScheme", "Capsule"};
 
@@ -74,30 +76,31 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, co
 }
 /* Returns the list type with this element type.  Returns NULL if element is NULL or memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_list(opdi_gspace *space, const opdi_gtype *element) {
-    return element ? opdi_gtype_make(space, OPDI_GT_LIST, &element, 1, NULL, NULL) : NULL;
+    return element ? opdi_gtype_make(space, OPDI_GTYPE_LIST, &element, 1, NULL, NULL) : NULL;
 }
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_dict(opdi_gspace *space, const opdi_gtype *key, const opdi_gtype *value) {
     const opdi_gtype *parts[2] = {NULL, NULL};
     parts[0] = key;
     parts[1] = value;
-    return key && value ? opdi_gtype_make(space, OPDI_GT_DICT, parts, 2, NULL, NULL) : NULL;
+    return key && value ? opdi_gtype_make(space, OPDI_GTYPE_DICT, parts, 2, NULL, NULL) : NULL;
 }
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_tuple(opdi_gspace *space, const opdi_gtype *const *parts, int32_t count) {
-    return opdi_gtype_make(space, OPDI_GT_TUPLE, parts, count, NULL, NULL);
+    return opdi_gtype_make(space, OPDI_GTYPE_TUPLE, parts, count, NULL, NULL);
 }
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_future(opdi_gspace *space, const opdi_gtype *inner) {
-    return inner ? opdi_gtype_make(space, OPDI_GT_FUTURE, &inner, 1, NULL, NULL) : NULL;
+    return inner ? opdi_gtype_make(space, OPDI_GTYPE_FUTURE, &inner, 1, NULL, NULL) : NULL;
 }
 /* Returns the type Optional[inner].  If inner is Any, None, an optional type, or NULL, returns inner itself. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_optional(opdi_gspace *space, const opdi_gtype *inner) {
-    if (!inner || inner->kind == OPDI_GT_OPTIONAL || inner->kind == OPDI_GT_NONE || inner->kind == OPDI_GT_ANY) {
+    if (!inner || inner->kind == OPDI_GTYPE_OPTIONAL || inner->kind == OPDI_GTYPE_NONE ||
+        inner->kind == OPDI_GTYPE_ANY) {
         return inner;
     }
-    return opdi_gtype_make(space, OPDI_GT_OPTIONAL, &inner, 1, NULL, NULL);
+    return opdi_gtype_make(space, OPDI_GTYPE_OPTIONAL, &inner, 1, NULL, NULL);
 }
 /* Returns the type without Optional: T for T?, otherwise the type itself. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_strip(const opdi_gtype *type) {
-    return type->kind == OPDI_GT_OPTIONAL ? type->parts[0] : type;
+    return type->kind == OPDI_GTYPE_OPTIONAL ? type->parts[0] : type;
 }
 
 /* Returns the class of that name in the space, or NULL. */
@@ -116,7 +119,7 @@ OPDI_INTERNAL opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name,
     klass->kind = kind;
     if (!(klass->name = opdi_arena_copy(&space->arena, name, strlen(name)))) { return NULL; }
     if (kind != OPDI_CLASS_NAMEDTUPLE &&
-        !(klass->type = opdi_gtype_make(space, OPDI_GT_CLASS, NULL, 0, klass, NULL))) { return NULL; }
+        !(klass->type = opdi_gtype_make(space, OPDI_GTYPE_CLASS, NULL, 0, klass, NULL))) { return NULL; }
     klass->next = space->classes;
     space->classes = klass;
     return klass;
@@ -130,13 +133,14 @@ OPDI_INTERNAL int32_t opdi_gclass_slot(const opdi_gclass *klass, const char *nam
 }
 /* Adds an attribute to a class.  Returns its slot, or -1 if memory runs out. */
 OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, const opdi_gtype *type, int32_t flags) {
-    if (klass->nattributes == klass->room) {
-        const int32_t room = OPDI_MAX(8, 2 * klass->room);
-        opdi_gattribute *more = (opdi_gattribute *)opdi_arena_alloc(&klass->space->arena, (size_t)room * sizeof *more);
+    if (klass->nattributes == klass->capacity) {
+        const int32_t capacity = OPDI_MAX(8, 2 * klass->capacity);
+        opdi_gattribute *more =
+            (opdi_gattribute *)opdi_arena_alloc(&klass->space->arena, (size_t)capacity * sizeof *more);
         if (!more) { return -1; }
         if (klass->nattributes) { memcpy(more, klass->attributes, (size_t)klass->nattributes * sizeof *more); }
         klass->attributes = more;
-        klass->room = room;
+        klass->capacity = capacity;
     }
     const char *copy = opdi_arena_copy(&klass->space->arena, name, strlen(name));
     if (!copy) { return -1; }
@@ -151,7 +155,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
         (const opdi_gtype **)opdi_arena_alloc(&klass->space->arena, ((size_t)klass->nattributes + 1) * sizeof *parts);
     if (!parts) { return NULL; }
     for (int32_t i = 0; i < klass->nattributes; i++) { parts[i] = klass->attributes[i].type; }
-    return klass->type = opdi_gtype_make(klass->space, OPDI_GT_TUPLE, parts, klass->nattributes, klass, NULL);
+    return klass->type = opdi_gtype_make(klass->space, OPDI_GTYPE_TUPLE, parts, klass->nattributes, klass, NULL);
 }
 
 /* Returns true if two types are the same, even if they belong to different spaces. */
@@ -159,36 +163,36 @@ OPDI_INTERNAL bool opdi_gtype_same(const opdi_gtype *type, const opdi_gtype *oth
     if (type == other) { return true; }
     if (type->kind != other->kind || type->nparts != other->nparts || !type->klass != !other->klass) { return false; }
     if (type->klass && strcmp(type->klass->name, other->klass->name) != 0) { return false; }
-    if (type->kind == OPDI_GT_VAR) { return strcmp(type->word, other->word) == 0; }
+    if (type->kind == OPDI_GTYPE_VAR) { return strcmp(type->word, other->word) == 0; }
     for (int32_t i = 0; i < type->nparts; i++) {
         if (!opdi_gtype_same(type->parts[i], other->parts[i])) { return false; }
     }
-    return type->kind > OPDI_GT_SIMPLE || type->kind == other->kind;
+    return type->kind > OPDI_GTYPE_NSIMPLE || type->kind == other->kind;
 }
 /* Returns true if every value of type `inner` is also of type `outer` (isSubtypeOf in PyTorch). */
 OPDI_INTERNAL bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *outer) {
-    if (inner == outer || outer->kind == OPDI_GT_ANY) { return true; }
-    if (inner->kind == OPDI_GT_UNION || inner->kind == OPDI_GT_OPTIONAL) {
+    if (inner == outer || outer->kind == OPDI_GTYPE_ANY) { return true; }
+    if (inner->kind == OPDI_GTYPE_UNION || inner->kind == OPDI_GTYPE_OPTIONAL) {
         for (int32_t i = 0; i < inner->nparts; i++) {
             if (!opdi_gtype_fits(inner->parts[i], outer)) { return false; }
         }
-        return inner->kind == OPDI_GT_UNION || opdi_gtype_fits(opdi_gtype_simple(OPDI_GT_NONE), outer);
+        return inner->kind == OPDI_GTYPE_UNION || opdi_gtype_fits(opdi_gtype_simple(OPDI_GTYPE_NONE), outer);
     }
-    if (outer->kind == OPDI_GT_OPTIONAL) {
-        return inner->kind == OPDI_GT_NONE || opdi_gtype_fits(inner, outer->parts[0]);
+    if (outer->kind == OPDI_GTYPE_OPTIONAL) {
+        return inner->kind == OPDI_GTYPE_NONE || opdi_gtype_fits(inner, outer->parts[0]);
     }
-    for (int32_t i = 0; outer->kind == OPDI_GT_UNION && i < outer->nparts; i++) {
+    for (int32_t i = 0; outer->kind == OPDI_GTYPE_UNION && i < outer->nparts; i++) {
         if (opdi_gtype_fits(inner, outer->parts[i])) { return true; }
     }
     switch (outer->kind) {
-    case OPDI_GT_NUMBER:
-        return inner->kind == OPDI_GT_INT || inner->kind == OPDI_GT_FLOAT || inner->kind == OPDI_GT_COMPLEX ||
-            inner->kind == OPDI_GT_NUMBER;
-    case OPDI_GT_ANYLIST: return inner->kind == OPDI_GT_LIST;
-    case OPDI_GT_ANYTUPLE: return inner->kind == OPDI_GT_TUPLE;
-    case OPDI_GT_ANYCLASS: return inner->kind == OPDI_GT_CLASS;
-    case OPDI_GT_ANYENUM: return inner->klass && inner->klass->kind == OPDI_CLASS_ENUM;
-    case OPDI_GT_TUPLE: case OPDI_GT_FUTURE:
+    case OPDI_GTYPE_NUMBER:
+        return inner->kind == OPDI_GTYPE_INT || inner->kind == OPDI_GTYPE_FLOAT || inner->kind == OPDI_GTYPE_COMPLEX ||
+            inner->kind == OPDI_GTYPE_NUMBER;
+    case OPDI_GTYPE_ANYLIST: return inner->kind == OPDI_GTYPE_LIST;
+    case OPDI_GTYPE_ANYTUPLE: return inner->kind == OPDI_GTYPE_TUPLE;
+    case OPDI_GTYPE_ANYCLASS: return inner->kind == OPDI_GTYPE_CLASS;
+    case OPDI_GTYPE_ANYENUM: return inner->klass && inner->klass->kind == OPDI_CLASS_ENUM;
+    case OPDI_GTYPE_TUPLE: case OPDI_GTYPE_FUTURE:
         if (inner->kind != outer->kind || inner->nparts != outer->nparts) { return false; }
         if (outer->klass && (!inner->klass || strcmp(inner->klass->name, outer->klass->name) != 0)) { return false; }
         for (int32_t i = 0; i < inner->nparts; i++) {
@@ -204,14 +208,14 @@ OPDI_INTERNAL bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *ou
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_unify(opdi_gspace *space, const opdi_gtype *type, const opdi_gtype *other) {
     if (opdi_gtype_fits(type, other)) { return other; }
     if (opdi_gtype_fits(other, type)) { return type; }
-    if (type->kind == OPDI_GT_NONE) { return opdi_gtype_optional(space, other); }
-    if (other->kind == OPDI_GT_NONE) { return opdi_gtype_optional(space, type); }
-    if (type->kind == OPDI_GT_OPTIONAL || other->kind == OPDI_GT_OPTIONAL) {
+    if (type->kind == OPDI_GTYPE_NONE) { return opdi_gtype_optional(space, other); }
+    if (other->kind == OPDI_GTYPE_NONE) { return opdi_gtype_optional(space, type); }
+    if (type->kind == OPDI_GTYPE_OPTIONAL || other->kind == OPDI_GTYPE_OPTIONAL) {
         const opdi_gtype *const first = opdi_gtype_strip(type), *const second = opdi_gtype_strip(other);
         const opdi_gtype *both = opdi_gtype_unify(space, first, second);
         return both ? opdi_gtype_optional(space, both) : NULL;
     }
-    if (type->kind == OPDI_GT_TUPLE && other->kind == OPDI_GT_TUPLE && type->nparts == other->nparts &&
+    if (type->kind == OPDI_GTYPE_TUPLE && other->kind == OPDI_GTYPE_TUPLE && type->nparts == other->nparts &&
         type->nparts <= 64) {
         const opdi_gtype *parts[64];
         for (int32_t i = 0; i < type->nparts; i++) {
@@ -237,18 +241,18 @@ static void opdi_gtype_print_parts(opdi_text *text, const opdi_gtype *type, cons
    true ("List[int]", "Optional[Tensor]"). */
 OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annotation) {
     switch (type->kind) {
-    case OPDI_GT_LIST: case OPDI_GT_OPTIONAL:
+    case OPDI_GTYPE_LIST: case OPDI_GTYPE_OPTIONAL:
         if (annotation) {
-            opdi_gtype_print_parts(text, type, type->kind == OPDI_GT_LIST ? "List[" : "Optional[", "]", true);
+            opdi_gtype_print_parts(text, type, type->kind == OPDI_GTYPE_LIST ? "List[" : "Optional[", "]", true);
             return;
         }
         opdi_gtype_print(text, type->parts[0], false);
-        opdi_text_add(text, "%s", type->kind == OPDI_GT_LIST ? "[]" : "?");
+        opdi_text_add(text, "%s", type->kind == OPDI_GTYPE_LIST ? "[]" : "?");
         return;
-    case OPDI_GT_DICT:
+    case OPDI_GTYPE_DICT:
         opdi_gtype_print_parts(text, type, annotation ? "Dict[" : "Dict(", annotation ? "]" : ")", annotation);
         return;
-    case OPDI_GT_TUPLE:
+    case OPDI_GTYPE_TUPLE:
         if (type->klass && annotation) { opdi_text_add(text, "%s", type->klass->name); }
         else if (annotation && type->nparts == 0) { opdi_text_add(text, "Tuple[()]"); }
         else {
@@ -256,18 +260,18 @@ OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, boo
                                    annotation ? "]" : ")", annotation);
         }
         return;
-    case OPDI_GT_UNION: case OPDI_GT_FUTURE:
-        opdi_text_add(text, "%s", type->kind == OPDI_GT_UNION ? "Union" : "Future");
+    case OPDI_GTYPE_UNION: case OPDI_GTYPE_FUTURE:
+        opdi_text_add(text, "%s", type->kind == OPDI_GTYPE_UNION ? "Union" : "Future");
         opdi_gtype_print_parts(text, type, annotation ? "[" : "(", annotation ? "]" : ")", annotation);
         return;
-    case OPDI_GT_CLASS: {
+    case OPDI_GTYPE_CLASS: {
         const bool plain = annotation || type->klass->kind != OPDI_CLASS_ENUM;
         opdi_text_add(text, plain ? "%s" : "Enum<%s>", type->klass->name);
         return;
     }
-    case OPDI_GT_VAR: opdi_text_add(text, "%s", type->word); return;
-    case OPDI_GT_NUMBER: opdi_text_add(text, annotation ? "number" : "Scalar"); return;
-    case OPDI_GT_DEVICE: opdi_text_add(text, annotation ? "Device" : "Device"); return;
+    case OPDI_GTYPE_VAR: opdi_text_add(text, "%s", type->word); return;
+    case OPDI_GTYPE_NUMBER: opdi_text_add(text, annotation ? "number" : "Scalar"); return;
+    case OPDI_GTYPE_DEVICE: opdi_text_add(text, annotation ? "Device" : "Device"); return;
     default: opdi_text_add(text, "%s", opdi_gtype_words[type->kind]); return;
     }
 }
@@ -276,22 +280,22 @@ OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, boo
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *type) {
     const opdi_gtype *parts[64];
     switch (type->kind) {
-    case OPDI_TYPE_TENSOR: return opdi_gtype_simple(OPDI_GT_TENSOR);
-    case OPDI_TYPE_INT: return opdi_gtype_simple(OPDI_GT_INT);
-    case OPDI_TYPE_FLOAT: return opdi_gtype_simple(OPDI_GT_FLOAT);
-    case OPDI_TYPE_BOOL: return opdi_gtype_simple(OPDI_GT_BOOL);
-    case OPDI_TYPE_COMPLEX: return opdi_gtype_simple(OPDI_GT_COMPLEX);
-    case OPDI_TYPE_STR: return opdi_gtype_simple(OPDI_GT_STR);
-    case OPDI_TYPE_NUMBER: return opdi_gtype_simple(OPDI_GT_NUMBER);
-    case OPDI_TYPE_DEVICE: return opdi_gtype_simple(OPDI_GT_DEVICE);
-    case OPDI_TYPE_GENERATOR: return opdi_gtype_simple(OPDI_GT_GENERATOR);
-    case OPDI_TYPE_NONE: return opdi_gtype_simple(OPDI_GT_NONE);
-    case OPDI_TYPE_VAR: return opdi_gtype_make(space, OPDI_GT_VAR, NULL, 0, NULL, type->word);
+    case OPDI_TYPE_TENSOR: return opdi_gtype_simple(OPDI_GTYPE_TENSOR);
+    case OPDI_TYPE_INT: return opdi_gtype_simple(OPDI_GTYPE_INT);
+    case OPDI_TYPE_FLOAT: return opdi_gtype_simple(OPDI_GTYPE_FLOAT);
+    case OPDI_TYPE_BOOL: return opdi_gtype_simple(OPDI_GTYPE_BOOL);
+    case OPDI_TYPE_COMPLEX: return opdi_gtype_simple(OPDI_GTYPE_COMPLEX);
+    case OPDI_TYPE_STR: return opdi_gtype_simple(OPDI_GTYPE_STR);
+    case OPDI_TYPE_NUMBER: return opdi_gtype_simple(OPDI_GTYPE_NUMBER);
+    case OPDI_TYPE_DEVICE: return opdi_gtype_simple(OPDI_GTYPE_DEVICE);
+    case OPDI_TYPE_GENERATOR: return opdi_gtype_simple(OPDI_GTYPE_GENERATOR);
+    case OPDI_TYPE_NONE: return opdi_gtype_simple(OPDI_GTYPE_NONE);
+    case OPDI_TYPE_VAR: return opdi_gtype_make(space, OPDI_GTYPE_VAR, NULL, 0, NULL, type->word);
     case OPDI_TYPE_OTHER:
-        for (int kind = 0; kind < OPDI_GT_SIMPLE; kind++) {
+        for (int kind = 0; kind < OPDI_GTYPE_NSIMPLE; kind++) {
             if (strcmp(type->word, opdi_gtype_words[kind]) == 0) { return opdi_gtype_simple(kind); }
         }
-        return opdi_gtype_simple(OPDI_GT_ANY);
+        return opdi_gtype_simple(OPDI_GTYPE_ANY);
     case OPDI_TYPE_CLASS: {
         opdi_gclass *klass = opdi_gclass_find(space, type->word);
         if (!klass && !(klass = opdi_gclass_new(space, type->word, OPDI_CLASS_OBJECT))) { return NULL; }
@@ -307,8 +311,9 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_t
     case OPDI_TYPE_OPTIONAL: return opdi_gtype_optional(space, parts[0]);
     case OPDI_TYPE_DICT: return opdi_gtype_dict(space, parts[0], parts[1]);
     case OPDI_TYPE_TUPLE: return opdi_gtype_tuple(space, parts, OPDI_MIN(type->nelems, 64));
-    case OPDI_TYPE_UNION: return opdi_gtype_make(space, OPDI_GT_UNION, parts, OPDI_MIN(type->nelems, 32), NULL, NULL);
-    default: return opdi_gtype_make(space, OPDI_GT_FUTURE, parts, 1, NULL, NULL);
+    case OPDI_TYPE_UNION:
+        return opdi_gtype_make(space, OPDI_GTYPE_UNION, parts, OPDI_MIN(type->nelems, 32), NULL, NULL);
+    default: return opdi_gtype_make(space, OPDI_GTYPE_FUTURE, parts, 1, NULL, NULL);
     }
 }
 
@@ -344,23 +349,23 @@ OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at,
    memory runs out. */
 static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **at, int depth) {
     static const struct { const char *word; int kind; char close; } heads[] = {
-        {"(", OPDI_GT_TUPLE, ')'}, {"Tuple[", OPDI_GT_TUPLE, ']'}, {"List[", OPDI_GT_LIST, ']'},
-        {"Optional[", OPDI_GT_OPTIONAL, ']'}, {"Dict(", OPDI_GT_DICT, ')'}, {"Dict[", OPDI_GT_DICT, ']'},
-        {"Union(", OPDI_GT_UNION, ')'}, {"Union[", OPDI_GT_UNION, ']'}, {"Future(", OPDI_GT_FUTURE, ')'},
-        {"Future[", OPDI_GT_FUTURE, ']'}, {"NamedTuple(", OPDI_GT_CLASS, ')'}};
+        {"(", OPDI_GTYPE_TUPLE, ')'}, {"Tuple[", OPDI_GTYPE_TUPLE, ']'}, {"List[", OPDI_GTYPE_LIST, ']'},
+        {"Optional[", OPDI_GTYPE_OPTIONAL, ']'}, {"Dict(", OPDI_GTYPE_DICT, ')'}, {"Dict[", OPDI_GTYPE_DICT, ']'},
+        {"Union(", OPDI_GTYPE_UNION, ')'}, {"Union[", OPDI_GTYPE_UNION, ']'}, {"Future(", OPDI_GTYPE_FUTURE, ')'},
+        {"Future[", OPDI_GTYPE_FUTURE, ']'}, {"NamedTuple(", OPDI_GTYPE_CLASS, ')'}};
     const opdi_gtype *parts[64];
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
         if (strncmp(*at, heads[i].word, strlen(heads[i].word)) != 0) { continue; }
-        const bool named = heads[i].kind == OPDI_GT_CLASS;
+        const bool named = heads[i].kind == OPDI_GTYPE_CLASS;
         opdi_gclass *klass = named ? opdi_gclass_new(space, "NamedTuple", OPDI_CLASS_NAMEDTUPLE) : NULL;
         *at += strlen(heads[i].word);
         if (named && !klass) { return NULL; }
         const int32_t count = opdi_gtype_read_parts(space, at, heads[i].close, parts, klass, depth);
-        if (count < 0 || (count != 1 && (heads[i].kind == OPDI_GT_LIST || heads[i].kind == OPDI_GT_OPTIONAL ||
-                                         heads[i].kind == OPDI_GT_FUTURE)) ||
-            (heads[i].kind == OPDI_GT_DICT && count != 2)) { return NULL; }
+        if (count < 0 || (count != 1 && (heads[i].kind == OPDI_GTYPE_LIST || heads[i].kind == OPDI_GTYPE_OPTIONAL ||
+                                         heads[i].kind == OPDI_GTYPE_FUTURE)) ||
+            (heads[i].kind == OPDI_GTYPE_DICT && count != 2)) { return NULL; }
         return named ? opdi_gclass_fields(klass)
-            : heads[i].kind == OPDI_GT_OPTIONAL ? opdi_gtype_optional(space, parts[0])
+            : heads[i].kind == OPDI_GTYPE_OPTIONAL ? opdi_gtype_optional(space, parts[0])
             : opdi_gtype_make(space, heads[i].kind, parts, count, NULL, NULL);
     }
     const size_t length = strspn(*at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
@@ -371,13 +376,13 @@ static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **
     *at += length;
     if (**at == '(' && !strchr(word, '.')) {      /* a traced tensor: "Float(2, strides=[1], device=cpu)" */
         *at += strcspn(*at, ")\n");
-        return *(*at)++ == ')' ? opdi_gtype_simple(OPDI_GT_TENSOR) : NULL;
+        return *(*at)++ == ')' ? opdi_gtype_simple(OPDI_GTYPE_TENSOR) : NULL;
     }
-    for (int kind = 0; kind < OPDI_GT_SIMPLE; kind++) {
+    for (int kind = 0; kind < OPDI_GTYPE_NSIMPLE; kind++) {
         if (strcmp(word, opdi_gtype_words[kind]) == 0) { return opdi_gtype_simple(kind); }
     }
-    if (strcmp(word, "number") == 0) { return opdi_gtype_simple(OPDI_GT_NUMBER); }
-    if (strcmp(word, "None") == 0) { return opdi_gtype_simple(OPDI_GT_NONE); }
+    if (strcmp(word, "number") == 0) { return opdi_gtype_simple(OPDI_GTYPE_NUMBER); }
+    if (strcmp(word, "None") == 0) { return opdi_gtype_simple(OPDI_GTYPE_NONE); }
     if (!strchr(word, '.')) { return NULL; }
     opdi_gclass *klass = opdi_gclass_find(space, word);
     if (!klass && (klass = opdi_gclass_new(space, word, OPDI_CLASS_OBJECT)) != NULL) { klass->open = true; }

@@ -131,7 +131,8 @@ static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int6
 
 /* Packs the transposed unfolded matrix as an opdi_pack_fn: rows k0 .. k0 + kc - 1 are output positions, columns j0
    .. j0 + nc - 1 are taps. */
-static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
+static void opdi_unfold_pack_transposed(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld,
+                                        void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const opdi_conv *conv = unfold->conv;
     int64_t at[OPDI_MAX_NR];
@@ -175,8 +176,8 @@ static void opdi_unfold_pack_gy(void *ctx, int64_t k0, int64_t kc, int64_t j0, i
         const int64_t from = (image * conv->oc + j0) * area + at;
         count = OPDI_MIN(kc - turn, area - at);
         if (conv->size == 4) {
-            opdi_pack_turned((const opdi_word32 *)(const void *)unfold->gy + from, area, count, nc, ld,
-                             (opdi_word32 *)out + turn * ld);
+            opdi_pack_transposed((const opdi_word32 *)(const void *)unfold->gy + from, area, count, nc, ld,
+                                 (opdi_word32 *)out + turn * ld);
         }
         for (int64_t j = 0; conv->size == 8 && j < nc; j++) {
             const double *const source = (const double *)(const void *)unfold->gy + from + j * area;
@@ -283,7 +284,7 @@ static int64_t opdi_conv_together(const opdi_conv *conv) {
 }
 /* Returns the number of bytes of scratch memory that a thread needs: for padded images and, if several images are
    unfolded together, for their results. */
-static size_t opdi_conv_room(const opdi_conv *conv) {
+static size_t opdi_conv_scratch_size(const opdi_conv *conv) {
     const int64_t images = opdi_conv_together(conv), area = conv->oh * conv->ow;
     if (opdi_conv_plain(conv)) { return 16; }
     return (size_t)(images * opdi_conv_pad_bytes(conv, conv->cg) +
@@ -345,8 +346,8 @@ static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;
     const int64_t size = (int64_t)conv->size, images = opdi_conv_together(conv);
-    const size_t bytes = opdi_conv_room(conv);
-    char *pad = opdi_lend(bytes);
+    const size_t bytes = opdi_conv_scratch_size(conv);
+    char *pad = opdi_scratch_alloc(bytes);
     if (!pad) {
         OPDI_STORE(&job->failed, 1);
         return;
@@ -358,7 +359,7 @@ static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
                          job->input + (first * conv->c + group * conv->cg) * conv->h * conv->w * size, pad,
                          job->output + (first * conv->oc + group * conv->og) * conv->oh * conv->ow * size);
     }
-    opdi_lend_end(pad, bytes);
+    opdi_scratch_free(pad, bytes);
 }
 
 static int opdi_conv_done(const opdi_conv_job *job) {
@@ -378,8 +379,9 @@ OPDI_INTERNAL int opdi_conv_forward(const opdi_conv *conv, const void *x, const 
     job.output = (char *)y;
     const int64_t depth = conv->cg * conv->kh * conv->kw, area = conv->oh * conv->ow;
     const int64_t images = opdi_conv_together(conv);
-    opdi_parallel_lend(((conv->n - 1) / images + 1) * conv->groups, 1, opdi_conv_forward_range, &job,
-                       OPDI_LENT(opdi_conv_room(conv)) + opdi_gemm_room(conv->size, conv->og, images * area, depth));
+    opdi_parallel_for_scratch(((conv->n - 1) / images + 1) * conv->groups, 1, opdi_conv_forward_range, &job,
+                              OPDI_SCRATCH_BYTES(opdi_conv_scratch_size(conv)) +
+                              opdi_gemm_scratch_size(conv->size, conv->og, images * area, depth));
     return opdi_conv_done(&job);
 }
 
@@ -436,7 +438,7 @@ static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     size_t pad_bytes = (size_t)opdi_conv_pad_bytes(conv, conv->cg),
         bytes = pad_bytes + (size_t)(depth * step * conv->ow * size);
-    char *pad = opdi_lend(bytes);
+    char *pad = opdi_scratch_alloc(bytes);
     if (!pad) {
         OPDI_STORE(&job->failed, 1);
         return;
@@ -460,13 +462,13 @@ static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
         memset(gx, 0, (size_t)(conv->cg * conv->h * conv->w * size));
         opdi_conv_pad(conv, conv->cg, pad, gx, 1);
     }
-    opdi_lend_end(pad, bytes);
+    opdi_scratch_free(pad, bytes);
 }
 
 /* Copies one tap of weights: the element (i, j) for i < rows and j < cols, at i * row + j * col of `from`, goes to i
    * out_row + j * out_col of `to`.  Elements have `size` bytes. */
-static void opdi_conv_turn_tap(size_t size, int64_t rows, int64_t cols, const char *from, int64_t row, int64_t col,
-                               char *to, int64_t out_row, int64_t out_col) {
+static void opdi_conv_transpose_tap(size_t size, int64_t rows, int64_t cols, const char *from, int64_t row, int64_t col,
+                                    char *to, int64_t out_row, int64_t out_col) {
     for (int64_t j = 0; j < cols; j++) {
         const opdi_word32 *at = (const opdi_word32 *)(const void *)from + j * col;
         const opdi_word64 *at64 = (const opdi_word64 *)(const void *)from + j * col;
@@ -478,7 +480,7 @@ static void opdi_conv_turn_tap(size_t size, int64_t rows, int64_t cols, const ch
 }
 /* Copies every sh-th row and sw-th column of taps, beginning with tap [y, x], of weights [groups * og, cg, kh, kw]
    to out [groups * cg, og, rows, columns], in reversed order.  Works on blocks of 16 by 16 channels. */
-static void opdi_conv_turn(const opdi_conv *conv, const char *weights, int64_t y, int64_t x, char *out) {
+static void opdi_conv_transpose_weights(const opdi_conv *conv, const char *weights, int64_t y, int64_t x, char *out) {
     const int64_t high = (conv->kh - y + conv->sh - 1) / conv->sh, wide = (conv->kw - x + conv->sw - 1) / conv->sw;
     const int64_t taps = conv->kh * conv->kw, less = high * wide, across = (conv->cg - 1) / 16 + 1;
     const int64_t blocks = ((conv->og - 1) / 16 + 1) * across, size = (int64_t)conv->size;
@@ -490,8 +492,8 @@ static void opdi_conv_turn(const opdi_conv *conv, const char *weights, int64_t y
         for (int64_t i = 0; i < high; i++) {
             for (int64_t j = 0; j < wide; j++) {
                 const int64_t tap = (y + i * conv->sh) * conv->kw + x + j * conv->sw;
-                opdi_conv_turn_tap(conv->size, rows, cols, from + tap * size, conv->cg * taps, taps,
-                                   to + (less - 1 - i * wide - j) * size, less, conv->og * less);
+                opdi_conv_transpose_tap(conv->size, rows, cols, from + tap * size, conv->cg * taps, taps,
+                                        to + (less - 1 - i * wide - j) * size, less, conv->og * less);
             }
         }
     }
@@ -500,7 +502,7 @@ static void opdi_conv_turn(const opdi_conv *conv, const char *weights, int64_t y
 OPDI_INTERNAL void opdi_conv_flip(const opdi_conv *conv, const char *weights, char *out) {
     opdi_conv all = *conv;
     all.sh = all.sw = 1;
-    opdi_conv_turn(&all, weights, 0, 0, out);
+    opdi_conv_transpose_weights(&all, weights, 0, 0, out);
 }
 
 //== the gradient with respect to the input, for strides ===============================================================
@@ -533,8 +535,8 @@ static int opdi_conv_part(const opdi_conv *conv, int64_t y, int64_t x, opdi_conv
     return part->ph < 0 || part->pw < 0 || opdi_conv_places(part) ? -1 : 1;
 }
 /* Copies a part's results to every sh-th row and every sw-th column of gx, from row from[0] and column from[1] on. */
-static void opdi_conv_spread(const opdi_conv *conv, const opdi_conv *part, const int64_t from[2], const char *results,
-                             char *gx) {
+static void opdi_conv_scatter(const opdi_conv *conv, const opdi_conv *part, const int64_t from[2], const char *results,
+                              char *gx) {
     const int64_t size = (int64_t)conv->size;
     for (int64_t row = 0; row < conv->n * conv->c * part->oh; row++) {
         const int64_t plane = row / part->oh, y = from[0] + row % part->oh * conv->sh;
@@ -567,7 +569,7 @@ static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const voi
     const int64_t taps = ((conv->kh - 1) / conv->sh + 1) * ((conv->kw - 1) / conv->sw + 1);
     const size_t bytes = (size_t)(results + conv->oc * conv->cg * taps * size);
     int rc = 0;
-    char *const work = opdi_lend(bytes);
+    char *const work = opdi_scratch_alloc(bytes);
     if (!work) { return -1; }
     if (conv->kh < conv->sh || conv->kw < conv->sw) {
         memset(gx, 0, (size_t)(conv->n * conv->c * conv->h * conv->w * size));
@@ -576,11 +578,11 @@ static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const voi
         opdi_conv part;
         int64_t from[2];
         if (opdi_conv_part(conv, i / conv->sw, i % conv->sw, &part, from) == 0) { continue; }
-        opdi_conv_turn(conv, (const char *)weights, i / conv->sw, i % conv->sw, work + results);
+        opdi_conv_transpose_weights(conv, (const char *)weights, i / conv->sw, i % conv->sw, work + results);
         rc = opdi_conv_any(&part, gy, work + results, NULL, work);
-        if (rc == 0) { opdi_conv_spread(conv, &part, from, work, (char *)gx); }
+        if (rc == 0) { opdi_conv_scatter(conv, &part, from, work, (char *)gx); }
     }
-    opdi_lend_end(work, bytes);
+    opdi_scratch_free(work, bytes);
     return rc;
 }
 
@@ -610,8 +612,8 @@ OPDI_INTERNAL int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, c
     job.gx = (char *)gx;
     const int64_t depth = conv->cg * conv->kh * conv->kw, count = opdi_conv_fold_step(conv) * conv->ow;
     const size_t bytes = (size_t)(opdi_conv_pad_bytes(conv, conv->cg) + depth * count * (int64_t)conv->size);
-    opdi_parallel_lend(conv->n * conv->groups, 1, opdi_conv_fold_range, &job,
-                       OPDI_LENT(bytes) + opdi_gemm_room(conv->size, depth, count, conv->og));
+    opdi_parallel_for_scratch(conv->n * conv->groups, 1, opdi_conv_fold_range, &job,
+                              OPDI_SCRATCH_BYTES(bytes) + opdi_gemm_scratch_size(conv->size, depth, count, conv->og));
     return opdi_conv_done(&job);
 }
 /* Computes gx from gy and the weights.  If the stride is 1 and there are enough channels for a product, gx is a
@@ -629,11 +631,11 @@ OPDI_INTERNAL int opdi_conv_grad_input(const opdi_conv *conv, const void *gy, co
         other.ph = ph;
         other.pw = pw;
         if (opdi_conv_init(&other)) { return -1; }
-        char *turned = opdi_lend(bytes);
+        char *turned = opdi_scratch_alloc(bytes);
         if (!turned) { return -1; }
         opdi_conv_flip(conv, (const char *)weights, turned);
         int rc = opdi_conv_any(&other, gy, turned, NULL, gx);
-        opdi_lend_end(turned, bytes);
+        opdi_scratch_free(turned, bytes);
         return rc;
     }
     if (opdi_conv_has_parts(conv)) { return opdi_conv_grad_parts(conv, gy, weights, gx); }
@@ -670,7 +672,7 @@ static int opdi_conv_gw_images(const opdi_conv_job *job, int64_t group, int64_t 
     }
     opdi_gemm_in left = opdi_gemm_in_of(gy, dtype, area, 1), right = opdi_gemm_in_of(NULL, dtype, 0, 0);
     left.exact = right.exact = conv->exact;
-    right.pack = opdi_unfold_pack_turned;
+    right.pack = opdi_unfold_pack_transposed;
     left.ctx = right.ctx = &unfold;
     if (images > 1) { left.pack = opdi_unfold_pack_gy; }
     return opdi_gemm(conv->size, conv->og, depth, images * area, &left, &right, 1, gw, depth, 1);

@@ -33,19 +33,20 @@ static int opdi_cpu_known = -1;
 #else
 #define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
 #endif
-OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_look(void);
+OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void);
 OPDI_LOOPS_BEGIN
 /* Returns the level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ.
    OPD_CPU_LEVEL in the environment may lower it. */
 OPDI_ALWAYS int opdi_cpu_level(void) {
     const int level = OPDI_LOAD(&opdi_cpu_known);
-    return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
+    return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_detect();
 }
 OPDI_LOOPS_END
 /* A range function works on the items from `begin` to `end` - 1; `begin` is a multiple of the grain.  A range may span
    several grains. */
 typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
-#define OPDI_LENT(bytes) (((bytes) + 63) & ~(size_t)63)   /* bytes in a job's buffer that a loan of `bytes` takes */
+#define OPDI_SCRATCH_BYTES(bytes) (((bytes) + 63) & ~(size_t)63) /* bytes in a job's buffer that a loan of `bytes`
+                                                                    takes */
 #endif
 
 //== vector math =======================================================================================================
@@ -75,16 +76,16 @@ OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *count) {
     *count = (int32_t)(opdi_bits(t) - 0x4b400000u);
     return OPDI_FMAF(lv, k, 2.12194442e-4f, r);
 }
-OPDI_ALWAYS float opdi_pick(int condition, float a, float b) {
-    return opdi_float(opdi_pick_bits(condition, opdi_bits(a), opdi_bits(b)));
+OPDI_ALWAYS float opdi_select_f32(int condition, float a, float b) {
+    return opdi_float(opdi_select_bits(condition, opdi_bits(a), opdi_bits(b)));
 }
 OPDI_ALWAYS float opdi_pow2(int32_t count) { return opdi_float((uint32_t)(count + 127) << 23); }
 /* Returns e^(x - less) = 2^count e^r for a small `less`.  2^count is applied in two factors, so that very large and
    very small results are rounded only once. */
 OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
     int32_t count;
-    x = opdi_pick(x > 89.0f, 89.0f, x);
-    x = opdi_pick(x < -104.0f, -104.0f, x);
+    x = opdi_select_f32(x > 89.0f, 89.0f, x);
+    x = opdi_select_f32(x < -104.0f, -104.0f, x);
     float r = opdi_exp_reduce(lv, x, &count) - less;
     float q = OPDI_FMAF(lv, 0.00139505544f, r, 0.00836892892f);
     q = OPDI_FMAF(lv, q, r, 0.041666206f);
@@ -112,12 +113,12 @@ OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
 }
 OPDI_ALWAYS float opdi_log1(int lv, float a) {
     int tiny = opdi_bits(a) < 0x00800000u;       /* denormal */
-    uint32_t bits = opdi_bits(opdi_pick(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
+    uint32_t bits = opdi_bits(opdi_select_f32(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
     float e = (float)(((int32_t)bits >> 23) - (23 & -tiny));
     float y = opdi_log_core(lv, opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f, e);
-    y = opdi_pick(a < HUGE_VALF, y, a);                    /* inf and NaN stay */
-    y = opdi_pick(a < 0.0f, NAN, y);
-    return opdi_pick(a == 0.0f, -HUGE_VALF, y);
+    y = opdi_select_f32(a < HUGE_VALF, y, a);              /* inf and NaN stay */
+    y = opdi_select_f32(a < 0.0f, NAN, y);
+    return opdi_select_f32(a == 0.0f, -HUGE_VALF, y);
 }
 OPDI_LOOPS_END
 #endif
@@ -396,7 +397,7 @@ typedef struct opdi_gemm_job {
     int add;
 } opdi_gemm_job;
 #define OPDI_FEW 4                                /* most rows of half precision for opdi_halves_try */
-#define OPDI_FEW_ROWS 16                          /* most rows of half precision for opdi_few_try */
+#define OPDI_FEW_ROWS 16                          /* most rows of half precision for opdi_few_rows_try */
 #define OPDI_FEW_FLOATS 8         /* most rows of floats; the order of sums differs from that in large products */
 #define OPDI_FEW_PAIRS 32                         /* most rows of pairs of bfloat16 */
 #endif

@@ -143,8 +143,8 @@ OPDI_INTERNAL void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t st
 
 /* Packs `count` columns of a matrix of 4-byte words, in which columns are contiguous and cs apart: out[step * ld +
    j] = in[j * cs + step] for step < kc. */
-OPDI_INTERNAL void opdi_pack_turned(const opdi_word32 *in, int64_t cs, int64_t kc, int64_t count, int64_t ld,
-                                    opdi_word32 *out) {
+OPDI_INTERNAL void opdi_pack_transposed(const opdi_word32 *in, int64_t cs, int64_t kc, int64_t count, int64_t ld,
+                                        opdi_word32 *out) {
     int64_t begin = 0;
     for (; begin + 4 <= kc; begin += 16) {        /* a cache line of each column */
         const int64_t end = OPDI_MIN(begin + 16, kc & ~(int64_t)3);
@@ -183,14 +183,14 @@ OPDI_INTERNAL void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t 
     }
     if (count < ld) { memset(to, 0, line * (size_t)kc); }
     if (in->rs == 1 && in->cs != 1 && opdi_gemm_moved(in) == 4) {
-        opdi_pack_turned((const opdi_word32 *)in->data + at, in->cs, kc, count, ld, (opdi_word32 *)out);
+        opdi_pack_transposed((const opdi_word32 *)in->data + at, in->cs, kc, count, ld, (opdi_word32 *)out);
     } else if (in->rs == 1 && in->cs != 1 && size == 4) {             /* half precision, 64 rows at a time */
         float wide[OPDI_MAX_NR * 64];
         for (int64_t step = 0; step < kc; step += 64) {
             int64_t rows = OPDI_MIN(64, kc - step);
             for (int64_t j = 0; j < count; j++) { opdi_pack_line(in, at + step + j * in->cs, 1, rows, wide + j * 64); }
-            opdi_pack_turned((const opdi_word32 *)(const void *)wide, 64, rows, count, ld,
-                             (opdi_word32 *)out + step * ld);
+            opdi_pack_transposed((const opdi_word32 *)(const void *)wide, 64, rows, count, ld,
+                                 (opdi_word32 *)out + step * ld);
         }
     } else if (in->cs == 1 && count == ld && opdi_gemm_moved(in)) {
         const char *here = (const char *)in->data + at * (int64_t)size;
@@ -368,7 +368,7 @@ static void opdi_gemm_steps(const opdi_micro *mk, int64_t rows, int64_t count, i
 }
 /* Returns an upper bound of the scratch memory, in bytes, that a product needs, no matter which operands are packed.
    `size` is 4 for float, 8 for double. */
-OPDI_INTERNAL size_t opdi_gemm_room(size_t size, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL size_t opdi_gemm_scratch_size(size_t size, int64_t rows, int64_t count, int64_t depth) {
     const opdi_micro mk = opdi_micro_of(size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
     int64_t steps[3], turned[3];
     if (rows <= 0 || count <= 0 || depth <= 0) { return 0; }
@@ -377,7 +377,7 @@ OPDI_INTERNAL size_t opdi_gemm_room(size_t size, int64_t rows, int64_t count, in
     const int64_t sides = OPDI_MAX(steps[0] + steps[1], turned[0] + turned[1]) * steps[2];
     if (rows > 1 && count > 1 && sides * (int64_t)size + 64 <= 4096) { return 0; }      /* fits on the stack */
     const int64_t few = OPDI_MIN(rows, count) <= OPDI_FEW_ROWS ? OPDI_FEW_ROWS * depth : depth;
-    return OPDI_LENT((size_t)(OPDI_MAX(sides, few) * (int64_t)size) + 64);
+    return OPDI_SCRATCH_BYTES((size_t)(OPDI_MAX(sides, few) * (int64_t)size) + 64);
 }
 
 /* Computes C (rows x count) = A B, or C += A B if job->add is set, block by block.  Panels of B and blocks of A are
@@ -395,7 +395,7 @@ OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t co
     double local[512];                            /* 4 KiB, so that small products allocate nothing */
     char *buffer = (char *)local;
     if (asize + bsize + 64 > sizeof local) {
-        buffer = opdi_lend(asize + bsize + 64);
+        buffer = opdi_scratch_alloc(asize + bsize + 64);
         if (!buffer) { return -1; }
     }
     char *at = buffer + (64 - ((uintptr_t)buffer & 63));
@@ -418,7 +418,7 @@ OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t co
             }
         }
     }
-    if (buffer != (char *)local) { opdi_lend_end(buffer, asize + bsize + 64); }
+    if (buffer != (char *)local) { opdi_scratch_free(buffer, asize + bsize + 64); }
     return 0;
 }
 

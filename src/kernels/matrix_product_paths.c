@@ -26,7 +26,8 @@ static void opdi_pack_pairs(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64
     const int64_t whole = OPDI_MIN(kc, pairs->depth / 2 - k0);
     uint32_t *to = (uint32_t *)out;
     if (pairs->rs == 1 && pairs->cs % 2 == 0 && ((uintptr_t)pairs->data & 3) == 0 && pairs->cs != 0) {
-        opdi_pack_turned((const opdi_word32 *)(const void *)at, pairs->cs / 2, whole, count, ld, (opdi_word32 *)out);
+        opdi_pack_transposed((const opdi_word32 *)(const void *)at, pairs->cs / 2, whole, count, ld,
+                             (opdi_word32 *)out);
     } else {
         for (int64_t step = 0; step < whole; step++) {
             opdi_pack_pair(at + 2 * step * pairs->rs, pairs->rs, pairs->cs, count, to + step * ld);
@@ -151,7 +152,7 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
         return 0;
     }
     int done = opdi_gemv_try(&job, rows, count, depth);
-    if (!done) { done = opdi_few_try(&job, rows, count, depth); }
+    if (!done) { done = opdi_few_rows_try(&job, rows, count, depth); }
     if (!done) { done = opdi_halves_try(&job, rows, count, depth); }
     if (!done) { done = opdi_cols_try(&job, rows, count, depth); }
     if (done) { return done < 0 ? -1 : 0; }

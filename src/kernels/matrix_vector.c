@@ -204,14 +204,14 @@ OPDI_INTERNAL int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count,
     char *copy = NULL;
     if (incx != 1) {
         opdi_gemm_in vector = count == 1 ? job->b : job->a;
-        copy = opdi_lend((size_t)depth * gemv.size);
+        copy = opdi_scratch_alloc((size_t)depth * gemv.size);
         if (!copy) { return -1; }
         opdi_pack_line(&vector, 0, incx, depth, copy);
         gemv.x = copy;
     }
     int64_t grain = opdi_round_up(OPDI_MAX(16, 65536 / depth), 16);
     opdi_parallel_for(gemv.m, grain, opdi_gemv_range, &gemv);
-    if (copy) { opdi_lend_end(copy, (size_t)depth * gemv.size); }
+    if (copy) { opdi_scratch_free(copy, (size_t)depth * gemv.size); }
     return 1;
 }
 
@@ -381,7 +381,7 @@ static void opdi_halves_range(void *ctx, int64_t begin, int64_t end) {
 }
 /* A product of a few rows with many rows, all contiguous along k.  One call of `run` takes `high` of the few rows
    and four of the many rows. */
-typedef struct opdi_few_job {
+typedef struct opdi_few_rows_job {
     opdi_dots_fn *run;
     int64_t high;
     const char *few, *many;
@@ -390,8 +390,8 @@ typedef struct opdi_few_job {
     int64_t nrows, depth, across, along;          /* element (i, j): out + (i * across + j * along) * size */
     size_t size;
     int add;
-} opdi_few_job;
-static void opdi_few_put(const opdi_few_job *job, int64_t i, int64_t j, const double *sums, int64_t k) {
+} opdi_few_rows_job;
+static void opdi_few_rows_put(const opdi_few_rows_job *job, int64_t i, int64_t j, const double *sums, int64_t k) {
     char *const to = job->out + (i * job->across + j * job->along) * (int64_t)job->size;
     float *const f = (float *)(void *)to;
     double *const d = (double *)(void *)to;
@@ -401,8 +401,8 @@ static void opdi_few_put(const opdi_few_job *job, int64_t i, int64_t j, const do
         *f = job->add ? *f + sum : sum;
     }
 }
-static void opdi_few_range(void *ctx, int64_t begin, int64_t end) {
-    const opdi_few_job *job = (const opdi_few_job *)ctx;
+static void opdi_few_rows_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_few_rows_job *job = (const opdi_few_rows_job *)ctx;
     for (int64_t j = begin; j < end; j += 4) {
         const void *few[4], *many[4];
         const int64_t wide = OPDI_MIN(4, end - j);
@@ -417,14 +417,14 @@ static void opdi_few_range(void *ctx, int64_t begin, int64_t end) {
             }
             job->run(job->depth, few, many, sums);
             for (int64_t k = 0; k < 4 * rows; k++) {
-                if (k % 4 < wide) { opdi_few_put(job, i + k / 4, j + k % 4, sums, k); }
+                if (k % 4 < wide) { opdi_few_rows_put(job, i + k / 4, j + k % 4, sums, k); }
             }
         }
     }
 }
 /* Sets run and high of *few to the function that multiplies rows of floats (or doubles) by rows of dtype `many` or,
    if `pairs` is true, rows of bfloat16 as pairs.  Sets run to NULL if there is no such function for this processor. */
-static void opdi_few_choose(opdi_few_job *few, int many, bool pairs) {
+static void opdi_few_rows_choose(opdi_few_rows_job *few, int many, bool pairs) {
     few->run = NULL;
     few->high = 4;
 #if defined(OPDI_X86)
@@ -450,19 +450,19 @@ static void opdi_few_choose(opdi_few_job *few, int many, bool pairs) {
 /* Computes a product by opdi_dots_fn, if one side has few rows and k is contiguous on both sides.  Operands are
    floats, doubles or half precision.  Returns 1 if it has computed the product, 0 if the shapes do not suit it, or
    -1 if memory runs out. */
-OPDI_INTERNAL int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows, half = opdi_gemm_moved(&job->a) == 0;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
     const int64_t nrows = OPDI_MIN(rows, count), most = pairs ? OPDI_FEW_PAIRS : half ? OPDI_FEW_ROWS
         : OPDI_FEW_FLOATS;
-    opdi_few_job few;
+    opdi_few_rows_job few;
     few.nrows = nrows;
-    opdi_few_choose(&few, more->dtype, pairs);
+    opdi_few_rows_choose(&few, more->dtype, pairs);
     if (!few.run || nrows > most || job->b.pack || job->a.rs != 1 || job->b.rs != 1 || job->a.dtype != job->b.dtype ||
         (half ? pairs && nrows <= OPDI_FEW : depth < 256 || nrows == 1)) { return 0; }
     const size_t bytes = (size_t)(nrows * depth) * sizeof(float);
-    float *const wide = half && !pairs ? (float *)(void *)opdi_lend(bytes) : NULL;
+    float *const wide = half && !pairs ? (float *)(void *)opdi_scratch_alloc(bytes) : NULL;
     if (half && !pairs && !wide) { return -1; }
     for (int64_t i = 0; wide && i < nrows; i++) { opdi_pack_line(less, i * less->cs, 1, depth, wide + i * depth); }
     few.size = job->size;
@@ -475,8 +475,8 @@ OPDI_INTERNAL int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t c
     few.across = turned ? job->csc : job->rsc;
     few.along = turned ? job->rsc : job->csc;
     few.add = job->add;
-    opdi_parallel_for(OPDI_MAX(rows, count), opdi_round_up(OPDI_MAX(1, 65536 / depth), 4), opdi_few_range, &few);
-    if (wide) { opdi_lend_end((char *)wide, bytes); }
+    opdi_parallel_for(OPDI_MAX(rows, count), opdi_round_up(OPDI_MAX(1, 65536 / depth), 4), opdi_few_rows_range, &few);
+    if (wide) { opdi_scratch_free((char *)wide, bytes); }
     return 1;
 }
 /* Computes a product of half-precision operands, if one side has at most OPDI_FEW rows and k is contiguous on both
@@ -491,7 +491,7 @@ OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_
     halves.many = turned ? job->a : job->b;
     halves.nrows = OPDI_MIN(rows, count);
     const size_t bytes = (size_t)(halves.nrows * depth) * sizeof(float);
-    float *const wide = pairs ? NULL : (float *)(void *)opdi_lend(bytes);
+    float *const wide = pairs ? NULL : (float *)(void *)opdi_scratch_alloc(bytes);
     if (!pairs && !wide) { return -1; }
     for (int64_t i = 0; wide && i < halves.nrows; i++) {
         opdi_pack_line(&halves.few, i * halves.few.cs, 1, depth, wide + i * depth);
@@ -503,7 +503,7 @@ OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_
     halves.along = turned ? job->rsc : job->csc;
     halves.add = job->add;
     opdi_parallel_for(OPDI_MAX(rows, count), OPDI_MAX(1, 65536 / depth), opdi_halves_range, &halves);
-    if (wide) { opdi_lend_end((char *)wide, bytes); }
+    if (wide) { opdi_scratch_free((char *)wide, bytes); }
     return 1;
 }
 
@@ -552,7 +552,7 @@ OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t 
     if ((rows != 1 && count != 1) || job->b.pack || more->cs != 1 || opdi_gemm_moved(less) || opdi_gemm_moved(more) ||
         OPDI_MAX(rows, count) < 64 || opdi_cpu_level() == 0) { return 0; }
     const size_t bytes = (size_t)depth * sizeof(float);
-    float *const x = (float *)(void *)opdi_lend(bytes);
+    float *const x = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!x) { return -1; }
     opdi_pack_line(less, 0, less->rs, depth, x);
     cols.x = x;
@@ -564,7 +564,7 @@ OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t 
     cols.bf16 = more->dtype == OPD_BFLOAT16;
     cols.add = job->add;
     opdi_parallel_for(OPDI_MAX(rows, count), opdi_round_up(OPDI_MAX(64, 65536 / depth), 64), opdi_cols_range, &cols);
-    opdi_lend_end((char *)x, bytes);
+    opdi_scratch_free((char *)x, bytes);
     return 1;
 }
 #else

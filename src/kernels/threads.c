@@ -16,7 +16,7 @@ OPDI_COLD_BEGIN
 #if defined(OPDI_APART)                           /* kernels.h declares it */
 int opdi_cpu_known = -1;
 #endif
-OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_look(void) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void) {
     int level = 0;
 #if defined(OPDI_X86)
     __builtin_cpu_init();
@@ -34,7 +34,7 @@ OPDI_COLD_END
 //== threads ===========================================================================================================
 
 #define OPDI_MAX_THREADS 256
-#define OPDI_LENT_MOST ((size_t)1 << 28)           /* most bytes of a thread's buffer in a job */
+#define OPDI_SCRATCH_MAX ((size_t)1 << 28)         /* most bytes of a thread's buffer in a job */
 
 static int opdi_threads_wanted;                   /* 0: not determined yet */
 
@@ -73,13 +73,13 @@ void opd_threads_set(int count) {
 #if defined(OPD_NO_THREADS)
 
 OPDI_COLD_END
-OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
+OPDI_INTERNAL void opdi_parallel_for_scratch(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
     (void)grain;
     (void)bytes;
     if (count > 0) { fn(ctx, 0, count); }
 }
-OPDI_INTERNAL char *opdi_lend(size_t bytes) { return opdi_data_alloc((int64_t)bytes); }
-OPDI_INTERNAL void opdi_lend_end(char *memory, size_t bytes) { opdi_data_free(memory, (int64_t)bytes); }
+OPDI_INTERNAL char *opdi_scratch_alloc(size_t bytes) { return opdi_data_alloc((int64_t)bytes); }
+OPDI_INTERNAL void opdi_scratch_free(char *memory, size_t bytes) { opdi_data_free(memory, (int64_t)bytes); }
 
 #else
 
@@ -98,50 +98,50 @@ typedef struct opdi_pool {
     opdi_range_fn fn;
     void *ctx;
     int64_t count, step, next;                    /* items; items per range; first range not taken */
-    char *room;                                   /* threads * `bytes` of scratch memory, or NULL */
+    char *scratch;                                /* threads * `bytes` of scratch memory, or NULL */
     size_t bytes;
 } opdi_pool;
 
 static opdi_pool opdi_the_pool = {
     /* lock, wake, done */ PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
     /* busy, threads, sleeping, open, active, joined, generation */ 0, 0, 0, 0, 0, 0, 0,
-    /* fn, ctx, n, step, next, room, bytes */ NULL, NULL, 0, 0, 0, NULL, 0};
+    /* fn, ctx, n, step, next, scratch, bytes */ NULL, NULL, 0, 0, 0, NULL, 0};
 static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
 static OPDI_TLS int opdi_in_parallel;             /* nonzero: this thread runs part of a job */
-static OPDI_TLS char *opdi_lent, *opdi_lent_next; /* this thread's part of `room`, and its free rest */
-static OPDI_TLS size_t opdi_lent_left;
+static OPDI_TLS char *opdi_thread_scratch, *opdi_scratch_next; /* this thread's part of `scratch`, and its free rest */
+static OPDI_TLS size_t opdi_scratch_left;
 
-/* Returns `bytes` bytes of scratch memory for a kernel, until opdi_lend_end is called with the same bytes.  Inside a
-   job, the memory comes from the job's buffer (`room`), if that is large enough, and blocks are returned in reverse
-   order.  Outside of jobs, a planned run of a graph plans the memory like that of tensors.  Returns NULL and sets an
-   error if memory runs out. */
-OPDI_INTERNAL char *opdi_lend(size_t bytes) {
+/* Returns `bytes` bytes of scratch memory for a kernel, until opdi_scratch_free is called with the same bytes.  Inside
+   a job, the memory comes from the job's buffer (`scratch`), if that is large enough, and blocks are returned in
+   reverse order.  Outside of jobs, a planned run of a graph plans the memory like that of tensors.  Returns NULL and
+   sets an error if memory runs out. */
+OPDI_INTERNAL char *opdi_scratch_alloc(size_t bytes) {
     if (!opdi_in_parallel) { return opdi_data_alloc((int64_t)bytes); }
     bytes = OPDI_MAX(bytes, 1);                   /* gives each block its own address */
-    if (OPDI_LENT(bytes) > opdi_lent_left) { return (char *)opdi_alloc(bytes); }
-    char *const memory = opdi_lent_next;
-    opdi_lent_next += OPDI_LENT(bytes);
-    opdi_lent_left -= OPDI_LENT(bytes);
+    if (OPDI_SCRATCH_BYTES(bytes) > opdi_scratch_left) { return (char *)opdi_alloc(bytes); }
+    char *const memory = opdi_scratch_next;
+    opdi_scratch_next += OPDI_SCRATCH_BYTES(bytes);
+    opdi_scratch_left -= OPDI_SCRATCH_BYTES(bytes);
     return memory;
 }
-OPDI_INTERNAL void opdi_lend_end(char *memory, size_t bytes) {
-    const bool lent = opdi_lent && (uintptr_t)memory >= (uintptr_t)opdi_lent &&
-        (uintptr_t)memory < (uintptr_t)opdi_lent_next;
+OPDI_INTERNAL void opdi_scratch_free(char *memory, size_t bytes) {
+    const bool borrowed = opdi_thread_scratch && (uintptr_t)memory >= (uintptr_t)opdi_thread_scratch &&
+        (uintptr_t)memory < (uintptr_t)opdi_scratch_next;
     if (!opdi_in_parallel) {
         opdi_data_free(memory, (int64_t)bytes);
         return;
     }
     bytes = OPDI_MAX(bytes, 1);
-    if (!lent) { opdi_free(memory, bytes); }
+    if (!borrowed) { opdi_free(memory, bytes); }
     else {
-        opdi_lent_next = memory;
-        opdi_lent_left += OPDI_LENT(bytes);
+        opdi_scratch_next = memory;
+        opdi_scratch_left += OPDI_SCRATCH_BYTES(bytes);
     }
 }
-/* Gives this thread part number `number`, of `bytes` bytes, of a job's buffer, or no buffer if `room` is NULL. */
-static void opdi_lent_set(char *room, size_t bytes, int number) {
-    opdi_lent = opdi_lent_next = room ? room + (size_t)number * bytes : NULL;
-    opdi_lent_left = room ? bytes : 0;
+/* Gives this thread part number `number`, of `bytes` bytes, of a job's buffer, or no buffer if `scratch` is NULL. */
+static void opdi_scratch_set(char *scratch, size_t bytes, int number) {
+    opdi_thread_scratch = opdi_scratch_next = scratch ? scratch + (size_t)number * bytes : NULL;
+    opdi_scratch_left = scratch ? bytes : 0;
 }
 
 /* Resets the pool in the child of a fork, which has no workers. */
@@ -185,10 +185,10 @@ static void *opdi_pool_worker(void *unused) {
             opdi_range_fn fn = pool->fn;
             void *ctx = pool->ctx;
             int64_t count = pool->count, step = pool->step;
-            opdi_lent_set(pool->room, pool->bytes, ++pool->joined);
+            opdi_scratch_set(pool->scratch, pool->bytes, ++pool->joined);
             pthread_mutex_unlock(&pool->lock);
             opdi_pool_work(fn, ctx, count, step);
-            opdi_lent_set(NULL, 0, 0);
+            opdi_scratch_set(NULL, 0, 0);
             if (opdi_thread_self) { opdi_thread_self->error = OPD_OK; }   /* the job reports its failures */
             pthread_mutex_lock(&pool->lock);
             OPDI_PUBLISH(&pool->active, pool->active - 1);
@@ -224,9 +224,9 @@ static void opdi_pool_grow(opdi_pool *pool, int want) {
 
 /* Runs a job.  The calling thread, which has set `busy`, takes part.  Opens the job for `workers` workers, takes
    ranges of `step` items until all of [0, count) are taken, closes the job, and waits until the last worker has
-   left.  `room` has `bytes` bytes of scratch memory for each thread. */
+   left.  `scratch` has `bytes` bytes of scratch memory for each thread. */
 static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t step, opdi_range_fn fn, void *ctx,
-                          char *room, size_t bytes) {
+                          char *scratch, size_t bytes) {
     pthread_once(&opdi_pool_once, opdi_pool_start);
     pthread_mutex_lock(&pool->lock);
     opdi_pool_grow(pool, workers);
@@ -237,7 +237,7 @@ static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t s
     __atomic_store_n(&pool->next, 0, __ATOMIC_RELAXED);
     pool->open = workers;
     pool->joined = 0;
-    pool->room = room;
+    pool->scratch = scratch;
     pool->bytes = bytes;
     OPDI_STORE(&pool->generation, pool->generation + 1);
     if (pool->sleeping > 0) { pthread_cond_broadcast(&pool->wake); }
@@ -256,10 +256,10 @@ static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t s
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Like opdi_parallel_for, for a function that uses opdi_lend.  `fn` borrows at most `bytes` bytes at a time, in
-   blocks that are rounded up to 64.  The caller's thread allocates a buffer for all threads, so that no other thread
+/* Like opdi_parallel_for, for a function that uses opdi_scratch_alloc.  `fn` borrows at most `bytes` bytes at a time,
+   in blocks that are rounded up to 64.  The caller's thread allocates a buffer for all threads, so that no other thread
    has to allocate. */
-OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
+OPDI_INTERNAL void opdi_parallel_for_scratch(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
     opdi_pool *pool = &opdi_the_pool;
     const int threads = opd_threads();
     if (count <= 0) { return; }
@@ -274,11 +274,11 @@ OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_f
     bytes = 0;                                    /* allocate each block separately */
 #endif
     const size_t parts = (size_t)workers + 1;
-    const size_t all = bytes <= OPDI_LENT_MOST && bytes <= SIZE_MAX / 4 / parts ? parts * bytes : 0;
+    const size_t all = bytes <= OPDI_SCRATCH_MAX && bytes <= SIZE_MAX / 4 / parts ? parts * bytes : 0;
     const int mark = opd_error_mark();
-    char *const room = all ? opdi_data_alloc((int64_t)all) : NULL;
+    char *const scratch = all ? opdi_data_alloc((int64_t)all) : NULL;
     (void)opd_error_rewind(mark);
-    opdi_lent_set(room, bytes, 0);
+    opdi_scratch_set(scratch, bytes, 0);
     if (__atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE)) {
         opdi_in_parallel = 1;
         fn(ctx, 0, count);
@@ -286,11 +286,11 @@ OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_f
     } else {
         /* up to eight ranges per thread, so that an interrupted thread does not delay the other threads */
         const int64_t per = chunks / ((int64_t)threads * 8);
-        opdi_pool_run(pool, workers, count, (per < 1 ? 1 : per) * grain, fn, ctx, room, bytes);
+        opdi_pool_run(pool, workers, count, (per < 1 ? 1 : per) * grain, fn, ctx, scratch, bytes);
         OPDI_PUBLISH(&pool->busy, 0);
     }
-    opdi_lent_set(NULL, 0, 0);
-    if (room) { opdi_data_free(room, (int64_t)all); }
+    opdi_scratch_set(NULL, 0, 0);
+    if (scratch) { opdi_data_free(scratch, (int64_t)all); }
 }
 
 #endif
@@ -299,6 +299,6 @@ OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_f
    the work alone if there is only one range, inside another opdi_parallel_for, or while another thread owns the
    pool. */
 OPDI_INTERNAL void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx) {
-    opdi_parallel_lend(count, grain, fn, ctx, 0);
+    opdi_parallel_for_scratch(count, grain, fn, ctx, 0);
 }
 OPDI_LOOPS_END

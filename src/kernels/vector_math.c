@@ -12,8 +12,8 @@
    early. */
 OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     int32_t count;
-    float x = opdi_pick(a > 89.0f, 89.0f, a);
-    x = opdi_pick(x < -18.0f, -18.0f, x);
+    float x = opdi_select_f32(a > 89.0f, 89.0f, a);
+    x = opdi_select_f32(x < -18.0f, -18.0f, x);
     float r = opdi_exp_reduce(lv, x, &count);
     float q = OPDI_FMAF(lv, 0.000199127855f, r, 0.00139411015f);
     q = OPDI_FMAF(lv, q, r, 0.00833327603f);
@@ -23,7 +23,7 @@ OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     q = OPDI_FMAF(lv, q, r * r, r);
     count &= -(int32_t)(x == x);
     float sum = opdi_pow2(count - 1), y = OPDI_FMAF(lv, sum, q, sum - 0.5f) * 2.0f;
-    return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
+    return opdi_select_f32((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
 }
 
 /* Returns log(1 + a).  1 + a is rounded, and its rounding error is added to the reduced argument. */
@@ -33,25 +33,25 @@ OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
     int32_t count = (int32_t)bits >> 23;
     float m = opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
     float y = opdi_log_core(lv, m + c * opdi_float((uint32_t)(127 - OPDI_MIN(count, 126)) << 23), (float)count);
-    y = opdi_pick(a < HUGE_VALF, y, a);
-    y = opdi_pick(a < -1.0f, NAN, y);
-    y = opdi_pick(a == -1.0f, -HUGE_VALF, y);
-    return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
+    y = opdi_select_f32(a < HUGE_VALF, y, a);
+    y = opdi_select_f32(a < -1.0f, NAN, y);
+    y = opdi_select_f32(a == -1.0f, -HUGE_VALF, y);
+    return opdi_select_f32((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
 }
 
 /* Returns tanh(a).  With x = |a|, tanh(x) = m / (m + 2), m = e^(2x) - 1. */
 OPDI_ALWAYS float opdi_tanh1(int lv, float a) {
     uint32_t sign = opdi_bits(a) & 0x80000000u;
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
-    x = opdi_pick(x > 10.0f, 10.0f, x);
+    x = opdi_select_f32(x > 10.0f, 10.0f, x);
     float m = opdi_expm11(lv, x + x), y = m / (m + 2.0f);
-    y = opdi_pick(x < 1e-4f, x, y);
+    y = opdi_select_f32(x < 1e-4f, x, y);
     return opdi_float(opdi_bits(y) | sign);
 }
 
 OPDI_ALWAYS float opdi_sigmoid1(int lv, float a) {
     float t = opdi_exp1(lv, opdi_float(opdi_bits(a) | 0x80000000u));
-    float num = opdi_pick(a >= 0.0f, 1.0f, t);
+    float num = opdi_select_f32(a >= 0.0f, 1.0f, t);
     return num / (1.0f + t);
 }
 
@@ -70,7 +70,7 @@ OPDI_ALWAYS float opdi_erf_near(int lv, float x) {
    erf(x)). */
 OPDI_ALWAYS float opdi_erf1(int lv, float a) {
     uint32_t sign = opdi_bits(a) & 0x80000000u;
-    float x = opdi_float(opdi_bits(a) & 0x7fffffffu), t = opdi_pick(x > 4.0f, 4.0f, x), p = opdi_erf_near(lv, x);
+    float x = opdi_float(opdi_bits(a) & 0x7fffffffu), t = opdi_select_f32(x > 4.0f, 4.0f, x), p = opdi_erf_near(lv, x);
     float q = OPDI_FMAF(lv, 1.11483105e-5f, t, -0.000321903295f);
     q = OPDI_FMAF(lv, q, t, 0.00363849476f);
     q = OPDI_FMAF(lv, q, t, -0.023753006f);
@@ -78,15 +78,15 @@ OPDI_ALWAYS float opdi_erf1(int lv, float a) {
     q = OPDI_FMAF(lv, q, t, 0.635158658f);
     q = OPDI_FMAF(lv, q, t, 0.128646553f);
     q = 1.0f - opdi_exp1(lv, -OPDI_FMAF(lv, q, t, t));
-    q = opdi_pick(x > 4.0f, 1.0f, q);
-    p = opdi_pick(!(x >= 0.93f), p, q);
+    q = opdi_select_f32(x > 4.0f, 1.0f, q);
+    p = opdi_select_f32(!(x >= 0.93f), p, q);
     return opdi_float(opdi_bits(p) | sign);
 }
 /* Returns erfc(a).  For x = |a| >= 1/2, erfc(x) = P(t) / (1 + 2 x) exp(-x^2), t = (x - 2.5) / (x + 2.5), corrected
    by the rounding error of x^2.  For |a| < 1/2, it is 1 - erf(a), and for negative a it is 2 - erfc(-a). */
 OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
-    x = opdi_pick(x > 10.2f, 10.2f, x);
+    x = opdi_select_f32(x > 10.2f, 10.2f, x);
     const float t = (x - 2.5f) / (x + 2.5f), square = x * x;
     const float high = opdi_float(opdi_bits(x) & 0xfffff000u), low = x - high;
     const float rest = ((high * high - square) + 2.0f * (high * low)) + low * low;
@@ -100,8 +100,8 @@ OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
     p = OPDI_FMAF(lv, p, t, -0.122356765f);
     p = OPDI_FMAF(lv, p, t, 1.26483818f);
     p = p / (1.0f + 2.0f * x) * opdi_exp_less(lv, -square, rest);
-    p = opdi_pick(x > 10.054195f, 0.0f, p);
-    return opdi_pick(x < 0.5f, 1.0f - opdi_erf_near(lv, a), opdi_pick(a < 0.0f, 2.0f - p, p));
+    p = opdi_select_f32(x > 10.054195f, 0.0f, p);
+    return opdi_select_f32(x < 0.5f, 1.0f - opdi_erf_near(lv, a), opdi_select_f32(a < 0.0f, 2.0f - p, p));
 }
 
 /* opdi_trig1 returns sin(a) if `shift` is 0, cos(a) if it is 1, for |a| < 2^27.  It reduces a = n pi/2 + r in
@@ -131,8 +131,8 @@ OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, a, 1u); }
 /* Returns the normal distribution function Phi(a), for gelu: 1/2 + x P(x^2) / Q(x^2), with an absolute error of at
    most 2e-7. */
 OPDI_ALWAYS float opdi_phi1(int lv, float a) {
-    float x = opdi_pick(a > 5.6f, 5.6f, a);
-    x = opdi_pick(x < -5.6f, -5.6f, x);
+    float x = opdi_select_f32(a > 5.6f, 5.6f, a);
+    x = opdi_select_f32(x < -5.6f, -5.6f, x);
     const float z = x * x;
     float p = OPDI_FMAF(lv, 2.21612200e-8f, z, 6.34756685e-6f);
     p = OPDI_FMAF(lv, p, z, 0.000173217964f);
@@ -145,7 +145,7 @@ OPDI_ALWAYS float opdi_phi1(int lv, float a) {
     q = OPDI_FMAF(lv, q, z, 0.252691010f);
     q = OPDI_FMAF(lv, q, z, 1.0f);
     p = p * x / q + 0.5f;
-    return opdi_pick(a <= -5.6f, 0.0f, opdi_pick(a >= 5.6f, 1.0f, p));
+    return opdi_select_f32(a <= -5.6f, 0.0f, opdi_select_f32(a >= 5.6f, 1.0f, p));
 }
 OPDI_ALWAYS float opdi_gelu1(int lv, float a) { return a * opdi_phi1(lv, a); }
 OPDI_ALWAYS float opdi_silu1(int lv, float a) { return a * opdi_sigmoid1(lv, a); }
@@ -167,14 +167,14 @@ OPDI_ALWAYS float opdi_tan1(int lv, float a) {
     p = p * z + 0.133333430200397371;
     p = p * z + 0.333333332865134876;
     const float y = (float)(p * (z * r) + r);
-    return opdi_pick(a == 0.0f, a, opdi_pick(odd != 0, -1.0f / y, y));
+    return opdi_select_f32(a == 0.0f, a, opdi_select_f32(odd != 0, -1.0f / y, y));
 }
 /* Returns atan(a).  With x = |a|, atan(x) = t + t^3 P(t^2) with t = x; for x > 1, it is pi/2 - atan(1/x). */
 OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     const uint32_t sign = opdi_bits(a) & 0x80000000u;
     const float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
     const int large = x > 1.0f;
-    const float t = opdi_pick(large, -1.0f, x) / opdi_pick(large, x, 1.0f), z = t * t;
+    const float t = opdi_select_f32(large, -1.0f, x) / opdi_select_f32(large, x, 1.0f), z = t * t;
     float p = OPDI_FMAF(lv, -0.00238699731f, z, 0.0135077714f);
     p = OPDI_FMAF(lv, p, z, -0.0358715389f);
     p = OPDI_FMAF(lv, p, z, 0.0625016944f);
@@ -184,7 +184,7 @@ OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     p = OPDI_FMAF(lv, p, z, 0.199997393f);
     p = OPDI_FMAF(lv, p, z, -0.333333317f);
     p = OPDI_FMAF(lv, p * z, t, t);
-    p = opdi_pick(large, 1.57079637f + (p - 4.37113883e-8f), p);
+    p = opdi_select_f32(large, 1.57079637f + (p - 4.37113883e-8f), p);
     return opdi_float(opdi_bits(p) | sign);
 }
 

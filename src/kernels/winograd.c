@@ -211,13 +211,13 @@ static void opdi_tiles_weights(const opdi_tiles *tiles, int64_t group, int64_t b
             const int64_t count = OPDI_MIN(8, end - c);
             const float *from = tiles->weight + ((group * conv->og + o) * conv->cg + c) * 9;
             if (!tiles->turned) {
-                opdi_pack_turned((const opdi_word32 *)(const void *)from, conv->cg * 9, count * 9, lanes,
-                                 OPDI_TILE_BLOCK, (opdi_word32 *)(void *)work);
+                opdi_pack_transposed((const opdi_word32 *)(const void *)from, conv->cg * 9, count * 9, lanes,
+                                     OPDI_TILE_BLOCK, (opdi_word32 *)(void *)work);
             }
             for (int64_t i = 0; tiles->turned && i < count; i++) {    /* reverses the taps */
                 from = tiles->weight + ((group * conv->cg + c + i) * conv->og + o) * 9;
-                opdi_pack_turned((const opdi_word32 *)(const void *)from, 9, 9, lanes, -OPDI_TILE_BLOCK,
-                                 (opdi_word32 *)(void *)(work + (i * 9 + 8) * OPDI_TILE_BLOCK));
+                opdi_pack_transposed((const opdi_word32 *)(const void *)from, 9, 9, lanes, -OPDI_TILE_BLOCK,
+                                     (opdi_word32 *)(void *)(work + (i * 9 + 8) * OPDI_TILE_BLOCK));
             }
             tiles->weigh(work, count, to, nr, panel, nr, tiles->uplane);
         }
@@ -304,15 +304,16 @@ static void opdi_tiles_weights_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Returns the number of floats of the products of a chunk of rows and of a strip of results. */
-static int64_t opdi_tiles_room(const opdi_tiles *tiles) {
+static int64_t opdi_tiles_scratch_size(const opdi_tiles *tiles) {
     return 36 * tiles->mplane + 4 * 4 * tiles->across * OPDI_TILE_OUT;
 }
 /* A range function: computes chunks of rows, after all weights were transformed.  An item is a chunk of rows of a
    group. */
 static void opdi_tiles_chunk_range(void *ctx, int64_t begin, int64_t end) {
     opdi_tiles *tiles = (opdi_tiles *)ctx;
-    const int64_t room = opdi_tiles_room(tiles), all = room + 36 * tiles->vplane + opdi_tiles_strip(tiles);
-    float *const m = (float *)(void *)opdi_lend((size_t)all * sizeof(float)), *const v = m + room;
+    const int64_t scratch = opdi_tiles_scratch_size(tiles),
+        all = scratch + 36 * tiles->vplane + opdi_tiles_strip(tiles);
+    float *const m = (float *)(void *)opdi_scratch_alloc((size_t)all * sizeof(float)), *const v = m + scratch;
     if (!m) {
         OPDI_STORE(&tiles->failed, 1);
         return;
@@ -334,14 +335,14 @@ static void opdi_tiles_chunk_range(void *ctx, int64_t begin, int64_t end) {
             }
         }
     }
-    opdi_lend_end((char *)m, (size_t)all * sizeof(float));
+    opdi_scratch_free((char *)m, (size_t)all * sizeof(float));
 }
 /* A range function: transforms all of x.  An item is a block of channels of a group, in one image. */
 static void opdi_tiles_inputs_range(void *ctx, int64_t begin, int64_t end) {
     opdi_tiles *tiles = (opdi_tiles *)ctx;
     const int64_t blocks = tiles->cp / OPDI_TILE_BLOCK, groups = tiles->conv.groups;
     const size_t bytes = (size_t)opdi_tiles_strip(tiles) * sizeof(float);
-    float *const strip = (float *)(void *)opdi_lend(bytes);
+    float *const strip = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!strip) {
         OPDI_STORE(&tiles->failed, 1);
         return;
@@ -352,13 +353,13 @@ static void opdi_tiles_inputs_range(void *ctx, int64_t begin, int64_t end) {
                         tiles->v + group * 36 * tiles->vplane + image * tiles->down * tiles->across * tiles->ld +
                         block * OPDI_TILE_BLOCK, tiles->ld);
     }
-    opdi_lend_end((char *)strip, bytes);
+    opdi_scratch_free((char *)strip, bytes);
 }
 /* A range function: computes blocks of output channels in all rows.  An item is a block of a group. */
 static void opdi_tiles_block_range(void *ctx, int64_t begin, int64_t end) {
     opdi_tiles *tiles = (opdi_tiles *)ctx;
-    const int64_t room = opdi_tiles_room(tiles), all = room + 36 * tiles->uplane;
-    float *const m = (float *)(void *)opdi_lend((size_t)all * sizeof(float));
+    const int64_t scratch = opdi_tiles_scratch_size(tiles), all = scratch + 36 * tiles->uplane;
+    float *const m = (float *)(void *)opdi_scratch_alloc((size_t)all * sizeof(float));
     if (!m) {
         OPDI_STORE(&tiles->failed, 1);
         return;
@@ -367,15 +368,16 @@ static void opdi_tiles_block_range(void *ctx, int64_t begin, int64_t end) {
         const int64_t group = item / tiles->blocks, block = item % tiles->blocks;
         const opdi_micro mk = opdi_tiles_micro(tiles, block);
         for (int64_t c = 0; c < tiles->conv.cg; c += OPDI_TILE_DEPTH) {
-            opdi_tiles_weights(tiles, group, block, c, OPDI_MIN(c + OPDI_TILE_DEPTH, tiles->conv.cg), mk.nr, m + room);
+            opdi_tiles_weights(tiles, group, block, c, OPDI_MIN(c + OPDI_TILE_DEPTH, tiles->conv.cg), mk.nr,
+                               m + scratch);
             opdi_tiles_multiply(tiles, block, tiles->rows * tiles->across, c, &mk,
-                                tiles->v + group * 36 * tiles->vplane, m + room, m);
+                                tiles->v + group * 36 * tiles->vplane, m + scratch, m);
         }
         if (!opdi_tiles_results(tiles, group, block, 0, tiles->rows, m, m + 36 * tiles->mplane)) {
             OPDI_STORE(&tiles->bad, 1);
         }
     }
-    opdi_lend_end((char *)m, (size_t)all * sizeof(float));
+    opdi_scratch_free((char *)m, (size_t)all * sizeof(float));
 }
 static void opdi_tiles_planes(opdi_tiles *tiles, int64_t rows) {
     const int64_t count = rows * tiles->across;
@@ -388,35 +390,35 @@ static int opdi_tiles_run(opdi_tiles *tiles) {
     const opdi_conv *conv = &tiles->conv;
     const bool few = tiles->rows * tiles->across <= conv->og;
     const int64_t items = conv->groups * tiles->blocks;
-    int64_t size, room;
+    int64_t size, scratch;
     tiles->channels = few ? OPDI_MIN(conv->cg, OPDI_TILE_DEPTH) : conv->cg;
     tiles->uplane = tiles->channels * OPDI_TILE_OUT + OPDI_TILE_BLOCK;
     if (few) {
         opdi_tiles_planes(tiles, tiles->rows);
         size = conv->groups * 36 * tiles->vplane;
-        room = opdi_tiles_room(tiles) + 36 * tiles->uplane;
+        scratch = opdi_tiles_scratch_size(tiles) + 36 * tiles->uplane;
     } else {
         const int64_t want = OPDI_MAX(24, 2048 / conv->cg);
         tiles->chunk = OPDI_MIN(tiles->rows, (want + tiles->across - 1) / tiles->across);
         tiles->chunks = (tiles->rows - 1) / tiles->chunk + 1;
         opdi_tiles_planes(tiles, tiles->chunk);
         size = items * 36 * tiles->uplane;
-        room = opdi_tiles_room(tiles) + 36 * tiles->vplane + opdi_tiles_strip(tiles);
+        scratch = opdi_tiles_scratch_size(tiles) + 36 * tiles->vplane + opdi_tiles_strip(tiles);
     }
-    float *const data = (float *)(void *)opdi_lend((size_t)size * sizeof(float));
+    float *const data = (float *)(void *)opdi_scratch_alloc((size_t)size * sizeof(float));
     if (!data) { return -1; }
-    const size_t bytes = OPDI_LENT((size_t)room * sizeof(float));
+    const size_t bytes = OPDI_SCRATCH_BYTES((size_t)scratch * sizeof(float));
     if (few) {
         tiles->v = data;
-        opdi_parallel_lend(conv->groups * tiles->cp / OPDI_TILE_BLOCK * conv->n, 1, opdi_tiles_inputs_range, tiles,
-                           OPDI_LENT((size_t)opdi_tiles_strip(tiles) * sizeof(float)));
-        opdi_parallel_lend(items, 1, opdi_tiles_block_range, tiles, bytes);
+        opdi_parallel_for_scratch(conv->groups * tiles->cp / OPDI_TILE_BLOCK * conv->n, 1, opdi_tiles_inputs_range,
+                                  tiles, OPDI_SCRATCH_BYTES((size_t)opdi_tiles_strip(tiles) * sizeof(float)));
+        opdi_parallel_for_scratch(items, 1, opdi_tiles_block_range, tiles, bytes);
     } else {
         tiles->u = data;
         opdi_parallel_for(items, 1, opdi_tiles_weights_range, tiles);
-        opdi_parallel_lend(tiles->chunks * conv->groups, 1, opdi_tiles_chunk_range, tiles, bytes);
+        opdi_parallel_for_scratch(tiles->chunks * conv->groups, 1, opdi_tiles_chunk_range, tiles, bytes);
     }
-    opdi_lend_end((char *)data, (size_t)size * sizeof(float));
+    opdi_scratch_free((char *)data, (size_t)size * sizeof(float));
     if (OPDI_LOAD(&tiles->failed)) { return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory"); }
     return OPDI_LOAD(&tiles->bad) ? 1 : 0;
 }
@@ -457,7 +459,7 @@ static int opdi_tiles_uneven(const opdi_conv *conv, const float *x) {
     sizes.count = conv->n * conv->c * conv->h * conv->w;
     const int64_t parts = (sizes.count - 1) / OPDI_TILE_PART + 1;
     const size_t bytes = (size_t)parts * 2 * sizeof(double);
-    double largest = 0, sum = 0, *const data = (double *)(void *)opdi_lend(bytes);
+    double largest = 0, sum = 0, *const data = (double *)(void *)opdi_scratch_alloc(bytes);
     if (!data) { return -1; }
     sizes.largest = data;
     sizes.sum = data + parts;
@@ -466,7 +468,7 @@ static int opdi_tiles_uneven(const opdi_conv *conv, const float *x) {
         largest = OPDI_MAX(largest, sizes.largest[part]);
         sum += sizes.sum[part];
     }
-    opdi_lend_end((char *)data, bytes);
+    opdi_scratch_free((char *)data, bytes);
     return largest <= 64 * (sum / (double)sizes.count) ? 0 : 1;
 }
 /* Computes y = conv(x, weights) + bias.  Returns 0, or 1 if this method does not suit the convolution or its
@@ -536,7 +538,7 @@ static void opdi_tiles_both_range(void *ctx, int64_t begin, int64_t end) {
     const int64_t xblocks = tiles->cp / OPDI_TILE_BLOCK, gblocks = tiles->op / OPDI_TILE_BLOCK;
     const int64_t tile = opdi_tiles_width(tiles), count = (tiles->last - tiles->first) * tiles->across;
     const size_t bytes = (size_t)opdi_tiles_strip(tiles) * sizeof(float);
-    float *const strip = (float *)(void *)opdi_lend(bytes);
+    float *const strip = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!strip) {
         OPDI_STORE(&tiles->failed, 1);
         return;
@@ -553,7 +555,7 @@ static void opdi_tiles_both_range(void *ctx, int64_t begin, int64_t end) {
                             tile);
         }
     }
-    opdi_lend_end((char *)strip, bytes);
+    opdi_scratch_free((char *)strip, bytes);
 }
 /* Returns the number of floats of the sums of a block. */
 static int64_t opdi_tiles_sums(const opdi_tiles *tiles) {
@@ -592,8 +594,9 @@ static bool opdi_tiles_unsum(const opdi_tiles *tiles, int64_t group, int64_t o, 
         for (int64_t lane = 0; lane < width && panel * width + lane < conv->cg; lane += OPDI_TILE_BLOCK) {
             const int64_t c = panel * width + lane, lanes = OPDI_MIN(OPDI_TILE_BLOCK, conv->cg - c);
             tiles->taps(sums + row * width + lane, each, taps, check);
-            opdi_pack_turned((const opdi_word32 *)(const void *)taps, OPDI_TILE_BLOCK, lanes, 9, 9,
-                             (opdi_word32 *)(void *)(tiles->gw + ((group * conv->og + o + row) * conv->cg + c) * 9));
+            opdi_pack_transposed((const opdi_word32 *)(const void *)taps, OPDI_TILE_BLOCK, lanes, 9, 9,
+                                 (opdi_word32 *)(void *)(tiles->gw +
+                                                         ((group * conv->og + o + row) * conv->cg + c) * 9));
             for (int64_t i = 0; i < lanes; i++) { bad += check[i]; }
         }
     }
@@ -605,7 +608,7 @@ static void opdi_tiles_sums_range(void *ctx, int64_t begin, int64_t end) {
     opdi_tiles *tiles = (opdi_tiles *)ctx;
     const int64_t panels = (tiles->conv.cg - 1) / opdi_tiles_width(tiles) + 1;
     const size_t bytes = (size_t)opdi_tiles_sums(tiles) * sizeof(float);
-    float *const local = tiles->sums ? NULL : (float *)(void *)opdi_lend(bytes);
+    float *const local = tiles->sums ? NULL : (float *)(void *)opdi_scratch_alloc(bytes);
     if (!tiles->sums && !local) {
         OPDI_STORE(&tiles->failed, 1);
         return;
@@ -619,7 +622,7 @@ static void opdi_tiles_sums_range(void *ctx, int64_t begin, int64_t end) {
             OPDI_STORE(&tiles->bad, 1);
         }
     }
-    if (local) { opdi_lend_end((char *)local, bytes); }
+    if (local) { opdi_scratch_free((char *)local, bytes); }
 }
 /* Computes gw from gy and x.  Returns 0, or 1 if this method does not suit the convolution or its numbers are not
    finite, or -1 and sets an error.  The order in which tiles are summed depends only on the sizes. */
@@ -636,7 +639,7 @@ OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, 
     tiles.mplane = tiles.chunk * tiles.across * tiles.op + OPDI_TILE_BLOCK;
     const int64_t data = 36 * conv->groups * (tiles.vplane + tiles.mplane), many = tiles.chunk < tiles.rows ? all : 0;
     const size_t bytes = (size_t)(data + many) * sizeof(float);
-    tiles.v = (float *)(void *)opdi_lend(bytes);
+    tiles.v = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!tiles.v) { return -1; }
     tiles.g = tiles.v + 36 * conv->groups * tiles.vplane;
     tiles.sums = many ? tiles.v + data : NULL;
@@ -645,12 +648,12 @@ OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, 
     tiles.gw = (float *)gw;
     for (; tiles.first < tiles.rows; tiles.first = tiles.last) {
         tiles.last = OPDI_MIN(tiles.first + tiles.chunk, tiles.rows);
-        opdi_parallel_lend((tiles.cp + tiles.op) / OPDI_TILE_BLOCK * conv->groups, 1, opdi_tiles_both_range, &tiles,
-                           OPDI_LENT((size_t)opdi_tiles_strip(&tiles) * sizeof(float)));
-        opdi_parallel_lend(items, 1, opdi_tiles_sums_range, &tiles,
-                           many ? 0 : OPDI_LENT((size_t)opdi_tiles_sums(&tiles) * sizeof(float)));
+        opdi_parallel_for_scratch((tiles.cp + tiles.op) / OPDI_TILE_BLOCK * conv->groups, 1, opdi_tiles_both_range,
+                                  &tiles, OPDI_SCRATCH_BYTES((size_t)opdi_tiles_strip(&tiles) * sizeof(float)));
+        opdi_parallel_for_scratch(items, 1, opdi_tiles_sums_range, &tiles,
+                                  many ? 0 : OPDI_SCRATCH_BYTES((size_t)opdi_tiles_sums(&tiles) * sizeof(float)));
     }
-    opdi_lend_end((char *)tiles.v, bytes);
+    opdi_scratch_free((char *)tiles.v, bytes);
     if (OPDI_LOAD(&tiles.failed)) { return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory"); }
     return OPDI_LOAD(&tiles.bad) ? 1 : 0;
 }
@@ -662,16 +665,16 @@ OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, 
 
 /* Computes a line out [count, 16] of results; `count` is at least eight.  `lines` points to the lines that the rows
    of taps read. */
-typedef void opdi_lone_line_fn(const opdi_conv *conv, const float *const *lines, const float *weights,
-                               const float *bias, int64_t count, float *out);
+typedef void opdi_grouped_line_fn(const opdi_conv *conv, const float *const *lines, const float *weights,
+                                  const float *bias, int64_t count, float *out);
 /* Adds the contribution of one line of gradients `grad` [count, 16] to sums [taps, 16]. */
-typedef void opdi_lone_sum_fn(const opdi_conv *conv, const float *const *lines, const float *grad, int64_t count,
-                              float *sums);
+typedef void opdi_grouped_sum_fn(const opdi_conv *conv, const float *const *lines, const float *grad, int64_t count,
+                                 float *sums);
 #if defined(OPDI_X86)
-OPDI_AVX2 static opdi_lone_line_fn opdi_lone_line_avx2_f32;
-OPDI_AVX2 static opdi_lone_sum_fn opdi_lone_sum_avx2_f32;
-OPDI_AVX512 static opdi_lone_line_fn opdi_lone_line_avx512_f32;
-OPDI_AVX512 static opdi_lone_sum_fn opdi_lone_sum_avx512_f32;
+OPDI_AVX2 static opdi_grouped_line_fn opdi_grouped_line_avx2_f32;
+OPDI_AVX2 static opdi_grouped_sum_fn opdi_grouped_sum_avx2_f32;
+OPDI_AVX512 static opdi_grouped_line_fn opdi_grouped_line_avx512_f32;
+OPDI_AVX512 static opdi_grouped_sum_fn opdi_grouped_sum_avx512_f32;
 #endif
 #if defined(OPDI_X86)
 #include "../typed/f32_avx2.h"
@@ -681,75 +684,75 @@ OPDI_AVX512 static opdi_lone_sum_fn opdi_lone_sum_avx512_f32;
 #endif
 #include "../typed/end.h"
 
-#define OPDI_LONE_MOST 4                          /* most channels of a group */
+#define OPDI_GROUPED_MAX_CHANNELS 4               /* most channels of a group */
 /* A convolution whose groups have few channels, or one of its gradients. */
-typedef struct opdi_lone {
+typedef struct opdi_grouped {
     opdi_conv conv, each;                         /* each: for line functions; one row of taps per line */
-    opdi_lone_line_fn *line;
-    opdi_lone_sum_fn *sum;
+    opdi_grouped_line_fn *line;
+    opdi_grouped_sum_fn *sum;
     const float *x, *weight, *bias, *gy;
     float *y, *gx, *gw;
     int64_t kept, wide;                           /* number of kept rows; columns of a line */
     int failed;
-} opdi_lone;
-/* Returns true if the method suits this convolution, and then fills in *lone except for the data. */
-static bool opdi_lone_fits(const opdi_conv *conv, opdi_lone *lone) {
+} opdi_grouped;
+/* Returns true if the method suits this convolution, and then fills in *grouped except for the data. */
+static bool opdi_grouped_fits(const opdi_conv *conv, opdi_grouped *grouped) {
     const int level = opdi_cpu_level();
-    if (level == 0 || conv->size != 4 || conv->cg > OPDI_LONE_MOST || conv->og > OPDI_LONE_MOST ||
+    if (level == 0 || conv->size != 4 || conv->cg > OPDI_GROUPED_MAX_CHANNELS || conv->og > OPDI_GROUPED_MAX_CHANNELS ||
         conv->groups < 4 || conv->oc < 8 || conv->wp > 1 << 16 || conv->kh * conv->kw > 1 << 12 ||
         (conv->kh - 1) * conv->dh >= 1 << 10 ||
         conv->sw >= 1 << 10) { return false; }
-    memset(lone, 0, sizeof *lone);
-    lone->conv = lone->each = *conv;
-    lone->each.kh = conv->kh * conv->cg;
-    lone->kept = (conv->kh - 1) * conv->dh + 1;
-    lone->wide = conv->wp;
+    memset(grouped, 0, sizeof *grouped);
+    grouped->conv = grouped->each = *conv;
+    grouped->each.kh = conv->kh * conv->cg;
+    grouped->kept = (conv->kh - 1) * conv->dh + 1;
+    grouped->wide = conv->wp;
 #if defined(OPDI_X86)
-    lone->line = level == 1 ? opdi_lone_line_avx2_f32 : opdi_lone_line_avx512_f32;
-    lone->sum = level == 1 ? opdi_lone_sum_avx2_f32 : opdi_lone_sum_avx512_f32;
+    grouped->line = level == 1 ? opdi_grouped_line_avx2_f32 : opdi_grouped_line_avx512_f32;
+    grouped->sum = level == 1 ? opdi_grouped_sum_avx2_f32 : opdi_grouped_sum_avx512_f32;
 #endif
     return true;
 }
 /* Writes pointers to the planes that the 16 result channels from `first` on read, as planes [step, 16].  `per`
    result channels form a group, and each group reads `step` planes. */
-static void opdi_lone_planes(const float *image, int64_t area, int64_t first, int64_t count, int64_t per, int64_t step,
-                             const float **planes) {
+static void opdi_grouped_planes(const float *image, int64_t area, int64_t first, int64_t count, int64_t per,
+                                int64_t step, const float **planes) {
     for (int64_t lane = 0; lane < OPDI_TILE_BLOCK; lane++) {
         const float *const plane = image + (first + OPDI_MIN(lane, count - 1)) / per * step * area;
         for (int64_t c = 0; c < step; c++) { planes[c * OPDI_TILE_BLOCK + lane] = plane + c * area; }
     }
 }
 /* Returns the number of floats of the kept lines, with additional memory for seven results after the last. */
-static int64_t opdi_lone_kept(const opdi_lone *lone, int64_t channels) {
-    return (lone->kept * channels * lone->wide + 8 * lone->conv.sw) * OPDI_TILE_BLOCK;
+static int64_t opdi_grouped_kept(const opdi_grouped *grouped, int64_t channels) {
+    return (grouped->kept * channels * grouped->wide + 8 * grouped->conv.sw) * OPDI_TILE_BLOCK;
 }
 /* Returns the number of floats of scratch memory that a thread needs: the kept lines, a line of results, the taps,
    and a bias. */
-static int64_t opdi_lone_room(const opdi_lone *lone) {
-    const opdi_conv *conv = &lone->conv;
-    return opdi_lone_kept(lone, conv->cg) + (conv->ow + 8 + lone->each.kh * conv->kw + 1) * OPDI_TILE_BLOCK;
+static int64_t opdi_grouped_scratch_size(const opdi_grouped *grouped) {
+    const opdi_conv *conv = &grouped->conv;
+    return opdi_grouped_kept(grouped, conv->cg) + (conv->ow + 8 + grouped->each.kh * conv->kw + 1) * OPDI_TILE_BLOCK;
 }
 /* Sets lines [kh, cg] to the lines of the padded image that line `y` of the results reads, after copying those rows
    that were not copied yet.  *next is the first row that has not been copied. */
-static void opdi_lone_lines(const opdi_lone *lone, const float *const *planes, int64_t count, int64_t y, int64_t *next,
-                            float *work, const float **lines) {
-    const opdi_conv *conv = &lone->conv;
-    const int64_t line = lone->wide * OPDI_TILE_BLOCK, cg = conv->cg;
+static void opdi_grouped_lines(const opdi_grouped *grouped, const float *const *planes, int64_t count, int64_t y,
+                               int64_t *next, float *work, const float **lines) {
+    const opdi_conv *conv = &grouped->conv;
+    const int64_t line = grouped->wide * OPDI_TILE_BLOCK, cg = conv->cg;
     *next = OPDI_MAX(*next, y * conv->sh);
-    for (; *next < y * conv->sh + lone->kept; ++*next) {
+    for (; *next < y * conv->sh + grouped->kept; ++*next) {
         for (int64_t c = 0; c < cg; c++) {
             opdi_tiles_line(planes + c * OPDI_TILE_BLOCK, count, conv->h, conv->w, *next - conv->ph, conv->pw,
-                            lone->wide, work + (*next % lone->kept * cg + c) * line);
+                            grouped->wide, work + (*next % grouped->kept * cg + c) * line);
         }
     }
     for (int64_t ki = 0; ki < conv->kh; ki++, lines += cg) {
-        float *const row = work + (y * conv->sh + ki * conv->dh) % lone->kept * cg * line;
+        float *const row = work + (y * conv->sh + ki * conv->dh) % grouped->kept * cg * line;
         for (int64_t c = 0; c < cg; c++) { lines[c] = row + c * line; }
     }
 }
 /* Copies the taps of `count` result channels, weights [count, cg, kh, kw], to the order of the lines, lines [kh, cg,
    kw, 16].  If `back` is true, copies lines to weights instead. */
-static void opdi_lone_taps(const opdi_conv *conv, int64_t count, float *weights, float *lines, bool back) {
+static void opdi_grouped_taps(const opdi_conv *conv, int64_t count, float *weights, float *lines, bool back) {
     for (int64_t lane = 0; lane < count; lane++) {
         for (int64_t c = 0; c < conv->cg; c++) {
             for (int64_t ki = 0; ki < conv->kh; ki++, weights += conv->kw) {
@@ -763,72 +766,77 @@ static void opdi_lone_taps(const opdi_conv *conv, int64_t count, float *weights,
     }
 }
 /* A range function: computes results.  An item is a block of channels of an image. */
-static void opdi_lone_range(void *ctx, int64_t begin, int64_t end) {
-    opdi_lone *lone = (opdi_lone *)ctx;
-    const opdi_conv *conv = &lone->conv;
+static void opdi_grouped_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_grouped *grouped = (opdi_grouped *)ctx;
+    const opdi_conv *conv = &grouped->conv;
     const int64_t blocks = (conv->oc - 1) / OPDI_TILE_BLOCK + 1, area = conv->oh * conv->ow;
-    const size_t floats = (size_t)opdi_lone_room(lone), pointers = (size_t)lone->each.kh * sizeof(float *);
+    const size_t floats = (size_t)opdi_grouped_scratch_size(grouped),
+        pointers = (size_t)grouped->each.kh * sizeof(float *);
     const size_t bytes = floats * sizeof(float) + pointers;
-    float *const work = (float *)(void *)opdi_lend(bytes);
+    float *const work = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!work) {
-        OPDI_STORE(&lone->failed, 1);
+        OPDI_STORE(&grouped->failed, 1);
         return;
     }
     const float **const lines = (const float **)(void *)(work + floats);
-    float *const out = work + opdi_lone_kept(lone, conv->cg), *const weights = out + (conv->ow + 8) * OPDI_TILE_BLOCK;
-    float *const bias = weights + lone->each.kh * conv->kw * OPDI_TILE_BLOCK;
+    float *const out = work + opdi_grouped_kept(grouped, conv->cg),
+        *const weights = out + (conv->ow + 8) * OPDI_TILE_BLOCK;
+    float *const bias = weights + grouped->each.kh * conv->kw * OPDI_TILE_BLOCK;
     memset(work, 0, bytes);
     for (int64_t item = begin; item < end; item++) {
         const int64_t o = item % blocks * OPDI_TILE_BLOCK, count = OPDI_MIN(OPDI_TILE_BLOCK, conv->oc - o);
-        float *const y = lone->y + (item / blocks * conv->oc + o) * area;
-        const float *planes[OPDI_LONE_MOST * OPDI_TILE_BLOCK];
+        float *const y = grouped->y + (item / blocks * conv->oc + o) * area;
+        const float *planes[OPDI_GROUPED_MAX_CHANNELS * OPDI_TILE_BLOCK];
         int64_t next = 0;
-        opdi_lone_planes(lone->x + item / blocks * conv->c * conv->h * conv->w, conv->h * conv->w, o, count, conv->og,
-                         conv->cg, planes);
-        opdi_lone_taps(conv, count, (float *)(uintptr_t)(lone->weight + o * conv->cg * conv->kh * conv->kw), weights,
-                       false);
-        for (int64_t lane = 0; lone->bias && lane < count; lane++) { bias[lane] = lone->bias[o + lane]; }
+        opdi_grouped_planes(grouped->x + item / blocks * conv->c * conv->h * conv->w, conv->h * conv->w, o, count,
+                            conv->og, conv->cg, planes);
+        opdi_grouped_taps(conv, count, (float *)(uintptr_t)(grouped->weight + o * conv->cg * conv->kh * conv->kw),
+                          weights, false);
+        for (int64_t lane = 0; grouped->bias && lane < count; lane++) { bias[lane] = grouped->bias[o + lane]; }
         for (int64_t i = 0; i < conv->oh; i++) {
-            opdi_lone_lines(lone, planes, count, i, &next, work, lines);
-            lone->line(&lone->each, lines, weights, bias, conv->ow, out);
+            opdi_grouped_lines(grouped, planes, count, i, &next, work, lines);
+            grouped->line(&grouped->each, lines, weights, bias, conv->ow, out);
             opdi_tiles_put(out, OPDI_TILE_BLOCK, count, conv->ow, y + i * conv->ow, area);
         }
     }
-    opdi_lend_end((char *)work, bytes);
+    opdi_scratch_free((char *)work, bytes);
 }
 /* A range function: computes gradients of weights.  An item is a block of result channels. */
-static void opdi_lone_gw_range(void *ctx, int64_t begin, int64_t end) {
-    opdi_lone *lone = (opdi_lone *)ctx;
-    const opdi_conv *conv = &lone->conv;
-    const int64_t taps = lone->each.kh * conv->kw, area = conv->oh * conv->ow;
-    const size_t floats = (size_t)opdi_lone_room(lone), pointers = (size_t)lone->each.kh * sizeof(float *);
+static void opdi_grouped_gw_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_grouped *grouped = (opdi_grouped *)ctx;
+    const opdi_conv *conv = &grouped->conv;
+    const int64_t taps = grouped->each.kh * conv->kw, area = conv->oh * conv->ow;
+    const size_t floats = (size_t)opdi_grouped_scratch_size(grouped),
+        pointers = (size_t)grouped->each.kh * sizeof(float *);
     const size_t bytes = floats * sizeof(float) + pointers;
-    const float *planes[(OPDI_LONE_MOST + 1) * OPDI_TILE_BLOCK], **const grads = planes + conv->cg * OPDI_TILE_BLOCK;
-    float *const work = (float *)(void *)opdi_lend(bytes);
+    const float *planes[(OPDI_GROUPED_MAX_CHANNELS + 1) * OPDI_TILE_BLOCK],
+        **const grads = planes + conv->cg * OPDI_TILE_BLOCK;
+    float *const work = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!work) {
-        OPDI_STORE(&lone->failed, 1);
+        OPDI_STORE(&grouped->failed, 1);
         return;
     }
     const float **const lines = (const float **)(void *)(work + floats);
-    float *const grad = work + opdi_lone_kept(lone, conv->cg), *const sums = grad + (conv->ow + 8) * OPDI_TILE_BLOCK;
+    float *const grad = work + opdi_grouped_kept(grouped, conv->cg),
+        *const sums = grad + (conv->ow + 8) * OPDI_TILE_BLOCK;
     memset(work, 0, bytes);
     for (int64_t item = begin; item < end; item++) {
         const int64_t o = item * OPDI_TILE_BLOCK, count = OPDI_MIN(OPDI_TILE_BLOCK, conv->oc - o);
         memset(sums, 0, (size_t)(taps * OPDI_TILE_BLOCK) * sizeof(float));
         for (int64_t batch = 0; batch < conv->n; batch++) {
             int64_t next = 0;
-            opdi_lone_planes(lone->x + batch * conv->c * conv->h * conv->w, conv->h * conv->w, o, count, conv->og,
-                             conv->cg, planes);
-            opdi_lone_planes(lone->gy + batch * conv->oc * area, area, o, count, 1, 1, grads);
+            opdi_grouped_planes(grouped->x + batch * conv->c * conv->h * conv->w, conv->h * conv->w, o, count, conv->og,
+                                conv->cg, planes);
+            opdi_grouped_planes(grouped->gy + batch * conv->oc * area, area, o, count, 1, 1, grads);
             for (int64_t i = 0; i < conv->oh; i++) {
-                opdi_lone_lines(lone, planes, count, i, &next, work, lines);
+                opdi_grouped_lines(grouped, planes, count, i, &next, work, lines);
                 opdi_tiles_line(grads, count, conv->oh, conv->ow, i, 0, conv->ow, grad);
-                lone->sum(&lone->each, lines, grad, conv->ow, sums);
+                grouped->sum(&grouped->each, lines, grad, conv->ow, sums);
             }
         }
-        opdi_lone_taps(conv, count, lone->gw + o * conv->cg * conv->kh * conv->kw, sums, true);
+        opdi_grouped_taps(conv, count, grouped->gw + o * conv->cg * conv->kh * conv->kw, sums, true);
     }
-    opdi_lend_end((char *)work, bytes);
+    opdi_scratch_free((char *)work, bytes);
 }
 
 //== groups with few channels: the gradient with respect to the input, for strides =====================================
@@ -838,28 +846,28 @@ static void opdi_lone_gw_range(void *ctx, int64_t begin, int64_t end) {
 
 /* Copies the taps that the rows and columns of gx with remainders y and x read to `to` [., og, ., 16], in reversed
    order.  Returns the end of the copy. */
-static float *opdi_lone_part(const opdi_lone *lone, int64_t channel, int64_t count, int64_t y, int64_t x,
-                             float *to) {
-    const opdi_conv *conv = &lone->conv;
+static float *opdi_grouped_part(const opdi_grouped *grouped, int64_t channel, int64_t count, int64_t y, int64_t x,
+                                float *to) {
+    const opdi_conv *conv = &grouped->conv;
     const int64_t high = (conv->kh - 1 - y) / conv->sh + 1, wide = (conv->kw - 1 - x) / conv->sw + 1;
     for (int64_t i = 0; i < high * conv->og * wide; i++, to += OPDI_TILE_BLOCK) {
         const int64_t ki = y + (high - 1 - i / wide / conv->og) * conv->sh, kj = x + (wide - 1 - i % wide) * conv->sw;
         for (int64_t lane = 0; lane < count; lane++) {
             const int64_t c = channel + lane, o = c / conv->cg * conv->og + i / wide % conv->og;
-            to[lane] = lone->weight[((o * conv->cg + c % conv->cg) * conv->kh + ki) * conv->kw + kj];
+            to[lane] = grouped->weight[((o * conv->cg + c % conv->cg) * conv->kh + ki) * conv->kw + kj];
         }
     }
     return to;
 }
 /* Computes line `y` of gx, to [w, 16].  `ring` has the kept lines of gy, `weights` the taps of all remainders; `out`
    is scratch memory for a line of results. */
-static void opdi_lone_grad_line(opdi_lone *lone, int64_t y, const float *ring, const float *weights,
-                                const float **lines, float *out, float *to) {
-    const opdi_conv *conv = &lone->conv;
+static void opdi_grouped_grad_line(opdi_grouped *grouped, int64_t y, const float *ring, const float *weights,
+                                   const float **lines, float *out, float *to) {
+    const opdi_conv *conv = &grouped->conv;
     const int64_t og = conv->og, q = (y + conv->ph) / conv->sh, row = (y + conv->ph) % conv->sh;
     const int64_t high = row < conv->kh ? (conv->kh - 1 - row) / conv->sh + 1 : 0, before = (conv->kw - 1) / conv->sw;
     const float zeros[OPDI_TILE_BLOCK] = {0};
-    opdi_conv each = lone->each;
+    opdi_conv each = grouped->each;
     each.kh = high * og;
     for (int64_t r = 0; r < OPDI_MIN(row, conv->kh); r++) {
         weights += ((conv->kh - 1 - r) / conv->sh + 1) * og * conv->kw * OPDI_TILE_BLOCK;
@@ -871,10 +879,10 @@ static void opdi_lone_grad_line(opdi_lone *lone, int64_t y, const float *ring, c
         each.kw = (conv->kw - 1 - column) / conv->sw + 1;
         const int64_t from = (first + conv->pw) / conv->sw - (each.kw - 1) + before;
         for (int64_t i = 0; i < each.kh; i++) {
-            const int64_t slot = (q - (high - 1) + i / og + lone->kept) % lone->kept * og + i % og;
-            lines[i] = ring + (slot * lone->wide + from) * OPDI_TILE_BLOCK;
+            const int64_t slot = (q - (high - 1) + i / og + grouped->kept) % grouped->kept * og + i % og;
+            lines[i] = ring + (slot * grouped->wide + from) * OPDI_TILE_BLOCK;
         }
-        if (count) { lone->line(&each, lines, weights, zeros, count, out); }
+        if (count) { grouped->line(&each, lines, weights, zeros, count, out); }
         for (int64_t x = 0; x < count; x++) {
             memcpy(to + (first + x * conv->sw) * OPDI_TILE_BLOCK, out + x * OPDI_TILE_BLOCK, sizeof zeros);
         }
@@ -883,97 +891,106 @@ static void opdi_lone_grad_line(opdi_lone *lone, int64_t y, const float *ring, c
 }
 /* Returns the number of floats of scratch memory that a thread needs for gx: the kept lines, a line of results, a
    line of gx, and the taps. */
-static int64_t opdi_lone_grad_room(const opdi_lone *lone) {
-    const opdi_conv *conv = &lone->conv;
-    return opdi_lone_kept(lone, conv->og) + (2 * conv->w + 8 + conv->kh * conv->kw * conv->og) * OPDI_TILE_BLOCK;
+static int64_t opdi_grouped_grad_scratch_size(const opdi_grouped *grouped) {
+    const opdi_conv *conv = &grouped->conv;
+    return opdi_grouped_kept(grouped, conv->og) + (2 * conv->w + 8 + conv->kh * conv->kw * conv->og) * OPDI_TILE_BLOCK;
 }
 /* A range function: computes gx.  An item is a block of channels of an image. */
-static void opdi_lone_grad_range(void *ctx, int64_t begin, int64_t end) {
-    opdi_lone *lone = (opdi_lone *)ctx;
-    const opdi_conv *conv = &lone->conv;
+static void opdi_grouped_grad_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_grouped *grouped = (opdi_grouped *)ctx;
+    const opdi_conv *conv = &grouped->conv;
     const int64_t blocks = (conv->c - 1) / OPDI_TILE_BLOCK + 1, plane = conv->h * conv->w, og = conv->og;
-    const size_t floats = (size_t)opdi_lone_grad_room(lone), pointers = (size_t)(conv->kh * og) * sizeof(float *);
+    const size_t floats = (size_t)opdi_grouped_grad_scratch_size(grouped),
+        pointers = (size_t)(conv->kh * og) * sizeof(float *);
     const size_t bytes = floats * sizeof(float) + pointers;
     const int64_t before = (conv->kw - 1) / conv->sw;
-    const float *planes[OPDI_LONE_MOST * OPDI_TILE_BLOCK];
-    float *const work = (float *)(void *)opdi_lend(bytes);
+    const float *planes[OPDI_GROUPED_MAX_CHANNELS * OPDI_TILE_BLOCK];
+    float *const work = (float *)(void *)opdi_scratch_alloc(bytes);
     if (!work) {
-        OPDI_STORE(&lone->failed, 1);
+        OPDI_STORE(&grouped->failed, 1);
         return;
     }
     const float **const lines = (const float **)(void *)(work + floats);
-    float *const out = work + opdi_lone_kept(lone, og), *const to = out + (conv->w + 8) * OPDI_TILE_BLOCK;
+    float *const out = work + opdi_grouped_kept(grouped, og), *const to = out + (conv->w + 8) * OPDI_TILE_BLOCK;
     float *const weights = to + conv->w * OPDI_TILE_BLOCK;
     memset(work, 0, bytes);
     for (int64_t item = begin; item < end; item++) {
         const int64_t c = item % blocks * OPDI_TILE_BLOCK, count = OPDI_MIN(OPDI_TILE_BLOCK, conv->c - c);
-        opdi_lone_planes(lone->gy + item / blocks * conv->oc * conv->oh * conv->ow, conv->oh * conv->ow, c, count,
-                         conv->cg, og, planes);
-        int64_t next = conv->ph / conv->sh - lone->kept + 1;
+        opdi_grouped_planes(grouped->gy + item / blocks * conv->oc * conv->oh * conv->ow, conv->oh * conv->ow, c, count,
+                            conv->cg, og, planes);
+        int64_t next = conv->ph / conv->sh - grouped->kept + 1;
         float *part = weights;
         for (int64_t i = 0; i < OPDI_MIN(conv->sh, conv->kh); i++) {
             for (int64_t j = 0; j < OPDI_MIN(conv->sw, conv->kw); j++) {
-                part = opdi_lone_part(lone, c, count, i, j, part);
+                part = opdi_grouped_part(grouped, c, count, i, j, part);
             }
         }
         for (int64_t y = 0; y < conv->h; y++) {
             for (; next <= (y + conv->ph) / conv->sh; next++) {
                 for (int64_t o = 0; o < og; o++) {
-                    opdi_tiles_line(planes + o * OPDI_TILE_BLOCK, count, conv->oh, conv->ow, next, before, lone->wide,
-                                    work + ((next + lone->kept) % lone->kept * og + o) * lone->wide * OPDI_TILE_BLOCK);
+                    opdi_tiles_line(planes + o * OPDI_TILE_BLOCK, count, conv->oh, conv->ow, next, before,
+                                    grouped->wide,
+                                    work +
+                                    ((next + grouped->kept) % grouped->kept * og +
+                                     o) * grouped->wide * OPDI_TILE_BLOCK);
                 }
             }
-            opdi_lone_grad_line(lone, y, work, weights, lines, out, to);
+            opdi_grouped_grad_line(grouped, y, work, weights, lines, out, to);
             opdi_tiles_put(to, OPDI_TILE_BLOCK, count, conv->w,
-                           lone->gx + (item / blocks * conv->c + c) * plane + y * conv->w, plane);
+                           grouped->gx + (item / blocks * conv->c + c) * plane + y * conv->w, plane);
         }
     }
-    opdi_lend_end((char *)work, bytes);
+    opdi_scratch_free((char *)work, bytes);
 }
-static int opdi_lone_done(const opdi_lone *lone) {
-    return OPDI_LOAD(&lone->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+static int opdi_grouped_done(const opdi_grouped *grouped) {
+    return OPDI_LOAD(&grouped->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
 /* Computes y = conv(x, weights) + bias.  Returns 0, or 1 if this method does not suit the convolution, or -1 and
    sets an error. */
-OPDI_INTERNAL int opdi_lone_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
-                                    void *y) {
-    opdi_lone lone;
-    if (!opdi_lone_fits(conv, &lone)) { return 1; }
-    lone.x = (const float *)x;
-    lone.weight = (const float *)weights;
-    lone.bias = (const float *)bias;
-    lone.y = (float *)y;
-    const size_t bytes = (size_t)opdi_lone_room(&lone) * sizeof(float) + (size_t)lone.each.kh * sizeof(float *);
-    opdi_parallel_lend(conv->n * ((conv->oc - 1) / OPDI_TILE_BLOCK + 1), 1, opdi_lone_range, &lone, OPDI_LENT(bytes));
-    return opdi_lone_done(&lone);
+OPDI_INTERNAL int opdi_grouped_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
+                                       void *y) {
+    opdi_grouped grouped;
+    if (!opdi_grouped_fits(conv, &grouped)) { return 1; }
+    grouped.x = (const float *)x;
+    grouped.weight = (const float *)weights;
+    grouped.bias = (const float *)bias;
+    grouped.y = (float *)y;
+    const size_t bytes = (size_t)opdi_grouped_scratch_size(&grouped) * sizeof(float) +
+        (size_t)grouped.each.kh * sizeof(float *);
+    opdi_parallel_for_scratch(conv->n * ((conv->oc - 1) / OPDI_TILE_BLOCK + 1), 1, opdi_grouped_range, &grouped,
+                              OPDI_SCRATCH_BYTES(bytes));
+    return opdi_grouped_done(&grouped);
 }
 /* Computes gx of a convolution with strides.  Returns 0, or 1 if this method does not suit the convolution, or -1
    and sets an error. */
-OPDI_INTERNAL int opdi_lone_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
-    opdi_lone lone;
+OPDI_INTERNAL int opdi_grouped_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+    opdi_grouped grouped;
     if (conv->sh * conv->sw < 2 || conv->sh > 64 || conv->dh != 1 || conv->dw != 1 || conv->ph >= 1 << 10 ||
-        conv->pw >= 1 << 10 || !opdi_lone_fits(conv, &lone)) { return 1; }
-    lone.gy = (const float *)gy;
-    lone.weight = (const float *)weights;
-    lone.gx = (float *)gx;
-    lone.each.sw = 1;
-    lone.kept = (conv->kh - 1) / conv->sh + 1;
-    lone.wide = (conv->kw - 1) / conv->sw + (conv->w - 1 + conv->pw) / conv->sw + 1;
+        conv->pw >= 1 << 10 || !opdi_grouped_fits(conv, &grouped)) { return 1; }
+    grouped.gy = (const float *)gy;
+    grouped.weight = (const float *)weights;
+    grouped.gx = (float *)gx;
+    grouped.each.sw = 1;
+    grouped.kept = (conv->kh - 1) / conv->sh + 1;
+    grouped.wide = (conv->kw - 1) / conv->sw + (conv->w - 1 + conv->pw) / conv->sw + 1;
     const size_t pointers = (size_t)(conv->kh * conv->og) * sizeof(float *);
-    opdi_parallel_lend(conv->n * ((conv->c - 1) / OPDI_TILE_BLOCK + 1), 1, opdi_lone_grad_range, &lone,
-                       OPDI_LENT((size_t)opdi_lone_grad_room(&lone) * sizeof(float) + pointers));
-    return opdi_lone_done(&lone);
+    opdi_parallel_for_scratch(conv->n * ((conv->c - 1) / OPDI_TILE_BLOCK + 1), 1, opdi_grouped_grad_range, &grouped,
+                              OPDI_SCRATCH_BYTES((size_t)opdi_grouped_grad_scratch_size(&grouped) * sizeof(float) +
+                                                 pointers));
+    return opdi_grouped_done(&grouped);
 }
 /* Computes gw from gy and x.  Returns 0, or 1 if this method does not suit the convolution, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_lone_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
-    opdi_lone lone;
-    if (!opdi_lone_fits(conv, &lone)) { return 1; }
-    lone.x = (const float *)x;
-    lone.gy = (const float *)gy;
-    lone.gw = (float *)gw;
-    const size_t bytes = (size_t)opdi_lone_room(&lone) * sizeof(float) + (size_t)lone.each.kh * sizeof(float *);
-    opdi_parallel_lend((conv->oc - 1) / OPDI_TILE_BLOCK + 1, 1, opdi_lone_gw_range, &lone, OPDI_LENT(bytes));
-    return opdi_lone_done(&lone);
+OPDI_INTERNAL int opdi_grouped_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
+    opdi_grouped grouped;
+    if (!opdi_grouped_fits(conv, &grouped)) { return 1; }
+    grouped.x = (const float *)x;
+    grouped.gy = (const float *)gy;
+    grouped.gw = (float *)gw;
+    const size_t bytes = (size_t)opdi_grouped_scratch_size(&grouped) * sizeof(float) +
+        (size_t)grouped.each.kh * sizeof(float *);
+    opdi_parallel_for_scratch((conv->oc - 1) / OPDI_TILE_BLOCK + 1, 1, opdi_grouped_gw_range, &grouped,
+                              OPDI_SCRATCH_BYTES(bytes));
+    return opdi_grouped_done(&grouped);
 }
 OPDI_LOOPS_END
 #endif

@@ -1,7 +1,7 @@
 #define OPDI_AT(p) (*(const OPDI_V *)(const void *)(p))
 #define OPDI_TO(p) (*(OPDI_V *)(void *)(p))
-OPDI_TARGET static void OPDI_WIDE(lone_line)(const opdi_conv *conv, const float *const *lines, const float *weights,
-                                             const float *bias, int64_t count, float *out) {
+OPDI_TARGET static void OPDI_WIDE(grouped_line)(const opdi_conv *conv, const float *const *lines, const float *weights,
+                                                const float *bias, int64_t count, float *out) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), ALONG = 8 };
     const int64_t step = conv->sw * OPDI_TILE_BLOCK;
     for (int part = 0; part < OPDI_TILE_BLOCK; part += WIDTH) {
@@ -37,8 +37,8 @@ OPDI_TARGET static void OPDI_WIDE(lone_line)(const opdi_conv *conv, const float 
 }
 /* Adds the contribution of one line `grad` of the output's gradient to `sums` [taps, OPDI_TILE_BLOCK], the gradient of
    the weights.  `lines` are the rows of the input that this line reads.  Handles four taps of a row at a time. */
-OPDI_TARGET static void OPDI_WIDE(lone_sum)(const opdi_conv *conv, const float *const *lines, const float *grad,
-                                            int64_t count, float *sums) {
+OPDI_TARGET static void OPDI_WIDE(grouped_sum)(const opdi_conv *conv, const float *const *lines, const float *grad,
+                                               int64_t count, float *sums) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t step = conv->sw * OPDI_TILE_BLOCK, apart = conv->dw * OPDI_TILE_BLOCK;
     for (int64_t tap = 0; tap < conv->kh * conv->kw; tap++) {

@@ -19,7 +19,7 @@ OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
 
 /* Removes the layer `what` from the thread's stack when its handle leaves the scope stack.  The layers inside of it
    have ended before. */
-static void opdi_layer_gone(void *what) {
+static void opdi_layer_release(void *what) {
     opdi_layer *layer = (opdi_layer *)what;
     opdi_thread *thread = layer->th;
     if (layer->outer) { layer->outer->inner = NULL; }
@@ -41,7 +41,7 @@ OPDI_INTERNAL opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, op
     opdi_layer *layer = (opdi_layer *)opdi_scope_alloc(sizeof *layer);
     if (!layer) { return NULL; }
     ((opdi_block *)(void *)layer - 1)->bytes |= OPDI_BLOCK_ENDS;
-    layer->ending.end = opdi_layer_gone;
+    layer->ending.end = opdi_layer_release;
     layer->ending.what = layer;
     layer->outer = thread->innermost.layer;
     layer->inner = NULL;

@@ -258,7 +258,8 @@ OPDI_COLD_END
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 /* Returns expr from a backward function as the gradient of argument i, if that gradient is needed. */
-#define OPDI_GIVE(i, expr) do { if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, expr) != 0) { return -1; } } while (0)
+#define OPDI_BW_RETURN(i, expr) \
+    do { if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, expr) != 0) { return -1; } } while (0)
 #define OPDI_CASES_BINARY "[2,3], [2,3]; [2,3], [3]; [2,1], [1,3]; [2,3], []"
 #define OPDI_CASES_DIV "[2,3], [2,3]+; [2,3], [3]+; [2,1], [1,3]+"
 #endif
@@ -286,7 +287,7 @@ typedef struct opdi_reduce opdi_reduce;
 typedef void (*opdi_fold_step)(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                const opdi_reduce *reduce);
 /* Folds `depth` more elements of each of `count` rows that lie side by side into foldeds [count]; the elements x of a
-   row are OPDI_COLUMNS_TURNED apart. */
+   row are OPDI_COLUMNS_TRANSPOSED apart. */
 typedef void opdi_side_fn(opdi_folded *foldeds, const void *x, int64_t count, int64_t depth);
 typedef struct opdi_fold {
     opdi_fold_step step[4];                       /* by compute type; NULL: not supported */
@@ -310,7 +311,7 @@ struct opdi_reduce {
     double number;                                /* a number that the operator sets, such as an order */
 };
 #define OPDI_COLUMNS 256                          /* rows that lie side by side in memory */
-#define OPDI_COLUMNS_TURNED 128                   /* so many rows at a time */
+#define OPDI_COLUMNS_TRANSPOSED 128               /* so many rows at a time */
 /* The parameters of an opdi_fold_step. */
 #define OPDI_FOLD_ARGS opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce
 #if defined(OPDI_X86)
@@ -388,7 +389,7 @@ struct opdi_lines {
     char *data[4];
     int32_t size[4], work[4];                     /* bytes of an element: in memory, for the function */
     opdi_convert load[4], store[4];               /* conversions; NULL: none is needed */
-    int64_t room[4];                              /* bytes of each operand's buffer; 0: none is needed */
+    int64_t buffer_bytes[4];                      /* bytes of each operand's buffer; 0: none is needed */
     size_t tmp;                                   /* bytes of scratch memory */
     int passes;                                   /* 0: the function reads lines in memory, not copied */
     int64_t piece;                                /* elements of a piece; count: whole lines */
@@ -650,7 +651,7 @@ enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OP
 
 #if !defined(OPD_NO_OP_INDEX)
 #if defined(OPDI_OPERATORS)
-typedef struct opdi_few { opd_tensor *self, *scratch, *part, *rows, *index, *src; int dim; } opdi_few;
+typedef struct opdi_row_subset { opd_tensor *self, *scratch, *part, *rows, *index, *src; int dim; } opdi_row_subset;
 #endif
 #endif
 

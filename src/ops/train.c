@@ -588,7 +588,7 @@ static int opdi_foreach_run(opd_call *call, bool recorded) {
                     opdi_foreach_rehearse(call, op, count))) {
         return -1;
     }
-    opd_tensor **list = opdi_list_room(count + 1);
+    opd_tensor **list = opdi_list_alloc(count + 1);
     for (int32_t k = 0; list && k < count; k++) {
         opd_value args[OPD_MAX_ARGS], got;
         if (opdi_foreach_args(call, op, k, args) || opd_call_all(op, &got, args, op->nargs)) { return -1; }

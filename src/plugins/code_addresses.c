@@ -9,7 +9,7 @@
 typedef struct opdi_place_name { void *address; const char *file; uintptr_t offset; opdi_string text; } opdi_place_name;
 
 /* Returns true if `function` is the name of a function of this library. */
-static bool opdi_ours(const char *function) {
+static bool opdi_is_own_function(const char *function) {
     return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
 }
 
@@ -173,7 +173,7 @@ static void opdi_addresses_lines(opdi_place_name *place, int count) {
                 if (strcmp(function, "??") == 0 || !colon || colon[1] == '?' || colon[1] == '0') { continue; }
                 known = true;
                 *colon = 0;
-                if (opdi_ours(function)) { continue; }
+                if (opdi_is_own_function(function)) { continue; }
                 snprintf(line, sizeof line, "  File \"%.400s\", line %.10s, in %.200s\n", file, colon + 1, function);
                 opdi_string_add(&outer, line);
                 if (text.data) { opdi_string_add(&outer, text.data); }
@@ -230,7 +230,7 @@ OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int co
         else if (!opdi_symbol_at(place[i].file, place[i].offset, function, sizeof function)) {
             snprintf(line, sizeof line, "  File \"%.400s\", at 0x%llx\n", place[i].file,
                      (unsigned long long)place[i].offset);
-        } else if (opdi_ours(function)) { continue; }
+        } else if (opdi_is_own_function(function)) { continue; }
         else { snprintf(line, sizeof line, "  File \"%.400s\", in %s\n", place[i].file, function); }
         opdi_string_add(out, line);
     }
@@ -255,7 +255,7 @@ OPDI_INTERNAL void opdi_places(void *const *addresses, int total, char (*places)
             (void)snprintf(place, OPDI_PLACE, "?");
             if (!list[i].text.data) {
                 if (list[i].file && opdi_symbol_at(list[i].file, list[i].offset, function, sizeof function) &&
-                    opdi_ours(function)) { *place = 0; }
+                    opdi_is_own_function(function)) { *place = 0; }
                 continue;
             }
             for (char *at = list[i].text.data; (at = strstr(at, "  File \"")) != NULL; at++) { line = at + 8; }

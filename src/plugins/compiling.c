@@ -7,7 +7,7 @@
 //  are made in a new folder tmp.* and then renamed.  The remains of a killed build are ignored, and removed after a
 //  day.
 
-static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
+static uint64_t opdi_hash_bytes(uint64_t hash, const void *data, size_t size) {
     const char *at = (const char *)data;
     uint64_t word;
     hash = (hash ^ size) * 0x9e3779b97f4a7c15u;
@@ -19,15 +19,15 @@ static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
     }
     return hash;
 }
-static uint64_t opdi_mix_text(uint64_t hash, const char *text) { return opdi_mix(hash, text, strlen(text)); }
+static uint64_t opdi_hash_text(uint64_t hash, const char *text) { return opdi_hash_bytes(hash, text, strlen(text)); }
 
 /* Mixes the contents of the file at `path` into *hash.  Returns false if the file cannot be read. */
-static bool opdi_mix_file(uint64_t *hash, const char *path) {
+static bool opdi_hash_file(uint64_t *hash, const char *path) {
     char part[16384];
     size_t count;
     FILE *file = fopen(path, "rb");
     if (!file) { return false; }
-    while ((count = fread(part, 1, sizeof part, file)) > 0) { *hash = opdi_mix(*hash, part, count); }
+    while ((count = fread(part, 1, sizeof part, file)) > 0) { *hash = opdi_hash_bytes(*hash, part, count); }
     count = (size_t)ferror(file);
     (void)fclose(file);
     return count == 0;
@@ -187,11 +187,11 @@ static const char *opdi_compiler(bool cxx) {
 
 /* Mixes the path, size and time of the program of `command` into a hash, so that another version of the compiler
    gives another key. */
-static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
+static uint64_t opdi_hash_compiler(uint64_t hash, const char *command) {
     const size_t n = strcspn(command, " \t");
     const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
     char file[OPDI_PATH];
-    hash = opdi_mix_text(hash, command);
+    hash = opdi_hash_text(hash, command);
     for (path = path ? path : "/usr/bin:/bin"; path; path = *path == ':' ? path + 1 : NULL) {
         const size_t length = strcspn(path, ":");
         struct stat s;
@@ -199,7 +199,7 @@ static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
                                  command);
         if (len < (int)sizeof file && stat(file, &s) == 0 && S_ISREG(s.st_mode)) {
             const int64_t id[2] = {(int64_t)s.st_size, (int64_t)s.st_mtime};
-            return opdi_mix(opdi_mix_text(hash, file), id, sizeof id);
+            return opdi_hash_bytes(opdi_hash_text(hash, file), id, sizeof id);
         }
         path += length;
     }
@@ -240,17 +240,17 @@ static int opdi_build_include(opdi_build *build) {
 
 /* Sets `include` and `stem` (which contains the key).  Returns 0, or -1 and sets an error. */
 static int opdi_build_key(opdi_build *build) {
-    uint64_t hash = opdi_mix_text(1, OPD_VERSION);
+    uint64_t hash = opdi_hash_text(1, OPD_VERSION);
     if (opdi_build_include(build)) { return -1; }
-    hash = opdi_mix_compiler(hash, opdi_compiler(false));
-    if (build->cxx) { hash = opdi_mix_compiler(hash, opdi_compiler(true)); }
-    hash = opdi_mix_text(opdi_mix_text(hash, build->flags), build->include);
+    hash = opdi_hash_compiler(hash, opdi_compiler(false));
+    if (build->cxx) { hash = opdi_hash_compiler(hash, opdi_compiler(true)); }
+    hash = opdi_hash_text(opdi_hash_text(hash, build->flags), build->include);
     if (strstr(build->flags, "native")) {         /* machines with the same folder may differ */
         char host[256] = "";
         (void)gethostname(host, sizeof host - 1);
-        hash = opdi_mix_text(hash, host);
+        hash = opdi_hash_text(hash, host);
     }
-    for (int i = 0; build->files[i]; i++) { hash = opdi_mix_text(hash, build->files[i]); }
+    for (int i = 0; build->files[i]; i++) { hash = opdi_hash_text(hash, build->files[i]); }
     return opdi_path(build->stem, "%s/%s-%016llx", build->dir, build->name, (unsigned long long)hash);
 }
 
@@ -259,8 +259,8 @@ static int opdi_build_key(opdi_build *build) {
 static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, char *out) {
     uint64_t hash = 2;
     for (size_t at = 0; at < deps->length; at += strlen(deps->data + at) + 1) {
-        hash = opdi_mix_text(hash, deps->data + at);
-        if (!opdi_mix_file(&hash, deps->data + at)) { return false; }
+        hash = opdi_hash_text(hash, deps->data + at);
+        if (!opdi_hash_file(&hash, deps->data + at)) { return false; }
     }
     return snprintf(out, OPDI_PATH, "%s-%016llx.so", build->stem, (unsigned long long)hash) < OPDI_PATH;
 }
@@ -290,8 +290,8 @@ static void opdi_deps_add(opdi_string *deps, const char *rule) {
 }
 
 /* Adds a word of a command, with its final 0, to `words`. */
-static void opdi_words_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
-static void opdi_words_split(opdi_string *words, const char *text) {
+static void opdi_argv_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
+static void opdi_argv_split(opdi_string *words, const char *text) {
     for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
         const size_t length = strcspn(text, " \t\n");
         opdi_string_add_n(words, text, length);
@@ -308,13 +308,13 @@ OPDI_INTERNAL int opdi_wait(pid_t pid) {
     return status;
 }
 
-static void opdi_say_command(char *const *argv) {
+static void opdi_print_command(char *const *argv) {
     opdi_string line = {NULL, 0, 0, false};
     for (; *argv; argv++) {
         opdi_string_add(&line, *argv);
         opdi_string_add(&line, argv[1] ? " " : "");
     }
-    if (!line.failed) { opdi_log_say(opdi_self(), -1, line.data, false); }
+    if (!line.failed) { opdi_log_write(opdi_self(), -1, line.data, false); }
     opdi_string_free(&line);
 }
 
@@ -340,7 +340,7 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
     if (!argv) { return -1; }
     for (size_t at = 0; at < words->length; at += strlen(words->data + at) + 1) { argv[i++] = words->data + at; }
     argv[length] = NULL;
-    if (opdi_verbose()) { opdi_say_command(argv); }
+    if (opdi_verbose()) { opdi_print_command(argv); }
     int rc = posix_spawn_file_actions_init(&files);
     if (rc == 0) {
         rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
@@ -366,7 +366,7 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
                        said.data, lost ? "opdispatch.h: " : "", lost ? build->hint : "",
                        lost ? "; set $OPD_INCLUDE to its folder" : "");
     } else if (said.length && !said.failed && opdi_verbose()) {
-        opdi_log_say(opdi_self(), -1, said.data, false);
+        opdi_log_write(opdi_self(), -1, said.data, false);
     }
     opdi_free(argv, (length + 1) * sizeof *argv);
     opdi_string_free(&said);
@@ -381,21 +381,21 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     char object[OPDI_PATH], dep[OPDI_PATH];
     const size_t before = deps->length;
     if (opdi_path(object, "%s/%d.o", build->tmp, i) || opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
-    opdi_words_split(&words, opdi_compiler(opdi_is_cxx(build->files[i])));
-    opdi_words_add(&words, "-O2");
-    opdi_words_split(&words, build->flags);
-    opdi_words_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
+    opdi_argv_split(&words, opdi_compiler(opdi_is_cxx(build->files[i])));
+    opdi_argv_add(&words, "-O2");
+    opdi_argv_split(&words, build->flags);
+    opdi_argv_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
     words.length -= words.length > 0 && *build->include;  /* joins -I and the folder to one word */
-    if (*build->include) { opdi_words_add(&words, build->include); }
-    opdi_words_split(&words, "-MD -MF");
-    opdi_words_add(&words, dep);
-    opdi_words_add(&words, "-c");
-    opdi_words_add(&words, build->files[i]);
-    opdi_words_add(&words, "-o");
-    opdi_words_add(&words, object);
+    if (*build->include) { opdi_argv_add(&words, build->include); }
+    opdi_argv_split(&words, "-MD -MF");
+    opdi_argv_add(&words, dep);
+    opdi_argv_add(&words, "-c");
+    opdi_argv_add(&words, build->files[i]);
+    opdi_argv_add(&words, "-o");
+    opdi_argv_add(&words, object);
     int rc = opdi_build_run(build, &words, object);
     if (rc == 0 && opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
-    if (rc == 0 && deps->length == before) { opdi_words_add(deps, build->files[i]); }
+    if (rc == 0 && deps->length == before) { opdi_argv_add(deps, build->files[i]); }
     opdi_string_free(&rule);
     opdi_string_free(&words);
     return rc || !opd_ok() ? -1 : 0;
@@ -403,28 +403,29 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
 
 /* The end of a result file: a checksum of everything before it.  It shows whether a crash or a full disk has cut off
    the file. */
-typedef struct opdi_seal { char mark[8]; uint64_t sum; } opdi_seal;
-static opdi_seal opdi_seal_of(const char *data, size_t length) {
-    opdi_seal seal = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
-    seal.sum = opdi_mix(4, data, length);
-    return seal;
+typedef struct opdi_checksum { char mark[8]; uint64_t sum; } opdi_checksum;
+static opdi_checksum opdi_checksum_of(const char *data, size_t length) {
+    opdi_checksum trailer = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
+    trailer.sum = opdi_hash_bytes(4, data, length);
+    return trailer;
 }
-static bool opdi_sealed(const char *path) {
+static bool opdi_checksum_matches(const char *path) {
     opdi_string string = {NULL, 0, 0, false};
-    bool ok = opdi_string_read(&string, path) && string.length > sizeof(opdi_seal);
+    bool ok = opdi_string_read(&string, path) && string.length > sizeof(opdi_checksum);
     if (ok) {
-        const opdi_seal seal = opdi_seal_of(string.data, string.length - sizeof seal);
-        ok = memcmp(string.data + string.length - sizeof seal, &seal, sizeof seal) == 0;
+        const opdi_checksum trailer = opdi_checksum_of(string.data, string.length - sizeof trailer);
+        ok = memcmp(string.data + string.length - sizeof trailer, &trailer, sizeof trailer) == 0;
     }
     opdi_string_free(&string);
     return ok;
 }
-static int opdi_seal_put(const char *path, const char *out) {
+static int opdi_checksum_append(const char *path, const char *out) {
     opdi_string string = {NULL, 0, 0, false};
     bool ok = opdi_string_read(&string, path);
     if (ok) {
-        const opdi_seal seal = opdi_seal_of(string.data, string.length);
-        ok = opdi_file_end(open(path, O_WRONLY | O_APPEND), (const char *)&seal, sizeof seal) && rename(path, out) == 0;
+        const opdi_checksum trailer = opdi_checksum_of(string.data, string.length);
+        ok = opdi_file_end(open(path, O_WRONLY | O_APPEND), (const char *)&trailer, sizeof trailer) &&
+            rename(path, out) == 0;
     }
     opdi_string_free(&string);
     return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
@@ -436,25 +437,25 @@ static int opdi_build_link(const opdi_build *build, int count, const opdi_string
     opdi_string words = {NULL, 0, 0, false};
     char path[OPDI_PATH], list[OPDI_PATH];
     int rc = 0;
-    opdi_words_split(&words, opdi_compiler(build->cxx));
-    opdi_words_add(&words, "-shared");
+    opdi_argv_split(&words, opdi_compiler(build->cxx));
+    opdi_argv_add(&words, "-shared");
     for (int i = 0; i < count && rc == 0; i++) {
         rc = opdi_path(path, "%s/%d.o", build->tmp, i);
-        opdi_words_add(&words, path);
+        opdi_argv_add(&words, path);
     }
-    opdi_words_split(&words, build->flags);
-    opdi_words_split(&words, "-lm -o");
+    opdi_argv_split(&words, build->flags);
+    opdi_argv_split(&words, "-lm -o");
     if (rc || opdi_path(path, "%s/so", build->tmp)) {
         opdi_string_free(&words);
         return -1;
     }
-    opdi_words_add(&words, path);
+    opdi_argv_add(&words, path);
     rc = opdi_build_run(build, &words, path);
     opdi_string_free(&words);
     if (rc == 0 && !opdi_build_result(build, deps, out)) {
         rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read no longer exists", build->what);
     }
-    return rc || opdi_seal_put(path, out) || opdi_path(list, "%s.deps", build->stem) ? -1 :
+    return rc || opdi_checksum_append(path, out) || opdi_path(list, "%s.deps", build->stem) ? -1 :
            opdi_file_write(build->dir, list, deps->data, deps->length);
 }
 
@@ -496,7 +497,7 @@ static int opdi_build_make(opdi_build *build, char *out) {
     opdi_string deps = {NULL, 0, 0, false};
     char list[OPDI_PATH];
     if (opdi_build_key(build) || opdi_path(list, "%s.deps", build->stem)) { return -1; }
-    bool known = opdi_string_read(&deps, list) && opdi_build_result(build, &deps, out) && opdi_sealed(out);
+    bool known = opdi_string_read(&deps, list) && opdi_build_result(build, &deps, out) && opdi_checksum_matches(out);
     opdi_string_free(&deps);
     return !opd_ok() || (!known && opdi_build_all(build, out)) ? -1 : 0;
 }
@@ -515,7 +516,7 @@ OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char
     if (opdi_build_open(&build, what, name, flags, cxx)) { return -1; }
     if (!source) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the source is NULL", what); }
     build.files = files;
-    if (opdi_path(path, "%s/%s-%016llx.%s", build.dir, name, (unsigned long long)opdi_mix_text(3, source),
+    if (opdi_path(path, "%s/%s-%016llx.%s", build.dir, name, (unsigned long long)opdi_hash_text(3, source),
                   cxx ? "cpp" : "c") || opdi_file_write(build.dir, path, source, strlen(source))) { return -1; }
     return opdi_build_make(&build, out);
 }

@@ -65,15 +65,15 @@ static void opdi_plugin_forget(const opd_plugin *plugin) {
             *cards = old->next;
             opdi_free(old, sizeof *old);
         }
-        opdi_schema_let_go(op, plugin->left);
+        opdi_schema_release(op, plugin->left);
     }
-    opdi_hands_forget(plugin);
+    opdi_manuals_forget(plugin);
 }
 
 /* Unmaps unloaded plug-ins that have no pins and that no call can be using. */
 OPDI_INTERNAL void opdi_plugins_sweep(void) {
     opd_plugin *plugin = OPDI_LOAD(&opdi_plugins);
-    if (plugin) { opdi_gone_give_back(); }        /* frees kernels that waited for calls to end */
+    if (plugin) { opdi_retired_reclaim(); }       /* frees kernels that waited for calls to end */
     while (plugin) {
         opd_plugin **at = &opdi_plugins;
         opdi_lock(&opdi_registry.lock);
@@ -282,7 +282,7 @@ static int opdi_elf_read(const char *path, unsigned char *elf) {
 
 /* Returns true if a file ends before the end of the part that would be mapped.  Accessing the missing part would
    kill the process. */
-static bool opdi_elf_cut(const char *path) {
+static bool opdi_elf_truncated(const char *path) {
     FILE *file = fopen(path, "rb");
     struct stat s;
     opdi_elf elf;
@@ -315,7 +315,7 @@ static int opdi_plugin_file_check(const char *path) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is for %s, this program for %s", path,
                         opdi_machine_name(elf), opdi_machine_name(own));
     }
-    return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is incomplete", path) : 0;
+    return opdi_elf_truncated(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is incomplete", path) : 0;
 }
 
 OPDI_INTERNAL void *opdi_dlopen(const char *path) {

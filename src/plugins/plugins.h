@@ -45,7 +45,7 @@ typedef void (*opdi_any_fn)(void);
 //== functions of higher layers that this layer calls ==================================================================
 
 #if defined(OPDI_CORE)
-OPDI_INTERNAL void opdi_hands_forget(const opd_plugin *plugin);
+OPDI_INTERNAL void opdi_manuals_forget(const opd_plugin *plugin);
 #endif
 #include "plugins.prototypes.h"
 #endif

@@ -32,7 +32,7 @@ OPD_UNUSED OPDI_INTERNAL void opdi_thread_end(void *arg) {
             break;
         }
     }
-    opdi_gone_allocations += thread->allocations;
+    opdi_ended_allocations += thread->allocations;
     opdi_unlock(&opdi_threads_lock);
     opdi_thread_self = NULL;
     if (thread != &opdi_main_thread) { OPD_FREE(thread); }
@@ -51,7 +51,7 @@ int opd_finish(void) {
     }
     int failed = thread->error != OPD_OK;
     opdi_report_pending(thread);
-    opdi_gone_give_back();
+    opdi_retired_reclaim();
     opdi_scope_unwind(thread, 0);
     while (thread->innermost.level) { opdi_level_end(thread); }
     thread->scope_depth = 0;

@@ -41,7 +41,7 @@ static int opdi_region_holds(const opd_value *value) {
 }
 /* Stores references to `values`, which belong to the innermost scope, as the results of a node.  Returns 0, or -1 and
    sets an error. */
-OPDI_INTERNAL int opdi_region_give(opd_value *rets, const opd_value *values, int count) {
+OPDI_INTERNAL int opdi_region_return(opd_value *rets, const opd_value *values, int count) {
     for (int i = 0; i < count; i++) {
         rets[i] = values[i];
         if (opdi_value_hold(&rets[i]) == 0) { continue; }
@@ -85,7 +85,7 @@ static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_v
         }
         if (batched && x) { outputs[i] = opd_value_tensor(opd_where_self(holds, outputs[i].u.t, others[i].u.t)); }
     }
-    return opd_ok() ? opdi_region_give(rets, outputs, node->nout) : -1;
+    return opd_ok() ? opdi_region_return(rets, outputs, node->nout) : -1;
 }
 /* Runs cond(predicate, true graph, false graph, operands).  The predicate is args[0]. */
 static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
@@ -100,7 +100,7 @@ static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_v
     if (holds < 0 || !outputs || opdi_region_call(node, !holds, args + 1, node->nin - 1, outputs, node->nout)) {
         return -1;
     }
-    return opdi_region_give(rets, outputs, node->nout);
+    return opdi_region_return(rets, outputs, node->nout);
 }
 /* Returns 2 if a batched condition is true for all examples, 1 if only for some, 0 for none, or -1 and sets an
    error. */
@@ -142,7 +142,7 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
     if (!now || !next) { return -1; }
     if (node->nout != count) { return opdi_region_fail(node, "it returns another number of values than it carries"); }
     memcpy(now, args, (size_t)node->nin * sizeof *now);
-    if (opdi_region_give(now, now, count)) { return -1; }
+    if (opdi_region_return(now, now, count)) { return -1; }
     for (int again = 1; again > 0;) {
         opd_scope scope = opd_scope_open();
         opd_value test = opd_value_none();
@@ -156,7 +156,7 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
         }
         for (int i = 0; i < count && again > 0; i++) {
             opd_value value;
-            if (opdi_region_give(&value, &next[i], 1)) { again = -1; }
+            if (opdi_region_return(&value, &next[i], 1)) { again = -1; }
             else {
                 opdi_value_drop(now[i]);
                 now[i] = value;
@@ -203,7 +203,7 @@ OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args
         outputs[carried + i] = opd_value_tensor(opd_stack(opd_tensors_of(made + i * length, length)));
     }
     if (carried) { memcpy(outputs, now, (size_t)carried * sizeof *now); }
-    return opd_ok() ? opdi_region_give(rets, outputs, node->nout) : -1;
+    return opd_ok() ? opdi_region_return(rets, outputs, node->nout) : -1;
 }
 /* Runs associative_scan(combine, sliced, more): result k along dim 0 combines slices 0 to k, one after another. */
 static int opdi_region_associative(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
@@ -236,7 +236,7 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
     for (int i = 0; i < count; i++) {
         outputs[i] = opd_value_tensor(opd_stack(opd_tensors_of(made + i * length, length)));
     }
-    return opd_ok() ? opdi_region_give(rets, outputs, count) : -1;
+    return opd_ok() ? opdi_region_return(rets, outputs, count) : -1;
 }
 /* Calls a graph.  For a wrap_with_... node, sets its mode (grad mode or autocast) during the call.  Returns 0, or -1
    and sets an error. */
@@ -249,7 +249,7 @@ static int opdi_region_wrap(const opdi_gnode *node, const opd_value *args, opd_v
         const bool was = opd_grad_mode_set(region->modes[0].u.i != 0);
         const int rc = opdi_region_call(node, 0, args, node->nin, outputs, node->nout);
         (void)opd_grad_mode_set(was);
-        return rc ? -1 : opdi_region_give(rets, outputs, node->nout);
+        return rc ? -1 : opdi_region_return(rets, outputs, node->nout);
     }
     if (mode) {
         const opd_value *const modes = region->modes;  /* [device, dtype, enabled, cache_enabled] */
@@ -259,10 +259,10 @@ static int opdi_region_wrap(const opdi_gnode *node, const opd_value *args, opd_v
                                                           modes[3].tag == OPD_TAG_BOOL ? (int)modes[3].u.i : -1);
         const int rc = opdi_region_call(node, 0, args, node->nin, outputs, node->nout);
         opd_autocast_end(&autocast);
-        return rc ? -1 : opdi_region_give(rets, outputs, node->nout);
+        return rc ? -1 : opdi_region_return(rets, outputs, node->nout);
     }
     return opdi_region_call(node, 0, args, node->nin, outputs, node->nout) ? -1
-        : opdi_region_give(rets, outputs, node->nout);
+        : opdi_region_return(rets, outputs, node->nout);
 }
 OPDI_INTERNAL int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets);
 static const opdi_region_kind opdi_regions[] = {

@@ -4,8 +4,8 @@
 //  >>exporting    saving graphs as exported programs
 //
 //  A traced graph is written as a program.  The program's first inputs are the module's tensors; constants of the graph
-//  become inputs, too.  Values are named by the number that opdi_found gives them: v0, v1.  This section uses modules
-//  and the writer of zip files.
+//  become inputs, too.  Values are named by the number that opdi_pointer_set gives them: v0, v1.  This section uses
+//  modules and the writer of zip files.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A tensor to be written.  Tensors that share bytes are written as a single entry of the file. */
@@ -26,7 +26,7 @@ typedef struct opdi_program_writer {
     const char *name;            /* name of the program in the file */
     opd_device device;           /* the device that the file names for its tensors */
     opdi_arena arena;            /* memory for the names of constants and for `pairs` */
-    opdi_found values;           /* gives each value its number */
+    opdi_pointer_set values;     /* gives each value its number */
     opdi_string nodes, metas, inputs, specs, outputs, sinks, names, leaves, configs[2];
     opdi_string items;           /* opdi_program_item[] */
     int64_t numbers[2];          /* the next numbers of entries: tensor_0, ... and weight_0, ... */
@@ -64,7 +64,7 @@ static void opdi_json_put_float(opdi_string *to, double number) {
 }
 /* Returns a value's number, or -1 if memory runs out. */
 static int64_t opdi_program_number(opdi_program_writer *writer, const void *value) {
-    return opdi_found_add(&writer->values, (uintptr_t)value);
+    return opdi_pointer_set_add(&writer->values, (uintptr_t)value);
 }
 /* Returns the value of the second trace that corresponds to `value` of the first, or NULL. */
 static const opdi_gvalue *opdi_program_pair(opdi_program_writer *writer, const opdi_gvalue *value) {
@@ -164,7 +164,8 @@ static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *
 /* Returns whether a value is an integer constant that differs between the two traces. */
 static bool opdi_program_is_open(opdi_program_writer *writer, const opdi_gvalue *value) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
-    return other && value->node && value->node->kind == OPDI_G_CONSTANT && value->node->constant.tag == OPD_TAG_INT &&
+    return other && value->node && value->node->kind == OPDI_GNODE_CONSTANT &&
+        value->node->constant.tag == OPD_TAG_INT &&
         value->node->constant.u.i != other->node->constant.u.i;
 }
 static void opdi_program_put_name(opdi_program_writer *writer, opdi_string *to, const opdi_gvalue *value) {
@@ -285,7 +286,7 @@ static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *t
     for (int32_t i = 0; i < list->nin; i++) {
         const opdi_gnode *const node = list->in[i]->node;
         open = open || opdi_program_is_open(writer, list->in[i]);
-        const bool constant = node && node->kind == OPDI_G_CONSTANT;
+        const bool constant = node && node->kind == OPDI_GNODE_CONSTANT;
         if (!constant && !tensors) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the graph has a list of numbers that are not "
                             "constant");
@@ -328,7 +329,7 @@ static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnod
             if (opdi_program_put_value(writer, value)) { return -1; }
             continue;
         }
-        while (parts && (parts->kind != OPDI_G_UNPACK || parts->in[0] != value)) { parts = parts->next; }
+        while (parts && (parts->kind != OPDI_GNODE_UNPACK || parts->in[0] != value)) { parts = parts->next; }
         if (!parts) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: %s does not return a tensor", node->op->name);
         }
@@ -354,9 +355,9 @@ static int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *
         const opdi_type *const type = opdi_strip_optional(node->op->schema->args[i].type);
         opdi_json_print(to, "%s{\"name\": \"%.100s\", \"arg\": ", i ? ", " : "", node->op->schema->args[i].name);
         const int kind = value->node ? (int)value->node->kind : -1;
-        if (kind == OPDI_G_CONSTANT ? opdi_program_put_constant(writer, type, value)
-            : kind == OPDI_G_LIST ? opdi_program_put_list(writer, type, value->node) : 0) { return -1; }
-        if (kind != OPDI_G_CONSTANT && kind != OPDI_G_LIST) {
+        if (kind == OPDI_GNODE_CONSTANT ? opdi_program_put_constant(writer, type, value)
+            : kind == OPDI_GNODE_LIST ? opdi_program_put_list(writer, type, value->node) : 0) { return -1; }
+        if (kind != OPDI_GNODE_CONSTANT && kind != OPDI_GNODE_LIST) {
             opdi_program_put_name(writer, to, value);
         }
         opdi_string_add(to, ", \"kind\": null}");
@@ -500,7 +501,7 @@ static int opdi_program_put_inputs(opdi_program_writer *writer) {
         if (opdi_program_put_tensor(writer, name, opd_module_at(writer->module, i), kind)) { return -1; }
     }
     for (const opdi_gnode *node = graph->body.first; node; node = node->next) {
-        if (node->kind != OPDI_G_CONSTANT || node->constant.tag != OPD_TAG_TENSOR ||
+        if (node->kind != OPDI_GNODE_CONSTANT || node->constant.tag != OPD_TAG_TENSOR ||
             node->constant.u.t->flags & OPDI_WRAPPED) { continue; }
         char *const name = (char *)opdi_arena_alloc(&writer->arena, 40);
         if (!name) { return -1; }
@@ -546,7 +547,7 @@ static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode
     for (int32_t i = 0; same && i < node->nin; i++) {
         same = opdi_program_pair(writer, node->in[i]) == other->in[i];
     }
-    return same && (node->kind != OPDI_G_CONSTANT || opdi_program_same_constant(&node->constant, &other->constant));
+    return same && (node->kind != OPDI_GNODE_CONSTANT || opdi_program_same_constant(&node->constant, &other->constant));
 }
 /* Finds the corresponding values of both traces, and the open size.  Returns 0, or -1 and sets an error. */
 static int opdi_program_pair_all(opdi_program_writer *writer) {
@@ -608,9 +609,9 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     opdi_string spec = {NULL, 0, 0, false}, leaves = {NULL, 0, 0, false};
     if ((writer->other && opdi_program_pair_all(writer)) || opdi_program_put_inputs(writer)) { return -1; }
     for (const opdi_gnode *node = graph->body.first; node; node = node->next) {
-        if (node->kind == OPDI_G_OP) {
+        if (node->kind == OPDI_GNODE_OP) {
             if (opdi_program_put_node(writer, node)) { return -1; }
-        } else if (node->kind > OPDI_G_UNPACK) {
+        } else if (node->kind > OPDI_GNODE_UNPACK) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a graph with conditions, loops or functions cannot "
                             "be saved");
         }
@@ -694,7 +695,7 @@ static int opdi_program_put_module(opdi_program_writer *writer, const opd_progra
 static int opdi_program_put_again(opdi_zip_writer *zip, const opd_tensor_file *file, int64_t entry, const char *name) {
     opdi_source source;
     unsigned char *own;
-    if (opdi_zip_bytes(file, opdi_named_of(file, entry), 1, &source, &own)) { return -1; }
+    if (opdi_zip_bytes(file, opdi_file_entry_of(file, entry), 1, &source, &own)) { return -1; }
     const int rc = opdi_zip_add(zip, name, source.data, source.length);
     opdi_free(own, source.length);
     return rc;
@@ -710,7 +711,9 @@ static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *progra
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the program has version %lld of the format (before "
                         "PyTorch 2.5), which cannot be written", (long long)program->major);
     }
-    if (opdi_zip_bytes(program->file, opdi_named_of(program->file, program->text), 1, &source, &own)) { return -1; }
+    if (opdi_zip_bytes(program->file, opdi_file_entry_of(program->file, program->text), 1, &source, &own)) {
+        return -1;
+    }
     const int rc = at >= source.length || source.data[at] != '7' ? opdi_bad(&source, at, "the version is missing") :
         opdi_zip_begin(zip, name, source.length) || opdi_sink_put(zip->sink, source.data, at) ||
         opdi_sink_put(zip->sink, "8", 1) || opdi_sink_put(zip->sink, source.data + at + 1, source.length - at - 1) ||
@@ -728,7 +731,7 @@ static int opdi_program_put_beside(opdi_zip_writer *zip, const opd_program *prog
     (void)snprintf(path, sizeof path, "model/data/sample_inputs/%.300s.pt", name);
     (void)snprintf(its, sizeof its, "data/sample_inputs/%.300s.pt", program->name);
     for (int64_t i = 0; i < file->count; i++) {
-        const char *const entry = opdi_named_name(file, i), *const slash = strchr(entry, '/');
+        const char *const entry = opdi_file_entry_name(file, i), *const slash = strchr(entry, '/');
         if (!done && (strcmp(entry, "serialized_example_inputs.pt") == 0 || (slash && strcmp(slash + 1, its) == 0))) {
             if (opdi_program_put_again(zip, file, i, path)) { return -1; }
             done = true;
@@ -801,7 +804,7 @@ static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other
                                 &writer.sinks, &writer.names, &writer.leaves, &writer.configs[0], &writer.configs[1],
                                 &writer.items, &writer.heads, &writer.symbols};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) { opdi_string_free(all[i]); }
-    opdi_found_free(&writer.values);
+    opdi_pointer_set_free(&writer.values);
     opdi_arena_free(&writer.arena);
     opd_scope_close(&scope);
     return rc;

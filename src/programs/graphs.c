@@ -17,7 +17,7 @@ static int opdi_region_vmap(const opdi_gnode *node, const opd_value *args, opd_v
     all[0] = opd_value_int(level);
     memcpy(all + 1, args + 2, (size_t)(node->nin - 2) * sizeof *all);
     const int rc = opdi_region_call(node, 0, all, node->nin - 1, outputs, node->nout) ||
-        opdi_region_give(rets, outputs, node->nout) ? -1 : 0;
+        opdi_region_return(rets, outputs, node->nout) ? -1 : 0;
     return opd_vmap_end(level) ? -1 : rc;
 }
 static int opdi_vmap_move(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
@@ -28,7 +28,7 @@ static int opdi_vmap_move(const opdi_gnode *node, const opd_value *args, opd_val
     const int dim = (int)OPDI_MIN(OPDI_MAX(args[1].u.i, -OPD_MAX_DIMS - 1), OPD_MAX_DIMS), level = (int)args[2].u.i;
     opd_tensor *const moved = in ? opd_vmap_wrap(args[0].u.t, dim, level) : opd_vmap_unwrap(args[0].u.t, dim, level);
     const opd_value value = opd_value_tensor(moved);
-    return moved ? opdi_region_give(rets, &value, 1) : -1;
+    return moved ? opdi_region_return(rets, &value, 1) : -1;
 }
 static const opdi_region_kind opdi_vmap_kind = {{"vmap", opdi_region_run, true}, opdi_region_vmap, 1, 0, -1};
 static const opdi_gfunction opdi_vmap_moves[] = {
@@ -56,7 +56,7 @@ static opdi_gvalue *opdi_vmap_argument(opdi_program_reader *reader, opdi_program
    dim and has the arguments (tensor, level, examples, dim).  Returns 0, or -1 and sets an error. */
 static int opdi_vmap_move_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, bool out) {
     const opd_json *const json = reader->json;
-    opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_G_FUNCTION, 3, 1);
+    opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_GNODE_FUNCTION, 3, 1);
     if (!made->level) { return opdi_program_bad(reader, at, "a tensor belongs to a vmap that has not begun"); }
     if (!node || !(node->in[0] = opdi_vmap_argument(reader, made, at, 0)) ||
         !(node->in[1] = opdi_vmap_argument(reader, made, at, out ? 3 : 1)) ||
@@ -101,13 +101,13 @@ static int opdi_vmap_inside(opdi_program_reader *reader, opdi_program_graph *mad
     if (!inner->level || opdi_program_nodes(reader, inner, at)) { return -1; }
     if (*at < 0) { return opdi_program_bad(reader, made->text, "a vmap has no end"); }
     for (const opdi_gnode *node = inner->graph->body.first; node; node = node->next) {
-        count += node->kind == OPDI_G_FUNCTION && node->function == &opdi_vmap_moves[1];
+        count += node->kind == OPDI_GNODE_FUNCTION && node->function == &opdi_vmap_moves[1];
     }
     opd_graph *const graph = inner->graph;
     graph->outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)(count + 1) * sizeof *graph->outputs);
     if (!graph->outputs) { return -1; }
     for (const opdi_gnode *node = graph->body.first; node; node = node->next) {
-        if (node->kind != OPDI_G_FUNCTION || node->function != &opdi_vmap_moves[1]) { continue; }
+        if (node->kind != OPDI_GNODE_FUNCTION || node->function != &opdi_vmap_moves[1]) { continue; }
         graph->outputs[graph->noutputs++] = node->out[0];
     }
     return opdi_program_end(inner);
@@ -129,7 +129,7 @@ static int opdi_program_vmap_node(opdi_program_reader *reader, opdi_program_grap
     if (rc) { return -1; }
     opd_graph *const graph = inner.graph;
     const int32_t taken = graph->ninputs - 1 - (inner.device != NULL);
-    opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_G_FUNCTION, taken + 3, graph->noutputs);
+    opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_GNODE_FUNCTION, taken + 3, graph->noutputs);
     if (!node || opdi_program_count(reader->program, opdi_vmap_kind.function.name, NULL)) { return -1; }
     region->graphs[0] = graph;
     region->wants_device[0] = inner.device != NULL;
@@ -153,7 +153,7 @@ static int opdi_program_vmap_node(opdi_program_reader *reader, opdi_program_grap
 }
 /* Returns whether a node only computes a dtype and has no results.  Such a node is left out, because the exporter has
    already used the dtype. */
-static bool opdi_program_asks_dtype(const opd_json *json, int64_t node, const char *target) {
+static bool opdi_program_computes_dtype(const opd_json *json, int64_t node, const char *target) {
     static const char *const targets[] = {"torch.ops.aten.promote_types.", "torch.ops.aten.result_type.",
                                           "torch.ops.aten.can_cast."};
     bool asks = false;
@@ -193,7 +193,7 @@ static int opdi_program_node(opdi_program_reader *reader, opdi_program_graph *ma
                                       opd_json_first(json, opd_json_get(json, at, "outputs")));
     }
     if (!opd_ok()) { return -1; }
-    if (opdi_program_asks_dtype(reader->json, at, target)) { return 0; }
+    if (opdi_program_computes_dtype(reader->json, at, target)) { return 0; }
     (void)snprintf(why, sizeof why, "there is no operator %.250s, which the program calls: load the library that "
                    "defines it first", qualified ? qualified : target);
     return opdi_program_missing_node(reader, made, at, qualified ? qualified : target, why);
@@ -221,7 +221,7 @@ OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_g
     made->text = graph;
     made->metas = opd_json_get(reader->json, graph, "tensor_values");
     for (made->size = 16; made->size < 2 * count; made->size *= 2) { }
-    made->names = (opdi_gnamed *)opdi_scope_alloc((size_t)made->size * sizeof *made->names);
+    made->names = (opdi_graph_name *)opdi_scope_alloc((size_t)made->size * sizeof *made->names);
     made->graph = made->names ? opd_graph_new() : NULL;
     if (made->names) { memset(made->names, 0, (size_t)made->size * sizeof *made->names); }
     return made->graph ? 0 : -1;
@@ -263,10 +263,10 @@ static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *m
 static int opdi_program_end(opdi_program_graph *made) {
     opd_graph *const to = made->graph;
     to->result = to->noutputs == 1 ? to->outputs[0]
-        : opdi_graph_list(to, OPDI_G_TUPLE, OPD_TAG_LIST, "Tensor", to->outputs, to->noutputs);
+        : opdi_graph_list(to, OPDI_GNODE_TUPLE, OPD_TAG_LIST, "Tensor", to->outputs, to->noutputs);
     if (!to->result) { return -1; }
     if (made->device) {                           /* the device comes after all other inputs */
-        if (opdi_graph_room(to, to->ninputs + 1)) { return -1; }
+        if (opdi_graph_reserve_inputs(to, to->ninputs + 1)) { return -1; }
         to->inputs[to->ninputs++] = made->device;
     }
     opdi_graph_changed(to);
@@ -315,8 +315,8 @@ static opd_graph *opdi_program_inner(opdi_program_reader *reader, int64_t graph,
 }
 /* Appends the argument at `at` in the JSON to in[*count]; if it is a list, appends its elements.  Returns 0, or -1 and
    sets an error. */
-static int opdi_program_spread(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opdi_gvalue **in,
-                               int32_t *count) {
+static int opdi_program_flatten(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opdi_gvalue **in,
+                                int32_t *count) {
     int64_t value;
     const char *const kind = opdi_program_union(reader, at, &value);
     if (!kind) { return -1; }
@@ -392,15 +392,15 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
     const int64_t inputs = opd_json_get(json, at, "inputs"), outputs = opd_json_get(json, at, "outputs");
     opdi_program_region *const region =
         (opdi_program_region *)opdi_arena_alloc(&reader->program->arena, sizeof *region);
-    int64_t room = 1;
+    int64_t capacity = 1;
     int modes = 0, graphs = 0, lists = 0;
     int32_t count = 0;
     if (!region) { return -1; }
     memset(region, 0, sizeof *region);
     for (int64_t i = opd_json_first(json, inputs); i >= 0; i = opd_json_next(json, i)) {
-        room += 1 + opdi_program_union_count(json, opd_json_get(json, i, "arg"));
+        capacity += 1 + opdi_program_union_count(json, opd_json_get(json, i, "arg"));
     }
-    opdi_gvalue **const in = (opdi_gvalue **)opdi_scope_alloc((size_t)room * sizeof *in);
+    opdi_gvalue **const in = (opdi_gvalue **)opdi_scope_alloc((size_t)capacity * sizeof *in);
     if (!in) { return -1; }
     for (int64_t i = opd_json_first(json, inputs); i >= 0; i = opd_json_next(json, i)) {
         const int64_t arg = opd_json_get(json, i, "arg"), graph = opdi_program_member(json, arg, "as_graph");
@@ -420,7 +420,7 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
         if (graphs == kind->graphs && (opdi_program_member(json, arg, "as_string") >= 0 ||        /* name or hints */
                                        opdi_program_member(json, arg, "as_string_to_argument") >= 0)) { continue; }
         const int32_t before = count;
-        if (opdi_program_spread(reader, made, arg, in, &count)) { return -1; }
+        if (opdi_program_flatten(reader, made, arg, in, &count)) { return -1; }
         if (graphs < kind->graphs) { continue; }
         lists++;
         if (lists == 1 && kind->lists > 1) { region->nfirst = count - before; }
@@ -441,7 +441,7 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
         if (!(in[count - 1] = opdi_program_constant(made, NULL, &none))) { return -1; }
     }
     const int32_t nout = opdi_program_region_nout(json, outputs);
-    opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_G_FUNCTION, count, nout);
+    opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_GNODE_FUNCTION, count, nout);
     if (!node || opdi_program_count(reader->program, kind->function.name, NULL)) { return -1; }
     memcpy(node->in, in, (size_t)count * sizeof *in);
     node->function = &kind->function;

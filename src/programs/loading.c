@@ -20,7 +20,7 @@ void opd_program_free(opd_program *program) {
    if it fails. */
 static opd_json *opdi_program_json(const opdi_program_reader *reader, int64_t entry, opdi_source *source) {
     unsigned char *own;
-    if (opdi_zip_bytes(reader->file, opdi_named_of(reader->file, entry), 1, source, &own)) { return NULL; }
+    if (opdi_zip_bytes(reader->file, opdi_file_entry_of(reader->file, entry), 1, source, &own)) { return NULL; }
     opd_json *const json = opdi_json_read(source);
     opdi_free(own, source->length);
     source->data = NULL;
@@ -37,7 +37,7 @@ static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) 
     program->names = (const char **)opdi_arena_alloc(&program->arena,
                                                      (size_t)(file->count + 1) * sizeof *program->names);
     for (int64_t i = 0; i < file->count && program->names; i++) {
-        const char *const entry = opdi_named_name(file, i), *const slash = strchr(entry, '/');
+        const char *const entry = opdi_file_entry_name(file, i), *const slash = strchr(entry, '/');
         const size_t length = strlen(entry);
         if (strcmp(entry, "serialized_exported_program.json") == 0 && (!name || strcmp(name, "model") == 0)) {
             program->names[0] = program->name = "model";         /* a file from before torch 2.7 */
@@ -71,24 +71,24 @@ static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) 
 static opd_tensor_file *opdi_program_checkpoint(const opdi_program_reader *reader, const char *folder,
                                                 const char *name) {
     const int64_t entry = opdi_program_entry(reader, folder, name);
-    const opdi_named *const named = entry >= 0 ? opdi_named_of(reader->file, entry) : NULL;
+    const opdi_file_entry *const named = entry >= 0 ? opdi_file_entry_of(reader->file, entry) : NULL;
     opdi_source source;
     unsigned char *own;
     if (!named || opdi_zip_bytes(reader->file, named, named->method != 0, &source, &own)) { return NULL; }
-    opdi_bulk *const bulk = opdi_bulk_new();
-    if (!bulk) {
+    opdi_file_buffer *const buffer = opdi_file_buffer_new();
+    if (!buffer) {
         opdi_free(own, source.length);
         return NULL;
     }
-    bulk->data = (unsigned char *)(uintptr_t)source.data;
-    bulk->length = source.length;
-    if (own) { bulk->block = source.length; }
+    buffer->data = (unsigned char *)(uintptr_t)source.data;
+    buffer->length = source.length;
+    if (own) { buffer->block = source.length; }
     else {
         opdi_ref_up(&reader->file->bytes->refs);
-        bulk->deleter = opdi_bulk_let_go;
-        bulk->user = reader->file->bytes;
+        buffer->deleter = opdi_file_buffer_release;
+        buffer->user = reader->file->bytes;
     }
-    return opdi_tensor_file(bulk, &source);
+    return opdi_tensor_file(buffer, &source);
 }
 /* Opens the checkpoints that contain the tensors in older files.  Returns 0, or -1 and sets an error. */
 static int opdi_program_checkpoints(opdi_program_reader *reader) {
@@ -200,8 +200,8 @@ static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
 opd_program *opd_program_load(const char *path, const char *name) {
     OPDI_NEEDS_ALL();
     opdi_source source;
-    opdi_bulk *const bulk = opdi_bulk_open(&source, "opd_program_load", path, NULL);
-    return opdi_program_load(opdi_tensor_file(bulk, &source), name);
+    opdi_file_buffer *const buffer = opdi_file_buffer_open(&source, "opd_program_load", path, NULL);
+    return opdi_program_load(opdi_tensor_file(buffer, &source), name);
 }
 opd_program *opd_program_parse(const void *data, size_t size, const char *name) {
     OPDI_NEEDS_ALL();

@@ -4,7 +4,8 @@
 
 /* Adds an input of type `tag` to the graph.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_input_add(opd_graph *graph, int32_t tag) {
-    opdi_gvalue *const value = opdi_graph_room(graph, graph->ninputs + 1) ? NULL : opdi_gvalue_new(graph, NULL, tag);
+    opdi_gvalue *const value = opdi_graph_reserve_inputs(graph, graph->ninputs + 1)
+        ? NULL : opdi_gvalue_new(graph, NULL, tag);
     if (value) {
         graph->inputs[graph->ninputs++] = value;
         opdi_graph_changed(graph);
@@ -18,8 +19,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_device_value(opdi_program_graph *made) {
     }
     return made->device;
 }
-OPDI_INTERNAL opdi_gnamed *opdi_program_slot(const opdi_program_graph *made, const char *name) {
-    return opdi_gnamed_slot(made->names, made->size, name, strlen(name));
+OPDI_INTERNAL opdi_graph_name *opdi_program_slot(const opdi_program_graph *made, const char *name) {
+    return opdi_graph_name_slot(made->names, made->size, name, strlen(name));
 }
 /* Gives a value its name, by which later nodes find it.  `at` is the position in the JSON, for errors.  Returns 0, or
    -1 and sets an error. */
@@ -29,7 +30,7 @@ OPDI_INTERNAL int opdi_program_define(const opdi_program_reader *reader, opdi_pr
     if (!*name || name[strspn(name, OPDI_GRAPH_NAME)] || opdi_is_digit(*name)) {
         return opdi_program_bad(reader, at, "'%.100s' is not a name that a value can have", name);
     }
-    opdi_gnamed *const slot = opdi_program_slot(made, name);
+    opdi_graph_name *const slot = opdi_program_slot(made, name);
     if (slot->name) { return opdi_program_bad(reader, at, "there are two values '%.100s'", name); }
     slot->name = value->name = opdi_arena_copy(&made->graph->arena, name, strlen(name));
     slot->value = value;
@@ -65,7 +66,7 @@ static opdi_gvalue *opdi_program_list(opdi_program_graph *made, const char *word
                                       int32_t count) {
     const int32_t tag = *word == 'T' ? OPD_TAG_TENSORS : *word == 'f' ? OPD_TAG_FLOATS : *word == 'b' ? OPD_TAG_BOOLS
         : OPD_TAG_INTS;
-    return opdi_graph_list(made->graph, OPDI_G_LIST, tag, word, values, count);
+    return opdi_graph_list(made->graph, OPDI_GNODE_LIST, tag, word, values, count);
 }
 OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                                  const opdi_type *type);
@@ -221,7 +222,8 @@ OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_p
         if (i >= node->nout) { return opdi_program_bad(reader, at, "the node has more results than its operator"); }
         if (strcmp(kind, "as_tensors") == 0) {
             const int64_t count = opd_json_count(json, value);
-            opdi_gnode *const unpack = count < INT32_MAX ? opdi_gnode_new(made->graph, OPDI_G_UNPACK, 1, (int32_t)count)
+            opdi_gnode *const unpack = count < INT32_MAX
+                ? opdi_gnode_new(made->graph, OPDI_GNODE_UNPACK, 1, (int32_t)count)
                 : NULL;
             int32_t k = 0;
             if (!unpack) { return -1; }
@@ -283,7 +285,7 @@ OPDI_INTERNAL int opdi_program_function_node(opdi_program_reader *reader, opdi_p
     const int64_t inputs = opd_json_get(json, at, "inputs"), outputs = opd_json_get(json, at, "outputs");
     const int64_t nin = opd_json_count(json, inputs), nout = opd_json_count(json, outputs);
     opdi_gnode *const node = nin < INT32_MAX && nout < INT32_MAX
-        ? opdi_gnode_new(made->graph, OPDI_G_FUNCTION, (int32_t)nin, (int32_t)nout) : NULL;
+        ? opdi_gnode_new(made->graph, OPDI_GNODE_FUNCTION, (int32_t)nin, (int32_t)nout) : NULL;
     int32_t i = 0;
     if (!node) { return -1; }
     node->function = function;
@@ -351,7 +353,7 @@ static int opdi_program_note(opd_program *program, const opdi_gnode *node) {
         for (int at = 0; arg && at < node->nin; at++) {
             const opdi_gnode *const from = node->in[at]->node;
             if (strcmp(node->op->schema->args[at].name, arg) != 0) { continue; }
-            if (!from || from->kind != OPDI_G_CONSTANT || from->constant.u.i) { return 0; }
+            if (!from || from->kind != OPDI_GNODE_CONSTANT || from->constant.u.i) { return 0; }
         }
         while (k < program->notes.length / sizeof note && strcmp(list[k], note) != 0) { k++; }
         if (k < program->notes.length / sizeof note) { return 0; }
@@ -365,7 +367,7 @@ static int opdi_program_note(opd_program *program, const opdi_gnode *node) {
 OPDI_INTERNAL int opdi_program_call_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opd_op *op,
                                          int64_t inputs, int64_t outputs) {
     const opd_json *const json = reader->json;
-    opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_G_OP, op->nargs, op->nrets);
+    opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_GNODE_OP, op->nargs, op->nrets);
     if (!node || opdi_program_count(reader->program, op->name, NULL)) { return -1; }
     node->op = op;
     for (int i = 0; i < op->nargs; i++) {
@@ -377,7 +379,7 @@ OPDI_INTERNAL int opdi_program_call_node(opdi_program_reader *reader, opdi_progr
         if (!node->in[i]) { return -1; }
     }
     for (int i = 0; i < op->nrets; i++) {
-        node->out[i] = opdi_gvalue_new(made->graph, node, opdi_gtag_of(op->schema->returns[i].type));
+        node->out[i] = opdi_gvalue_new(made->graph, node, opdi_graph_tag_of(op->schema->returns[i].type));
         if (!node->out[i]) { return -1; }
     }
     opdi_gnode_append(made->graph, node);
@@ -405,7 +407,7 @@ static int opdi_program_again(const opdi_program_reader *reader, opdi_program_gr
     const opd_json *const json = reader->json;
     opdi_gvalue *const value = opdi_program_use(reader, made, from);
     const char *const name = opd_json_text(json, to, NULL);
-    opdi_gnamed *const slot = value && name ? opdi_program_slot(made, name) : NULL;
+    opdi_graph_name *const slot = value && name ? opdi_program_slot(made, name) : NULL;
     if (!slot || slot->name) {
         return opd_ok() ? opdi_program_bad(reader, to, name ? "there are two values '%.100s'" : "a value has no name%s",
                                            name ? name : "") : -1;
@@ -515,7 +517,7 @@ static int opdi_functional_inside(const opdi_gnode *node, const opd_value *args,
         }
         if (list) { given[i] = opd_value_tensors(list, arg->count); }
     }
-    return opd_call_all(its->op, all, given, nargs) ? -1 : opdi_region_give(rets, all, results + its->nbases);
+    return opd_call_all(its->op, all, given, nargs) ? -1 : opdi_region_return(rets, all, results + its->nbases);
 }
 static int opdi_functional_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     opd_scope scope = opd_scope_open();
@@ -678,13 +680,14 @@ static int opdi_functional_make(opdi_functionalizer *from, const opdi_gfunction 
     const opd_json *const json = from->reader->json;
     const opd_op *const op = from->its->op;
     const int32_t results = OPDI_MAX(op->nrets, 1);
-    opdi_gnode *const node = opdi_gnode_new(from->made->graph, OPDI_G_FUNCTION, from->nin, results + from->its->nbases);
+    opdi_gnode *const node =
+        opdi_gnode_new(from->made->graph, OPDI_GNODE_FUNCTION, from->nin, results + from->its->nbases);
     if (!node || opdi_program_count(from->reader->program, op->name, NULL)) { return -1; }
     if (from->nin) { memcpy(node->in, from->in, (size_t)from->nin * sizeof *from->in); }
     node->function = function;
     node->user = from->its;
     for (int32_t i = 0; i < node->nout; i++) {
-        const int32_t tag = i >= results ? OPD_TAG_TENSOR : op->nrets ? opdi_gtag_of(op->schema->returns[i].type)
+        const int32_t tag = i >= results ? OPD_TAG_TENSOR : op->nrets ? opdi_graph_tag_of(op->schema->returns[i].type)
             : OPD_TAG_NONE;
         if (!(node->out[i] = opdi_gvalue_new(from->made->graph, node, tag))) { return -1; }
     }
@@ -698,17 +701,17 @@ static int opdi_functional_node(opdi_functionalizer *from, opd_op *op, bool seco
     const opd_json *const json = from->reader->json;
     opdi_arena *const arena = &from->reader->program->arena;
     const size_t nargs = (size_t)op->nargs + 1;
-    int64_t room = op->nargs + 1, bases = -1;
+    int64_t capacity = op->nargs + 1, bases = -1;
     for (int64_t i = from->inputs; i >= 0; i = opd_json_next(json, i)) {
-        room += 1 + opdi_program_union_count(json, opd_json_get(json, i, "arg"));
+        capacity += 1 + opdi_program_union_count(json, opd_json_get(json, i, "arg"));
     }
     opdi_functional *const its = from->its = (opdi_functional *)opdi_arena_alloc(arena, sizeof *its);
-    from->in = (opdi_gvalue **)opdi_scope_alloc((size_t)room * sizeof *from->in);
+    from->in = (opdi_gvalue **)opdi_scope_alloc((size_t)capacity * sizeof *from->in);
     if (!its || !from->in) { return -1; }
     memset(its, 0, sizeof *its);
     its->op = op;
     its->args = (opdi_functional_arg *)opdi_arena_alloc(arena, nargs * sizeof *its->args);
-    its->parts = (opdi_functional_part *)opdi_arena_alloc(arena, (size_t)room * sizeof *its->parts);
+    its->parts = (opdi_functional_part *)opdi_arena_alloc(arena, (size_t)capacity * sizeof *its->parts);
     if (!its->args || !its->parts) { return -1; }
     if (!second) { return opdi_functional_first(from) ? -1 : opdi_functional_make(from, &opdi_functionals[0]); }
     const int64_t given = opdi_program_given(json, from->inputs, "_all_bases", -1);

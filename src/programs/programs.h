@@ -129,7 +129,7 @@ typedef struct opdi_region_kind {
 /* The state while a graph is read from the JSON text. */
 typedef struct opdi_program_graph {
     opd_graph *graph;
-    opdi_gnamed *names;          /* [size] hash table with open addressing: values by name */
+    opdi_graph_name *names;      /* [size] hash table with open addressing: values by name */
     int64_t size;
     opdi_gvalue *device;         /* the last input, which is the module's device; NULL if it is not used */
     int64_t text, metas;         /* positions in the JSON: the graph, and the descriptions of its tensors */

@@ -277,7 +277,7 @@ static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_prog
     return opdi_program_bad(reader, spec, "outputs of kind %.60s are not supported", kind);
 }
 /* Reads the device of the first input that is a tensor. */
-static void opdi_program_home(opdi_program_reader *reader, int64_t graph) {
+static void opdi_program_find_device(opdi_program_reader *reader, int64_t graph) {
     const opd_json *const json = reader->json;
     int64_t at = opd_json_first(json, opd_json_get(json, graph, "inputs"));
     reader->program->device = opd_device_of(OPD_CPU, -1);
@@ -324,7 +324,7 @@ OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
     if (graph < 0 || in < 0 || out < 0) { return opdi_program_bad(reader, 0, "this is not an exported program"); }
     const int64_t names_at = opd_json_get(json, call, "forward_arg_names");
     if (in_spec && (nnames = opdi_program_tree(reader, in_spec, true, names_at, &names)) < 0) { return -1; }
-    opdi_program_home(reader, graph);
+    opdi_program_find_device(reader, graph);
     if (opdi_program_ranges(reader) ||
         opdi_program_tables(program, opd_json_count(json, in), opd_json_count(json, out)) ||
         opdi_program_begin(reader, &made, graph, opdi_program_values_of(json, graph))) { return -1; }

@@ -251,7 +251,7 @@ static int opdi_program_dims(const opdi_program_reader *reader, const opd_json *
    it fails. */
 static opd_tensor *opdi_program_storage(const opdi_program_reader *reader, int64_t entry) {
     if (!reader->storages[entry]) {
-        reader->storages[entry] = opdi_checkpoint_storage(reader->file, opdi_named_of(reader->file, entry));
+        reader->storages[entry] = opdi_checkpoint_storage(reader->file, opdi_file_entry_of(reader->file, entry));
     }
     return reader->storages[entry];
 }

@@ -10,7 +10,7 @@
 
 enum { OPDI_SCRIPT_VERSION = 10 };                /* newest archive version that PyTorch writes */
 
-static void opdi_sarchive_free(opdi_sarchive *archive) {
+static void opdi_script_archive_free(opdi_script_archive *archive) {
     if (archive->file) {
         memset(&archive->file->members, 0, sizeof archive->file->members);       /* the members are part of `entries`,
                                                                                     which are freed on close */
@@ -20,7 +20,7 @@ static void opdi_sarchive_free(opdi_sarchive *archive) {
     opdi_free(archive, sizeof *archive);
 }
 /* Returns the index of the entry `name` below the archive's root, or -1. */
-static int64_t opdi_sarchive_find(const opdi_sarchive *archive, const char *name) {
+static int64_t opdi_script_archive_find(const opdi_script_archive *archive, const char *name) {
     char full[1500];
     const int length = snprintf(full, sizeof full, "%s%s", archive->root, name);
     return length > 0 && (size_t)length < sizeof full ? opdi_tensor_file_find(archive->file, full, (size_t)length) : -1;
@@ -33,33 +33,35 @@ static int64_t opdi_sarchive_find(const opdi_sarchive *archive, const char *name
 //  the texts that form the source, the index of the text with its file name, and the number of its first line.
 
 /* The state while reading a pickle of source places. */
-typedef struct opdi_splaces {
+typedef struct opdi_script_places {
     opdi_pickle pickle;
     const opdi_source *source;
     uint32_t *texts;                              /* node numbers of the texts */
     int64_t ntexts;
     const opdi_pickle_node *file;                 /* the file name's node of the place read before */
     uint64_t work;                                /* number of bytes scanned for line ends, or copied */
-} opdi_splaces;
+} opdi_script_places;
 enum { OPDI_SCRIPT_PLACES = 1 << 20 };
 
 /* Returns the node of text i, or NULL if there is none. */
-static const opdi_pickle_node *opdi_splaces_text(const opdi_splaces *places, int64_t i) {
+static const opdi_pickle_node *opdi_script_places_text(const opdi_script_places *places, int64_t i) {
     return i < 0 || i >= places->ntexts ? NULL : opdi_pickle_at(&places->pickle, places->texts[i]);
 }
 /* Returns item i of a tuple node as a number, or -1 if it is not there or not a number. */
-static int64_t opdi_splaces_number(const opdi_splaces *places, uint32_t node, int64_t i) {
+static int64_t opdi_script_places_number(const opdi_script_places *places, uint32_t node, int64_t i) {
     const uint32_t item = node ? opdi_pickle_get(&places->pickle, node, i) : 0;
     return opdi_pickle_is(&places->pickle, item, OPDI_PICKLE_INT) ? opdi_pickle_at(&places->pickle, item)->value : -1;
 }
 /* Finds the line and column (both from 0) of byte `begin` of the source that consists of `pieces`.  Returns false if
    the pickle is malformed. */
-static bool opdi_splaces_find(opdi_splaces *places, uint32_t pieces, int64_t begin, opdi_splace *place) {
+static bool opdi_script_places_find(opdi_script_places *places, uint32_t pieces, int64_t begin,
+                                    opdi_script_place *place) {
     const opdi_pickle *pickle = &places->pickle;
     uint32_t item = opdi_pickle_at(pickle, pieces)->first;
     for (; item && begin >= 0; item = opdi_pickle_item_at(pickle, item)->next) {
         const opdi_pickle_node *number = opdi_pickle_at(pickle, opdi_pickle_item_at(pickle, item)->node);
-        const opdi_pickle_node *text = opdi_splaces_text(places, number->kind == OPDI_PICKLE_INT ? number->value : -1);
+        const opdi_pickle_node *text =
+            opdi_script_places_text(places, number->kind == OPDI_PICKLE_INT ? number->value : -1);
         if (!text) { return false; }
         const char *at = (const char *)places->source->data + text->text;
         const char *const end = at + OPDI_MIN(text->value, begin);
@@ -77,8 +79,8 @@ static bool opdi_splaces_find(opdi_splaces *places, uint32_t pieces, int64_t beg
 }
 /* Returns a copy of the file name `text` in the script's arena.  If the place read before, `before`, has the same file
    name, returns its copy.  Returns NULL if memory runs out or too many bytes were copied. */
-static const char *opdi_splaces_file(opd_script *script, opdi_splaces *places, const opdi_pickle_node *text,
-                                     const opdi_splace *before) {
+static const char *opdi_script_places_file(opd_script *script, opdi_script_places *places, const opdi_pickle_node *text,
+                                           const opdi_script_place *before) {
     if (before && places->file == text) { return before->file; }
     places->file = text;
     places->work += (uint64_t)text->value;
@@ -87,24 +89,26 @@ static const char *opdi_splaces_file(opd_script *script, opdi_splaces *places, c
 }
 /* Reads a place from the tuple (at, (source, begin, end), tag).  `before` is the place read before, or NULL.  Returns
    false if the tuple is malformed. */
-static bool opdi_splaces_one(opd_script *script, opdi_splaces *places, uint32_t node, const opdi_splace *before,
-                             opdi_splace *place) {
+static bool opdi_script_places_one(opd_script *script, opdi_script_places *places, uint32_t node,
+                                   const opdi_script_place *before, opdi_script_place *place) {
     const opdi_pickle *pickle = &places->pickle;
-    const int64_t at = opdi_splaces_number(places, node, 0);
+    const int64_t at = opdi_script_places_number(places, node, 0);
     const uint32_t range = opdi_pickle_get(pickle, node, 1), source = range ? opdi_pickle_get(pickle, range, 0) : 0;
     const uint32_t pieces = source ? opdi_pickle_get(pickle, source, 0) : 0;
-    const opdi_pickle_node *file = opdi_splaces_text(places, opdi_splaces_number(places, source, 1));
-    const int64_t line = opdi_splaces_number(places, source, 2), begin = opdi_splaces_number(places, range, 1);
+    const opdi_pickle_node *file = opdi_script_places_text(places, opdi_script_places_number(places, source, 1));
+    const int64_t line = opdi_script_places_number(places, source, 2),
+        begin = opdi_script_places_number(places, range, 1);
     memset(place, 0, sizeof *place);
     if (!pieces || !file || at < 0 || at > UINT32_MAX || line < 0 || line > INT32_MAX ||
-        !opdi_splaces_find(places, pieces, begin, place)) { return false; }
+        !opdi_script_places_find(places, pieces, begin, place)) { return false; }
     place->at = (uint32_t)at;
     place->line += (uint32_t)line;
-    place->file = opdi_splaces_file(script, places, file, before);
+    place->file = opdi_script_places_file(script, places, file, before);
     return place->file && (!before || before->at <= place->at);
 }
 /* Reads all places from a pickle's tree into text->places.  Returns false if they are malformed or memory runs out. */
-static bool opdi_splaces_all(opd_script *script, opdi_splaces *places, uint32_t tree, opdi_stext *text) {
+static bool opdi_script_places_all(opd_script *script, opdi_script_places *places, uint32_t tree,
+                                   opdi_script_text *text) {
     const opdi_pickle *pickle = &places->pickle;
     const uint32_t texts = opdi_pickle_get(pickle, tree, 1), list = opdi_pickle_get(pickle, tree, 2);
     if (!opdi_pickle_is(pickle, texts, OPDI_PICKLE_TUPLE) || !opdi_pickle_is(pickle, list, OPDI_PICKLE_TUPLE)) {
@@ -113,7 +117,7 @@ static bool opdi_splaces_all(opd_script *script, opdi_splaces *places, uint32_t 
     const int64_t ntexts = opdi_pickle_at(pickle, texts)->value, count = opdi_pickle_at(pickle, list)->value;
     if (ntexts > OPDI_SCRIPT_PLACES || count > OPDI_SCRIPT_PLACES) { return false; }
     places->texts = (uint32_t *)opdi_arena_alloc(&script->arena, (size_t)(ntexts + 1) * sizeof *places->texts);
-    opdi_splace *made = (opdi_splace *)opdi_arena_alloc(&script->arena, (size_t)(count + 1) * sizeof *made);
+    opdi_script_place *made = (opdi_script_place *)opdi_arena_alloc(&script->arena, (size_t)(count + 1) * sizeof *made);
     if (!places->texts || !made) { return false; }
     for (uint32_t i = opdi_pickle_at(pickle, texts)->first; i; i = opdi_pickle_item_at(pickle, i)->next) {
         const uint32_t node = opdi_pickle_item_at(pickle, i)->node;
@@ -124,7 +128,7 @@ static bool opdi_splaces_all(opd_script *script, opdi_splaces *places, uint32_t 
     for (uint32_t i = opdi_pickle_at(pickle, list)->first; i; i = opdi_pickle_item_at(pickle, i)->next) {
         const uint32_t node = opdi_pickle_item_at(pickle, i)->node;
         if (!opdi_pickle_is(pickle, node, OPDI_PICKLE_TUPLE) || nplaces == count ||
-            !opdi_splaces_one(script, places, node, nplaces ? &made[nplaces - 1] : NULL, &made[nplaces])) {
+            !opdi_script_places_one(script, places, node, nplaces ? &made[nplaces - 1] : NULL, &made[nplaces])) {
             return false;
         }
         nplaces++;
@@ -135,23 +139,23 @@ static bool opdi_splaces_all(opd_script *script, opdi_splaces *places, uint32_t 
 }
 /* Reads the source places of text `path` of an archive.  If they are missing or damaged, errors show the archive's text
    instead of the source.  Returns 0, or -1 if memory runs out. */
-static int opdi_sarchive_places(opd_script *script, const char *path, opdi_stext *text) {
-    const opdi_sarchive *archive = script->archive;
+static int opdi_script_archive_places(opd_script *script, const char *path, opdi_script_text *text) {
+    const opdi_script_archive *archive = script->archive;
     char name[1400];
-    opdi_splaces places;
+    opdi_script_places places;
     opdi_source source;
     unsigned char *own;
     size_t at = 0;
     (void)snprintf(name, sizeof name, "%s.debug_pkl", path);
-    const int64_t i = opdi_sarchive_find(archive, name);
+    const int64_t i = opdi_script_archive_find(archive, name);
     const int mark = opd_error_mark();
     memset(&places, 0, sizeof places);
-    if (i >= 0 && opdi_named_of(archive->file, i)->full <= OPDI_SCRIPT_TEXT &&
-        opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own) == 0) {
+    if (i >= 0 && opdi_file_entry_of(archive->file, i)->full <= OPDI_SCRIPT_TEXT &&
+        opdi_zip_bytes(archive->file, opdi_file_entry_of(archive->file, i), 1, &source, &own) == 0) {
         places.source = &source;
         const uint32_t tree = opdi_pickle_read_as(&places.pickle, &source, &at, true);
         if (opdi_pickle_is(&places.pickle, tree, OPDI_PICKLE_TUPLE)) {
-            (void)opdi_splaces_all(script, &places, tree, text);
+            (void)opdi_script_places_all(script, &places, tree, text);
         }
         opdi_pickle_free(&places.pickle);
         opdi_free(own, source.length);
@@ -162,54 +166,56 @@ static int opdi_sarchive_places(opd_script *script, const char *path, opdi_stext
 }
 /* Returns the text of the archive that defines the names "prefix.X".  Returns NULL without an error if there is
    none. */
-static opdi_sunit *opdi_sarchive_unit(opd_script *script, const char *prefix) {
-    const opdi_sarchive *archive = script->archive;
+static opdi_script_unit *opdi_script_archive_unit(opd_script *script, const char *prefix) {
+    const opdi_script_archive *archive = script->archive;
     char path[1300];
     opdi_source source;
     unsigned char *own;
     if ((size_t)snprintf(path, sizeof path, "code/%s.py", prefix) >= sizeof path) { return NULL; }
     for (char *at = path + 5; *at; at++) { if (*at == '.' && strcmp(at, ".py") != 0) { *at = '/'; } }
-    const int64_t i = opdi_sarchive_find(archive, path);
-    if (i < 0 || opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own)) { return NULL; }
-    opdi_sunit *unit = opdi_sunit_add(script, prefix, path, (const char *)source.data, source.length);
+    const int64_t i = opdi_script_archive_find(archive, path);
+    if (i < 0 || opdi_zip_bytes(archive->file, opdi_file_entry_of(archive->file, i), 1, &source, &own)) { return NULL; }
+    opdi_script_unit *unit = opdi_script_unit_add(script, prefix, path, (const char *)source.data, source.length);
     opdi_free(own, source.length);
-    return unit && opdi_sarchive_places(script, path, &unit->text) == 0 ? unit : NULL;
+    return unit && opdi_script_archive_places(script, path, &unit->text) == 0 ? unit : NULL;
 }
 
 //== objects ===========================================================================================================
 
 /* The state while values are built from a pickle's tree. */
-typedef struct opdi_sbuild {
+typedef struct opdi_script_unpickler {
     opd_script *script;
     opdi_checkpoint_walk walk;
     opd_value *made;                              /* values of nodes that may be used several times: lists, dicts,
                                                      objects, tensors */
     size_t nodes;
     uint64_t steps;
-} opdi_sbuild;
+} opdi_script_unpickler;
 #define OPDI_SCRIPT_BUILD_DEPTH 200
 
-static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value);
+static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
+                                      opd_value *value);
 
 /* In opd_value.n, marks the value of a node that is not complete.  Until it is, other values must not refer to it. */
-#define OPDI_SBUILD_BUSY INT32_MAX
-static void opdi_sbuild_begin(opdi_sbuild *build, uint32_t node, const opd_value *value) {
+#define OPDI_SCRIPT_UNPICKLE_BUSY INT32_MAX
+static void opdi_script_unpickle_begin(opdi_script_unpickler *build, uint32_t node, const opd_value *value) {
     build->made[node] = *value;
-    build->made[node].n = OPDI_SBUILD_BUSY;
+    build->made[node].n = OPDI_SCRIPT_UNPICKLE_BUSY;
 }
 /* Returns the tag of lists of type `type`. */
-static opd_tag opdi_slist_tag(const opdi_gtype *type) {
-    const opdi_gtype *element = type && type->kind == OPDI_GT_LIST ? type->parts[0] : NULL;
-    const int kind = !element ? OPDI_GT_ANY : opdi_gtype_strip(element)->kind;
-    const bool optional = element && element->kind == OPDI_GT_OPTIONAL;
-    return kind == OPDI_GT_TENSOR ? OPD_TAG_TENSORS : optional ? OPD_TAG_LIST : kind == OPDI_GT_INT ? OPD_TAG_INTS
-        : kind == OPDI_GT_FLOAT ? OPD_TAG_FLOATS : kind == OPDI_GT_BOOL ? OPD_TAG_BOOLS : OPD_TAG_LIST;
+static opd_tag opdi_script_list_tag(const opdi_gtype *type) {
+    const opdi_gtype *element = type && type->kind == OPDI_GTYPE_LIST ? type->parts[0] : NULL;
+    const int kind = !element ? OPDI_GTYPE_ANY : opdi_gtype_strip(element)->kind;
+    const bool optional = element && element->kind == OPDI_GTYPE_OPTIONAL;
+    return kind == OPDI_GTYPE_TENSOR ? OPD_TAG_TENSORS : optional ? OPD_TAG_LIST : kind == OPDI_GTYPE_INT ? OPD_TAG_INTS
+        : kind == OPDI_GTYPE_FLOAT ? OPD_TAG_FLOATS : kind == OPDI_GTYPE_BOOL ? OPD_TAG_BOOLS : OPD_TAG_LIST;
 }
 /* Builds a list.  If `type` is NULL, the first element determines the list's element type.  Returns 0, or -1 and sets
    an error. */
-static int opdi_sbuild_list(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
+static int opdi_script_unpickle_list(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
+                                     opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
-    opd_tag tag = opdi_slist_tag(type);
+    opd_tag tag = opdi_script_list_tag(type);
     uint32_t item = opdi_pickle_at(pickle, node)->first;
     if (!type && item) {
         const int kind = opdi_pickle_at(pickle, opdi_pickle_item_at(pickle, item)->node)->kind;
@@ -217,35 +223,38 @@ static int opdi_sbuild_list(opdi_sbuild *build, uint32_t node, const opdi_gtype 
             : kind == OPDI_PICKLE_BOOL ? OPD_TAG_BOOLS : kind == OPDI_PICKLE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
     }
     *value = opd_list_new(tag);
-    opdi_sbuild_begin(build, node, value);
+    opdi_script_unpickle_begin(build, node, value);
     for (; opd_ok() && item; item = opdi_pickle_item_at(pickle, item)->next) {
         opd_value part;
-        if (opdi_sbuild_value(build, opdi_pickle_item_at(pickle, item)->node, type && type->kind == OPDI_GT_LIST
-                              ? type->parts[0] : NULL, depth + 1, &part) ||
+        if (opdi_script_unpickle_value(build, opdi_pickle_item_at(pickle, item)->node,
+                                       type && type->kind == OPDI_GTYPE_LIST ? type->parts[0] : NULL, depth + 1,
+                                       &part) ||
             opd_list_append(*value, part)) { return -1; }
     }
     return opd_ok() ? 0 : -1;
 }
-static int opdi_sbuild_dict(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
+static int opdi_script_unpickle_dict(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
+                                     opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
-    const bool known = type && type->kind == OPDI_GT_DICT;
+    const bool known = type && type->kind == OPDI_GTYPE_DICT;
     *value = opd_dict_new();
-    opdi_sbuild_begin(build, node, value);
+    opdi_script_unpickle_begin(build, node, value);
     for (uint32_t item = opdi_pickle_at(pickle, node)->first; opd_ok() && item;) {
         const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
         const opdi_pickle_item *its = key->next ? opdi_pickle_item_at(pickle, key->next) : NULL;
         opd_value parts[2];
-        if (!its || opdi_sbuild_value(build, key->node, known ? type->parts[0] : NULL, depth + 1, &parts[0]) ||
-            opdi_sbuild_value(build, its->node, known ? type->parts[1] : NULL, depth + 1, &parts[1]) ||
+        if (!its || opdi_script_unpickle_value(build, key->node, known ? type->parts[0] : NULL, depth + 1, &parts[0]) ||
+            opdi_script_unpickle_value(build, its->node, known ? type->parts[1] : NULL, depth + 1, &parts[1]) ||
             opd_dict_set(*value, parts[0], parts[1])) { return -1; }
         item = opdi_pickle_item_at(pickle, key->next)->next;
     }
     return opd_ok() ? 0 : -1;
 }
-static int opdi_sbuild_tuple(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
+static int opdi_script_unpickle_tuple(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
+                                      opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     const int64_t count = opdi_pickle_at(pickle, node)->value;
-    const bool known = type && type->kind == OPDI_GT_TUPLE && type->nparts == count;
+    const bool known = type && type->kind == OPDI_GTYPE_TUPLE && type->nparts == count;
     opd_value *parts = count < 100000 ? (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof *parts) : NULL;
     int64_t i = 0;
     if (!parts) {
@@ -254,15 +263,16 @@ static int opdi_sbuild_tuple(opdi_sbuild *build, uint32_t node, const opdi_gtype
                        (long long)count);
     }
     for (uint32_t item = opdi_pickle_at(pickle, node)->first; item; item = opdi_pickle_item_at(pickle, item)->next) {
-        if (i >= count || opdi_sbuild_value(build, opdi_pickle_item_at(pickle, item)->node, known ? type->parts[i]
-                                            : NULL, depth + 1, &parts[i])) { return -1; }
+        if (i >= count ||
+            opdi_script_unpickle_value(build, opdi_pickle_item_at(pickle, item)->node, known ? type->parts[i]
+                                       : NULL, depth + 1, &parts[i])) { return -1; }
         i++;
     }
     *value = opdi_cell_own(opdi_tuple_new(parts, i, known ? type->klass : NULL));
     return opd_ok() ? 0 : -1;
 }
 /* Returns the qualified name of the class that a node names, copied to the arena, or NULL. */
-static const char *opdi_sbuild_class(opdi_sbuild *build, uint32_t node) {
+static const char *opdi_script_unpickle_class(opdi_script_unpickler *build, uint32_t node) {
     const opdi_pickle *pickle = &build->walk.pickle;
     char full[1024];
     size_t length = 0;
@@ -277,14 +287,14 @@ static const char *opdi_sbuild_class(opdi_sbuild *build, uint32_t node) {
 }
 /* Sets attribute `slot` of an object to a value, converted to the attribute's type.  Returns 0, or -1 and sets an
    error. */
-static int opdi_sbuild_put(opdi_cell *object, int32_t slot, opd_value value) {
+static int opdi_script_unpickle_attribute(opdi_cell *object, int32_t slot, opd_value value) {
     const opdi_gattribute *attribute = &object->klass->attributes[slot];
     char said[200];
     if (opdi_value_hold(&value)) { return -1; }
     int rc = opdi_value_fit(&value, attribute->type, 0);
     if (rc > 0) {
         rc = opd_fail(OPD_ERROR_SCHEMA, "%s.%s is not of type %s in the file", object->klass->name, attribute->name,
-                      opdi_emit_said(attribute->type, said, sizeof said));
+                      opdi_emit_type_text(attribute->type, said, sizeof said));
     }
     if (rc == 0) { rc = opdi_object_put(object, slot, value); }
     opdi_value_drop(value);
@@ -292,7 +302,7 @@ static int opdi_sbuild_put(opdi_cell *object, int32_t slot, opd_value value) {
 }
 /* Adds the attributes in the state of an object to its class, whose text is not in the archive.  Returns 0, or -1 and
    sets an error. */
-static int opdi_sbuild_names(opdi_sbuild *build, uint32_t state, opdi_gclass *gclass) {
+static int opdi_script_unpickle_names(opdi_script_unpickler *build, uint32_t state, opdi_gclass *gclass) {
     const opdi_pickle *pickle = &build->walk.pickle;
     for (uint32_t item = opdi_pickle_at(pickle, state)->first; item;) {
         const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
@@ -303,22 +313,22 @@ static int opdi_sbuild_names(opdi_sbuild *build, uint32_t state, opdi_gclass *gc
         const char *copy = opdi_arena_copy(&build->script->space->arena,
                                            (const char *)build->walk.pickled->data + text->text, (size_t)text->value);
         if (!copy || (opdi_gclass_slot(gclass, copy) < 0 &&
-                      opdi_gclass_add(gclass, copy, opdi_gtype_simple(OPDI_GT_ANY), 0) < 0)) { return -1; }
+                      opdi_gclass_add(gclass, copy, opdi_gtype_simple(OPDI_GTYPE_ANY), 0) < 0)) { return -1; }
         item = opdi_pickle_item_at(pickle, key->next)->next;
     }
     gclass->open = false;
     return 0;
 }
 /* Sets *value to the enum member whose value is the one in the state.  Returns 0, or -1 and sets an error. */
-static int opdi_sbuild_enum(opdi_sbuild *build, uint32_t state, const opdi_sclass *klass, int depth,
-                            opd_value *value) {
+static int opdi_script_unpickle_enum(opdi_script_unpickler *build, uint32_t state, const opdi_script_class *klass,
+                                     int depth, opd_value *value) {
     opd_value its;
     if (!klass || !klass->nmembers) { return opd_fail(OPD_ERROR_SCHEMA, "an enum has no members"); }
     const opdi_gclass *gclass = klass->gclass;
-    if (opdi_sbuild_value(build, state, gclass->attributes[1].type, depth + 1, &its)) { return -1; }
+    if (opdi_script_unpickle_value(build, state, gclass->attributes[1].type, depth + 1, &its)) { return -1; }
     for (int32_t i = 0; i < klass->nmembers; i++) {
         if (opdi_equal(&opdi_cell_of(&klass->members[i])->u.values[1], &its, 0) == 1) {
-            opdi_cell *const cell = opdi_senum_again(klass, i);
+            opdi_cell *const cell = opdi_script_enum_again(klass, i);
             if (cell) { *value = opdi_cell_own(cell); }
             return cell && opd_ok() ? 0 : -1;
         }
@@ -328,17 +338,18 @@ static int opdi_sbuild_enum(opdi_sbuild *build, uint32_t state, const opdi_sclas
 }
 /* Sets *value to a float32 tensor of the numbers that a quantized tensor represents: (number - zero) * scale.  Returns
    0, or -1 and sets an error. */
-static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, opd_value *value) {
+static int opdi_script_unpickle_quantized(opdi_script_unpickler *build, uint32_t node, int depth, opd_value *value) {
     enum { HOW, SCALE, ZERO, AXIS };
     const opdi_pickle *pickle = &build->walk.pickle;
     const uint32_t how = opdi_pickle_at(pickle, node)->first;
     opd_value numbers, part;
     if (!how) { return opd_fail(OPD_ERROR_SCHEMA, "the script has a value of a kind that is not supported"); }
     const uint32_t axis_at = opdi_pickle_get(pickle, how, AXIS);
-    if (opdi_sbuild_value(build, opdi_pickle_at(pickle, node)->text, NULL, depth + 1, &numbers)) { return -1; }
+    if (opdi_script_unpickle_value(build, opdi_pickle_at(pickle, node)->text, NULL, depth + 1, &numbers)) { return -1; }
     opd_tensor *floats = opd_to_dtype(numbers.u.t, OPD_FLOAT32);
     for (int i = 2; floats && i > 0; i--) {  /* i 2: subtract the zero point; i 1: multiply by the scale */
-        if (opdi_sbuild_value(build, opdi_pickle_get(pickle, how, i == 2 ? ZERO : SCALE), NULL, depth + 1, &part)) {
+        if (opdi_script_unpickle_value(build, opdi_pickle_get(pickle, how, i == 2 ? ZERO : SCALE), NULL, depth + 1,
+                                       &part)) {
             return -1;
         }
         if (part.tag == OPD_TAG_INT || part.tag == OPD_TAG_FLOAT) {
@@ -364,7 +375,8 @@ static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, o
 }
 /* Reads the state of a packed linear layer into self: int8 weight, scale and zero point (for all rows or for each row),
    and bias; or a float weight and a bias.  Returns 0, or -1 and sets an error. */
-static int opdi_sbuild_packed_linear(opdi_sbuild *build, uint32_t state, int depth, opdi_cell *self) {
+static int opdi_script_unpickle_packed_linear(opdi_script_unpickler *build, uint32_t state, int depth,
+                                              opdi_cell *self) {
     const opdi_pickle *pickle = &build->walk.pickle;
     const uint32_t weight = opdi_pickle_get(pickle, state, 0);
     const bool quantized = opdi_pickle_is(pickle, weight, OPDI_PICKLE_STRANGE);
@@ -377,18 +389,18 @@ static int opdi_sbuild_packed_linear(opdi_sbuild *build, uint32_t state, int dep
     parts[OPDI_PACKED_BIAS] = opdi_pickle_get(pickle, state, 1);
     for (int32_t i = 0; i < OPDI_PACKED_PARTS; i++) {
         opd_value part = opd_value_none();
-        if (parts[i] && opdi_sbuild_value(build, parts[i], NULL, depth + 1, &part)) { return -1; }
-        if (opdi_sbuild_put(self, i, part)) { return -1; }
+        if (parts[i] && opdi_script_unpickle_value(build, parts[i], NULL, depth + 1, &part)) { return -1; }
+        if (opdi_script_unpickle_attribute(self, i, part)) { return -1; }
     }
     return 0;
 }
 /* Reads the settings of a packed convolution: the number of dimensions, then the values that opdi_quantized_conv lists.
    They are a tensor of int16 in version 2, and a list in version 3.  For other formats, sets *settings to None. Returns
    0, or -1 and sets an error. */
-static int opdi_sbuild_settings(opdi_sbuild *build, uint32_t node, int depth, opd_value *settings) {
+static int opdi_script_unpickle_settings(opdi_script_unpickler *build, uint32_t node, int depth, opd_value *settings) {
     opd_value from;
     *settings = opd_value_none();
-    if (!node || opdi_sbuild_value(build, node, NULL, depth + 1, &from)) { return node ? -1 : 0; }
+    if (!node || opdi_script_unpickle_value(build, node, NULL, depth + 1, &from)) { return node ? -1 : 0; }
     const bool tensor = from.tag == OPD_TAG_TENSOR;
     if (tensor && (opd_ndim(from.u.t) != 1 || opd_dtype(from.u.t) != OPD_INT16)) { return 0; }
     if (!tensor && opd_value_cell(from) != OPD_CELL_LIST) { return 0; }
@@ -407,7 +419,7 @@ static int opdi_sbuild_settings(opdi_sbuild *build, uint32_t node, int depth, op
 /* Reads the weights of one direction of a recurrent layer into self.  The state is a list: a name, the biases, an empty
    list, whether inputs are quantized to 7 bits, and the packed weights, which also contain the biases.  Returns 0, or
    -1 and sets an error. */
-static int opdi_sbuild_packed_cell(opdi_sbuild *build, uint32_t state, int depth, opdi_cell *self) {
+static int opdi_script_unpickle_packed_cell(opdi_script_unpickler *build, uint32_t state, int depth, opdi_cell *self) {
     enum { REDUCE = 3, PACKED = 4 };
     const opdi_pickle *pickle = &build->walk.pickle;
     const uint32_t reduce = opdi_pickle_get(pickle, state, REDUCE), packed = opdi_pickle_get(pickle, state, PACKED);
@@ -417,14 +429,14 @@ static int opdi_sbuild_packed_cell(opdi_sbuild *build, uint32_t state, int depth
     const uint32_t nodes[] = {opdi_pickle_get(pickle, packed, 0), opdi_pickle_get(pickle, packed, 1),
                               opdi_pickle_get(pickle, reduce, 0)};
     for (int32_t i = 0; i < 3; i++) {
-        if (nodes[i] && (opdi_sbuild_value(build, nodes[i], NULL, depth + 1, &part) ||
-                         opdi_sbuild_put(self, i, part))) { return -1; }
+        if (nodes[i] && (opdi_script_unpickle_value(build, nodes[i], NULL, depth + 1, &part) ||
+                         opdi_script_unpickle_attribute(self, i, part))) { return -1; }
     }
     return 0;
 }
 /* Reads the packed weights of a quantized layer into the object `value`.  If their format is not known, leaves the
    object empty, which is reported when it is used.  Returns 0, or -1 and sets an error. */
-static int opdi_sbuild_packed(opdi_sbuild *build, uint32_t state, int depth, opd_value value) {
+static int opdi_script_unpickle_packed(opdi_script_unpickler *build, uint32_t state, int depth, opd_value value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opdi_cell *const self = opdi_cell_of(&value);
     const bool rows = strcmp(self->klass->name, OPDI_PACKED_EMBEDDING) == 0;
@@ -434,13 +446,14 @@ static int opdi_sbuild_packed(opdi_sbuild *build, uint32_t state, int depth, opd
     uint32_t weight = 0, bias = 0;
     opd_value settings = opd_value_none(), part;
     if (strcmp(self->klass->name, OPDI_PACKED_LINEAR) == 0) {
-        return opdi_sbuild_packed_linear(build, state, depth, self);
+        return opdi_script_unpickle_packed_linear(build, state, depth, self);
     }
     if (strcmp(self->klass->name, OPDI_PACKED_CELL) == 0) {
-        return opdi_sbuild_packed_cell(build, state, depth, self);
+        return opdi_script_unpickle_packed_cell(build, state, depth, self);
     }
     if (!listed) { return 0; }
-    if (!rows && opdi_sbuild_settings(build, old ? opdi_pickle_get(pickle, second, 0) : second, depth, &settings)) {
+    if (!rows &&
+        opdi_script_unpickle_settings(build, old ? opdi_pickle_get(pickle, second, 0) : second, depth, &settings)) {
         return -1;
     }
     if (old) { weight = opdi_pickle_get(pickle, second, rows ? 0 : 1); }
@@ -448,20 +461,22 @@ static int opdi_sbuild_packed(opdi_sbuild *build, uint32_t state, int depth, opd
         if (!old) { weight = opdi_pickle_get(pickle, third, 1); }
         bias = opdi_pickle_get(pickle, third, old ? 0 : 2);
     }
-    if (opdi_sbuild_put(self, OPDI_PACKED_SETTINGS, settings)) { return -1; }
-    if (weight && (opdi_sbuild_value(build, weight, NULL, depth + 1, &part) ||
-                   opdi_sbuild_put(self, OPDI_PACKED_WEIGHT, part))) { return -1; }
-    return bias && (opdi_sbuild_value(build, bias, NULL, depth + 1, &part) ||
-                    opdi_sbuild_put(self, OPDI_PACKED_BIAS, part)) ? -1 : 0;
+    if (opdi_script_unpickle_attribute(self, OPDI_PACKED_SETTINGS, settings)) { return -1; }
+    if (weight && (opdi_script_unpickle_value(build, weight, NULL, depth + 1, &part) ||
+                   opdi_script_unpickle_attribute(self, OPDI_PACKED_WEIGHT, part))) { return -1; }
+    return bias && (opdi_script_unpickle_value(build, bias, NULL, depth + 1, &part) ||
+                    opdi_script_unpickle_attribute(self, OPDI_PACKED_BIAS, part)) ? -1 : 0;
 }
 /* Restores an object by calling the __setstate__ of its class, as torch.jit.load does.  If the archive has no text of
    the class, reads packed weights if it is a class of these; else the object stays empty, and later uses of its
    attributes fail.  Returns 0, or -1 and sets an error. */
-static int opdi_sbuild_state(opdi_sbuild *build, uint32_t state, const opdi_sclass *klass, int depth, opd_value self) {
-    opdi_sfunction *function = klass ? opdi_sfunction_in(klass->methods, "__setstate__") : NULL;
+static int opdi_script_unpickle_state(opdi_script_unpickler *build, uint32_t state, const opdi_script_class *klass,
+                                      int depth, opd_value self) {
+    opdi_script_function *function = klass ? opdi_script_function_in(klass->methods, "__setstate__") : NULL;
     opd_value args[2], gave;
     if (!klass) {
-        return opdi_packed_class(opdi_cell_of(&self)->klass->name) ? opdi_sbuild_packed(build, state, depth, self)
+        return opdi_packed_class(opdi_cell_of(&self)->klass->name)
+            ? opdi_script_unpickle_packed(build, state, depth, self)
             : 0;
     }
     if (!function || !opdi_script_compiled(build->script, function) || function->nformals != 2) {
@@ -469,18 +484,18 @@ static int opdi_sbuild_state(opdi_sbuild *build, uint32_t state, const opdi_scla
                                          "with one argument", klass->gclass->name);
     }
     args[0] = self;
-    if (opdi_sbuild_value(build, state, function->formals[1].type, depth + 1, &args[1])) { return -1; }
+    if (opdi_script_unpickle_value(build, state, function->formals[1].type, depth + 1, &args[1])) { return -1; }
     return opdi_script_call(build->script, function, args, &gave);
 }
 /* Makes an object of the class that the pickle names, with the attributes that its state stores.  Returns 0, or -1 and
    sets an error. */
-static int opdi_sbuild_object(opdi_sbuild *build, uint32_t node, int depth, opd_value *value) {
+static int opdi_script_unpickle_object(opdi_script_unpickler *build, uint32_t node, int depth, opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opd_script *script = build->script;
-    const char *name = opdi_sbuild_class(build, node);
+    const char *name = opdi_script_unpickle_class(build, node);
     const uint32_t state = opdi_pickle_get(pickle, node, 2);
-    opdi_sclass *klass = name ? opdi_script_class(script, name) : NULL;
-    if (!opd_ok() || !name || (klass && !opdi_sclass_know(script, klass))) { return -1; }
+    opdi_script_class *klass = name ? opdi_script_class_find(script, name) : NULL;
+    if (!opd_ok() || !name || (klass && !opdi_script_class_resolve(script, klass))) { return -1; }
     opdi_gclass *gclass = klass ? klass->gclass : opdi_gclass_find(script->space, name);
     if (!gclass) {
         if (!(gclass = opdi_gclass_new(script->space, name, OPDI_CLASS_OBJECT))) { return -1; }
@@ -489,18 +504,18 @@ static int opdi_sbuild_object(opdi_sbuild *build, uint32_t node, int depth, opd_
     if (gclass->kind == OPDI_CLASS_NAMEDTUPLE) {
         return opd_fail(OPD_ERROR_SCHEMA, "%s is not a class of objects", name);
     }
-    if (gclass->kind == OPDI_CLASS_ENUM) { return opdi_sbuild_enum(build, state, klass, depth, value); }
-    const bool own = (klass && opdi_sfunction_in(klass->methods, "__setstate__")) ||
+    if (gclass->kind == OPDI_CLASS_ENUM) { return opdi_script_unpickle_enum(build, state, klass, depth, value); }
+    const bool own = (klass && opdi_script_function_in(klass->methods, "__setstate__")) ||
         !opdi_pickle_is(pickle, state, OPDI_PICKLE_DICT);
     if (own) { gclass->open = false; }
     if (own && !klass && opdi_packed_class(name) && opdi_packed_names(gclass)) { return -1; }
-    if (gclass->open && opdi_sbuild_names(build, state, gclass)) { return -1; }
+    if (gclass->open && opdi_script_unpickle_names(build, state, gclass)) { return -1; }
     opdi_cell *cell = opdi_object_new(gclass);
     if (!cell) { return -1; }
     *value = opdi_cell_own(cell);
-    opdi_sbuild_begin(build, node, value);
+    opdi_script_unpickle_begin(build, node, value);
     if (own) {
-        return opd_ok() ? opdi_sbuild_state(build, state, klass, depth, *value) : -1;
+        return opd_ok() ? opdi_script_unpickle_state(build, state, klass, depth, *value) : -1;
     }
     for (uint32_t item = opdi_pickle_at(pickle, state)->first; opd_ok() && item;) {
         const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
@@ -517,14 +532,14 @@ static int opdi_sbuild_object(opdi_sbuild *build, uint32_t node, int depth, opd_
         if (slot < 0 || slot >= cell->count) {
             return opd_fail(OPD_ERROR_SCHEMA, "the class %s has no attribute '%s'", name, word);
         }
-        if (opdi_sbuild_value(build, its->node, gclass->attributes[slot].type, depth + 1, &part) ||
-            opdi_sbuild_put(cell, slot, part)) { return -1; }
+        if (opdi_script_unpickle_value(build, its->node, gclass->attributes[slot].type, depth + 1, &part) ||
+            opdi_script_unpickle_attribute(cell, slot, part)) { return -1; }
         item = opdi_pickle_item_at(pickle, key->next)->next;
     }
     return opd_ok() ? 0 : -1;
 }
-static int opdi_sbuild_tensor(opdi_sbuild *build, uint32_t node, opd_value *value) {
-    opdi_named named;
+static int opdi_script_unpickle_tensor(opdi_script_unpickler *build, uint32_t node, opd_value *value) {
+    opdi_file_entry named;
     memset(&named, 0, sizeof named);
     named.where = OPDI_NOWHERE;
     build->walk.path.length = 0;
@@ -537,17 +552,19 @@ static int opdi_sbuild_tensor(opdi_sbuild *build, uint32_t node, opd_value *valu
     return opd_ok() ? 0 : -1;
 }
 /* Sets *value to the value of a node.  `type` is the expected type, or NULL.  Returns 0, or -1 and sets an error. */
-static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
+static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
+                                      opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     *value = opd_value_none();
     if (!node || node >= build->nodes || depth > OPDI_SCRIPT_BUILD_DEPTH ||
         ++build->steps > 10000 + 16 * (uint64_t)pickle->at) {
         return opd_fail(OPD_ERROR_SCHEMA, "the pickle of the script is nested too deep, or makes too many objects");
     }
-    if (type && type->kind == OPDI_GT_OPTIONAL) { type = type->parts[0]; }
+    if (type && type->kind == OPDI_GTYPE_OPTIONAL) { type = type->parts[0]; }
     if (build->made[node].tag != OPD_TAG_NONE) {
         *value = build->made[node];
-        return value->n != OPDI_SBUILD_BUSY ? 0 : opd_fail(OPD_ERROR_SCHEMA, "a value of the script contains itself");
+        return value->n != OPDI_SCRIPT_UNPICKLE_BUSY
+            ? 0 : opd_fail(OPD_ERROR_SCHEMA, "a value of the script contains itself");
     }
     const opdi_pickle_node *its = opdi_pickle_at(pickle, node);
     int rc = -1;
@@ -555,18 +572,19 @@ static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype
     case OPDI_PICKLE_NONE: return 0;
     case OPDI_PICKLE_BOOL: *value = opd_value_bool(its->value != 0); return 0;
     case OPDI_PICKLE_INT:
-        *value = type && type->kind == OPDI_GT_FLOAT ? opd_value_float((double)its->value) : opd_value_int(its->value);
+        *value = type && type->kind == OPDI_GTYPE_FLOAT
+            ? opd_value_float((double)its->value) : opd_value_int(its->value);
         return 0;
     case OPDI_PICKLE_FLOAT: *value = opd_value_float(opdi_pickle_float_of(its)); return 0;
     case OPDI_PICKLE_TEXT:
         *value = opd_string_new((const char *)build->walk.pickled->data + its->text, its->value);
         return opd_ok() ? 0 : -1;
-    case OPDI_PICKLE_LIST: rc = opdi_sbuild_list(build, node, type, depth, value); break;
-    case OPDI_PICKLE_TUPLE: return opdi_sbuild_tuple(build, node, type, depth, value);
-    case OPDI_PICKLE_DICT: rc = opdi_sbuild_dict(build, node, type, depth, value); break;
-    case OPDI_PICKLE_OBJECT: rc = opdi_sbuild_object(build, node, depth, value); break;
-    case OPDI_PICKLE_TENSOR: return opdi_sbuild_tensor(build, node, value);
-    case OPDI_PICKLE_STRANGE: return opdi_sbuild_quantized(build, node, depth, value);
+    case OPDI_PICKLE_LIST: rc = opdi_script_unpickle_list(build, node, type, depth, value); break;
+    case OPDI_PICKLE_TUPLE: return opdi_script_unpickle_tuple(build, node, type, depth, value);
+    case OPDI_PICKLE_DICT: rc = opdi_script_unpickle_dict(build, node, type, depth, value); break;
+    case OPDI_PICKLE_OBJECT: rc = opdi_script_unpickle_object(build, node, depth, value); break;
+    case OPDI_PICKLE_TENSOR: return opdi_script_unpickle_tensor(build, node, value);
+    case OPDI_PICKLE_STRANGE: return opdi_script_unpickle_quantized(build, node, depth, value);
     case OPDI_PICKLE_DEVICE: *value = opd_value_device(opd_device_of(OPD_CPU, -1)); return 0;
     case OPDI_PICKLE_COMPLEX: {
         double pair[2] = {0, 0};
@@ -585,15 +603,15 @@ static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype
 }
 /* Reads the pickle `name` of the archive, whose tensors are in `folder`, and sets *value to a new reference to its
    value.  Returns 0, or -1 and sets an error. */
-static int opdi_sarchive_pickle(opd_script *script, const char *name, const char *folder, opd_value *value) {
-    opdi_sarchive *archive = script->archive;
-    const int64_t i = opdi_sarchive_find(archive, name);
-    opdi_sbuild build;
+static int opdi_script_archive_pickle(opd_script *script, const char *name, const char *folder, opd_value *value) {
+    opdi_script_archive *archive = script->archive;
+    const int64_t i = opdi_script_archive_find(archive, name);
+    opdi_script_unpickler build;
     opdi_source source;
     unsigned char *own;
     size_t at = 0;
     if (i < 0) { return opdi_bad(&archive->file->source, OPDI_NOWHERE, "there is no %s in the archive", name); }
-    if (opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own)) { return -1; }
+    if (opdi_zip_bytes(archive->file, opdi_file_entry_of(archive->file, i), 1, &source, &own)) { return -1; }
     memset(&build, 0, sizeof build);
     build.script = script;
     build.walk.file = archive->file;
@@ -608,7 +626,7 @@ static int opdi_sarchive_pickle(opd_script *script, const char *name, const char
     int rc = build.made ? 0 : -1;
     if (build.made) { memset(build.made, 0, bytes); }
     OPD_SCOPE {
-        rc = rc || opdi_sbuild_value(&build, tree, NULL, 0, value) ? -1 : 0;
+        rc = rc || opdi_script_unpickle_value(&build, tree, NULL, 0, value) ? -1 : 0;
         if (!rc) { *value = opd_value_keep(*value); }
     }
     opdi_free(build.made, build.made ? bytes : 0);
@@ -622,27 +640,27 @@ static int opdi_sarchive_pickle(opd_script *script, const char *name, const char
 //== loading ===========================================================================================================
 
 /* Opens the zip file `source` as an archive.  Returns 0, or -1 and sets an error. */
-static int opdi_sarchive_open(opdi_sarchive *archive, opdi_bulk *bulk, const opdi_source *source) {
+static int opdi_script_archive_open(opdi_script_archive *archive, opdi_file_buffer *buffer, const opdi_source *source) {
     opd_tensor_file *file = (opd_tensor_file *)opdi_alloc(sizeof *file);
     if (!file) {
-        opdi_bulk_drop(bulk);
+        opdi_file_buffer_drop(buffer);
         return -1;
     }
     memset(file, 0, sizeof *file);
-    file->bytes = bulk;
+    file->bytes = buffer;
     file->source = *source;
     archive->file = file;
     if (!opdi_is_zip(source)) { return opdi_bad(&file->source, 0, "this is not an archive of torch.jit.save"); }
     if (opdi_zip_parse(file)) { return -1; }
     for (int64_t i = 0; i < file->count && !archive->root; i++) {
-        const char *name = opdi_named_name(file, i), *slash = strchr(name, '/');
+        const char *name = opdi_file_entry_name(file, i), *slash = strchr(name, '/');
         if (slash && strcmp(slash, "/data.pkl") == 0) {
             archive->root = opdi_arena_copy(&archive->arena, name, (size_t)(slash - name + 1));
             if (!archive->root) { return -1; }
         }
     }
     if (!archive->root) { return opdi_bad(&file->source, OPDI_NOWHERE, "there is no data.pkl in the archive"); }
-    for (int64_t k = 0; k < file->count; k++) { opdi_named_of(file, k)->row = 0; }
+    for (int64_t k = 0; k < file->count; k++) { opdi_file_entry_of(file, k)->row = 0; }
     file->members = file->entries;                 /* so that storages are found among the zip entries */
     file->storages = (opd_tensor **)opdi_alloc((size_t)(file->count + 1) * sizeof *file->storages);
     if (!file->storages) { return -1; }
@@ -651,15 +669,15 @@ static int opdi_sarchive_open(opdi_sarchive *archive, opdi_bulk *bulk, const opd
     return opdi_checkpoint_order(file, archive->root, strlen(archive->root));
 }
 /* Reads the version of the archive's format.  Returns 0, or -1 and sets an error. */
-static int opdi_sarchive_version(opd_script *script) {
-    const opdi_sarchive *archive = script->archive;
-    int64_t i = opdi_sarchive_find(archive, ".data/version");
+static int opdi_script_archive_version(opd_script *script) {
+    const opdi_script_archive *archive = script->archive;
+    int64_t i = opdi_script_archive_find(archive, ".data/version");
     opdi_source source;
     unsigned char *own;
-    if (i < 0) { i = opdi_sarchive_find(archive, "version"); }
+    if (i < 0) { i = opdi_script_archive_find(archive, "version"); }
     script->version = OPDI_SCRIPT_VERSION;
     if (i < 0) { return 0; }
-    if (opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own)) { return -1; }
+    if (opdi_zip_bytes(archive->file, opdi_file_entry_of(archive->file, i), 1, &source, &own)) { return -1; }
     int64_t version = 0;
     size_t at = 0;
     while (at < source.length && at < 9 && opdi_is_digit((char)source.data[at])) {
@@ -680,10 +698,10 @@ static int opdi_sarchive_version(opd_script *script) {
 /* Reads the archive's constants and its object.  Returns 0, or -1 and sets an error. */
 static int opdi_script_read(opd_script *script) {
     opdi_string path = {NULL, 0, 0, false};
-    if (opdi_sarchive_version(script)) { return -1; }
-    if (opdi_sarchive_find(script->archive, "constants.pkl") >= 0 &&
-        opdi_sarchive_pickle(script, "constants.pkl", "constants/", &script->constants)) { return -1; }
-    if (opdi_sarchive_pickle(script, "data.pkl", "data/", &script->self)) { return -1; }
+    if (opdi_script_archive_version(script)) { return -1; }
+    if (opdi_script_archive_find(script->archive, "constants.pkl") >= 0 &&
+        opdi_script_archive_pickle(script, "constants.pkl", "constants/", &script->constants)) { return -1; }
+    if (opdi_script_archive_pickle(script, "data.pkl", "data/", &script->self)) { return -1; }
     if (opd_value_cell(script->self) != OPD_CELL_OBJECT) {
         return opdi_bad(&script->archive->file->source, OPDI_NOWHERE, "the archive has no module");
     }
@@ -697,31 +715,33 @@ static int opdi_script_read(opd_script *script) {
 //  Objects are pickled as torch.jit.save does it.  Texts and constants are copied from the file that was loaded.
 
 /* The state while a pickle is written.  An object that is used in several places is written once. */
-typedef struct opdi_ssaving {
+typedef struct opdi_script_pickler {
     opdi_checkpoint_writer writer;
-    opdi_found seen;
+    opdi_pointer_set seen;
     opd_script *script;
-} opdi_ssaving;
+} opdi_script_pickler;
 
-static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const opdi_gtype *type, int depth);
+static int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value *value, const opdi_gtype *type,
+                                    int depth);
 
 /* If the object `what` was written before, writes a reference to it and returns true.  Otherwise sets *number to the
    number that it gets, and returns false. */
-static bool opdi_ssave_again(opdi_ssaving *saving, const void *what, int64_t *number) {
+static bool opdi_script_pickle_again(opdi_script_pickler *saving, const void *what, int64_t *number) {
     const int64_t was = saving->seen.count;
-    *number = opdi_found_add(&saving->seen, (uintptr_t)what);
+    *number = opdi_pointer_set_add(&saving->seen, (uintptr_t)what);
     if (*number < 0 || *number == was) { return false; }
     opdi_pickle_put_le(&saving->writer, 'j', (uint64_t)*number, 4);
     return true;
 }
 /* Writes that the value written last has the number `number`, for later references.  Returns 0, or -1 and sets an
    error. */
-static int opdi_ssave_number(opdi_ssaving *saving, int64_t number) {
+static int opdi_script_pickle_number(opdi_script_pickler *saving, int64_t number) {
     if (number < 0) { return -1; }
     opdi_pickle_put_le(&saving->writer, 'r', (uint64_t)number, 4);
     return saving->writer.pickle.failed ? -1 : 0;
 }
-static void opdi_ssave_global(opdi_ssaving *saving, const char *module, size_t length, const char *name) {
+static void opdi_script_pickle_global(opdi_script_pickler *saving, const char *module, size_t length,
+                                      const char *name) {
     opdi_pickle_put(&saving->writer, 'c');
     opdi_string_add_n(&saving->writer.pickle, module, length);
     opdi_pickle_put(&saving->writer, '\n');
@@ -729,37 +749,41 @@ static void opdi_ssave_global(opdi_ssaving *saving, const char *module, size_t l
     opdi_pickle_put(&saving->writer, '\n');
 }
 /* Returns the name of the function of torch.jit._pickle that builds lists of this type, or NULL if there is none. */
-static const char *opdi_ssave_builder(const opdi_cell *cell, const opdi_gtype *type) {
-    const opdi_gtype *element = type && type->kind == OPDI_GT_LIST ? type->parts[0] : NULL;
-    const int kind = element ? element->kind : cell->tag == OPD_TAG_INTS ? OPDI_GT_INT : cell->tag == OPD_TAG_FLOATS
-        ? OPDI_GT_FLOAT : cell->tag == OPD_TAG_BOOLS ? OPDI_GT_BOOL : cell->tag == OPD_TAG_TENSORS ? OPDI_GT_TENSOR
-        : OPDI_GT_ANY;
-    return kind == OPDI_GT_INT ? "build_intlist" : kind == OPDI_GT_FLOAT ? "build_doublelist"
-        : kind == OPDI_GT_BOOL ? "build_boollist" : kind == OPDI_GT_TENSOR ? "build_tensorlist" : NULL;
+static const char *opdi_script_pickle_builder(const opdi_cell *cell, const opdi_gtype *type) {
+    const opdi_gtype *element = type && type->kind == OPDI_GTYPE_LIST ? type->parts[0] : NULL;
+    const int kind = element ? element->kind : cell->tag == OPD_TAG_INTS ? OPDI_GTYPE_INT : cell->tag == OPD_TAG_FLOATS
+        ? OPDI_GTYPE_FLOAT : cell->tag == OPD_TAG_BOOLS ? OPDI_GTYPE_BOOL : cell->tag == OPD_TAG_TENSORS
+        ? OPDI_GTYPE_TENSOR
+        : OPDI_GTYPE_ANY;
+    return kind == OPDI_GTYPE_INT ? "build_intlist" : kind == OPDI_GTYPE_FLOAT ? "build_doublelist"
+        : kind == OPDI_GTYPE_BOOL ? "build_boollist" : kind == OPDI_GTYPE_TENSOR ? "build_tensorlist" : NULL;
 }
 /* Writes a list or dict with its type, in the form that torch.jit._pickle restores.  Returns 0, or -1 and sets an
    error. */
-static int opdi_ssave_many(opdi_ssaving *saving, const opdi_cell *cell, const opdi_gtype *type, int depth) {
+static int opdi_script_pickle_many(opdi_script_pickler *saving, const opdi_cell *cell, const opdi_gtype *type,
+                                   int depth) {
     static const char module[] = "torch.jit._pickle";
-    const bool dict = cell->kind == OPD_CELL_DICT, known = type && type->kind == (dict ? OPDI_GT_DICT : OPDI_GT_LIST);
-    const char *const builder = dict ? NULL : opdi_ssave_builder(cell, type);
+    const bool dict = cell->kind == OPD_CELL_DICT,
+        known = type && type->kind == (dict ? OPDI_GTYPE_DICT : OPDI_GTYPE_LIST);
+    const char *const builder = dict ? NULL : opdi_script_pickle_builder(cell, type);
     opdi_checkpoint_writer *writer = &saving->writer;
     char said[1000];
     if (builder || known) {
-        opdi_ssave_global(saving, module, sizeof module - 1, builder ? builder : "restore_type_tag");
+        opdi_script_pickle_global(saving, module, sizeof module - 1, builder ? builder : "restore_type_tag");
         opdi_pickle_put(writer, '(');
     }
     opdi_string_add(&writer->pickle, dict ? "}(" : "](");
     for (int64_t i = 0; i < cell->count; i++) {
         const opd_value value = dict ? cell->u.values[2 * i] : opdi_cell_at(cell, i);
-        if (opdi_ssave_value(saving, &value, known ? type->parts[0] : NULL, depth + 1) ||
-            (dict && opdi_ssave_value(saving, &cell->u.values[2 * i + 1], known ? type->parts[1] : NULL, depth + 1))) {
+        if (opdi_script_pickle_value(saving, &value, known ? type->parts[0] : NULL, depth + 1) ||
+            (dict &&
+             opdi_script_pickle_value(saving, &cell->u.values[2 * i + 1], known ? type->parts[1] : NULL, depth + 1))) {
             return -1;
         }
     }
     opdi_pickle_put(writer, dict ? 'u' : 'e');
     if (!builder && known) {
-        (void)opdi_emit_said(type, said, sizeof said);
+        (void)opdi_emit_type_text(type, said, sizeof said);
         if (opdi_pickle_put_text(writer, said, strlen(said))) { return -1; }
     }
     if (builder || known) { opdi_string_add(&writer->pickle, "tR"); }
@@ -767,7 +791,8 @@ static int opdi_ssave_many(opdi_ssaving *saving, const opdi_cell *cell, const op
 }
 /* Writes the state that the __getstate__ of an object's class returns, as torch.jit.save does.  The state's value
    belongs to the innermost scope.  Returns 0, or -1 and sets an error. */
-static int opdi_ssave_state(opdi_ssaving *saving, const opdi_cell *cell, opdi_sfunction *function, int depth) {
+static int opdi_script_pickle_state(opdi_script_pickler *saving, const opdi_cell *cell, opdi_script_function *function,
+                                    int depth) {
     opd_value self = opd_value_none(), state;
     self.tag = OPD_TAG_CELL;
     self.u.object = (void *)(uintptr_t)cell;
@@ -776,49 +801,50 @@ static int opdi_ssave_state(opdi_ssaving *saving, const opdi_cell *cell, opdi_sf
                                          "arguments", cell->klass->name);
     }
     if (opdi_script_call(saving->script, function, &self, &state) ||
-        opdi_ssave_value(saving, &state, function->result, depth + 1)) { return -1; }
+        opdi_script_pickle_value(saving, &state, function->result, depth + 1)) { return -1; }
     opdi_pickle_put(&saving->writer, 'b');
     return saving->writer.pickle.failed ? -1 : 0;
 }
 /* Writes an object with its attributes or, if its class has __getstate__, with the state that this returns.  Returns 0,
    or -1 and sets an error. */
-static int opdi_ssave_object(opdi_ssaving *saving, const opdi_cell *cell, int depth) {
+static int opdi_script_pickle_object(opdi_script_pickler *saving, const opdi_cell *cell, int depth) {
     const opdi_gclass *gclass = cell->klass;
-    const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
+    const opdi_script_class *klass = (const opdi_script_class *)gclass->user;
     const char *const dot = strrchr(gclass->name, '.');
-    opdi_sfunction *const own = klass ? opdi_sfunction_in(klass->methods, "__getstate__") : NULL;
+    opdi_script_function *const own = klass ? opdi_script_function_in(klass->methods, "__getstate__") : NULL;
     int64_t number;
     if (!dot || (!klass && (!gclass->nattributes || gclass->attributes[0].name[0] == '('))) {
         return opdi_bad(&saving->writer.source, OPDI_NOWHERE, "an object of %s cannot be saved: its class is not known",
                         gclass->name);
     }
-    if (opdi_ssave_again(saving, cell, &number)) { return 0; }
-    opdi_ssave_global(saving, gclass->name, (size_t)(dot - gclass->name), dot + 1);
+    if (opdi_script_pickle_again(saving, cell, &number)) { return 0; }
+    opdi_script_pickle_global(saving, gclass->name, (size_t)(dot - gclass->name), dot + 1);
     if (gclass->kind == OPDI_CLASS_ENUM && cell->count == 2) {             /* an enum member is written as its value */
-        if (opdi_ssave_value(saving, &cell->u.values[1], NULL, depth + 1)) { return -1; }
+        if (opdi_script_pickle_value(saving, &cell->u.values[1], NULL, depth + 1)) { return -1; }
         opdi_pickle_put(&saving->writer, 'R');
-        return opdi_ssave_number(saving, number);
+        return opdi_script_pickle_number(saving, number);
     }
     opdi_string_add(&saving->writer.pickle, ")\x81");
-    if (opdi_ssave_number(saving, number)) { return -1; }
-    if (own) { return opdi_ssave_state(saving, cell, own, depth); }
+    if (opdi_script_pickle_number(saving, number)) { return -1; }
+    if (own) { return opdi_script_pickle_state(saving, cell, own, depth); }
     opdi_string_add(&saving->writer.pickle, "}(");
     for (int32_t i = 0; i < gclass->nattributes && i < cell->count; i++) {
         const char *const name = gclass->attributes[i].name;
         const opd_value value = opdi_cell_at(cell, i);
         if (opdi_pickle_put_text(&saving->writer, name, strlen(name)) ||
-            opdi_ssave_value(saving, &value, gclass->attributes[i].type, depth + 1)) { return -1; }
+            opdi_script_pickle_value(saving, &value, gclass->attributes[i].type, depth + 1)) { return -1; }
     }
     opdi_string_add(&saving->writer.pickle, "ub");
     return saving->writer.pickle.failed ? -1 : 0;
 }
-static int opdi_ssave_cell(opdi_ssaving *saving, const opdi_cell *cell, const opdi_gtype *type, int depth) {
+static int opdi_script_pickle_cell(opdi_script_pickler *saving, const opdi_cell *cell, const opdi_gtype *type,
+                                   int depth) {
     opdi_checkpoint_writer *writer = &saving->writer;
-    const bool known = type && type->kind == OPDI_GT_TUPLE && type->nparts == cell->count;
+    const bool known = type && type->kind == OPDI_GTYPE_TUPLE && type->nparts == cell->count;
     int64_t number;
     switch (cell->kind) {
     case OPD_CELL_STR: return opdi_pickle_put_text(writer, cell->u.text, (size_t)cell->count);
-    case OPD_CELL_OBJECT: return opdi_ssave_object(saving, cell, depth);
+    case OPD_CELL_OBJECT: return opdi_script_pickle_object(saving, cell, depth);
     case OPD_CELL_COMPLEX:
         opdi_string_add(&writer->pickle, "cbuiltins\ncomplex\n(");
         opdi_pickle_put_float(writer, cell->u.pair[0]);
@@ -829,29 +855,31 @@ static int opdi_ssave_cell(opdi_ssaving *saving, const opdi_cell *cell, const op
         opdi_pickle_put(writer, '(');
         for (int64_t i = 0; i < cell->count; i++) {
             const opd_value value = opdi_cell_at(cell, i);
-            if (opdi_ssave_value(saving, &value, known ? type->parts[i] : NULL, depth + 1)) { return -1; }
+            if (opdi_script_pickle_value(saving, &value, known ? type->parts[i] : NULL, depth + 1)) { return -1; }
         }
         opdi_pickle_put(writer, 't');
         return writer->pickle.failed ? -1 : 0;
     default:
-        if (opdi_ssave_again(saving, cell, &number)) { return 0; }
-        return opdi_ssave_many(saving, cell, type, depth) || opdi_ssave_number(saving, number) ? -1 : 0;
+        if (opdi_script_pickle_again(saving, cell, &number)) { return 0; }
+        return opdi_script_pickle_many(saving, cell, type, depth) || opdi_script_pickle_number(saving, number) ? -1 : 0;
     }
 }
 /* Writes a value; `type` is its static type, or NULL if that is unknown.  Returns 0, or -1 and sets an error. */
-static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const opdi_gtype *type, int depth) {
+static int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value *value, const opdi_gtype *type,
+                                    int depth) {
     char text[64];
     int64_t number;
-    if (type && type->kind == OPDI_GT_OPTIONAL) { type = type->parts[0]; }
+    if (type && type->kind == OPDI_GTYPE_OPTIONAL) { type = type->parts[0]; }
     if (depth > OPDI_SCRIPT_BUILD_DEPTH) {
         return opdi_bad(&saving->writer.source, OPDI_NOWHERE, "objects are nested too deep");
     }
     switch ((opd_tag)value->tag) {
-    case OPD_TAG_CELL: return opdi_ssave_cell(saving, opdi_cell_of(value), type, depth);
+    case OPD_TAG_CELL: return opdi_script_pickle_cell(saving, opdi_cell_of(value), type, depth);
     case OPD_TAG_TENSOR:
-        if (opdi_ssave_again(saving, value->u.t, &number)) { return 0; }
+        if (opdi_script_pickle_again(saving, value->u.t, &number)) { return 0; }
         if (number < 0 || opdi_checkpoint_number(&saving->writer, value->u.t)) { return -1; }
-        return opdi_pickle_put_tensor(&saving->writer, value->u.t) || opdi_ssave_number(saving, number) ? -1 : 0;
+        return opdi_pickle_put_tensor(&saving->writer, value->u.t) || opdi_script_pickle_number(saving, number)
+            ? -1 : 0;
     case OPD_TAG_DEVICE:
         (void)opd_device_print(value->u.device, text, sizeof text);
         opdi_string_add(&saving->writer.pickle, "ctorch\ndevice\n(");
@@ -862,7 +890,8 @@ static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const 
     case OPD_TAG_LIST: {
         opd_value held = *value;
         if (opdi_value_hold(&held)) { return -1; }
-        const int rc = held.tag == OPD_TAG_CELL ? opdi_ssave_cell(saving, opdi_cell_of(&held), type, depth) : -1;
+        const int rc = held.tag == OPD_TAG_CELL
+            ? opdi_script_pickle_cell(saving, opdi_cell_of(&held), type, depth) : -1;
         opdi_value_drop(held);
         return rc;
     }
@@ -871,11 +900,11 @@ static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const 
 }
 /* Copies those entries of the loaded file to `zip` that have neither objects nor their tensors.  Returns 0, or -1 and
    sets an error. */
-static int opdi_ssave_copy(const opdi_sarchive *archive, opdi_zip_writer *zip) {
+static int opdi_script_copy_entries(const opdi_script_archive *archive, opdi_zip_writer *zip) {
     const size_t root = strlen(archive->root);
     char full[1600];
     for (int64_t i = 0; i < archive->file->count; i++) {
-        const char *const name = opdi_named_name(archive->file, i);
+        const char *const name = opdi_file_entry_name(archive->file, i);
         opdi_source source;
         unsigned char *own;
         if (strncmp(name, archive->root, root) != 0 || strcmp(name + root, "data.pkl") == 0 ||
@@ -883,27 +912,27 @@ static int opdi_ssave_copy(const opdi_sarchive *archive, opdi_zip_writer *zip) {
         if ((size_t)snprintf(full, sizeof full, "archive/%s", name + root) >= sizeof full) {
             return opdi_bad(&archive->file->source, OPDI_NOWHERE, "a name is too long");
         }
-        if (opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own)) { return -1; }
+        if (opdi_zip_bytes(archive->file, opdi_file_entry_of(archive->file, i), 1, &source, &own)) { return -1; }
         const int rc = opdi_zip_add(zip, full, source.data, source.length);
         opdi_free(own, source.length);
         if (rc) { return -1; }
     }
     return 0;
 }
-static int opdi_ssave_file(const opd_script *script, opdi_ssaving *saving, const opdi_string *code,
-                           opdi_zip_writer *zip) {
+static int opdi_script_write_file(const opd_script *script, opdi_script_pickler *saving, const opdi_string *code,
+                                  opdi_zip_writer *zip) {
     if (opdi_zip_add(zip, "archive/data.pkl", saving->writer.pickle.data, saving->writer.pickle.length)) { return -1; }
     for (int64_t i = 0; i < saving->writer.storages.count; i++) {
         if (opdi_checkpoint_put(zip, (opdi_storage *)saving->writer.storages.at[i], i,
                                 ((const int *)(void *)saving->writer.dtypes.data)[i])) { return -1; }
     }
-    return script->archive ? opdi_ssave_copy(script->archive, zip) : opdi_script_entries(code, zip);
+    return script->archive ? opdi_script_copy_entries(script->archive, zip) : opdi_script_entries(code, zip);
 }
 /* Writes a script to the file `path`, with the current state of its objects: a loaded archive, or the module of a
    source.  Returns 0, or -1 and sets an error. */
-static int opdi_sarchive_save(const opd_script *script, const char *path) {
+static int opdi_script_archive_save(const opd_script *script, const char *path) {
     opdi_string code = {NULL, 0, 0, false};
-    opdi_ssaving saving;
+    opdi_script_pickler saving;
     opdi_sink sink;
     opd_scope scope = opd_scope_open();            /* owns the states that __getstate__ functions return */
     memset(&saving, 0, sizeof saving);
@@ -911,7 +940,7 @@ static int opdi_sarchive_save(const opd_script *script, const char *path) {
     saving.writer.source.who = "opd_script_save";
     saving.writer.source.path = path;
     opdi_string_add(&saving.writer.pickle, "\x80\x02");
-    int rc = opdi_ssave_value(&saving, &script->self, NULL, 0);
+    int rc = opdi_script_pickle_value(&saving, &script->self, NULL, 0);
     opdi_pickle_put(&saving.writer, '.');
     for (int64_t i = 0; rc == 0 && i < saving.writer.storages.count; i++) {
         if (((const int *)(void *)saving.writer.dtypes.data)[i] < 0) {
@@ -924,14 +953,14 @@ static int opdi_sarchive_save(const opd_script *script, const char *path) {
     if (rc == 0 && (rc = opdi_sink_open(&sink, "opd_script_save", path)) == 0) {
         opdi_zip_writer zip;
         opdi_zip_writer_init(&zip, &sink);
-        rc = opdi_zip_close(&zip, opdi_ssave_file(script, &saving, &code, &zip));
+        rc = opdi_zip_close(&zip, opdi_script_write_file(script, &saving, &code, &zip));
         rc = opdi_sink_close(&sink, rc);
     }
     opdi_string_free(&code);
     opdi_string_free(&saving.writer.pickle);
     opdi_string_free(&saving.writer.dtypes);
-    opdi_found_free(&saving.writer.storages);
-    opdi_found_free(&saving.seen);
+    opdi_pointer_set_free(&saving.writer.storages);
+    opdi_pointer_set_free(&saving.seen);
     opd_scope_close(&scope);
     return rc ? -1 : 0;
 }
@@ -939,21 +968,21 @@ int opd_script_save(const opd_script *script, const char *path) {
     if (!opd_ok()) { return -1; }
     if (!script || !path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: the script or path is NULL"); }
     if (opd_value_cell(script->self) != OPD_CELL_OBJECT) { return opdi_script_save_functions(script, path); }
-    return opdi_script_sync((opd_script *)(uintptr_t)script, true) ? -1 : opdi_sarchive_save(script, path);
+    return opdi_script_sync((opd_script *)(uintptr_t)script, true) ? -1 : opdi_script_archive_save(script, path);
 }
-static opd_script *opdi_script_open(opdi_bulk *bulk, const opdi_source *source) {
+static opd_script *opdi_script_open(opdi_file_buffer *buffer, const opdi_source *source) {
     opd_script *script = opdi_script_new();
-    opdi_sarchive *archive = script ? (opdi_sarchive *)opdi_alloc(sizeof *archive) : NULL;
+    opdi_script_archive *archive = script ? (opdi_script_archive *)opdi_alloc(sizeof *archive) : NULL;
     if (!archive) {
         opd_script_free(script);
-        opdi_bulk_drop(bulk);
+        opdi_file_buffer_drop(buffer);
         return NULL;
     }
     memset(archive, 0, sizeof *archive);
     script->archive = archive;
-    script->let_go = opdi_sarchive_free;
-    script->find = opdi_sarchive_unit;
-    if (opdi_sarchive_open(archive, bulk, source) == 0 && (script->module = opd_module_new()) != NULL &&
+    script->let_go = opdi_script_archive_free;
+    script->find = opdi_script_archive_unit;
+    if (opdi_script_archive_open(archive, buffer, source) == 0 && (script->module = opd_module_new()) != NULL &&
         opdi_script_read(script) == 0) { return script; }
     opd_script_free(script);
     return NULL;
@@ -961,21 +990,21 @@ static opd_script *opdi_script_open(opdi_bulk *bulk, const opdi_source *source) 
 opd_script *opd_script_load(const char *path) {
     OPDI_NEEDS_ALL();
     opdi_source source;
-    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_script_load", path, opdi_st_told);
-    return bulk ? opdi_script_open(bulk, &source) : NULL;
+    opdi_file_buffer *buffer = opdi_file_buffer_open(&source, "opd_script_load", path, opdi_safetensors_length);
+    return buffer ? opdi_script_open(buffer, &source) : NULL;
 }
 opd_script *opd_script_from_bytes(const void *data, size_t size) {
     OPDI_NEEDS_ALL();
     opdi_source source = {"opd_script_from_bytes", "memory", /* entry, data, size */ NULL, NULL, 0};
-    opdi_bulk *bulk = opd_ok() && data ? opdi_bulk_new() : NULL;
-    if (!bulk) { return NULL; }
-    if (opdi_bulk_room(bulk, size ? size : 1)) {
-        opdi_bulk_drop(bulk);
+    opdi_file_buffer *buffer = opd_ok() && data ? opdi_file_buffer_new() : NULL;
+    if (!buffer) { return NULL; }
+    if (opdi_file_buffer_reserve(buffer, size ? size : 1)) {
+        opdi_file_buffer_drop(buffer);
         return NULL;
     }
-    memcpy(bulk->data, data, size);
-    bulk->length = size;
-    source.data = bulk->data;
+    memcpy(buffer->data, data, size);
+    buffer->length = size;
+    source.data = buffer->data;
     source.length = size;
-    return opdi_script_open(bulk, &source);
+    return opdi_script_open(buffer, &source);
 }

@@ -3,7 +3,7 @@
 //== adding nodes to the graph =========================================================================================
 
 /* Returns the source place of byte `at` of a text, or NULL if it is not known. */
-static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) {
+static const opdi_script_place *opdi_script_text_place(const opdi_script_text *text, uint32_t at) {
     uint32_t low = 0, high = text->nplaces;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
@@ -14,9 +14,9 @@ static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) 
 /* Writes "FILE:LINE:COLUMN" of the current place to `buf` [cap] and returns `buf`.  Returns NULL if task->nowhere is
    set: PyTorch gives the current nodes no place. */
 OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, size_t cap) {
-    const opdi_stext *text = task->at->text;
+    const opdi_script_text *text = task->at->text;
     if (task->nowhere) { return NULL; }
-    const opdi_splace *place = opdi_stext_place(text, task->at->at);
+    const opdi_script_place *place = opdi_script_text_place(text, task->at->at);
     if (place) {
         snprintf(buf, cap, "%s:%u:%u", place->file, place->line, place->column);
         return buf;
@@ -30,12 +30,12 @@ OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, s
     return buf;
 }
 /* Returns the first node of a function, or NULL if it has none. */
-OPDI_INTERNAL opdi_gnode *opdi_sbody_first(const opdi_sbody *body) {
+OPDI_INTERNAL opdi_gnode *opdi_script_body_first(const opdi_script_body *body) {
     return body->before ? body->before->next : body->block->first;
 }
 /* Returns the node that follows `node` in the order of the function's text, where the nodes of a node's blocks directly
    follow that node.  Returns NULL after the last node. */
-OPDI_INTERNAL opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gnode *node) {
+OPDI_INTERNAL opdi_gnode *opdi_script_body_after(const opdi_script_body *body, const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
     while (!node->next && node->block != body->block) {
         const opdi_gnode *const owner = node->block->owner;
@@ -47,23 +47,23 @@ OPDI_INTERNAL opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gn
     return node->next;
 }
 /* Returns the inlined call in `body` that made a value, or NULL if a node of the function itself made it. */
-OPDI_INTERNAL opdi_scalled *opdi_sbody_called(const opdi_sbody *body, const opdi_gvalue *value) {
-    opdi_scalled *called = body->called;
+OPDI_INTERNAL opdi_inlined_call *opdi_script_body_call(const opdi_script_body *body, const opdi_gvalue *value) {
+    opdi_inlined_call *called = body->called;
     while (called && (value->id < called->from || value->id >= called->to)) { called = called->next; }
     return called;
 }
 /* An insertion point for nodes.  opdi_emit_top moves it in front of the function's first node and returns the previous
    one, which opdi_emit_back restores. */
-typedef struct opdi_sspot { opdi_gblock *into; opdi_gnode *at; } opdi_sspot;
-static opdi_sspot opdi_emit_top(opdi_emitter *task) {
-    opdi_sspot spot;
+typedef struct opdi_insert_point { opdi_gblock *into; opdi_gnode *at; } opdi_insert_point;
+static opdi_insert_point opdi_emit_top(opdi_emitter *task) {
+    opdi_insert_point spot;
     spot.into = task->graph->into;
     spot.at = task->graph->at;
     task->graph->into = task->body->block == &task->graph->body ? NULL : task->body->block;
-    task->graph->at = opdi_sbody_first(task->body);
+    task->graph->at = opdi_script_body_first(task->body);
     return spot;
 }
-static void opdi_emit_back(opdi_emitter *task, opdi_sspot spot) {
+static void opdi_emit_back(opdi_emitter *task, opdi_insert_point spot) {
     task->graph->into = spot.into;
     task->graph->at = spot.at;
 }
@@ -89,8 +89,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_constant(opdi_emitter *task, opd_value valu
     return out;
 }
 /* Adds a value in front of a list.  Returns the value, or NULL if memory runs out. */
-static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_spooled **list, opdi_gvalue *value) {
-    opdi_spooled *pooled = value ? (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled) : NULL;
+static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_value_entry **list, opdi_gvalue *value) {
+    opdi_value_entry *pooled = value ? (opdi_value_entry *)opdi_emit_alloc(task, sizeof *pooled) : NULL;
     if (!pooled) { return NULL; }
     pooled->value = value;
     pooled->next = *list;
@@ -100,10 +100,10 @@ static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_spooled **list, opdi
 /* Returns a constant for a number in the text.  Equal numbers share one constant, in front of the function's nodes.
    Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
-    for (opdi_spooled *pooled = task->body->literals; pooled; pooled = pooled->next) {
+    for (opdi_value_entry *pooled = task->body->literals; pooled; pooled = pooled->next) {
         if (opdi_emit_same_constant(&pooled->value->node->constant, &value)) { return pooled->value; }
     }
-    const opdi_sspot spot = opdi_emit_top(task);
+    const opdi_insert_point spot = opdi_emit_top(task);
     opdi_gvalue *out = opdi_emit_constant(task, value, type);
     opdi_emit_back(task, spot);
     return opdi_emit_keep(task, &task->body->literals, out);
@@ -113,18 +113,18 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value
 OPDI_INTERNAL opdi_gvalue *opdi_emit_flag_value(opdi_emitter *task, bool value) {
     opdi_gvalue **at = &task->body->flags[value];
     if (*at) { return *at; }
-    const opdi_sspot spot = opdi_emit_top(task);
-    *at = opdi_append_constant(task->graph, opd_value_bool(value), opdi_gtype_simple(OPDI_GT_BOOL), NULL);
+    const opdi_insert_point spot = opdi_emit_top(task);
+    *at = opdi_append_constant(task->graph, opd_value_bool(value), opdi_gtype_simple(OPDI_GTYPE_BOOL), NULL);
     opdi_emit_back(task, spot);
     return *at;
 }
 /* Returns a placeholder of type `type`, for a variable that is not set. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype *type) {
-    const bool none = type->kind == OPDI_GT_NONE;
-    for (opdi_spooled *pooled = task->body->unsets; pooled && type->kind != OPDI_GT_ANY; pooled = pooled->next) {
+    const bool none = type->kind == OPDI_GTYPE_NONE;
+    for (opdi_value_entry *pooled = task->body->unsets; pooled && type->kind != OPDI_GTYPE_ANY; pooled = pooled->next) {
         if (opdi_gvalue_gtype(task->graph, pooled->value) == type) { return pooled->value; }
     }
-    const opdi_sspot spot = opdi_emit_top(task);
+    const opdi_insert_point spot = opdi_emit_top(task);
     opdi_gnode *node = none ? NULL : opdi_append_builtin(task->graph, "prim::Uninitialized", NULL, 0, &type, 1, NULL);
     opdi_gvalue *out = none ? opdi_append_constant(task->graph, opd_value_none(), type, NULL)
         : node ? node->out[0] : NULL;
@@ -134,11 +134,12 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype 
 /* Returns the bool (0 or 1) that a value is known to have at compile time, or -1 if it is not known. */
 OPDI_INTERNAL int opdi_emit_known_bool(const opdi_gvalue *value) {
     const opdi_gnode *node = value->node;
-    return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_BOOL ? node->constant.u.i != 0 : -1;
+    return node && node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_BOOL
+        ? node->constant.u.i != 0 : -1;
 }
 OPDI_INTERNAL bool opdi_emit_known_int(const opdi_gvalue *value, int64_t *number) {
     const opdi_gnode *node = value->node;
-    if (!node || node->kind != OPDI_G_CONSTANT || node->constant.tag != OPD_TAG_INT) { return false; }
+    if (!node || node->kind != OPDI_GNODE_CONSTANT || node->constant.tag != OPD_TAG_INT) { return false; }
     *number = node->constant.u.i;
     return true;
 }
@@ -167,7 +168,7 @@ static int opdi_emit_append(opdi_emitter *task, opdi_gvalue ***values, int32_t *
     (*values)[(*count)++] = value;
     return 0;
 }
-OPDI_INTERNAL int opdi_emit_give(opdi_emitter *task, opdi_gblock *block, opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_emit_output(opdi_emitter *task, opdi_gblock *block, opdi_gvalue *value) {
     return opdi_emit_append(task, &block->outputs, &block->noutputs, value);
 }
 /* Adds a result of type `type` to a branch or loop, whose blocks already have an output for it.  Returns NULL if memory
@@ -177,10 +178,10 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_out(opdi_emitter *task, opdi_gnode *node, c
     if (value) { opdi_gvalue_typed(value, type); }
     return opdi_emit_append(task, &node->out, &node->nout, value) ? NULL : value;
 }
-OPDI_INTERNAL opdi_snamed *opdi_emit_named_as(opdi_emitter *task, const char *name, size_t length) {
-    opdi_snamed **chain = &task->body->names[opdi_hash(name, length) % OPDI_SCRIPT_NAMES], *named = *chain;
+OPDI_INTERNAL opdi_script_value_name *opdi_emit_named_as(opdi_emitter *task, const char *name, size_t length) {
+    opdi_script_value_name **chain = &task->body->names[opdi_hash(name, length) % OPDI_SCRIPT_NAMES], *named = *chain;
     while (named && (strncmp(named->name, name, length) != 0 || named->name[length])) { named = named->next; }
-    if (named || !(named = (opdi_snamed *)opdi_emit_alloc(task, sizeof *named))) { return named; }
+    if (named || !(named = (opdi_script_value_name *)opdi_emit_alloc(task, sizeof *named))) { return named; }
     if (!(named->name = opdi_arena_copy(&task->graph->arena, name, length))) { return NULL; }
     named->next = *chain;
     return *chain = named;
@@ -191,10 +192,10 @@ OPDI_INTERNAL opdi_snamed *opdi_emit_named_as(opdi_emitter *task, const char *na
 OPDI_INTERNAL void opdi_emit_take(opdi_emitter *task, const char *name, opdi_gvalue *value) {
     char numbered[300];
     int32_t suffix;
-    opdi_snamed *named = opdi_emit_named_as(task, name, strlen(name)), *other = NULL;
+    opdi_script_value_name *named = opdi_emit_named_as(task, name, strlen(name)), *other = NULL;
     if (named && named->taken) {
-        const int base = opdi_gname_base(name, &suffix);
-        opdi_snamed *counter = opdi_emit_named_as(task, name, (size_t)base);
+        const int base = opdi_graph_name_base(name, &suffix);
+        opdi_script_value_name *counter = opdi_emit_named_as(task, name, (size_t)base);
         if (!counter) { return; }
         suffix = OPDI_MAX(suffix, counter->suffix ? counter->suffix + 1 : 0);
         do {
@@ -222,10 +223,10 @@ OPDI_INTERNAL bool opdi_emit_means(const char *name) {
    another block. */
 OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     char numbered[80];
-    const opdi_sbody *const body = task->body;
+    const opdi_script_body *const body = task->body;
     const opdi_gblock *const here = task->graph->into ? task->graph->into : &task->graph->body;
     if (task->quiet || !opdi_emit_means(name) || opdi_gvalue_block(task->graph, value) != here) { return; }
-    const opdi_scalled *called = opdi_sbody_called(body, value);
+    const opdi_inlined_call *called = opdi_script_body_call(body, value);
     if (called) {
         if (called->result != value) { return; }
         value = called->call;                      /* the value's name inside the called function does not matter */
@@ -245,7 +246,8 @@ OPDI_INTERNAL void opdi_emit_loaded(opdi_emitter *task, const char *name) {
 /* Gives `value` the name `name` when the function is complete; if `name` is NULL, removes the value's name.  If `value`
    is NULL, the name is only taken, as in opdi_emit_take. */
 OPDI_INTERNAL void opdi_emit_name_later(opdi_emitter *task, opdi_gvalue *value, const char *name) {
-    opdi_slater *later = !name || opdi_emit_means(name) ? (opdi_slater *)opdi_emit_alloc(task, sizeof *later) : NULL;
+    opdi_deferred_name *later = !name || opdi_emit_means(name)
+        ? (opdi_deferred_name *)opdi_emit_alloc(task, sizeof *later) : NULL;
     if (!later) { return; }
     if (value && name) { value->first = true; }
     later->name = name;
@@ -256,10 +258,10 @@ OPDI_INTERNAL void opdi_emit_name_later(opdi_emitter *task, opdi_gvalue *value, 
 
 /* Returns an empty list (or, if `dict` is true, dict) whose element type is not known yet. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_empty(opdi_emitter *task, bool dict) {
-    const opdi_gtype *const tensor = opdi_gtype_simple(OPDI_GT_TENSOR);
-    opdi_spooled *pooled = (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled);
+    const opdi_gtype *const tensor = opdi_gtype_simple(OPDI_GTYPE_TENSOR);
+    opdi_value_entry *pooled = (opdi_value_entry *)opdi_emit_alloc(task, sizeof *pooled);
     if (!pooled) { return NULL; }
-    pooled->value = dict ? opdi_append_dict(task->graph, opdi_gtype_simple(OPDI_GT_STR), tensor, NULL, 0, NULL)
+    pooled->value = dict ? opdi_append_dict(task->graph, opdi_gtype_simple(OPDI_GTYPE_STR), tensor, NULL, 0, NULL)
         : opdi_append_list(task->graph, tensor, NULL, 0, NULL);
     pooled->next = task->empty;
     task->empty = pooled;
@@ -267,7 +269,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_empty(opdi_emitter *task, bool dict) {
 }
 OPDI_INTERNAL bool opdi_emit_untyped(const opdi_emitter *task, const opdi_gvalue *value) {
     if (!value->node || value->node->nin) { return false; }
-    for (const opdi_spooled *pooled = task->empty; pooled; pooled = pooled->next) {
+    for (const opdi_value_entry *pooled = task->empty; pooled; pooled = pooled->next) {
         if (pooled->value == value) { return true; }
     }
     return false;
@@ -276,10 +278,10 @@ OPDI_INTERNAL bool opdi_emit_untyped(const opdi_emitter *task, const opdi_gvalue
 OPDI_INTERNAL void opdi_emit_retype(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     if (!type) { return; }
     opdi_gvalue_typed(value, type);
-    if (type->kind == OPDI_GT_LIST && value->node) {
-        value->node->word = type->parts[0]->kind == OPDI_GT_OPTIONAL ? "Tensor?" : "Tensor";
+    if (type->kind == OPDI_GTYPE_LIST && value->node) {
+        value->node->word = type->parts[0]->kind == OPDI_GTYPE_OPTIONAL ? "Tensor?" : "Tensor";
     }
-    for (opdi_spooled **at = &task->empty; *at; at = &(*at)->next) {
+    for (opdi_value_entry **at = &task->empty; *at; at = &(*at)->next) {
         if ((*at)->value == value) {
             *at = (*at)->next;
             return;
@@ -305,7 +307,7 @@ OPDI_INTERNAL void opdi_emit_placed(opdi_emitter *task) {
     snprintf(text, sizeof text, "%s", opd_error_message());
     opd_error_clear();
     opdi_string shown = {NULL, 0, 0, false};
-    opdi_stext_show(task->at->text, task->at->at, task->at->length, &shown);
+    opdi_script_text_show(task->at->text, task->at->at, task->at->length, &shown);
     if (!shown.failed) { opd_fail(OPD_ERROR_SCHEMA, "%s\n:\n%s", text, shown.data); }
     opdi_string_free(&shown);
 }
@@ -327,14 +329,14 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_builtin_1(opdi_emitter *task, const char *n
 }
 /* Adds isinstance(value, type).  Returns its result, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_isinstance(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
-    opdi_gnode *node = opdi_emit_builtin(task, "prim::isinstance", &value, 1, opdi_gtype_simple(OPDI_GT_BOOL));
+    opdi_gnode *node = opdi_emit_builtin(task, "prim::isinstance", &value, 1, opdi_gtype_simple(OPDI_GTYPE_BOOL));
     const opdi_gtype *types = opdi_gtype_tuple(task->space, &type, 1);
     if (!node || !types) { return NULL; }
     node->constant = opd_value_object((void *)(uintptr_t)types);
     return node->out[0];
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_none(opdi_emitter *task) {
-    return opdi_emit_constant(task, opd_value_none(), opdi_gtype_simple(OPDI_GT_NONE));
+    return opdi_emit_constant(task, opd_value_none(), opdi_gtype_simple(OPDI_GTYPE_NONE));
 }
 /* Adds a tuple.  `klass` is the class of a named tuple, or NULL.  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_tuple_of(opdi_emitter *task, opdi_gclass *klass, opdi_gvalue *const *values, int count) {
@@ -344,7 +346,7 @@ static opdi_gvalue *opdi_emit_tuple_of(opdi_emitter *task, opdi_gclass *klass, o
 /* Returns whether a value is the result of a function that the library does not know.  Such a value fits any type,
    because running that function fails. */
 OPDI_INTERNAL bool opdi_emit_is_unknown(const opdi_gvalue *value) {
-    return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
+    return value->node && value->node->kind == OPDI_GNODE_BUILTIN && value->node->builtin &&
         value->node->builtin->run == opdi_builtin_unknown;
 }
 /* Returns whether `name` is a tensor function of PyTorch that the library does not have, although it has a function of
@@ -355,18 +357,18 @@ static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int c
         const size_t length = strcspn(operators[i], ".");
         if (strncmp(operators[i], name, length) != 0 || name[length]) { continue; }
         const opd_op *const op = opd_find_quiet(operators[i]);
-        for (int k = 0; !op && k < count; k++) { if (opdi_emit_is(values[k], OPDI_GT_TENSOR)) { return true; } }
+        for (int k = 0; !op && k < count; k++) { if (opdi_emit_is(values[k], OPDI_GTYPE_TENSOR)) { return true; } }
     }
     return false;
 }
-/* Returns the wrapped number for a traced number (see opdi_swrapped), which the first call makes.  On failure, returns
-   NULL and sets an error. */
+/* Returns the wrapped number for a traced number (see opdi_script_wrapped_number), which the first call makes.  On
+   failure, returns NULL and sets an error. */
 static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *traced) {
     const opd_scalar_type dtype = (opd_scalar_type)traced->dtype;
-    for (opdi_swrapped *known = script->numbers; known; known = known->next) {
+    for (opdi_script_wrapped_number *known = script->numbers; known; known = known->next) {
         if (known->traced == traced) { return known->number; }
     }
-    opdi_swrapped *made = (opdi_swrapped *)opdi_arena_alloc(&script->arena, sizeof *made);
+    opdi_script_wrapped_number *made = (opdi_script_wrapped_number *)opdi_arena_alloc(&script->arena, sizeof *made);
     if (!made) { return NULL; }
     opd_scope scope = opd_scope_open();
     made->number = opd_keep(opd_tensor_wrapped_number(
@@ -385,7 +387,7 @@ static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *trac
 static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     static const char *const names[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"};
     const opdi_gnode *const from = node->op && node->nin > 1 && node->in[1] ? node->in[1]->node : NULL;
-    const opd_value *const held = from && from->kind == OPDI_G_CONSTANT ? &from->constant : NULL;
+    const opd_value *const held = from && from->kind == OPDI_GNODE_CONSTANT ? &from->constant : NULL;
     bool takes = held && held->tag == OPD_TAG_TENSOR && held->u.t->ndim == 0 && held->u.t->backend == OPD_CPU &&
         !opd_dtype_is_complex((opd_scalar_type)held->u.t->dtype) && !(held->u.t->flags & OPDI_WRAPPED);
     for (int i = 0; takes && strcmp(names[i], node->op->name) != 0; i++) { takes = i < 3; }
@@ -393,7 +395,7 @@ static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     if (!number) { return takes ? -1 : 0; }
     opdi_gnode *const at = task->graph->at;
     task->graph->at = node;
-    opdi_gvalue *value = opdi_emit_constant(task, opd_value_tensor(number), opdi_gtype_simple(OPDI_GT_TENSOR));
+    opdi_gvalue *value = opdi_emit_constant(task, opd_value_tensor(number), opdi_gtype_simple(OPDI_GTYPE_TENSOR));
     task->graph->at = at;
     if (!value) { return -1; }
     node->in[1] = value;
@@ -414,15 +416,17 @@ static int opdi_emit_less(const opdi_gclass *klass, const opd_value *first, cons
    returns a bool.  Skips a method that is being compiled already.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     int rc = 0;
-    for (int32_t i = 0; type->kind == OPDI_GT_TUPLE && rc == 0 && i < type->nparts; i++) {
+    for (int32_t i = 0; type->kind == OPDI_GTYPE_TUPLE && rc == 0 && i < type->nparts; i++) {
         rc = opdi_emit_ordered(task, type->parts[i]);
     }
-    opdi_sclass *const klass = type->kind == OPDI_GT_CLASS ? (opdi_sclass *)type->klass->user : NULL;
-    if (rc || !klass || type->klass->less || !opdi_sclass_know(task->script, klass)) { return opd_ok() ? rc : -1; }
-    opdi_sfunction *const less = opdi_sfunction_in(klass->methods, "__lt__");
+    opdi_script_class *const klass = type->kind == OPDI_GTYPE_CLASS ? (opdi_script_class *)type->klass->user : NULL;
+    if (rc || !klass || type->klass->less || !opdi_script_class_resolve(task->script, klass)) {
+        return opd_ok() ? rc : -1;
+    }
+    opdi_script_function *const less = opdi_script_function_in(klass->methods, "__lt__");
     opd_graph *const graph = less && !less->busy ? task->script->work->compiled(task->script, less) : NULL;
     if (graph && less->nformals == 2 && opdi_gtype_fits(type, less->formals[1].type) &&
-        opdi_gvalue_gtype(graph, graph->outputs[0])->kind == OPDI_GT_BOOL) {
+        opdi_gvalue_gtype(graph, graph->outputs[0])->kind == OPDI_GTYPE_BOOL) {
         type->klass->less = opdi_emit_less;
         type->klass->lt = graph;
     }
@@ -434,7 +438,7 @@ static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
 OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, opdi_gvalue *const *values, int count,
                                         const char *const *names, int nkw) {
     char place[400];
-    opdi_gargs args;
+    opdi_graph_args args;
     opdi_gnode *node;
     memset(&args, 0, sizeof args);
     args.in = values;
@@ -450,10 +454,10 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, op
     const bool known = opdi_emit_has(name) && !opdi_emit_absent(name, values, count);
     if (!opd_ok()) { return NULL; }
     const bool sorts = strcmp(name, "aten::sort") == 0 || strcmp(name, "aten::sorted") == 0;
-    if (sorts && count && opdi_emit_is(values[0], OPDI_GT_LIST) &&
+    if (sorts && count && opdi_emit_is(values[0], OPDI_GTYPE_LIST) &&
         opdi_emit_ordered(task, opdi_emit_type(values[0])->parts[0])) { return NULL; }
     if (!known) {
-        const opdi_gtype *type = opdi_gtype_simple(OPDI_GT_TENSOR);
+        const opdi_gtype *type = opdi_gtype_simple(OPDI_GTYPE_TENSOR);
         node = opdi_append_unknown(task->graph, name, values, count, &type, 1, where);
     } else {
         node = opdi_append_call(task->graph, name, &args, where);
@@ -461,7 +465,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, op
                                                       result */
         for (int i = 0; !node && i < count; i++) { unknown = unknown || opdi_emit_is_unknown(values[i]); }
         if (unknown) {
-            const opdi_gtype *type = opdi_gtype_simple(OPDI_GT_TENSOR);
+            const opdi_gtype *type = opdi_gtype_simple(OPDI_GTYPE_TENSOR);
             opd_error_clear();
             node = opdi_append_unknown(task->graph, name, values, count, &type, 1, where);
         }

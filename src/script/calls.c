@@ -3,20 +3,20 @@
 //== calls =============================================================================================================
 
 /* The arguments of a call: positional values, followed by `nkw` values that are given by name. */
-typedef struct opdi_sargs {
+typedef struct opdi_script_args {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     const char *names[OPDI_SCRIPT_ARGS];          /* names of the last `nkw` values */
     int count, nkw;
-} opdi_sargs;
+} opdi_script_args;
 
 /* Compiles the arguments of a call and appends them to `args`.  Returns 0, or -1 and sets an error. */
-static int opdi_emit_args(opdi_emitter *task, const opdi_syntax *call, opdi_sargs *args) {
+static int opdi_emit_args(opdi_emitter *task, const opdi_syntax *call, opdi_script_args *args) {
     for (int i = 1; i < call->nparts; i++) {
         const opdi_syntax *part = call->parts[i];
         if (args->count == OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "a call has more than 64 arguments"); }
-        if (part->kind == OPDI_SX_STAR) {
+        if (part->kind == OPDI_SYNTAX_STAR) {
             opdi_gvalue *tuple = opdi_emit_expr(task, part->parts[0], NULL);
-            const int count = tuple && opdi_emit_is(tuple, OPDI_GT_TUPLE) ? opdi_emit_type(tuple)->nparts : -1;
+            const int count = tuple && opdi_emit_is(tuple, OPDI_GTYPE_TUPLE) ? opdi_emit_type(tuple)->nparts : -1;
             if (tuple && count < 0) {
                 return OPDI_EMIT_FAIL(task, "the value after the * of an argument must be a tuple");
             }
@@ -25,18 +25,19 @@ static int opdi_emit_args(opdi_emitter *task, const opdi_syntax *call, opdi_sarg
             args->count += count;
             continue;
         }
-        const opdi_syntax *value = part->kind == OPDI_SX_KEYWORD ? part->parts[0] : part;
-        if (part->kind != OPDI_SX_KEYWORD && args->nkw) {
+        const opdi_syntax *value = part->kind == OPDI_SYNTAX_KEYWORD ? part->parts[0] : part;
+        if (part->kind != OPDI_SYNTAX_KEYWORD && args->nkw) {
             return OPDI_EMIT_FAIL(task, "positional argument follows keyword argument");
         }
         if (!(args->values[args->count++] = opdi_emit_expr(task, value, NULL))) { return -1; }
-        if (part->kind == OPDI_SX_KEYWORD) { args->names[args->nkw++] = part->word; }
+        if (part->kind == OPDI_SYNTAX_KEYWORD) { args->names[args->nkw++] = part->word; }
     }
     return 0;
 }
 /* Returns the argument for the parameter `formal`, whose position is i, or NULL if the call has none.  If there is one,
    adds 1 to *used. */
-static opdi_gvalue *opdi_sargs_get(const opdi_sargs *args, const opdi_sformal *formal, int i, int *used) {
+static opdi_gvalue *opdi_script_args_get(const opdi_script_args *args, const opdi_script_formal *formal, int i,
+                                         int *used) {
     const int positional = args->count - args->nkw;
     if (!formal->keyword_only && i < positional) {
         ++*used;
@@ -55,13 +56,14 @@ static opdi_gvalue *opdi_sargs_get(const opdi_sargs *args, const opdi_sformal *f
 OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *value, const opdi_syntax *written,
                                               const opdi_gtype *type) {
     opdi_gvalue *values[9];
-    if (type->kind == OPDI_GT_OPTIONAL && written && written->kind == OPDI_SX_SUBSCRIPT) {
+    if (type->kind == OPDI_GTYPE_OPTIONAL && written && written->kind == OPDI_SYNTAX_SUBSCRIPT) {
         written = written->parts[1];
         type = type->parts[0];
     }
-    if (!value || !written || written->kind != OPDI_SX_SUBSCRIPT || written->parts[0]->kind != OPDI_SX_NAME ||
-        strncmp(written->parts[0]->word, "BroadcastingList", 16) != 0 || type->kind != OPDI_GT_LIST) { return value; }
-    if (opdi_emit_is(value, OPDI_GT_INT) && type->parts[0]->kind == OPDI_GT_FLOAT) {
+    if (!value || !written || written->kind != OPDI_SYNTAX_SUBSCRIPT || written->parts[0]->kind != OPDI_SYNTAX_NAME ||
+        strncmp(written->parts[0]->word, "BroadcastingList", 16) != 0 ||
+        type->kind != OPDI_GTYPE_LIST) { return value; }
+    if (opdi_emit_is(value, OPDI_GTYPE_INT) && type->parts[0]->kind == OPDI_GTYPE_FLOAT) {
         value = opdi_emit_op1(task, "aten::Float", value);
     }
     if (!value || !opdi_gtype_fits(opdi_emit_type(value), type->parts[0])) { return value; }
@@ -70,7 +72,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *v
     return opdi_emit_construct(task, type, values, count);
 }
 /* Sets an error that tells which arguments of a call belong to no parameter.  Returns -1. */
-static int opdi_emit_left_over(opdi_emitter *task, const opdi_sfunction *function, const opdi_sargs *args) {
+static int opdi_emit_left_over(opdi_emitter *task, const opdi_script_function *function, const opdi_script_args *args) {
     const int positional = args->count - args->nkw;
     int places = 0;
     for (int i = 0; i < function->nformals; i++) { places += !function->formals[i].keyword_only; }
@@ -90,22 +92,23 @@ static int opdi_emit_left_over(opdi_emitter *task, const opdi_sfunction *functio
 }
 /* Sets `values` to the values of a function's parameters: arguments, or defaults.  Returns 0, or -1 and sets an
    error. */
-static int opdi_emit_bind(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args, opdi_gvalue **values) {
+static int opdi_emit_bind(opdi_emitter *task, opdi_script_function *function, const opdi_script_args *args,
+                          opdi_gvalue **values) {
     int used = 0;
-    if (opdi_sfunction_know(task, function)) { return -1; }
+    if (opdi_script_function_resolve(task, function)) { return -1; }
     for (int i = 0; i < function->nformals; i++) {
-        const opdi_sformal *formal = &function->formals[i];
-        opdi_gvalue *value = opdi_sargs_get(args, formal, i, &used);
+        const opdi_script_formal *formal = &function->formals[i];
+        opdi_gvalue *value = opdi_script_args_get(args, formal, i, &used);
         if (!value && !formal->otherwise) {
             return OPDI_EMIT_FAIL(task, "%s() is missing value for argument '%s'", function->name, formal->name);
         }
         if (!value) {
-            opdi_sframe *const frame = task->frame;
-            opdi_sunit *const unit = task->unit;
-            opdi_sframe clean;
+            opdi_script_frame *const frame = task->frame;
+            opdi_script_unit *const unit = task->unit;
+            opdi_script_frame clean;
             task->unit = function->unit;
             task->frame = NULL;
-            opdi_sframe_enter(task, &clean);
+            opdi_script_frame_enter(task, &clean);
             value = opdi_emit_expr(task, formal->otherwise, formal->type);
             task->frame = frame;
             task->unit = unit;
@@ -117,22 +120,23 @@ static int opdi_emit_bind(opdi_emitter *task, opdi_sfunction *function, const op
 }
 /* Compiles a call of a function of the script, by adding the function's nodes to the graph.  Returns the result, or
    NULL and sets an error. */
-static opdi_gvalue *opdi_emit_call_function(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
+static opdi_gvalue *opdi_emit_call_function(opdi_emitter *task, opdi_script_function *function,
+                                            const opdi_script_args *args) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     return opdi_emit_bind(task, function, args, values) ? NULL : task->script->work->inlined(task, function, values);
 }
 /* Compiles a call of method `method` of `chosen`, a module that is selected by an index at run time.  For each module
    in the container, from slot `at` on, adds a branch in which the first argument is that module.  Returns the result,
    or NULL and sets an error. */
-static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue *chosen, opdi_sfunction *method,
+static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue *chosen, opdi_script_function *method,
                                           int32_t at,
-                                          const opdi_sargs *args) {
+                                          const opdi_script_args *args) {
     opdi_gvalue *const container = chosen->node->in[0], *const index = chosen->node->in[1];
     const opdi_gclass *const gclass = opdi_emit_type(container)->klass;
-    const bool text = opdi_emit_is(index, OPDI_GT_STR);
+    const bool text = opdi_emit_is(index, OPDI_GTYPE_STR);
     opdi_gvalue *values[2] = {NULL, NULL};
-    opdi_sframe frame;
-    while (at < gclass->nattributes && (gclass->attributes[at].type->kind != OPDI_GT_CLASS ||
+    opdi_script_frame frame;
+    while (at < gclass->nattributes && (gclass->attributes[at].type->kind != OPDI_GTYPE_CLASS ||
                                         (!text && !opdi_is_digit(*gclass->attributes[at].name)))) { at++; }
     if (at == gclass->nattributes) {               /* the last branch: selecting the module has failed before */
         values[0] = opdi_emit_text(task, "there is no module with this index");
@@ -145,26 +149,28 @@ static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue 
     opdi_gnode *branch = opdi_emit_if(task, opdi_emit_op2(task, "aten::eq", index, mine));
     for (int i = 0; branch && i < 2; i++) {
         opdi_gblock *before = opdi_emit_goto(task, &branch->blocks[i]);
-        opdi_sargs given = *args;
-        opdi_sframe_enter(task, &frame);
+        opdi_script_args given = *args;
+        opdi_script_frame_enter(task, &frame);
         given.values[0] = i ? args->values[0] : opdi_emit_attribute(task, container, name, NULL);
-        opdi_sfunction *its = i || !given.values[0] ? NULL : opdi_emit_method_of(task, given.values[0], method->name);
+        opdi_script_function *its = i || !given.values[0]
+            ? NULL : opdi_emit_method_of(task, given.values[0], method->name);
         values[i] = i ? opdi_emit_call_chosen(task, chosen, method, at + 1, args)
             : its ? opdi_emit_call_function(task, its, &given) : NULL;
         values[i] = opdi_emit_become(task, values[i], method->result, "the result of %s", method->name);
         task->frame = frame.up;
         opdi_emit_goto(task, before);
         if (!i && !its && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "the module has no method '%s'", name); }
-        if (!values[i] || opdi_emit_give(task, &branch->blocks[i], values[i])) { return NULL; }
+        if (!values[i] || opdi_emit_output(task, &branch->blocks[i], values[i])) { return NULL; }
     }
     return branch ? opdi_emit_out(task, branch, method->result) : NULL;
 }
 /* Compiles a call of a function or method of the script.  Returns the result, or NULL and sets an error. */
-static opdi_gvalue *opdi_emit_call_method(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
-    if (!args->count || !opdi_emit_is_chosen(args->values[0]) || !opdi_sfunction_selves(function)) {
+static opdi_gvalue *opdi_emit_call_method(opdi_emitter *task, opdi_script_function *function,
+                                          const opdi_script_args *args) {
+    if (!args->count || !opdi_emit_is_chosen(args->values[0]) || !opdi_script_function_selves(function)) {
         return opdi_emit_call_function(task, function, args);
     }
-    if (opdi_sfunction_know(task, function)) { return NULL; }
+    if (opdi_script_function_resolve(task, function)) { return NULL; }
     if (!function->result) {
         (void)OPDI_EMIT_FAIL(task, "the type of the result of %s is not known for this interface", function->name);
         return NULL;
@@ -175,13 +181,13 @@ static opdi_gvalue *opdi_emit_call_method(opdi_emitter *task, opdi_sfunction *fu
    an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_method(opdi_emitter *task, opdi_gvalue *self, const char *name,
                                             opdi_gvalue *const *given, int count) {
-    opdi_sfunction *function = opdi_emit_method_of(task, self, name);
-    opdi_sargs args;
+    opdi_script_function *function = opdi_emit_method_of(task, self, name);
+    opdi_script_args args;
     char said[200];
     memset(&args, 0, sizeof args);
     if (!function) {
         (void)OPDI_EMIT_FAIL(task, "'%s' object has no attribute or method '%s'",
-                             opdi_emit_said(opdi_emit_type(self), said, sizeof said), name);
+                             opdi_emit_type_text(opdi_emit_type(self), said, sizeof said), name);
         return NULL;
     }
     args.values[args.count++] = self;
@@ -194,11 +200,11 @@ static opdi_gvalue *opdi_emit_object(opdi_emitter *task, opdi_gclass *gclass) {
     return opdi_append_create(task->graph, gclass, opdi_emit_place(task, place, sizeof place));
 }
 /* Returns the expression for the default of field `name` of a named tuple, or NULL. */
-static const opdi_syntax *opdi_sclass_default(const opdi_sclass *klass, const char *name) {
+static const opdi_syntax *opdi_script_class_default(const opdi_script_class *klass, const char *name) {
     const opdi_syntax *const body = klass->def->parts[1];
     for (int i = 0; i < body->nparts; i++) {
         const opdi_syntax *const part = body->parts[i];
-        if (part->kind == OPDI_SX_ANNOTATED && part->parts[0]->kind == OPDI_SX_NAME &&
+        if (part->kind == OPDI_SYNTAX_ANNOTATED && part->parts[0]->kind == OPDI_SYNTAX_NAME &&
             strcmp(part->parts[0]->word, name) == 0) { return part->parts[2]; }
     }
     return NULL;
@@ -206,20 +212,21 @@ static const opdi_syntax *opdi_sclass_default(const opdi_sclass *klass, const ch
 /* Compiles a call of a class.  Makes a named tuple; for other classes, makes an object and calls its __init__, if there
    is one.  Returns the object, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const opdi_syntax *call) {
-    opdi_sargs args;
+    opdi_script_args args;
     char text[400];
     memset(&args, 0, sizeof args);
     if (gclass->kind == OPDI_CLASS_NAMEDTUPLE) {
         opdi_gvalue *values[OPDI_SCRIPT_ARGS];
-        opdi_sformal formal;
+        opdi_script_formal formal;
         int used = 0;
         memset(&formal, 0, sizeof formal);
         if (opdi_emit_args(task, call, &args)) { return NULL; }
         for (int i = 0; i < gclass->nattributes && i < OPDI_SCRIPT_ARGS; i++) {
             formal.name = gclass->attributes[i].name;
-            values[i] = opdi_sargs_get(&args, &formal, i, &used);
+            values[i] = opdi_script_args_get(&args, &formal, i, &used);
             if (!values[i]) {
-                const opdi_syntax *otherwise = opdi_sclass_default((opdi_sclass *)gclass->user, formal.name);
+                const opdi_syntax *otherwise =
+                    opdi_script_class_default((opdi_script_class *)gclass->user, formal.name);
                 if (!otherwise) {
                     (void)OPDI_EMIT_FAIL(task, "%s() is missing value for argument '%s'", gclass->name, formal.name);
                     return NULL;
@@ -243,10 +250,10 @@ static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const
     if (!(args.values[args.count++] = opdi_emit_object(task, gclass))) { return NULL; }
     if (gclass->kind == OPDI_CLASS_MODULE && !task->script->archive &&
         !opdi_emit_attribute(task, args.values[0], "training", opdi_emit_bool(task, true))) { return NULL; }
-    opdi_sclass *klass = (opdi_sclass *)gclass->user;
-    opdi_sfunction *init = klass ? opdi_sfunction_in(klass->methods, "__init__") : NULL;
+    opdi_script_class *klass = (opdi_script_class *)gclass->user;
+    opdi_script_function *init = klass ? opdi_script_function_in(klass->methods, "__init__") : NULL;
     if (opdi_emit_args(task, call, &args) || (init && !opdi_emit_call_function(task, init, &args))) { return NULL; }
-    const char *const alone = init ? "" : opdi_sclass_alone(klass, text, sizeof text);
+    const char *const alone = init ? "" : opdi_script_class_alone(klass, text, sizeof text);
     if (*alone && args.count > 1) {
         (void)OPDI_EMIT_FAIL(task, "%s() has no __init__ and received %d argument(s)%s", klass->def->word,
                              args.count - 1,
@@ -256,24 +263,24 @@ static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const
     return args.values[0];
 }
 /* Compiles int(x), float(x), bool(x), str(x) and complex(x).  Returns NULL and sets an error if it fails. */
-static opdi_gvalue *opdi_emit_cast(opdi_emitter *task, const char *word, const opdi_sargs *args) {
-    const int kind = strcmp(word, "int") == 0 ? OPDI_GT_INT : strcmp(word, "float") == 0 ? OPDI_GT_FLOAT
-        : strcmp(word, "bool") == 0 ? OPDI_GT_BOOL : strcmp(word, "str") == 0 ? OPDI_GT_STR : OPDI_GT_COMPLEX;
-    const char *const name = kind == OPDI_GT_INT ? "aten::Int" : kind == OPDI_GT_FLOAT ? "aten::Float"
-        : kind == OPDI_GT_BOOL ? "aten::Bool" : kind == OPDI_GT_STR ? "aten::str" : "aten::Complex";
+static opdi_gvalue *opdi_emit_cast(opdi_emitter *task, const char *word, const opdi_script_args *args) {
+    const int kind = strcmp(word, "int") == 0 ? OPDI_GTYPE_INT : strcmp(word, "float") == 0 ? OPDI_GTYPE_FLOAT
+        : strcmp(word, "bool") == 0 ? OPDI_GTYPE_BOOL : strcmp(word, "str") == 0 ? OPDI_GTYPE_STR : OPDI_GTYPE_COMPLEX;
+    const char *const name = kind == OPDI_GTYPE_INT ? "aten::Int" : kind == OPDI_GTYPE_FLOAT ? "aten::Float"
+        : kind == OPDI_GTYPE_BOOL ? "aten::Bool" : kind == OPDI_GTYPE_STR ? "aten::str" : "aten::Complex";
     if (args->count == 1 && opdi_emit_is(args->values[0], kind)) { return args->values[0]; }
-    if (args->count == 1 && kind == OPDI_GT_BOOL && opdi_emit_has_length(args->values[0])) {
+    if (args->count == 1 && kind == OPDI_GTYPE_BOOL && opdi_emit_has_length(args->values[0])) {
         return opdi_emit_truth(task, args->values[0]);
     }
-    if (args->count == 1 && opdi_emit_is(args->values[0], OPDI_GT_CLASS)) {
-        const char *method = kind == OPDI_GT_INT ? "__int__" : kind == OPDI_GT_FLOAT ? "__float__"
-            : kind == OPDI_GT_BOOL ? "__bool__" : kind == OPDI_GT_STR ? "__str__" : "__complex__";
+    if (args->count == 1 && opdi_emit_is(args->values[0], OPDI_GTYPE_CLASS)) {
+        const char *method = kind == OPDI_GTYPE_INT ? "__int__" : kind == OPDI_GTYPE_FLOAT ? "__float__"
+            : kind == OPDI_GTYPE_BOOL ? "__bool__" : kind == OPDI_GTYPE_STR ? "__str__" : "__complex__";
         return opdi_emit_method(task, args->values[0], method, NULL, 0);
     }
     return opdi_emit_op(task, name, args->values, args->count, NULL, 0);
 }
 /* Compiles dict(), dict(pairs), dict(a=1, b=2) and dict(pairs, a=1).  Returns NULL and sets an error if it fails. */
-static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_sargs *args) {
+static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_script_args *args) {
     const int first = args->count - args->nkw;
     if (!args->count) { return opdi_emit_empty(task, true); }
     opdi_gvalue *dict = NULL;
@@ -281,7 +288,7 @@ static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_sargs *args
     else {
         const opdi_gtype *value = opdi_emit_common(task, args->values, args->count);
         if (!value) { (void)OPDI_EMIT_FAIL(task, "Dict values must contain only a single type"); }
-        const opdi_gtype *type = value ? opdi_gtype_dict(task->space, opdi_gtype_simple(OPDI_GT_STR), value) : NULL;
+        const opdi_gtype *type = value ? opdi_gtype_dict(task->space, opdi_gtype_simple(OPDI_GTYPE_STR), value) : NULL;
         dict = type ? opdi_emit_construct(task, type, NULL, 0) : NULL;
     }
     for (int i = 0; dict && i < args->nkw; i++) {
@@ -299,14 +306,15 @@ static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, co
         return *word == 't' ? opdi_emit_tuple(task, NULL, 0) : opdi_emit_empty(task, false);
     }
     opdi_gvalue *value;
-    if (*word == 'l' && call->parts[1]->kind == OPDI_SX_CALL && call->parts[1]->parts[0]->kind == OPDI_SX_NAME &&
+    if (*word == 'l' && call->parts[1]->kind == OPDI_SYNTAX_CALL &&
+        call->parts[1]->parts[0]->kind == OPDI_SYNTAX_NAME &&
         opdi_word_in(call->parts[1]->parts[0]->word, (int)strlen(call->parts[1]->parts[0]->word),
                      "range enumerate zip ")) {
         opdi_syntax each = *call, *parts[4];
         inner = *call;
-        each.kind = OPDI_SX_NAME;
+        each.kind = OPDI_SYNTAX_NAME;
         each.word = "$each";
-        inner.kind = OPDI_SX_LISTCOMP;
+        inner.kind = OPDI_SYNTAX_LISTCOMP;
         parts[0] = &each;
         parts[1] = &each;
         parts[2] = call->parts[1];
@@ -316,14 +324,14 @@ static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, co
         return opdi_emit_expr(task, &inner, NULL);
     }
     if (!(value = opdi_emit_expr(task, call->parts[1], NULL))) { return NULL; }
-    if (*word == 't' && opdi_emit_is(value, OPDI_GT_TUPLE)) { return value; }
+    if (*word == 't' && opdi_emit_is(value, OPDI_GTYPE_TUPLE)) { return value; }
     if (*word == 't') {
-        opdi_gvalue *const *inside = opdi_emit_constructed(value, OPDI_G_LIST);
+        opdi_gvalue *const *inside = opdi_emit_constructed(value, OPDI_GNODE_LIST);
         if (inside) { return opdi_emit_tuple(task, inside, value->node->nin); }
         (void)OPDI_EMIT_FAIL(task, "cannot make a tuple from a list whose length is not known");
         return NULL;
     }
-    if (opdi_emit_is(value, OPDI_GT_TUPLE)) {
+    if (opdi_emit_is(value, OPDI_GTYPE_TUPLE)) {
         const opdi_gtype *type = opdi_emit_type(value);
         opdi_gvalue *parts[64];
         if (!type->nparts || type->nparts > 64 || opdi_emit_unpack(task, value, parts, type->nparts)) { return NULL; }
@@ -331,32 +339,32 @@ static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, co
         return element ? opdi_emit_construct(task, opdi_gtype_list(task->space, element), parts,
                                              type->nparts) : NULL;
     }
-    if (opdi_emit_is(value, OPDI_GT_DICT)) { value = opdi_emit_op1(task, "aten::keys", value); }
-    if (value && opdi_emit_is(value, OPDI_GT_TENSOR)) {
+    if (opdi_emit_is(value, OPDI_GTYPE_DICT)) { value = opdi_emit_op1(task, "aten::keys", value); }
+    if (value && opdi_emit_is(value, OPDI_GTYPE_TENSOR)) {
         return opdi_emit_op2(task, "aten::unbind", value, opdi_emit_int(task, 0));
     }
     return opdi_emit_op1(task, "aten::list", value);
 }
-static opdi_gvalue *opdi_emit_print(opdi_emitter *task, const opdi_sargs *args) {
+static opdi_gvalue *opdi_emit_print(opdi_emitter *task, const opdi_script_args *args) {
     return opdi_emit_builtin(task, "prim::Print", args->values, args->count, NULL) ? opdi_emit_none(task) : NULL;
 }
 /* Compiles getattr(x, "name") or, if `has` is true, hasattr(x, "name").  On failure, sets an error and returns kind
    NOTHING. */
-static opdi_sugar opdi_emit_getattr(opdi_emitter *task, const opdi_syntax *call, bool has) {
-    opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
-    if (call->nparts < 3 || call->parts[2]->kind != OPDI_SX_TEXT) {
+static opdi_sugared opdi_emit_getattr(opdi_emitter *task, const opdi_syntax *call, bool has) {
+    opdi_sugared sugared = opdi_sugared_of(OPDI_SUGARED_NOTHING);
+    if (call->nparts < 3 || call->parts[2]->kind != OPDI_SYNTAX_TEXT) {
         (void)OPDI_EMIT_FAIL(task, "%s's second argument must be a string literal", has ? "hasattr" : "getattr");
-        return sugar;
+        return sugared;
     }
     opdi_gvalue *value = opdi_emit_expr(task, call->parts[1], NULL);
-    if (!value) { return sugar; }
+    if (!value) { return sugared; }
     const char *name = call->parts[2]->word;
-    const bool object = opdi_emit_is(value, OPDI_GT_CLASS);
+    const bool object = opdi_emit_is(value, OPDI_GTYPE_CLASS);
     const bool there = object ? opdi_gclass_slot(opdi_emit_type(value)->klass, name) >= 0 ||
         opdi_emit_method_of(task, value, name) : opdi_emit_type(value)->klass
         ? opdi_gclass_slot(opdi_emit_type(value)->klass, name) >= 0 : true;
-    if (has) { return opdi_sugar_value(opdi_emit_bool(task, there)); }
-    if (!there && call->nparts == 4) { return opdi_sugar_value(opdi_emit_expr(task, call->parts[3], NULL)); }
+    if (has) { return opdi_sugared_value(opdi_emit_bool(task, there)); }
+    if (!there && call->nparts == 4) { return opdi_sugared_value(opdi_emit_expr(task, call->parts[3], NULL)); }
     return opdi_emit_attr_of(task, value, name);
 }
 /* Compiles annotate(T, x), unchecked_cast(T, x) or uninitialized(T); `word` is the function's name.  Returns NULL and
@@ -376,7 +384,7 @@ static opdi_gvalue *opdi_emit_typed(opdi_emitter *task, const char *word, const 
         return opdi_emit_builtin_1(task, "prim::unchecked_cast", value, type);
     }
     value = opdi_emit_become(task, value, type, "argument '%s'", "the_value");
-    if (value && opdi_emit_is(value, OPDI_GT_NONE) && type->kind == OPDI_GT_OPTIONAL) {
+    if (value && opdi_emit_is(value, OPDI_GTYPE_NONE) && type->kind == OPDI_GTYPE_OPTIONAL) {
         return opdi_emit_constant(task, opd_value_none(), type);
     }
     return value;
@@ -405,47 +413,47 @@ static int opdi_emit_arity(opdi_emitter *task, const char *word, int count) {
 }
 /* Compiles a call of function `word`, which the compiler implements.  On failure, sets an error and returns kind
    NOTHING. */
-static opdi_sugar opdi_emit_special(opdi_emitter *task, const char *word, const opdi_syntax *call) {
-    opdi_sargs args;
-    opdi_scond cond;
+static opdi_sugared opdi_emit_special(opdi_emitter *task, const char *word, const opdi_syntax *call) {
+    opdi_script_args args;
+    opdi_cond_value cond;
     memset(&args, 0, sizeof args);
-    if (opdi_emit_arity(task, word, call->nparts - 1)) { return opdi_sugar_value(NULL); }
+    if (opdi_emit_arity(task, word, call->nparts - 1)) { return opdi_sugared_value(NULL); }
     if (strcmp(word, "annotate") == 0 || strcmp(word, "unchecked_cast") == 0 || strcmp(word, "uninitialized") == 0) {
-        return opdi_sugar_value(opdi_emit_typed(task, word, call));
+        return opdi_sugared_value(opdi_emit_typed(task, word, call));
     }
     if (strcmp(word, "isinstance") == 0) {
         memset(&cond, 0, sizeof cond);
         cond.fixed = -1;
-        if (opdi_emit_cond_isinstance(task, call, &cond)) { return opdi_sugar_value(NULL); }
-        return opdi_sugar_value(cond.value);
+        if (opdi_emit_cond_isinstance(task, call, &cond)) { return opdi_sugared_value(NULL); }
+        return opdi_sugared_value(cond.value);
     }
     if (strcmp(word, "getattr") == 0 || strcmp(word, "hasattr") == 0) {
         return opdi_emit_getattr(task, call, *word == 'h');
     }
     if (strcmp(word, "list") == 0 || strcmp(word, "tuple") == 0) {
-        return opdi_sugar_value(opdi_emit_collected(task, word, call));
+        return opdi_sugared_value(opdi_emit_collected(task, word, call));
     }
-    if (strcmp(word, "fork") == 0) { return opdi_sugar_value(opdi_emit_fork(task, call)); }
-    if (strcmp(word, "is_scripting") == 0) { return opdi_sugar_value(opdi_emit_bool(task, true)); }
-    if (opdi_emit_args(task, call, &args)) { return opdi_sugar_value(NULL); }
-    if (strcmp(word, "print") == 0) { return opdi_sugar_value(opdi_emit_print(task, &args)); }
-    if (strcmp(word, "wait") == 0 && args.count == 1) { return opdi_sugar_value(args.values[0]); }
-    if (strcmp(word, "dict") == 0) { return opdi_sugar_value(opdi_emit_dict_of(task, &args)); }
+    if (strcmp(word, "fork") == 0) { return opdi_sugared_value(opdi_emit_fork(task, call)); }
+    if (strcmp(word, "is_scripting") == 0) { return opdi_sugared_value(opdi_emit_bool(task, true)); }
+    if (opdi_emit_args(task, call, &args)) { return opdi_sugared_value(NULL); }
+    if (strcmp(word, "print") == 0) { return opdi_sugared_value(opdi_emit_print(task, &args)); }
+    if (strcmp(word, "wait") == 0 && args.count == 1) { return opdi_sugared_value(args.values[0]); }
+    if (strcmp(word, "dict") == 0) { return opdi_sugared_value(opdi_emit_dict_of(task, &args)); }
     if (strcmp(word, "range") == 0 || strcmp(word, "zip") == 0 || strcmp(word, "enumerate") == 0 ||
         strcmp(word, "reversed") == 0) {
         (void)OPDI_EMIT_FAIL(task, "%s() can only be iterated over", word);
-        return opdi_sugar_value(NULL);
+        return opdi_sugared_value(NULL);
     }
-    return opdi_sugar_value(opdi_emit_cast(task, word, &args));
+    return opdi_sugared_value(opdi_emit_cast(task, word, &args));
 }
 /* Compiles tensor.tolist(); the result's type is `wanted`, nested lists of int, float or bool.  Returns NULL and sets
    an error if it fails. */
 static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, const opdi_gtype *wanted) {
-    static const int32_t kinds[] = {OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL};
+    static const int32_t kinds[] = {OPDI_GTYPE_INT, OPDI_GTYPE_FLOAT, OPDI_GTYPE_BOOL};
     const opdi_gtype *element = wanted;
     opdi_gvalue *args[3];
     int ndim = 0, kind = 0;
-    while (element && element->kind == OPDI_GT_LIST) {
+    while (element && element->kind == OPDI_GTYPE_LIST) {
         element = element->parts[0];
         ndim++;
     }
@@ -465,62 +473,67 @@ static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, co
 }
 /* Operators that were different in archives of some version or earlier, and the functions that compute what they did.
    by_number: the function if the second argument is a number. */
-static const struct { const char *name; int version; const char *function, *by_number; } opdi_solder[] = {
+static const struct { const char *name; int version; const char *function, *by_number; } opdi_upgraders[] = {
     {"aten::div", 3, "_div_3", "_div_by_3"}, {"aten::div_", 3, "_div__3", "_div__by_3"},
     {"aten::full", 4, "_full_4", NULL}, {"aten::linspace", 7, "_linspace_7", NULL},
     {"aten::logspace", 8, "_logspace_8", NULL}};
 /* Returns the function that computes what operator `name` did in the version of the archive, or NULL if the operator
    itself does. */
-static opdi_sfunction *opdi_emit_older(opdi_emitter *task, const char *name, const opdi_sargs *args) {
+static opdi_script_function *opdi_emit_upgraded(opdi_emitter *task, const char *name, const opdi_script_args *args) {
     const char *function = NULL;
     if (!task->script->archive || task->unit->builtin) { return NULL; }
-    for (size_t i = 0; i < sizeof opdi_solder / sizeof opdi_solder[0] && !function; i++) {
-        if (task->script->version > opdi_solder[i].version || strcmp(opdi_solder[i].name, name) != 0) { continue; }
-        const bool division = opdi_solder[i].by_number != NULL;
+    for (size_t i = 0; i < sizeof opdi_upgraders / sizeof opdi_upgraders[0] && !function; i++) {
+        if (task->script->version > opdi_upgraders[i].version || strcmp(opdi_upgraders[i].name, name) != 0) {
+            continue;
+        }
+        const bool division = opdi_upgraders[i].by_number != NULL;
         const bool out = args->nkw && strcmp(args->names[args->nkw - 1], "out") == 0;
-        if (division && (args->count != 2 + out || !opdi_emit_is(args->values[0], OPDI_GT_TENSOR))) { return NULL; }
+        if (division && (args->count != 2 + out || !opdi_emit_is(args->values[0], OPDI_GTYPE_TENSOR))) { return NULL; }
         if (out) { return division ? opdi_script_prelude(task->script, "_div_out_3") : NULL; }
-        function = division && !opdi_emit_is(args->values[1], OPDI_GT_TENSOR) ? opdi_solder[i].by_number
-            : opdi_solder[i].function;
+        function = division && !opdi_emit_is(args->values[1], OPDI_GTYPE_TENSOR) ? opdi_upgraders[i].by_number
+            : opdi_upgraders[i].function;
     }
     return function ? opdi_script_prelude(task->script, function) : NULL;
 }
 /* Functions that are replaced by another function if argument `argument`, at position `place`, has the type `kind`; a
    bool must also be written as True. */
-static const struct { const char *name, *argument; int place, kind; const char *other; } opdi_svariants[] = {
-    {"max_pool1d", "return_indices", 6, OPDI_GT_BOOL, "max_pool1d_with_indices"},
-    {"max_pool2d", "return_indices", 6, OPDI_GT_BOOL, "max_pool2d_with_indices"},
-    {"max_pool3d", "return_indices", 6, OPDI_GT_BOOL, "max_pool3d_with_indices"},
-    {"adaptive_max_pool1d", "return_indices", 2, OPDI_GT_BOOL, "adaptive_max_pool1d_with_indices"},
-    {"adaptive_max_pool2d", "return_indices", 2, OPDI_GT_BOOL, "adaptive_max_pool2d_with_indices"},
-    {"adaptive_max_pool3d", "return_indices", 2, OPDI_GT_BOOL, "adaptive_max_pool3d_with_indices"},
-    {"fractional_max_pool2d", "return_indices", 4, OPDI_GT_BOOL, "fractional_max_pool2d_with_indices"},
-    {"fractional_max_pool3d", "return_indices", 4, OPDI_GT_BOOL, "fractional_max_pool3d_with_indices"},
-    {"unique", "return_inverse", 2, OPDI_GT_BOOL, "_unique_inverse"},
-    {"unique", "return_counts", 3, OPDI_GT_BOOL, "_unique_counts"},
-    {"_unique_inverse", "return_counts", 3, OPDI_GT_BOOL, "_unique_both"},
-    {"unique_consecutive", "return_inverse", 1, OPDI_GT_BOOL, "_unique_consecutive_inverse"},
-    {"unique_consecutive", "return_counts", 2, OPDI_GT_BOOL, "_unique_consecutive_counts"},
-    {"_unique_consecutive_inverse", "return_counts", 2, OPDI_GT_BOOL, "_unique_consecutive_both"},
-    {"lu", "get_infos", 2, OPDI_GT_BOOL, "_lu_infos"},
-    {"norm", "p", 1, OPDI_GT_INT, "_norm_number"}, {"norm", "p", 1, OPDI_GT_FLOAT, "_norm_number"},
-    {"norm", "p", 1, OPDI_GT_NUMBER, "_norm_number"}, {"norm", "p", 1, OPDI_GT_NONE, "_norm_number"},
-    {"norm", "p", 1, OPDI_GT_OPTIONAL, "_norm_number"}, {"tensordot", "dims", 2, OPDI_GT_LIST, "_tensordot_lists"},
-    {"tensordot", "dims", 2, OPDI_GT_TUPLE, "_tensordot_pair"},
-    {"tensordot", "dims", 2, OPDI_GT_TENSOR, "_tensordot_tensor"}};
-/* Returns the function that replaces `function` for these arguments (see opdi_svariants), or `function` itself.  On
-   failure, returns NULL and sets an error. */
-static opdi_sfunction *opdi_emit_variant(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
-    opdi_sformal formal;
+static const struct { const char *name, *argument; int place, kind; const char *other; } opdi_script_variants[] = {
+    {"max_pool1d", "return_indices", 6, OPDI_GTYPE_BOOL, "max_pool1d_with_indices"},
+    {"max_pool2d", "return_indices", 6, OPDI_GTYPE_BOOL, "max_pool2d_with_indices"},
+    {"max_pool3d", "return_indices", 6, OPDI_GTYPE_BOOL, "max_pool3d_with_indices"},
+    {"adaptive_max_pool1d", "return_indices", 2, OPDI_GTYPE_BOOL, "adaptive_max_pool1d_with_indices"},
+    {"adaptive_max_pool2d", "return_indices", 2, OPDI_GTYPE_BOOL, "adaptive_max_pool2d_with_indices"},
+    {"adaptive_max_pool3d", "return_indices", 2, OPDI_GTYPE_BOOL, "adaptive_max_pool3d_with_indices"},
+    {"fractional_max_pool2d", "return_indices", 4, OPDI_GTYPE_BOOL, "fractional_max_pool2d_with_indices"},
+    {"fractional_max_pool3d", "return_indices", 4, OPDI_GTYPE_BOOL, "fractional_max_pool3d_with_indices"},
+    {"unique", "return_inverse", 2, OPDI_GTYPE_BOOL, "_unique_inverse"},
+    {"unique", "return_counts", 3, OPDI_GTYPE_BOOL, "_unique_counts"},
+    {"_unique_inverse", "return_counts", 3, OPDI_GTYPE_BOOL, "_unique_both"},
+    {"unique_consecutive", "return_inverse", 1, OPDI_GTYPE_BOOL, "_unique_consecutive_inverse"},
+    {"unique_consecutive", "return_counts", 2, OPDI_GTYPE_BOOL, "_unique_consecutive_counts"},
+    {"_unique_consecutive_inverse", "return_counts", 2, OPDI_GTYPE_BOOL, "_unique_consecutive_both"},
+    {"lu", "get_infos", 2, OPDI_GTYPE_BOOL, "_lu_infos"},
+    {"norm", "p", 1, OPDI_GTYPE_INT, "_norm_number"}, {"norm", "p", 1, OPDI_GTYPE_FLOAT, "_norm_number"},
+    {"norm", "p", 1, OPDI_GTYPE_NUMBER, "_norm_number"}, {"norm", "p", 1, OPDI_GTYPE_NONE, "_norm_number"},
+    {"norm", "p", 1, OPDI_GTYPE_OPTIONAL, "_norm_number"},
+    {"tensordot", "dims", 2, OPDI_GTYPE_LIST, "_tensordot_lists"},
+    {"tensordot", "dims", 2, OPDI_GTYPE_TUPLE, "_tensordot_pair"},
+    {"tensordot", "dims", 2, OPDI_GTYPE_TENSOR, "_tensordot_tensor"}};
+/* Returns the function that replaces `function` for these arguments (see opdi_script_variants), or `function` itself.
+   On failure, returns NULL and sets an error. */
+static opdi_script_function *opdi_emit_variant(opdi_emitter *task, opdi_script_function *function,
+                                               const opdi_script_args *args) {
+    opdi_script_formal formal;
     int used = 0;
     memset(&formal, 0, sizeof formal);
-    for (size_t i = 0; function && function->unit->builtin && i < sizeof opdi_svariants / sizeof *opdi_svariants; i++) {
-        if (strcmp(opdi_svariants[i].name, function->name) != 0) { continue; }
-        formal.name = opdi_svariants[i].argument;
-        const opdi_gvalue *value = opdi_sargs_get(args, &formal, opdi_svariants[i].place, &used);
-        if (!value || !opdi_emit_is(value, opdi_svariants[i].kind)) { continue; }
-        if (opdi_svariants[i].kind == OPDI_GT_BOOL) {
-            const bool written = value->node && value->node->kind == OPDI_G_CONSTANT;
+    for (size_t i = 0; function && function->unit->builtin &&
+         i < sizeof opdi_script_variants / sizeof *opdi_script_variants; i++) {
+        if (strcmp(opdi_script_variants[i].name, function->name) != 0) { continue; }
+        formal.name = opdi_script_variants[i].argument;
+        const opdi_gvalue *value = opdi_script_args_get(args, &formal, opdi_script_variants[i].place, &used);
+        if (!value || !opdi_emit_is(value, opdi_script_variants[i].kind)) { continue; }
+        if (opdi_script_variants[i].kind == OPDI_GTYPE_BOOL) {
+            const bool written = value->node && value->node->kind == OPDI_GNODE_CONSTANT;
             if (!written) {
                 (void)OPDI_EMIT_FAIL(task, "%s(): the argument '%s' must be the constant True or False: the type of "
                                      "the result depends on it", function->name, formal.name);
@@ -528,13 +541,13 @@ static opdi_sfunction *opdi_emit_variant(opdi_emitter *task, opdi_sfunction *fun
             }
             if (!value->node->constant.u.i) { continue; }
         }
-        function = opdi_script_prelude(task->script, opdi_svariants[i].other);
+        function = opdi_script_prelude(task->script, opdi_script_variants[i].other);
     }
     return function;
 }
 /* Returns the name of the method by which classes implement the function `name`, such as "__len__" for aten::len, or
    NULL. */
-static const char *opdi_smagic_of(const char *name) {
+static const char *opdi_script_magic_of(const char *name) {
     static const char *const all[][2] = {{"aten::len", "__len__"}, {"aten::round", "__round__"},
         {"aten::hex", "__hex__"}, {"aten::oct", "__oct__"}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) { if (strcmp(all[i][0], name) == 0) { return all[i][1]; } }
@@ -542,7 +555,7 @@ static const char *opdi_smagic_of(const char *name) {
 }
 /* Returns whether a method of a module class from source text is being compiled. */
 OPDI_INTERNAL bool opdi_emit_in_module(const opdi_emitter *task) {
-    const opdi_sfunction *const function = task->body ? task->body->function : NULL;
+    const opdi_script_function *const function = task->body ? task->body->function : NULL;
     return function && function->owner && function->owner->gclass->kind == OPDI_CLASS_MODULE && function->nformals &&
         !task->script->archive;
 }
@@ -555,7 +568,7 @@ static bool opdi_emit_makes_parameter(const opdi_emitter *task, const opdi_synta
 }
 /* Returns torch.nn.Parameter(data, requires_grad=True). */
 static opdi_gvalue *opdi_emit_parameter(opdi_emitter *task, const opdi_syntax *call) {
-    opdi_sargs args;
+    opdi_script_args args;
     memset(&args, 0, sizeof args);
     if (opdi_emit_args(task, call, &args)) { return NULL; }
     task->at = call;
@@ -570,61 +583,66 @@ static opdi_gvalue *opdi_emit_parameter(opdi_emitter *task, const opdi_syntax *c
 }
 /* Compiles a call.  `hint` is the wanted type of the result, or NULL.  Returns the result; on failure, sets an error
    and returns kind NOTHING. */
-static opdi_sugar opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, const opdi_gtype *hint) {
-    if (opdi_emit_makes_parameter(task, call)) { return opdi_sugar_value(opdi_emit_parameter(task, call)); }
-    opdi_sugar callee = opdi_emit_sugar(task, call->parts[0], NULL);
-    opdi_sfunction *older = NULL;
+static opdi_sugared opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, const opdi_gtype *hint) {
+    if (opdi_emit_makes_parameter(task, call)) { return opdi_sugared_value(opdi_emit_parameter(task, call)); }
+    opdi_sugared callee = opdi_emit_sugared(task, call->parts[0], NULL);
+    opdi_script_function *older = NULL;
     const char *method;
-    opdi_sargs args;
+    opdi_script_args args;
     task->at = call;
-    if (callee.kind == OPDI_SK_VALUE && !(callee.value = opdi_emit_actual(task, callee.value))) {
-        return opdi_sugar_of(OPDI_SK_NOTHING);
+    if (callee.kind == OPDI_SUGARED_VALUE && !(callee.value = opdi_emit_actual(task, callee.value))) {
+        return opdi_sugared_of(OPDI_SUGARED_NOTHING);
     }
     memset(&args, 0, sizeof args);
     switch (callee.kind) {
-    case OPDI_SK_NOTHING: return callee;
-    case OPDI_SK_SPECIAL:
-        if (strcmp(callee.word, "__new__") == 0) { return opdi_sugar_value(opdi_emit_object(task, callee.klass)); }
+    case OPDI_SUGARED_NOTHING: return callee;
+    case OPDI_SUGARED_SPECIAL:
+        if (strcmp(callee.word, "__new__") == 0) { return opdi_sugared_value(opdi_emit_object(task, callee.klass)); }
         return opdi_emit_special(task, callee.word, call);
-    case OPDI_SK_CLASS: return opdi_sugar_value(opdi_emit_new(task, callee.klass, call));
-    case OPDI_SK_VALUE:
+    case OPDI_SUGARED_CLASS: return opdi_sugared_value(opdi_emit_new(task, callee.klass, call));
+    case OPDI_SUGARED_VALUE:
         args.values[args.count++] = callee.value;
-        if (opdi_emit_args(task, call, &args)) { return opdi_sugar_value(NULL); }
+        if (opdi_emit_args(task, call, &args)) { return opdi_sugared_value(NULL); }
         task->at = call;
-        return opdi_sugar_value(opdi_emit_method(task, callee.value, opdi_emit_method_of(task, callee.value, "__call__")
-                                                 ? "__call__" : "forward", args.values + 1, args.count - 1));
-    case OPDI_SK_FUNCTION: case OPDI_SK_METHOD: case OPDI_SK_BUILTIN:
+        return opdi_sugared_value(opdi_emit_method(task, callee.value,
+                                                   opdi_emit_method_of(task, callee.value, "__call__")
+                                                   ? "__call__" : "forward", args.values + 1, args.count - 1));
+    case OPDI_SUGARED_FUNCTION: case OPDI_SUGARED_METHOD: case OPDI_SUGARED_BUILTIN:
         if (callee.value) { args.values[args.count++] = callee.value; }
-        if (opdi_emit_args(task, call, &args)) { return opdi_sugar_value(NULL); }
+        if (opdi_emit_args(task, call, &args)) { return opdi_sugared_value(NULL); }
         task->at = call;
-        if (callee.kind != OPDI_SK_BUILTIN) {
+        if (callee.kind != OPDI_SUGARED_BUILTIN) {
             callee.function = opdi_emit_variant(task, callee.function, &args);
-            return opdi_sugar_value(callee.function ? opdi_emit_call_method(task, callee.function, &args) : NULL);
+            return opdi_sugared_value(callee.function ? opdi_emit_call_method(task, callee.function, &args) : NULL);
         }
-        older = opdi_emit_older(task, callee.word, &args);
-        if (older || !opd_ok()) { return opdi_sugar_value(older ? opdi_emit_call_function(task, older, &args) : NULL); }
+        older = opdi_emit_upgraded(task, callee.word, &args);
+        if (older || !opd_ok()) {
+            return opdi_sugared_value(older ? opdi_emit_call_function(task, older, &args) : NULL);
+        }
         if (*callee.word == '$' && args.count == 1) {               /* a method of a tensor that converts its dtype:
                                                                        x.long() */
-            return opdi_sugar_value(opdi_emit_op2(task, "aten::to", args.values[0],
-                                                  opdi_emit_number_named(task, "torch", callee.word + 1)));
+            return opdi_sugared_value(opdi_emit_op2(task, "aten::to", args.values[0],
+                                                    opdi_emit_number_named(task, "torch", callee.word + 1)));
         }
-        method = args.count == 1 && opdi_emit_is(args.values[0], OPDI_GT_CLASS) ? opdi_smagic_of(callee.word) : NULL;
-        if (method) { return opdi_sugar_value(opdi_emit_method(task, args.values[0], method, NULL, 0)); }
-        if (strcmp(callee.word, "aten::len") == 0 && args.count == 1 && opdi_emit_is(args.values[0], OPDI_GT_TUPLE)) {
-            return opdi_sugar_value(opdi_emit_int(task, opdi_emit_type(args.values[0])->nparts));
+        method = args.count == 1 && opdi_emit_is(args.values[0], OPDI_GTYPE_CLASS)
+            ? opdi_script_magic_of(callee.word) : NULL;
+        if (method) { return opdi_sugared_value(opdi_emit_method(task, args.values[0], method, NULL, 0)); }
+        if (strcmp(callee.word, "aten::len") == 0 && args.count == 1 &&
+            opdi_emit_is(args.values[0], OPDI_GTYPE_TUPLE)) {
+            return opdi_sugared_value(opdi_emit_int(task, opdi_emit_type(args.values[0])->nparts));
         }
         if (strcmp(callee.word, "aten::__contains__") == 0 && args.count == 2 &&
-            opdi_emit_is(args.values[0], OPDI_GT_STR)) {
-            return opdi_sugar_value(opdi_emit_operator(task, OPDI_SO_IN, args.values[0], args.values[1]));
+            opdi_emit_is(args.values[0], OPDI_GTYPE_STR)) {
+            return opdi_sugared_value(opdi_emit_operator(task, OPDI_SCRIPT_OP_IN, args.values[0], args.values[1]));
         }
-        if (strcmp(callee.word, "aten::wait") == 0) { return opdi_sugar_value(args.values[0]); }
+        if (strcmp(callee.word, "aten::wait") == 0) { return opdi_sugared_value(args.values[0]); }
         if (strcmp(callee.word, "prim::tolist") == 0 && args.count == 1) {
-            return opdi_sugar_value(opdi_emit_tolist(task, args.values[0], hint));
+            return opdi_sugared_value(opdi_emit_tolist(task, args.values[0], hint));
         }
-        return opdi_sugar_value(opdi_emit_op(task, callee.word, args.values, args.count, args.names, args.nkw));
+        return opdi_sugared_value(opdi_emit_op(task, callee.word, args.values, args.count, args.names, args.nkw));
     default:
         (void)OPDI_EMIT_FAIL(task, "cannot call a value");
-        return opdi_sugar_value(NULL);
+        return opdi_sugared_value(NULL);
     }
 }
 
@@ -654,8 +672,8 @@ static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node
 /* Compiles a number in the text.  In source text, -1 is computed from 1; in an archive, it is a constant.  Returns NULL
    and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *node) {
-    const bool whole = node->kind == OPDI_SX_INT;
-    const opdi_gtype *const type = opdi_gtype_simple(whole ? OPDI_GT_INT : OPDI_GT_FLOAT);
+    const bool whole = node->kind == OPDI_SYNTAX_INT;
+    const opdi_gtype *const type = opdi_gtype_simple(whole ? OPDI_GTYPE_INT : OPDI_GTYPE_FLOAT);
     const opd_value value = whole ? opd_value_int(node->integer) : opd_value_float(node->number);
     if (whole && node->op == OPDI_SIGN_NEEDED) {
         (void)OPDI_EMIT_FAIL(task, "Integer literal is out of range");
@@ -674,89 +692,95 @@ static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *nod
     task->at = node;
     return made ? opdi_emit_constant(task, value, type) : NULL;
 }
-static opdi_sugar opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax *node) {
-    const opdi_sugar inner = opdi_emit_sugar(task, node->parts[0], NULL);
-    opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
+static opdi_sugared opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax *node) {
+    const opdi_sugared inner = opdi_emit_sugared(task, node->parts[0], NULL);
+    opdi_sugared sugared = opdi_sugared_of(OPDI_SUGARED_NOTHING);
     task->at = node;
-    if (inner.kind == OPDI_SK_SPACE) { return opdi_emit_within(task, inner.word, node->word); }
-    if (inner.kind == OPDI_SK_VALUE) { return opdi_emit_attr_of(task, inner.value, node->word); }
-    if (inner.kind == OPDI_SK_CLASS && strcmp(node->word, "__new__") == 0) {
-        sugar = opdi_sugar_word(OPDI_SK_SPECIAL, "__new__");
-        sugar.klass = inner.klass;
-        return sugar;
+    if (inner.kind == OPDI_SUGARED_SPACE) { return opdi_emit_within(task, inner.word, node->word); }
+    if (inner.kind == OPDI_SUGARED_VALUE) { return opdi_emit_attr_of(task, inner.value, node->word); }
+    if (inner.kind == OPDI_SUGARED_CLASS && strcmp(node->word, "__new__") == 0) {
+        sugared = opdi_sugared_word(OPDI_SUGARED_SPECIAL, "__new__");
+        sugared.klass = inner.klass;
+        return sugared;
     }
-    opdi_sclass *const members = inner.kind == OPDI_SK_CLASS && inner.klass->kind == OPDI_CLASS_ENUM
-        ? (opdi_sclass *)inner.klass->user : NULL;
-    const int32_t which = members ? opdi_senum_find(members, node->word) : -1;
-    if (which >= 0) { return opdi_sugar_value(opdi_emit_enum_member(task, members, which)); }
-    if (inner.kind == OPDI_SK_CLASS && inner.klass->user) {
-        sugar.function = opdi_sfunction_in(((opdi_sclass *)inner.klass->user)->methods, node->word);
-        sugar.kind = sugar.function ? OPDI_SK_FUNCTION : OPDI_SK_NOTHING;
+    opdi_script_class *const members = inner.kind == OPDI_SUGARED_CLASS && inner.klass->kind == OPDI_CLASS_ENUM
+        ? (opdi_script_class *)inner.klass->user : NULL;
+    const int32_t which = members ? opdi_script_enum_find(members, node->word) : -1;
+    if (which >= 0) { return opdi_sugared_value(opdi_emit_enum_member(task, members, which)); }
+    if (inner.kind == OPDI_SUGARED_CLASS && inner.klass->user) {
+        sugared.function = opdi_script_function_in(((opdi_script_class *)inner.klass->user)->methods, node->word);
+        sugared.kind = sugared.function ? OPDI_SUGARED_FUNCTION : OPDI_SUGARED_NOTHING;
     }
-    if (sugar.kind == OPDI_SK_NOTHING && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "no attribute '%s'", node->word); }
-    return sugar;
+    if (sugared.kind == OPDI_SUGARED_NOTHING && opd_ok()) {
+        (void)OPDI_EMIT_FAIL(task, "no attribute '%s'", node->word);
+    }
+    return sugared;
 }
 /* Compiles an expression.  Returns its meaning.  On failure, sets an error and returns kind NOTHING. */
-OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     task->at = node;
     switch (node->kind) {
-    case OPDI_SX_NAME: {
-        opdi_svar *var = opdi_svar_find(task->frame, node->word);
-        if (var && var->sugar.kind == OPDI_SK_VALUE) { opdi_emit_loaded(task, node->word); }
-        return var ? var->sugar : opdi_emit_global(task, node->word);
+    case OPDI_SYNTAX_NAME: {
+        opdi_script_var *var = opdi_script_var_find(task->frame, node->word);
+        if (var && var->sugared.kind == OPDI_SUGARED_VALUE) { opdi_emit_loaded(task, node->word); }
+        return var ? var->sugared : opdi_emit_global(task, node->word);
     }
-    case OPDI_SX_ATTR: return opdi_emit_attribute_of(task, node);
-    case OPDI_SX_CALL: return opdi_emit_call(task, node, hint);
-    case OPDI_SX_INT: case OPDI_SX_FLOAT: return opdi_sugar_value(opdi_emit_written(task, node));
-    case OPDI_SX_IMAGINARY: {
+    case OPDI_SYNTAX_ATTR: return opdi_emit_attribute_of(task, node);
+    case OPDI_SYNTAX_CALL: return opdi_emit_call(task, node, hint);
+    case OPDI_SYNTAX_INT: case OPDI_SYNTAX_FLOAT: return opdi_sugared_value(opdi_emit_written(task, node));
+    case OPDI_SYNTAX_IMAGINARY: {
         double pair[2] = {0, 0};
         pair[1] = node->number;
-        return opdi_sugar_value(opdi_emit_constant(task, opd_value_complex(pair), opdi_gtype_simple(OPDI_GT_COMPLEX)));
+        return opdi_sugared_value(opdi_emit_constant(task, opd_value_complex(pair),
+                                                     opdi_gtype_simple(OPDI_GTYPE_COMPLEX)));
     }
-    case OPDI_SX_TEXT:
-        if (strlen(node->word) == (size_t)node->integer) { return opdi_sugar_value(opdi_emit_text(task, node->word)); }
-        return opdi_sugar_value(opdi_emit_constant(task, opd_string_new(node->word, node->integer),  /* has a 0 byte */
-                                                   opdi_gtype_simple(OPDI_GT_STR)));
-    case OPDI_SX_FORMAT: return opdi_sugar_value(opdi_emit_format(task, node));
-    case OPDI_SX_TRUE: case OPDI_SX_FALSE: return opdi_sugar_value(opdi_emit_bool(task, node->kind == OPDI_SX_TRUE));
-    case OPDI_SX_NONE: return opdi_sugar_value(opdi_emit_none(task));
-    case OPDI_SX_TUPLE: {
+    case OPDI_SYNTAX_TEXT:
+        if (strlen(node->word) == (size_t)node->integer) {
+            return opdi_sugared_value(opdi_emit_text(task, node->word));
+        }
+        return opdi_sugared_value(opdi_emit_constant(task, opd_string_new(node->word, node->integer), /* has a 0 byte */
+                                                     opdi_gtype_simple(OPDI_GTYPE_STR)));
+    case OPDI_SYNTAX_FORMAT: return opdi_sugared_value(opdi_emit_format(task, node));
+    case OPDI_SYNTAX_TRUE: case OPDI_SYNTAX_FALSE:
+        return opdi_sugared_value(opdi_emit_bool(task, node->kind == OPDI_SYNTAX_TRUE));
+    case OPDI_SYNTAX_NONE: return opdi_sugared_value(opdi_emit_none(task));
+    case OPDI_SYNTAX_TUPLE: {
         opdi_gvalue *values[OPDI_SCRIPT_ARGS];
-        const bool fits = hint && hint->kind == OPDI_GT_TUPLE && hint->nparts == node->nparts;
+        const bool fits = hint && hint->kind == OPDI_GTYPE_TUPLE && hint->nparts == node->nparts;
         int count = 0;
         for (int i = 0, more; i < node->nparts; i++, count += more) {
             more = opdi_emit_element(task, node->parts[i], fits && count == i ? hint->parts[i] : NULL, values + count,
                                      OPDI_SCRIPT_ARGS - count);
-            if (more < 0) { return opdi_sugar_value(NULL); }
+            if (more < 0) { return opdi_sugared_value(NULL); }
         }
         task->at = node;
-        return opdi_sugar_value(opdi_emit_tuple(task, values, count));
+        return opdi_sugared_value(opdi_emit_tuple(task, values, count));
     }
-    case OPDI_SX_STAR:
+    case OPDI_SYNTAX_STAR:
         (void)OPDI_EMIT_FAIL(task, "*x can only be used in a tuple or in the arguments of a call");
-        return opdi_sugar_value(NULL);
-    case OPDI_SX_LIST: return opdi_sugar_value(opdi_emit_list(task, node, hint));
-    case OPDI_SX_DICT: return opdi_sugar_value(opdi_emit_dict(task, node, hint));
-    case OPDI_SX_LISTCOMP: case OPDI_SX_DICTCOMP: 
-        return opdi_sugar_value(task->script->work->comprehension(task, node, hint));
-    case OPDI_SX_SUBSCRIPT: return opdi_sugar_value(opdi_emit_subscript(task, node, hint));
-    case OPDI_SX_UNARY: return opdi_sugar_value(opdi_emit_unary(task, node));
-    case OPDI_SX_BINARY: {
+        return opdi_sugared_value(NULL);
+    case OPDI_SYNTAX_LIST: return opdi_sugared_value(opdi_emit_list(task, node, hint));
+    case OPDI_SYNTAX_DICT: return opdi_sugared_value(opdi_emit_dict(task, node, hint));
+    case OPDI_SYNTAX_LISTCOMP: case OPDI_SYNTAX_DICTCOMP: 
+        return opdi_sugared_value(task->script->work->comprehension(task, node, hint));
+    case OPDI_SYNTAX_SUBSCRIPT: return opdi_sugared_value(opdi_emit_subscript(task, node, hint));
+    case OPDI_SYNTAX_UNARY: return opdi_sugared_value(opdi_emit_unary(task, node));
+    case OPDI_SYNTAX_BINARY: {
         opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
-        const bool twice = node->op == OPDI_SO_MOD && node->parts[0]->kind == OPDI_SX_NAME;
-        if (left && twice && !opdi_emit_is(left, OPDI_GT_STR)) { opdi_emit_loaded(task, node->parts[0]->word); }
+        const bool twice = node->op == OPDI_SCRIPT_OP_MOD && node->parts[0]->kind == OPDI_SYNTAX_NAME;
+        if (left && twice && !opdi_emit_is(left, OPDI_GTYPE_STR)) { opdi_emit_loaded(task, node->parts[0]->word); }
         opdi_gvalue *right = left ? opdi_emit_expr(task, node->parts[1], NULL) : NULL;
-        return opdi_sugar_value(opdi_emit_operator(task, node->op, left, right));
+        return opdi_sugared_value(opdi_emit_operator(task, node->op, left, right));
     }
-    case OPDI_SX_COMPARE: return opdi_sugar_value(opdi_emit_compare(task, node));
-    case OPDI_SX_AND: case OPDI_SX_OR: case OPDI_SX_NOT: {
-        opdi_scond cond;
-        return opdi_sugar_value(opdi_emit_cond(task, node, &cond) ? NULL : cond.value);
+    case OPDI_SYNTAX_COMPARE: return opdi_sugared_value(opdi_emit_compare(task, node));
+    case OPDI_SYNTAX_AND: case OPDI_SYNTAX_OR: case OPDI_SYNTAX_NOT: {
+        opdi_cond_value cond;
+        return opdi_sugared_value(opdi_emit_cond(task, node, &cond) ? NULL : cond.value);
     }
-    case OPDI_SX_TERNARY: return opdi_sugar_value(opdi_emit_ternary(task, node, hint));
+    case OPDI_SYNTAX_TERNARY: return opdi_sugared_value(opdi_emit_ternary(task, node, hint));
     default:
         (void)OPDI_EMIT_FAIL(task, "this expression is not supported");
-        return opdi_sugar_value(NULL);
+        return opdi_sugared_value(NULL);
     }
 }
 
@@ -776,7 +800,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *o
         args[i] = there ? opdi_emit_attribute(task, object, names[i], NULL) : opdi_emit_none(task);
         if (!args[i]) { return NULL; }
     }
-    opdi_gnode *node = opdi_emit_builtin(task, "prim::autocast_begin", args, 4, opdi_gtype_simple(OPDI_GT_INT));
+    opdi_gnode *node = opdi_emit_builtin(task, "prim::autocast_begin", args, 4, opdi_gtype_simple(OPDI_GTYPE_INT));
     return node ? node->out[0] : NULL;
 }
 /* If `what`, the expression of a `with` statement, is torch.no_grad(), torch.enable_grad() or a profiler span, begins
@@ -784,7 +808,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *o
    expressions, returns NULL and leaves *end unchanged.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_region(opdi_emitter *task, const opdi_syntax *what, const char **end) {
     char name[64];
-    if (what->kind != OPDI_SX_CALL || !opdi_syntax_dotted(what->parts[0], name, sizeof name)) { return NULL; }
+    if (what->kind != OPDI_SYNTAX_CALL || !opdi_syntax_dotted(what->parts[0], name, sizeof name)) { return NULL; }
     if (strcmp(name, "torch.no_grad") == 0 || strcmp(name, "torch.enable_grad") == 0) {
         *end = "aten::set_grad_enabled";
         opdi_gvalue *before = opdi_emit_op(task, "aten::is_grad_enabled", NULL, 0, NULL, 0);

@@ -8,118 +8,122 @@
 
 /* Sets `uses` of all values of a function to the number of their uses; returning a value as `result` is a use.  If
    `calls` is true, the objects whose methods are called count as used, too. */
-static void opdi_sclean_count(const opdi_sbody *body, opdi_gvalue *result, bool calls) {
-    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+static void opdi_script_clean_count(const opdi_script_body *body, opdi_gvalue *result, bool calls) {
+    for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
         for (int32_t i = 0; i < node->nout; i++) { node->out[i]->uses = 0; }
         for (int32_t b = 0; b < node->nblocks; b++) {
             for (int32_t i = 0; i < node->blocks[b].ninputs; i++) { node->blocks[b].inputs[i]->uses = 0; }
         }
     }
-    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+    for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
         for (int32_t i = 0; i < node->nin; i++) { node->in[i]->uses++; }
         for (int32_t b = 0; b < node->nblocks; b++) {
             for (int32_t i = 0; i < node->blocks[b].noutputs; i++) { node->blocks[b].outputs[i]->uses++; }
         }
     }
     result->uses++;
-    for (const opdi_scalled *called = calls ? body->called : NULL; called; called = called->next) {
+    for (const opdi_inlined_call *called = calls ? body->called : NULL; called; called = called->next) {
         if (called->self) { called->self->uses++; }
     }
 }
 /* Removes element i of an array of *count values. */
-static void opdi_sclean_drop(opdi_gvalue **values, int32_t *count, int32_t i) {
+static void opdi_script_clean_drop(opdi_gvalue **values, int32_t *count, int32_t i) {
     memmove(values + i, values + i + 1, (size_t)(*count - i - 1) * sizeof *values);
     --*count;
 }
 /* Removes unused results of a branch, or carried values of a loop that are not used.  Returns whether any were
    removed. */
-static bool opdi_sclean_results(opdi_gnode *node) {
+static bool opdi_script_clean_results(opdi_gnode *node) {
     const int32_t was = node->nout;
     for (int32_t i = node->nout - 1; i >= 0; i--) {
         if (node->out[i]->uses) { continue; }
-        if (node->kind == OPDI_G_LOOP) {
+        if (node->kind == OPDI_GNODE_LOOP) {
             opdi_gblock *body = &node->blocks[0];
             const opdi_gvalue *input = body->inputs[1 + i];
             if (input->uses > (body->outputs[1 + i] == input)) { continue; }
-            opdi_sclean_drop(body->inputs, &body->ninputs, 1 + i);
-            opdi_sclean_drop(body->outputs, &body->noutputs, 1 + i);
-            opdi_sclean_drop(node->in, &node->nin, 2 + i);
+            opdi_script_clean_drop(body->inputs, &body->ninputs, 1 + i);
+            opdi_script_clean_drop(body->outputs, &body->noutputs, 1 + i);
+            opdi_script_clean_drop(node->in, &node->nin, 2 + i);
         } else {
-            for (int b = 0; b < 2; b++) { opdi_sclean_drop(node->blocks[b].outputs, &node->blocks[b].noutputs, i); }
+            for (int b = 0; b < 2; b++) {
+                opdi_script_clean_drop(node->blocks[b].outputs, &node->blocks[b].noutputs, i);
+            }
         }
-        opdi_sclean_drop(node->out, &node->nout, i);
+        opdi_script_clean_drop(node->out, &node->nout, i);
     }
     return node->nout < was;
 }
 /* Releases the value that a constant holds. */
-static void opdi_gnode_let_go(opdi_gnode *node) {
+static void opdi_gnode_release_constant(opdi_gnode *node) {
     if (node->constant.tag == OPD_TAG_TENSOR) { opd_release(node->constant.u.t); }
     if (node->constant.tag == OPD_TAG_CELL) { opdi_value_drop(node->constant); }
     node->constant = opd_value_none();
 }
-static void opdi_sclean_unlink(opdi_gnode *node) {
+static void opdi_script_clean_unlink(opdi_gnode *node) {
     opdi_gblock *block = node->block;
     if (node->prev) { node->prev->next = node->next; } else { block->first = node->next; }
     if (node->next) { node->next->prev = node->prev; } else { block->last = node->prev; }
 }
 /* Value of `slot` that marks the values of a removed node. */
-enum { OPDI_SCLEAN_GONE = -2 };
-static void opdi_sclean_gone(opdi_gnode *node) {
-    if (node->kind == OPDI_G_CONSTANT) { opdi_gnode_let_go(node); }
-    for (int32_t i = 0; i < node->nout; i++) { node->out[i]->slot = OPDI_SCLEAN_GONE; }
-    opdi_sclean_unlink(node);
+enum { OPDI_SCRIPT_CLEAN_GONE = -2 };
+static void opdi_script_clean_remove(opdi_gnode *node) {
+    if (node->kind == OPDI_GNODE_CONSTANT) { opdi_gnode_release_constant(node); }
+    for (int32_t i = 0; i < node->nout; i++) { node->out[i]->slot = OPDI_SCRIPT_CLEAN_GONE; }
+    opdi_script_clean_unlink(node);
 }
 /* Removes all nodes of a block that never runs. */
-static void opdi_sclean_dead(opdi_gblock *block) {
+static void opdi_script_clean_dead(opdi_gblock *block) {
     while (block->first) {
         opdi_gnode *node = block->first;
-        for (int32_t i = 0; i < node->nblocks; i++) { opdi_sclean_dead(&node->blocks[i]); }
-        opdi_sclean_gone(node);
+        for (int32_t i = 0; i < node->nblocks; i++) { opdi_script_clean_dead(&node->blocks[i]); }
+        opdi_script_clean_remove(node);
     }
 }
 /* Returns whether a node only makes a value of others, without computing anything. */
-static bool opdi_sclean_pure(const opdi_gnode *node) {
-    return node->kind == OPDI_G_CONSTANT || node->kind == OPDI_G_LIST || node->kind == OPDI_G_TUPLE ||
-        (node->kind == OPDI_G_BUILTIN && node->builtin->schema && (
+static bool opdi_script_clean_pure(const opdi_gnode *node) {
+    return node->kind == OPDI_GNODE_CONSTANT || node->kind == OPDI_GNODE_LIST || node->kind == OPDI_GNODE_TUPLE ||
+        (node->kind == OPDI_GNODE_BUILTIN && node->builtin->schema && (
          strncmp(node->builtin->schema, "prim::Uninitialized", 19) == 0 ||
          strncmp(node->builtin->schema, "prim::unchecked_cast", 20) == 0 ||
          strncmp(node->builtin->schema, "prim::TupleIndex", 16) == 0 ||
          strncmp(node->builtin->schema, "prim::GetAttr", 13) == 0));
 }
 /* Returns whether a node, and each node in its blocks, has no effect except its results. */
-static bool opdi_sclean_idle(const opdi_gnode *node) {
-    if (node->kind == OPDI_G_IF || node->kind == OPDI_G_LOOP) {
+static bool opdi_script_clean_idle(const opdi_gnode *node) {
+    if (node->kind == OPDI_GNODE_IF || node->kind == OPDI_GNODE_LOOP) {
         for (int32_t b = 0; b < node->nblocks; b++) {
             for (const opdi_gnode *one = node->blocks[b].first; one; one = one->next) {
-                if (!opdi_sclean_idle(one)) { return false; }
+                if (!opdi_script_clean_idle(one)) { return false; }
             }
         }
         return true;
     }
-    return opdi_sclean_pure(node) || (!opdi_gnode_stays(node) && !(node->kind == OPDI_G_BUILTIN &&
-                                                                   node->builtin->run == opdi_builtin_unknown));
+    return opdi_script_clean_pure(node) || (!opdi_gnode_stays(node) && !(node->kind == OPDI_GNODE_BUILTIN &&
+                                                                         node->builtin->run == opdi_builtin_unknown));
 }
 /* Removes nodes without side effects whose results are unused.  If `alone` is true, removes only pure nodes
-   (opdi_sclean_pure) of inlined functions.  Returns whether any nodes were removed. */
-static bool opdi_sclean_unused(const opdi_sbody *body, bool alone) {
+   (opdi_script_clean_pure) of inlined functions.  Returns whether any nodes were removed. */
+static bool opdi_script_clean_unused(const opdi_script_body *body, bool alone) {
     bool found = false;
-    for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
-        const bool branch = node->kind == OPDI_G_IF || node->kind == OPDI_G_LOOP;
+    for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {
+        const bool branch = node->kind == OPDI_GNODE_IF || node->kind == OPDI_GNODE_LOOP;
         bool used = node->nout == 0 && !branch;
-        next = opdi_sbody_after(body, node);
+        next = opdi_script_body_after(body, node);
         for (int32_t i = 0; i < node->nout; i++) { used = used || node->out[i]->uses; }
-        if (branch && opdi_sclean_results(node)) { found = true; }
-        if (used || !(alone && node->called ? opdi_sclean_pure(node) : opdi_sclean_idle(node))) { continue; }
+        if (branch && opdi_script_clean_results(node)) { found = true; }
+        if (used || !(alone && node->called ? opdi_script_clean_pure(node) : opdi_script_clean_idle(node))) {
+            continue;
+        }
         found = true;
-        for (int32_t b = 0; b < node->nblocks; b++) { opdi_sclean_dead(&node->blocks[b]); }
-        next = opdi_sbody_after(body, node);
-        opdi_sclean_gone(node);
+        for (int32_t b = 0; b < node->nblocks; b++) { opdi_script_clean_dead(&node->blocks[b]); }
+        next = opdi_script_body_after(body, node);
+        opdi_script_clean_remove(node);
     }
     return found;
 }
 /* Turns a node into the constant `value`.  Returns true. */
-static bool opdi_sclean_becomes(opdi_gnode *node, opd_value value) {
-    node->kind = OPDI_G_CONSTANT;
+static bool opdi_script_clean_becomes(opdi_gnode *node, opd_value value) {
+    node->kind = OPDI_GNODE_CONSTANT;
     node->nin = 0;
     node->builtin = NULL;
     node->op = NULL;
@@ -129,17 +133,17 @@ static bool opdi_sclean_becomes(opdi_gnode *node, opd_value value) {
 }
 /* If a node is a call of a builtin with constant arguments, and its result is a number, bool, string or device, turns
    the node into a constant.  Returns whether it did. */
-OPDI_INTERNAL bool opdi_sclean_folds(opdi_gnode *node) {
+OPDI_INTERNAL bool opdi_script_clean_folds(opdi_gnode *node) {
     opd_value args[8], out = opd_value_none();
     opdi_bcall call;
-    if (node->kind != OPDI_G_BUILTIN || node->nout != 1 || node->nin < 1 || node->nin > 8 ||
+    if (node->kind != OPDI_GNODE_BUILTIN || node->nout != 1 || node->nin < 1 || node->nin > 8 ||
         (node->builtin->flags & (OPDI_BUILTIN_STAYS | OPDI_BUILTIN_ANY)) ||
         strncmp(node->builtin->schema, "aten::", 6) != 0 || node->builtin->run == opdi_builtin_unknown) {
         return false;
     }
     for (int32_t i = 0; i < node->nin; i++) {
         const opdi_gnode *from = node->in[i]->node;
-        if (!from || from->kind != OPDI_G_CONSTANT || from->attribute ||
+        if (!from || from->kind != OPDI_GNODE_CONSTANT || from->attribute ||
             from->constant.tag == OPD_TAG_TENSOR || from->constant.tag == OPD_TAG_CELL) { return false; }
         args[i] = from->constant;
         if (args[i].tag == OPD_TAG_STR) { args[i] = opd_string_new(args[i].u.s, -1); }
@@ -159,27 +163,27 @@ OPDI_INTERNAL bool opdi_sclean_folds(opdi_gnode *node) {
         if (rc == 0) { opdi_value_drop(out); }
         return false;
     }
-    return opdi_sclean_becomes(node, out);
+    return opdi_script_clean_becomes(node, out);
 }
-/* Calls opdi_sclean_folds for the nodes of a function and, unless `alone` is true, of inlined functions.  Returns
+/* Calls opdi_script_clean_folds for the nodes of a function and, unless `alone` is true, of inlined functions.  Returns
    whether any node was changed. */
-static bool opdi_sclean_fold(const opdi_sbody *body, bool alone) {
+static bool opdi_script_clean_fold(const opdi_script_body *body, bool alone) {
     bool found = false;
-    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+    for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
         bool folded = false;
         if (alone && node->called) { continue; }
-        if (node->kind == OPDI_G_BUILTIN) { OPD_SCOPE { folded = opdi_sclean_folds(node); } }
+        if (node->kind == OPDI_GNODE_BUILTIN) { OPD_SCOPE { folded = opdi_script_clean_folds(node); } }
         found = found || folded;
     }
     return found;
 }
 /* Replaces a branch by the nodes of one block: the first block if `truth` is true, else the second.  Returns the first
    of these nodes, or NULL if there is none. */
-static opdi_gnode *opdi_sclean_take(opdi_gnode *node, bool truth) {
+static opdi_gnode *opdi_script_clean_inline_branch(opdi_gnode *node, bool truth) {
     opdi_gblock *const taken = &node->blocks[!truth], *const around = node->block;
     opdi_gnode *const first = taken->first, *const last = taken->last;
     for (int32_t i = 0; i < node->nout; i++) { node->out[i]->same = taken->outputs[i]; }
-    opdi_sclean_dead(&node->blocks[truth]);
+    opdi_script_clean_dead(&node->blocks[truth]);
     if (first) {
         for (opdi_gnode *one = first; one; one = one->next) { one->block = around; }
         first->prev = node->prev;
@@ -188,12 +192,12 @@ static opdi_gnode *opdi_sclean_take(opdi_gnode *node, bool truth) {
         node->prev = last;
         taken->first = taken->last = NULL;
     }
-    opdi_sclean_gone(node);
+    opdi_script_clean_remove(node);
     return first;
 }
 /* Returns the value that can replace result i of a branch, or NULL.  If both blocks have the same value, that is this
    value.  If the blocks have True and False, it is the condition, unless `alone` is true. */
-static opdi_gvalue *opdi_sclean_either(const opdi_gnode *node, int32_t i, bool alone) {
+static opdi_gvalue *opdi_script_clean_either(const opdi_gnode *node, int32_t i, bool alone) {
     opdi_gvalue *const yes = node->blocks[0].outputs[i], *const no = node->blocks[1].outputs[i];
     if (yes == no) { return yes; }
     if (!alone && opdi_emit_known_bool(yes) == 1 && opdi_emit_known_bool(no) == 0) { return node->in[0]; }
@@ -201,20 +205,21 @@ static opdi_gvalue *opdi_sclean_either(const opdi_gnode *node, int32_t i, bool a
 }
 /* Returns whether a node tests whether a value is None (or is not None), and the value's type decides the test.  Sets
    *truth to the result of the test. */
-static bool opdi_sclean_is_none(const opdi_gnode *node, bool *truth) {
-    if (node->kind != OPDI_G_BUILTIN || node->nin != 2 || node->nout != 1) { return false; }
+static bool opdi_script_clean_is_none(const opdi_gnode *node, bool *truth) {
+    if (node->kind != OPDI_GNODE_BUILTIN || node->nin != 2 || node->nout != 1) { return false; }
     const bool is = strncmp(node->builtin->schema, "aten::__is__(", 13) == 0;
     if (!is && strncmp(node->builtin->schema, "aten::__isnot__(", 16) != 0) { return false; }
     const int first = opdi_emit_type(node->in[0])->kind, second = opdi_emit_type(node->in[1])->kind;
-    const int other = second == OPDI_GT_NONE ? first : second;
-    *truth = (first == OPDI_GT_NONE && second == OPDI_GT_NONE) == is;
-    return (first == OPDI_GT_NONE || second == OPDI_GT_NONE) && other != OPDI_GT_OPTIONAL && other != OPDI_GT_UNION &&
-        other != OPDI_GT_ANY;
+    const int other = second == OPDI_GTYPE_NONE ? first : second;
+    *truth = (first == OPDI_GTYPE_NONE && second == OPDI_GTYPE_NONE) == is;
+    return (first == OPDI_GTYPE_NONE || second == OPDI_GTYPE_NONE) && other != OPDI_GTYPE_OPTIONAL &&
+        other != OPDI_GTYPE_UNION &&
+        other != OPDI_GTYPE_ANY;
 }
 /* Returns whether an operator that writes into its arguments takes the value. */
-static bool opdi_sclean_written(const opdi_sbody *body, const opdi_gvalue *value) {
-    for (const opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
-        const uint64_t written = node->kind == OPDI_G_OP ? node->op->written_args : 0;
+static bool opdi_script_clean_written(const opdi_script_body *body, const opdi_gvalue *value) {
+    for (const opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
+        const uint64_t written = node->kind == OPDI_GNODE_OP ? node->op->written_args : 0;
         for (int32_t i = 0; written && i < node->nin; i++) {
             const opdi_gvalue *it = node->in[i];
             while (it->same) { it = it->same; }
@@ -225,25 +230,27 @@ static bool opdi_sclean_written(const opdi_sbody *body, const opdi_gvalue *value
 }
 /* If a node computes the number of dims of a convolution's result, returns that number (3 to 5 if the convolution has 1
    to 3), else 0. */
-static int opdi_sclean_dims(const opdi_sbody *body, const opdi_gnode *node) {
+static int opdi_script_clean_dims(const opdi_script_body *body, const opdi_gnode *node) {
     char name[16];
-    const bool asks = node->kind == OPDI_G_OP && node->nin == 1 && strcmp(node->op->name, "aten::dim") == 0;
+    const bool asks = node->kind == OPDI_GNODE_OP && node->nin == 1 && strcmp(node->op->name, "aten::dim") == 0;
     const opdi_gnode *from = asks ? node->in[0]->node : NULL;
-    if (!from || from->kind != OPDI_G_OP) { return 0; }
+    if (!from || from->kind != OPDI_GNODE_OP) { return 0; }
     for (int dims = 1; dims <= 3; dims++) {
         (void)snprintf(name, sizeof name, "aten::conv%dd", dims);
-        if (strcmp(from->op->base_name, name) == 0) { return opdi_sclean_written(body, node->in[0]) ? 0 : dims + 2; }
+        if (strcmp(from->op->base_name, name) == 0) {
+            return opdi_script_clean_written(body, node->in[0]) ? 0 : dims + 2;
+        }
     }
     return 0;
 }
 /* Applies PyTorch's peephole optimization to a node: replaces tests for None with a known result, casts of a value to
    its own type, and the number of dims of a convolution's result.  Returns whether the node was replaced. */
-static bool opdi_sclean_peephole(const opdi_sbody *body, opdi_gnode *node) {
+static bool opdi_script_clean_peephole(const opdi_script_body *body, opdi_gnode *node) {
     bool truth = false;
-    if (opdi_sclean_is_none(node, &truth)) { return opdi_sclean_becomes(node, opd_value_bool(truth)); }
-    const int dims = opdi_sclean_dims(body, node);
-    if (dims) { return opdi_sclean_becomes(node, opd_value_int(dims)); }
-    if (node->kind == OPDI_G_BUILTIN && node->nin == 1 && node->nout == 1 && !node->out[0]->same &&
+    if (opdi_script_clean_is_none(node, &truth)) { return opdi_script_clean_becomes(node, opd_value_bool(truth)); }
+    const int dims = opdi_script_clean_dims(body, node);
+    if (dims) { return opdi_script_clean_becomes(node, opd_value_int(dims)); }
+    if (node->kind == OPDI_GNODE_BUILTIN && node->nin == 1 && node->nout == 1 && !node->out[0]->same &&
         strncmp(node->builtin->schema, "prim::unchecked_cast", 20) == 0 &&
         opdi_gtype_fits(opdi_emit_type(node->in[0]), opdi_emit_type(node->out[0]))) {
         node->out[0]->same = node->in[0];
@@ -252,51 +259,51 @@ static bool opdi_sclean_peephole(const opdi_sbody *body, opdi_gnode *node) {
     return false;
 }
 /* Replaces each of `count` values whose member `same` is not NULL by this member, until no such value is left. */
-static void opdi_sclean_replace(opdi_gvalue **values, int32_t count) {
+static void opdi_script_clean_replace(opdi_gvalue **values, int32_t count) {
     for (int32_t i = 0; i < count; i++) { while (values[i]->same) { values[i] = values[i]->same; } }
 }
-/* Calls opdi_sclean_replace for the inputs and the blocks' outputs of all nodes of a function, and for its result
+/* Calls opdi_script_clean_replace for the inputs and the blocks' outputs of all nodes of a function, and for its result
    *result. */
-OPDI_INTERNAL void opdi_sclean_replace_all(const opdi_sbody *body, opdi_gvalue **result) {
-    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
-        opdi_sclean_replace(node->in, node->nin);
+OPDI_INTERNAL void opdi_script_clean_replace_all(const opdi_script_body *body, opdi_gvalue **result) {
+    for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
+        opdi_script_clean_replace(node->in, node->nin);
         for (int32_t b = 0; b < node->nblocks; b++) {
-            opdi_sclean_replace(node->blocks[b].outputs, node->blocks[b].noutputs);
+            opdi_script_clean_replace(node->blocks[b].outputs, node->blocks[b].noutputs);
         }
     }
-    opdi_sclean_replace(result, 1);
+    opdi_script_clean_replace(result, 1);
 }
-/* Removes branches with a known condition, and results that are equal in both blocks, and calls opdi_sclean_peephole
-   for each node.  If `alone` is true, skips inlined functions and the peephole optimization.  Returns whether anything
-   changed. */
-static bool opdi_sclean_branches(const opdi_sbody *body, opdi_gvalue **result, bool alone) {
+/* Removes branches with a known condition, and results that are equal in both blocks, and calls
+   opdi_script_clean_peephole for each node.  If `alone` is true, skips inlined functions and the peephole optimization.
+   Returns whether anything changed. */
+static bool opdi_script_clean_branches(const opdi_script_body *body, opdi_gvalue **result, bool alone) {
     bool found = false;
-    for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
-        next = opdi_sbody_after(body, node);
+    for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {
+        next = opdi_script_body_after(body, node);
         if (alone && node->called) { continue; }
-        if (!alone && opdi_sclean_peephole(body, node)) { found = true; }
-        if (node->kind != OPDI_G_IF) { continue; }
+        if (!alone && opdi_script_clean_peephole(body, node)) { found = true; }
+        if (node->kind != OPDI_GNODE_IF) { continue; }
         for (int32_t i = 0; i < node->nout; i++) {
-            opdi_gvalue *const either = node->out[i]->same ? NULL : opdi_sclean_either(node, i, alone);
+            opdi_gvalue *const either = node->out[i]->same ? NULL : opdi_script_clean_either(node, i, alone);
             if (either) { node->out[i]->same = either; }
             found = found || either;
         }
-        opdi_sclean_replace(node->in, node->nin);
+        opdi_script_clean_replace(node->in, node->nin);
         const int known = opdi_emit_known_bool(node->in[0]);
         if (known < 0) { continue; }
-        opdi_gnode *const first = opdi_sclean_take(node, known == 1);
-        next = first ? first : opdi_sbody_after(body, node);               /* the nodes from `first` on have replaced
+        opdi_gnode *const first = opdi_script_clean_inline_branch(node, known == 1);
+        next = first ? first : opdi_script_body_after(body, node);         /* the nodes from `first` on have replaced
                                                                               the branch */
         found = true;
     }
-    if (found) { opdi_sclean_replace_all(body, result); }
+    if (found) { opdi_script_clean_replace_all(body, result); }
     return found;
 }
 /* Moves a node in front of the function's first node. */
-static void opdi_sclean_to_top(const opdi_sbody *body, opdi_gnode *node) {
-    opdi_gnode *const first = opdi_sbody_first(body);
+static void opdi_script_clean_to_top(const opdi_script_body *body, opdi_gnode *node) {
+    opdi_gnode *const first = opdi_script_body_first(body);
     if (node == first) { return; }
-    opdi_sclean_unlink(node);
+    opdi_script_clean_unlink(node);
     node->block = body->block;
     node->prev = first->prev;
     node->next = first;
@@ -305,12 +312,12 @@ static void opdi_sclean_to_top(const opdi_sbody *body, opdi_gnode *node) {
 }
 /* Moves constants to the top of the function, each in front of the previous one, as in PyTorch, and merges equal
    constants.  If `all` is true, includes the constants of inlined functions. */
-static void opdi_sclean_constants(const opdi_sbody *body, opdi_gvalue **result, bool all) {
+static void opdi_script_clean_constants(const opdi_script_body *body, opdi_gvalue **result, bool all) {
     opdi_gnode *pooled = NULL;                     /* the first constant that was moved: the last of the constants */
-    for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
-        next = opdi_sbody_after(body, node);
-        if (node->kind != OPDI_G_CONSTANT || (!all && opdi_sbody_called(body, node->out[0]))) { continue; }
-        opdi_gnode *same = pooled ? opdi_sbody_first(body) : NULL;
+    for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {
+        next = opdi_script_body_after(body, node);
+        if (node->kind != OPDI_GNODE_CONSTANT || (!all && opdi_script_body_call(body, node->out[0]))) { continue; }
+        opdi_gnode *same = pooled ? opdi_script_body_first(body) : NULL;
         while (same && (opdi_gvalue_gtype(same->out[0]->graph, same->out[0]) !=
                         opdi_gvalue_gtype(node->out[0]->graph, node->out[0]) ||
                         !opdi_emit_same_constant(&same->constant, &node->constant) ||
@@ -319,58 +326,60 @@ static void opdi_sclean_constants(const opdi_sbody *body, opdi_gvalue **result, 
         }
         if (same) {
             node->out[0]->same = same->out[0];
-            opdi_sclean_gone(node);
+            opdi_script_clean_remove(node);
             continue;
         }
-        opdi_sclean_to_top(body, node);
+        opdi_script_clean_to_top(body, node);
         if (!pooled) { pooled = node; }
     }
-    opdi_sclean_replace_all(body, result);
+    opdi_script_clean_replace_all(body, result);
 }
 /* If this is the first use of a value, sets value->slot to its position, the number of uses so far. */
-static void opdi_sclean_first(opdi_gvalue *value, int32_t *at) {
+static void opdi_script_clean_first(opdi_gvalue *value, int32_t *at) {
     ++*at;
     if (value->slot < 0) { value->slot = *at; }
 }
-static void opdi_sclean_swap(opdi_gvalue **values, int32_t i) {
+static void opdi_script_clean_swap(opdi_gvalue **values, int32_t i) {
     opdi_gvalue *value = values[i];
     values[i] = values[i - 1];
     values[i - 1] = value;
 }
 /* Sorts the results of branches and loops by their first use.  Returns whether a result was moved: that may change the
    first uses of other results. */
-static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
+static bool opdi_script_clean_order(const opdi_script_body *body, opdi_gvalue *result) {
     bool moved = false;
     int32_t at = 0;
-    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+    for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
         for (int32_t i = 0; i < node->nout; i++) { node->out[i]->slot = -1; }
     }
-    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
-        for (int32_t i = 0; i < node->nin; i++) { opdi_sclean_first(node->in[i], &at); }
+    for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
+        for (int32_t i = 0; i < node->nin; i++) { opdi_script_clean_first(node->in[i], &at); }
         const opdi_gblock *block = node->next || node->block == body->block ? NULL : node->block;
         for (int32_t i = 0; block && i < block->noutputs && !node->nblocks; i++) {
-            opdi_sclean_first(block->outputs[i], &at);     /* a block's outputs are used after its last node */
+            opdi_script_clean_first(block->outputs[i], &at); /* a block's outputs are used after its last node */
         }
     }
-    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+    for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
         for (int32_t b = 0; b < node->nblocks; b++) {
             for (int32_t i = 0; i < node->blocks[b].noutputs; i++) {
-                opdi_sclean_first(node->blocks[b].outputs[i], &at);
+                opdi_script_clean_first(node->blocks[b].outputs[i], &at);
             }
         }
     }
-    opdi_sclean_first(result, &at);
-    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
-        const bool loop = node->kind == OPDI_G_LOOP;
-        if (node->kind != OPDI_G_IF && !loop) { continue; }
+    opdi_script_clean_first(result, &at);
+    for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
+        const bool loop = node->kind == OPDI_GNODE_LOOP;
+        if (node->kind != OPDI_GNODE_IF && !loop) { continue; }
         for (int32_t i = 1; i < node->nout; i++) {
             for (int32_t k = i; k > 0 && (uint32_t)node->out[k]->slot < (uint32_t)node->out[k - 1]->slot; k--) {
-                opdi_sclean_swap(node->out, k);
+                opdi_script_clean_swap(node->out, k);
                 moved = true;
-                for (int32_t b = 0; b < node->nblocks; b++) { opdi_sclean_swap(node->blocks[b].outputs, k + loop); }
+                for (int32_t b = 0; b < node->nblocks; b++) {
+                    opdi_script_clean_swap(node->blocks[b].outputs, k + loop);
+                }
                 if (loop) {
-                    opdi_sclean_swap(node->blocks[0].inputs, k + 1);
-                    opdi_sclean_swap(node->in, k + 2);
+                    opdi_script_clean_swap(node->blocks[0].inputs, k + 1);
+                    opdi_script_clean_swap(node->in, k + 2);
                 }
             }
         }
@@ -380,54 +389,55 @@ static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
 
 /* The state of a walk over the values of a function and of the functions inlined in it, which names and numbers
    values. */
-typedef struct opdi_snaming {
+typedef struct opdi_script_naming {
     opdi_emitter *task;
-    opdi_sbody *body;
-    opdi_scalled *at;                             /* the inlined call to which the current values belong; NULL: none */
+    opdi_script_body *body;
+    opdi_inlined_call *at;                        /* the inlined call to which the current values belong; NULL: none */
     int32_t next, pass;                           /* pass 0: gives names; 1: numbers the function's own values; 2:
                                                      numbers the values of inlined functions */
-} opdi_snaming;
+} opdi_script_naming;
 /* Ends the values of an inlined call: its result gets the name of the call's value. */
-static void opdi_snaming_close(opdi_snaming *naming) {
-    opdi_scalled *called = naming->at;
+static void opdi_script_naming_close(opdi_script_naming *naming) {
+    opdi_inlined_call *called = naming->at;
     if (naming->pass == 0 && called && called->call->name) {
         const char *name = called->call->name;
-        opdi_snamed *named = opdi_emit_named_as(naming->task, name, strlen(name));
+        opdi_script_value_name *named = opdi_emit_named_as(naming->task, name, strlen(name));
         if (named) { named->taken = false; }
-        if (called->result->slot != OPDI_SCLEAN_GONE) { opdi_emit_take(naming->task, name, called->result); }
+        if (called->result->slot != OPDI_SCRIPT_CLEAN_GONE) { opdi_emit_take(naming->task, name, called->result); }
     }
     naming->at = NULL;
 }
-static void opdi_snaming_value(opdi_snaming *naming, opdi_gvalue *value) {
-    opdi_scalled *called = opdi_sbody_called(naming->body, value);
+static void opdi_script_naming_value(opdi_script_naming *naming, opdi_gvalue *value) {
+    opdi_inlined_call *called = opdi_script_body_call(naming->body, value);
     if (called != naming->at) {
-        opdi_snaming_close(naming);
+        opdi_script_naming_close(naming);
         naming->at = called;
         if (called && naming->pass == 1) { called->call->id = naming->next++; }
     }
     if (naming->pass == 0 && called && value->name) { opdi_emit_take(naming->task, value->name, value); }
     if (naming->pass == 1 + (called != NULL)) { value->uses = naming->next++; }
 }
-static void opdi_snaming_walk(opdi_snaming *naming, int32_t pass) {
+static void opdi_script_naming_walk(opdi_script_naming *naming, int32_t pass) {
     naming->pass = pass;
     naming->at = NULL;
-    for (opdi_gnode *node = opdi_sbody_first(naming->body); node; node = opdi_sbody_after(naming->body, node)) {
-        for (int32_t i = 0; i < node->nout; i++) { opdi_snaming_value(naming, node->out[i]); }
+    for (opdi_gnode *node = opdi_script_body_first(naming->body); node;
+         node = opdi_script_body_after(naming->body, node)) {
+        for (int32_t i = 0; i < node->nout; i++) { opdi_script_naming_value(naming, node->out[i]); }
         for (int32_t b = 0; b < node->nblocks; b++) {
             for (int32_t i = 0; i < node->blocks[b].ninputs; i++) {
-                opdi_snaming_value(naming, node->blocks[b].inputs[i]);
+                opdi_script_naming_value(naming, node->blocks[b].inputs[i]);
             }
         }
     }
-    opdi_snaming_close(naming);
+    opdi_script_naming_close(naming);
 }
 /* Numbers the values of a graph as TorchScript does, which inlines functions after it has copied the graph: first the
    values of the function itself, then those of inlined functions. */
-static void opdi_snaming_numbers(opdi_snaming *naming) {
+static void opdi_script_naming_numbers(opdi_script_naming *naming) {
     opd_graph *const graph = naming->task->graph;
     for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->id = naming->next++; }
-    opdi_snaming_walk(naming, 1);
-    opdi_snaming_walk(naming, 2);
+    opdi_script_naming_walk(naming, 1);
+    opdi_script_naming_walk(naming, 2);
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         for (int32_t i = 0; i < node->nout; i++) {
             node->out[i]->id = node->out[i]->uses;
@@ -445,12 +455,12 @@ static void opdi_snaming_numbers(opdi_snaming *naming) {
 }
 /* Gives the values of a function the names that were postponed (body->later), and releases names of moved
    statements. */
-static void opdi_sbody_names(opdi_emitter *task, opdi_sbody *body) {
-    for (const opdi_slater *later = body->later; later; later = later->next) {
+static void opdi_script_body_names(opdi_emitter *task, opdi_script_body *body) {
+    for (const opdi_deferred_name *later = body->later; later; later = later->next) {
         if (later->name) { opdi_emit_take(task, later->name, later->value); }
         else { later->value->name = NULL; }
     }
-    for (const opdi_spooled *moved = body->moved; moved; moved = moved->next) {
+    for (const opdi_value_entry *moved = body->moved; moved; moved = moved->next) {
         const char *const name = moved->value->name;
         if (name) {
             opdi_emit_take(task, name, NULL);
@@ -459,48 +469,50 @@ static void opdi_sbody_names(opdi_emitter *task, opdi_sbody *body) {
     }
 }
 /* Releases the names of values that were removed. */
-static void opdi_sbody_free_names(const opdi_sbody *body) {
+static void opdi_script_body_free_names(const opdi_script_body *body) {
     for (int i = 0; i < OPDI_SCRIPT_NAMES; i++) {
-        for (opdi_snamed *named = body->names[i]; named; named = named->next) {
-            if (!named->value || named->value->slot == OPDI_SCLEAN_GONE) { named->taken = false; }
+        for (opdi_script_value_name *named = body->names[i]; named; named = named->next) {
+            if (!named->value || named->value->slot == OPDI_SCRIPT_CLEAN_GONE) { named->taken = false; }
         }
     }
 }
 /* Repeats folding constants and removing branches and nodes until nothing changes.  If `alone` is true, only unused
    nodes are removed from inlined functions. */
-static void opdi_sclean_rounds(const opdi_sbody *body, opdi_gvalue **result, bool alone) {
+static void opdi_script_clean_rounds(const opdi_script_body *body, opdi_gvalue **result, bool alone) {
     bool more = true;
     for (int rounds = 0; more && rounds < 100; rounds++) {
-        opdi_sclean_count(body, *result, alone);
-        more = opdi_sclean_fold(body, alone);
-        more = opdi_sclean_branches(body, result, alone) || more;
-        if (more) { opdi_sclean_count(body, *result, alone); }
-        more = opdi_sclean_unused(body, alone) || more;
+        opdi_script_clean_count(body, *result, alone);
+        more = opdi_script_clean_fold(body, alone);
+        more = opdi_script_clean_branches(body, result, alone) || more;
+        if (more) { opdi_script_clean_count(body, *result, alone); }
+        more = opdi_script_clean_unused(body, alone) || more;
     }
 }
 /* Cleans up a compiled function, whose result is *result; the result may be replaced.  Returns 0, or -1 if memory runs
    out. */
-OPDI_INTERNAL int opdi_sbody_close(opdi_emitter *task, opdi_sbody *body, opdi_gvalue **result) {
-    opdi_snaming naming;
+OPDI_INTERNAL int opdi_script_body_close(opdi_emitter *task, opdi_script_body *body, opdi_gvalue **result) {
+    opdi_script_naming naming;
     memset(&naming, 0, sizeof naming);
     naming.task = task;
     naming.body = body;
     opdi_graph_changed(task->graph);
-    opdi_sbody_names(task, body);
-    for (int i = 0; i < 2; i++) { if (body->flags[i]) { opdi_sclean_to_top(body, body->flags[i]->node); } }
-    opdi_sclean_rounds(body, result, true);
-    opdi_sclean_constants(body, result, false);
-    for (int rounds = 0; rounds < 8 && opdi_sclean_order(body, *result); rounds++) { }
-    opdi_sbody_free_names(body);
-    opdi_snaming_walk(&naming, 0);
+    opdi_script_body_names(task, body);
+    for (int i = 0; i < 2; i++) { if (body->flags[i]) { opdi_script_clean_to_top(body, body->flags[i]->node); } }
+    opdi_script_clean_rounds(body, result, true);
+    opdi_script_clean_constants(body, result, false);
+    for (int rounds = 0; rounds < 8 && opdi_script_clean_order(body, *result); rounds++) { }
+    opdi_script_body_free_names(body);
+    opdi_script_naming_walk(&naming, 0);
     if (!body->up) {
-        opdi_snaming_numbers(&naming);
+        opdi_script_naming_numbers(&naming);
         return opd_ok() ? 0 : -1;
     }
-    opdi_sclean_rounds(body, result, false);
-    opdi_sclean_constants(body, result, true);
-    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) { node->called = true; }
-    opdi_scalled *called = (opdi_scalled *)opdi_emit_alloc(task, sizeof *called);
+    opdi_script_clean_rounds(body, result, false);
+    opdi_script_clean_constants(body, result, true);
+    for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
+        node->called = true;
+    }
+    opdi_inlined_call *called = (opdi_inlined_call *)opdi_emit_alloc(task, sizeof *called);
     if (!called || !(called->call = (opdi_gvalue *)opdi_emit_alloc(task, sizeof *called->call))) { return -1; }
     called->from = body->from;
     called->to = task->graph->next_id;

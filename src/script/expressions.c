@@ -5,7 +5,7 @@
 //
 //  The nodes, their order and their names are the same as in TorchScript, so that graphs print alike.  This section
 //  depends on the types and classes of scripts, and on the functions that build graphs and choose overloads.  It calls
-//  the compiler of statements through opdi_swork.
+//  the compiler of statements through opdi_script_callbacks.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== conversions =======================================================================================================
@@ -29,13 +29,13 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_op3(opdi_emitter *task, const char *name, o
     return first && second && third ? opdi_emit_op(task, name, args, 3, NULL, 0) : NULL;
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_bool(opdi_emitter *task, bool value) {
-    return opdi_emit_constant(task, opd_value_bool(value), opdi_gtype_simple(OPDI_GT_BOOL));
+    return opdi_emit_constant(task, opd_value_bool(value), opdi_gtype_simple(OPDI_GTYPE_BOOL));
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_int(opdi_emitter *task, int64_t value) {
-    return opdi_emit_constant(task, opd_value_int(value), opdi_gtype_simple(OPDI_GT_INT));
+    return opdi_emit_constant(task, opd_value_int(value), opdi_gtype_simple(OPDI_GTYPE_INT));
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_text(opdi_emitter *task, const char *text) {
-    return opdi_emit_constant(task, opd_value_str(text), opdi_gtype_simple(OPDI_GT_STR));
+    return opdi_emit_constant(task, opd_value_str(text), opdi_gtype_simple(OPDI_GTYPE_STR));
 }
 /* Adds a prim::If with two empty blocks.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_emit_if(opdi_emitter *task, opdi_gvalue *condition) {
@@ -55,8 +55,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple_index(opdi_emitter *task, opdi_gvalue
 OPDI_INTERNAL opdi_gvalue *opdi_emit_construct(opdi_emitter *task, const opdi_gtype *type, opdi_gvalue *const *values,
                                                int count) {
     if (!type) { return NULL; }
-    if (type->kind == OPDI_GT_LIST) { return opdi_append_list(task->graph, type->parts[0], values, count, NULL); }
-    if (type->kind == OPDI_GT_TUPLE) { return opdi_append_tuple(task->graph, type->klass, values, count, NULL); }
+    if (type->kind == OPDI_GTYPE_LIST) { return opdi_append_list(task->graph, type->parts[0], values, count, NULL); }
+    if (type->kind == OPDI_GTYPE_TUPLE) { return opdi_append_tuple(task->graph, type->klass, values, count, NULL); }
     return opdi_append_dict(task->graph, type->parts[0], type->parts[1], values, count / 2, NULL);
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opdi_emitter *task, opdi_gvalue *const *values, int count) {
@@ -72,9 +72,9 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opdi_emitter *task, opdi_gvalue *cons
    or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_unpack(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue **parts, int count) {
     const opdi_gtype *type = opdi_emit_type(value);
-    const bool tuple = type->kind == OPDI_GT_TUPLE;
-    if (!tuple && type->kind != OPDI_GT_LIST) {
-        if (type->kind == OPDI_GT_TENSOR) {
+    const bool tuple = type->kind == OPDI_GTYPE_TUPLE;
+    if (!tuple && type->kind != OPDI_GTYPE_LIST) {
+        if (type->kind == OPDI_GTYPE_TENSOR) {
             value = opdi_emit_op2(task, "aten::unbind", value, opdi_emit_int(task, 0));
             return value ? opdi_emit_unpack(task, value, parts, count) : -1;
         }
@@ -83,7 +83,7 @@ OPDI_INTERNAL int opdi_emit_unpack(opdi_emitter *task, opdi_gvalue *value, opdi_
     if (tuple && type->nparts != count) {
         return OPDI_EMIT_FAIL(task, "need %d values to unpack, but there are %d", count, type->nparts);
     }
-    opdi_gvalue *const *inside = tuple ? opdi_emit_constructed(value, OPDI_G_TUPLE) : NULL;
+    opdi_gvalue *const *inside = tuple ? opdi_emit_constructed(value, OPDI_GNODE_TUPLE) : NULL;
     if (inside) {
         memcpy(parts, inside, (size_t)count * sizeof *parts);
         return 0;
@@ -108,19 +108,21 @@ static opdi_gvalue *opdi_emit_listed(opdi_emitter *task, opdi_gvalue *value, con
 OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
                                              bool implicit) {
     const opdi_gtype *its = opdi_emit_type(value), *wanted = type;
-    if (type->kind == OPDI_GT_OPTIONAL && its->kind != OPDI_GT_OPTIONAL && its->kind != OPDI_GT_NONE) {
+    if (type->kind == OPDI_GTYPE_OPTIONAL && its->kind != OPDI_GTYPE_OPTIONAL && its->kind != OPDI_GTYPE_NONE) {
         wanted = type->parts[0];
     }
     if (opdi_gtype_fits(its, wanted)) { return value; }
     if (opdi_emit_is_unknown(value)) { return opdi_emit_builtin_1(task, "prim::unchecked_cast", value, wanted); }
-    if (wanted->kind == OPDI_GT_LIST && opdi_emit_untyped(task, value)) {
+    if (wanted->kind == OPDI_GTYPE_LIST && opdi_emit_untyped(task, value)) {
         return opdi_emit_construct(task, wanted, NULL, 0);
     }
-    if (wanted->kind == OPDI_GT_DICT && opdi_emit_untyped(task, value)) {
+    if (wanted->kind == OPDI_GTYPE_DICT && opdi_emit_untyped(task, value)) {
         return opdi_emit_construct(task, wanted, NULL, 0);
     }
-    if (its->kind == OPDI_GT_TUPLE && wanted->kind == OPDI_GT_LIST) { return opdi_emit_listed(task, value, wanted); }
-    if (its->kind == OPDI_GT_TUPLE && wanted->kind == OPDI_GT_TUPLE && its->nparts == wanted->nparts &&
+    if (its->kind == OPDI_GTYPE_TUPLE && wanted->kind == OPDI_GTYPE_LIST) {
+        return opdi_emit_listed(task, value, wanted);
+    }
+    if (its->kind == OPDI_GTYPE_TUPLE && wanted->kind == OPDI_GTYPE_TUPLE && its->nparts == wanted->nparts &&
         its->nparts <= 64) {
         opdi_gvalue *parts[64];
         if (opdi_emit_unpack(task, value, parts, its->nparts)) { return NULL; }
@@ -131,17 +133,18 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *va
     }
     if (!implicit) { return value; }
     const int kind = wanted->kind;
-    if (its->kind == OPDI_GT_TENSOR) {
-        const char *name = kind == OPDI_GT_FLOAT ? "aten::FloatImplicit" : kind == OPDI_GT_INT ? "aten::IntImplicit"
-            : kind == OPDI_GT_NUMBER ? "aten::ScalarImplicit" : kind == OPDI_GT_COMPLEX ? "aten::ComplexImplicit"
+    if (its->kind == OPDI_GTYPE_TENSOR) {
+        const char *name = kind == OPDI_GTYPE_FLOAT ? "aten::FloatImplicit" : kind == OPDI_GTYPE_INT
+            ? "aten::IntImplicit"
+            : kind == OPDI_GTYPE_NUMBER ? "aten::ScalarImplicit" : kind == OPDI_GTYPE_COMPLEX ? "aten::ComplexImplicit"
             : NULL;
         return name ? opdi_emit_op1(task, name, value) : value;
     }
-    if (its->kind == OPDI_GT_NUMBER || its->kind == OPDI_GT_BOOL) {
-        if (kind == OPDI_GT_FLOAT) { return opdi_emit_op1(task, "aten::Float", value); }
-        if (kind == OPDI_GT_INT || kind == OPDI_GT_NUMBER) { return opdi_emit_op1(task, "aten::Int", value); }
+    if (its->kind == OPDI_GTYPE_NUMBER || its->kind == OPDI_GTYPE_BOOL) {
+        if (kind == OPDI_GTYPE_FLOAT) { return opdi_emit_op1(task, "aten::Float", value); }
+        if (kind == OPDI_GTYPE_INT || kind == OPDI_GTYPE_NUMBER) { return opdi_emit_op1(task, "aten::Int", value); }
     }
-    if (its->kind == OPDI_GT_STR && kind == OPDI_GT_DEVICE) { return opdi_emit_op1(task, "aten::device", value); }
+    if (its->kind == OPDI_GTYPE_STR && kind == OPDI_GTYPE_DEVICE) { return opdi_emit_op1(task, "aten::device", value); }
     return value;
 }
 /* Converts a value like opdi_emit_convert, but fails if the result does not have the type.  The error begins with
@@ -153,25 +156,25 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *val
     if (!out || opdi_gtype_fits(opdi_emit_type(out), type)) { return out; }
     snprintf(what, sizeof what, format, name);
     (void)OPDI_EMIT_FAIL(task, "Expected a value of type '%s' for %s but instead found type '%s'",
-                         opdi_emit_said(type, wanted, sizeof wanted), what,
-                         opdi_emit_said(opdi_emit_type(value), found, sizeof found));
+                         opdi_emit_type_text(type, wanted, sizeof wanted), what,
+                         opdi_emit_type_text(opdi_emit_type(value), found, sizeof found));
     return NULL;
 }
 
 //== expressions =======================================================================================================
 
-OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
+OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 
-/* Returns the object of an enum member that belongs to the current place in the text (see opdi_senum_said).  On
+/* Returns the object of an enum member that belongs to the current place in the text (see opdi_script_enum_object).  On
    failure, returns NULL and sets an error. */
-OPDI_INTERNAL opdi_gvalue *opdi_emit_enum_member(opdi_emitter *task, opdi_sclass *klass, int32_t which) {
-    const opd_value *const member = opdi_senum_at(&task->script->arena, klass, task->at, which);
+OPDI_INTERNAL opdi_gvalue *opdi_emit_enum_member(opdi_emitter *task, opdi_script_class *klass, int32_t which) {
+    const opd_value *const member = opdi_script_enum_at(&task->script->arena, klass, task->at, which);
     return member ? opdi_emit_constant(task, *member, klass->gclass->type) : NULL;
 }
 /* Adds the list of an enum's members.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gclass) {
-    opdi_sclass *klass = (opdi_sclass *)gclass->user;
+    opdi_script_class *klass = (opdi_script_class *)gclass->user;
     opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(klass->nmembers + 1) * sizeof *values);
     for (int32_t i = 0; values && i < klass->nmembers; i++) {
         if (!(values[i] = opdi_emit_enum_member(task, klass, i))) { return NULL; }
@@ -181,14 +184,14 @@ static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gcl
 }
 /* Returns the graph value that an expression means.  Returns NULL and sets an error if it is not a value at run
    time. */
-static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugar *sugar) {
-    if (sugar->kind == OPDI_SK_VALUE) { return sugar->value; }
-    if (sugar->kind == OPDI_SK_CLASS && sugar->klass->kind == OPDI_CLASS_ENUM && sugar->klass->user) {
-        return opdi_emit_members(task, sugar->klass);
+static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugared *sugared) {
+    if (sugared->kind == OPDI_SUGARED_VALUE) { return sugared->value; }
+    if (sugared->kind == OPDI_SUGARED_CLASS && sugared->klass->kind == OPDI_CLASS_ENUM && sugared->klass->user) {
+        return opdi_emit_members(task, sugared->klass);
     }
-    if (sugar->kind != OPDI_SK_NOTHING || opd_ok()) {
-        (void)OPDI_EMIT_FAIL(task, "%s cannot be used as a value", sugar->kind == OPDI_SK_SPACE ? "module" :
-                             sugar->kind == OPDI_SK_CLASS ? "class" : "function");
+    if (sugared->kind != OPDI_SUGARED_NOTHING || opd_ok()) {
+        (void)OPDI_EMIT_FAIL(task, "%s cannot be used as a value", sugared->kind == OPDI_SUGARED_SPACE ? "module" :
+                             sugared->kind == OPDI_SUGARED_CLASS ? "class" : "function");
     }
     return NULL;
 }
@@ -201,29 +204,31 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax 
         return NULL;
     }
     task->at = node;
-    const opdi_sugar sugar = opdi_emit_sugar(task, node, hint);
+    const opdi_sugared sugared = opdi_emit_sugared(task, node, hint);
     task->at = node;
-    opdi_gvalue *value = opdi_emit_plain(task, &sugar);
+    opdi_gvalue *value = opdi_emit_plain(task, &sugared);
     task->at = before;
     task->depth--;
     return value;
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_method(opdi_emitter *task, opdi_gvalue *self, const char *name,
                                             opdi_gvalue *const *args, int nargs);
-OPDI_INTERNAL opdi_sfunction *opdi_emit_method_of(opdi_emitter *task, const opdi_gvalue *value, const char *name);
+OPDI_INTERNAL opdi_script_function *opdi_emit_method_of(opdi_emitter *task, const opdi_gvalue *value, const char *name);
 
 //== conditions ========================================================================================================
 
-OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond);
+OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, opdi_cond_value *cond);
 
 OPDI_INTERNAL bool opdi_emit_has_length(const opdi_gvalue *value) {
-    return opdi_emit_is(value, OPDI_GT_STR) || opdi_emit_is(value, OPDI_GT_LIST) || opdi_emit_is(value, OPDI_GT_DICT);
+    return opdi_emit_is(value, OPDI_GTYPE_STR) || opdi_emit_is(value, OPDI_GTYPE_LIST) ||
+        opdi_emit_is(value, OPDI_GTYPE_DICT);
 }
 /* Converts a value to bool.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_truth(opdi_emitter *task, opdi_gvalue *value) {
     char said[200];
-    if (!value || opdi_emit_is(value, OPDI_GT_BOOL)) { return value; }
-    if (opdi_emit_is(value, OPDI_GT_TENSOR) || opdi_emit_is(value, OPDI_GT_INT) || opdi_emit_is(value, OPDI_GT_FLOAT)) {
+    if (!value || opdi_emit_is(value, OPDI_GTYPE_BOOL)) { return value; }
+    if (opdi_emit_is(value, OPDI_GTYPE_TENSOR) || opdi_emit_is(value, OPDI_GTYPE_INT) ||
+        opdi_emit_is(value, OPDI_GTYPE_FLOAT)) {
         return opdi_emit_op1(task, "aten::Bool", value);
     }
     if (opdi_emit_has_length(value)) {
@@ -231,15 +236,15 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_truth(opdi_emitter *task, opdi_gvalue *valu
     }
     if (opdi_emit_method_of(task, value, "__bool__")) {
         opdi_gvalue *const truth = opdi_emit_method(task, value, "__bool__", NULL, 0);
-        if (!truth || opdi_emit_is(truth, OPDI_GT_BOOL)) { return truth; }
+        if (!truth || opdi_emit_is(truth, OPDI_GTYPE_BOOL)) { return truth; }
     }
     (void)OPDI_EMIT_FAIL(task, "Could not cast value of type %s to bool",
-                         opdi_emit_said(opdi_emit_type(value), said, sizeof said));
+                         opdi_emit_type_text(opdi_emit_type(value), said, sizeof said));
     return NULL;
 }
-static opdi_srefine *opdi_emit_refine(opdi_emitter *task, opdi_srefine *next, const char *name,
-                                      const opdi_gtype *type) {
-    opdi_srefine *one = (opdi_srefine *)opdi_emit_alloc(task, sizeof *one);
+static opdi_refinement *opdi_emit_refine(opdi_emitter *task, opdi_refinement *next, const char *name,
+                                         const opdi_gtype *type) {
+    opdi_refinement *one = (opdi_refinement *)opdi_emit_alloc(task, sizeof *one);
     if (!one) { return next; }
     one->next = next;
     one->name = name;
@@ -247,49 +252,53 @@ static opdi_srefine *opdi_emit_refine(opdi_emitter *task, opdi_srefine *next, co
     return one;
 }
 /* Returns the list `next` with copies of the refinements in `list` in front. */
-static opdi_srefine *opdi_emit_refine_all(opdi_emitter *task, opdi_srefine *next, const opdi_srefine *list) {
+static opdi_refinement *opdi_emit_refine_all(opdi_emitter *task, opdi_refinement *next, const opdi_refinement *list) {
     for (; list; list = list->next) { next = opdi_emit_refine(task, next, list->name, list->type); }
     return next;
 }
 /* Gives variables the types that the refinements in `list` tell.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_emit_apply(opdi_emitter *task, const opdi_srefine *list) {
+OPDI_INTERNAL int opdi_emit_apply(opdi_emitter *task, const opdi_refinement *list) {
     for (; list; list = list->next) {
-        opdi_svar *var = opdi_svar_find(task->frame, list->name);
+        opdi_script_var *var = opdi_script_var_find(task->frame, list->name);
         opdi_emit_loaded(task, list->name);
-        if (!var || var->sugar.kind != OPDI_SK_VALUE || opdi_emit_type(var->sugar.value) == list->type) { continue; }
-        if (opdi_emit_type(var->sugar.value)->kind != OPDI_GT_OPTIONAL &&
-            opdi_emit_type(var->sugar.value)->kind != OPDI_GT_UNION &&
-            opdi_emit_type(var->sugar.value)->kind != OPDI_GT_ANY) { continue; }
-        opdi_gvalue *value = opdi_emit_builtin_1(task, "prim::unchecked_cast", var->sugar.value, list->type);
+        if (!var || var->sugared.kind != OPDI_SUGARED_VALUE || opdi_emit_type(var->sugared.value) == list->type) {
+            continue;
+        }
+        if (opdi_emit_type(var->sugared.value)->kind != OPDI_GTYPE_OPTIONAL &&
+            opdi_emit_type(var->sugared.value)->kind != OPDI_GTYPE_UNION &&
+            opdi_emit_type(var->sugared.value)->kind != OPDI_GTYPE_ANY) { continue; }
+        opdi_gvalue *value = opdi_emit_builtin_1(task, "prim::unchecked_cast", var->sugared.value, list->type);
         if (!value) { return -1; }
         opdi_emit_name(task, value, list->name);
-        if (task->frame->up && opdi_svar_find(task->frame->up, list->name)) { opdi_emit_loaded(task, list->name); }
-        if (opdi_svar_put(task, list->name, opdi_sugar_value(value), var->type)) { return -1; }
+        if (task->frame->up && opdi_script_var_find(task->frame->up, list->name)) {
+            opdi_emit_loaded(task, list->name);
+        }
+        if (opdi_script_var_put(task, list->name, opdi_sugared_value(value), var->type)) { return -1; }
     }
     return 0;
 }
 /* Compiles `x is None` or `x is not None`.  If the type of x does not decide the test, cond->holds and cond->fails tell
    the type that x has after it.  Returns 0, or -1 and sets an error. */
-static int opdi_emit_cond_none(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
-    const bool isnot = node->op == OPDI_SO_ISNOT;
+static int opdi_emit_cond_none(opdi_emitter *task, const opdi_syntax *node, opdi_cond_value *cond) {
+    const bool isnot = node->op == OPDI_SCRIPT_OP_ISNOT;
     opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
     opdi_gvalue *right = left ? opdi_emit_expr(task, node->parts[1], NULL) : NULL;
     if (!right) { return -1; }
     const opdi_syntax *other = node->parts[0];
     const opdi_gtype *type = opdi_emit_type(left);
-    if (opdi_emit_is(left, OPDI_GT_NONE)) {
+    if (opdi_emit_is(left, OPDI_GTYPE_NONE)) {
         other = node->parts[1];
         type = opdi_emit_type(right);
-    } else if (!opdi_emit_is(right, OPDI_GT_NONE)) { goto compare; }
-    if (type->kind == OPDI_GT_NONE || (type->kind != OPDI_GT_OPTIONAL && type->kind != OPDI_GT_ANY &&
-                                       type->kind != OPDI_GT_UNION)) {
-        cond->fixed = (type->kind == OPDI_GT_NONE) != isnot;
+    } else if (!opdi_emit_is(right, OPDI_GTYPE_NONE)) { goto compare; }
+    if (type->kind == OPDI_GTYPE_NONE || (type->kind != OPDI_GTYPE_OPTIONAL && type->kind != OPDI_GTYPE_ANY &&
+                                          type->kind != OPDI_GTYPE_UNION)) {
+        cond->fixed = (type->kind == OPDI_GTYPE_NONE) != isnot;
         cond->value = opdi_emit_bool(task, cond->fixed);
         return cond->value ? 0 : -1;
     }
-    if (other->kind == OPDI_SX_NAME && type->kind == OPDI_GT_OPTIONAL) {
-        opdi_srefine *some = opdi_emit_refine(task, NULL, other->word, type->parts[0]);
-        opdi_srefine *none = opdi_emit_refine(task, NULL, other->word, opdi_gtype_simple(OPDI_GT_NONE));
+    if (other->kind == OPDI_SYNTAX_NAME && type->kind == OPDI_GTYPE_OPTIONAL) {
+        opdi_refinement *some = opdi_emit_refine(task, NULL, other->word, type->parts[0]);
+        opdi_refinement *none = opdi_emit_refine(task, NULL, other->word, opdi_gtype_simple(OPDI_GTYPE_NONE));
         (void)none;
         *(isnot ? &cond->holds : &cond->fails) = some;
     }
@@ -299,10 +308,10 @@ compare:
 }
 /* Compiles `a and b` or `a or b`.  b is evaluated only if a does not decide the result.  Returns 0, or -1 and sets an
    error. */
-static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
-    const bool all = node->kind == OPDI_SX_AND;
-    opdi_scond first, second;
-    opdi_sframe frame;
+static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi_cond_value *cond) {
+    const bool all = node->kind == OPDI_SYNTAX_AND;
+    opdi_cond_value first, second;
+    opdi_script_frame frame;
     if (opdi_emit_cond(task, node->parts[0], &first)) { return -1; }
     if (first.fixed == !all) {
         *cond = first;
@@ -315,7 +324,7 @@ static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi
         for (int i = 0; i < 2; i++) { blocks[i] = &branch->blocks[i]; }
         before = opdi_emit_goto(task, blocks[!all]);
     }
-    opdi_sframe_enter(task, &frame);
+    opdi_script_frame_enter(task, &frame);
     const bool fine = opdi_emit_apply(task, all ? first.holds : first.fails) == 0 &&
         opdi_emit_cond(task, node->parts[1], &second) == 0;
     task->frame = frame.up;
@@ -327,34 +336,35 @@ static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi
         cond->fixed = second.fixed;
         return 0;
     }
-    if (opdi_emit_give(task, blocks[!all], second.value)) { return -1; }
+    if (opdi_emit_output(task, blocks[!all], second.value)) { return -1; }
     opdi_emit_goto(task, before);
     opdi_gvalue *known = opdi_emit_bool(task, !all);
-    if (!known || opdi_emit_give(task, blocks[all], known)) { return -1; }
+    if (!known || opdi_emit_output(task, blocks[all], known)) { return -1; }
     cond->fixed = second.fixed == !all ? !all : -1;
-    cond->value = opdi_emit_out(task, branch, opdi_gtype_simple(OPDI_GT_BOOL));
+    cond->value = opdi_emit_out(task, branch, opdi_gtype_simple(OPDI_GTYPE_BOOL));
     return cond->value ? 0 : -1;
 }
 /* Compiles isinstance(x, T).  The type of x decides the test, unless it is an optional, a union or Any.  Returns 0, or
    -1 and sets an error. */
-OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
+OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_syntax *node, opdi_cond_value *cond) {
     const opdi_syntax *types = node->parts[2];
     opdi_gvalue *value = opdi_emit_expr(task, node->parts[1], NULL);
     if (!value) { return -1; }
     const opdi_gtype *its = opdi_emit_type(value), *match = NULL, *rest = NULL;
     int hits = 0, misses = 0;
-    const opdi_gtype *const *members = its->kind == OPDI_GT_OPTIONAL || its->kind == OPDI_GT_UNION ? its->parts : &its;
-    const int nmembers = its->kind == OPDI_GT_OPTIONAL ? 1 : its->kind == OPDI_GT_UNION ? its->nparts : 1;
+    const opdi_gtype *const *members = its->kind == OPDI_GTYPE_OPTIONAL || its->kind == OPDI_GTYPE_UNION
+        ? its->parts : &its;
+    const int nmembers = its->kind == OPDI_GTYPE_OPTIONAL ? 1 : its->kind == OPDI_GTYPE_UNION ? its->nparts : 1;
     for (int k = 0; k < nmembers; k++) {
         bool hit = false;
-        for (int i = 0; i < (types->kind == OPDI_SX_TUPLE ? types->nparts : 1); i++) {
-            const opdi_syntax *one = types->kind == OPDI_SX_TUPLE ? types->parts[i] : types;
-            const bool list = one->kind == OPDI_SX_NAME && strcmp(one->word, "list") == 0;
-            const bool tuple = one->kind == OPDI_SX_NAME && strcmp(one->word, "tuple") == 0;
+        for (int i = 0; i < (types->kind == OPDI_SYNTAX_TUPLE ? types->nparts : 1); i++) {
+            const opdi_syntax *one = types->kind == OPDI_SYNTAX_TUPLE ? types->parts[i] : types;
+            const bool list = one->kind == OPDI_SYNTAX_NAME && strcmp(one->word, "list") == 0;
+            const bool tuple = one->kind == OPDI_SYNTAX_NAME && strcmp(one->word, "tuple") == 0;
             const opdi_gtype *type = list || tuple ? NULL : opdi_emit_annotation(task, one);
             if (!list && !tuple && !type) { return -1; }
-            if (type && its->kind == OPDI_GT_ANY) { match = type; }
-            hit = hit || (list ? members[k]->kind == OPDI_GT_LIST : tuple ? members[k]->kind == OPDI_GT_TUPLE
+            if (type && its->kind == OPDI_GTYPE_ANY) { match = type; }
+            hit = hit || (list ? members[k]->kind == OPDI_GTYPE_LIST : tuple ? members[k]->kind == OPDI_GTYPE_TUPLE
                           : opdi_gtype_fits(members[k], type));
         }
         hits += hit;
@@ -362,15 +372,15 @@ OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_synta
         if (hit) { match = match ? opdi_gtype_unify(task->space, match, members[k]) : members[k]; }
         else { rest = rest ? opdi_gtype_unify(task->space, rest, members[k]) : members[k]; }
     }
-    misses += its->kind == OPDI_GT_OPTIONAL;
-    if (its->kind != OPDI_GT_ANY && (!hits || !misses)) {
+    misses += its->kind == OPDI_GTYPE_OPTIONAL;
+    if (its->kind != OPDI_GTYPE_ANY && (!hits || !misses)) {
         cond->fixed = hits > 0;
         cond->value = opdi_emit_bool(task, cond->fixed);
         return cond->value ? 0 : -1;
     }
-    if (node->parts[1]->kind == OPDI_SX_NAME && match) {
+    if (node->parts[1]->kind == OPDI_SYNTAX_NAME && match) {
         cond->holds = opdi_emit_refine(task, NULL, node->parts[1]->word, match);
-        if (rest && its->kind == OPDI_GT_UNION) {
+        if (rest && its->kind == OPDI_GTYPE_UNION) {
             cond->fails = opdi_emit_refine(task, NULL, node->parts[1]->word, rest);
         }
     }
@@ -378,14 +388,14 @@ OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_synta
     return cond->value ? 0 : -1;
 }
 /* Compiles an expression as a condition, and fills *cond.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
+OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, opdi_cond_value *cond) {
     const opdi_syntax *const before = task->at;
     int rc = 0;
     memset(cond, 0, sizeof *cond);
     cond->fixed = -1;
     task->at = node;
-    if (node->kind == OPDI_SX_NOT) {
-        opdi_scond inner;
+    if (node->kind == OPDI_SYNTAX_NOT) {
+        opdi_cond_value inner;
         if (opdi_emit_cond(task, node->parts[0], &inner)) { return -1; }
         cond->holds = inner.fails;
         cond->fails = inner.holds;
@@ -393,11 +403,12 @@ OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, op
         cond->value = inner.fixed < 0 ? opdi_emit_op1(task, "aten::__not__", inner.value)
             : opdi_emit_bool(task, cond->fixed);
         rc = cond->value ? 0 : -1;
-    } else if (node->kind == OPDI_SX_AND || node->kind == OPDI_SX_OR) {
+    } else if (node->kind == OPDI_SYNTAX_AND || node->kind == OPDI_SYNTAX_OR) {
         rc = opdi_emit_cond_both(task, node, cond);
-    } else if (node->kind == OPDI_SX_COMPARE && (node->op == OPDI_SO_IS || node->op == OPDI_SO_ISNOT)) {
+    } else if (node->kind == OPDI_SYNTAX_COMPARE &&
+               (node->op == OPDI_SCRIPT_OP_IS || node->op == OPDI_SCRIPT_OP_ISNOT)) {
         rc = opdi_emit_cond_none(task, node, cond);
-    } else if (node->kind == OPDI_SX_CALL && node->nparts == 3 && node->parts[0]->kind == OPDI_SX_NAME &&
+    } else if (node->kind == OPDI_SYNTAX_CALL && node->nparts == 3 && node->parts[0]->kind == OPDI_SYNTAX_NAME &&
                strcmp(node->parts[0]->word, "isinstance") == 0) {
         rc = opdi_emit_cond_isinstance(task, node, cond);
     } else {
@@ -423,30 +434,32 @@ OPDI_INTERNAL const opdi_gtype *opdi_emit_common(opdi_emitter *task, opdi_gvalue
     return type ? type : opdi_emit_type(values[0]);
 }
 /* Compiles an element of a tuple or list.  An element with a star, such as *x, is a tuple with several values.  Stores
-   the values, at most `room`, in `values`.  Returns their number, or -1 and sets an error. */
+   the values, at most `capacity`, in `values`.  Returns their number, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_element(opdi_emitter *task, const opdi_syntax *part, const opdi_gtype *hint,
-                                    opdi_gvalue **values, int room) {
-    const bool star = part->kind == OPDI_SX_STAR;
+                                    opdi_gvalue **values, int capacity) {
+    const bool star = part->kind == OPDI_SYNTAX_STAR;
     opdi_gvalue *value = opdi_emit_expr(task, star ? part->parts[0] : part, star ? NULL : hint);
     if (!value) { return -1; }
-    if (star && !opdi_emit_is(value, OPDI_GT_TUPLE)) {
+    if (star && !opdi_emit_is(value, OPDI_GTYPE_TUPLE)) {
         return OPDI_EMIT_FAIL(task, "the value after the * of an element must be a tuple");
     }
     const int count = star ? opdi_emit_type(value)->nparts : 1;
-    if (count > room) { return OPDI_EMIT_FAIL(task, "there are more than %d elements", OPDI_SCRIPT_ARGS); }
+    if (count > capacity) { return OPDI_EMIT_FAIL(task, "there are more than %d elements", OPDI_SCRIPT_ARGS); }
     if (!star) { values[0] = value; }
     else if (opdi_emit_unpack(task, value, values, count)) { return -1; }
     return count;
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_list(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
-    int room = 0, count = 0;
-    for (int i = 0; i < node->nparts; i++) { room += node->parts[i]->kind == OPDI_SX_STAR ? OPDI_SCRIPT_ARGS : 1; }
-    opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(room + 1) * sizeof *values);
-    if (hint && hint->kind == OPDI_GT_OPTIONAL) { hint = hint->parts[0]; }
-    const opdi_gtype *element = hint && hint->kind == OPDI_GT_LIST ? hint->parts[0] : NULL;
+    int capacity = 0, count = 0;
+    for (int i = 0; i < node->nparts; i++) {
+        capacity += node->parts[i]->kind == OPDI_SYNTAX_STAR ? OPDI_SCRIPT_ARGS : 1;
+    }
+    opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(capacity + 1) * sizeof *values);
+    if (hint && hint->kind == OPDI_GTYPE_OPTIONAL) { hint = hint->parts[0]; }
+    const opdi_gtype *element = hint && hint->kind == OPDI_GTYPE_LIST ? hint->parts[0] : NULL;
     if (!values) { return NULL; }
     for (int i = 0, more; i < node->nparts; i++, count += more) {
-        if ((more = opdi_emit_element(task, node->parts[i], element, values + count, room - count)) < 0) {
+        if ((more = opdi_emit_element(task, node->parts[i], element, values + count, capacity - count)) < 0) {
             return NULL;
         }
     }
@@ -465,9 +478,9 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_dict(opdi_emitter *task, const opdi_syntax 
     opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(2 * node->nparts + 2) * sizeof *values);
     opdi_gvalue **apart = values + node->nparts;
     const opdi_gtype *types[2] = {NULL, NULL};
-    if (hint && hint->kind == OPDI_GT_OPTIONAL) { hint = hint->parts[0]; }
+    if (hint && hint->kind == OPDI_GTYPE_OPTIONAL) { hint = hint->parts[0]; }
     if (!values) { return NULL; }
-    if (hint && hint->kind == OPDI_GT_DICT) {
+    if (hint && hint->kind == OPDI_GTYPE_DICT) {
         types[0] = hint->parts[0];
         types[1] = hint->parts[1];
     }
@@ -489,7 +502,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_dict(opdi_emitter *task, const opdi_syntax 
     return opdi_emit_construct(task, opdi_gtype_dict(task->space, types[0], types[1]), values,
                                node->nparts);
 }
-OPDI_INTERNAL const opdi_soperator opdi_soperators[] = {
+OPDI_INTERNAL const opdi_script_operator opdi_script_operators[] = {
     {"aten::add", "aten::add_", "__add__"}, {"aten::sub", "aten::sub_", "__sub__"},
     {"aten::mul", "aten::mul_", "__mul__"}, {"aten::div", "aten::div_", "__truediv__"},
     {"aten::floordiv", "aten::floor_divide_", "__floordiv__"}, {"aten::remainder", "aten::fmod_", "__mod__"},
@@ -506,18 +519,20 @@ static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *l
 /* Compiles `left op right`; `op` is an OPDI_SO_...  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     if (!left || !right) { return NULL; }
-    if (opdi_emit_is(left, OPDI_GT_CLASS) && opdi_emit_method_of(task, left, opdi_soperators[op].method)) {
-        return opdi_emit_method(task, left, opdi_soperators[op].method, &right, 1);
+    if (opdi_emit_is(left, OPDI_GTYPE_CLASS) && opdi_emit_method_of(task, left, opdi_script_operators[op].method)) {
+        return opdi_emit_method(task, left, opdi_script_operators[op].method, &right, 1);
     }
-    if (op == OPDI_SO_MOD && opdi_emit_is(left, OPDI_GT_STR)) {
+    if (op == OPDI_SCRIPT_OP_MOD && opdi_emit_is(left, OPDI_GTYPE_STR)) {
         return opdi_emit_op2(task, "aten::percentFormat", left, right);
     }
-    if ((op == OPDI_SO_ADD || op == OPDI_SO_SUB || op == OPDI_SO_MUL || op == OPDI_SO_DIV || op == OPDI_SO_EQ ||
-         op == OPDI_SO_NE || (op >= OPDI_SO_LT && op <= OPDI_SO_GE)) && opdi_emit_is(right, OPDI_GT_TENSOR) &&
-        (opdi_emit_is(left, OPDI_GT_INT) || opdi_emit_is(left, OPDI_GT_FLOAT) || opdi_emit_is(left, OPDI_GT_COMPLEX))) {
+    if ((op == OPDI_SCRIPT_OP_ADD || op == OPDI_SCRIPT_OP_SUB || op == OPDI_SCRIPT_OP_MUL || op == OPDI_SCRIPT_OP_DIV ||
+         op == OPDI_SCRIPT_OP_EQ || op == OPDI_SCRIPT_OP_NE || (op >= OPDI_SCRIPT_OP_LT && op <= OPDI_SCRIPT_OP_GE)) &&
+         opdi_emit_is(right, OPDI_GTYPE_TENSOR) &&
+        (opdi_emit_is(left, OPDI_GTYPE_INT) || opdi_emit_is(left, OPDI_GTYPE_FLOAT) ||
+         opdi_emit_is(left, OPDI_GTYPE_COMPLEX))) {
         return opdi_emit_swapped(task, op, left, right);
     }
-    if (op == OPDI_SO_IN && opdi_emit_is(left, OPDI_GT_STR)) {  /* `x in text` is computed by text.find(x) */
+    if (op == OPDI_SCRIPT_OP_IN && opdi_emit_is(left, OPDI_GTYPE_STR)) { /* `x in text` is computed by text.find(x) */
         opdi_gvalue *args[4] = {NULL, NULL, NULL, NULL};
         args[0] = left;
         args[1] = right;
@@ -526,59 +541,60 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_g
         opdi_gvalue *found = args[3] ? opdi_emit_op(task, "aten::find", args, 4, NULL, 0) : NULL;
         return opdi_emit_op2(task, "aten::ne", found, opdi_emit_int(task, -1));
     }
-    if (op == OPDI_SO_FLOORDIV && opdi_emit_is(left, OPDI_GT_TENSOR)) {
+    if (op == OPDI_SCRIPT_OP_FLOORDIV && opdi_emit_is(left, OPDI_GTYPE_TENSOR)) {
         return opdi_emit_op2(task, "aten::floor_divide", left, right);
     }
-    if (op == OPDI_SO_ADD && opdi_emit_is(left, OPDI_GT_TUPLE) && opdi_emit_is(right, OPDI_GT_TUPLE)) {
+    if (op == OPDI_SCRIPT_OP_ADD && opdi_emit_is(left, OPDI_GTYPE_TUPLE) && opdi_emit_is(right, OPDI_GTYPE_TUPLE)) {
         opdi_gvalue *parts[64];
         const int first = opdi_emit_type(left)->nparts, second = opdi_emit_type(right)->nparts;
         if (first + second > 64 || opdi_emit_unpack(task, left, parts, first) ||
             opdi_emit_unpack(task, right, parts + first, second)) { return NULL; }
         return opdi_emit_tuple(task, parts, first + second);
     }
-    return opdi_emit_op2(task, opdi_soperators[op].name, left, right);
+    return opdi_emit_op2(task, opdi_script_operators[op].name, left, right);
 }
 /* Compiles `number op tensor`.  As in PyTorch's scripts, the operands are exchanged, and another function is used if
    needed.  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     switch (op) {
-    case OPDI_SO_SUB: return opdi_emit_op2(task, "aten::add", opdi_emit_op1(task, "aten::neg", right), left);
-    case OPDI_SO_DIV: return opdi_emit_op2(task, "aten::mul", opdi_emit_op1(task, "aten::reciprocal", right), left);
-    case OPDI_SO_LT: return opdi_emit_op2(task, "aten::gt", right, left);
-    case OPDI_SO_LE: return opdi_emit_op2(task, "aten::ge", right, left);
-    case OPDI_SO_GT: return opdi_emit_op2(task, "aten::lt", right, left);
-    case OPDI_SO_GE: return opdi_emit_op2(task, "aten::le", right, left);
-    default: return opdi_emit_op2(task, opdi_soperators[op].name, right, left);
+    case OPDI_SCRIPT_OP_SUB: return opdi_emit_op2(task, "aten::add", opdi_emit_op1(task, "aten::neg", right), left);
+    case OPDI_SCRIPT_OP_DIV: return opdi_emit_op2(task, "aten::mul", opdi_emit_op1(task, "aten::reciprocal", right),
+                                                  left);
+    case OPDI_SCRIPT_OP_LT: return opdi_emit_op2(task, "aten::gt", right, left);
+    case OPDI_SCRIPT_OP_LE: return opdi_emit_op2(task, "aten::ge", right, left);
+    case OPDI_SCRIPT_OP_GT: return opdi_emit_op2(task, "aten::lt", right, left);
+    case OPDI_SCRIPT_OP_GE: return opdi_emit_op2(task, "aten::le", right, left);
+    default: return opdi_emit_op2(task, opdi_script_operators[op].name, right, left);
     }
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_unary(opdi_emitter *task, const opdi_syntax *node) {
     opdi_gvalue *value = opdi_emit_expr(task, node->parts[0], NULL);
-    if (!value || node->op == OPDI_SO_POS) { return value; }
-    if (opdi_emit_is(value, OPDI_GT_CLASS)) {
-        return opdi_emit_method(task, value, opdi_soperators[node->op].method, NULL, 0);
+    if (!value || node->op == OPDI_SCRIPT_OP_POS) { return value; }
+    if (opdi_emit_is(value, OPDI_GTYPE_CLASS)) {
+        return opdi_emit_method(task, value, opdi_script_operators[node->op].method, NULL, 0);
     }
-    return opdi_emit_op1(task, opdi_soperators[node->op].name, value);
+    return opdi_emit_op1(task, opdi_script_operators[node->op].name, value);
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_compare(opdi_emitter *task, const opdi_syntax *node) {
-    if (node->op == OPDI_SO_IS || node->op == OPDI_SO_ISNOT) {
-        opdi_scond cond;
+    if (node->op == OPDI_SCRIPT_OP_IS || node->op == OPDI_SCRIPT_OP_ISNOT) {
+        opdi_cond_value cond;
         return opdi_emit_cond(task, node, &cond) ? NULL : cond.value;
     }
     opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
     opdi_gvalue *right = left ? opdi_emit_expr(task, node->parts[1], NULL) : NULL;
     if (!right) { return NULL; }
-    if (node->op == OPDI_SO_IN || node->op == OPDI_SO_NOTIN) {
-        opdi_gvalue *found = opdi_emit_operator(task, OPDI_SO_IN, right, left);
-        return node->op == OPDI_SO_IN ? found : opdi_emit_op1(task, "aten::__not__", found);
+    if (node->op == OPDI_SCRIPT_OP_IN || node->op == OPDI_SCRIPT_OP_NOTIN) {
+        opdi_gvalue *found = opdi_emit_operator(task, OPDI_SCRIPT_OP_IN, right, left);
+        return node->op == OPDI_SCRIPT_OP_IN ? found : opdi_emit_op1(task, "aten::__not__", found);
     }
     return opdi_emit_operator(task, node->op, left, right);
 }
 /* Compiles `value if condition else other`.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
-    opdi_scond cond;
+    opdi_cond_value cond;
     opdi_gvalue *values[2] = {NULL, NULL};
     opdi_gblock *blocks[2] = {NULL, NULL};
-    opdi_sframe frame;
+    opdi_script_frame frame;
     if (opdi_emit_cond(task, node->parts[0], &cond)) { return NULL; }
     if (cond.fixed >= 0) { return opdi_emit_expr(task, node->parts[cond.fixed ? 1 : 2], hint); }
     opdi_gnode *branch = opdi_emit_if(task, cond.value);
@@ -586,7 +602,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_synt
     for (int i = 0; i < 2; i++) { blocks[i] = &branch->blocks[i]; }
     for (int i = 0; i < 2; i++) {
         opdi_gblock *before = opdi_emit_goto(task, blocks[i]);
-        opdi_sframe_enter(task, &frame);
+        opdi_script_frame_enter(task, &frame);
         values[i] = opdi_emit_apply(task, i ? cond.fails : cond.holds) ? NULL
             : opdi_emit_expr(task, node->parts[1 + i], hint);
         task->frame = frame.up;
@@ -599,15 +615,15 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_synt
     if (!type) {
         char first[200], second[200];
         (void)OPDI_EMIT_FAIL(task, "Type mismatch: the branches of an if-expression have type %s and %s",
-                             opdi_emit_said(opdi_emit_type(values[0]), first, sizeof first),
-                             opdi_emit_said(opdi_emit_type(values[1]), second, sizeof second));
+                             opdi_emit_type_text(opdi_emit_type(values[0]), first, sizeof first),
+                             opdi_emit_type_text(opdi_emit_type(values[1]), second, sizeof second));
         return NULL;
     }
     for (int i = 0; i < 2; i++) {
         opdi_gblock *before = opdi_emit_goto(task, blocks[i]);
         values[i] = opdi_emit_convert(task, values[i], type, false);
         opdi_emit_goto(task, before);
-        if (!values[i] || opdi_emit_give(task, blocks[i], values[i])) { return NULL; }
+        if (!values[i] || opdi_emit_output(task, blocks[i], values[i])) { return NULL; }
     }
     return opdi_emit_out(task, branch, type);
 }
@@ -619,7 +635,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_synt
 static opdi_gvalue *opdi_emit_slice_part(opdi_emitter *task, const opdi_syntax *slice, int i) {
     if (slice->parts[i]) { return opdi_emit_expr(task, slice->parts[i], NULL); }
     const opd_value value = i == 2 ? opd_value_int(1) : opd_value_none();
-    return opdi_append_constant(task->graph, value, opdi_gtype_simple(i == 2 ? OPDI_GT_INT : OPDI_GT_NONE), NULL);
+    return opdi_append_constant(task->graph, value, opdi_gtype_simple(i == 2 ? OPDI_GTYPE_INT : OPDI_GTYPE_NONE), NULL);
 }
 /* Compiles value[begin:end:step].  If value is a tensor, `dim` is the dim, else NULL.  Returns NULL and sets an error
    if it fails. */
@@ -638,23 +654,23 @@ static int64_t opdi_emit_index(opdi_emitter *task, const opdi_syntax *node, int6
                                opdi_gvalue **index) {
     char said[200];
     *index = NULL;
-    if (node->kind == OPDI_SX_SLICE) { return back ? dim - 1 : dim + 1; }
+    if (node->kind == OPDI_SYNTAX_SLICE) { return back ? dim - 1 : dim + 1; }
     if (!(*index = opdi_emit_expr(task, node, NULL))) { return -1000; }
-    if (opdi_emit_is(*index, OPDI_GT_LIST)) {
+    if (opdi_emit_is(*index, OPDI_GTYPE_LIST)) {
         opdi_gvalue *args[2] = {NULL, NULL};
         const char *const names[] = {"dtype"};
         args[0] = *index;
         args[1] = opdi_emit_int(task, OPD_INT64);
         if (!(*index = opdi_emit_op(task, "aten::tensor", args, 2, names, 1))) { return -1000; }
     }
-    if (opdi_emit_is(*index, OPDI_GT_NONE)) { return back ? dim : dim + 1; }
-    if (opdi_emit_is(*index, OPDI_GT_INT)) { return back ? dim - 1 : dim; }
-    const bool tensor = opdi_gtype_strip(opdi_emit_type(*index))->kind == OPDI_GT_TENSOR;
+    if (opdi_emit_is(*index, OPDI_GTYPE_NONE)) { return back ? dim : dim + 1; }
+    if (opdi_emit_is(*index, OPDI_GTYPE_INT)) { return back ? dim - 1 : dim; }
+    const bool tensor = opdi_gtype_strip(opdi_emit_type(*index))->kind == OPDI_GTYPE_TENSOR;
     if (tensor && !back) { return dim + 1; }
     (void)OPDI_EMIT_FAIL(task, tensor ? "Ellipses followed by tensor indexing is currently not supported"
                          : "Unsupported operation: indexing tensor with unsupported index type '%s'. Only ints, "
                          "slices, lists and tensors are supported",
-                         opdi_emit_said(opdi_emit_type(*index), said, sizeof said));
+                         opdi_emit_type_text(opdi_emit_type(*index), said, sizeof said));
     return -1000;
 }
 /* Applies each index that is not a tensor (int, slice, None) to *value, and stores the indices that are tensors in
@@ -668,13 +684,13 @@ OPDI_INTERNAL int opdi_emit_indices(opdi_emitter *task, opdi_gvalue **value, con
     if (count > OPDI_SCRIPT_ARGS) {
         return OPDI_EMIT_FAIL(task, "there are %d indices, which is more than can be used", count);
     }
-    for (; i < count && node->parts[1 + i]->kind != OPDI_SX_DOTS; i++) {
+    for (; i < count && node->parts[1 + i]->kind != OPDI_SYNTAX_DOTS; i++) {
         dims[i] = dim;
         if ((dim = opdi_emit_index(task, node->parts[1 + i], dim, false, &index[i])) == -1000) { return -1; }
     }
     dim = -1;
     for (int back = count - 1; back > i; back--) {
-        if (node->parts[1 + back]->kind == OPDI_SX_DOTS) {
+        if (node->parts[1 + back]->kind == OPDI_SYNTAX_DOTS) {
             return OPDI_EMIT_FAIL(task, "An index can only have a single ellipsis ('...')");
         }
         dims[back] = dim;
@@ -682,12 +698,12 @@ OPDI_INTERNAL int opdi_emit_indices(opdi_emitter *task, opdi_gvalue **value, con
     }
     for (int k = 0; k < count; k++) {
         const opdi_syntax *part = node->parts[1 + k];
-        if (part->kind == OPDI_SX_DOTS) { continue; }
-        if (part->kind == OPDI_SX_SLICE) {
+        if (part->kind == OPDI_SYNTAX_DOTS) { continue; }
+        if (part->kind == OPDI_SYNTAX_SLICE) {
             *value = opdi_emit_slice(task, *value, opdi_emit_int(task, dims[k]), part);
-        } else if (opdi_emit_is(index[k], OPDI_GT_NONE)) {
+        } else if (opdi_emit_is(index[k], OPDI_GTYPE_NONE)) {
             *value = opdi_emit_op2(task, "aten::unsqueeze", *value, opdi_emit_int(task, dims[k]));
-        } else if (opdi_emit_is(index[k], OPDI_GT_INT)) {
+        } else if (opdi_emit_is(index[k], OPDI_GTYPE_INT)) {
             *value = opdi_emit_op3(task, "aten::select", *value, opdi_emit_int(task, dims[k]), index[k]);
         } else {
             while (ntensors <= dims[k]) { tensors[ntensors++] = NULL; }
@@ -701,7 +717,7 @@ OPDI_INTERNAL int opdi_emit_indices(opdi_emitter *task, opdi_gvalue **value, con
     return ntensors;
 }
 OPDI_INTERNAL opdi_gvalue *opdi_emit_index_list(opdi_emitter *task, opdi_gvalue *const *tensors, int count) {
-    const opdi_gtype *element = opdi_gtype_optional(task->space, opdi_gtype_simple(OPDI_GT_TENSOR));
+    const opdi_gtype *element = opdi_gtype_optional(task->space, opdi_gtype_simple(OPDI_GTYPE_TENSOR));
     return opdi_emit_construct(task, opdi_gtype_list(task->space, element), tensors, count);
 }
 /* Compiles tuple[index] if index is known only at run time.  All elements must have the same type.  Returns NULL and
@@ -715,7 +731,7 @@ static opdi_gvalue *opdi_emit_tuple_any(opdi_emitter *task, opdi_gvalue *tuple, 
             return NULL;
         }
     }
-    if (!type->nparts || !opdi_emit_is(index, OPDI_GT_INT)) {
+    if (!type->nparts || !opdi_emit_is(index, OPDI_GTYPE_INT)) {
         (void)OPDI_EMIT_FAIL(task, type->nparts ? "tuple index must be an integer" : "an empty tuple has no index");
         return NULL;
     }
@@ -733,7 +749,7 @@ static opdi_gvalue *opdi_emit_tuple_at(opdi_emitter *task, opdi_gvalue *tuple, c
                              (long long)at);
         return NULL;
     }
-    opdi_gvalue *const *inside = opdi_emit_constructed(tuple, OPDI_G_TUPLE);
+    opdi_gvalue *const *inside = opdi_emit_constructed(tuple, OPDI_GNODE_TUPLE);
     if (inside) { return inside[at < 0 ? at + type->nparts : at]; }
     return opdi_emit_tuple_index(task, tuple, index, type->parts[at < 0 ? at + type->nparts : at]);
 }
@@ -748,11 +764,11 @@ static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple
     for (int i = 0; i < 3; i++) {
         opdi_gvalue *value = slice->parts[i] ? opdi_emit_expr(task, slice->parts[i], NULL) : NULL;
         if (slice->parts[i] && !value) { return NULL; }
-        if (value && !opdi_emit_is(value, OPDI_GT_NONE) && !opdi_emit_known_int(value, &ends[i])) {
+        if (value && !opdi_emit_is(value, OPDI_GTYPE_NONE) && !opdi_emit_known_int(value, &ends[i])) {
             (void)OPDI_EMIT_FAIL(task, "tuple slice must be a compile time constant");
             return NULL;
         }
-        given[i] = value && !opdi_emit_is(value, OPDI_GT_NONE);
+        given[i] = value && !opdi_emit_is(value, OPDI_GTYPE_NONE);
     }
     if (ends[2] == 0 || count > 64) {
         (void)OPDI_EMIT_FAIL(task, ends[2] ? "the slice of a tuple has more than 64 elements"
@@ -773,7 +789,7 @@ static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple
     return opdi_emit_tuple(task, taken, ntaken);
 }
 OPDI_INTERNAL bool opdi_emit_is_interface(const opdi_gtype *type) {
-    return type->kind == OPDI_GT_CLASS && type->klass && type->klass->kind == OPDI_CLASS_INTERFACE;
+    return type->kind == OPDI_GTYPE_CLASS && type->klass && type->klass->kind == OPDI_CLASS_INTERFACE;
 }
 /* Compiles a subscript, value[...].  `hint` is the wanted type, or NULL.  On failure, returns NULL and sets an
    error. */
@@ -782,9 +798,9 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_sy
     opdi_gvalue *value = opdi_emit_expr(task, node->parts[0], NULL);
     if (!value) { return NULL; }
     const opdi_syntax *first = node->parts[1];
-    if (opdi_emit_is(value, OPDI_GT_TENSOR)) {
+    if (opdi_emit_is(value, OPDI_GTYPE_TENSOR)) {
         opdi_syntax flat = *node, *parts[OPDI_SCRIPT_ARGS + 1];
-        if (node->nparts == 2 && first->kind == OPDI_SX_TUPLE && first->nparts <= OPDI_SCRIPT_ARGS) {
+        if (node->nparts == 2 && first->kind == OPDI_SYNTAX_TUPLE && first->nparts <= OPDI_SCRIPT_ARGS) {
             parts[0] = node->parts[0];               /* x[(0, 1)] means x[0, 1] */
             memcpy(parts + 1, first->parts, (size_t)first->nparts * sizeof *parts);
             flat.parts = parts;
@@ -798,13 +814,13 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_sy
         (void)OPDI_EMIT_FAIL(task, "Only tensors can be indexed with several indices");
         return NULL;
     }
-    if (opdi_emit_is(value, OPDI_GT_TUPLE)) {
-        return first->kind == OPDI_SX_SLICE ? opdi_emit_tuple_slice(task, value, first)
+    if (opdi_emit_is(value, OPDI_GTYPE_TUPLE)) {
+        return first->kind == OPDI_SYNTAX_SLICE ? opdi_emit_tuple_slice(task, value, first)
             : opdi_emit_tuple_at(task, value, first);
     }
-    if (first->kind == OPDI_SX_SLICE) { return opdi_emit_slice(task, value, NULL, first); }
+    if (first->kind == OPDI_SYNTAX_SLICE) { return opdi_emit_slice(task, value, NULL, first); }
     opdi_gvalue *index = opdi_emit_expr(task, first, NULL);
-    if (index && opdi_emit_is(value, OPDI_GT_CLASS) && hint && opdi_emit_is_interface(hint) &&
+    if (index && opdi_emit_is(value, OPDI_GTYPE_CLASS) && hint && opdi_emit_is_interface(hint) &&
         !opdi_emit_method_of(task, value, "__getitem__")) {            /* ModuleList, ModuleDict and Sequential do not
                                                                           need __getitem__ */
         opdi_gvalue *args[2] = {NULL, NULL};
@@ -813,6 +829,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_sy
         opdi_gnode *chosen = opdi_emit_builtin(task, "prim::ModuleContainerIndex", args, 2, hint);
         return chosen ? chosen->out[0] : NULL;
     }
-    if (index && opdi_emit_is(value, OPDI_GT_CLASS)) { return opdi_emit_method(task, value, "__getitem__", &index, 1); }
+    if (index && opdi_emit_is(value, OPDI_GTYPE_CLASS)) {
+        return opdi_emit_method(task, value, "__getitem__", &index, 1);
+    }
     return opdi_emit_op2(task, "aten::__getitem__", value, index);
 }

@@ -3,22 +3,23 @@
 //== inlining functions ================================================================================================
 
 /* Adds the constant that stands for a called function in TorchScript's text.  Returns NULL if memory runs out. */
-static opdi_gvalue *opdi_emit_function(opdi_emitter *task, const opdi_sfunction *function) {
-    opdi_gvalue *out = opdi_append_constant(task->graph, opd_value_none(), opdi_gtype_simple(OPDI_GT_FUNCTION), NULL);
+static opdi_gvalue *opdi_emit_function(opdi_emitter *task, const opdi_script_function *function) {
+    opdi_gvalue *out =
+        opdi_append_constant(task->graph, opd_value_none(), opdi_gtype_simple(OPDI_GTYPE_FUNCTION), NULL);
     if (out) { out->node->attribute = function->name; }
     return out;
 }
 /* Returns whether an argument of this type is replaced by a stand-in (see opdi_emit_stand_ins), so that the called
    function knows its type only.  Objects are not replaced, because it matters which object is passed. */
 static bool opdi_gtype_opaque(const opdi_gtype *type) {
-    if (type->kind == OPDI_GT_ANY || type->kind == OPDI_GT_FUNCTION || type->kind == OPDI_GT_ANYCLASS ||
-        (type->kind == OPDI_GT_CLASS && type->klass->kind != OPDI_CLASS_ENUM)) { return false; }
+    if (type->kind == OPDI_GTYPE_ANY || type->kind == OPDI_GTYPE_FUNCTION || type->kind == OPDI_GTYPE_ANYCLASS ||
+        (type->kind == OPDI_GTYPE_CLASS && type->klass->kind != OPDI_CLASS_ENUM)) { return false; }
     for (int32_t i = 0; i < type->nparts; i++) { if (!opdi_gtype_opaque(type->parts[i])) { return false; } }
     return true;
 }
 /* Sets `within` to stand-ins for the arguments `values` of a called function.  PyTorch compiles a function once for all
    callers, so the compiler must not use that an argument is a constant.  Returns 0, or -1 if memory runs out. */
-static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_sfunction *function, opdi_gvalue *const *values,
+static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_script_function *function, opdi_gvalue *const *values,
                                opdi_gvalue **within) {
     for (int i = 0; i < function->nformals; i++) {
         const opdi_gtype *type = function->formals[i].type;
@@ -32,15 +33,16 @@ static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_sfunction *functio
 }
 /* Compiles a function's body into the graph, at the place of a call with the arguments `values`.  Returns the result,
    or NULL and sets an error. */
-OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_sfunction *function, opdi_gvalue *const *values) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_script_function *function,
+                                            opdi_gvalue *const *values) {
     opdi_gvalue *within[OPDI_SCRIPT_ARGS];
-    opdi_sframe *const frame = task->frame;
-    opdi_sunit *const unit = task->unit;
+    opdi_script_frame *const frame = task->frame;
+    opdi_script_unit *const unit = task->unit;
     const opdi_syntax *const at = task->at, *def = function->def;
-    opdi_sframe own;
-    opdi_sbody body;
+    opdi_script_frame own;
+    opdi_script_body body;
     int calls = 0;
-    for (opdi_sbody *up = task->body; up; up = up->up) { calls++; }
+    for (opdi_script_body *up = task->body; up; up = up->up) { calls++; }
     if (function->busy || calls > OPDI_SCRIPT_CALLS) {
         (void)OPDI_EMIT_FAIL(task, function->busy
                              ? "function '%s' is called recursively. Recursive calls are not supported"
@@ -55,7 +57,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_sfunction *
     body.before = body.block->last;
     body.last = &body.later;
     if (body.up) {
-        body.self = opdi_sfunction_selves(function) && function->nformals ? values[0]
+        body.self = opdi_script_function_selves(function) && function->nformals ? values[0]
             : opdi_emit_function(task, function);
         body.before = body.block->last;
         if (opdi_emit_stand_ins(task, function, values, within)) { return NULL; }
@@ -64,34 +66,34 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_sfunction *
     task->body = &body;
     task->unit = function->unit;
     task->frame = function->around;
-    opdi_sframe_enter(task, &own);
+    opdi_script_frame_enter(task, &own);
     function->busy = true;
-    body.unset = opdi_emit_unset(task, body.result ? body.result : opdi_gtype_simple(OPDI_GT_ANY));
-    int rc = body.unset && !opdi_svar_value(task, "$done", opdi_emit_flag_value(task, false)) &&
-        !opdi_svar_put(task, "$ret", opdi_sugar_value(body.unset), NULL) ? 0 : -1;
+    body.unset = opdi_emit_unset(task, body.result ? body.result : opdi_gtype_simple(OPDI_GTYPE_ANY));
+    int rc = body.unset && !opdi_script_var_value(task, "$done", opdi_emit_flag_value(task, false)) &&
+        !opdi_script_var_put(task, "$ret", opdi_sugared_value(body.unset), NULL) ? 0 : -1;
     for (int i = 0; !rc && i < function->nformals; i++) {
         opdi_gvalue *const value = body.up ? within[i] : values[i];
-        rc = opdi_svar_put(task, function->formals[i].name, opdi_sugar_value(value), function->formals[i].type);
+        rc = opdi_script_var_put(task, function->formals[i].name, opdi_sugared_value(value), function->formals[i].type);
         if (opdi_emit_means(function->formals[i].name)) {
             opdi_emit_take(task, function->formals[i].name, body.up ? NULL : values[i]);
         }
     }
-    opdi_sleave leave = rc ? OPDI_LEAVE_ERROR
+    opdi_script_exit leave = rc ? OPDI_EXIT_ERROR
         : opdi_statement_statements(task, def->parts[1]->parts, def->parts[1]->nparts);
     task->at = def;
-    if (leave == OPDI_LEAVE_NOT) { leave = opdi_statement_return(task, NULL); }
-    else if (leave == OPDI_LEAVE_MAYBE) { leave = opdi_statement_guarded(task, NULL, 0); }
-    const opdi_svar *out = leave == OPDI_LEAVE_ERROR ? NULL : opdi_svar_find(task->frame, "$ret");
-    opdi_gvalue *result = out ? out->sugar.value : NULL;
-    if (result && body.result && leave == OPDI_LEAVE_RAISE && result == body.unset) {
+    if (leave == OPDI_EXIT_NONE) { leave = opdi_statement_return(task, NULL); }
+    else if (leave == OPDI_EXIT_MAYBE) { leave = opdi_statement_guarded(task, NULL, 0); }
+    const opdi_script_var *out = leave == OPDI_EXIT_ERROR ? NULL : opdi_script_var_find(task->frame, "$ret");
+    opdi_gvalue *result = out ? out->sugared.value : NULL;
+    if (result && body.result && leave == OPDI_EXIT_RAISE && result == body.unset) {
         opdi_emit_type_set(result, body.result);
     }
-    if (result && opdi_sbody_close(task, &body, &result)) { result = NULL; }
+    if (result && opdi_script_body_close(task, &body, &result)) { result = NULL; }
     for (int i = 0; result && body.up && i < function->nformals; i++) {
         if (within[i] != values[i]) { within[i]->same = values[i]; }
     }
     if (result && body.up) {
-        opdi_sclean_replace_all(&body, &result);
+        opdi_script_clean_replace_all(&body, &result);
         body.up->called->result = result;
     }
     function->busy = false;
@@ -104,7 +106,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_sfunction *
 
 //== graphs of methods =================================================================================================
 
-OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_emitter *task, opdi_sfunction *function) {
+OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_emitter *task, opdi_script_function *function) {
     task->graph = opd_graph_new();
     if (!task->graph) { return NULL; }
     opdi_graph_share(task->graph, task->space);
@@ -114,9 +116,9 @@ OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_emitter *task, opdi_sfunct
 }
 /* Compiles a function into task->graph, with inputs for its parameters.  Returns the result, or NULL and sets an
    error. */
-static opdi_gvalue *opdi_script_body(opdi_emitter *task, opdi_sfunction *function) {
+static opdi_gvalue *opdi_script_body_compile(opdi_emitter *task, opdi_script_function *function) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
-    if (opdi_sfunction_know(task, function)) { return NULL; }
+    if (opdi_script_function_resolve(task, function)) { return NULL; }
     for (int i = 0; i < function->nformals; i++) {
         values[i] = opdi_append_input(task->graph, NULL, function->formals[i].type);
         if (!values[i]) { return NULL; }
@@ -125,22 +127,22 @@ static opdi_gvalue *opdi_script_body(opdi_emitter *task, opdi_sfunction *functio
 }
 /* Compiles __init__ into a graph that is then freed, to find the attributes that it creates.  Returns 0, or -1 and sets
    an error. */
-OPDI_INTERNAL int opdi_script_discover(opdi_emitter *task, opdi_sfunction *init) {
-    opdi_gvalue *value = opdi_script_graph_begin(task, init) ? opdi_script_body(task, init) : NULL;
+OPDI_INTERNAL int opdi_script_discover(opdi_emitter *task, opdi_script_function *init) {
+    opdi_gvalue *value = opdi_script_graph_begin(task, init) ? opdi_script_body_compile(task, init) : NULL;
     opd_graph_free(task->graph);
     task->graph = NULL;
     return value ? 0 : -1;
 }
 /* Returns a function's graph, which is compiled on first use, or NULL and sets an error. */
-OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_sfunction *function) {
+OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_script_function *function) {
     opdi_arena arena;
     opdi_emitter task;
     if (function->graph) { return function->graph; }
     memset(&arena, 0, sizeof arena);
     opdi_emitter_init(&task, script, &arena, function->unit);
-    opdi_gvalue *value = opdi_script_graph_begin(&task, function) ? opdi_script_body(&task, function) : NULL;
+    opdi_gvalue *value = opdi_script_graph_begin(&task, function) ? opdi_script_body_compile(&task, function) : NULL;
     task.at = function->def;
-    if (value && opdi_steps_in_graph(task.graph)) { value = NULL; }
+    if (value && opdi_requantize_graph(task.graph)) { value = NULL; }
     if (value && opdi_append_outputs(task.graph, &value, 1, true) == 0) {
         opdi_graph_forget_names(task.graph);
         opdi_graph_changed(task.graph);
@@ -151,21 +153,21 @@ OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_sfunction
 }
 /* Returns the method or function `name`.  If `name` is "" or NULL, returns forward, or the only function.  If there is
    none, returns NULL and sets an error. */
-OPDI_INTERNAL opdi_sfunction *opdi_script_method(opd_script *script, const char *name) {
-    opdi_sfunction *function = NULL;
+OPDI_INTERNAL opdi_script_function *opdi_script_method(opd_script *script, const char *name) {
+    opdi_script_function *function = NULL;
     if (!opd_ok()) { return NULL; }
     if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
-        opdi_sclass *klass = opdi_script_class(script, opd_object_class(script->self));
-        if (klass && opdi_sclass_know(script, klass)) {
-            function = opdi_sfunction_in(klass->methods, name && *name ? name : "forward");
+        opdi_script_class *klass = opdi_script_class_find(script, opd_object_class(script->self));
+        if (klass && opdi_script_class_resolve(script, klass)) {
+            function = opdi_script_function_in(klass->methods, name && *name ? name : "forward");
         }
         if (klass && !function && name && *name && !script->archive) {
-            function = opdi_sfunction_in(klass->unit->functions, name);
+            function = opdi_script_function_in(klass->unit->functions, name);
         }
     } else {
-        opdi_sunit *unit = opdi_script_unit(script, "__torch__", 9);
-        function = !unit ? NULL : name && *name ? opdi_sfunction_in(unit->functions, name)
-            : opdi_sfunction_in(unit->functions, "forward");
+        opdi_script_unit *unit = opdi_script_unit_find(script, "__torch__", 9);
+        function = !unit ? NULL : name && *name ? opdi_script_function_in(unit->functions, name)
+            : opdi_script_function_in(unit->functions, "forward");
         if (unit && !function && (!name || !*name)) {
             for (function = unit->functions; function && function->next;) { function = function->next; }
         }

@@ -10,7 +10,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Functions of torch.nn.functional whose name or arguments differ from those of the operators. */
-static const char opdi_sprelude_activations[] =
+static const char opdi_prelude_activations[] =
     "def relu(input: Tensor, inplace: bool=False) -> Tensor:\n"
     "  return torch.relu_(input) if inplace else torch.relu(input)\n"
     "def dropout(input: Tensor, p: float=0.5, training: bool=True, inplace: bool=False) -> Tensor:\n"
@@ -66,7 +66,7 @@ static const char opdi_sprelude_activations[] =
     "  return torch.hardtanh_(input, 0., 6.) if inplace else torch.hardtanh(input, 0., 6.)\n"
     "def threshold(input: Tensor, threshold: float, value: float, inplace: bool=False) -> Tensor:\n"
     "  return torch.threshold_(input, threshold, value) if inplace else torch.threshold(input, threshold, value)\n";
-static const char opdi_sprelude_layers[] =
+static const char opdi_prelude_layers[] =
     "def layer_norm(input: Tensor, normalized_shape: List[int], weight: Optional[Tensor]=None,\n"
     "               bias: Optional[Tensor]=None, eps: float=1e-05) -> Tensor:\n"
     "  return torch.layer_norm(input, normalized_shape, weight, bias, eps)\n"
@@ -108,7 +108,7 @@ static const char opdi_sprelude_layers[] =
     "    raise ValueError('nn.functional.grid_sample(): unknown mode {} or padding {}'.format(mode, padding_mode))\n"
     "  return torch.grid_sampler(input, grid, modes.index(mode), paddings.index(padding_mode),\n"
     "                            align_corners if align_corners is not None else False)\n";
-static const char opdi_sprelude_losses[] =
+static const char opdi_prelude_losses[] =
     "def _kind(size_average: Optional[bool], reduce: Optional[bool], reduction: str) -> int:\n"
     "  if size_average is not None or reduce is not None:\n"
     "    average = size_average if size_average is not None else True\n"
@@ -147,7 +147,7 @@ static const char opdi_sprelude_losses[] =
     "  if reduction == 'batchmean' and size_average is None and reduce is None:\n"
     "    return torch.kl_div(input, target, 2, log_target=log_target) / input.size(0)\n"
     "  return torch.kl_div(input, target, _kind(size_average, reduce, reduction), log_target=log_target)\n";
-static const char opdi_sprelude_more[] =
+static const char opdi_prelude_more[] =
     "def soft_margin_loss(input: Tensor, target: Tensor, size_average: Optional[bool]=None,\n"
     "                     reduce: Optional[bool]=None, reduction: str='mean') -> Tensor:\n"
     "  return torch.soft_margin_loss(input, target, F._kind(size_average, reduce, reduction))\n"
@@ -171,7 +171,7 @@ static const char opdi_sprelude_more[] =
     "                     size_average: Optional[bool]=None, eps: float=1e-08, reduce: Optional[bool]=None,\n"
     "                     reduction: str='mean') -> Tensor:\n"
     "  return torch.poisson_nll_loss(input, target, log_input, full, eps, F._kind(size_average, reduce, reduction))\n";
-static const char opdi_sprelude_pools[] =
+static const char opdi_prelude_pools[] =
     "def max_pool1d(input: Tensor, kernel_size: BroadcastingList1[int], stride: "
     "Optional[BroadcastingList1[int]]=None,\n"
     "               padding: BroadcastingList1[int]=0, dilation: BroadcastingList1[int]=1, ceil_mode: bool=False,\n"
@@ -229,7 +229,7 @@ static const char opdi_sprelude_pools[] =
     "def adaptive_max_pool3d_with_indices(input: Tensor, output_size: BroadcastingList3[int],\n"
     "                                     return_indices: bool=False) -> Tuple[Tensor, Tensor]:\n"
     "  return torch.adaptive_max_pool3d(input, output_size)\n";
-static const char opdi_sprelude_powers[] =
+static const char opdi_prelude_powers[] =
     "def _power_mean(mean: Tensor, norm_type: number, count: int) -> Tensor:\n"
     "  return (torch.sign(mean) * torch.relu(torch.abs(mean))).mul(count).pow(1.0 / norm_type)\n"
     "def lp_pool1d(input: Tensor, norm_type: number, kernel_size: int, stride: "
@@ -290,7 +290,7 @@ static const char opdi_sprelude_powers[] =
     "  step = kernel_size if stride is None else stride\n"
     "  return torch.max_unpool3d(input, indices, _unpooled(input.size(), kernel_size, step, padding, output_size), "
     "step, padding)\n";
-static const char opdi_sprelude_fractions[] =
+static const char opdi_prelude_fractions[] =
     "def _fraction(sizes: List[int], size: Optional[List[int]], ratio: Optional[List[float]], n: int) -> List[int]:\n"
     "  if size is not None:\n"
     "    return size\n"
@@ -336,7 +336,7 @@ static const char opdi_sprelude_fractions[] =
     "  return torch.fractional_max_pool3d(input, kernel_size, _fraction(input.size(), output_size, output_ratio, "
     "3),\n"
     "                                     _chances(input, _random_samples, 3))\n";
-static const char opdi_sprelude_drops[] =
+static const char opdi_prelude_drops[] =
     "def dropout1d(input: Tensor, p: float=0.5, training: bool=True, inplace: bool=False) -> Tensor:\n"
     "  F._probability(p)\n"
     "  if input.dim() != 2 and input.dim() != 3:\n"
@@ -397,7 +397,7 @@ static const char opdi_sprelude_drops[] =
     "  return torch.embedding_bag(weight, input, starts, scale_grad_by_freq, modes.index(mode), sparse, "
     "per_sample_weights,\n"
     "                             include_last_offset, padding_idx)[0]\n";
-static const char opdi_sprelude_sizes[] =
+static const char opdi_prelude_sizes[] =
     "def _resized(sizes: List[int], factors: List[float]) -> List[int]:\n"
     "  out = annotate(List[int], [])\n"
     "  for d in range(len(factors)):\n"
@@ -462,7 +462,7 @@ static const char opdi_sprelude_sizes[] =
     "def upsample_bilinear(input: Tensor, size: Optional[BroadcastingList1[int]]=None,\n"
     "                      scale_factor: Optional[BroadcastingList1[float]]=None) -> Tensor:\n"
     "  return interpolate(input, size, scale_factor, 'bilinear', True)\n";
-static const char opdi_sprelude_margins[] =
+static const char opdi_prelude_margins[] =
     "def gumbel_softmax(logits: Tensor, tau: float=1., hard: bool=False, eps: float=1e-10, dim: int=-1) -> Tensor:\n"
     "  noise = -torch.empty_like(logits, memory_format=torch.contiguous_format).exponential_().log()\n"
     "  soft = ((logits + noise) / tau).softmax(dim)\n"
@@ -528,7 +528,7 @@ static const char opdi_sprelude_margins[] =
     "  return _reduced(loss, F._kind(None, None, reduction))\n";
 /* Functions of torch that PyTorch implements in Python; only source text calls them.  In archives, and in these texts,
    torch.name means the operator. */
-static const char opdi_sprelude_torch[] =
+static const char opdi_prelude_torch[] =
     "def stft(input: Tensor, n_fft: int, hop_length: Optional[int]=None, win_length: Optional[int]=None,\n"
     "         window: Optional[Tensor]=None, center: bool=True, pad_mode: str='reflect', normalized: bool=False,\n"
     "         onesided: Optional[bool]=None, return_complex: Optional[bool]=None,\n"
@@ -583,7 +583,7 @@ static const char opdi_sprelude_torch[] =
     "  first = annotate(List[int], dims[0].tolist())\n"
     "  second = annotate(List[int], dims[1].tolist())\n"
     "  return _tensordot_over(a, b, first, second, out)\n";
-static const char opdi_sprelude_uniques[] =
+static const char opdi_prelude_uniques[] =
     "def compiled_with_cxx11_abi() -> bool:\n"
     "  return True\n"
     "def lu(A: Tensor, pivot: bool=True, get_infos: bool=False) -> Tuple[Tensor, Tensor]:\n"
@@ -625,7 +625,7 @@ static const char opdi_sprelude_uniques[] =
     "                             return_counts: bool=False, dim: Optional[int]=None) -> Tuple[Tensor, Tensor, "
     "Tensor]:\n"
     "  return torch.unique_consecutive(input, True, True, dim)\n";
-static const char opdi_sprelude_inits[] =
+static const char opdi_prelude_inits[] =
     "def _weighted(each: Tensor, weight: Tensor, kind: int) -> Tensor:\n"
     "  if weight.size() != each.size():\n"
     "    raise ValueError('Weights and input must have the same size.')\n"
@@ -668,7 +668,7 @@ static const char opdi_sprelude_inits[] =
     "  return torch._no_grad_uniform_(tensor, a, b, generator)\n"
     "def normal_(tensor: Tensor, mean: float=0., std: float=1., generator: Optional[Generator]=None) -> Tensor:\n"
     "  return torch._no_grad_normal_(tensor, mean, std, generator)\n";
-static const char opdi_sprelude_heads[] =
+static const char opdi_prelude_heads[] =
     "def _mask(mask: Optional[Tensor], dtype: int) -> Optional[Tensor]:\n"
     "  if mask is None or mask.is_floating_point():\n"
     "    return mask\n"
@@ -714,7 +714,7 @@ static const char opdi_sprelude_heads[] =
     "  out = torch.bmm(chances, v)\n"
     "  chances = chances.view(batch, heads, q.size(1), k.size(1))\n"
     "  return out, chances.mean(1) if average else chances\n";
-static const char opdi_sprelude_attention[] =
+static const char opdi_prelude_attention[] =
     "def multi_head_attention_forward(\n"
     "    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: "
     "Optional[Tensor],\n"
@@ -770,7 +770,7 @@ static const char opdi_sprelude_attention[] =
     "  return out if many else out.squeeze(1), weights\n";
 /* Functions that compute what operators did in archives of versions up to 3 (div of integers truncated), 4 (full
    without a dtype made floats), 7 and 8 (linspace and logspace took 100 steps if none were given). */
-static const char opdi_sprelude_older[] =
+static const char opdi_prelude_upgraders[] =
     "def _whole_3(self: Tensor) -> bool:\n"
     "  return not (self.is_floating_point() or self.is_complex())\n"
     "def _div_3(self: Tensor, other: Tensor) -> Tensor:\n"
@@ -810,19 +810,19 @@ static const char opdi_sprelude_older[] =
     "                pin_memory: Optional[bool]=None) -> Tensor:\n"
     "  return torch.logspace(start, end, 100 if steps is None else steps, base, dtype=dtype, layout=layout,\n"
     "                        device=device, pin_memory=pin_memory)\n";
-OPDI_INTERNAL const opdi_sprelude_text opdi_sprelude[OPDI_SCRIPT_PRELUDES] = {
-    {opdi_sprelude_activations, sizeof opdi_sprelude_activations - 1},
-    {opdi_sprelude_layers, sizeof opdi_sprelude_layers - 1}, {opdi_sprelude_losses, sizeof opdi_sprelude_losses - 1},
-    {opdi_sprelude_pools, sizeof opdi_sprelude_pools - 1},
-    {opdi_sprelude_powers, sizeof opdi_sprelude_powers - 1},
-    {opdi_sprelude_fractions, sizeof opdi_sprelude_fractions - 1},
-    {opdi_sprelude_drops, sizeof opdi_sprelude_drops - 1},
-    {opdi_sprelude_sizes, sizeof opdi_sprelude_sizes - 1},
-    {opdi_sprelude_margins, sizeof opdi_sprelude_margins - 1},
-    {opdi_sprelude_torch, sizeof opdi_sprelude_torch - 1},
-    {opdi_sprelude_uniques, sizeof opdi_sprelude_uniques - 1},
-    {opdi_sprelude_inits, sizeof opdi_sprelude_inits - 1},
-    {opdi_sprelude_heads, sizeof opdi_sprelude_heads - 1},
-    {opdi_sprelude_attention, sizeof opdi_sprelude_attention - 1},
-    {opdi_sprelude_more, sizeof opdi_sprelude_more - 1}, {opdi_sprelude_older, sizeof opdi_sprelude_older - 1}};
-OPDI_HAS_COUNT(opdi_sprelude, OPDI_SCRIPT_PRELUDES);
+OPDI_INTERNAL const opdi_prelude opdi_preludes[OPDI_SCRIPT_PRELUDES] = {
+    {opdi_prelude_activations, sizeof opdi_prelude_activations - 1},
+    {opdi_prelude_layers, sizeof opdi_prelude_layers - 1}, {opdi_prelude_losses, sizeof opdi_prelude_losses - 1},
+    {opdi_prelude_pools, sizeof opdi_prelude_pools - 1},
+    {opdi_prelude_powers, sizeof opdi_prelude_powers - 1},
+    {opdi_prelude_fractions, sizeof opdi_prelude_fractions - 1},
+    {opdi_prelude_drops, sizeof opdi_prelude_drops - 1},
+    {opdi_prelude_sizes, sizeof opdi_prelude_sizes - 1},
+    {opdi_prelude_margins, sizeof opdi_prelude_margins - 1},
+    {opdi_prelude_torch, sizeof opdi_prelude_torch - 1},
+    {opdi_prelude_uniques, sizeof opdi_prelude_uniques - 1},
+    {opdi_prelude_inits, sizeof opdi_prelude_inits - 1},
+    {opdi_prelude_heads, sizeof opdi_prelude_heads - 1},
+    {opdi_prelude_attention, sizeof opdi_prelude_attention - 1},
+    {opdi_prelude_more, sizeof opdi_prelude_more - 1}, {opdi_prelude_upgraders, sizeof opdi_prelude_upgraders - 1}};
+OPDI_HAS_COUNT(opdi_preludes, OPDI_SCRIPT_PRELUDES);

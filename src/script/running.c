@@ -8,29 +8,30 @@
 
 //== scripts ===========================================================================================================
 
-static const opdi_swork opdi_script_work = {opdi_emit_inline, opdi_emit_comprehension, opdi_script_discover,
-                                            opdi_script_compiled};
+static const opdi_script_callbacks opdi_the_script_callbacks = {opdi_emit_inline, opdi_emit_comprehension,
+                                                                opdi_script_discover,
+                                                                opdi_script_compiled};
 OPDI_INTERNAL opd_script *opdi_script_new(void) {
     opd_script *script = (opd_script *)opdi_alloc(sizeof *script);
     if (!script) { return NULL; }
     memset(script, 0, sizeof *script);
     script->refs = 1;
-    script->work = &opdi_script_work;
+    script->work = &opdi_the_script_callbacks;
     script->space = opdi_gspace_new();
     if (script->space) { return script; }
     opdi_free(script, sizeof *script);
     return NULL;
 }
-static void opdi_sfunctions_free(opdi_sfunction *functions) {
+static void opdi_script_functions_free(opdi_script_function *functions) {
     for (; functions; functions = functions->next) { opd_graph_free(functions->graph); }
 }
 void opd_script_free(opd_script *script) {
     if (!script) { return; }
-    for (opdi_sunit *unit = script->units; unit; unit = unit->next) {
-        opdi_sfunctions_free(unit->functions);
-        for (opdi_sclass *klass = unit->classes; klass; klass = klass->next) {
-            opdi_sfunctions_free(klass->methods);
-            opdi_senum_drop(klass);
+    for (opdi_script_unit *unit = script->units; unit; unit = unit->next) {
+        opdi_script_functions_free(unit->functions);
+        for (opdi_script_class *klass = unit->classes; klass; klass = klass->next) {
+            opdi_script_functions_free(klass->methods);
+            opdi_script_enum_drop(klass);
             klass->gclass->user = NULL;
             klass->gclass->less = NULL;
             klass->gclass->lt = NULL;
@@ -38,7 +39,9 @@ void opd_script_free(opd_script *script) {
     }
     opdi_value_drop(script->self);
     opdi_value_drop(script->constants);
-    for (opdi_swrapped *known = script->numbers; known; known = known->next) { opd_release(known->number); }
+    for (opdi_script_wrapped_number *known = script->numbers; known; known = known->next) {
+        opd_release(known->number);
+    }
     opd_module_free(script->module);
     if (script->archive) { script->let_go(script->archive); }
     opdi_string_free(&script->bound);
@@ -50,7 +53,7 @@ void opd_script_free(opd_script *script) {
    with `path`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_string *path, int depth) {
     const opdi_gclass *gclass = object->klass;
-    const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
+    const opdi_script_class *klass = (const opdi_script_class *)gclass->user;
     if (depth > 60) { return opd_fail(OPD_ERROR_SCHEMA, "modules are nested more than 60 deep"); }
     for (int32_t slot = 0; slot < gclass->nattributes; slot++) {
         const char *name = gclass->attributes[slot].name;
@@ -58,16 +61,16 @@ OPDI_INTERNAL int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_s
         const size_t was = path->length;
         const bool inner = opd_value_cell(value) == OPD_CELL_OBJECT &&
             opdi_cell_of(&value)->klass->kind == OPDI_CLASS_MODULE;
-        const bool parameter = klass && opdi_sclass_lists(klass, "__parameters__", name);
+        const bool parameter = klass && opdi_script_class_lists(klass, "__parameters__", name);
         if (!inner && (value.tag != OPD_TAG_TENSOR || !klass ||
-                       (!parameter && !opdi_sclass_lists(klass, "__buffers__", name)))) { continue; }
+                       (!parameter && !opdi_script_class_lists(klass, "__buffers__", name)))) { continue; }
         if (was) { opdi_string_add(path, "."); }
         opdi_string_add(path, name);
         if (path->failed) { return -1; }
         if (inner) {
             if (opdi_script_bind(script, opdi_cell_of(&value), path, depth + 1)) { return -1; }
         } else {
-            opdi_sbound bound;
+            opdi_script_binding bound;
             bound.object = object;
             bound.slot = slot;
             if (opd_module_add(script->module, path->data, value.u.t, parameter ? OPD_MODULE_PARAMETER
@@ -81,13 +84,13 @@ OPDI_INTERNAL int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_s
     return path->failed || script->bound.failed ? -1 : 0;
 }
 /* Returns a graph without inputs that computes the default of a function's parameter i, or NULL and sets an error. */
-OPDI_INTERNAL opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction *function, int32_t i) {
-    const opdi_sformal *const formal = &function->formals[i];
-    const opdi_gtype *const plain = formal->type->kind == OPDI_GT_OPTIONAL ? formal->type->parts[0] : formal->type;
+OPDI_INTERNAL opd_graph *opdi_script_default_graph(opd_script *script, opdi_script_function *function, int32_t i) {
+    const opdi_script_formal *const formal = &function->formals[i];
+    const opdi_gtype *const plain = formal->type->kind == OPDI_GTYPE_OPTIONAL ? formal->type->parts[0] : formal->type;
     opdi_arena arena;
     opdi_emitter task;
-    opdi_sframe frame;
-    opdi_sbody body;
+    opdi_script_frame frame;
+    opdi_script_body body;
     memset(&arena, 0, sizeof arena);
     memset(&body, 0, sizeof body);
     opdi_emitter_init(&task, script, &arena, function->unit);
@@ -97,9 +100,9 @@ OPDI_INTERNAL opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction 
     body.last = &body.later;
     task.body = &body;
     task.at = formal->otherwise;
-    opdi_sframe_enter(&task, &frame);
+    opdi_script_frame_enter(&task, &frame);
     opdi_gvalue *value = opdi_emit_expr(&task, formal->otherwise, formal->type);
-    if (value && plain->kind == OPDI_GT_FLOAT && opdi_emit_is(value, OPDI_GT_INT)) {
+    if (value && plain->kind == OPDI_GTYPE_FLOAT && opdi_emit_is(value, OPDI_GTYPE_INT)) {
         value = opdi_emit_op1(&task, "aten::Float", value);
     }
     value = opdi_emit_repeated(&task, value, function->def->parts[2 + i]->parts[0], formal->type);
@@ -115,30 +118,30 @@ OPDI_INTERNAL opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction 
     return task.graph;
 }
 /* Sets *value to the default of a function's parameter i.  Returns 0, or -1 and sets an error. */
-static int opdi_sdefault(opd_script *script, opdi_sfunction *function, int32_t i, opd_value *value) {
+static int opdi_script_default(opd_script *script, opdi_script_function *function, int32_t i, opd_value *value) {
     const opdi_syntax *const node = function->formals[i].otherwise;
     const opdi_gtype *const type = function->formals[i].type;
-    const bool known = (type->kind == OPDI_GT_OPTIONAL ? type->parts[0] : type)->kind != OPDI_GT_FLOAT;
+    const bool known = (type->kind == OPDI_GTYPE_OPTIONAL ? type->parts[0] : type)->kind != OPDI_GTYPE_FLOAT;
     *value = opd_value_none();
     switch (node->kind) {
-    case OPDI_SX_INT:
+    case OPDI_SYNTAX_INT:
         *value = opd_value_int(node->integer);
         if (known && node->op != OPDI_SIGN_NEEDED) { return 0; }
         break;
-    case OPDI_SX_FLOAT: *value = opd_value_float(node->number); return 0;
-    case OPDI_SX_TRUE: case OPDI_SX_FALSE: *value = opd_value_bool(node->kind == OPDI_SX_TRUE); return 0;
-    case OPDI_SX_TEXT: *value = opd_string_new(node->word, node->integer); return opd_ok() ? 0 : -1;
-    case OPDI_SX_NONE: return 0;
+    case OPDI_SYNTAX_FLOAT: *value = opd_value_float(node->number); return 0;
+    case OPDI_SYNTAX_TRUE: case OPDI_SYNTAX_FALSE: *value = opd_value_bool(node->kind == OPDI_SYNTAX_TRUE); return 0;
+    case OPDI_SYNTAX_TEXT: *value = opd_string_new(node->word, node->integer); return opd_ok() ? 0 : -1;
+    case OPDI_SYNTAX_NONE: return 0;
     default: break;
     }
-    opd_graph *const graph = opdi_sdefault_graph(script, function, i);
+    opd_graph *const graph = opdi_script_default_graph(script, function, i);
     const int count = graph ? opdi_graph_run_values(graph, NULL, 0, value, 1) : -1;
     opd_graph_free(graph);
     return count == 1 && opd_ok() ? 0 : -1;
 }
 /* Runs a function with the arguments `values`, one for each parameter, and sets *result.  Returns 0, or -1 and sets an
    error. */
-OPDI_INTERNAL int opdi_script_call(opd_script *script, opdi_sfunction *function, const opd_value *values,
+OPDI_INTERNAL int opdi_script_call(opd_script *script, opdi_script_function *function, const opd_value *values,
                                    opd_value *result) {
     const opd_graph *graph = opdi_script_compiled(script, function);
     const int count = graph ? opdi_graph_run_values(graph, values, function->nformals, result, 1) : -1;
@@ -147,48 +150,50 @@ OPDI_INTERNAL int opdi_script_call(opd_script *script, opdi_sfunction *function,
 /* Returns the class of which the script makes its own module: the last module class of the source.  Returns NULL if
    there is none.  If the source has functions, also returns NULL if they take or make modules, or if the class has no
    forward or its __init__ needs arguments. */
-static opdi_sclass *opdi_script_module_of(const opdi_sunit *unit) {
-    for (const opdi_sfunction *function = unit->functions; function; function = function->next) {
+static opdi_script_class *opdi_script_module_of(const opdi_script_unit *unit) {
+    for (const opdi_script_function *function = unit->functions; function; function = function->next) {
         const opdi_gnode *node = function->graph ? function->graph->body.first : NULL;
         for (; node; node = opdi_gnode_after(node)) {
-            const opdi_gtype *const type = node->kind == OPDI_G_BUILTIN && node->nout == 1 ? node->out[0]->type : NULL;
-            if (type && type->kind == OPDI_GT_CLASS && type->klass->kind == OPDI_CLASS_MODULE) { return NULL; }
+            const opdi_gtype *const type = node->kind == OPDI_GNODE_BUILTIN && node->nout == 1
+                ? node->out[0]->type : NULL;
+            if (type && type->kind == OPDI_GTYPE_CLASS && type->klass->kind == OPDI_CLASS_MODULE) { return NULL; }
         }
         for (int32_t i = 0; i < function->nformals; i++) {
             const opdi_gtype *const type = function->formals[i].type;
-            if (type->kind == OPDI_GT_CLASS && type->klass->kind == OPDI_CLASS_MODULE) { return NULL; }
+            if (type->kind == OPDI_GTYPE_CLASS && type->klass->kind == OPDI_CLASS_MODULE) { return NULL; }
         }
     }
-    opdi_sclass *klass = unit->classes;            /* the list begins with the class defined last */
+    opdi_script_class *klass = unit->classes;      /* the list begins with the class defined last */
     while (klass && klass->gclass->kind != OPDI_CLASS_MODULE) { klass = klass->next; }
-    const opdi_sfunction *const init = klass && unit->functions ? opdi_sfunction_in(klass->methods, "__init__") : NULL;
+    const opdi_script_function *const init = klass && unit->functions
+        ? opdi_script_function_in(klass->methods, "__init__") : NULL;
     for (int32_t i = 1; init && i < init->nformals; i++) { if (!init->formals[i].otherwise) { return NULL; } }
-    return klass && unit->functions && !opdi_sfunction_in(klass->methods, "forward") ? NULL : klass;
+    return klass && unit->functions && !opdi_script_function_in(klass->methods, "forward") ? NULL : klass;
 }
 /* Makes an object of a module class, which becomes script->self, and calls its __init__.  Returns 0, or -1 and sets an
    error. */
-static int opdi_script_instance(opd_script *script, opdi_sclass *klass) {
+static int opdi_script_instance(opd_script *script, opdi_script_class *klass) {
     opd_value values[OPDI_SCRIPT_ARGS], result;
     opdi_string path = {NULL, 0, 0, false};
     opdi_cell *const self = opdi_object_new(klass->gclass);
     if (!self) { return -1; }
     script->self = opdi_cell_value(self);
     values[0] = script->self;
-    opdi_sfunction *const init = opdi_sfunction_in(klass->methods, "__init__");
+    opdi_script_function *const init = opdi_script_function_in(klass->methods, "__init__");
     const int32_t training = opdi_gclass_slot(klass->gclass, "training");
     int rc = training >= 0 ? opdi_object_put(self, training, opd_value_bool(true)) : 0;
     rc = rc == 0 && init && !opdi_script_compiled(script, init) ? -1 : rc;
     for (int32_t i = 1; rc == 0 && init && i < init->nformals; i++) {
         const opdi_syntax *const def = init->def;
-        rc = init->formals[i].otherwise ? opdi_sdefault(script, init, i, &values[i])
-            : opdi_stext_fail(def->text, def->at, def->length, "the script makes %s without arguments, but its "
-                              "__init__ needs '%s': give it a default, or make %s in a function", klass->def->word,
-                              init->formals[i].name, klass->def->word);
+        rc = init->formals[i].otherwise ? opdi_script_default(script, init, i, &values[i])
+            : opdi_script_text_fail(def->text, def->at, def->length, "the script makes %s without arguments, but its "
+                                    "__init__ needs '%s': give it a default, or make %s in a function",
+                                    klass->def->word, init->formals[i].name, klass->def->word);
     }
     rc = rc == 0 && init ? opdi_script_call(script, init, values, &result) : rc;
     rc = rc || opdi_script_bind(script, self, &path, 0) ? -1 : 0;
     opdi_string_free(&path);
-    opdi_sfunction *const forward = opdi_sfunction_in(klass->methods, "forward");
+    opdi_script_function *const forward = opdi_script_function_in(klass->methods, "forward");
     return rc == 0 && forward && !opdi_script_compiled(script, forward) ? -1 : rc;
 }
 opd_script *opd_script_compile(const char *source, const char *name) {
@@ -199,16 +204,17 @@ opd_script *opd_script_compile(const char *source, const char *name) {
         return NULL;
     }
     opd_script *script = opdi_script_new();
-    opdi_sunit *unit = script ? opdi_sunit_add(script, "__torch__", name ? name : "<string>", source, strlen(source))
+    opdi_script_unit *unit = script
+        ? opdi_script_unit_add(script, "__torch__", name ? name : "<string>", source, strlen(source))
         : NULL;
-    bool fine = unit && opdi_sunit_read(script, unit) && (script->module = opd_module_new()) != NULL;
-    for (opdi_sclass *klass = fine ? unit->classes : NULL; fine && klass; klass = klass->next) {
-        fine = opdi_sclass_know(script, klass) != NULL;
+    bool fine = unit && opdi_script_unit_read(script, unit) && (script->module = opd_module_new()) != NULL;
+    for (opdi_script_class *klass = fine ? unit->classes : NULL; fine && klass; klass = klass->next) {
+        fine = opdi_script_class_resolve(script, klass) != NULL;
     }
-    for (opdi_sfunction *function = fine ? unit->functions : NULL; fine && function; function = function->next) {
+    for (opdi_script_function *function = fine ? unit->functions : NULL; fine && function; function = function->next) {
         fine = opdi_script_compiled(script, function) != NULL;
     }
-    opdi_sclass *const last = fine ? opdi_script_module_of(unit) : NULL;
+    opdi_script_class *const last = fine ? opdi_script_module_of(unit) : NULL;
     if (last) { OPD_SCOPE { fine = opdi_script_instance(script, last) == 0; } }
     if (fine) { return script; }
     opd_script_free(script);
@@ -217,57 +223,57 @@ opd_script *opd_script_compile(const char *source, const char *name) {
 opd_module *opd_script_module(const opd_script *script) { return script ? script->module : NULL; }
 /* Returns the first function in a list, from `function` on, that is not a class's __init__, or NULL.  __init__ is
    hidden from users, because it has run already. */
-static opdi_sfunction *opdi_script_shown(opdi_sfunction *function) {
+static opdi_script_function *opdi_script_shown(opdi_script_function *function) {
     while (function && function->owner && strcmp(function->name, "__init__") == 0) { function = function->next; }
     return function;
 }
 /* Returns the script's first method, or its first function if it has no object; NULL if there is none. */
-static opdi_sfunction *opdi_script_first(const opd_script *script) {
+static opdi_script_function *opdi_script_first(const opd_script *script) {
     opd_script *its = (opd_script *)(uintptr_t)script;           /* texts are read on first use */
     if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
-        opdi_sclass *klass = opdi_script_class(its, opd_object_class(script->self));
-        return klass && opdi_sclass_know(its, klass) ? opdi_script_shown(klass->methods) : NULL;
+        opdi_script_class *klass = opdi_script_class_find(its, opd_object_class(script->self));
+        return klass && opdi_script_class_resolve(its, klass) ? opdi_script_shown(klass->methods) : NULL;
     }
-    opdi_sunit *unit = opdi_script_unit(its, "__torch__", 9);
+    opdi_script_unit *unit = opdi_script_unit_find(its, "__torch__", 9);
     return unit ? unit->functions : NULL;
 }
 int opd_script_count(const opd_script *script) {
     int count = 0;
-    for (const opdi_sfunction *function = script ? opdi_script_first(script) : NULL; function;
+    for (const opdi_script_function *function = script ? opdi_script_first(script) : NULL; function;
          function = opdi_script_shown(function->next)) { count++; }
     return count;
 }
 const char *opd_script_name(const opd_script *script, int place) {
-    const opdi_sfunction *function = script ? opdi_script_first(script) : NULL;
+    const opdi_script_function *function = script ? opdi_script_first(script) : NULL;
     for (; function && place > 0; place--) { function = opdi_script_shown(function->next); }
     return function && place == 0 ? function->name : NULL;
 }
 /* Returns the function or method `method`, with the types of its parameters, or NULL and sets an error. */
-static opdi_sfunction *opdi_script_known(const opd_script *script, const char *method) {
+static opdi_script_function *opdi_script_known(const opd_script *script, const char *method) {
     opd_script *its = (opd_script *)(uintptr_t)script;
-    opdi_sfunction *function = script ? opdi_script_method(its, method) : NULL;
+    opdi_script_function *function = script ? opdi_script_method(its, method) : NULL;
     opdi_arena arena;
     opdi_emitter task;
     if (!function || function->formals) { return function; }
     memset(&arena, 0, sizeof arena);
     opdi_emitter_init(&task, its, &arena, function->unit);
     task.at = function->def;
-    const int rc = opdi_sfunction_know(&task, function);
+    const int rc = opdi_script_function_resolve(&task, function);
     opdi_arena_free(&arena);
     return rc ? NULL : function;
 }
 int opd_script_nargs(const opd_script *script, const char *method) {
-    const opdi_sfunction *function = opdi_script_known(script, method);
-    return function ? function->nformals - opdi_sfunction_selves(function) : -1;
+    const opdi_script_function *function = opdi_script_known(script, method);
+    return function ? function->nformals - opdi_script_function_selves(function) : -1;
 }
 const char *opd_script_arg_name(const opd_script *script, const char *method, int place) {
-    const opdi_sfunction *function = opdi_script_known(script, method);
-    const int at = function ? place + opdi_sfunction_selves(function) : 0;
+    const opdi_script_function *function = opdi_script_known(script, method);
+    const int at = function ? place + opdi_script_function_selves(function) : 0;
     return function && place >= 0 && at < function->nformals ? function->formals[at].name : NULL;
 }
 size_t opd_script_arg_type(const opd_script *script, const char *method, int place, char *buf, size_t cap) {
-    const opdi_sfunction *function = opdi_script_known(script, method);
-    const int at = function ? place + opdi_sfunction_selves(function) : 0;
+    const opdi_script_function *function = opdi_script_known(script, method);
+    const int at = function ? place + opdi_script_function_selves(function) : 0;
     opdi_text text = opdi_text_of(buf, cap);
     if (function && place == -1 && function->result) { opdi_gtype_print(&text, function->result, true); }
     if (function && place >= 0 && at < function->nformals) {
@@ -277,14 +283,14 @@ size_t opd_script_arg_type(const opd_script *script, const char *method, int pla
 }
 const opd_graph *opd_script_graph(const opd_script *script, const char *method) {
     opd_script *its = (opd_script *)(uintptr_t)script;
-    opdi_sfunction *function = opdi_script_known(script, method);
+    opdi_script_function *function = opdi_script_known(script, method);
     return function ? opdi_script_compiled(its, function) : NULL;
 }
 /* Makes the script's objects and its module have the same tensors.  If `before` is true (before a run), objects get the
    module's tensors, otherwise the module gets the tensors that the script has set in objects.  Returns 0, or -1 and
    sets an error. */
 OPDI_INTERNAL int opdi_script_sync(opd_script *script, bool before) {
-    const opdi_sbound *bound = (const opdi_sbound *)(void *)script->bound.data;
+    const opdi_script_binding *bound = (const opdi_script_binding *)(void *)script->bound.data;
     const size_t count = script->bound.length / sizeof *bound;
     for (size_t i = 0; i < count; i++) {
         const opd_value value = opdi_cell_at(bound[i].object, bound[i].slot);
@@ -298,11 +304,12 @@ OPDI_INTERNAL int opdi_script_sync(opd_script *script, bool before) {
 /* Runs the hooks that come before a module's forward or, if `result` is not NULL, those that come after it.  `values`
    are the object and the `given` arguments, *result is the result of forward.  If a hook returns a value, it replaces
    the arguments, or *result.  Returns 0, or -1 and sets an error. */
-static int opdi_script_hooks(opd_script *script, opdi_sclass *klass, opd_value *values, int given, opd_value *result) {
-    const opdi_syntax *names = opdi_sclass_list(klass, result ? "__forward_hooks__" : "__forward_pre_hooks__");
+static int opdi_script_hooks(opd_script *script, opdi_script_class *klass, opd_value *values, int given,
+                             opd_value *result) {
+    const opdi_syntax *names = opdi_script_class_list(klass, result ? "__forward_hooks__" : "__forward_pre_hooks__");
     for (int i = 0; names && i < names->nparts; i++) {
         const opdi_syntax *name = names->parts[i];
-        opdi_sfunction *hook = name->kind == OPDI_SX_TEXT ? opdi_script_method(script, name->word) : NULL;
+        opdi_script_function *hook = name->kind == OPDI_SYNTAX_TEXT ? opdi_script_method(script, name->word) : NULL;
         opd_value args[3], gave = opd_value_none();
         if (!hook || !opdi_script_compiled(script, hook)) { return -1; }
         if (hook->nformals != (result ? 3 : 2)) {
@@ -328,16 +335,16 @@ static int opdi_script_hooks(opd_script *script, opdi_sclass *klass, opd_value *
 int opd_script_run_named(const opd_script *script, const char *method, const opd_value *args, int nargs,
                          const opd_keyword *keywords, int nkeywords, opd_value *result) {
     opd_script *its = (opd_script *)(uintptr_t)script;
-    opdi_sfunction *function = opdi_script_known(script, method);
+    opdi_script_function *function = opdi_script_known(script, method);
     opd_graph *graph = function ? opdi_script_compiled(its, function) : NULL;
     opd_value values[OPDI_SCRIPT_ARGS];
     int used = 0;
     *result = opd_value_none();
     if (!graph) { return -1; }
-    const int first = opdi_sfunction_selves(function);
+    const int first = opdi_script_function_selves(function);
     if (first) { values[0] = script->self; }
     for (int i = first; i < function->nformals; i++) {
-        const opdi_sformal *formal = &function->formals[i];
+        const opdi_script_formal *formal = &function->formals[i];
         int k = 0;
         while (k < nkeywords && strcmp(keywords[k].name, formal->name) != 0) { k++; }
         if (i - first < nargs && args[i - first].tag != OPD_TAG_DEFAULT) {
@@ -349,7 +356,7 @@ int opd_script_run_named(const opd_script *script, const char *method, const opd
         } else if (!formal->otherwise) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'", function->name,
                             formal->name);
-        } else if (opdi_sdefault(its, function, i, &values[i])) { return -1; }
+        } else if (opdi_script_default(its, function, i, &values[i])) { return -1; }
     }
     for (int i = 0; i < nargs; i++) { used += args[i].tag == OPD_TAG_DEFAULT; }
     if (used != nargs + nkeywords) {
@@ -372,17 +379,17 @@ int opd_script_run(const opd_script *script, const char *method, const opd_value
 }
 /* Adds 1 to the count of the operator or builtin that a node calls, in script->listed.  Returns 0, or -1 if memory runs
    out. */
-static int opdi_script_listed(opd_script *script, const opdi_gnode *node) {
-    const char *full = node->kind == OPDI_G_OP ? node->op->name : node->builtin->schema;
+static int opdi_script_count_op(opd_script *script, const opdi_gnode *node) {
+    const char *full = node->kind == OPDI_GNODE_OP ? node->op->name : node->builtin->schema;
     const size_t length = strcspn(full, "(");
-    opdi_slisted **at = &script->listed;
+    opdi_script_op_count **at = &script->listed;
     while (*at && (strncmp((*at)->name, full, length) != 0 || (*at)->name[length])) { at = &(*at)->next; }
     if (!*at) {
-        opdi_slisted *listed = (opdi_slisted *)opdi_arena_alloc(&script->arena, sizeof *listed);
+        opdi_script_op_count *listed = (opdi_script_op_count *)opdi_arena_alloc(&script->arena, sizeof *listed);
         if (!listed || !(listed->name = opdi_arena_copy(&script->arena, full, length))) { return -1; }
         listed->next = NULL;
         listed->count = 0;
-        listed->missing = node->kind == OPDI_G_BUILTIN && node->builtin->run == opdi_builtin_unknown;
+        listed->missing = node->kind == OPDI_GNODE_BUILTIN && node->builtin->run == opdi_builtin_unknown;
         *at = listed;
     }
     (*at)->count++;
@@ -393,18 +400,18 @@ const char *opd_script_operator(const opd_script *script, int64_t place, int64_t
     if (count) { *count = 0; }
     if (missing) { *missing = false; }
     if (!opd_ok() || !script) { return NULL; }
-    for (opdi_sfunction *function = script->listed ? NULL : opdi_script_first(script); function;
+    for (opdi_script_function *function = script->listed ? NULL : opdi_script_first(script); function;
          function = opdi_script_shown(function->next)) {
         const int mark = opd_error_mark();
         const opd_graph *graph = opd_script_graph(script, function->name);
         (void)opd_error_rewind(mark);              /* forget the error: callers that need the graph get it */
         for (const opdi_gnode *node = graph ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
-            if ((node->kind == OPDI_G_OP || node->kind == OPDI_G_BUILTIN) && opdi_script_listed(its, node)) {
+            if ((node->kind == OPDI_GNODE_OP || node->kind == OPDI_GNODE_BUILTIN) && opdi_script_count_op(its, node)) {
                 return NULL;
             }
         }
     }
-    const opdi_slisted *listed = script->listed;
+    const opdi_script_op_count *listed = script->listed;
     for (; listed && place > 0; place--) { listed = listed->next; }
     if (!listed || place < 0) { return NULL; }
     if (count) { *count = listed->count; }

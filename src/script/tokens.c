@@ -9,15 +9,16 @@
 
 //== tokens ============================================================================================================
 
-/* Signs of several characters; opdi_stoken.sign is an index of this array.  Signs such as "+=" are augmented
+/* Signs of several characters; opdi_script_token.sign is an index of this array.  Signs such as "+=" are augmented
    assignments. */
-static const char *const opdi_ssigns[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "==", "!=", "<=",
+static const char *const opdi_script_signs[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "==", "!=",
+                                                "<=",
     ">=", "->", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", ":="};
-enum { OPDI_SSIGNS = sizeof opdi_ssigns / sizeof opdi_ssigns[0] };
+enum { OPDI_SCRIPT_SIGNS = sizeof opdi_script_signs / sizeof opdi_script_signs[0] };
 
 /* Appends an excerpt of a text to `to`, as PyTorch does in errors: "File NAME, line N", three lines, and marks under
    the `length` bytes at `at`. */
-OPDI_INTERNAL void opdi_stext_show(const opdi_stext *text, size_t at, size_t length, opdi_string *to) {
+OPDI_INTERNAL void opdi_script_text_show(const opdi_script_text *text, size_t at, size_t length, opdi_string *to) {
     char head[64];
     size_t line = 1, begin = 0, end = OPDI_MIN(at, text->length);
     at = end;
@@ -46,9 +47,10 @@ OPDI_INTERNAL void opdi_stext_show(const opdi_stext *text, size_t at, size_t len
     opdi_string_add(to, " <--- HERE");
 }
 /* Sets an error that shows the `length` bytes at `at` of a text.  Returns -1. */
-OPDI_INTERNAL int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format,
-                                  ...) OPD_PRINTF_LIKE(4, 5);
-OPDI_INTERNAL int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format, ...) {
+OPDI_INTERNAL int opdi_script_text_fail(const opdi_script_text *text, size_t at, size_t length, const char *format,
+                                        ...) OPD_PRINTF_LIKE(4, 5);
+OPDI_INTERNAL int opdi_script_text_fail(const opdi_script_text *text, size_t at, size_t length, const char *format,
+                                        ...) {
     char what[512];
     opdi_string shown = {NULL, 0, 0, false};
     va_list args;
@@ -56,24 +58,24 @@ OPDI_INTERNAL int opdi_stext_fail(const opdi_stext *text, size_t at, size_t leng
     va_start(args, format);
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
-    opdi_stext_show(text, at, length, &shown);
+    opdi_script_text_show(text, at, length, &shown);
     if (!shown.failed) { opd_fail(OPD_ERROR_SCHEMA, "%s:\n%s", what, shown.data); }
     opdi_string_free(&shown);
     return -1;
 }
 
-static int opdi_slex_peek(const opdi_slexer *lexer, size_t ahead) {
+static int opdi_script_lex_peek(const opdi_script_lexer *lexer, size_t ahead) {
     return lexer->at + ahead < lexer->text->length ? (unsigned char)lexer->text->text[lexer->at + ahead] : 0;
 }
-static bool opdi_slex_digit(int letter) { return letter >= '0' && letter <= '9'; }
-static bool opdi_slex_in_word(int letter) {
-    return opdi_slex_digit(letter) || opdi_is_letter((char)letter) || letter >= 128;
+static bool opdi_script_lex_digit(int letter) { return letter >= '0' && letter <= '9'; }
+static bool opdi_script_lex_in_word(int letter) {
+    return opdi_script_lex_digit(letter) || opdi_is_letter((char)letter) || letter >= 128;
 }
 OPDI_INTERNAL bool opdi_is_hex(char letter) {
     return opdi_is_digit(letter) || ((letter | 32) >= 'a' && (letter | 32) <= 'f');
 }
-OPDI_INTERNAL int opdi_slex_put(opdi_slexer *lexer, int kind, int sign, size_t at, size_t length) {
-    opdi_stoken token;
+OPDI_INTERNAL int opdi_script_lex_put(opdi_script_lexer *lexer, int kind, int sign, size_t at, size_t length) {
+    opdi_script_token token;
     token.kind = (int16_t)kind;
     token.sign = (int16_t)sign;
     token.at = (uint32_t)at;
@@ -83,122 +85,130 @@ OPDI_INTERNAL int opdi_slex_put(opdi_slexer *lexer, int kind, int sign, size_t a
 }
 /* Begins a line with tokens, which is indented by `column`.  Adds INDENT and DEDENT tokens if its indentation differs
    from that of the line before.  Returns 0, or -1 and sets an error. */
-static int opdi_slex_indent(opdi_slexer *lexer, uint32_t column) {
+static int opdi_script_lex_indent(opdi_script_lexer *lexer, uint32_t column) {
     const size_t at = lexer->at;
     if (column > lexer->indents[lexer->nindents - 1]) {
         if (lexer->nindents == OPDI_SCRIPT_INDENTS) {
-            return opdi_stext_fail(lexer->text, at, 1, "blocks are nested more than %d deep", OPDI_SCRIPT_INDENTS);
+            return opdi_script_text_fail(lexer->text, at, 1, "blocks are nested more than %d deep",
+                                         OPDI_SCRIPT_INDENTS);
         }
         lexer->indents[lexer->nindents++] = column;
-        return opdi_slex_put(lexer, OPDI_ST_INDENT, 0, at, 0);
+        return opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_INDENT, 0, at, 0);
     }
     while (column < lexer->indents[lexer->nindents - 1]) {
         lexer->nindents--;
-        if (opdi_slex_put(lexer, OPDI_ST_DEDENT, 0, at, 0)) { return -1; }
+        if (opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_DEDENT, 0, at, 0)) { return -1; }
     }
     return column == lexer->indents[lexer->nindents - 1] ? 0
-        : opdi_stext_fail(lexer->text, at, 1, "invalid indent level %u", column);
+        : opdi_script_text_fail(lexer->text, at, 1, "invalid indent level %u", column);
 }
 /* Reads a string into one token; `prefix` is the length of its prefix.  Returns 0, or -1 and sets an error. */
-static int opdi_slex_text(opdi_slexer *lexer, size_t prefix) {
+static int opdi_script_lex_text(opdi_script_lexer *lexer, size_t prefix) {
     const size_t begin = lexer->at;
     lexer->at += prefix;
-    const int quote = opdi_slex_peek(lexer, 0);
-    const bool triple = opdi_slex_peek(lexer, 1) == quote && opdi_slex_peek(lexer, 2) == quote;
+    const int quote = opdi_script_lex_peek(lexer, 0);
+    const bool triple = opdi_script_lex_peek(lexer, 1) == quote && opdi_script_lex_peek(lexer, 2) == quote;
     lexer->at += triple ? 3 : 1;
     for (;;) {
-        const int letter = opdi_slex_peek(lexer, 0);
+        const int letter = opdi_script_lex_peek(lexer, 0);
         if (lexer->at >= lexer->text->length || (!triple && letter == '\n')) {
-            return opdi_stext_fail(lexer->text, begin, 1, "a string does not end");
+            return opdi_script_text_fail(lexer->text, begin, 1, "a string does not end");
         }
         if (letter == '\\') {
             lexer->at += 2;
-        } else if (letter == quote && (!triple || (opdi_slex_peek(lexer, 1) == quote &&
-                                                   opdi_slex_peek(lexer, 2) == quote))) {
+        } else if (letter == quote && (!triple || (opdi_script_lex_peek(lexer, 1) == quote &&
+                                                   opdi_script_lex_peek(lexer, 2) == quote))) {
             lexer->at += triple ? 3 : 1;
             break;
         } else {
             lexer->at++;
         }
     }
-    if (lexer->at > lexer->text->length) { return opdi_stext_fail(lexer->text, begin, 1, "a string does not end"); }
-    return opdi_slex_put(lexer, OPDI_ST_TEXT, (int)prefix, begin, lexer->at - begin);
+    if (lexer->at > lexer->text->length) {
+        return opdi_script_text_fail(lexer->text, begin, 1, "a string does not end");
+    }
+    return opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_TEXT, (int)prefix, begin, lexer->at - begin);
 }
 /* Reads a number into a token: decimal, hexadecimal, octal or binary, with _ between digits; with a point, exponent or
    j. Returns 0, or -1 and sets an error. */
-static int opdi_slex_number(opdi_slexer *lexer) {
+static int opdi_script_lex_number(opdi_script_lexer *lexer) {
     const size_t begin = lexer->at;
-    int kind = OPDI_ST_INT;
-    const int letter = opdi_slex_peek(lexer, 1) | 32;
-    if (opdi_slex_peek(lexer, 0) == '0' && (letter == 'x' || letter == 'o' || letter == 'b')) {
+    int kind = OPDI_SCRIPT_TOKEN_INT;
+    const int letter = opdi_script_lex_peek(lexer, 1) | 32;
+    if (opdi_script_lex_peek(lexer, 0) == '0' && (letter == 'x' || letter == 'o' || letter == 'b')) {
         lexer->at += 2;
-        while (opdi_slex_in_word(opdi_slex_peek(lexer, 0))) { lexer->at++; }
-        return opdi_slex_put(lexer, kind, 0, begin, lexer->at - begin);
+        while (opdi_script_lex_in_word(opdi_script_lex_peek(lexer, 0))) { lexer->at++; }
+        return opdi_script_lex_put(lexer, kind, 0, begin, lexer->at - begin);
     }
-    while (opdi_slex_digit(opdi_slex_peek(lexer, 0)) || opdi_slex_peek(lexer, 0) == '_') { lexer->at++; }
-    if (opdi_slex_peek(lexer, 0) == '.') {
-        kind = OPDI_ST_FLOAT;
-        lexer->at++;
-        while (opdi_slex_digit(opdi_slex_peek(lexer, 0)) || opdi_slex_peek(lexer, 0) == '_') { lexer->at++; }
-    }
-    const int sign = opdi_slex_peek(lexer, 1);
-    if ((opdi_slex_peek(lexer, 0) | 32) == 'e' &&
-        (opdi_slex_digit(sign) || ((sign == '-' || sign == '+') && opdi_slex_digit(opdi_slex_peek(lexer, 2))))) {
-        kind = OPDI_ST_FLOAT;
-        lexer->at += 2;
-        while (opdi_slex_digit(opdi_slex_peek(lexer, 0))) { lexer->at++; }
-    }
-    if (opdi_slex_peek(lexer, 0) == 'j') {
-        kind = OPDI_ST_IMAGINARY;
+    while (opdi_script_lex_digit(opdi_script_lex_peek(lexer, 0)) || opdi_script_lex_peek(lexer, 0) == '_') {
         lexer->at++;
     }
-    return opdi_slex_put(lexer, kind, 0, begin, lexer->at - begin);
+    if (opdi_script_lex_peek(lexer, 0) == '.') {
+        kind = OPDI_SCRIPT_TOKEN_FLOAT;
+        lexer->at++;
+        while (opdi_script_lex_digit(opdi_script_lex_peek(lexer, 0)) || opdi_script_lex_peek(lexer, 0) == '_') {
+            lexer->at++;
+        }
+    }
+    const int sign = opdi_script_lex_peek(lexer, 1);
+    if ((opdi_script_lex_peek(lexer, 0) | 32) == 'e' &&
+        (opdi_script_lex_digit(sign) ||
+         ((sign == '-' || sign == '+') && opdi_script_lex_digit(opdi_script_lex_peek(lexer, 2))))) {
+        kind = OPDI_SCRIPT_TOKEN_FLOAT;
+        lexer->at += 2;
+        while (opdi_script_lex_digit(opdi_script_lex_peek(lexer, 0))) { lexer->at++; }
+    }
+    if (opdi_script_lex_peek(lexer, 0) == 'j') {
+        kind = OPDI_SCRIPT_TOKEN_IMAGINARY;
+        lexer->at++;
+    }
+    return opdi_script_lex_put(lexer, kind, 0, begin, lexer->at - begin);
 }
 /* Returns the length of the prefix of the string that begins here, such as 1 for r"", or -1 if no string begins
    here. */
-static int opdi_slex_prefix(const opdi_slexer *lexer) {
+static int opdi_script_lex_prefix(const opdi_script_lexer *lexer) {
     int count = 0;
-    while (count < 2 && opdi_slex_peek(lexer, (size_t)count) &&
-           strchr("rRbBuUfF", opdi_slex_peek(lexer, (size_t)count))) { count++; }
-    const int letter = opdi_slex_peek(lexer, (size_t)count);
+    while (count < 2 && opdi_script_lex_peek(lexer, (size_t)count) &&
+           strchr("rRbBuUfF", opdi_script_lex_peek(lexer, (size_t)count))) { count++; }
+    const int letter = opdi_script_lex_peek(lexer, (size_t)count);
     return letter == '"' || letter == '\'' ? count : -1;
 }
-static int opdi_slex_sign(opdi_slexer *lexer) {
-    const int letter = opdi_slex_peek(lexer, 0);
-    for (int i = 0; i < OPDI_SSIGNS; i++) {
-        const size_t length = *opdi_ssigns[i] == letter ? strlen(opdi_ssigns[i]) : 0;
+static int opdi_script_lex_sign(opdi_script_lexer *lexer) {
+    const int letter = opdi_script_lex_peek(lexer, 0);
+    for (int i = 0; i < OPDI_SCRIPT_SIGNS; i++) {
+        const size_t length = *opdi_script_signs[i] == letter ? strlen(opdi_script_signs[i]) : 0;
         if (length && lexer->at + length <= lexer->text->length &&
-            memcmp(lexer->text->text + lexer->at, opdi_ssigns[i], length) == 0) {
+            memcmp(lexer->text->text + lexer->at, opdi_script_signs[i], length) == 0) {
             lexer->at += length;
-            return opdi_slex_put(lexer, OPDI_ST_SIGN, i, lexer->at - length, length);
+            return opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_SIGN, i, lexer->at - length, length);
         }
     }
     if (!letter || !strchr("()[]{}+-*/%&|^~<>=.,:;@", letter)) {
-        return opdi_stext_fail(lexer->text, lexer->at, 1, letter >= 32 && letter < 127
-                               ? "expected a valid token but found '%c' here"
-                               : "expected a valid token but found the byte %d here", letter);
+        return opdi_script_text_fail(lexer->text, lexer->at, 1, letter >= 32 && letter < 127
+                                     ? "expected a valid token but found '%c' here"
+                                     : "expected a valid token but found the byte %d here", letter);
     }
     lexer->nesting += strchr("([{", letter) != NULL;
     if (strchr(")]}", letter) && lexer->nesting) { lexer->nesting--; }
     lexer->at++;
-    return opdi_slex_put(lexer, letter, 0, lexer->at - 1, 1);
+    return opdi_script_lex_put(lexer, letter, 0, lexer->at - 1, 1);
 }
 /* Skips blanks and comments.  At the end of a line, adds a NEWLINE token and returns 1, otherwise returns 0, or -1 and
    sets an error. */
-static int opdi_slex_blank(opdi_slexer *lexer) {
+static int opdi_script_lex_blank(opdi_script_lexer *lexer) {
     for (;;) {
-        const int letter = opdi_slex_peek(lexer, 0);
+        const int letter = opdi_script_lex_peek(lexer, 0);
         if (letter == ' ' || letter == '\t' || letter == '\r' || letter == '\f') {
             lexer->at++;
         } else if (letter == '#') {
-            while (lexer->at < lexer->text->length && opdi_slex_peek(lexer, 0) != '\n') { lexer->at++; }
-        } else if (letter == '\\' && opdi_slex_peek(lexer, 1) == '\n') {
+            while (lexer->at < lexer->text->length && opdi_script_lex_peek(lexer, 0) != '\n') { lexer->at++; }
+        } else if (letter == '\\' && opdi_script_lex_peek(lexer, 1) == '\n') {
             lexer->at += 2;
         } else if (letter == '\n' && lexer->nesting) {
             lexer->at++;
         } else if (letter == '\n') {
             lexer->pending = false;
-            return opdi_slex_put(lexer, OPDI_ST_NEWLINE, 0, lexer->at++, 0) ? -1 : 1;
+            return opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_NEWLINE, 0, lexer->at++, 0) ? -1 : 1;
         } else {
             return 0;
         }
@@ -206,15 +216,15 @@ static int opdi_slex_blank(opdi_slexer *lexer) {
 }
 /* Begins a line.  If it is empty, skips it, otherwise adds tokens for its indentation.  Returns 0, or -1 and sets an
    error. */
-static int opdi_slex_line(opdi_slexer *lexer) {
+static int opdi_script_lex_line(opdi_script_lexer *lexer) {
     uint32_t column = 0;
-    int letter = opdi_slex_peek(lexer, 0);
-    for (; letter == ' ' || letter == '\t' || letter == '\r'; letter = opdi_slex_peek(lexer, 0)) {
+    int letter = opdi_script_lex_peek(lexer, 0);
+    for (; letter == ' ' || letter == '\t' || letter == '\r'; letter = opdi_script_lex_peek(lexer, 0)) {
         column = letter == '\t' ? (column / 8 + 1) * 8 : column + 1;     /* a tab extends to the next multiple of 8 */
         lexer->at++;
     }
     if (letter == '#') {
-        while (lexer->at < lexer->text->length && opdi_slex_peek(lexer, 0) != '\n') { lexer->at++; }
+        while (lexer->at < lexer->text->length && opdi_script_lex_peek(lexer, 0) != '\n') { lexer->at++; }
         letter = '\n';
     }
     if (letter == '\n' || lexer->at >= lexer->text->length) {
@@ -222,27 +232,27 @@ static int opdi_slex_line(opdi_slexer *lexer) {
         return 0;
     }
     lexer->pending = true;
-    return opdi_slex_indent(lexer, column);
+    return opdi_script_lex_indent(lexer, column);
 }
 /* Reads the next token, or begins a line.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_slex_step(opdi_slexer *lexer) {
-    if (!lexer->pending && !lexer->nesting) { return opdi_slex_line(lexer); }
-    const int rc = opdi_slex_blank(lexer), letter = opdi_slex_peek(lexer, 0);
+OPDI_INTERNAL int opdi_script_lex_step(opdi_script_lexer *lexer) {
+    if (!lexer->pending && !lexer->nesting) { return opdi_script_lex_line(lexer); }
+    const int rc = opdi_script_lex_blank(lexer), letter = opdi_script_lex_peek(lexer, 0);
     if (rc || lexer->at >= lexer->text->length) { return rc < 0 ? -1 : 0; }
-    const int prefix = opdi_slex_prefix(lexer);
-    if (prefix >= 0) { return opdi_slex_text(lexer, (size_t)prefix); }
-    if (opdi_slex_digit(letter) || (letter == '.' && opdi_slex_digit(opdi_slex_peek(lexer, 1)))) {
-        return opdi_slex_number(lexer);
+    const int prefix = opdi_script_lex_prefix(lexer);
+    if (prefix >= 0) { return opdi_script_lex_text(lexer, (size_t)prefix); }
+    if (opdi_script_lex_digit(letter) || (letter == '.' && opdi_script_lex_digit(opdi_script_lex_peek(lexer, 1)))) {
+        return opdi_script_lex_number(lexer);
     }
-    if (opdi_slex_in_word(letter)) {
+    if (opdi_script_lex_in_word(letter)) {
         const size_t begin = lexer->at;
-        while (opdi_slex_in_word(opdi_slex_peek(lexer, 0))) { lexer->at++; }
-        return opdi_slex_put(lexer, OPDI_ST_NAME, 0, begin, lexer->at - begin);
+        while (opdi_script_lex_in_word(opdi_script_lex_peek(lexer, 0))) { lexer->at++; }
+        return opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_NAME, 0, begin, lexer->at - begin);
     }
-    return opdi_slex_sign(lexer);
+    return opdi_script_lex_sign(lexer);
 }
 /* Reads all tokens of a text into lexer->tokens, which the caller frees.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_slex(opdi_slexer *lexer, const opdi_stext *text) {
+OPDI_INTERNAL int opdi_script_lex(opdi_script_lexer *lexer, const opdi_script_text *text) {
     memset(lexer, 0, sizeof *lexer);
     lexer->text = text;
     lexer->nindents = 1;
@@ -250,8 +260,10 @@ OPDI_INTERNAL int opdi_slex(opdi_slexer *lexer, const opdi_stext *text) {
         return opd_fail(OPD_ERROR_SCHEMA, "the script is too long: it has %llu bytes",
                         (unsigned long long)text->length);
     }
-    while (lexer->at < text->length) { if (opdi_slex_step(lexer)) { return -1; } }
-    if (lexer->pending && opdi_slex_put(lexer, OPDI_ST_NEWLINE, 0, text->length, 0)) { return -1; }
-    while (--lexer->nindents > 0) { if (opdi_slex_put(lexer, OPDI_ST_DEDENT, 0, text->length, 0)) { return -1; } }
-    return opdi_slex_put(lexer, OPDI_ST_END, 0, text->length, 0);
+    while (lexer->at < text->length) { if (opdi_script_lex_step(lexer)) { return -1; } }
+    if (lexer->pending && opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_NEWLINE, 0, text->length, 0)) { return -1; }
+    while (--lexer->nindents > 0) {
+        if (opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_DEDENT, 0, text->length, 0)) { return -1; }
+    }
+    return opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_END, 0, text->length, 0);
 }

@@ -5,7 +5,7 @@
 //
 //  A script is compiled into graphs: one for each requested method, with the functions that it calls inlined.  While it
 //  is compiled, an expression means either a value of the graph, or something that exists only at compile time, such as
-//  a class (opdi_sugar).
+//  a class (opdi_sugared).
 //----------------------------------------------------------------------------------------------------------------------
 
 //== types of values, and memory =======================================================================================
@@ -23,26 +23,26 @@ OPDI_INTERNAL bool opdi_emit_is(const opdi_gvalue *value, int kind) {
     return type && type->kind == kind;
 }
 /* Writes a type to `buf` [cap] in the spelling of annotations, and returns `buf`. */
-OPDI_INTERNAL const char *opdi_emit_said(const opdi_gtype *type, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_emit_type_text(const opdi_gtype *type, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_gtype_print(&text, type, true);
     return buf;
 }
-OPDI_INTERNAL opdi_sugar opdi_sugar_of(opdi_skind kind) {
-    opdi_sugar sugar;
-    memset(&sugar, 0, sizeof sugar);
-    sugar.kind = kind;
-    return sugar;
+OPDI_INTERNAL opdi_sugared opdi_sugared_of(opdi_sugared_kind kind) {
+    opdi_sugared sugared;
+    memset(&sugared, 0, sizeof sugared);
+    sugared.kind = kind;
+    return sugared;
 }
-OPDI_INTERNAL opdi_sugar opdi_sugar_value(opdi_gvalue *value) {
-    opdi_sugar sugar = opdi_sugar_of(value ? OPDI_SK_VALUE : OPDI_SK_NOTHING);
-    sugar.value = value;
-    return sugar;
+OPDI_INTERNAL opdi_sugared opdi_sugared_value(opdi_gvalue *value) {
+    opdi_sugared sugared = opdi_sugared_of(value ? OPDI_SUGARED_VALUE : OPDI_SUGARED_NOTHING);
+    sugared.value = value;
+    return sugared;
 }
-OPDI_INTERNAL opdi_sugar opdi_sugar_word(opdi_skind kind, const char *word) {
-    opdi_sugar sugar = opdi_sugar_of(word ? kind : OPDI_SK_NOTHING);
-    sugar.word = word;
-    return sugar;
+OPDI_INTERNAL opdi_sugared opdi_sugared_word(opdi_sugared_kind kind, const char *word) {
+    opdi_sugared sugared = opdi_sugared_of(word ? kind : OPDI_SUGARED_NOTHING);
+    sugared.word = word;
+    return sugared;
 }
 /* Returns the three texts joined, in the arena of the compiler, or NULL if memory runs out. */
 OPDI_INTERNAL const char *opdi_emit_join(opdi_emitter *task, const char *first, const char *second, const char *third) {
@@ -57,45 +57,46 @@ OPDI_INTERNAL const char *opdi_emit_join(opdi_emitter *task, const char *first, 
 
 //== variables =========================================================================================================
 
-OPDI_INTERNAL uint32_t opdi_svar_hash(const char *name) {
+OPDI_INTERNAL uint32_t opdi_script_var_hash(const char *name) {
     uint32_t hash = 0;
     while (*name) { hash = hash * 31 + (unsigned char)*name++; }
     return hash;
 }
-OPDI_INTERNAL opdi_svar *opdi_sframe_find(const opdi_sframe *frame, const char *name, uint32_t hash) {
-    opdi_svar *var = frame->vars;
+OPDI_INTERNAL opdi_script_var *opdi_script_frame_find(const opdi_script_frame *frame, const char *name, uint32_t hash) {
+    opdi_script_var *var = frame->vars;
     while (var && (var->hash != hash || strcmp(var->name, name) != 0)) { var = var->next; }
     return var;
 }
 /* Returns the variable `name` of a frame, or of a frame around it, or NULL. */
-OPDI_INTERNAL opdi_svar *opdi_svar_find(const opdi_sframe *frame, const char *name) {
-    const uint32_t hash = opdi_svar_hash(name);
+OPDI_INTERNAL opdi_script_var *opdi_script_var_find(const opdi_script_frame *frame, const char *name) {
+    const uint32_t hash = opdi_script_var_hash(name);
     for (; frame; frame = frame->up) {
-        opdi_svar *var = opdi_sframe_find(frame, name, hash);
-        if (var && var->sugar.kind != OPDI_SK_NOTHING) { return var; }
+        opdi_script_var *var = opdi_script_frame_find(frame, name, hash);
+        if (var && var->sugared.kind != OPDI_SUGARED_NOTHING) { return var; }
         if (var) { return NULL; }                  /* deleted, or not set in both blocks of a branch */
     }
     return NULL;
 }
 /* Sets a variable in the current frame, without checking its type.  Returns 0, or -1 if memory runs out. */
-OPDI_INTERNAL int opdi_svar_put(opdi_emitter *task, const char *name, opdi_sugar sugar, const opdi_gtype *type) {
-    const uint32_t hash = opdi_svar_hash(name);
-    opdi_svar *var = opdi_sframe_find(task->frame, name, hash);
+OPDI_INTERNAL int opdi_script_var_put(opdi_emitter *task, const char *name, opdi_sugared sugared,
+                                      const opdi_gtype *type) {
+    const uint32_t hash = opdi_script_var_hash(name);
+    opdi_script_var *var = opdi_script_frame_find(task->frame, name, hash);
     if (!var) {
-        if (!(var = (opdi_svar *)opdi_emit_alloc(task, sizeof *var))) { return -1; }
+        if (!(var = (opdi_script_var *)opdi_emit_alloc(task, sizeof *var))) { return -1; }
         var->name = name;
         var->hash = hash;
         var->next = task->frame->vars;
         task->frame->vars = var;
     }
-    var->sugar = sugar;
+    var->sugared = sugared;
     var->type = type;
     return 0;
 }
-OPDI_INTERNAL int opdi_svar_value(opdi_emitter *task, const char *name, opdi_gvalue *value) {
-    return value ? opdi_svar_put(task, name, opdi_sugar_value(value), opdi_emit_type(value)) : -1;
+OPDI_INTERNAL int opdi_script_var_value(opdi_emitter *task, const char *name, opdi_gvalue *value) {
+    return value ? opdi_script_var_put(task, name, opdi_sugared_value(value), opdi_emit_type(value)) : -1;
 }
-OPDI_INTERNAL void opdi_sframe_enter(opdi_emitter *task, opdi_sframe *frame) {
+OPDI_INTERNAL void opdi_script_frame_enter(opdi_emitter *task, opdi_script_frame *frame) {
     frame->up = task->frame;
     frame->vars = NULL;
     frame->rest = false;
@@ -104,38 +105,38 @@ OPDI_INTERNAL void opdi_sframe_enter(opdi_emitter *task, opdi_sframe *frame) {
 
 //== names of classes and functions ====================================================================================
 
-OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit);
+OPDI_INTERNAL opdi_script_unit *opdi_script_unit_read(opd_script *script, opdi_script_unit *unit);
 
 /* Returns the text whose names have the prefix `prefix` [length], and reads it if needed.  Returns NULL if there is
    none, or NULL and sets an error. */
-OPDI_INTERNAL opdi_sunit *opdi_script_unit(opd_script *script, const char *prefix, size_t length) {
+OPDI_INTERNAL opdi_script_unit *opdi_script_unit_find(opd_script *script, const char *prefix, size_t length) {
     char name[1024];
-    for (opdi_sunit *unit = script->units; unit; unit = unit->next) {
+    for (opdi_script_unit *unit = script->units; unit; unit = unit->next) {
         if (strncmp(unit->prefix, prefix, length) == 0 && !unit->prefix[length]) {
-            return opdi_sunit_read(script, unit);
+            return opdi_script_unit_read(script, unit);
         }
     }
     if (!script->archive || length >= sizeof name) { return NULL; }
     memcpy(name, prefix, length);
     name[length] = 0;
-    opdi_sunit *unit = script->find(script, name);
-    return unit ? opdi_sunit_read(script, unit) : NULL;
+    opdi_script_unit *unit = script->find(script, name);
+    return unit ? opdi_script_unit_read(script, unit) : NULL;
 }
-OPDI_INTERNAL opdi_sfunction *opdi_sfunction_in(opdi_sfunction *functions, const char *name) {
+OPDI_INTERNAL opdi_script_function *opdi_script_function_in(opdi_script_function *functions, const char *name) {
     while (functions && strcmp(functions->name, name) != 0) { functions = functions->next; }
     return functions;
 }
 /* Returns the function with a qualified name, such as "__torch__.f", or NULL. */
-OPDI_INTERNAL opdi_sfunction *opdi_script_function(opd_script *script, const char *name) {
+OPDI_INTERNAL opdi_script_function *opdi_script_function_find(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
-    opdi_sunit *unit = dot ? opdi_script_unit(script, name, (size_t)(dot - name)) : NULL;
-    return unit ? opdi_sfunction_in(unit->functions, dot + 1) : NULL;
+    opdi_script_unit *unit = dot ? opdi_script_unit_find(script, name, (size_t)(dot - name)) : NULL;
+    return unit ? opdi_script_function_in(unit->functions, dot + 1) : NULL;
 }
 /* Returns the class with a qualified name, such as "__torch__.M".  Returns NULL without an error if there is none. */
-OPDI_INTERNAL opdi_sclass *opdi_script_class(opd_script *script, const char *name) {
+OPDI_INTERNAL opdi_script_class *opdi_script_class_find(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
-    opdi_sunit *unit = dot ? opdi_script_unit(script, name, (size_t)(dot - name)) : NULL;
-    for (opdi_sclass *klass = unit ? unit->classes : NULL; klass; klass = klass->next) {
+    opdi_script_unit *unit = dot ? opdi_script_unit_find(script, name, (size_t)(dot - name)) : NULL;
+    for (opdi_script_class *klass = unit ? unit->classes : NULL; klass; klass = klass->next) {
         if (strcmp(klass->def->word, dot + 1) == 0) { return klass; }
     }
     return NULL;
@@ -144,17 +145,17 @@ OPDI_INTERNAL opdi_sclass *opdi_script_class(opd_script *script, const char *nam
 //== annotations =======================================================================================================
 
 OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const opdi_syntax *node);
-OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass);
+OPDI_INTERNAL opdi_script_class *opdi_script_class_resolve(opd_script *script, opdi_script_class *klass);
 
 /* Writes a dotted name, such as "torch.Tensor", to buf [cap].  Returns false if the node is not a dotted name, or if
    the name is too long. */
 OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t cap) {
-    if (node->kind == OPDI_SX_NAME) {
+    if (node->kind == OPDI_SYNTAX_NAME) {
         if (strlen(node->word) >= cap) { return false; }
         memcpy(buf, node->word, strlen(node->word) + 1);
         return true;
     }
-    if (node->kind != OPDI_SX_ATTR || !opdi_syntax_dotted(node->parts[0], buf, cap)) { return false; }
+    if (node->kind != OPDI_SYNTAX_ATTR || !opdi_syntax_dotted(node->parts[0], buf, cap)) { return false; }
     const size_t length = strlen(buf);
     if (length + strlen(node->word) + 2 > cap) { return false; }
     buf[length] = '.';
@@ -162,35 +163,37 @@ OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t
     return true;
 }
 /* Returns the class that `name` means in the text being compiled, or NULL. */
-OPDI_INTERNAL opdi_sclass *opdi_emit_class(opdi_emitter *task, const char *name) {
+OPDI_INTERNAL opdi_script_class *opdi_emit_class(opdi_emitter *task, const char *name) {
     char full[1200];
-    opdi_sclass *klass = strchr(name, '.') ? opdi_script_class(task->script, name) : NULL;
+    opdi_script_class *klass = strchr(name, '.') ? opdi_script_class_find(task->script, name) : NULL;
     if (klass || !task->unit) { return klass; }
     snprintf(full, sizeof full, "%s.%s", task->unit->prefix, name);
-    return opdi_script_class(task->script, full);
+    return opdi_script_class_find(task->script, full);
 }
 /* The names of types without parts, in annotations. */
-static const struct { const char *word; int kind; } opdi_sannotations[] = {
-    {"Tensor", OPDI_GT_TENSOR}, {"int", OPDI_GT_INT}, {"float", OPDI_GT_FLOAT}, {"bool", OPDI_GT_BOOL},
-    {"str", OPDI_GT_STR}, {"complex", OPDI_GT_COMPLEX}, {"number", OPDI_GT_NUMBER}, {"Scalar", OPDI_GT_NUMBER},
-    {"NoneType", OPDI_GT_NONE}, {"Any", OPDI_GT_ANY}, {"Device", OPDI_GT_DEVICE}, {"device", OPDI_GT_DEVICE},
-    {"Generator", OPDI_GT_GENERATOR}, {"Stream", OPDI_GT_STREAM}, {"list", OPDI_GT_ANYLIST},
-    {"tuple", OPDI_GT_ANYTUPLE}, {"AnyList", OPDI_GT_ANYLIST}, {"AnyTuple", OPDI_GT_ANYTUPLE},
-    {"AnyClassType", OPDI_GT_ANYCLASS}, {"AnyEnumType", OPDI_GT_ANYENUM}, {"Storage", OPDI_GT_STORAGE},
-    {"dtype", OPDI_GT_INT}, {"ScalarType", OPDI_GT_INT}, {"layout", OPDI_GT_INT}, {"Layout", OPDI_GT_INT},
-    {"memory_format", OPDI_GT_INT}, {"MemoryFormat", OPDI_GT_INT}, {"LongTensor", OPDI_GT_TENSOR},
-    {"Parameter", OPDI_GT_TENSOR}, {"QScheme", OPDI_GT_QSCHEME}, {"Capsule", OPDI_GT_CAPSULE}};
+static const struct { const char *word; int kind; } opdi_script_annotations[] = {
+    {"Tensor", OPDI_GTYPE_TENSOR}, {"int", OPDI_GTYPE_INT}, {"float", OPDI_GTYPE_FLOAT}, {"bool", OPDI_GTYPE_BOOL},
+    {"str", OPDI_GTYPE_STR}, {"complex", OPDI_GTYPE_COMPLEX}, {"number", OPDI_GTYPE_NUMBER},
+    {"Scalar", OPDI_GTYPE_NUMBER},
+    {"NoneType", OPDI_GTYPE_NONE}, {"Any", OPDI_GTYPE_ANY}, {"Device", OPDI_GTYPE_DEVICE},
+    {"device", OPDI_GTYPE_DEVICE},
+    {"Generator", OPDI_GTYPE_GENERATOR}, {"Stream", OPDI_GTYPE_STREAM}, {"list", OPDI_GTYPE_ANYLIST},
+    {"tuple", OPDI_GTYPE_ANYTUPLE}, {"AnyList", OPDI_GTYPE_ANYLIST}, {"AnyTuple", OPDI_GTYPE_ANYTUPLE},
+    {"AnyClassType", OPDI_GTYPE_ANYCLASS}, {"AnyEnumType", OPDI_GTYPE_ANYENUM}, {"Storage", OPDI_GTYPE_STORAGE},
+    {"dtype", OPDI_GTYPE_INT}, {"ScalarType", OPDI_GTYPE_INT}, {"layout", OPDI_GTYPE_INT}, {"Layout", OPDI_GTYPE_INT},
+    {"memory_format", OPDI_GTYPE_INT}, {"MemoryFormat", OPDI_GTYPE_INT}, {"LongTensor", OPDI_GTYPE_TENSOR},
+    {"Parameter", OPDI_GTYPE_TENSOR}, {"QScheme", OPDI_GTYPE_QSCHEME}, {"Capsule", OPDI_GTYPE_CAPSULE}};
 /* Returns the type that a name in an annotation means, or NULL and sets an error. */
 static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *name) {
-    opdi_sclass *klass = opdi_emit_class(task, name);
+    opdi_script_class *klass = opdi_emit_class(task, name);
     const char *dot = strrchr(name, '.');
-    if (klass) { return opdi_sclass_know(task->script, klass) ? klass->gclass->type : NULL; }
+    if (klass) { return opdi_script_class_resolve(task->script, klass) ? klass->gclass->type : NULL; }
     if (!opd_ok()) { return NULL; }
     const bool known = !dot || strncmp(name, "torch.", 6) == 0 || strncmp(name, "typing.", 7) == 0 ||
         strncmp(name, "nn.", 3) == 0;
-    for (size_t i = 0; known && i < sizeof opdi_sannotations / sizeof opdi_sannotations[0]; i++) {
-        if (strcmp(opdi_sannotations[i].word, dot ? dot + 1 : name) == 0) {
-            return opdi_gtype_simple(opdi_sannotations[i].kind);
+    for (size_t i = 0; known && i < sizeof opdi_script_annotations / sizeof opdi_script_annotations[0]; i++) {
+        if (strcmp(opdi_script_annotations[i].word, dot ? dot + 1 : name) == 0) {
+            return opdi_gtype_simple(opdi_script_annotations[i].kind);
         }
     }
     if (strncmp(name, "__torch__.", 10) == 0) {                /* it is reported when the class is used */
@@ -215,7 +218,7 @@ static const opdi_gtype *opdi_emit_applied(opdi_emitter *task, const opdi_syntax
     }
     const char *name = strrchr(full, '.') ? strrchr(full, '.') + 1 : full;
     const bool is_tuple = strcmp(name, "Tuple") == 0 || strcmp(name, "tuple") == 0;
-    if (count == 1 && written[0]->kind == OPDI_SX_TUPLE) {
+    if (count == 1 && written[0]->kind == OPDI_SYNTAX_TUPLE) {
         count = written[0]->nparts;
         written = (const opdi_syntax *const *)written[0]->parts;
     }
@@ -235,11 +238,11 @@ static const opdi_gtype *opdi_emit_applied(opdi_emitter *task, const opdi_syntax
         return opdi_gtype_dict(task->space, parts[0], parts[1]);
     }
     if (count == 2 && strcmp(name, "Union") == 0 &&
-        (parts[0]->kind == OPDI_GT_NONE || parts[1]->kind == OPDI_GT_NONE)) {
-        return opdi_gtype_optional(task->space, parts[parts[0]->kind == OPDI_GT_NONE]);
+        (parts[0]->kind == OPDI_GTYPE_NONE || parts[1]->kind == OPDI_GTYPE_NONE)) {
+        return opdi_gtype_optional(task->space, parts[parts[0]->kind == OPDI_GTYPE_NONE]);
     }
     if (count > 1 && strcmp(name, "Union") == 0) {
-        return opdi_gtype_make(task->space, OPDI_GT_UNION, parts, count, NULL, NULL);
+        return opdi_gtype_make(task->space, OPDI_GTYPE_UNION, parts, count, NULL, NULL);
     }
     (void)OPDI_EMIT_FAIL(task, "Unknown type constructor %s", name);
     return NULL;
@@ -250,20 +253,20 @@ OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const o
     const opdi_syntax *const before = task->at;
     const opdi_gtype *type = NULL;
     task->at = node;
-    if (node->kind == OPDI_SX_NONE) { type = opdi_gtype_simple(OPDI_GT_NONE); }
-    else if (node->kind == OPDI_SX_SUBSCRIPT) { type = opdi_emit_applied(task, node); }
-    else if (node->kind == OPDI_SX_TEXT) { type = opdi_emit_type_named(task, node->word); }
-    else if (node->kind == OPDI_SX_TUPLE && !node->nparts) { type = opdi_gtype_tuple(task->space, NULL, 0); }
-    else if (node->kind == OPDI_SX_BINARY && node->op == OPDI_SO_OR) {
+    if (node->kind == OPDI_SYNTAX_NONE) { type = opdi_gtype_simple(OPDI_GTYPE_NONE); }
+    else if (node->kind == OPDI_SYNTAX_SUBSCRIPT) { type = opdi_emit_applied(task, node); }
+    else if (node->kind == OPDI_SYNTAX_TEXT) { type = opdi_emit_type_named(task, node->word); }
+    else if (node->kind == OPDI_SYNTAX_TUPLE && !node->nparts) { type = opdi_gtype_tuple(task->space, NULL, 0); }
+    else if (node->kind == OPDI_SYNTAX_BINARY && node->op == OPDI_SCRIPT_OP_OR) {
         const opdi_gtype *first = opdi_emit_annotation(task, node->parts[0]);
         const opdi_gtype *second = first ? opdi_emit_annotation(task, node->parts[1]) : NULL;
-        if (second && first->kind == OPDI_GT_NONE) { type = opdi_gtype_optional(task->space, second); }
-        else if (second && second->kind == OPDI_GT_NONE) { type = opdi_gtype_optional(task->space, first); }
+        if (second && first->kind == OPDI_GTYPE_NONE) { type = opdi_gtype_optional(task->space, second); }
+        else if (second && second->kind == OPDI_GTYPE_NONE) { type = opdi_gtype_optional(task->space, first); }
         else if (second) {
             const opdi_gtype *parts[2] = {NULL, NULL};
             parts[0] = first;
             parts[1] = second;
-            type = opdi_gtype_make(task->space, OPDI_GT_UNION, parts, 2, NULL, NULL);
+            type = opdi_gtype_make(task->space, OPDI_GTYPE_UNION, parts, 2, NULL, NULL);
         }
     } else if (opdi_syntax_dotted(node, name, sizeof name)) { type = opdi_emit_type_named(task, name); }
     else { (void)OPDI_EMIT_FAIL(task, "Expression of this kind cannot be used in a type expression"); }
@@ -274,9 +277,9 @@ OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const o
 //== texts and classes =================================================================================================
 
 /* Adds a text to the script, which is parsed when a name in it is first needed.  Returns NULL if memory runs out. */
-OPDI_INTERNAL opdi_sunit *opdi_sunit_add(opd_script *script, const char *prefix, const char *name, const char *text,
-                                         size_t length) {
-    opdi_sunit *unit = (opdi_sunit *)opdi_arena_alloc(&script->arena, sizeof *unit);
+OPDI_INTERNAL opdi_script_unit *opdi_script_unit_add(opd_script *script, const char *prefix, const char *name,
+                                                     const char *text, size_t length) {
+    opdi_script_unit *unit = (opdi_script_unit *)opdi_arena_alloc(&script->arena, sizeof *unit);
     if (!unit) { return NULL; }
     memset(unit, 0, sizeof *unit);
     unit->prefix = opdi_arena_copy(&script->arena, prefix, strlen(prefix));
@@ -288,29 +291,30 @@ OPDI_INTERNAL opdi_sunit *opdi_sunit_add(opd_script *script, const char *prefix,
     script->units = unit;
     return unit;
 }
-static opdi_sfunction *opdi_sfunction_new(opd_script *script, opdi_sunit *unit, const opdi_syntax *def,
-                                          opdi_sclass *owner) {
-    opdi_sfunction *function = (opdi_sfunction *)opdi_arena_alloc(&script->arena, sizeof *function);
+static opdi_script_function *opdi_script_function_new(opd_script *script, opdi_script_unit *unit,
+                                                      const opdi_syntax *def, opdi_script_class *owner) {
+    opdi_script_function *function = (opdi_script_function *)opdi_arena_alloc(&script->arena, sizeof *function);
     if (!function) { return NULL; }
     memset(function, 0, sizeof *function);
     function->name = def->word;
     function->def = def;
     function->owner = owner;
     function->unit = unit;
-    opdi_sfunction **end = owner ? &owner->methods : &unit->functions;
+    opdi_script_function **end = owner ? &owner->methods : &unit->functions;
     while (*end) { end = &(*end)->next; }
     *end = function;
     return function;
 }
 /* Returns the number of parameters that a method call fills by itself: 1 (self) for methods, else 0. */
-OPDI_INTERNAL int opdi_sfunction_selves(const opdi_sfunction *function) {
-    return function->owner && function->def->op != OPDI_SD_STATIC;
+OPDI_INTERNAL int opdi_script_function_selves(const opdi_script_function *function) {
+    return function->owner && function->def->op != OPDI_METHOD_STATIC;
 }
 /* The names of the base classes that make a class a module. */
-OPDI_INTERNAL const char opdi_smodules[] = "Module nn.Module torch.nn.Module ScriptModule torch.jit.ScriptModule ";
+OPDI_INTERNAL const char opdi_script_modules[] =
+    "Module nn.Module torch.nn.Module ScriptModule torch.jit.ScriptModule ";
 /* Returns advice for the error that a class has no member of some name, if the class has a base class: TorchScript
    ignores base classes.  Returns "" for other classes.  The text is in `buf` [cap]. */
-OPDI_INTERNAL const char *opdi_sclass_alone(const opdi_sclass *klass, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_script_class_alone(const opdi_script_class *klass, char *buf, size_t cap) {
     char base[128];
     if (!klass || klass->gclass->kind != OPDI_CLASS_OBJECT || !klass->def->parts[0] ||
         !opdi_syntax_dotted(klass->def->parts[0], base, sizeof base) || strcmp(base, "object") == 0) { return ""; }
@@ -319,24 +323,24 @@ OPDI_INTERNAL const char *opdi_sclass_alone(const opdi_sclass *klass, char *buf,
     return buf;
 }
 /* Declares a class of a text.  Its members are resolved when it is first used.  Returns 0, or -1 and sets an error. */
-static int opdi_sclass_new(opd_script *script, opdi_sunit *unit, const opdi_syntax *def) {
+static int opdi_script_class_new(opd_script *script, opdi_script_unit *unit, const opdi_syntax *def) {
     char full[1200], base[128];
-    opdi_sclass *klass = (opdi_sclass *)opdi_arena_alloc(&script->arena, sizeof *klass);
+    opdi_script_class *klass = (opdi_script_class *)opdi_arena_alloc(&script->arena, sizeof *klass);
     if (!klass) { return -1; }
     memset(klass, 0, sizeof *klass);
     if ((size_t)snprintf(full, sizeof full, "%s.%s", unit->prefix, def->word) >= sizeof full) {
-        return opdi_stext_fail(def->text, def->at, 1, "the name of the class is too long");
+        return opdi_script_text_fail(def->text, def->at, 1, "the name of the class is too long");
     }
     *base = 0;
     if (def->parts[0]) { (void)opdi_syntax_dotted(def->parts[0], base, sizeof base); }
     const opdi_gclass_kind kind = strcmp(base, "NamedTuple") == 0 ? OPDI_CLASS_NAMEDTUPLE
-        : opdi_word_in(base, (int)strlen(base), opdi_smodules) ? OPDI_CLASS_MODULE
+        : opdi_word_in(base, (int)strlen(base), opdi_script_modules) ? OPDI_CLASS_MODULE
         : strcmp(base, "Enum") == 0 ? OPDI_CLASS_ENUM
         : strcmp(base, "Interface") == 0 || strcmp(base, "ModuleInterface") == 0 ? OPDI_CLASS_INTERFACE
         : OPDI_CLASS_OBJECT;
     klass->gclass = opdi_gclass_find(script->space, full);
     if (klass->gclass && klass->gclass->user) {
-        return opdi_stext_fail(def->text, def->at, 1, "class '%s' already defined", full);
+        return opdi_script_text_fail(def->text, def->at, 1, "class '%s' already defined", full);
     }
     if (!klass->gclass && !(klass->gclass = opdi_gclass_new(script->space, full, kind))) { return -1; }
     klass->gclass->kind = kind;
@@ -350,30 +354,32 @@ static int opdi_sclass_new(opd_script *script, opdi_sunit *unit, const opdi_synt
 }
 /* Parses a text, unless that was done before, and declares its classes and functions.  On failure, returns NULL and
    sets an error. */
-OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit) {
+OPDI_INTERNAL opdi_script_unit *opdi_script_unit_read(opd_script *script, opdi_script_unit *unit) {
     if (unit->tree) { return unit; }
     opdi_syntax *tree = opdi_script_parse(&script->arena, &unit->text);
     for (int i = 0; tree && i < tree->nparts; i++) {
         const opdi_syntax *node = tree->parts[i];
-        if (node->kind == OPDI_SX_CLASS) { if (opdi_sclass_new(script, unit, node)) { return NULL; } }
-        else if (node->kind == OPDI_SX_DEF) {
-            if (opdi_sfunction_in(unit->functions, node->word)) {
-                (void)opdi_stext_fail(node->text, node->at, 1, "function '%s' already defined", node->word);
+        if (node->kind == OPDI_SYNTAX_CLASS) { if (opdi_script_class_new(script, unit, node)) { return NULL; } }
+        else if (node->kind == OPDI_SYNTAX_DEF) {
+            if (opdi_script_function_in(unit->functions, node->word)) {
+                (void)opdi_script_text_fail(node->text, node->at, 1, "function '%s' already defined", node->word);
                 return NULL;
             }
-            if (!opdi_sfunction_new(script, unit, node, NULL)) { return NULL; }
-        } else if (node->kind != OPDI_SX_EXPR || node->parts[0]->kind != OPDI_SX_TEXT) {
-            (void)opdi_stext_fail(node->text, node->at, node->length, "expected def or class here%s",
-                                  node->kind != OPDI_SX_ASSIGN && node->kind != OPDI_SX_ANNOTATED ? ""
-                                  : "; a script has no global variables, pass the value as an argument or write it "
-                                  "where it is used");
+            if (!opdi_script_function_new(script, unit, node, NULL)) { return NULL; }
+        } else if (node->kind != OPDI_SYNTAX_EXPR || node->parts[0]->kind != OPDI_SYNTAX_TEXT) {
+            (void)opdi_script_text_fail(node->text, node->at, node->length, "expected def or class here%s",
+                                        node->kind != OPDI_SYNTAX_ASSIGN && node->kind != OPDI_SYNTAX_ANNOTATED ? ""
+                                        : "; a script has no global variables, pass the value as an argument or write "
+                                          "it "
+                                        "where it is used");
             return NULL;
         }
     }
     unit->tree = tree;
     return tree ? unit : NULL;
 }
-OPDI_INTERNAL void opdi_emitter_init(opdi_emitter *task, opd_script *script, opdi_arena *arena, opdi_sunit *unit) {
+OPDI_INTERNAL void opdi_emitter_init(opdi_emitter *task, opd_script *script, opdi_arena *arena,
+                                     opdi_script_unit *unit) {
     memset(task, 0, sizeof *task);
     task->script = script;
     task->space = script->space;
@@ -383,38 +389,40 @@ OPDI_INTERNAL void opdi_emitter_init(opdi_emitter *task, opd_script *script, opd
 }
 /* Returns the list that is assigned to the name `list` in the body of a class, such as __parameters__ = ["weight", ];
    NULL if there is none. */
-OPDI_INTERNAL const opdi_syntax *opdi_sclass_list(const opdi_sclass *klass, const char *list) {
+OPDI_INTERNAL const opdi_syntax *opdi_script_class_list(const opdi_script_class *klass, const char *list) {
     const opdi_syntax *body = klass->def->parts[1];
     for (int i = 0; i < body->nparts; i++) {
         const opdi_syntax *node = body->parts[i];
-        if (node->kind == OPDI_SX_ASSIGN && node->nparts == 2 && node->parts[1]->kind == OPDI_SX_NAME &&
-            strcmp(node->parts[1]->word, list) == 0 && node->parts[0]->kind == OPDI_SX_LIST) { return node->parts[0]; }
+        if (node->kind == OPDI_SYNTAX_ASSIGN && node->nparts == 2 && node->parts[1]->kind == OPDI_SYNTAX_NAME &&
+            strcmp(node->parts[1]->word, list) == 0 &&
+            node->parts[0]->kind == OPDI_SYNTAX_LIST) { return node->parts[0]; }
     }
     return NULL;
 }
 /* Returns whether `name` is a parameter or buffer: `list` is "__parameters__" or "__buffers__", and the class either
    lists the name there, or its __init__ makes the attribute. */
-OPDI_INTERNAL bool opdi_sclass_lists(const opdi_sclass *klass, const char *list, const char *name) {
+OPDI_INTERNAL bool opdi_script_class_lists(const opdi_script_class *klass, const char *list, const char *name) {
     const int32_t slot = opdi_gclass_slot(klass->gclass, name);
-    const int32_t flag = strcmp(list, "__parameters__") == 0 ? OPDI_SCLASS_PARAMETER : OPDI_SCLASS_BUFFER;
+    const int32_t flag = strcmp(list, "__parameters__") == 0 ? OPDI_SCRIPT_CLASS_PARAMETER : OPDI_SCRIPT_CLASS_BUFFER;
     if (slot >= 0 && (klass->gclass->attributes[slot].flags & flag)) { return true; }
-    const opdi_syntax *names = opdi_sclass_list(klass, list);
+    const opdi_syntax *names = opdi_script_class_list(klass, list);
     for (int i = 0; names && i < names->nparts; i++) {
-        if (names->parts[i]->kind == OPDI_SX_TEXT && strcmp(names->parts[i]->word, name) == 0) { return true; }
+        if (names->parts[i]->kind == OPDI_SYNTAX_TEXT && strcmp(names->parts[i]->word, name) == 0) { return true; }
     }
     return false;
 }
 /* If a statement in the body of a class declares an attribute, adds it to the class.  Returns 0, or -1 and sets an
    error. */
-static int opdi_sclass_field(opdi_emitter *task, opdi_sclass *klass, const opdi_syntax *node) {
+static int opdi_script_class_field(opdi_emitter *task, opdi_script_class *klass, const opdi_syntax *node) {
     const opdi_syntax *type = NULL;
     const char *name = NULL;
-    if (node->kind == OPDI_SX_ANNOTATED && node->parts[0]->kind == OPDI_SX_NAME &&
+    if (node->kind == OPDI_SYNTAX_ANNOTATED && node->parts[0]->kind == OPDI_SYNTAX_NAME &&
         (!node->parts[2] || klass->gclass->kind == OPDI_CLASS_NAMEDTUPLE)) {
         name = node->parts[0]->word;
         type = node->parts[1];
-    } else if (node->kind == OPDI_SX_ASSIGN && node->nparts == 2 && node->parts[1]->kind == OPDI_SX_SUBSCRIPT &&
-               node->parts[1]->parts[0]->kind == OPDI_SX_NAME && node->parts[1]->parts[1]->kind == OPDI_SX_TEXT &&
+    } else if (node->kind == OPDI_SYNTAX_ASSIGN && node->nparts == 2 && node->parts[1]->kind == OPDI_SYNTAX_SUBSCRIPT &&
+               node->parts[1]->parts[0]->kind == OPDI_SYNTAX_NAME &&
+               node->parts[1]->parts[1]->kind == OPDI_SYNTAX_TEXT &&
                strcmp(node->parts[1]->parts[0]->word, "__annotations__") == 0) {
         name = node->parts[1]->parts[1]->word;     /* an entry such as __annotations__["0"] = T */
         type = node->parts[0];
@@ -425,38 +433,40 @@ static int opdi_sclass_field(opdi_emitter *task, opdi_sclass *klass, const opdi_
 }
 //== enums =============================================================================================================
 
-OPDI_INTERNAL void opdi_senum_drop(opdi_sclass *klass) {
+OPDI_INTERNAL void opdi_script_enum_drop(opdi_script_class *klass) {
     for (; klass->said; klass->said = klass->said->next) { opdi_value_drop(klass->said->object); }
     while (klass->nmembers > 0) { opdi_value_drop(klass->members[--klass->nmembers]); }
 }
 /* Sets *value to the value of an enum's member, the expression `node`.  Returns its type, or NULL and sets an error. */
-static const opdi_gtype *opdi_senum_value(const opdi_syntax *node, opd_value *value) {
+static const opdi_gtype *opdi_script_enum_value(const opdi_syntax *node, opd_value *value) {
     switch (node->kind) {
-    case OPDI_SX_INT:
+    case OPDI_SYNTAX_INT:
         if (node->op == OPDI_SIGN_NEEDED) {
-            (void)opdi_stext_fail(node->text, node->at, node->length, "Integer literal is out of range");
+            (void)opdi_script_text_fail(node->text, node->at, node->length, "Integer literal is out of range");
             return NULL;
         }
         *value = opd_value_int(node->integer);
-        return opdi_gtype_simple(OPDI_GT_INT);
-    case OPDI_SX_FLOAT: *value = opd_value_float(node->number); return opdi_gtype_simple(OPDI_GT_FLOAT);
-    case OPDI_SX_TEXT: *value = opd_value_str(node->word); return opdi_gtype_simple(OPDI_GT_STR);
+        return opdi_gtype_simple(OPDI_GTYPE_INT);
+    case OPDI_SYNTAX_FLOAT: *value = opd_value_float(node->number); return opdi_gtype_simple(OPDI_GTYPE_FLOAT);
+    case OPDI_SYNTAX_TEXT: *value = opd_value_str(node->word); return opdi_gtype_simple(OPDI_GTYPE_STR);
     default:
-        (void)opdi_stext_fail(node->text, node->at, node->length, "the values of an enum must be numbers or strings");
+        (void)opdi_script_text_fail(node->text, node->at, node->length,
+                                    "the values of an enum must be numbers or strings");
         return NULL;
     }
 }
 /* If a statement in the body of an enum declares a member, adds it.  Returns 0, or -1 and sets an error. */
-static int opdi_senum_member(opdi_sclass *klass, const opdi_syntax *node) {
+static int opdi_script_enum_member(opdi_script_class *klass, const opdi_syntax *node) {
     opdi_gclass *gclass = klass->gclass;
     opd_value value;
-    if (node->kind != OPDI_SX_ASSIGN || node->nparts != 2 || node->parts[1]->kind != OPDI_SX_NAME) { return 0; }
-    const opdi_gtype *type = opdi_senum_value(node->parts[0], &value);
+    if (node->kind != OPDI_SYNTAX_ASSIGN || node->nparts != 2 || node->parts[1]->kind != OPDI_SYNTAX_NAME) { return 0; }
+    const opdi_gtype *type = opdi_script_enum_value(node->parts[0], &value);
     if (!type) { return -1; }
-    if (!gclass->nattributes && (opdi_gclass_add(gclass, "name", opdi_gtype_simple(OPDI_GT_STR), 0) < 0 ||
+    if (!gclass->nattributes && (opdi_gclass_add(gclass, "name", opdi_gtype_simple(OPDI_GTYPE_STR), 0) < 0 ||
                                  opdi_gclass_add(gclass, "value", type, 0) < 0)) { return -1; }
     if (gclass->nattributes != 2 || gclass->attributes[1].type != type) {
-        return opdi_stext_fail(node->text, node->at, node->length, "the values of an enum must have the same type");
+        return opdi_script_text_fail(node->text, node->at, node->length,
+                                     "the values of an enum must have the same type");
     }
     opdi_cell *member = opdi_object_new(gclass);
     if (!member) { return -1; }
@@ -465,16 +475,16 @@ static int opdi_senum_member(opdi_sclass *klass, const opdi_syntax *node) {
     return opdi_object_put(member, 1, value);
 }
 /* Makes the members of an enum.  Returns 0, or -1 and sets an error. */
-static int opdi_senum_know(opd_script *script, opdi_sclass *klass) {
+static int opdi_script_enum_resolve(opd_script *script, opdi_script_class *klass) {
     const opdi_syntax *body = klass->def->parts[1];
     klass->members = (opd_value *)opdi_arena_alloc(&script->arena, (size_t)(body->nparts + 1) * sizeof(opd_value));
     int rc = klass->members ? 0 : -1;
-    for (int i = 0; !rc && i < body->nparts; i++) { rc = opdi_senum_member(klass, body->parts[i]); }
-    if (rc) { opdi_senum_drop(klass); }
+    for (int i = 0; !rc && i < body->nparts; i++) { rc = opdi_script_enum_member(klass, body->parts[i]); }
+    if (rc) { opdi_script_enum_drop(klass); }
     return rc;
 }
 /* Returns the index of the member with that name, or -1. */
-OPDI_INTERNAL int32_t opdi_senum_find(const opdi_sclass *klass, const char *name) {
+OPDI_INTERNAL int32_t opdi_script_enum_find(const opdi_script_class *klass, const char *name) {
     for (int32_t i = 0; i < klass->nmembers; i++) {
         const opdi_cell *member = opdi_cell_of(&klass->members[i]);
         if (strcmp(opdi_cell_of(&member->u.values[0])->u.text, name) == 0) { return i; }
@@ -482,7 +492,7 @@ OPDI_INTERNAL int32_t opdi_senum_find(const opdi_sclass *klass, const char *name
     return -1;
 }
 /* Returns a new object of enum member number `which`, or NULL and sets an error. */
-OPDI_INTERNAL opdi_cell *opdi_senum_again(const opdi_sclass *klass, int32_t which) {
+OPDI_INTERNAL opdi_cell *opdi_script_enum_again(const opdi_script_class *klass, int32_t which) {
     const opdi_cell *const member = opdi_cell_of(&klass->members[which]);
     opdi_cell *const cell = opdi_object_new(klass->gclass);
     for (int32_t i = 0; cell && i < 2; i++) {
@@ -493,15 +503,15 @@ OPDI_INTERNAL opdi_cell *opdi_senum_again(const opdi_sclass *klass, int32_t whic
     }
     return cell;
 }
-/* Returns the object of enum member number `which` for one place of a text (see opdi_senum_said), or NULL and sets an
-   error. */
-OPDI_INTERNAL const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *klass, const opdi_syntax *place,
-                                             int32_t which) {
-    for (const opdi_senum_said *said = klass->said; said; said = said->next) {
+/* Returns the object of enum member number `which` for one place of a text (see opdi_script_enum_object), or NULL and
+   sets an error. */
+OPDI_INTERNAL const opd_value *opdi_script_enum_at(opdi_arena *arena, opdi_script_class *klass,
+                                                   const opdi_syntax *place, int32_t which) {
+    for (const opdi_script_enum_object *said = klass->said; said; said = said->next) {
         if (said->place == place && said->which == which) { return &said->object; }
     }
-    opdi_senum_said *const said = (opdi_senum_said *)opdi_arena_alloc(arena, sizeof *said);
-    opdi_cell *const cell = said ? opdi_senum_again(klass, which) : NULL;
+    opdi_script_enum_object *const said = (opdi_script_enum_object *)opdi_arena_alloc(arena, sizeof *said);
+    opdi_cell *const cell = said ? opdi_script_enum_again(klass, which) : NULL;
     if (!cell) { return NULL; }
     said->place = place;
     said->which = which;
@@ -512,7 +522,7 @@ OPDI_INTERNAL const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *kla
 }
 
 /* Resolves the members of a class, unless that was done before.  On failure, returns NULL and sets an error. */
-OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass) {
+OPDI_INTERNAL opdi_script_class *opdi_script_class_resolve(opd_script *script, opdi_script_class *klass) {
     const opdi_syntax *body = klass->def->parts[1];
     opdi_arena arena;
     opdi_emitter task;
@@ -521,16 +531,16 @@ OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *kla
     opdi_emitter_init(&task, script, &arena, klass->unit);
     klass->state = 1;
     int rc = klass->gclass->kind == OPDI_CLASS_MODULE && !script->archive &&
-        opdi_gclass_add(klass->gclass, "training", opdi_gtype_simple(OPDI_GT_BOOL), 0) < 0 ? -1 : 0;
+        opdi_gclass_add(klass->gclass, "training", opdi_gtype_simple(OPDI_GTYPE_BOOL), 0) < 0 ? -1 : 0;
     for (int i = 0; !rc && i < body->nparts; i++) {
         task.at = body->parts[i];
-        if (body->parts[i]->kind == OPDI_SX_DEF) {
-            rc = opdi_sfunction_new(script, klass->unit, body->parts[i], klass) ? 0 : -1;
-        } else { rc = opdi_sclass_field(&task, klass, body->parts[i]); }
+        if (body->parts[i]->kind == OPDI_SYNTAX_DEF) {
+            rc = opdi_script_function_new(script, klass->unit, body->parts[i], klass) ? 0 : -1;
+        } else { rc = opdi_script_class_field(&task, klass, body->parts[i]); }
     }
     if (!rc && klass->gclass->kind == OPDI_CLASS_NAMEDTUPLE) { rc = opdi_gclass_fields(klass->gclass) ? 0 : -1; }
-    if (!rc && klass->gclass->kind == OPDI_CLASS_ENUM) { rc = opdi_senum_know(script, klass); }
-    opdi_sfunction *init = opdi_sfunction_in(klass->methods, "__init__");
+    if (!rc && klass->gclass->kind == OPDI_CLASS_ENUM) { rc = opdi_script_enum_resolve(script, klass); }
+    opdi_script_function *init = opdi_script_function_in(klass->methods, "__init__");
     if (!rc && init && !script->archive) { rc = script->work->discover(&task, init); }
     klass->state = rc ? 0 : 2;
     opdi_arena_free(&arena);

@@ -10,23 +10,23 @@
 //== values ============================================================================================================
 
 /* The state while the text of a method is written from its graph. */
-typedef struct opdi_sprint {
+typedef struct opdi_script_printer {
     opdi_string *code;
     const opd_script *script;
     opd_graph *graph;
-    opdi_sfunction *function;
+    opdi_script_function *function;
     const char *named;                            /* prefix of the names of unnamed values, which end with a number */
     opd_value none;
     int indent;
-} opdi_sprint;
+} opdi_script_printer;
 
-static void opdi_sp_add(opdi_sprint *print, const char *text) { opdi_string_add(print->code, text); }
-static void opdi_sp_line(opdi_sprint *print) {
-    opdi_sp_add(print, "\n");
-    for (int i = 0; i < print->indent; i++) { opdi_sp_add(print, "  "); }
+static void opdi_script_print(opdi_script_printer *print, const char *text) { opdi_string_add(print->code, text); }
+static void opdi_script_print_line(opdi_script_printer *print) {
+    opdi_script_print(print, "\n");
+    for (int i = 0; i < print->indent; i++) { opdi_script_print(print, "  "); }
 }
 /* Writes a type in the spelling of annotations.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_type(opdi_sprint *print, const opdi_gtype *type) {
+static int opdi_script_print_type(opdi_script_printer *print, const opdi_gtype *type) {
     char text[4000];
     opdi_text out = opdi_text_of(text, sizeof text);
     opdi_gtype_print(&out, type, true);
@@ -34,49 +34,49 @@ static int opdi_sp_type(opdi_sprint *print, const opdi_gtype *type) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a type whose text is longer than %d bytes: use a "
                         "class instead", print->function ? print->function->name : "a class", (int)sizeof text);
     }
-    opdi_sp_add(print, text);
+    opdi_script_print(print, text);
     return 0;
 }
 /* Writes a text in quotes. */
-static void opdi_sp_quoted(opdi_sprint *print, const char *text, int64_t length) {
+static void opdi_script_print_quoted(opdi_script_printer *print, const char *text, int64_t length) {
     char one[16];
-    opdi_sp_add(print, "\"");
+    opdi_script_print(print, "\"");
     for (int64_t i = 0; i < length; i++) {
         opdi_writer writer = {one, sizeof one, 0, false};
         opdi_write_quoted(&writer, text + i, 1);
         opdi_string_add_n(print->code, one + 1, writer.length - 2);
     }
-    opdi_sp_add(print, "\"");
+    opdi_script_print(print, "\"");
 }
-static void opdi_sp_double(opdi_sprint *print, double d) {
+static void opdi_script_print_double(opdi_script_printer *print, double d) {
     char text[64];
     opdi_writer writer = {text, sizeof text, 0, false};
     opdi_write_double(&writer, d);
     opdi_string_add_n(print->code, text, writer.length);
 }
 /* Writes a constant.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_constant(opdi_sprint *print, const opd_value *value) {
+static int opdi_script_print_constant(opdi_script_printer *print, const opd_value *value) {
     const opdi_cell *const cell = opdi_cell_of(value);
     char text[64];
     opdi_writer writer = {text, sizeof text, 0, false};
     const double *pair = value->tag == OPD_TAG_COMPLEX ? value->u.c : cell && cell->kind == OPD_CELL_COMPLEX
         ? cell->u.pair : NULL;
     if (pair) {
-        opdi_sp_add(print, "complex(");
-        opdi_sp_double(print, pair[0]);
-        opdi_sp_add(print, ", ");
-        opdi_sp_double(print, pair[1]);
-        opdi_sp_add(print, ")");
-    } else if (cell && cell->kind == OPD_CELL_STR) { opdi_sp_quoted(print, cell->u.text, cell->count); }
+        opdi_script_print(print, "complex(");
+        opdi_script_print_double(print, pair[0]);
+        opdi_script_print(print, ", ");
+        opdi_script_print_double(print, pair[1]);
+        opdi_script_print(print, ")");
+    } else if (cell && cell->kind == OPD_CELL_STR) { opdi_script_print_quoted(print, cell->u.text, cell->count); }
     else if (cell && cell->kind == OPD_CELL_OBJECT && cell->klass->kind == OPDI_CLASS_ENUM) {
-        opdi_sp_add(print, cell->klass->name);
-        opdi_sp_add(print, ".");
-        opdi_sp_add(print, opdi_cell_of(&cell->u.values[0])->u.text);
-    } else if (value->tag == OPD_TAG_STR) { opdi_sp_quoted(print, value->u.s, (int64_t)strlen(value->u.s)); }
+        opdi_script_print(print, cell->klass->name);
+        opdi_script_print(print, ".");
+        opdi_script_print(print, opdi_cell_of(&cell->u.values[0])->u.text);
+    } else if (value->tag == OPD_TAG_STR) { opdi_script_print_quoted(print, value->u.s, (int64_t)strlen(value->u.s)); }
     else if (value->tag == OPD_TAG_DEVICE) {
-        opdi_sp_add(print, "torch.device(\"");
-        opdi_sp_add(print, opd_device_print(value->u.device, text, sizeof text));
-        opdi_sp_add(print, "\")");
+        opdi_script_print(print, "torch.device(\"");
+        opdi_script_print(print, opd_device_print(value->u.device, text, sizeof text));
+        opdi_script_print(print, "\")");
     } else if (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT || value->tag == OPD_TAG_BOOL ||
                value->tag == OPD_TAG_NONE) {
         opdi_write_scalar(&writer, value);
@@ -88,10 +88,10 @@ static int opdi_sp_constant(opdi_sprint *print, const opd_value *value) {
     return 0;
 }
 /* Writes the name of a value.  A value that a loop carries has the same name in the loop as behind it. */
-static void opdi_sp_name(opdi_sprint *print, const opdi_gvalue *value) {
+static void opdi_script_print_name(opdi_script_printer *print, const opdi_gvalue *value) {
     char text[64];
     const opdi_gnode *const loop = value->block ? value->block->owner : NULL;
-    for (int32_t i = 1; loop && loop->kind == OPDI_G_LOOP && i < value->block->ninputs; i++) {
+    for (int32_t i = 1; loop && loop->kind == OPDI_GNODE_LOOP && i < value->block->ninputs; i++) {
         if (value->block->inputs[i] == value) {
             value = loop->out[i - 1];
             break;
@@ -99,110 +99,111 @@ static void opdi_sp_name(opdi_sprint *print, const opdi_gvalue *value) {
     }
     for (int32_t i = 0; i < print->function->nformals && !value->node && !value->block; i++) {
         if (print->graph->inputs[i] == value) {
-            opdi_sp_add(print, print->function->formals[i].name);
+            opdi_script_print(print, print->function->formals[i].name);
             return;
         }
     }
     snprintf(text, sizeof text, "%s%d", print->named, (int)value->id);
-    opdi_sp_add(print, text);
+    opdi_script_print(print, text);
 }
 /* Writes a value where it is used: its name, or the text of a constant.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_value(opdi_sprint *print, const opdi_gvalue *value) {
-    if (value->node && value->node->kind == OPDI_G_CONSTANT && !value->node->attribute) {
-        return opdi_sp_constant(print, &value->node->constant);
+static int opdi_script_print_value(opdi_script_printer *print, const opdi_gvalue *value) {
+    if (value->node && value->node->kind == OPDI_GNODE_CONSTANT && !value->node->attribute) {
+        return opdi_script_print_constant(print, &value->node->constant);
     }
-    opdi_sp_name(print, value);
+    opdi_script_print_name(print, value);
     return 0;
 }
-static int opdi_sp_values(opdi_sprint *print, opdi_gvalue *const *values, int32_t count) {
+static int opdi_script_print_values(opdi_script_printer *print, opdi_gvalue *const *values, int32_t count) {
     for (int32_t i = 0; i < count; i++) {
-        opdi_sp_add(print, i ? ", " : "");
-        if (opdi_sp_value(print, values[i])) { return -1; }
+        opdi_script_print(print, i ? ", " : "");
+        if (opdi_script_print_value(print, values[i])) { return -1; }
     }
     return 0;
 }
 /* Returns the type that the text of a value has on its own: NoneType for None, even if an optional is expected.  On
    failure, returns NULL and sets an error. */
-static const opdi_gtype *opdi_sp_typed(opdi_sprint *print, const opdi_gvalue *value) {
+static const opdi_gtype *opdi_script_print_typed(opdi_script_printer *print, const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
-    return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_NONE
-        ? opdi_gtype_simple(OPDI_GT_NONE) : opdi_gvalue_gtype(print->graph, value);
+    return node && node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_NONE
+        ? opdi_gtype_simple(OPDI_GTYPE_NONE) : opdi_gvalue_gtype(print->graph, value);
 }
 /* Writes "annotate(TYPE, ".  Returns 1, or -1 and sets an error. */
-static int opdi_sp_annotate(opdi_sprint *print, const opdi_gtype *type) {
-    opdi_sp_add(print, "annotate(");
-    if (opdi_sp_type(print, type)) { return -1; }
-    opdi_sp_add(print, ", ");
+static int opdi_script_print_annotate(opdi_script_printer *print, const opdi_gtype *type) {
+    opdi_script_print(print, "annotate(");
+    if (opdi_script_print_type(print, type)) { return -1; }
+    opdi_script_print(print, ", ");
     return 1;
 }
 /* Writes a value where the type `type` is expected, with annotate() if its own type is different.  Returns 0, or -1 and
    sets an error. */
-static int opdi_sp_as(opdi_sprint *print, const opdi_gvalue *value, const opdi_gtype *type) {
-    const opdi_gtype *const typed = opdi_sp_typed(print, value);
-    const int open = typed && type && !opdi_gtype_same(typed, type) ? opdi_sp_annotate(print, type) : 0;
-    if (!typed || !type || open < 0 || opdi_sp_value(print, value)) { return -1; }
-    opdi_sp_add(print, open ? ")" : "");
+static int opdi_script_print_as(opdi_script_printer *print, const opdi_gvalue *value, const opdi_gtype *type) {
+    const opdi_gtype *const typed = opdi_script_print_typed(print, value);
+    const int open = typed && type && !opdi_gtype_same(typed, type) ? opdi_script_print_annotate(print, type) : 0;
+    if (!typed || !type || open < 0 || opdi_script_print_value(print, value)) { return -1; }
+    opdi_script_print(print, open ? ")" : "");
     return 0;
 }
 /* Writes a list, tuple or dict.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_construct(opdi_sprint *print, const opdi_gnode *node) {
+static int opdi_script_print_construct(opdi_script_printer *print, const opdi_gnode *node) {
     const opdi_gtype *const type = opdi_gvalue_gtype(print->graph, node->out[0]);
-    const bool dict = type && type->kind == OPDI_GT_DICT, tuple = type && type->kind == OPDI_GT_TUPLE;
+    const bool dict = type && type->kind == OPDI_GTYPE_DICT, tuple = type && type->kind == OPDI_GTYPE_TUPLE;
     bool plain = type && (tuple || node->nin);
     if (!type) { return -1; }
     for (int32_t i = 0; i < node->nin; i++) {
-        const opdi_gtype *const typed = opdi_sp_typed(print, node->in[i]);
+        const opdi_gtype *const typed = opdi_script_print_typed(print, node->in[i]);
         plain = plain && typed && opdi_gtype_same(typed, type->parts[tuple ? i : dict ? i % 2 : 0]);
     }
     if (tuple && type->klass) {                    /* a named tuple: __torch__.Point(x, y) */
-        opdi_sp_add(print, type->klass->name);
-        opdi_sp_add(print, "(");
-        if (opdi_sp_values(print, node->in, node->nin)) { return -1; }
-        opdi_sp_add(print, ")");
+        opdi_script_print(print, type->klass->name);
+        opdi_script_print(print, "(");
+        if (opdi_script_print_values(print, node->in, node->nin)) { return -1; }
+        opdi_script_print(print, ")");
         return 0;
     }
-    if (!plain && opdi_sp_annotate(print, type) < 0) { return -1; }
-    opdi_sp_add(print, dict ? "{" : tuple ? "(" : "[");
+    if (!plain && opdi_script_print_annotate(print, type) < 0) { return -1; }
+    opdi_script_print(print, dict ? "{" : tuple ? "(" : "[");
     for (int32_t i = 0; i < node->nin; i++) {
-        opdi_sp_add(print, i == 0 ? "" : dict && i % 2 ? ": " : ", ");
-        if (opdi_sp_value(print, node->in[i])) { return -1; }
+        opdi_script_print(print, i == 0 ? "" : dict && i % 2 ? ": " : ", ");
+        if (opdi_script_print_value(print, node->in[i])) { return -1; }
     }
-    opdi_sp_add(print, dict ? "}" : tuple ? node->nin == 1 ? ",)" : ")" : "]");
-    opdi_sp_add(print, plain ? "" : ")");
+    opdi_script_print(print, dict ? "}" : tuple ? node->nin == 1 ? ",)" : ")" : "]");
+    opdi_script_print(print, plain ? "" : ")");
     return 0;
 }
 /* Writes a call, such as "torch.add(x, 1, alpha=1)".  Returns 0, or -1 and sets an error. */
-static int opdi_sp_call(opdi_sprint *print, const opdi_gnode *node) {
-    const char *const name = node->kind == OPDI_G_OP ? node->op->name : node->builtin->schema;
-    const int32_t row = node->kind == OPDI_G_OP || node->builtin->flags & OPDI_BUILTIN_ANY ? -1
+static int opdi_script_print_call(opdi_script_printer *print, const opdi_gnode *node) {
+    const char *const name = node->kind == OPDI_GNODE_OP ? node->op->name : node->builtin->schema;
+    const int32_t row = node->kind == OPDI_GNODE_OP || node->builtin->flags & OPDI_BUILTIN_ANY ? -1
         : (int32_t)(node->builtin - opdi_builtin_at(0));
-    const opd_schema *const schema = node->kind == OPDI_G_OP ? node->op->schema : row >= 0 ? opdi_builtin_schema(row)
+    const opd_schema *const schema = node->kind == OPDI_GNODE_OP ? node->op->schema : row >= 0
+        ? opdi_builtin_schema(row)
         : NULL;
     const size_t space = strcspn(name, ":");
     if (row >= 0 && !schema) { return -1; }
-    if (strncmp(name, "aten::", 6) == 0) { opdi_sp_add(print, "torch."); }
+    if (strncmp(name, "aten::", 6) == 0) { opdi_script_print(print, "torch."); }
     else {
-        opdi_sp_add(print, "ops.");
+        opdi_script_print(print, "ops.");
         opdi_string_add_n(print->code, name, space);
-        opdi_sp_add(print, ".");
+        opdi_script_print(print, ".");
     }
     opdi_string_add_n(print->code, name + space + 2, strcspn(name + space + 2, ".("));
-    opdi_sp_add(print, "(");
+    opdi_script_print(print, "(");
     for (int32_t i = 0; i < node->nin; i++) {
-        opdi_sp_add(print, i ? ", " : "");
+        opdi_script_print(print, i ? ", " : "");
         if (schema && i < schema->nargs && schema->args[i].keyword_only) {
-            opdi_sp_add(print, schema->args[i].name);
-            opdi_sp_add(print, "=");
+            opdi_script_print(print, schema->args[i].name);
+            opdi_script_print(print, "=");
         }
-        if (opdi_sp_value(print, node->in[i])) { return -1; }
+        if (opdi_script_print_value(print, node->in[i])) { return -1; }
     }
-    opdi_sp_add(print, ")");
+    opdi_script_print(print, ")");
     return 0;
 }
 /* How archives write builtins that are not written as calls.  In a form, "0" and "1" mean the first and second
    argument, "*" all arguments, "T" the type of the result, and "N" the name of the attribute; other characters are
    written as they are. */
-static const struct { const char *name, *form; } opdi_sp_forms[] = {
+static const struct { const char *name, *form; } opdi_script_print_forms[] = {
     {"prim::TupleIndex", "(0)[1]"}, {"prim::StringIndex", "(0)[1]"}, {"aten::__getitem__", "(0)[1]"},
     {"prim::GetAttr", "(0).N"}, {"prim::SetAttr", "(0).N = 1"}, {"prim::TupleUnpack", "0"},
     {"prim::Uninitialized", "uninitialized(T)"}, {"prim::unchecked_cast", "unchecked_cast(T, 0)"},
@@ -211,106 +212,110 @@ static const struct { const char *name, *form; } opdi_sp_forms[] = {
     {"aten::IntImplicit", "annotate(T, 0)"}, {"aten::FloatImplicit", "annotate(T, 0)"},
     {"aten::ComplexImplicit", "annotate(T, 0)"}, {"aten::ScalarImplicit", "annotate(T, 0)"},
     {"aten::Int", "int(0)"}, {"aten::Float", "float(0)"}, {"aten::Bool", "bool(0)"}, {"aten::str", "str(0)"}};
-/* Writes a node by its form, see opdi_sp_forms.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_form(opdi_sprint *print, const opdi_gnode *node, const char *form) {
+/* Writes a node by its form, see opdi_script_print_forms.  Returns 0, or -1 and sets an error. */
+static int opdi_script_print_form(opdi_script_printer *print, const opdi_gnode *node, const char *form) {
     int rc = 0;
     for (; !rc && *form; form++) {
         switch (*form) {
-        case '0': case '1': rc = *form - '0' < node->nin ? opdi_sp_value(print, node->in[*form - '0']) : -1; break;
-        case '*': rc = opdi_sp_values(print, node->in, node->nin); break;
-        case 'T': rc = opdi_sp_type(print, opdi_gvalue_gtype(print->graph, node->out[0])); break;
-        case 'N': opdi_sp_add(print, node->attribute); break;
+        case '0': case '1':
+            rc = *form - '0' < node->nin ? opdi_script_print_value(print, node->in[*form - '0']) : -1;
+            break;
+        case '*': rc = opdi_script_print_values(print, node->in, node->nin); break;
+        case 'T': rc = opdi_script_print_type(print, opdi_gvalue_gtype(print->graph, node->out[0])); break;
+        case 'N': opdi_script_print(print, node->attribute); break;
         default: opdi_string_add_n(print->code, form, 1); break;
         }
     }
     return rc;
 }
 /* Writes isinstance(x, T) or isinstance(x, (T, U)).  Returns 0, or -1 and sets an error. */
-static int opdi_sp_isinstance(opdi_sprint *print, const opdi_gnode *node) {
+static int opdi_script_print_isinstance(opdi_script_printer *print, const opdi_gnode *node) {
     const opdi_gtype *const types = (const opdi_gtype *)node->constant.u.object;
-    opdi_sp_add(print, "isinstance(");
-    if (opdi_sp_value(print, node->in[0])) { return -1; }
-    opdi_sp_add(print, types->nparts == 1 ? ", " : ", (");
+    opdi_script_print(print, "isinstance(");
+    if (opdi_script_print_value(print, node->in[0])) { return -1; }
+    opdi_script_print(print, types->nparts == 1 ? ", " : ", (");
     for (int32_t i = 0; i < types->nparts; i++) {
-        opdi_sp_add(print, i ? ", " : "");
-        if (opdi_sp_type(print, types->parts[i])) { return -1; }
+        opdi_script_print(print, i ? ", " : "");
+        if (opdi_script_print_type(print, types->parts[i])) { return -1; }
     }
-    opdi_sp_add(print, types->nparts == 1 ? ")" : "))");
+    opdi_script_print(print, types->nparts == 1 ? ")" : "))");
     return 0;
 }
 /* Writes the call of a builtin.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_builtin(opdi_sprint *print, const opdi_gnode *node) {
+static int opdi_script_print_builtin(opdi_script_printer *print, const opdi_gnode *node) {
     const char *const name = node->builtin->schema;
     const size_t length = strcspn(name, ".(");
     if (node->builtin->run == opdi_builtin_unknown) {
         return opd_fail(OPD_ERROR_NOT_FOUND, "opd_script_save: %s calls %s, but there is no function with this name%s",
                         print->function->name, name, opdi_builtin_missing(name));
     }
-    for (size_t i = 0; i < sizeof opdi_sp_forms / sizeof opdi_sp_forms[0]; i++) {
-        if (strncmp(opdi_sp_forms[i].name, name, length) == 0 && !opdi_sp_forms[i].name[length]) {
-            return opdi_sp_form(print, node, opdi_sp_forms[i].form);
+    for (size_t i = 0; i < sizeof opdi_script_print_forms / sizeof opdi_script_print_forms[0]; i++) {
+        if (strncmp(opdi_script_print_forms[i].name, name, length) == 0 && !opdi_script_print_forms[i].name[length]) {
+            return opdi_script_print_form(print, node, opdi_script_print_forms[i].form);
         }
     }
-    if (strncmp(name, "prim::isinstance", length) == 0) { return opdi_sp_isinstance(print, node); }
-    if (strncmp(name, "prim::DictConstruct", length) == 0) { return opdi_sp_construct(print, node); }
+    if (strncmp(name, "prim::isinstance", length) == 0) { return opdi_script_print_isinstance(print, node); }
+    if (strncmp(name, "prim::DictConstruct", length) == 0) { return opdi_script_print_construct(print, node); }
     if (strncmp(name, "prim::autocast_", 15) == 0 || strncmp(name, "prim::ModuleContainerIndex", length) == 0 ||
         strncmp(name, "quantized::_", 12) == 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has %.*s, which an archive cannot contain",
                         print->function->name, (int)length, name);
     }
-    return opdi_sp_call(print, node);
+    return opdi_script_print_call(print, node);
 }
 //== statements ========================================================================================================
 
 /* Writes the names of a node's results and "=". */
-static void opdi_sp_results(opdi_sprint *print, const opdi_gnode *node) {
-    const bool apart = node->kind == OPDI_G_UNPACK ||
-        (node->kind == OPDI_G_BUILTIN && strcmp(node->builtin->schema, "prim::TupleUnpack") == 0);
+static void opdi_script_print_results(opdi_script_printer *print, const opdi_gnode *node) {
+    const bool apart = node->kind == OPDI_GNODE_UNPACK ||
+        (node->kind == OPDI_GNODE_BUILTIN && strcmp(node->builtin->schema, "prim::TupleUnpack") == 0);
     for (int32_t i = 0; i < node->nout; i++) {
-        opdi_sp_name(print, node->out[i]);
-        opdi_sp_add(print, apart ? ", " : i + 1 < node->nout ? ", " : "");
+        opdi_script_print_name(print, node->out[i]);
+        opdi_script_print(print, apart ? ", " : i + 1 < node->nout ? ", " : "");
     }
-    opdi_sp_add(print, node->nout ? " = " : "");
+    opdi_script_print(print, node->nout ? " = " : "");
 }
-static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block);
+static int opdi_script_print_block(opdi_script_printer *print, const opdi_gblock *block);
 /* Returns whether the text of a block has no statements. */
-static bool opdi_sp_idle(const opdi_gblock *block) {
+static bool opdi_script_print_idle(const opdi_gblock *block) {
     const opdi_gnode *node = block->first;
-    while (node && (node->kind == OPDI_G_CONSTANT || (node->kind == OPDI_G_UNPACK && !node->nout))) {
+    while (node && (node->kind == OPDI_GNODE_CONSTANT || (node->kind == OPDI_GNODE_UNPACK && !node->nout))) {
         node = node->next;
     }
     return !node;
 }
 /* Returns whether a block, or a block in it, uses a value. */
-static bool opdi_sp_reads(const opdi_gblock *block, const opdi_gvalue *value) {
+static bool opdi_script_print_reads(const opdi_gblock *block, const opdi_gvalue *value) {
     for (int32_t i = 0; i < block->noutputs; i++) { if (block->outputs[i] == value) { return true; } }
     for (const opdi_gnode *node = block->first; node; node = node->next) {
         for (int32_t i = 0; i < node->nin; i++) { if (node->in[i] == value) { return true; } }
         for (int32_t i = 0; i < node->nblocks; i++) {
-            if (opdi_sp_reads(&node->blocks[i], value)) { return true; }
+            if (opdi_script_print_reads(&node->blocks[i], value)) { return true; }
         }
     }
     return false;
 }
 /* Writes a branch.  Each block ends with assignments to the branch's results.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_if(opdi_sprint *print, const opdi_gnode *node) {
+static int opdi_script_print_if(opdi_script_printer *print, const opdi_gnode *node) {
     for (int side = 0; side < 2; side++) {
         const opdi_gblock *const block = &node->blocks[side];
-        opdi_sp_line(print);
-        opdi_sp_add(print, side ? "else" : "if ");
-        if (!side && opdi_sp_value(print, node->in[0])) { return -1; }
-        opdi_sp_add(print, ":");
+        opdi_script_print_line(print);
+        opdi_script_print(print, side ? "else" : "if ");
+        if (!side && opdi_script_print_value(print, node->in[0])) { return -1; }
+        opdi_script_print(print, ":");
         print->indent++;
-        if (opdi_sp_block(print, block)) { return -1; }
+        if (opdi_script_print_block(print, block)) { return -1; }
         for (int32_t i = 0; i < node->nout; i++) {
-            opdi_sp_line(print);
-            opdi_sp_name(print, node->out[i]);
-            opdi_sp_add(print, " = ");
-            if (opdi_sp_as(print, block->outputs[i], opdi_gvalue_gtype(print->graph, node->out[i]))) { return -1; }
+            opdi_script_print_line(print);
+            opdi_script_print_name(print, node->out[i]);
+            opdi_script_print(print, " = ");
+            if (opdi_script_print_as(print, block->outputs[i], opdi_gvalue_gtype(print->graph, node->out[i]))) {
+                return -1;
+            }
         }
-        if (!node->nout && opdi_sp_idle(block)) {
-            opdi_sp_line(print);
-            opdi_sp_add(print, "pass");
+        if (!node->nout && opdi_script_print_idle(block)) {
+            opdi_script_print_line(print);
+            opdi_script_print(print, "pass");
         }
         print->indent--;
     }
@@ -319,117 +324,123 @@ static int opdi_sp_if(opdi_sprint *print, const opdi_gnode *node) {
 /* How a loop is written.  counts: it has a limit of rounds.  asks: it has a condition.  A loop that only counts is
    written as "for", other loops as "while" with a variable for the condition.  round, again: the names of the variables
    for the round and the condition. */
-typedef struct opdi_sp_loop_form { bool counts, asks; char round[64], again[64]; } opdi_sp_loop_form;
+typedef struct opdi_script_loop_form { bool counts, asks; char round[64], again[64]; } opdi_script_loop_form;
 /* Writes the expression that tells whether a loop continues after the round `round`, if its condition is `condition`.
    Returns 0, or -1 and sets an error. */
-static int opdi_sp_goes_on(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form,
-                           const char *round, const opdi_gvalue *condition) {
-    if (!form->counts) { return opdi_sp_value(print, condition); }
-    opdi_sp_add(print, "torch.__and__(torch.lt(");
-    opdi_sp_add(print, round);
-    opdi_sp_add(print, ", ");
-    if (opdi_sp_value(print, node->in[0])) { return -1; }
-    opdi_sp_add(print, "), ");
-    if (opdi_sp_value(print, condition)) { return -1; }
-    opdi_sp_add(print, ")");
+static int opdi_script_print_continues(opdi_script_printer *print, const opdi_gnode *node,
+                                       const opdi_script_loop_form *form, const char *round,
+                                       const opdi_gvalue *condition) {
+    if (!form->counts) { return opdi_script_print_value(print, condition); }
+    opdi_script_print(print, "torch.__and__(torch.lt(");
+    opdi_script_print(print, round);
+    opdi_script_print(print, ", ");
+    if (opdi_script_print_value(print, node->in[0])) { return -1; }
+    opdi_script_print(print, "), ");
+    if (opdi_script_print_value(print, condition)) { return -1; }
+    opdi_script_print(print, ")");
     return 0;
 }
 /* Writes the end of an iteration: one statement that assigns all carried variables.  Returns 0, or -1 and sets an
    error. */
-static int opdi_sp_turn(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form) {
+static int opdi_script_print_iteration_end(opdi_script_printer *print, const opdi_gnode *node,
+                                           const opdi_script_loop_form *form) {
     const opdi_gblock *const body = &node->blocks[0];
     const bool counts = form->asks && form->counts, more = node->nout || form->asks;
     char next[80];
     (void)snprintf(next, sizeof next, "torch.add(%s, 1)", form->round);
-    if (!more && !opdi_sp_idle(body)) { return 0; }
-    opdi_sp_line(print);
+    if (!more && !opdi_script_print_idle(body)) { return 0; }
+    opdi_script_print_line(print);
     for (int32_t i = 0; i < node->nout; i++) {
-        opdi_sp_add(print, i ? ", " : "");
-        opdi_sp_name(print, node->out[i]);
+        opdi_script_print(print, i ? ", " : "");
+        opdi_script_print_name(print, node->out[i]);
     }
-    opdi_sp_add(print, form->asks && node->nout ? ", " : "");
-    opdi_sp_add(print, form->asks ? form->again : "");
-    opdi_sp_add(print, counts ? ", " : "");
-    opdi_sp_add(print, counts ? form->round : "");
-    opdi_sp_add(print, more ? " = " : "pass");
+    opdi_script_print(print, form->asks && node->nout ? ", " : "");
+    opdi_script_print(print, form->asks ? form->again : "");
+    opdi_script_print(print, counts ? ", " : "");
+    opdi_script_print(print, counts ? form->round : "");
+    opdi_script_print(print, more ? " = " : "pass");
     for (int32_t i = 0; i < node->nout; i++) {
-        opdi_sp_add(print, i ? ", " : "");
-        if (opdi_sp_as(print, body->outputs[i + 1], opdi_gvalue_gtype(print->graph, node->out[i]))) { return -1; }
+        opdi_script_print(print, i ? ", " : "");
+        if (opdi_script_print_as(print, body->outputs[i + 1], opdi_gvalue_gtype(print->graph, node->out[i]))) {
+            return -1;
+        }
     }
-    opdi_sp_add(print, form->asks && node->nout ? ", " : "");
-    if (form->asks && opdi_sp_goes_on(print, node, form, next, body->outputs[0])) { return -1; }
-    opdi_sp_add(print, counts ? ", " : "");
-    opdi_sp_add(print, counts ? next : "");
+    opdi_script_print(print, form->asks && node->nout ? ", " : "");
+    if (form->asks && opdi_script_print_continues(print, node, form, next, body->outputs[0])) { return -1; }
+    opdi_script_print(print, counts ? ", " : "");
+    opdi_script_print(print, counts ? next : "");
     return 0;
 }
 /* Writes the statements in front of a loop, which set its variables.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_loop_begin(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form) {
+static int opdi_script_print_loop_begin(opdi_script_printer *print, const opdi_gnode *node,
+                                        const opdi_script_loop_form *form) {
     for (int32_t i = 0; i < node->nout; i++) {
-        opdi_sp_line(print);
-        opdi_sp_name(print, node->out[i]);
-        opdi_sp_add(print, " = ");
-        if (opdi_sp_as(print, node->in[i + 2], opdi_gvalue_gtype(print->graph, node->out[i]))) { return -1; }
+        opdi_script_print_line(print);
+        opdi_script_print_name(print, node->out[i]);
+        opdi_script_print(print, " = ");
+        if (opdi_script_print_as(print, node->in[i + 2], opdi_gvalue_gtype(print->graph, node->out[i]))) { return -1; }
     }
-    opdi_sp_line(print);
+    opdi_script_print_line(print);
     if (!form->asks) {
-        opdi_sp_add(print, "for ");
-        opdi_sp_add(print, form->round);
-        opdi_sp_add(print, " in range(");
-        if (opdi_sp_value(print, node->in[0])) { return -1; }
-        opdi_sp_add(print, "):");
+        opdi_script_print(print, "for ");
+        opdi_script_print(print, form->round);
+        opdi_script_print(print, " in range(");
+        if (opdi_script_print_value(print, node->in[0])) { return -1; }
+        opdi_script_print(print, "):");
         return 0;
     }
     if (form->counts) {
-        opdi_sp_add(print, form->round);
-        opdi_sp_add(print, " = 0");
-        opdi_sp_line(print);
+        opdi_script_print(print, form->round);
+        opdi_script_print(print, " = 0");
+        opdi_script_print_line(print);
     }
-    opdi_sp_add(print, form->again);
-    opdi_sp_add(print, " = ");
-    if (opdi_sp_goes_on(print, node, form, "0", node->in[1])) { return -1; }
-    opdi_sp_line(print);
-    opdi_sp_add(print, "while ");
-    opdi_sp_add(print, form->again);
-    opdi_sp_add(print, ":");
+    opdi_script_print(print, form->again);
+    opdi_script_print(print, " = ");
+    if (opdi_script_print_continues(print, node, form, "0", node->in[1])) { return -1; }
+    opdi_script_print_line(print);
+    opdi_script_print(print, "while ");
+    opdi_script_print(print, form->again);
+    opdi_script_print(print, ":");
     return 0;
 }
-static int opdi_sp_loop(opdi_sprint *print, const opdi_gnode *node) {
+static int opdi_script_print_loop(opdi_script_printer *print, const opdi_gnode *node) {
     const opdi_gblock *const body = &node->blocks[0];
-    opdi_sp_loop_form form;
+    opdi_script_loop_form form;
     int64_t most = 0;
     (void)snprintf(form.round, sizeof form.round, "%s%d", print->named, (int)body->inputs[0]->id);
     (void)snprintf(form.again, sizeof form.again, "%s%dc", print->named, (int)body->inputs[0]->id);
     form.asks = opdi_emit_known_bool(node->in[1]) != 1 || opdi_emit_known_bool(body->outputs[0]) != 1;
-    form.counts = !opdi_emit_known_int(node->in[0], &most) || most != INT64_MAX || opdi_sp_reads(body, body->inputs[0]);
-    if (opdi_sp_loop_begin(print, node, &form)) { return -1; }
+    form.counts = !opdi_emit_known_int(node->in[0], &most) || most != INT64_MAX ||
+        opdi_script_print_reads(body, body->inputs[0]);
+    if (opdi_script_print_loop_begin(print, node, &form)) { return -1; }
     print->indent++;
-    const int rc = opdi_sp_block(print, body) || opdi_sp_turn(print, node, &form) ? -1 : 0;
+    const int rc = opdi_script_print_block(print, body) || opdi_script_print_iteration_end(print, node, &form) ? -1 : 0;
     print->indent--;
     return rc;
 }
-static int opdi_sp_node(opdi_sprint *print, const opdi_gnode *node) {
+static int opdi_script_print_node(opdi_script_printer *print, const opdi_gnode *node) {
     switch (node->kind) {
-    case OPDI_G_CONSTANT: return 0;
-    case OPDI_G_IF: return opdi_sp_if(print, node);
-    case OPDI_G_LOOP: return opdi_sp_loop(print, node);
+    case OPDI_GNODE_CONSTANT: return 0;
+    case OPDI_GNODE_IF: return opdi_script_print_if(print, node);
+    case OPDI_GNODE_LOOP: return opdi_script_print_loop(print, node);
     default: break;
     }
-    if (node->kind == OPDI_G_UNPACK && !node->nout) { return 0; }
-    opdi_sp_line(print);
-    opdi_sp_results(print, node);
+    if (node->kind == OPDI_GNODE_UNPACK && !node->nout) { return 0; }
+    opdi_script_print_line(print);
+    opdi_script_print_results(print, node);
     switch (node->kind) {
-    case OPDI_G_LIST: case OPDI_G_TUPLE: return opdi_sp_construct(print, node);
-    case OPDI_G_UNPACK: return opdi_sp_value(print, node->in[0]);
-    case OPDI_G_OP: return opdi_sp_call(print, node);
-    case OPDI_G_BUILTIN: return opdi_sp_builtin(print, node);
+    case OPDI_GNODE_LIST: case OPDI_GNODE_TUPLE: return opdi_script_print_construct(print, node);
+    case OPDI_GNODE_UNPACK: return opdi_script_print_value(print, node->in[0]);
+    case OPDI_GNODE_OP: return opdi_script_print_call(print, node);
+    case OPDI_GNODE_BUILTIN: return opdi_script_print_builtin(print, node);
     default:
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s calls C code, which an archive cannot contain",
                         print->function->name);
     }
 }
-static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block) {
+static int opdi_script_print_block(opdi_script_printer *print, const opdi_gblock *block) {
     for (const opdi_gnode *node = block->first; node; node = node->next) {
-        if (opdi_sp_node(print, node)) { return -1; }
+        if (opdi_script_print_node(print, node)) { return -1; }
     }
     return 0;
 }
@@ -437,92 +448,92 @@ static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block) {
 
 /* Writes a default that consists of constants: a constant, or a list, tuple or dict of constants.  Returns 0, or -1 and
    sets an error. */
-static int opdi_sp_literal(opdi_sprint *print, const opdi_gvalue *value, const opdi_gtype *type) {
+static int opdi_script_print_literal(opdi_script_printer *print, const opdi_gvalue *value, const opdi_gtype *type) {
     const opdi_gnode *const node = value->node;
-    const bool dict = type->kind == OPDI_GT_DICT, tuple = type->kind == OPDI_GT_TUPLE;
-    if (type->kind == OPDI_GT_OPTIONAL) { type = type->parts[0]; }
-    if (node && node->kind == OPDI_G_CONSTANT && !node->attribute) {
-        return opdi_sp_constant(print, &node->constant);
+    const bool dict = type->kind == OPDI_GTYPE_DICT, tuple = type->kind == OPDI_GTYPE_TUPLE;
+    if (type->kind == OPDI_GTYPE_OPTIONAL) { type = type->parts[0]; }
+    if (node && node->kind == OPDI_GNODE_CONSTANT && !node->attribute) {
+        return opdi_script_print_constant(print, &node->constant);
     }
-    if (!node || (node->kind != OPDI_G_LIST && node->kind != OPDI_G_TUPLE && !dict)) {
+    if (!node || (node->kind != OPDI_GNODE_LIST && node->kind != OPDI_GNODE_TUPLE && !dict)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a default that is not a constant: use None as the "
                         "default, and make the value in the function", print->function->name);
     }
-    if (!node->nin && !tuple && opdi_sp_annotate(print, type) < 0) { return -1; }
-    opdi_sp_add(print, dict ? "{" : tuple ? "(" : "[");
+    if (!node->nin && !tuple && opdi_script_print_annotate(print, type) < 0) { return -1; }
+    opdi_script_print(print, dict ? "{" : tuple ? "(" : "[");
     for (int32_t i = 0; i < node->nin; i++) {
-        opdi_sp_add(print, i == 0 ? "" : dict && i % 2 ? ": " : ", ");
-        if (opdi_sp_literal(print, node->in[i], opdi_gvalue_gtype(print->graph, node->in[i]))) { return -1; }
+        opdi_script_print(print, i == 0 ? "" : dict && i % 2 ? ": " : ", ");
+        if (opdi_script_print_literal(print, node->in[i], opdi_gvalue_gtype(print->graph, node->in[i]))) { return -1; }
     }
-    opdi_sp_add(print, dict ? "}" : tuple ? node->nin == 1 ? ",)" : ")" : "]");
-    opdi_sp_add(print, node->nin || tuple ? "" : ")");
+    opdi_script_print(print, dict ? "}" : tuple ? node->nin == 1 ? ",)" : ")" : "]");
+    opdi_script_print(print, node->nin || tuple ? "" : ")");
     return 0;
 }
 /* Writes the default of a function's parameter i.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_default(const opdi_sprint *of, opdi_sfunction *function, int32_t i) {
-    opdi_sprint print = *of;
-    print.graph = opdi_sdefault_graph((opd_script *)(uintptr_t)of->script, function, i);
+static int opdi_script_print_default(const opdi_script_printer *of, opdi_script_function *function, int32_t i) {
+    opdi_script_printer print = *of;
+    print.graph = opdi_script_default_graph((opd_script *)(uintptr_t)of->script, function, i);
     if (!print.graph) { return -1; }
     for (opdi_gnode *node = print.graph->body.first; node; node = node->next) {
-        OPD_SCOPE { (void)opdi_sclean_folds(node); }
+        OPD_SCOPE { (void)opdi_script_clean_folds(node); }
     }
     const opdi_gvalue *const value = print.graph->result;
-    const int rc = opdi_sp_literal(&print, value, opdi_gvalue_gtype(print.graph, value));
+    const int rc = opdi_script_print_literal(&print, value, opdi_gvalue_gtype(print.graph, value));
     opd_graph_free(print.graph);
     return rc;
 }
 /* Writes the parameters of a method.  The first is self, with the type `self`.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_formals(opdi_sprint *print, const char *self) {
+static int opdi_script_print_formals(opdi_script_printer *print, const char *self) {
     static const char words[] = "self torch ops annotate uninitialized unchecked_cast int float bool str complex print "
         "isinstance range inf nan __torch__ ";
-    opdi_sfunction *const function = print->function;
-    const int32_t first = opdi_sfunction_selves(function);
+    opdi_script_function *const function = print->function;
+    const int32_t first = opdi_script_function_selves(function);
     bool keyword_only = false;
-    opdi_sp_add(print, "(");
-    opdi_sp_add(print, first ? function->formals[0].name : "self");
-    opdi_sp_add(print, ": ");
-    opdi_sp_add(print, self);
+    opdi_script_print(print, "(");
+    opdi_script_print(print, first ? function->formals[0].name : "self");
+    opdi_script_print(print, ": ");
+    opdi_script_print(print, self);
     for (int32_t i = first; i < function->nformals; i++) {
-        const opdi_sformal *const formal = &function->formals[i];
+        const opdi_script_formal *const formal = &function->formals[i];
         if (opdi_word_in(formal->name, (int)strlen(formal->name), words)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a parameter '%s', but this name is reserved "
                             "in an archive: rename the parameter", function->name, formal->name);
         }
-        opdi_sp_add(print, formal->keyword_only && !keyword_only ? ",\n    *" : "");
+        opdi_script_print(print, formal->keyword_only && !keyword_only ? ",\n    *" : "");
         keyword_only = formal->keyword_only;
-        opdi_sp_add(print, ",\n    ");
-        opdi_sp_add(print, formal->name);
-        opdi_sp_add(print, ": ");
-        if (opdi_sp_type(print, formal->type)) { return -1; }
+        opdi_script_print(print, ",\n    ");
+        opdi_script_print(print, formal->name);
+        opdi_script_print(print, ": ");
+        if (opdi_script_print_type(print, formal->type)) { return -1; }
         if (!formal->otherwise) { continue; }
-        opdi_sp_add(print, "=");
-        if (opdi_sp_default(print, function, i)) { return -1; }
+        opdi_script_print(print, "=");
+        if (opdi_script_print_default(print, function, i)) { return -1; }
     }
-    opdi_sp_add(print, ")");
+    opdi_script_print(print, ")");
     return 0;
 }
 /* Writes the body of a method that only calls the method with the function's own name, with the same arguments. Returns
    0, or -1 if memory runs out. */
-static int opdi_sp_same(opdi_sprint *print) {
-    const opdi_sfunction *const function = print->function;
-    opdi_sp_add(print, "\n    return (self).");
-    opdi_sp_add(print, function->name);
-    opdi_sp_add(print, "(");
+static int opdi_script_print_same(opdi_script_printer *print) {
+    const opdi_script_function *const function = print->function;
+    opdi_script_print(print, "\n    return (self).");
+    opdi_script_print(print, function->name);
+    opdi_script_print(print, "(");
     for (int32_t i = 0; i < function->nformals; i++) {
-        opdi_sp_add(print, i ? ", " : "");
-        opdi_sp_add(print, function->formals[i].keyword_only ? function->formals[i].name : "");
-        opdi_sp_add(print, function->formals[i].keyword_only ? "=" : "");
-        opdi_sp_add(print, function->formals[i].name);
+        opdi_script_print(print, i ? ", " : "");
+        opdi_script_print(print, function->formals[i].keyword_only ? function->formals[i].name : "");
+        opdi_script_print(print, function->formals[i].keyword_only ? "=" : "");
+        opdi_script_print(print, function->formals[i].name);
     }
-    opdi_sp_add(print, ")\n");
+    opdi_script_print(print, ")\n");
     return print->code->failed ? -1 : 0;
 }
 /* Writes a function as the method `as` of a class with the name `self`.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_method(const opd_script *script, opdi_sfunction *function, const char *as, const char *self,
-                          opdi_string *code) {
+static int opdi_script_print_method(const opd_script *script, opdi_script_function *function, const char *as,
+                                    const char *self, opdi_string *code) {
     char named[16] = "_";
     opd_graph *const graph = opdi_script_compiled((opd_script *)(uintptr_t)script, function);
-    opdi_sprint print;
+    opdi_script_printer print;
     if (!graph) { return -1; }
     for (int32_t i = 0; i < function->nformals; i++) {         /* so that names of values differ from parameters such as
                                                                   _1 */
@@ -541,60 +552,65 @@ static int opdi_sp_method(const opd_script *script, opdi_sfunction *function, co
     print.named = named;
     print.indent = 2;
     print.none = opd_value_none();
-    const opdi_gtype *const result = graph->result ? opdi_emit_type(graph->result) : opdi_gtype_simple(OPDI_GT_NONE);
+    const opdi_gtype *const result = graph->result ? opdi_emit_type(graph->result) : opdi_gtype_simple(OPDI_GTYPE_NONE);
     const opdi_gtype *const said = function->result ? function->result : result;
     opdi_string_add(code, "  def ");
     opdi_string_add(code, as);
-    if (!said || opdi_sp_formals(&print, self)) { return -1; }
+    if (!said || opdi_script_print_formals(&print, self)) { return -1; }
     opdi_string_add(code, " -> ");
-    if (opdi_sp_type(&print, said)) { return -1; }
+    if (opdi_script_print_type(&print, said)) { return -1; }
     opdi_string_add(code, ":");
-    if (strcmp(as, function->name) != 0) { return opdi_sp_same(&print); }
-    if (opdi_sp_block(&print, &graph->body)) { return -1; }
+    if (strcmp(as, function->name) != 0) { return opdi_script_print_same(&print); }
+    if (opdi_script_print_block(&print, &graph->body)) { return -1; }
     opdi_string_add(code, "\n    return ");
-    if (graph->result ? opdi_sp_as(&print, graph->result, said) : opdi_sp_constant(&print, &print.none)) { return -1; }
+    if (graph->result
+        ? opdi_script_print_as(&print, graph->result, said) : opdi_script_print_constant(&print, &print.none)) {
+        return -1;
+    }
     opdi_string_add(code, "\n");
     return code->failed ? -1 : 0;
 }
 /* Writes the members of an enum, or the fields of a class.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_fields(opdi_sprint *print, const opdi_sclass *klass) {
+static int opdi_script_print_fields(opdi_script_printer *print, const opdi_script_class *klass) {
     const opdi_gclass *const gclass = klass->gclass;
     for (int32_t i = 0; i < klass->nmembers; i++) {
         const opdi_cell *const member = opdi_cell_of(&klass->members[i]);
-        opdi_sp_add(print, "  ");
-        opdi_sp_add(print, opdi_cell_of(&member->u.values[0])->u.text);
-        opdi_sp_add(print, " = ");
-        if (opdi_sp_constant(print, &member->u.values[1])) { return -1; }
-        opdi_sp_add(print, "\n");
+        opdi_script_print(print, "  ");
+        opdi_script_print(print, opdi_cell_of(&member->u.values[0])->u.text);
+        opdi_script_print(print, " = ");
+        if (opdi_script_print_constant(print, &member->u.values[1])) { return -1; }
+        opdi_script_print(print, "\n");
     }
     for (int32_t i = 0; gclass->kind != OPDI_CLASS_ENUM && i < gclass->nattributes; i++) {
-        opdi_sp_add(print, "  ");
-        opdi_sp_add(print, gclass->attributes[i].name);
-        opdi_sp_add(print, " : ");
-        if (opdi_sp_type(print, gclass->attributes[i].type)) { return -1; }
-        opdi_sp_add(print, "\n");
+        opdi_script_print(print, "  ");
+        opdi_script_print(print, gclass->attributes[i].name);
+        opdi_script_print(print, " : ");
+        if (opdi_script_print_type(print, gclass->attributes[i].type)) { return -1; }
+        opdi_script_print(print, "\n");
     }
     return 0;
 }
 /* Writes the list of a module's parameters or buffers; `list` is "__parameters__" or "__buffers__". */
-static void opdi_sp_listed(opdi_sprint *print, const opdi_sclass *klass, const char *list) {
-    opdi_sp_add(print, "  ");
-    opdi_sp_add(print, list);
-    opdi_sp_add(print, " = [");
+static void opdi_script_print_list(opdi_script_printer *print, const opdi_script_class *klass, const char *list) {
+    opdi_script_print(print, "  ");
+    opdi_script_print(print, list);
+    opdi_script_print(print, " = [");
     for (int32_t i = 0; i < klass->gclass->nattributes; i++) {
         const opdi_gattribute *const attribute = &klass->gclass->attributes[i];
-        if (attribute->type->kind != OPDI_GT_TENSOR || !opdi_sclass_lists(klass, list, attribute->name)) { continue; }
-        opdi_sp_quoted(print, attribute->name, (int64_t)strlen(attribute->name));
-        opdi_sp_add(print, ", ");
+        if (attribute->type->kind != OPDI_GTYPE_TENSOR || !opdi_script_class_lists(klass, list, attribute->name)) {
+            continue;
+        }
+        opdi_script_print_quoted(print, attribute->name, (int64_t)strlen(attribute->name));
+        opdi_script_print(print, ", ");
     }
-    opdi_sp_add(print, "]\n");
+    opdi_script_print(print, "]\n");
 }
 /* Writes a class with its methods.  If functions of the source call methods that cannot be compiled alone, these are
    left out: they are inlined there.  Returns 0, or -1 and sets an error. */
-static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_string *code) {
+static int opdi_script_print_class(const opd_script *script, opdi_script_class *klass, opdi_string *code) {
     const opdi_gclass_kind kind = klass->gclass->kind;
     const bool module = opd_value_cell(script->self) == OPD_CELL_OBJECT;
-    opdi_sprint print;
+    opdi_script_printer print;
     memset(&print, 0, sizeof print);
     print.code = code;
     print.script = script;
@@ -607,18 +623,18 @@ static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_stri
     opdi_string_add(code, kind == OPDI_CLASS_ENUM ? "(Enum):\n" : kind == OPDI_CLASS_NAMEDTUPLE ? "(NamedTuple):\n"
                     : kind == OPDI_CLASS_MODULE && module ? "(Module):\n" : ":\n");
     if (kind == OPDI_CLASS_MODULE && module) {
-        opdi_sp_listed(&print, klass, "__parameters__");
-        opdi_sp_listed(&print, klass, "__buffers__");
+        opdi_script_print_list(&print, klass, "__parameters__");
+        opdi_script_print_list(&print, klass, "__buffers__");
     }
     const size_t empty = code->length;
-    if (opdi_sp_fields(&print, klass)) { return -1; }
+    if (opdi_script_print_fields(&print, klass)) { return -1; }
     const bool object = kind == OPDI_CLASS_OBJECT || kind == OPDI_CLASS_MODULE;
-    for (opdi_sfunction *method = object ? klass->methods : NULL; method; method = method->next) {
+    for (opdi_script_function *method = object ? klass->methods : NULL; method; method = method->next) {
         opdi_string text = {NULL, 0, 0, false};
         const int mark = opd_error_mark();
-        if (method->def->op != OPDI_SD_PLAIN || (module && kind == OPDI_CLASS_MODULE &&
-                                                 strcmp(method->name, "__init__") == 0)) { continue; }
-        const int rc = opdi_sp_method(script, method, method->name, klass->gclass->name, &text);
+        if (method->def->op != OPDI_METHOD_PLAIN || (module && kind == OPDI_CLASS_MODULE &&
+                                                     strcmp(method->name, "__init__") == 0)) { continue; }
+        const int rc = opdi_script_print_method(script, method, method->name, klass->gclass->name, &text);
         const bool memory = rc && opd_error_code() == OPD_ERROR_MEMORY;
         if (rc && !memory) { (void)opd_error_rewind(mark); } /* leave the method out: nothing calls it by itself */
         if (!rc) { opdi_string_add_n(code, text.data, text.length); }
@@ -631,7 +647,7 @@ static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_stri
 /* Writes the text of code/__torch__.py: the classes and, if `module` is not NULL, a module with this name whose methods
    are the functions.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module, opdi_string *code) {
-    opdi_sunit *unit = opdi_script_unit((opd_script *)(uintptr_t)script, "__torch__", 9);
+    opdi_script_unit *unit = opdi_script_unit_find((opd_script *)(uintptr_t)script, "__torch__", 9);
     char full[100];
     (void)snprintf(full, sizeof full, "__torch__.%s", module ? module : "");
     if (module) {
@@ -639,14 +655,16 @@ OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module,
         opdi_string_add(code, module);
         opdi_string_add(code, "(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n");
     }
-    for (opdi_sfunction *function = unit && module ? unit->functions : NULL; function; function = function->next) {
-        if (opdi_sp_method(script, function, function->name, full, code)) { return -1; }
+    for (opdi_script_function *function = unit && module ? unit->functions : NULL; function;
+         function = function->next) {
+        if (opdi_script_print_method(script, function, function->name, full, code)) { return -1; }
         if (!function->next && strcmp(function->name, "forward") != 0 &&
-            !opdi_sfunction_in(unit->functions, "forward") &&
-            opdi_sp_method(script, function, "forward", full, code)) { return -1; }
+            !opdi_script_function_in(unit->functions, "forward") &&
+            opdi_script_print_method(script, function, "forward", full, code)) { return -1; }
     }
-    for (opdi_sclass *klass = unit ? unit->classes : NULL; klass; klass = klass->next) {
-        if (!opdi_sclass_know((opd_script *)(uintptr_t)script, klass) || opdi_sp_class(script, klass, code)) {
+    for (opdi_script_class *klass = unit ? unit->classes : NULL; klass; klass = klass->next) {
+        if (!opdi_script_class_resolve((opd_script *)(uintptr_t)script, klass) ||
+            opdi_script_print_class(script, klass, code)) {
             return -1;
         }
     }
@@ -657,7 +675,7 @@ OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module,
 /* Writes to `name` [cap] a name for a module that no class of the script has. */
 static void opdi_script_module_name(const opd_script *script, char *name, size_t cap) {
     char full[100];
-    for (int i = 0; i == 0 || opdi_script_class((opd_script *)(uintptr_t)script, full); i++) {
+    for (int i = 0; i == 0 || opdi_script_class_find((opd_script *)(uintptr_t)script, full); i++) {
         (void)snprintf(name, cap, i ? "PlaceholderModule%d" : "PlaceholderModule", i);
         (void)snprintf(full, sizeof full, "__torch__.%s", name);
     }

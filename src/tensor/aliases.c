@@ -5,7 +5,7 @@
 /* Makes a storage with `bytes` bytes of memory at a place (opdi_place) and one reference.  Returns NULL if memory runs
    out. */
 static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* an opdi_place */) {
-    const bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
+    const bool apart = backend == OPD_META || bytes > OPDI_INLINE_DATA_MAX;
     const size_t head = (sizeof(opdi_storage) + 63) & ~(size_t)63;
     const size_t block = head + (apart ? 0 : (size_t)bytes);
     if (backend != OPD_CPU && backend != OPD_META) { return opdi_device_storage(bytes, backend); }
@@ -48,8 +48,10 @@ OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) 
     opdi_storage *storage = tensor->storage, *grown = NULL;
     opdi_meta *meta = tensor->meta;
     if (numel < 0) { return -1; }
-    if ((2 * ndim > tensor->room || (numel && need > storage->bytes)) && !(meta = opdi_meta_of(tensor))) { return -1; }
-    if (2 * ndim > tensor->room && 2 * ndim > meta->dims_count) {
+    if ((2 * ndim > tensor->capacity || (numel && need > storage->bytes)) && !(meta = opdi_meta_of(tensor))) {
+        return -1;
+    }
+    if (2 * ndim > tensor->capacity && 2 * ndim > meta->dims_count) {
         dims = (int64_t *)opdi_alloc(2 * (size_t)ndim * sizeof *dims);
         if (!dims) { return -1; }
     }
@@ -72,7 +74,7 @@ OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) 
         meta->dims = dims;
         meta->dims_count = 2 * ndim;
     }
-    tensor->dims = 2 * ndim > tensor->room ? meta->dims : (int64_t *)(void *)(tensor + 1);
+    tensor->dims = 2 * ndim > tensor->capacity ? meta->dims : (int64_t *)(void *)(tensor + 1);
     opdi_set_dims(tensor, sizes, NULL, ndim, numel);
     return 0;
 }
@@ -84,7 +86,7 @@ OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const 
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)tensor->dtype));
     opdi_meta *meta = tensor->meta;
     if (numel < 0) { return -1; }
-    if (2 * ndim > tensor->room) {
+    if (2 * ndim > tensor->capacity) {
         if (!(meta = opdi_meta_of(tensor))) { return -1; }
         if (2 * ndim > meta->dims_count) {
             int64_t *dims = (int64_t *)opdi_alloc(2 * (size_t)ndim * sizeof *dims);
@@ -160,7 +162,7 @@ opd_tensor *opd_tensor_data(opd_tensor *tensor) {
 
 /* A tensor lies in the same block as the storage that it was made with.  If `tensor` now has another storage, and no
    other tensor uses the data of the first one, frees that data. */
-OPDI_INTERNAL void opdi_home_trim(const opd_tensor *tensor) {
+OPDI_INTERNAL void opdi_unused_data_free(const opd_tensor *tensor) {
     opdi_storage *const home = tensor->meta ? tensor->meta->home : NULL;
     if (!home || OPDI_ACQUIRE(&home->refs) != 1 || !opdi_is_apart(home)) { return; }
     opdi_apart_free(home);

@@ -15,10 +15,10 @@ OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi
     }
     if (!backend) { return opdi_backend_missing(into ? into : out_of); }
     if (into && out_of && into != out_of) {       /* two devices: by way of the host */
-        char *room = (char *)opdi_alloc(bytes);
-        int rc = room ? opdi_device_move(NULL, room, src, from, bytes) : -1;
-        if (rc == 0) { rc = opdi_device_move(dst, to, NULL, room, bytes); }
-        opdi_free(room, bytes);
+        char *buffer = (char *)opdi_alloc(bytes);
+        int rc = buffer ? opdi_device_move(NULL, buffer, src, from, bytes) : -1;
+        if (rc == 0) { rc = opdi_device_move(dst, to, NULL, buffer, bytes); }
+        opdi_free(buffer, bytes);
         return rc;
     }
     return opdi_backend_rc((opdi_self()->no_wait && backend->desc.copy_async ? backend->desc.copy_async
@@ -207,7 +207,7 @@ static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
 }
 /* Returns the kernel that a guarding kernel replaced in the table's slot (behind[i], see opdi_guard_slot), and sets the
    call's user pointer to that of the slot.  Returns NULL and sets an error if the table cannot be made. */
-static opd_kernel opdi_behind(opd_call *call, int i) {
+static opd_kernel opdi_guarded_kernel(opd_call *call, int i) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     if (!table && !(table = opdi_table_make(call->op))) { return NULL; }
     call->user = table->slots[call->slot].user;
@@ -222,7 +222,7 @@ OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel ker
 static int opdi_device_round(opd_call *call, bool mixes) {
     const int type = (int)(call->slot - OPD_KEY_CPU), place = opdi_call_place(call, mixes, type);
     opdi_backend *backend = opdi_backend_of(type);
-    const opd_kernel fn = opdi_behind(call, type);
+    const opd_kernel fn = opdi_guarded_kernel(call, type);
     opd_device device = opdi_place_device(place);
     if (!backend || !fn || place < 0) { return !backend ? opdi_backend_missing(type) : -1; }
     if (type == OPD_LAZY && opdi_lazy_round) { return opdi_lazy_round(call, fn); }
@@ -262,7 +262,7 @@ OPDI_INTERNAL int opdi_by_device(const opd_op *op, const opdi_table *table, cons
 /* The kernel of operators that are called without tensors but with a device: continues as if a tensor of that device
    were among the arguments (PyTorch's BackendSelect). */
 OPDI_INTERNAL int opdi_by_device_kernel(opd_call *call) {
-    const opd_kernel fn = opdi_behind(call, 15);
+    const opd_kernel fn = opdi_guarded_kernel(call, 15);
     const opdi_table *table = fn ? OPDI_ACQUIRE(&call->op->table) : NULL;
     const int type = table ? opdi_by_device(call->op, table, call->args) : -1;
     if (type < 0) { return fn ? fn(call) : -1; }
@@ -329,7 +329,7 @@ static opd_tensor *opdi_stand_in(opdi_stand_ins *stand_ins, opd_tensor *tensor) 
     memset(&fake->record, 0, sizeof fake->record);
     *factor = *tensor;
     factor->refs = 1;
-    factor->room = 0;
+    factor->capacity = 0;
     factor->functionality |= OPDI_TENSOR_KEYS;
     factor->data = NULL;
     factor->grad_fn = NULL;

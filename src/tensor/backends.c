@@ -92,7 +92,7 @@ static const char *opdi_name_refused(opd_backend backend, const char *name) {
     return opdi_key_find(name) != OPD_KEY_INVALID ? "a dispatch key has that name" : NULL;
 }
 
-static void opdi_name_give(opd_backend backend, const char *name) {
+static void opdi_backend_name_set(opd_backend backend, const char *name) {
     opdi_given_name *given_name = &opdi_given_names[(int)backend - OPD_PRIVATEUSE1];
     if (opdi_given_name_of((int)backend)) { return; }
     strcpy(given_name->text[7], name);
@@ -108,10 +108,10 @@ static void opdi_name_give(opd_backend backend, const char *name) {
 
 static void opdi_device_free(opdi_storage *storage);
 /* Registers (on is 1) or unregisters (0) a backend, and takes all dispatch tables out of use.  The caller holds
-   opdi_backend_lock.  After releasing it, the caller frees the tables (opdi_gone_give_back). */
+   opdi_backend_lock.  After releasing it, the caller frees the tables (opdi_retired_reclaim). */
 static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_lock(&opdi_registry.lock);
-    OPDI_PUBLISH(&opdi_partings.device, &opdi_device_free);
+    OPDI_PUBLISH(&opdi_on_release.device, &opdi_device_free);
     OPDI_PUBLISH(&opdi_backends[backend].registered, on);
     opdi_tables_retire_all();
     opdi_unlock(&opdi_registry.lock);
@@ -142,7 +142,7 @@ int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *give
     else if (other->registered) { wrong = "it is registered already"; }
     else if (desc->name) { wrong = opdi_name_refused(backend, desc->name); }
     if (!wrong) {
-        if (desc->name && backend >= OPD_PRIVATEUSE1) { opdi_name_give(backend, desc->name); }
+        if (desc->name && backend >= OPD_PRIVATEUSE1) { opdi_backend_name_set(backend, desc->name); }
         other->blocks = 0;                        /* field by field: other threads may read `registered` */
         memset(other->memory, 0, sizeof other->memory);
         other->desc = *desc;
@@ -150,7 +150,7 @@ int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *give
         opdi_backend_publish(backend, 1);
     }
     opdi_unlock(&opdi_backend_lock);
-    opdi_gone_give_back();
+    opdi_retired_reclaim();
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: cannot register %s as '%s': %s",
                             opdi_device_name((int)backend), desc && desc->name ? desc->name : "", wrong) : 0;
 }
@@ -179,9 +179,9 @@ static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) 
         return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %lld block(s) of memory of %s are still in use",
                         (long long)blocks, opdi_device_name((int)backend));
     }
-    opdi_gone_give_back();
+    opdi_retired_reclaim();
     if (desc.destroy) { desc.destroy(desc.user); }
-    if (plugin) { opdi_plugin_let_go(plugin); }
+    if (plugin) { opdi_plugin_unpin(plugin); }
     return 0;
 }
 int opd_backend_unregister(opd_backend backend) { return opdi_backend_unregister(backend, NULL); }
@@ -471,7 +471,7 @@ static void opdi_device_free(opdi_storage *storage) {
     opdi_device_count_bytes(backend, storage->index, -storage->bytes);
     if (!plugin) { return; }
     if (!opdi_plugin_loaded(plugin)) { opdi_backends_unload(plugin); }
-    opdi_plugin_let_go(plugin);
+    opdi_plugin_unpin(plugin);
 }
 
 OPDI_INTERNAL opdi_storage *opdi_device_storage(int64_t bytes, int place) {

@@ -238,28 +238,28 @@ static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) {
 
 /* Sums, differences and products of 16-bit floats (float16, bfloat16), which are converted, computed and converted back
    without leaving registers.  The resulting bits are the same as with separate passes. */
-enum { OPDI_SHORTS_ADD = 1, OPDI_SHORTS_SUB, OPDI_SHORTS_MUL, OPDI_SHORTS_BF16 = 4 };
+enum { OPDI_HALF_ADD = 1, OPDI_HALF_SUB, OPDI_HALF_MUL, OPDI_HALF_BF16 = 4 };
 #if defined(OPDI_OPERATORS) && !defined(OPD_NO_OPERATORS)
 OPDI_INTERNAL void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
 OPDI_INTERNAL void opdi_f32_sub(void *const *data, int64_t count, const opdi_params *params);
 OPDI_INTERNAL void opdi_f32_mul(void *const *data, int64_t count, const opdi_params *params);
-static int opdi_shorts_what(opdi_loop loop) {
-    return loop == opdi_f32_add ? OPDI_SHORTS_ADD : loop == opdi_f32_sub ? OPDI_SHORTS_SUB
-        : loop == opdi_f32_mul ? OPDI_SHORTS_MUL : 0;
+static int opdi_half_op(opdi_loop loop) {
+    return loop == opdi_f32_add ? OPDI_HALF_ADD : loop == opdi_f32_sub ? OPDI_HALF_SUB
+        : loop == opdi_f32_mul ? OPDI_HALF_MUL : 0;
 }
 #else
-static int opdi_shorts_what(opdi_loop loop) {
+static int opdi_half_op(opdi_loop loop) {
     (void)loop;
     return 0;
 }
 #endif
 #if defined(OPDI_X86)
-OPDI_AVX2 static int64_t opdi_shorts_avx2_f32(int what, bool bf16, uint16_t *to, const uint16_t *x, const uint16_t *y,
-                                              int64_t count);
-OPDI_AVX512 static int64_t opdi_shorts_avx512_f32(int what, bool bf16, uint16_t *to, const uint16_t *x,
-                                                  const uint16_t *y, int64_t count);
-OPDI_AVX2 OPDI_INTERNAL double opdi_sum_shorts_avx2_f32(const uint16_t *x, int64_t count, bool bf16);
-OPDI_AVX512 OPDI_INTERNAL double opdi_sum_shorts_avx512_f32(const uint16_t *x, int64_t count, bool bf16);
+OPDI_AVX2 static int64_t opdi_half_loop_avx2_f32(int what, bool bf16, uint16_t *to, const uint16_t *x,
+                                                 const uint16_t *y, int64_t count);
+OPDI_AVX512 static int64_t opdi_half_loop_avx512_f32(int what, bool bf16, uint16_t *to, const uint16_t *x,
+                                                     const uint16_t *y, int64_t count);
+OPDI_AVX2 OPDI_INTERNAL double opdi_sum_halves_avx2_f32(const uint16_t *x, int64_t count, bool bf16);
+OPDI_AVX512 OPDI_INTERNAL double opdi_sum_halves_avx512_f32(const uint16_t *x, int64_t count, bool bf16);
 #endif
 OPDI_LOOPS_BEGIN
 #if defined(OPDI_X86)
@@ -294,14 +294,14 @@ OPDI_INTERNAL void opdi_sum_four(float *acc, const float *from, int64_t step, in
 }
 /* Computes elements of a pass over 16-bit floats, beginning at `begin`, as many before `end` as fill whole vectors.
    `what` is OPDI_SHORTS_*.  Returns how many were computed. */
-static int64_t opdi_shorts(int what, void *const *data, int64_t begin, int64_t end) {
+static int64_t opdi_half_loop(int what, void *const *data, int64_t begin, int64_t end) {
 #if defined(OPDI_X86)
     uint16_t *const to = (uint16_t *)data[0] + begin;
     const uint16_t *const x = (const uint16_t *)data[1] + begin, *const y = (const uint16_t *)data[2] + begin;
-    const bool bf16 = what > OPDI_SHORTS_BF16;
-    const int level = opdi_cpu_level(), plain = bf16 ? what - OPDI_SHORTS_BF16 : what;
+    const bool bf16 = what > OPDI_HALF_BF16;
+    const int level = opdi_cpu_level(), plain = bf16 ? what - OPDI_HALF_BF16 : what;
     if (level == 0) { return 0; }
-    return (level == 2 ? opdi_shorts_avx512_f32 : opdi_shorts_avx2_f32)(plain, bf16, to, x, y, end - begin);
+    return (level == 2 ? opdi_half_loop_avx512_f32 : opdi_half_loop_avx2_f32)(plain, bf16, to, x, y, end - begin);
 #else
     (void)what;
     (void)data;
@@ -310,13 +310,14 @@ static int64_t opdi_shorts(int what, void *const *data, int64_t begin, int64_t e
     return 0;
 #endif
 }
-/* Returns the number (OPDI_SHORTS_*) under which opdi_shorts can run `loop` over these operands, or 0 if it cannot. */
-static int opdi_shorts_of(opd_tensor *const *ops, int nops, opdi_loop loop) {
+/* Returns the number (OPDI_SHORTS_*) under which opdi_half_loop can run `loop` over these operands, or 0 if it
+   cannot. */
+static int opdi_half_loop_of(opd_tensor *const *ops, int nops, opdi_loop loop) {
     const int dtype = ops[0]->dtype;
-    const int what = opdi_shorts_what(loop);
+    const int what = opdi_half_op(loop);
     if (nops != 3 || !what || (dtype != OPD_FLOAT16 && dtype != OPD_BFLOAT16)) { return 0; }
     for (int k = 1; k < 3; k++) { if (ops[k]->dtype != dtype || ops[k]->numel != ops[0]->numel) { return 0; } }
-    return what + (dtype == OPD_BFLOAT16 ? OPDI_SHORTS_BF16 : 0);
+    return what + (dtype == OPD_BFLOAT16 ? OPDI_HALF_BF16 : 0);
 }
 
 /* A pass in which each operand is contiguous or a single number that is repeated, so that no index arithmetic is
@@ -328,7 +329,7 @@ typedef struct opdi_flat {
     uint64_t number[OPDI_ITER_OPS];
     int nops, compute_size;
     bool whole;                                   /* no operand is converted or repeated */
-    int shorts;                                   /* OPDI_SHORTS_* of the loop; 0: it has none */
+    int half_loop;                                /* OPDI_SHORTS_* of the loop; 0: it has none */
     opdi_loop loop;
     const opdi_params *params;
 } opdi_flat;
@@ -351,7 +352,7 @@ static void opdi_flat_part(void *ctx, int64_t begin, int64_t end) {
     OPDI_ON_LINE uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];
     void *data[OPDI_ITER_OPS];
     int64_t count;
-    if (flat->shorts) { begin += opdi_shorts(flat->shorts, (void *const *)flat->places, begin, end); }
+    if (flat->half_loop) { begin += opdi_half_loop(flat->half_loop, (void *const *)flat->places, begin, end); }
     for (int k = 1; k < flat->nops; k++) {
         if (flat->size[k]) { continue; }
         count = OPDI_MIN(end - begin, (int64_t)OPDI_BLOCK);
@@ -412,7 +413,7 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
     }
     return true;
 }
-#define OPDI_TURNED 2                             /* the most operands of a pass that are transposed by tiles */
+#define OPDI_MAX_TRANSPOSED 2                     /* the most operands of a pass that are transposed by tiles */
 /* Transposes a tile of at most 64 x 64 elements: dst[j][i] = src[i][j], i < ni, j < nj.  Rows of dst are `ds` bytes
    apart, those of src `ss` bytes.  With the buffer `table`, both sides are walked along their cache lines.  Whole tiles
    have loops of constant length. */
@@ -469,7 +470,7 @@ OPDI_INTERNAL int64_t opdi_band_at(const opdi_transpose *tr, int64_t item, char 
     }
     return OPDI_MIN((int64_t)OPDI_TILE, iter->sizes[tr->across] - j);
 }
-static bool opdi_iter_turned(const opdi_iter *iter, int k, int across) {
+static bool opdi_iter_transposed(const opdi_iter *iter, int k, int across) {
     return iter->op[k].stride[0] != iter->op[k].size && iter->op[k].stride[across] == iter->op[k].size;
 }
 /* Finds a pass in which one or two inputs are contiguous along a dim other than dim 0, and all other operands along dim
@@ -485,7 +486,7 @@ static int opdi_iter_across(const opdi_iter *iter) {
         for (int dim = 1; dim < iter->ndim && k >= iter->nout && !across; dim++) {
             if (operand->stride[dim] == operand->size && iter->sizes[dim] >= 32) { across = dim; }
         }
-        if (!across || !opdi_iter_turned(iter, k, across) || turned++ == OPDI_TURNED) { return 0; }
+        if (!across || !opdi_iter_transposed(iter, k, across) || turned++ == OPDI_MAX_TRANSPOSED) { return 0; }
     }
     return across;
 }
@@ -494,7 +495,7 @@ static int opdi_iter_across(const opdi_iter *iter) {
 static void opdi_iter_bands(void *ctx, int64_t begin, int64_t end) {
     const opdi_transpose *tr = (const opdi_transpose *)ctx;
     const opdi_iter *iter = tr->it;
-    OPDI_ON_LINE uint64_t tiles[OPDI_TURNED][OPDI_TILE * OPDI_TILE];
+    OPDI_ON_LINE uint64_t tiles[OPDI_MAX_TRANSPOSED][OPDI_TILE * OPDI_TILE];
     char *at[OPDI_ITER_OPS];
     for (int64_t item = begin; item < end; item++) {
         const int64_t high = opdi_band_at(tr, item, at);
@@ -507,7 +508,7 @@ static void opdi_iter_bands(void *ctx, int64_t begin, int64_t end) {
                 const opdi_operand *operand = &iter->op[k];
                 from[k] = at[k] + i * operand->stride[0];
                 step[k] = operand->stride[tr->across];
-                if (!opdi_iter_turned(iter, k, tr->across)) { continue; }
+                if (!opdi_iter_transposed(iter, k, tr->across)) { continue; }
                 char *const tile = (char *)tiles[turned++];
                 step[k] = OPDI_TILE * operand->size;
                 opdi_transpose_of(operand->size)(tile, step[k], from[k], operand->stride[0], count, high);
@@ -552,7 +553,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nop
     }
     flat.loop = loop;
     flat.params = params;
-    flat.shorts = opdi_shorts_of(ops, nops, loop);
+    flat.half_loop = opdi_half_loop_of(ops, nops, loop);
     if (ops[0]->numel <= OPDI_GRAIN) { opdi_flat_part(&flat, 0, ops[0]->numel); }
     else { opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_flat_part, &flat); }
     return 0;

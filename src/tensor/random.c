@@ -196,12 +196,12 @@ OPDI_COLD_END
 /* Flags of this thread, set while a graph is recorded to be compiled.  rests: taking random numbers fails; missed: that
    has happened.  sides: both sides of a condition are being recorded.  lazy: factories make tensors on the lazy device.
    */
-static OPDI_TLS bool opdi_generator_rests, opdi_generator_missed, opdi_generator_sides, opdi_usual_lazy;
-OPDI_SHARED void opdi_generator_rests_set(bool on) {
-    opdi_generator_rests = on;
+static OPDI_TLS bool opdi_generator_paused, opdi_generator_missed, opdi_generator_sides, opdi_usual_lazy;
+OPDI_SHARED void opdi_generator_pause_set(bool on) {
+    opdi_generator_paused = on;
     opdi_generator_missed = false;
 }
-/* Returns true if code has tried to take random numbers since opdi_generator_rests_set(true). */
+/* Returns true if code has tried to take random numbers since opdi_generator_pause_set(true). */
 OPDI_SHARED bool opdi_generator_was_missed(void) { return opdi_generator_missed; }
 /* Sets the flag that both sides of a condition are being recorded, and returns the previous setting.  As a run takes
    only one side, random operators cannot be recorded then. */
@@ -224,7 +224,7 @@ OPDI_SHARED opd_device opdi_usual_device(void) {
    of the first word, or 0 and sets an error. */
 uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *key) {
     if (key) { *key = 0; }
-    if (opdi_generator_rests) {
+    if (opdi_generator_paused) {
         opdi_generator_missed = true;
         (void)opd_fail(OPD_ERROR_ARGUMENT, "an operator that takes random numbers cannot be compiled");
         return 0;

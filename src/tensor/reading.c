@@ -159,7 +159,7 @@ void *opd_data(const opd_tensor *tensor) {
 static void *opdi_data_of_nobody(const opd_tensor *tensor) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;
     static char *block;
-    static size_t room;
+    static size_t buffer;
     const size_t ahead = 64;                      /* bytes for the previous block's address, and for alignment */
     size_t bytes = (size_t)1 << 20;
     if (tensor && !opdi_is_dead(tensor)) {
@@ -167,16 +167,16 @@ static void *opdi_data_of_nobody(const opd_tensor *tensor) {
         bytes = OPDI_MAX(bytes, (size_t)tensor->storage->bytes / size * 8 + 64);
     }
     opdi_lock(&lock);
-    if (bytes > room) {
+    if (bytes > buffer) {
         char *const larger = (char *)OPD_MALLOC(bytes + ahead);
         if (larger) {
             memset(larger, 0, bytes + ahead);
             memcpy(larger, &block, sizeof block);
             block = larger;
-            room = bytes;
+            buffer = bytes;
         }
     }
-    char *const data = block && bytes <= room ? block + ahead : NULL;
+    char *const data = block && bytes <= buffer ? block + ahead : NULL;
     opdi_unlock(&lock);
     return data;
 }
@@ -222,13 +222,13 @@ static int opdi_item_check(const opd_tensor *tensor) {
     return opdi_wait_for(tensor);
 }
 /* Returns a tensor whose single element the host can read: `tensor` itself, or a copy.  For a tensor on a device, the
-   copy is *one, with its data in room[2].  Returns NULL and sets an error if that fails. */
-OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/) {
+   copy is *one, with its data in buffer[2].  Returns NULL and sets an error if that fails. */
+OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *buffer /*[2]*/) {
     if (opdi_item_check(tensor)) { return NULL; }
     if (OPDI_UNLIKELY(tensor->flags & OPDI_LAZY) && !(tensor = opdi_resolved(tensor))) { return NULL; }
     if (OPDI_LIKELY(tensor->backend == OPD_CPU)) { return tensor; }
     *one = *tensor;
-    one->data = (char *)room;
+    one->data = (char *)buffer;
     if (opdi_device_move(NULL, one->data, tensor->storage, tensor->data,
                          opd_dtype_size((opd_scalar_type)tensor->dtype))) {
         return NULL;
@@ -237,8 +237,8 @@ OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor 
 }
 /* Returns a tensor as opdi_item_of does, for callers that need a real number.  Returns NULL and sets an error if the
    number has an imaginary part. */
-static const opd_tensor *opdi_item_real(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/) {
-    if (!opd_ok() || !(tensor = opdi_item_of(tensor, one, room))) { return NULL; }
+static const opd_tensor *opdi_item_real(const opd_tensor *tensor, opd_tensor *one, double *buffer /*[2]*/) {
+    if (!opd_ok() || !(tensor = opdi_item_of(tensor, one, buffer))) { return NULL; }
     if (OPDI_UNLIKELY(opd_dtype_is_complex((opd_scalar_type)tensor->dtype))) {
         const int64_t half = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype) / 2;
         const double real = opdi_element_f64(tensor, 0), imag = opdi_element_f64(tensor, half);
@@ -252,8 +252,8 @@ static const opd_tensor *opdi_item_real(const opd_tensor *tensor, opd_tensor *on
 }
 double opd_item_f64(const opd_tensor *tensor) {
     opd_tensor one;
-    double room[2];
-    return (tensor = opdi_item_real(tensor, &one, room)) != NULL ? opdi_element_f64(tensor, 0) : 0;
+    double buffer[2];
+    return (tensor = opdi_item_real(tensor, &one, buffer)) != NULL ? opdi_element_f64(tensor, 0) : 0;
 }
 /* Returns the element of a tensor of one element as an integer.  Returns 0 and sets an error if an int64_t cannot hold
    it. */
@@ -268,8 +268,8 @@ OPDI_SHARED int64_t opdi_item_whole(const opd_tensor *tensor) {
 }
 int64_t opd_item_i64(const opd_tensor *tensor) {
     opd_tensor one;
-    double room[2];
-    return (tensor = opdi_item_real(tensor, &one, room)) != NULL ? opdi_item_whole(tensor) : 0;
+    double buffer[2];
+    return (tensor = opdi_item_real(tensor, &one, buffer)) != NULL ? opdi_item_whole(tensor) : 0;
 }
 
 OPDI_INTERNAL opdi_mutex opdi_meta_lock = OPDI_MUTEX_INIT;   /* several threads may run backward over one leaf */

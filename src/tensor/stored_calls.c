@@ -124,7 +124,7 @@ static void opdi_stored_look(opdi_stored_call *stored, const opd_call *call) {
 }
 
 /* Returns true if a call has a value other than None and false for the argument `name`, such as a rounding mode. */
-static bool opdi_stored_asks(const opd_call *call, const char *name) {
+static bool opdi_stored_has_arg(const opd_call *call, const char *name) {
     for (int i = 0; i < call->op->nargs; i++) {
         const opd_value *value = &call->args[i];
         if (strcmp(call->op->schema->args[i].name, name) == 0) {
@@ -300,8 +300,8 @@ static bool opdi_stored_promotes(const opd_op *op, int how) {
     static const char joining[] = " cat stack where block_diag eq ne equal ";
     static const char alike[] = " lerp heaviside ";
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
-    if (opdi_among(op->schema->name, joining)) { return true; }
-    return card && card->desc.tags & OPDI_OPTAG_FORMULA && !opdi_among(op->schema->name, alike) &&
+    if (opdi_is_in_names(op->schema->name, joining)) { return true; }
+    return card && card->desc.tags & OPDI_OPTAG_FORMULA && !opdi_is_in_names(op->schema->name, alike) &&
         how != OPDI_STORED_MOVED;
 }
 /* Returns how (OPDI_STORED_*) a call computes that may have numbers as operands; OPDI_STORED_NOT if it is not
@@ -314,8 +314,10 @@ static int opdi_stored_numbers(const opd_call *call, opdi_stored_change *change,
     for (int i = 0; i < call->op->nargs; i++) {
         if (call->args[i].tag == OPD_TAG_COMPLEX && dtype != OPD_COMPLEX32) { return OPDI_STORED_NOT; }
     }
-    if (fraction && opdi_among(name, promoting)) { return OPDI_STORED_FLOAT; }
-    if (!fraction && (opdi_among(name, comparing) || opdi_among(name, bounded))) { change->rounded = dtype; }
+    if (fraction && opdi_is_in_names(name, promoting)) { return OPDI_STORED_FLOAT; }
+    if (!fraction && (opdi_is_in_names(name, comparing) || opdi_is_in_names(name, bounded))) {
+        change->rounded = dtype;
+    }
     return how;
 }
 /* Returns the floating or complex dtype that the argument dtype requests, or OPD_DTYPE_NONE if it requests none. */
@@ -349,8 +351,9 @@ static int opdi_stored_run(opd_call *call, const opdi_slot *slot, const opdi_sto
     }
     if (how == OPDI_STORED_WIDE) { how = opdi_stored_numbers(call, change, how, dtype); }
     change->floats = how == OPDI_STORED_FLOAT;
-    if ((how == OPDI_STORED_MOVED && (opdi_stored_asks(call, "accumulate") || opdi_stored_asks(call, "reduce"))) ||
-        (how == OPDI_STORED_FLOAT && opdi_stored_asks(call, "rounding_mode"))) { how = OPDI_STORED_NOT; }
+    if ((how == OPDI_STORED_MOVED &&
+         (opdi_stored_has_arg(call, "accumulate") || opdi_stored_has_arg(call, "reduce"))) ||
+        (how == OPDI_STORED_FLOAT && opdi_stored_has_arg(call, "rounding_mode"))) { how = OPDI_STORED_NOT; }
     switch (how) {
         case OPDI_STORED_MOVED: return opdi_stored_move(call, slot, change, dtype);
         case OPDI_STORED_WIDE: return opdi_stored_compute(call, change, dtype);
@@ -373,7 +376,7 @@ OPDI_INTERNAL int opdi_stored_kernel(opd_call *call) {
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     const opdi_slot *slot = &table->slots[call->slot];
     opdi_stored_look(&stored, call);
-    const int how = stored.first ? opdi_stored_how(call->op, stored.dtypes) : OPDI_STORED_NOT;
+    const int how = stored.first ? opdi_stored_mode(call->op, stored.dtypes) : OPDI_STORED_NOT;
     call->user = slot->user;
     if (how == OPDI_STORED_PLAIN || (!stored.first && !stored.selects)) { return slot->fn(call); }
     const size_t bytes = (size_t)stored.listed * sizeof *change.list;

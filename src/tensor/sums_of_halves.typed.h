@@ -17,24 +17,24 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorter)(const OPDI_V *two, bool bf16, ui
     const OPDI_V_BITS words = (OPDI_WIDE(nearest)(two[0]) >> 16) | (OPDI_WIDE(nearest)(two[1]) & 0xffff0000u);
     memcpy(at, &words, sizeof words);
 }
-OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorts_two)(int what, bool bf16, uint16_t *to, const uint16_t *x,
-                                                   const uint16_t *y) {
+OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(half_loop_two)(int what, bool bf16, uint16_t *to, const uint16_t *x,
+                                                      const uint16_t *y) {
     OPDI_V a[2], b[2];
     OPDI_WIDE(longer)(x, bf16, a);
     OPDI_WIDE(longer)(y, bf16, b);
     for (int i = 0; i < 2; i++) {
-        if (what == OPDI_SHORTS_MUL) { a[i] *= b[i]; }
-        else if (what == OPDI_SHORTS_ADD) { a[i] += b[i]; }
+        if (what == OPDI_HALF_MUL) { a[i] *= b[i]; }
+        else if (what == OPDI_HALF_ADD) { a[i] += b[i]; }
         else { a[i] -= b[i]; }
     }
     OPDI_WIDE(shorter)(a, bf16, to);
 }
-OPDI_TARGET static int64_t OPDI_WIDE(shorts)(int what, bool bf16, uint16_t *to, const uint16_t *x, const uint16_t *y,
-                                             int64_t count) {
+OPDI_TARGET static int64_t OPDI_WIDE(half_loop)(int what, bool bf16, uint16_t *to, const uint16_t *x, const uint16_t *y,
+                                                int64_t count) {
     enum { STEP = 2 * (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     int64_t j = 0;
-    if (bf16) { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(shorts_two)(what, true, to + j, x + j, y + j); } }
-    else { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(shorts_two)(what, false, to + j, x + j, y + j); } }
+    if (bf16) { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(half_loop_two)(what, true, to + j, x + j, y + j); } }
+    else { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(half_loop_two)(what, false, to + j, x + j, y + j); } }
     return j;
 }
 /* Reads as many 16-bit floats as four vectors of floats hold, and adds them to sums[4]. */
@@ -48,7 +48,7 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(sum_four)(const uint16_t *x, bool bf16, O
 }
 /* Returns the sum of the `count` 16-bit floats at x.  Each group of 4096 elements is summed in four vectors of floats,
    whose sum is added to a double. */
-OPDI_TARGET OPDI_INTERNAL double OPDI_WIDE(sum_shorts)(const uint16_t *x, int64_t count, bool bf16) {
+OPDI_TARGET OPDI_INTERNAL double OPDI_WIDE(sum_halves)(const uint16_t *x, int64_t count, bool bf16) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     double total = 0;
     int64_t i = 0;

@@ -82,7 +82,7 @@ static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, i
     tensor->grad_fn = NULL;
     tensor->meta = NULL;
     tensor->output_nr = 0;
-    tensor->room = (uint8_t)(2 * ndim);
+    tensor->capacity = (uint8_t)(2 * ndim);
     tensor->own = 0;
     tensor->backend_bit = (uint16_t)(1u << backend);
     tensor->dims = (int64_t *)(void *)(tensor + 1);

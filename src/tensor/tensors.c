@@ -133,7 +133,7 @@ OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view);
 OPDI_SHARED void opdi_view_untie(opd_tensor *view);
 OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                   int64_t offset);
-OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/);
+OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *buffer /*[2]*/);
 OPDI_SHARED int64_t opdi_item_whole(const opd_tensor *tensor);
 OPDI_SHARED opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys);
 OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor);
@@ -171,7 +171,7 @@ OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *st
         return NULL;
     }
     size_t bytes = (size_t)extent * element;
-    bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
+    bool apart = backend == OPD_META || bytes > OPDI_INLINE_DATA_MAX;
     size_t head = sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) + sizeof *storage;
     size_t align = bytes <= 8 ? 8 : bytes < 256 ? 16 : 64;
     size_t at = (head + align - 1) & ~(align - 1);

@@ -52,7 +52,7 @@ static const char *opdi_explain_mask(const opdi_thread *thread, const opdi_table
 
 /* Writes the backends and keys of a call, highest first, each with its origin and its kernel. */
 static void opdi_explain_keys(opdi_text *text, const opdi_thread *thread, const opd_op *op, const opdi_table *table,
-                              const opd_value *args, const opdi_union *sets) {
+                              const opd_value *args, const opdi_arg_keys *sets) {
     const uint64_t all = sets->functionality | thread->state.include;
     const bool grad = thread->state.forward == OPDI_FORWARD_OPEN || (!thread->state.no_grad &&
         ((sets->flags & OPDI_REQUIRES_GRAD) || opdi_views_require_grad(op, args)));
@@ -101,9 +101,9 @@ static size_t opdi_explain(opdi_thread *thread, opd_op *op, const opd_value *arg
     opd_value bound[OPD_MAX_ARGS];
     char schema[1024], place[300];
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
-    opdi_union sets;
+    opdi_arg_keys sets;
     if ((!table && !(table = opdi_table_make(op))) || opdi_bind_all(op, args, nargs, bound) ||
-        opdi_unite_bound(&sets, op, bound) < 0) { return 0; }
+        opdi_arg_keys_bound(&sets, op, bound) < 0) { return 0; }
     opdi_lock(&opdi_registry.lock);
     (void)opd_schema_print(op->schema, schema, sizeof schema);
     opdi_text_add(&text, "%s\n%s\n", schema, op->definition ?

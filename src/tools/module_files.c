@@ -13,28 +13,28 @@ OPDI_INTERNAL bool opdi_same_elements(const opd_tensor *tensor, const opd_tensor
         opd_is_neg(tensor) == opd_is_neg(other) &&
         memcmp(tensor->dims, other->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
 }
-/* A tensor that was already processed, with its number.  opdi_twins finds it by a hash of its address, dtype, sizes
+/* A tensor that was already processed, with its number.  opdi_tied_set finds it by a hash of its address, dtype, sizes
    and strides. */
-typedef struct opdi_twin { const opd_tensor *tensor; int64_t number; } opdi_twin;
-typedef struct opdi_twins { opdi_found hashes; opdi_string seen; } opdi_twins;
-static void opdi_twins_free(opdi_twins *twins) {
-    opdi_found_free(&twins->hashes);
-    opdi_string_free(&twins->seen);
+typedef struct opdi_tied_tensor { const opd_tensor *tensor; int64_t number; } opdi_tied_tensor;
+typedef struct opdi_tied_set { opdi_pointer_set hashes; opdi_string seen; } opdi_tied_set;
+static void opdi_tied_set_free(opdi_tied_set *tied_set) {
+    opdi_pointer_set_free(&tied_set->hashes);
+    opdi_string_free(&tied_set->seen);
 }
 /* Returns the number of an earlier tensor with the same elements and kind.  If there is none, adds `tensor` and
-   returns `number`; `tensor` must then live as long as `twins`.  Returns -1 if memory runs out. */
-static int64_t opdi_twin_of(opdi_twins *twins, const opd_tensor *tensor, int kind, int64_t number) {
-    const opdi_twin fresh = {tensor, number};
+   returns `number`; `tensor` must then live as long as `tied_set`.  Returns -1 if memory runs out. */
+static int64_t opdi_tied_find(opdi_tied_set *tied_set, const opd_tensor *tensor, int kind, int64_t number) {
+    const opdi_tied_tensor fresh = {tensor, number};
     uint64_t hash = ((uint64_t)(uintptr_t)tensor->data * 31 + (uint64_t)tensor->dtype) * 31 + (uint64_t)kind;
     for (int i = 0; i < 2 * tensor->ndim; i++) { hash = (hash ^ (uint64_t)tensor->dims[i]) * UINT64_C(0x100000001b3); }
     for (;; hash++) {
-        const int64_t was = twins->hashes.count, at = opdi_found_add(&twins->hashes, (uintptr_t)hash);
-        if (at < 0 || twins->seen.failed) { return -1; }
+        const int64_t was = tied_set->hashes.count, at = opdi_pointer_set_add(&tied_set->hashes, (uintptr_t)hash);
+        if (at < 0 || tied_set->seen.failed) { return -1; }
         if (at == was) {
-            opdi_string_add_n(&twins->seen, (const char *)(const void *)&fresh, sizeof fresh);
-            return twins->seen.failed ? -1 : number;
+            opdi_string_add_n(&tied_set->seen, (const char *)(const void *)&fresh, sizeof fresh);
+            return tied_set->seen.failed ? -1 : number;
         }
-        const opdi_twin *const other = (const opdi_twin *)(void *)twins->seen.data + at;
+        const opdi_tied_tensor *const other = (const opdi_tied_tensor *)(void *)tied_set->seen.data + at;
         if (opdi_same_elements(tensor, other->tensor)) { return other->number; }
     }
 }
@@ -50,7 +50,7 @@ OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t
 /* Adds the tensors of an open file whose names begin with `prefix` to the module.  Returns 0, or -1 and sets an
    error. */
 static int opdi_module_take_tensors(opd_module *module, const opd_tensor_file *file, const char *prefix,
-                                    opdi_twins *twins) {
+                                    opdi_tied_set *tied_set) {
     const size_t strip = strlen(prefix);
     bool told = false;
     for (int64_t i = 0; i < opd_tensor_file_count(file); i++) { told |= opd_tensor_file_requires_grad(file, i); }
@@ -65,7 +65,7 @@ static int opdi_module_take_tensors(opd_module *module, const opd_tensor_file *f
                 const bool parameter = told ? opd_tensor_file_requires_grad(file, i)
                     : floating && !opdi_ends_with(name, "running_mean") && !opdi_ends_with(name, "running_var");
                 const opd_module_kind kind = parameter ? OPD_MODULE_PARAMETER : OPD_MODULE_BUFFER;
-                const int64_t at = opdi_twin_of(twins, value.u.t, (int)kind, module->count);
+                const int64_t at = opdi_tied_find(tied_set, value.u.t, (int)kind, module->count);
                 opd_tensor *const tensor = at >= 0 && at < module->count ? module->items[at].tensor : value.u.t;
                 if (parameter) { (void)opd_tensor_set_requires_grad(tensor, true); }
                 (void)opd_module_add(module, name[strip] ? name + strip : "tensor", tensor, kind);
@@ -79,10 +79,10 @@ static int opdi_module_take_tensors(opd_module *module, const opd_tensor_file *f
 static int opdi_module_take(opd_module *module, const opd_tensor_file *file, const char *prefix) {
     const size_t strip = strlen(prefix);
     const char *name;
-    opdi_twins twins;
-    memset(&twins, 0, sizeof twins);
-    int rc = opdi_module_take_tensors(module, file, prefix, &twins);
-    opdi_twins_free(&twins);
+    opdi_tied_set tied_set;
+    memset(&tied_set, 0, sizeof tied_set);
+    int rc = opdi_module_take_tensors(module, file, prefix, &tied_set);
+    opdi_tied_set_free(&tied_set);
     for (int64_t i = 0; rc == 0 && (name = opd_tensor_file_metadata_key(file, i)) != NULL; i++) {
         const char *const other = opdi_file_stands_for(file, name);
         const bool wanted = other && strncmp(name, prefix, strip) == 0 && strncmp(other, prefix, strip) == 0;
@@ -138,30 +138,30 @@ static int64_t opdi_fill_find(const opdi_module_fill *fill, const char *name) {
     const char *const other = name ? opdi_file_stands_for(fill->file, name) : NULL;
     return name ? opd_tensor_file_find(fill->file, other ? other : name) : -1;
 }
-/* Sets *name to the name that `item` should have in the file, or to NULL if it cannot be in the file.  `room` is the
+/* Sets *name to the name that `item` should have in the file, or to NULL if it cannot be in the file.  `buffer` is the
    buffer of that name.  Returns false if memory runs out. */
-static bool opdi_fill_name(const opdi_module_fill *fill, const char *item, opdi_string *room, const char **name) {
+static bool opdi_fill_name(const opdi_module_fill *fill, const char *item, opdi_string *buffer, const char **name) {
     const char *const add = fill->options.add ? fill->options.add : "";
     *name = NULL;
     if (strncmp(item, add, strlen(add)) != 0) { return true; }
-    room->length = 0;
-    opdi_string_add(room, fill->options.strip ? fill->options.strip : "");
-    opdi_string_add(room, item + strlen(add));
-    if (!room->failed) { *name = room->data; }
-    return !room->failed;
+    buffer->length = 0;
+    opdi_string_add(buffer, fill->options.strip ? fill->options.strip : "");
+    opdi_string_add(buffer, item + strlen(add));
+    if (!buffer->failed) { *name = buffer->data; }
+    return !buffer->failed;
 }
 /* Returns true if the tensor of item i has another name in the module, and that name is in the file. */
 static bool opdi_fill_elsewhere(const opdi_module_fill *fill, int64_t i) {
     const opd_module *const module = fill->module;
-    opdi_string room = {NULL, 0, 0, false};
+    opdi_string buffer = {NULL, 0, 0, false};
     const char *name;
     bool found = false;
     for (int64_t k = 0; k < module->count && !found; k++) {
         if (k == i || module->items[k].tensor != module->items[i].tensor ||
             module->items[k].kind == OPD_MODULE_CONSTANT) { continue; }
-        found = opdi_fill_name(fill, module->items[k].name, &room, &name) && opdi_fill_find(fill, name) >= 0;
+        found = opdi_fill_name(fill, module->items[k].name, &buffer, &name) && opdi_fill_find(fill, name) >= 0;
     }
-    opdi_string_free(&room);
+    opdi_string_free(&buffer);
     return found;
 }
 /* Finds the file's tensor for item i, which has the name `name` in the file.  Returns 0, or -1 and sets an error. */
@@ -193,30 +193,30 @@ static int opdi_fill_compare(opdi_module_fill *fill) {
     const opd_module *const module = fill->module;
     const char *const strip = fill->options.strip ? fill->options.strip : "";
     const char *const add = fill->options.add ? fill->options.add : "";
-    opdi_string room = {NULL, 0, 0, false};
+    opdi_string buffer = {NULL, 0, 0, false};
     const char *name;
     for (int64_t i = 0; i < module->count && opd_ok(); i++) {
         if (module->items[i].kind == OPD_MODULE_CONSTANT) { continue; }
-        if (opdi_fill_name(fill, module->items[i].name, &room, &name)) { (void)opdi_fill_match(fill, i, name); }
+        if (opdi_fill_name(fill, module->items[i].name, &buffer, &name)) { (void)opdi_fill_match(fill, i, name); }
     }
     for (int64_t i = 0; i < opd_tensor_file_count(fill->file) && opd_ok(); i++) {
         name = opd_tensor_file_name(fill->file, i);
         if (!name || strncmp(name, strip, strlen(strip)) != 0) { continue; }
-        room.length = 0;
-        opdi_string_add(&room, add);
-        opdi_string_add(&room, name + strlen(strip));
-        if (room.failed) { break; }
-        const int64_t at = opd_module_find(module, room.data);
+        buffer.length = 0;
+        opdi_string_add(&buffer, add);
+        opdi_string_add(&buffer, name + strlen(strip));
+        if (buffer.failed) { break; }
+        const int64_t at = opd_module_find(module, buffer.data);
         if (at < 0 || module->items[at].kind == OPD_MODULE_CONSTANT) {
-            opdi_fill_note(fill, OPD_MODULE_UNEXPECTED, room.data, "");
+            opdi_fill_note(fill, OPD_MODULE_UNEXPECTED, buffer.data, "");
         }
     }
-    opdi_string_free(&room);
+    opdi_string_free(&buffer);
     return opd_ok() ? 0 : -1;
 }
 /* Returns 0 if all names and sizes match.  Otherwise returns -1 and sets an error that lists the names that do not
    match. */
-static int opdi_fill_judge(const opdi_module_fill *fill) {
+static int opdi_fill_check_names(const opdi_module_fill *fill) {
     static const char *const words[] = {"", "missing in the file:", "unexpected there:", "of other sizes:"};
     const bool allowed[] = {true, fill->options.lenient, fill->options.lenient, fill->options.skip_sizes};
     opdi_string text = {NULL, 0, 0, false};
@@ -248,7 +248,7 @@ static int opdi_fill_begin(opdi_module_fill *fill, opd_module *module, const opd
     fill->tensors = (opd_tensor **)opdi_scope_alloc(((size_t)module->count + 1) * sizeof *fill->tensors);
     if (!fill->tensors) { return -1; }
     memset(fill->tensors, 0, ((size_t)module->count + 1) * sizeof *fill->tensors);
-    return opdi_fill_compare(fill) || opdi_fill_judge(fill) ? -1 : 0;
+    return opdi_fill_compare(fill) || opdi_fill_check_names(fill) ? -1 : 0;
 }
 static void opdi_fill_free(opdi_module_fill *fill) {
     for (int i = 0; i < 4; i++) { opdi_string_free(&fill->said[i]); }
@@ -314,16 +314,16 @@ static void opdi_saving_free(opdi_saving *entries) {
 }
 /* Adds the tensors of a module, before all other entries.  Does nothing if module is NULL. */
 static void opdi_saving_module(opdi_saving *entries, const opd_module *module, const char *prefix) {
-    opdi_twins twins;
-    memset(&twins, 0, sizeof twins);
+    opdi_tied_set tied_set;
+    memset(&tied_set, 0, sizeof tied_set);
     for (int64_t i = 0; module && i < module->count; i++) {
         const opdi_module_item *const item = &module->items[i];
         if (item->kind == OPD_MODULE_CONSTANT) { continue; }
-        const int64_t same = opdi_twin_of(&twins, item->tensor, (int)item->kind, entries->count);
+        const int64_t same = opdi_tied_find(&tied_set, item->tensor, (int)item->kind, entries->count);
         opdi_string_add_n(&entries->same, (const char *)(const void *)&same, sizeof same);
         opdi_saving_add(entries, opd_value_tensor(opd_detach(item->tensor)), "%s%s", prefix, item->name);
     }
-    opdi_twins_free(&twins);
+    opdi_tied_set_free(&tied_set);
 }
 /* Adds the options of a group in the format and order of PyTorch's param_groups.  `first` is the number of the
    group's first parameter.  Options that are not supported here get PyTorch's default. */

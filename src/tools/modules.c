@@ -37,7 +37,7 @@ void opd_module_free(opd_module *module) {
 /* Returns the slot of the hash table that has `name`, or the empty slot where it would be inserted. */
 static int64_t opdi_module_slot(const opd_module *module, const char *name) {
     const uint64_t mask = (uint64_t)(2 * module->cap - 1);
-    uint64_t slot = opdi_schema_mix_text(UINT64_C(0xcbf29ce484222325), name);
+    uint64_t slot = opdi_schema_hash_text(UINT64_C(0xcbf29ce484222325), name);
     for (slot = (slot ^ slot >> 29) & mask;
          module->table[slot] >= 0 && strcmp(module->items[module->table[slot]].name, name) != 0;
          slot = (slot + 1) & mask) { }
@@ -166,7 +166,7 @@ static bool opdi_module_matches(const char *pattern, const char *name) {
    no parameter matches. */
 static int opdi_module_each(const opd_module *module, const char *pattern, bool some, const char *function,
                             int (*visit)(opd_tensor *tensor, void *user), void *user) {
-    opdi_found found;
+    opdi_pointer_set found;
     int count = 0, rc = 0;
     memset(&found, 0, sizeof found);
     if (!opd_ok() || opdi_null_module(module, function)) { return -1; }
@@ -175,13 +175,13 @@ static int opdi_module_each(const opd_module *module, const char *pattern, bool 
         if (item->kind != OPD_MODULE_PARAMETER || !opdi_module_matches(pattern, item->name) ||
             opd_dtype_is_integral((opd_scalar_type)item->tensor->dtype, true)) { continue; }
         const int64_t was = found.count;
-        if (opdi_found_add(&found, (uintptr_t)item->tensor) < 0) { rc = -1; }
+        if (opdi_pointer_set_add(&found, (uintptr_t)item->tensor) < 0) { rc = -1; }
         if (rc == 0 && found.count > was) {
             count++;
             rc = visit(item->tensor, user);
         }
     }
-    opdi_found_free(&found);
+    opdi_pointer_set_free(&found);
     if (rc == 0 && some && !count) {
         rc = opd_fail(OPD_ERROR_NOT_FOUND, "%s: no parameter is named '%.300s'", function, pattern ? pattern : "*");
     }

@@ -291,7 +291,7 @@ static int opdi_opcheck_fake_run(const opdi_trial *trial, opd_tensor *const *rea
     return 0;
 }
 /* Returns true if all results are tensors or lists of tensors, which graphs can return and vmap can stack. */
-static bool opdi_opcheck_gives_tensors(const opd_op *op) {
+static bool opdi_opcheck_returns_tensors(const opd_op *op) {
     for (int i = 0; i < op->nrets; i++) {
         const opdi_type *type = opdi_strip_optional(op->schema->returns[i].type);
         if (type->kind == OPDI_TYPE_LIST) { type = opdi_strip_optional(type->elems[0]); }
@@ -304,7 +304,7 @@ static int opdi_opcheck_fake(const opdi_trial *trial) {
     opd_value rets[OPDI_MAX_RETURNS];
     int which[OPD_TRANSFORM_OUTPUTS];
     if (opd_op_tags(trial->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT) { return 0; }
-    if (opdi_direct(trial->op, OPD_KEY_COMPOSITE_IMPLICIT) && !opdi_opcheck_gives_tensors(trial->op)) {
+    if (opdi_direct(trial->op, OPD_KEY_COMPOSITE_IMPLICIT) && !opdi_opcheck_returns_tensors(trial->op)) {
         return 0;                                 /* results are numbers: has its own checks */
     }
     if (!in || opdi_trial_call(trial, in, rets)) { return -1; }
@@ -433,7 +433,7 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
 static int opdi_opcheck_trace(const opdi_trial *trial, const opdi_trial *first) {
     opd_tensor **in = opdi_trial_copies(first, true), **copies = opdi_trial_copies(trial, false), **again = in;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
-    if (!opdi_opcheck_gives_tensors(trial->op)) { return 0; }
+    if (!opdi_opcheck_returns_tensors(trial->op)) { return 0; }
     if (!in || !copies || (trial != first && !(again = opdi_trial_copies(first, false)))) { return -1; }
     int rc = trial->count == 0 ? 0 : opdi_trial_fn((void *)(uintptr_t)trial, copies, trial->count, out);
     if (rc <= 0) { return rc; }                   /* there are no results for a graph to return */
@@ -528,7 +528,7 @@ static int opdi_opcheck_vmap(const opdi_trial *trial) {
         batched += dims[k] == 0;
         writes += trial->written[k];
     }
-    if (!batched || opdi_op_is_random(trial->op) || !opdi_opcheck_gives_tensors(trial->op) ||
+    if (!batched || opdi_op_is_random(trial->op) || !opdi_opcheck_returns_tensors(trial->op) ||
         (opd_op_tags(trial->op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT))) { return 0; }
     if (opdi_opcheck_examples(trial, first, second)) { return -1; }
     opd_vmap_fallback was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
@@ -562,12 +562,13 @@ static opd_tensor **opdi_trial_laid(const opdi_trial *trial, int how) {
     }
     return in;
 }
-static int opdi_opcheck_overrun(const opdi_paint *paint, const opd_tensor *tensor, const char *what, const char *name) {
+static int opdi_opcheck_overrun(const opdi_poison *poison, const opd_tensor *tensor, const char *what,
+                                const char *name) {
     const opdi_storage *storage = tensor->storage;
     const bool apart = opdi_is_apart(storage);
-    const void *block = apart ? (const void *)(storage->data - OPDI_IN_FRONT) : storage->block;
+    const void *block = apart ? (const void *)(storage->data - OPDI_DATA_OFFSET) : storage->block;
     if (storage->block_bytes <= 0 ||
-        !opdi_is_overrun(paint, block, (size_t)(apart ? storage->bytes + OPDI_IN_FRONT : storage->block_bytes))) {
+        !opdi_is_overrun(poison, block, (size_t)(apart ? storage->bytes + OPDI_DATA_OFFSET : storage->block_bytes))) {
         return 0;
     }
     return opd_fail(OPD_ERROR_KERNEL, "The operator writes behind the end of %s %s. Write at most opd_numel elements, "
@@ -577,23 +578,23 @@ static int opdi_opcheck_overrun(const opdi_paint *paint, const opd_tensor *tenso
    copies of the results to `out`.  Returns their number, or -1 and sets an error. */
 static int opdi_trial_with(const opdi_trial *trial, int byte, int how, opd_tensor **out) {
     opdi_thread *thread = opdi_self();
-    opdi_paint paint;
+    opdi_poison poison;
     char number[16];
-    paint.outer = thread->paint;
-    paint.byte = byte;
-    paint.count = 0;
-    thread->paint = &paint;
+    poison.outer = thread->poison;
+    poison.byte = byte;
+    poison.count = 0;
+    thread->poison = &poison;
     (void)OPDI_ADD(&opdi_fail_on, 2);
     opd_tensor **in = opdi_trial_laid(trial, how);
     int count = in ? opdi_trial_fn((void *)(uintptr_t)trial, in, trial->count, out) : -1;
     (void)OPDI_ADD(&opdi_fail_on, -2);
-    thread->paint = paint.outer;
+    thread->poison = poison.outer;
     for (int k = 0; k < count; k++) {
         (void)snprintf(number, sizeof number, "%d", k);
-        if (opdi_opcheck_overrun(&paint, out[k], "result", number)) { return -1; }
+        if (opdi_opcheck_overrun(&poison, out[k], "result", number)) { return -1; }
     }
     for (int k = 0; count >= 0 && k < trial->count; k++) {
-        if (opdi_opcheck_overrun(&paint, in[k], "argument", opdi_trial_arg(trial, k))) { return -1; }
+        if (opdi_opcheck_overrun(&poison, in[k], "argument", opdi_trial_arg(trial, k))) { return -1; }
     }
     for (int k = 0; k < count; k++) { if (!(out[k] = opdi_trial_bytes(out[k]))) { return -1; } }
     return count;
@@ -616,7 +617,7 @@ static int opdi_opcheck_again(const opdi_trial *trial, int byte, int how, opd_te
     return 0;
 }
 /* Returns true if a result may be a view, so that its strides depend on those of the arguments. */
-static bool opdi_opcheck_gives_views(const opdi_trial *trial) {
+static bool opdi_opcheck_returns_views(const opdi_trial *trial) {
     const opd_schema *schema = trial->op->schema;
     for (int i = 0; i < trial->op->nrets; i++) {
         for (int k = 0; k < trial->count; k++) {
@@ -641,12 +642,12 @@ static int opdi_opcheck_memory(const opdi_trial *trial) {
     static const char read[] = "Read the elements with the strides of the argument (opd_strides), or read from "
                                "opd_contiguous(x)";
     opd_tensor *want[OPD_TRANSFORM_OUTPUTS];
-    if (opdi_op_is_random(trial->op) || !opdi_opcheck_gives_tensors(trial->op)) { return 0; }
+    if (opdi_op_is_random(trial->op) || !opdi_opcheck_returns_tensors(trial->op)) { return 0; }
     for (int k = 0; k < trial->count; k++) { if (opdi_place_of(trial->inputs[k]) != OPD_CPU) { return 0; } }
     int count = opdi_trial_with(trial, 0, OPDI_LAID_AS_GIVEN, want);
     if (count < 0 || opdi_opcheck_again(trial, 0, OPDI_LAID_AS_GIVEN, want, count, twice, state) ||
         opdi_opcheck_again(trial, 255, OPDI_LAID_AS_GIVEN, want, count, held, write)) { return -1; }
-    if (opdi_opcheck_gives_views(trial)) { return 0; }
+    if (opdi_opcheck_returns_views(trial)) { return 0; }
     return opdi_opcheck_again(trial, 0, OPDI_LAID_IN_ORDER, want, count, laid, read) ||
            opdi_opcheck_again(trial, 0, OPDI_LAID_ELSEWISE, want, count, laid, read) ? -1 : 0;
 }
@@ -750,7 +751,7 @@ static int opdi_opcheck_one(const opdi_trial *trial, const opdi_trial *first, in
 }
 /* Writes the result `rc` of a sub-test to the report.  Returns 0 to continue.  Returns -1 with the error pending if
    memory runs out or the caller does not collect failures. */
-static int opdi_opcheck_tell(const opd_opcheck_options *options, opdi_text *report, int which, int rc, int mark) {
+static int opdi_opcheck_report(const opd_opcheck_options *options, opdi_text *report, int which, int rc, int mark) {
     if (rc < 0) { return -1; }
     if (rc == 0) { return 0; }
     opdi_text_add(report, "%s\n", opd_error_message());
@@ -779,7 +780,7 @@ static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *option
     for (int i = 0; i < 6; i++) {
         const int which = opdi_opcheck_order[i];
         const int rc = tests >> which & 1 ? opdi_opcheck_one(trial, trial, which) : 0;
-        if (opdi_opcheck_tell(options, &report, which, rc, mark)) { return -1; }
+        if (opdi_opcheck_report(options, &report, which, rc, mark)) { return -1; }
     }
     if (options->same_sizes || !(tests & (OPD_OPCHECK_FAKE | OPD_OPCHECK_TRACE)) || trial->count == 0) { return 0; }
     int count = opdi_trial_sizes(trial, sizes);
@@ -790,7 +791,7 @@ static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *option
         int rc = opdi_trial_grow(trial, sizes[i], &other);
         for (int which = 2; which < 4 && rc > 0; which++) {
             if (!(tests >> which & 1) || (options->failed && *options->failed >> which & 1)) { continue; }
-            if (opdi_opcheck_tell(options, &report, which, opdi_opcheck_one(&other, trial, which), mark)) { rc = -1; }
+            if (opdi_opcheck_report(options, &report, which, opdi_opcheck_one(&other, trial, which), mark)) { rc = -1; }
         }
         opd_scope_close(&scope);
         if (rc < 0) { return -1; }

@@ -61,14 +61,16 @@ static int opdi_adam_check(const opd_adam_options *options) {
 
 /* Warns if a parameter is in the list twice.  Returns 0, or -1 and sets an error if memory runs out. */
 static int opdi_optimizer_twice(opd_tensor *const *params, int count) {
-    opdi_found found;
+    opdi_pointer_set found;
     int i;
     memset(&found, 0, sizeof found);
-    for (i = 0; i < count && found.count == i; i++) { if (opdi_found_add(&found, (uintptr_t)params[i]) < 0) { break; } }
+    for (i = 0; i < count && found.count == i; i++) {
+        if (opdi_pointer_set_add(&found, (uintptr_t)params[i]) < 0) { break; }
+    }
     if (found.count < count && opd_ok()) {
         opd_warn("optimizer contains a parameter group with duplicate parameters (number %d)", i - 1);
     }
-    opdi_found_free(&found);
+    opdi_pointer_set_free(&found);
     return opd_ok() ? 0 : -1;
 }
 static uint64_t opdi_optimizers;                  /* number of optimizers made so far */

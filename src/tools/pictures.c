@@ -8,7 +8,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef struct opdi_picture {
-    opdi_found vertices, storages;                /* vertices: nodes and (marked by OPDI_LEAF) leaves; storages: of
+    opdi_pointer_set vertices, storages;          /* vertices: nodes and (marked by OPDI_LEAF) leaves; storages: of
                                                      saved values */
     int64_t nodes, leaves, bytes;                 /* bytes: of all these storages */
     const opd_graph_options *options;
@@ -48,7 +48,7 @@ static const char *opdi_picture_name(const opdi_picture *picture, const opd_tens
 static int64_t opdi_picture_saved_one(opdi_picture *picture, const opd_tensor *tensor) {
     const int64_t before = picture->storages.count;
     if (!tensor || opdi_packed_saved_at(tensor)) { return 0; }  /* a hook has packed it */
-    if (opdi_found_add(&picture->storages, (uintptr_t)tensor->storage) < 0) { return -1; }
+    if (opdi_pointer_set_add(&picture->storages, (uintptr_t)tensor->storage) < 0) { return -1; }
     if (picture->storages.count > before) { picture->bytes += tensor->storage->bytes; }
     return tensor->numel * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
 }
@@ -86,7 +86,7 @@ static int opdi_picture_node(opdi_picture *picture, int64_t number, const opd_no
         if (meta) { opdi_picture_sizes(text, meta + 1, (int)(*meta >> 24), (opd_scalar_type)(*meta & 255)); }
     }
     if (node->noutputs > 4) { opdi_text_add(text, "\\n... %u in all", (unsigned)node->noutputs); }
-    if (!picture->options->no_saved && opdi_saved_gone(node)) { opdi_text_add(text, "\\nsaved: freed"); }
+    if (!picture->options->no_saved && opdi_saved_is_freed(node)) { opdi_text_add(text, "\\nsaved: freed"); }
     else if (!picture->options->no_saved && saved > 0) {
         opdi_text_add(text, "\\nsaved ");
         opdi_picture_bytes(text, saved);
@@ -110,19 +110,22 @@ static void opdi_picture_output(opdi_picture *picture, int i, opd_tensor *tensor
     opdi_picture_sizes(&picture->text, tensor->dims, tensor->ndim, (opd_scalar_type)tensor->dtype);
     opdi_text_add(&picture->text, "\", shape=ellipse, fillcolor=%s];\n", from ? "palegreen" : "lightgray");
     if (from) {
-        opdi_text_add(&picture->text, "  n%lld -> o%d;\n", (long long)opdi_found_add(&picture->vertices, from), i);
+        opdi_text_add(&picture->text, "  n%lld -> o%d;\n", (long long)opdi_pointer_set_add(&picture->vertices, from),
+                      i);
     }
 }
 
 /* Numbers all objects that can be reached from the `count` roots.  Returns 0, or -1 and sets an error. */
 static int opdi_picture_find(opdi_picture *picture, const uintptr_t *roots, int count) {
-    for (int i = 0; i < count; i++) { if (roots[i] && opdi_found_add(&picture->vertices, roots[i]) < 0) { return -1; } }
+    for (int i = 0; i < count; i++) {
+        if (roots[i] && opdi_pointer_set_add(&picture->vertices, roots[i]) < 0) { return -1; }
+    }
     for (int64_t k = 0; k < picture->vertices.count; k++) {
         const uintptr_t vertex = picture->vertices.at[k];
         const opd_node *node = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
         for (int i = 0; node && i < node->nedges; i++) {
             const uintptr_t to = opdi_edges(node)[i].vertex;
-            if (to && opdi_found_add(&picture->vertices, to) < 0) { return -1; }
+            if (to && opdi_pointer_set_add(&picture->vertices, to) < 0) { return -1; }
         }
     }
     return 0;
@@ -147,7 +150,7 @@ static int opdi_picture_write(opdi_picture *picture, opd_tensor *const *tensors,
             const bool several = edge->vertex && !(edge->vertex & OPDI_LEAF) &&
                 opdi_edge_node(edge->vertex)->noutputs > 1;
             if (!edge->vertex) { continue; }
-            opdi_text_add(text, "  n%lld -> n%lld", (long long)opdi_found_add(&picture->vertices, edge->vertex),
+            opdi_text_add(text, "  n%lld -> n%lld", (long long)opdi_pointer_set_add(&picture->vertices, edge->vertex),
                           (long long)k);
             if (several) { opdi_text_add(text, " [label=\"%u\"]", (unsigned)edge->nr); }
             opdi_text_add(text, ";\n");
@@ -204,8 +207,8 @@ size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_opti
         rc = opdi_picture_write(&picture, tensors, roots, count);
     }
     opdi_free(roots, (size_t)(count + 1) * sizeof *roots);
-    opdi_found_free(&picture.vertices);
-    opdi_found_free(&picture.storages);
+    opdi_pointer_set_free(&picture.vertices);
+    opdi_pointer_set_free(&picture.storages);
     if (rc && cap) { buf[0] = 0; }
     return rc ? 0 : picture.text.length;
 }

@@ -311,11 +311,11 @@ OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) {
 static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     opdi_thread *thread = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
-    opdi_union sets;
+    opdi_arg_keys sets;
     const opdi_state was = thread->state;
     opd_call other;
     if (OPDI_UNLIKELY(thread->error != OPD_OK) || (!table && !(table = opdi_table_make(call->op))) ||
-        opdi_unite_args(&sets, call->op, args) < 0) { return -1; }
+        opdi_arg_keys_of(&sets, call->op, args) < 0) { return -1; }
     other.op = call->op;
     other.args = args;
     other.rets = call->rets;

@@ -10,7 +10,7 @@ static int opdi_batch_missing(const opd_call *call, const char *why) {
 
 /* Returns `value`, computed for all examples at once with the examples at `dim`, as a result of the call.  Sets an
    error if the value is not a tensor, because then it does not belong to any example. */
-static int opdi_batch_give(opd_call *call, const opd_value *value, int dim) {
+static int opdi_batch_return(opd_call *call, const opd_value *value, int dim) {
     if (value->tag == OPD_TAG_TENSOR) { return opd_batch_return(call, value->u.t, dim); }
     if (value->tag == OPD_TAG_TENSORS) { return opd_batch_return_list(call, value->u.tensors, value->n, dim); }
     return value->tag == OPD_TAG_NONE ? opd_return_value(call, *value)
@@ -19,7 +19,7 @@ static int opdi_batch_give(opd_call *call, const opd_value *value, int dim) {
 
 /* Sets the error for an in-place or out= call: a tensor without examples (argument `arg`) would be written with
    values that have examples.  Returns -1. */
-static int opdi_batch_no_room(const opd_call *call, const char *arg) {
+static int opdi_batch_inplace_error(const opd_call *call, const char *arg) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor "
                     "`other` in extra_args that has more elements than `%s`. This happened due to `other` being "
                     "vmapped over but `%s` not being vmapped over at level %d. Please try to use out-of-place "
@@ -33,7 +33,7 @@ static int opdi_batch_check_written(const opd_call *call) {
         for (int32_t k = 0; k < (value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR); k++) {
             const opd_tensor *tensor = value->tag == OPD_TAG_TENSORS ? value->u.tensors[k] : value->u.t;
             if (tensor && !opdi_batched_at(tensor, call->th->innermost.rule->level)) {
-                return opdi_batch_no_room(call, call->op->schema->args[i].name);
+                return opdi_batch_inplace_error(call, call->op->schema->args[i].name);
             }
         }
     }
@@ -156,7 +156,7 @@ int opd_batch_pointwise(opd_call *call) {
     if (opdi_call_with_defaults(call->th, op, rets, args, op->nargs, call->th->inside)) { return -1; }
     for (int i = 0; i < op->nrets; i++) {
         const int alias = op->ret_alias[i];
-        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opdi_batch_give(call, &rets[i], dim)) {
+        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opdi_batch_return(call, &rets[i], dim)) {
             return -1;
         }
     }
@@ -390,7 +390,7 @@ OPDI_SHARED int opdi_batch_unfit(opd_call *call) {
 /* Until opdi_untaped_end, makes calls bypass autograd inside of the layer at which `tensor` is batched.  Their
    results have no history there, only in the outer layers.  Returns 0.  On failure, returns -1, sets an error and
    begins nothing. */
-static int opdi_untaped_begin(const opd_tensor *tensor, opdi_ruling *was) {
+static int opdi_untaped_begin(const opd_tensor *tensor, opdi_rule_frame *was) {
     opdi_thread *thread = opdi_self();
     opdi_layer *layer = thread->innermost.layer;
     while (layer && layer->level != opdi_batched_of(tensor)->level) { layer = layer->outer; }
@@ -404,7 +404,7 @@ static int opdi_untaped_begin(const opd_tensor *tensor, opdi_ruling *was) {
     layer->bare = true;
     return 0;
 }
-static void opdi_untaped_end(const opdi_ruling *was) {
+static void opdi_untaped_end(const opdi_rule_frame *was) {
     opdi_thread *thread = opdi_self();
     thread->innermost.layer->bare = false;
     opdi_rule_end(thread, was);
@@ -412,7 +412,7 @@ static void opdi_untaped_end(const opdi_ruling *was) {
 /* Returns a copy of the batched `tensor` without history, as a reference.  Returns NULL and sets an error on
    failure. */
 OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
-    opdi_ruling was;
+    opdi_rule_frame was;
     if (opdi_untaped_begin(tensor, &was)) { return NULL; }
     opd_tensor *copy = opd_clone((opd_tensor *)(uintptr_t)tensor);
     opdi_untaped_end(&was);
@@ -421,7 +421,7 @@ OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
 OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
     const bool deeper = !(dst->flags & OPDI_BATCHED) ||
         ((src->flags & OPDI_BATCHED) && opdi_batched_of(src)->level > opdi_batched_of(dst)->level);
-    opdi_ruling was;
+    opdi_rule_frame was;
     if (opdi_untaped_begin(deeper ? src : dst, &was)) { return -1; }
     int rc = opdi_derived_copy(dst, (opd_tensor *)(uintptr_t)src, false);
     opdi_untaped_end(&was);
@@ -432,7 +432,7 @@ OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
    error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
                                           uint64_t keys) {
-    opdi_ruling was;
+    opdi_rule_frame was;
     if (opdi_untaped_begin(tensor, &was)) { return NULL; }
     opd_tensor *part = opd_as_strided_full(tensor, sizes, strides, opd_value_int(offset));
     if (part && (keys & OPD_BIT_OF(OPD_F_CONJUGATE))) { part = opd_conj_view(part); }
@@ -526,7 +526,7 @@ int opd_batch_view(opd_call *call) {
 }
 
 /* The rule of queries, such as for sizes: answers for one example. */
-OPDI_SHARED int opdi_batch_ask(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
+OPDI_SHARED int opdi_batch_query(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
 
 /* The rule of operators whose results have sizes that depend on data: sets an error. */
 OPDI_SHARED int opdi_batch_dynamic(opd_call *call) {
@@ -568,7 +568,7 @@ static bool opdi_is_view_op(const opd_op *op) {
     return false;
 }
 
-/* Bits that tell how an operator treats dims.  opdi_dims_learn sets them by the names of the operator and its
+/* Bits that tell how an operator treats dims.  opdi_dims_analyze sets them by the names of the operator and its
    arguments. */
 enum { OPDI_DIMS_KNOWN = 1, OPDI_DIMS_VIEW = 2, OPDI_DIMS_MORE = 4, OPDI_DIMS_NONE = 8, OPDI_DIMS_ANY = 16 };
 static bool opdi_is_one_of(const char *name, const char *const *names) {
@@ -576,7 +576,7 @@ static bool opdi_is_one_of(const char *name, const char *const *names) {
     return *names != NULL;
 }
 /* Stores in `op` which of its arguments name dims, and which give sizes.  Returns the OPDI_DIMS_ bits. */
-static int opdi_dims_learn(opd_op *op) {
+static int opdi_dims_analyze(opd_op *op) {
     static const char *const dims[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", NULL};
     static const char *const sizes[] = {"input_sizes", "self_sizes", NULL};
     static const char *const more[] = {"unsqueeze", "diag_embed", NULL}, *const none[] = {"flip", "squeeze", NULL};
@@ -639,16 +639,16 @@ static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int n
     *value = opd_value_ints(dims, count);
     return 0;
 }
-/* Writes `first` and then the numbers of `rest` to room[64] and returns this list.  If it is too long, returns a
+/* Writes `first` and then the numbers of `rest` to buffer[64] and returns this list.  If it is too long, returns a
    list without data and sets an error. */
-OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
+OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *buffer) {
     if (rest.n >= OPD_MAX_DIMS) {
         (void)opdi_batch_deep(rest.n);
         return opd_ints_of(NULL, 0);
     }
-    room[0] = first;
-    if (rest.n) { memcpy(room + 1, rest.data, (size_t)rest.n * sizeof *room); }
-    return opd_ints_of(room, rest.n + 1);
+    buffer[0] = first;
+    if (rest.n) { memcpy(buffer + 1, rest.data, (size_t)rest.n * sizeof *buffer); }
+    return opd_ints_of(buffer, rest.n + 1);
 }
 /* Returns `result` with the right dims.  If `what` is 1, it was computed from examples without dims, as if they had
    one dim.  If `what` is 2, the elements of each of the `size` examples were in one dim, and keepdim asks for ndim
@@ -669,9 +669,9 @@ int opd_batch_shift_dim(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     int what = OPDI_ACQUIRE(&op->dims_known), dim, flat = 0;
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     if (!self || op->list_args || op->written_args || !call->th->innermost.rule) { return opd_batch_loop(call); }
-    if (OPDI_UNLIKELY(!what)) { what = opdi_dims_learn(op); }
+    if (OPDI_UNLIKELY(!what)) { what = opdi_dims_analyze(op); }
     int64_t size = call->th->innermost.rule->size;
     if (OPDI_UNLIKELY(self->ndim < 2)) {
         if (!op->dim_args && !op->size_args && !(what & OPDI_DIMS_VIEW)) { return opdi_batch_unfit(call); }
@@ -686,13 +686,13 @@ int opd_batch_shift_dim(opd_call *call) {
     for (uint64_t mask = op->size_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask);
         count = args[i].n;
-        args[i].u.ints = opdi_batch_ints(size, opd_ints_of(args[i].u.ints, count), room).data;
+        args[i].u.ints = opdi_batch_ints(size, opd_ints_of(args[i].u.ints, count), buffer).data;
         if (!args[i].u.ints) { return -1; }
         args[i].n++;
     }
     for (uint64_t mask = op->dim_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask);
-        int rc = opdi_batch_shift(call, &args[i], i, count + (what & OPDI_DIMS_MORE ? 1 : 0), self->ndim, what, room);
+        int rc = opdi_batch_shift(call, &args[i], i, count + (what & OPDI_DIMS_MORE ? 1 : 0), self->ndim, what, buffer);
         if (rc < 0) { return -1; }
         if (rc > 0) {
             flat = flat ? flat : 2;
@@ -712,7 +712,7 @@ int opd_batch_shift_dim(opd_call *call) {
     for (int i = 0; i < op->nrets; i++) {
         if (OPDI_UNLIKELY(flat) && rets[i].tag == OPD_TAG_TENSOR &&
             !(rets[i].u.t = opdi_batch_restore(rets[i].u.t, flat, self->ndim, size))) { return -1; }
-        if (opdi_batch_give(call, &rets[i], 0)) { return -1; }
+        if (opdi_batch_return(call, &rets[i], 0)) { return -1; }
     }
     return 0;
 }
@@ -796,7 +796,9 @@ OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t
     }
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (int i = 0; i < op->nrets; i++) {
-        if ((!single && opdi_batch_split_result(&rets[i], count)) || opdi_batch_give(call, &rets[i], 0)) { return -1; }
+        if ((!single && opdi_batch_split_result(&rets[i], count)) || opdi_batch_return(call, &rets[i], 0)) {
+            return -1;
+        }
     }
     return 0;
 }
@@ -942,7 +944,7 @@ static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
             : i < base->nrets && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
         if (!got || got == to[i]) { continue; }
         if (opdi_batched_at(got, rule->level) && !opdi_batched_at(to[i], rule->level)) {
-            rc = opdi_batch_no_room(call, card->inplace ? "self" : "out");
+            rc = opdi_batch_inplace_error(call, card->inplace ? "self" : "out");
         } else { rc = opdi_derived_exact(call, card, to[i], got) || opdi_derived_copy(to[i], got, false) ? -1 : 0; }
     }
     opdi_layer_set(thread, top);

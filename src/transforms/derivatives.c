@@ -324,13 +324,13 @@ static opd_derivative *opdi_derivative_new(void) {
     return derivative;
 }
 /* Moves `count` outputs from the innermost scope to the scope around it.  Returns `count`, or -1. */
-OPDI_INTERNAL int opdi_diff_hand(opd_tensor *const *outputs, int count) {
+OPDI_INTERNAL int opdi_diff_to_outer_scope(opd_tensor *const *outputs, int count) {
     for (int i = 0; i < count; i++) {
         if (!opd_scope_return(outputs[i])) { return -1; }
     }
     return count;
 }
-OPDI_INTERNAL int opdi_diff_room(const void *outputs, const void *other, const char *who) {
+OPDI_INTERNAL int opdi_diff_check_outputs(const void *outputs, const void *other, const char *who) {
     return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the pointer to the results is NULL", who);
 }
 
@@ -350,13 +350,13 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int cou
     opd_derivative *derivative = opd_ok() ? opdi_derivative_new() : NULL;
     int rc = -1;
     if (derivative && opdi_diff_make(&derivative->diff, "vjp", fn, user, primals, count, options, true) == 0 &&
-        opdi_diff_room(outputs, vjp, "vjp") == 0) {
+        opdi_diff_check_outputs(outputs, vjp, "vjp") == 0) {
         opdi_derivative_own(derivative);
         rc = opdi_vjp_make(derivative, out);
     }
     if (derivative) { opdi_diff_leave(&derivative->diff); }
     if (vjp) { *vjp = rc >= 0 ? derivative : NULL; }
-    return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
+    return opdi_outputs_return(outputs, out, rc, opdi_least_outputs(options));
 }
 
 /* Computes the gradients of the inputs from cotangents of the outputs.  A NULL cotangent stands for zeros; if
@@ -440,9 +440,9 @@ static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_te
     int count = opdi_diff_make(&diff, who, fn, user, inputs, ninputs, options, false);
     if (count == 0 && !outputs) { count = opd_fail(OPD_ERROR_ARGUMENT, "%s: the pointer to the outputs is NULL", who); }
     if (count == 0) { count = opdi_diff_grad(&diff, value, out); }
-    count = opdi_diff_hand(out, count);
+    count = opdi_diff_to_outer_scope(out, count);
     opd_scope_close(&scope);
-    return opdi_outputs_give(outputs, out, count, opdi_least_gradients(options) + value);
+    return opdi_outputs_return(outputs, out, count, opdi_least_gradients(options) + value);
 }
 int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
              const opd_transform_options *options, opd_tensor **outputs) {
@@ -460,21 +460,21 @@ int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *input
 OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, opd_tensor **outputs,
                                 opd_tensor **out_tangents) {
     opdi_thread *thread = opdi_self();
-    opdi_within within;
+    opdi_level_frame within;
     int count, rc = 0;
     if (opdi_diff_enter(diff, OPDI_LAYER_JVP) || opdi_level_begin(thread, true)) { return -1; }
     thread->state.forward = 0;
     opdi_forward_at(thread, thread->innermost.floor);
-    opdi_within_enter(thread, &within, thread->innermost.level);
+    opdi_level_enter(thread, &within, thread->innermost.level);
     for (int i = 0; i < diff->nby && rc == 0; i++) {
         const int first = diff->argnums[i];
         if (!tangents[i]) { continue; }
         if (!(diff->in[first] = opdi_make_dual(diff->in[first], tangents[i]))) { rc = -1; }
         else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside, not an inference tensor */
     }
-    opdi_within_leave(thread, &within);
+    opdi_level_leave(thread, &within);
     if (rc || (count = opdi_diff_call(diff, outputs)) < 0) { return -1; }
-    opdi_within_enter(thread, &within, thread->innermost.level);
+    opdi_level_enter(thread, &within, thread->innermost.level);
     for (int i = 0; i < count && rc == 0; i++) {
         out_tangents[i] = opdi_tangent_of(outputs[i]);
         if (!out_tangents[i] && opd_ok() && diff->options->strict) {
@@ -484,7 +484,7 @@ OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, op
         if (!out_tangents[i] && opd_ok()) { out_tangents[i] = opd_zeros_like(outputs[i]); }
         rc = out_tangents[i] ? rc : -1;
     }
-    opdi_within_leave(thread, &within);
+    opdi_level_leave(thread, &within);
     opdi_diff_leave(diff);
     return rc ? -1 : count + diff->options->naux;
 }
@@ -534,15 +534,15 @@ int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_ten
         rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp(f, primals, tangents): Expected primals and tangents to have the same "
                       "structure. For example, if primals is a tuple of 3 tensors, tangents also must be.");
     }
-    if (rc == 0) { rc = opdi_diff_room(outputs, out_tangents, "jvp"); }
+    if (rc == 0) { rc = opdi_diff_check_outputs(outputs, out_tangents, "jvp"); }
     if (rc == 0) { rc = opdi_jvp_check(&diff, tangents, "jvp"); }
     if (rc == 0) { rc = opdi_jvp_make(&diff, tangents, out, along); }
     opdi_diff_leave(&diff);
-    rc = opdi_diff_hand(out, rc);
-    if (rc > 0 && opdi_diff_hand(along, rc - diff.options->naux) < 0) { rc = -1; }
+    rc = opdi_diff_to_outer_scope(out, rc);
+    if (rc > 0 && opdi_diff_to_outer_scope(along, rc - diff.options->naux) < 0) { rc = -1; }
     opd_scope_close(&scope);
-    (void)opdi_outputs_give(out_tangents, along, rc < 0 ? rc : rc - diff.options->naux, 1);
-    return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
+    (void)opdi_outputs_return(out_tangents, along, rc < 0 ? rc : rc - diff.options->naux, 1);
+    return opdi_outputs_return(outputs, out, rc, opdi_least_outputs(options));
 }
 
 /* Calls the function once, and keeps its primals in a new *jvp, so that tangents can be applied later.  Returns the
@@ -553,7 +553,7 @@ static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *pr
     opd_tensor **kept;
     int rc = -1;
     if (!derivative || opdi_diff_make(&derivative->diff, "linearize", fn, user, primals, count, options, true) ||
-        opdi_diff_room(outputs, jvp, "linearize") || !(kept = opdi_scope_tensors(count))) { return -1; }
+        opdi_diff_check_outputs(outputs, jvp, "linearize") || !(kept = opdi_scope_tensors(count))) { return -1; }
     for (int i = 0; i < count; i++) {
         if (!primals[i] || !(kept[i] = opdi_own(opd_keep(primals[i])))) {
             return opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected primals to only contain Tensors, got NULL at %d",
@@ -573,7 +573,7 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     if (jvp) { *jvp = NULL; }
     count = opdi_linearize(fn, user, primals, count, options, outputs ? out : NULL, jvp);
-    return opdi_outputs_give(outputs, out, count, opdi_least_outputs(options));
+    return opdi_outputs_return(outputs, out, count, opdi_least_outputs(options));
 }
 
 /* Applies a derivative to `in`: cotangents (vjp) or tangents (linearize).  Returns the number of resulting tensors,
@@ -610,7 +610,7 @@ static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *i
         }
         for (int i = 0; i < rc; i++) { out[i] = along[i]; }
     }
-    rc = opdi_diff_hand(out, rc);
+    rc = opdi_diff_to_outer_scope(out, rc);
     opd_scope_close(&scope);
     return rc;
 }

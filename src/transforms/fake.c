@@ -19,7 +19,7 @@ OPDI_SHARED int opdi_fake_kernel(opd_call *call);
 #if defined(OPDI_CORE)
 
 /* Stores the device that a new meta storage stands for.  If a kernel is running, counts the storage's bytes. */
-static void opdi_fake_born(opdi_storage *storage) {
+static void opdi_fake_storage_made(opdi_storage *storage) {
     opdi_thread *thread = opdi_self();
     opdi_fake_mode *fake = opdi_fake_mode_of(thread);
     storage->stands_for = (uint16_t)(fake->place + 1);
@@ -55,7 +55,7 @@ opd_fake_block opd_fake_begin(void) {
     block.open = true;
     if (!fake) { return block; }
     memset(fake, 0, sizeof *fake);
-    fake->asked.born = opdi_fake_born;
+    fake->asked.born = opdi_fake_storage_made;
     fake->asked.make = opdi_fake_new;
     fake->outer = opdi_fake_mode_of(thread);
     fake->cost = fake->outer ? fake->outer->cost : NULL;
@@ -216,7 +216,7 @@ static int opdi_fake_place(const opd_call *call, const opd_value *args, int *pla
 }
 /* Returns true if no result of the operator is a tensor or a list.  Device arguments of such an operator are
    compared with the devices that fakes stand for, so they are not replaced by meta. */
-static bool opdi_only_asks(const opd_op *op) {
+static bool opdi_returns_no_tensor(const opd_op *op) {
     for (int i = 0; i < op->nrets; i++) {
         const int32_t kind = opdi_strip_optional(op->schema->returns[i].type)->kind;
         if (kind == OPDI_TYPE_TENSOR || kind == OPDI_TYPE_LIST || kind == OPDI_TYPE_OTHER) { return false; }
@@ -250,7 +250,7 @@ static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
         }
     }
     if (opdi_fake_place(call, args, place) || opdi_check_fakes(call->op, args)) { return -1; }
-    for (int i = 0; i < call->op->nargs && !opdi_only_asks(call->op); i++) {
+    for (int i = 0; i < call->op->nargs && !opdi_returns_no_tensor(call->op); i++) {
         if (opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
         if (args[i].tag == OPD_TAG_DEVICE && (args[i].u.device.type != OPD_META ||
             !opdi_fake_mode_of(opdi_self())->inside)) {
@@ -266,16 +266,16 @@ static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
 static void opdi_cost_add(opd_cost *cost, const opd_op *op, double flops, int64_t bytes) {
     int i = 0;
     while (i < cost->nrows && cost->rows[i].op != op) { i++; }
-    if (i == cost->room) {
-        const int room = OPDI_MAX(32, 2 * cost->room);
-        opd_cost_row *rows = (opd_cost_row *)opdi_alloc((size_t)room * sizeof *rows);
+    if (i == cost->capacity) {
+        const int capacity = OPDI_MAX(32, 2 * cost->capacity);
+        opd_cost_row *rows = (opd_cost_row *)opdi_alloc((size_t)capacity * sizeof *rows);
         if (!rows) { return; }
         if (cost->rows) {
             memcpy(rows, cost->rows, (size_t)cost->nrows * sizeof *rows);
-            opdi_free(cost->rows, (size_t)cost->room * sizeof *rows);
+            opdi_free(cost->rows, (size_t)cost->capacity * sizeof *rows);
         }
         cost->rows = rows;
-        cost->room = room;
+        cost->capacity = capacity;
     }
     if (i == cost->nrows) {
         memset(&cost->rows[cost->nrows++], 0, sizeof *cost->rows);
@@ -430,7 +430,7 @@ void opd_cost_end(opd_cost *cost) {
 void opd_cost_free(opd_cost *cost) {
     if (!cost) { return; }
     opd_cost_end(cost);
-    if (cost->rows) { opdi_free(cost->rows, (size_t)cost->room * sizeof *cost->rows); }
+    if (cost->rows) { opdi_free(cost->rows, (size_t)cost->capacity * sizeof *cost->rows); }
     opdi_free(cost, sizeof *cost);
 }
 opd_cost_sum opd_cost_total(const opd_cost *cost) {

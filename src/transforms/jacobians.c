@@ -188,12 +188,12 @@ static int opdi_jacobian_of(const char *who, opd_transform_fn fn, void *user, op
     const int depth = opd_transform_depth();
     opdi_diff diff;
     int count = opdi_diff_make(&diff, who, fn, user, inputs, ninputs, options, false);
-    if (count == 0) { count = opdi_diff_room(outputs, outputs, who); }
+    if (count == 0) { count = opdi_diff_check_outputs(outputs, outputs, who); }
     if (count == 0) { count = opdi_jacobian_make(&diff, reverse, out); }
     opdi_layers_end(depth + 1);
-    count = opdi_diff_hand(out, count);
+    count = opdi_diff_to_outer_scope(out, count);
     opd_scope_close(&scope);
-    return opdi_outputs_give(outputs, out, count, opdi_least_gradients(options));
+    return opdi_outputs_return(outputs, out, count, opdi_least_gradients(options));
 }
 int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                const opd_transform_options *options, opd_tensor **outputs) {

@@ -31,14 +31,14 @@ OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim);
 OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim);
 OPDI_SHARED int opdi_batch_empty(opd_call *call);
 OPDI_SHARED int opdi_batch_unfit(opd_call *call);
-OPDI_SHARED int opdi_batch_ask(opd_call *call);
+OPDI_SHARED int opdi_batch_query(opd_call *call);
 OPDI_SHARED int opdi_batch_dynamic(opd_call *call);
 OPDI_SHARED int opdi_batch_item(opd_call *call);
 OPDI_SHARED int opdi_batch_detach_(opd_call *call);
 OPDI_SHARED int opdi_batch_resize(opd_call *call);
 OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims);
 OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value);
-OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room);
+OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *buffer);
 OPDI_SHARED opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at);
 OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count);
 OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single);
@@ -54,10 +54,10 @@ static int opdi_call_again(opd_call *call, bool back) {
     opdi_state *state = &call->th->state;
     const uint64_t include = state->include, allow = state->allow;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
-    opdi_union sets;
+    opdi_arg_keys sets;
     opd_call other;
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
-    if (opdi_unite_args(&sets, call->op, call->args) < 0) { return -1; }
+    if (opdi_arg_keys_of(&sets, call->op, call->args) < 0) { return -1; }
     other.op = call->op;
     other.args = call->args;
     other.rets = call->rets;
@@ -129,7 +129,7 @@ OPDI_INTERNAL int opdi_batched_rule(opd_call *call);
 static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     opdi_thread *thread = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
-    opdi_ruling was;
+    opdi_rule_frame was;
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (opdi_batch_check_all(call->op, call->args, layer)) { return -1; }
     opdi_rule_begin(thread, layer, &was);

@@ -38,13 +38,13 @@ typedef struct opdi_cast_cache { opdi_mutex lock; int64_t n; opdi_cast *chains[O
 #if defined(OPDI_CORE)
 /* The thread's state before a batching rule.  A rule runs in the layers outside of its vmap layer, and in their
    modes. */
-typedef struct opdi_ruling {
+typedef struct opdi_rule_frame {
     opdi_layer *layer, *rule;
     struct opdi_level *level;
     opdi_state state;
     int32_t floor;
-} opdi_ruling;
-static inline void opdi_rule_begin(opdi_thread *thread, opdi_layer *layer, opdi_ruling *was) {
+} opdi_rule_frame;
+static inline void opdi_rule_begin(opdi_thread *thread, opdi_layer *layer, opdi_rule_frame *was) {
     was->layer = thread->innermost.layer;
     was->rule = thread->innermost.rule;
     was->level = thread->innermost.level;
@@ -59,7 +59,7 @@ static inline void opdi_rule_begin(opdi_thread *thread, opdi_layer *layer, opdi_
     opdi_forward_at(thread, 0);
     opdi_layer_set(thread, layer->outer);
 }
-static inline void opdi_rule_end(opdi_thread *thread, const opdi_ruling *was) {
+static inline void opdi_rule_end(opdi_thread *thread, const opdi_rule_frame *was) {
     thread->innermost.layer = was->layer;
     thread->innermost.rule = was->rule;
     thread->innermost.level = was->level;
@@ -123,7 +123,7 @@ static inline opdi_fake_mode *opdi_fake_mode_of(const opdi_thread *thread) {
 struct opd_cost {
     opd_fake_block block;
     opd_cost_row *rows;
-    int nrows, room;
+    int nrows, capacity;
     int64_t begun, most, given;                   /* live bytes: at the start; peak; given: real tensors */
 };
 OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);

@@ -248,7 +248,7 @@ static int opdi_mapped_check(opdi_mapped *mapped) {
 
 /* Copies the outputs `made` of a transform to its caller's `outputs`.  Returns `total`.  If the transform failed
    (`total` < 0), the caller gets NULLs: `least` of them, or more if fn had written more outputs. */
-OPDI_INTERNAL int opdi_outputs_give(opd_tensor **outputs, opd_tensor *const *made, int total, int least) {
+OPDI_INTERNAL int opdi_outputs_return(opd_tensor **outputs, opd_tensor *const *made, int total, int least) {
     int count = total < 0 ? least : total;
     for (int i = count; total < 0 && i < OPD_TRANSFORM_OUTPUTS; i++) { if (made[i]) { count = i + 1; } }
     for (int i = 0; outputs && i < OPDI_MIN(count, OPD_TRANSFORM_OUTPUTS); i++) {
@@ -347,7 +347,7 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
              opd_tensor **outputs) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     const int count = opdi_vmap(fn, user, inputs, ninputs, options, outputs ? out : NULL);
-    return opdi_outputs_give(outputs, out, count, options && options->out_dims ? OPDI_MAX(options->nout_dims, 1) : 1);
+    return opdi_outputs_return(outputs, out, count, options && options->out_dims ? OPDI_MAX(options->nout_dims, 1) : 1);
 }
 #endif
 

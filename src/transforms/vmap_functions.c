@@ -149,7 +149,7 @@ OPDI_INTERNAL int opdi_function_compute(opd_context *ctx) {
     opd_value outputs[OPD_TRANSFORM_OUTPUTS];
     int out_dims[OPD_TRANSFORM_OUTPUTS], rc = 0;
     opd_scope scope = opd_scope_open();
-    opdi_ruling was;
+    opdi_rule_frame was;
     opdi_rule_begin(thread, ctx->layer, &was);
     int count = opdi_function_outside(ctx, outputs, out_dims);
     opdi_rule_end(thread, &was);

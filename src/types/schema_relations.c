@@ -12,15 +12,15 @@
 /* The alias annotation of an argument or return, taken from its type.  there: there is one.  write: it has "!".  sets:
    the annotation of the type itself, or NULL.  elem: the type of the elements of a list, if it is annotated, or NULL.
    If only the elements are annotated, `write` is that of the elements. */
-typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_marks;
+typedef struct opdi_alias_info { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_alias_info;
 
-static opdi_marks opdi_marks_of(const opdi_type *type) {
-    opdi_marks marks = {false, false, NULL, NULL};
+static opdi_alias_info opdi_alias_info_of(const opdi_type *type) {
+    opdi_alias_info marks = {false, false, NULL, NULL};
     if (type->kind == OPDI_TYPE_OPTIONAL && type->alias == NULL) { type = type->elems[0]; }
-    if (type->kind == OPDI_TYPE_LIST && opdi_marks_of(type->elems[0]).there) { marks.elem = type->elems[0]; }
+    if (type->kind == OPDI_TYPE_LIST && opdi_alias_info_of(type->elems[0]).there) { marks.elem = type->elems[0]; }
     marks.sets = type->alias;
     marks.there = marks.sets != NULL || marks.elem != NULL;
-    marks.write = marks.sets != NULL ? marks.sets->write : marks.elem != NULL && opdi_marks_of(marks.elem).write;
+    marks.write = marks.sets != NULL ? marks.sets->write : marks.elem != NULL && opdi_alias_info_of(marks.elem).write;
     return marks;
 }
 
@@ -36,8 +36,8 @@ static bool opdi_sets_same(const char *const *a, int na, const char *const *b, i
     return na == nb;
 }
 
-static bool opdi_marks_same(const opdi_type *type, const opdi_type *other) {
-    const opdi_marks marks = opdi_marks_of(type), next = opdi_marks_of(other);
+static bool opdi_alias_info_same(const opdi_type *type, const opdi_type *other) {
+    const opdi_alias_info marks = opdi_alias_info_of(type), next = opdi_alias_info_of(other);
     if (marks.there != next.there || marks.write != next.write || (marks.sets != NULL) != (next.sets != NULL)) {
         return false;
     }
@@ -47,7 +47,7 @@ static bool opdi_marks_same(const opdi_type *type, const opdi_type *other) {
         return false;
     }
     if ((marks.elem != NULL) != (next.elem != NULL)) { return false; }
-    return marks.elem == NULL || opdi_marks_same(marks.elem, next.elem);
+    return marks.elem == NULL || opdi_alias_info_same(marks.elem, next.elem);
 }
 
 static int32_t opdi_type_size(const opdi_type *type) {
@@ -83,7 +83,7 @@ static bool opdi_args_same(const opdi_arg *arg, const opdi_arg *other, int count
         if (strcmp(arg[i].name, other[i].name) != 0 || !opdi_type_same(arg[i].type, other[i].type) ||
             opdi_type_size(arg[i].type) != opdi_type_size(other[i].type) ||
             arg[i].keyword_only != other[i].keyword_only || !opdi_default_same(&arg[i], &other[i]) ||
-            !opdi_marks_same(arg[i].type, other[i].type)) {
+            !opdi_alias_info_same(arg[i].type, other[i].type)) {
             return false;
         }
     }
@@ -104,67 +104,68 @@ OPD_API bool opd_schema_equal(const opd_schema *schema, const opd_schema *other)
 }
 
 /* Mixes a number into the hash of a schema (FNV-1a).  Equal schemas have equal hashes. */
-static uint64_t opdi_schema_mix(uint64_t hash, uint64_t bits) {
+static uint64_t opdi_schema_hash_bits(uint64_t hash, uint64_t bits) {
     for (int i = 0; i < 64; i += 8) { hash = (hash ^ (bits >> i & 255)) * UINT64_C(0x100000001b3); }
     return hash;
 }
-OPDI_INTERNAL uint64_t opdi_schema_mix_text(uint64_t hash, const char *text) {
+OPDI_INTERNAL uint64_t opdi_schema_hash_text(uint64_t hash, const char *text) {
     for (; *text != 0; text++) { hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3); }
-    return opdi_schema_mix(hash, 0);
+    return opdi_schema_hash_bits(hash, 0);
 }
-static uint64_t opdi_mix_double(uint64_t hash, double d) {
+static uint64_t opdi_schema_hash_double(uint64_t hash, double d) {
     uint64_t bits = 0;
     if (d != 0.0) { memcpy(&bits, &d, 8); }           /* 0. and -0. are equal */
-    return opdi_schema_mix(hash, bits);
+    return opdi_schema_hash_bits(hash, bits);
 }
 
 /* Returns `hash` mixed with a constant: its tag and its value, element by element. */
-static uint64_t opdi_mix_constant(uint64_t hash, const opd_value *value) {
-    hash = opdi_schema_mix(hash, (uint64_t)value->tag);
+static uint64_t opdi_schema_hash_constant(uint64_t hash, const opd_value *value) {
+    hash = opdi_schema_hash_bits(hash, (uint64_t)value->tag);
     switch (value->tag) {
-    case OPD_TAG_INT: case OPD_TAG_BOOL: return opdi_schema_mix(hash, (uint64_t)value->u.i);
-    case OPD_TAG_FLOAT: return opdi_mix_double(hash, value->u.d);
-    case OPD_TAG_COMPLEX: return opdi_mix_double(opdi_mix_double(hash, value->u.c[0]), value->u.c[1]);
-    case OPD_TAG_STR: for (int i = 0; i < value->n; i++) { hash = opdi_schema_mix(hash, (unsigned char)value->u.s[i]); }
+    case OPD_TAG_INT: case OPD_TAG_BOOL: return opdi_schema_hash_bits(hash, (uint64_t)value->u.i);
+    case OPD_TAG_FLOAT: return opdi_schema_hash_double(hash, value->u.d);
+    case OPD_TAG_COMPLEX: return opdi_schema_hash_double(opdi_schema_hash_double(hash, value->u.c[0]), value->u.c[1]);
+    case OPD_TAG_STR: for (int i = 0; i < value->n;
+                           i++) { hash = opdi_schema_hash_bits(hash, (unsigned char)value->u.s[i]); }
     return hash;
     case OPD_TAG_DEVICE:
-        return opdi_schema_mix(hash, (uint64_t)((int64_t)value->u.device.type * 65536 + value->u.device.index));
+        return opdi_schema_hash_bits(hash, (uint64_t)((int64_t)value->u.device.type * 65536 + value->u.device.index));
     case OPD_TAG_INTS: case OPD_TAG_FLOATS: case OPD_TAG_BOOLS: case OPD_TAG_LIST:
         for (int i = 0; i < value->n; i++) {
             const opd_value element = opdi_list_element(value, i);
-            hash = opdi_mix_constant(hash, &element);
+            hash = opdi_schema_hash_constant(hash, &element);
         }
         return hash;
     default: return hash;
     }
 }
 
-static uint64_t opdi_mix_type(uint64_t hash, const opdi_type *type) {
-    hash = opdi_schema_mix(hash, (uint64_t)type->kind * 65536 + (uint64_t)type->nelems);
+static uint64_t opdi_schema_hash_type(uint64_t hash, const opdi_type *type) {
+    hash = opdi_schema_hash_bits(hash, (uint64_t)type->kind * 65536 + (uint64_t)type->nelems);
     if (type->kind == OPDI_TYPE_OTHER || type->kind == OPDI_TYPE_CLASS) {
-        hash = opdi_schema_mix_text(hash, type->word);
+        hash = opdi_schema_hash_text(hash, type->word);
     }
-    for (int i = 0; i < type->nelems; i++) { hash = opdi_mix_type(hash, type->elems[i]); }
+    for (int i = 0; i < type->nelems; i++) { hash = opdi_schema_hash_type(hash, type->elems[i]); }
     return hash;
 }
 
 /* Returns `hash` mixed with `count` arguments or returns: names, types, alias sets, flags and defaults. */
-static uint64_t opdi_mix_args(uint64_t hash, const opdi_arg *args, int count) {
+static uint64_t opdi_schema_hash_args(uint64_t hash, const opdi_arg *args, int count) {
     for (int i = 0; i < count; i++) {
         const opdi_arg *arg = &args[i];
-        const opdi_marks marks = opdi_marks_of(arg->type);
+        const opdi_alias_info marks = opdi_alias_info_of(arg->type);
         uint64_t sets = 0;                        /* the order of sets does not count */
         for (int k = 0; marks.sets != NULL && k < marks.sets->nbefore; k++) {
-            sets += opdi_schema_mix_text(1, marks.sets->before[k]);
+            sets += opdi_schema_hash_text(1, marks.sets->before[k]);
         }
         for (int k = 0; marks.sets != NULL && k < marks.sets->nafter; k++) {
-            sets += opdi_schema_mix_text(2, marks.sets->after[k]);
+            sets += opdi_schema_hash_text(2, marks.sets->after[k]);
         }
-        hash = opdi_mix_type(opdi_schema_mix_text(hash, arg->name), arg->type);
-        hash = opdi_schema_mix(hash, (uint64_t)(int64_t)opdi_type_size(arg->type));
-        hash = opdi_schema_mix(hash, sets ^ (uint64_t)arg->keyword_only ^ (uint64_t)marks.write << 1 ^
-                               (uint64_t)arg->has_default << 2);
-        if (arg->has_default) { hash = opdi_mix_constant(hash, &arg->value); }
+        hash = opdi_schema_hash_type(opdi_schema_hash_text(hash, arg->name), arg->type);
+        hash = opdi_schema_hash_bits(hash, (uint64_t)(int64_t)opdi_type_size(arg->type));
+        hash = opdi_schema_hash_bits(hash, sets ^ (uint64_t)arg->keyword_only ^ (uint64_t)marks.write << 1 ^
+                                     (uint64_t)arg->has_default << 2);
+        if (arg->has_default) { hash = opdi_schema_hash_constant(hash, &arg->value); }
     }
     return hash;
 }
@@ -172,10 +173,12 @@ static uint64_t opdi_mix_args(uint64_t hash, const opdi_arg *args, int count) {
 OPD_API uint64_t opd_schema_hash(const opd_schema *schema) {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     if (schema == NULL) { return 0; }
-    hash = opdi_schema_mix_text(opdi_schema_mix_text(opdi_schema_mix_text(hash, schema->ns), schema->name),
-                                schema->overload);
-    hash = opdi_schema_mix(hash, (uint64_t)schema->nargs * 4 + (uint64_t)schema->vararg * 2 + (uint64_t)schema->varret);
-    return opdi_mix_args(opdi_mix_args(hash, schema->args, schema->nargs), schema->returns, schema->nreturns);
+    hash = opdi_schema_hash_text(opdi_schema_hash_text(opdi_schema_hash_text(hash, schema->ns), schema->name),
+                                 schema->overload);
+    hash = opdi_schema_hash_bits(hash,
+                                 (uint64_t)schema->nargs * 4 + (uint64_t)schema->vararg * 2 + (uint64_t)schema->varret);
+    return opdi_schema_hash_args(opdi_schema_hash_args(hash, schema->args, schema->nargs), schema->returns,
+                                 schema->nreturns);
 }
 
 /* A buffer for the reason why schemas are not compatible. */
@@ -209,7 +212,7 @@ static bool opdi_same_frame(const opd_schema *schema, const opd_schema *old, con
 static const char *opdi_arg_differs(const opdi_arg *other, const opdi_arg *arg, bool narrow) {
     if (strcmp(other->name, arg->name) != 0) { return "has another name"; }
     if (opdi_type_size(other->type) != opdi_type_size(arg->type)) { return "has another length"; }
-    if (!opdi_marks_same(other->type, arg->type)) { return "has another alias annotation"; }
+    if (!opdi_alias_info_same(other->type, arg->type)) { return "has another alias annotation"; }
     if (other->keyword_only && !arg->keyword_only) { return "can no longer be given by position"; }
     if (!opdi_type_fits((narrow ? other : arg)->type, (narrow ? arg : other)->type)) {
         return "has a type that does not fit";
@@ -221,7 +224,7 @@ static const char *opdi_arg_differs(const opdi_arg *other, const opdi_arg *arg, 
 static int opdi_first_out(const opd_schema *schema) {
     int i;
     for (i = 0; i < schema->nargs; i++) {
-        if (schema->args[i].keyword_only && opdi_marks_of(schema->args[i].type).write) { break; }
+        if (schema->args[i].keyword_only && opdi_alias_info_of(schema->args[i].type).write) { break; }
     }
     return i;
 }
@@ -353,13 +356,15 @@ static bool opdi_type_has_memory(const opdi_type *type) {
 }
 
 /* Returns true if a value of one type may have the same memory as a value of the other type. */
-static bool opdi_types_meet(const opdi_type *type, const opdi_type *other) {
+static bool opdi_types_may_alias(const opdi_type *type, const opdi_type *other) {
     int i;
     if (type->kind == OPDI_TYPE_OPTIONAL || type->kind == OPDI_TYPE_UNION) {
-        for (i = 0; i < type->nelems && !opdi_types_meet(type->elems[i], other); i++) { }
+        for (i = 0; i < type->nelems && !opdi_types_may_alias(type->elems[i], other); i++) { }
         return i < type->nelems;
     }
-    if (other->kind == OPDI_TYPE_OPTIONAL || other->kind == OPDI_TYPE_UNION) { return opdi_types_meet(other, type); }
+    if (other->kind == OPDI_TYPE_OPTIONAL || other->kind == OPDI_TYPE_UNION) {
+        return opdi_types_may_alias(other, type);
+    }
     return opdi_type_has_memory(type) && opdi_type_same(type, other);
 }
 
@@ -389,7 +394,7 @@ static bool opdi_types_contain(const opdi_type *other, const opdi_type *type, bo
     const int count = opdi_types_inside(other, true, types, 0), m = deep ? opdi_types_inside(type, true, list, 0) : 0;
     if (count > OPDI_MAX_INSIDE || m > OPDI_MAX_INSIDE) { return true; }
     for (int i = 0; i < count; i++) {
-        if (!deep && opdi_types_meet(types[i], type)) { return true; }
+        if (!deep && opdi_types_may_alias(types[i], type)) { return true; }
         for (int k = 0; k < m; k++) { if (opdi_type_same(types[i], list[k])) { return true; } }
     }
     return false;
@@ -399,9 +404,9 @@ static bool opdi_types_contain(const opdi_type *other, const opdi_type *type, bo
    call. */
 static bool opdi_places_share(const opd_schema *schema, int first, int second) {
     const opdi_arg *arg = opdi_place_arg(schema, first), *next = opdi_place_arg(schema, second);
-    const opdi_alias *alias = opdi_marks_of(arg->type).sets, *other = opdi_marks_of(next->type).sets;
+    const opdi_alias *alias = opdi_alias_info_of(arg->type).sets, *other = opdi_alias_info_of(next->type).sets;
     int i;
-    if (alias == NULL || other == NULL || !opdi_types_meet(arg->type, next->type)) { return false; }
+    if (alias == NULL || other == NULL || !opdi_types_may_alias(arg->type, next->type)) { return false; }
     for (i = 0; i < alias->nafter && !opdi_has_set(other->after, other->nafter, alias->after[i]); i++) { }
     return i < alias->nafter;
 }
@@ -442,21 +447,21 @@ static bool opdi_inputs_alias(int i, int element, const opd_value *values) {
 /* Returns true if an argument or result may share memory with any other.  This holds if its alias set is * or is
    annotated at several arguments or several results.  It also holds for an argument that is an element of another
    argument, and for a result that shares a set with such an argument. */
-static bool opdi_is_wild(const opd_schema *schema, int place, const opd_value *values) {
-    const opdi_alias *alias = opdi_marks_of(opdi_place_arg(schema, place)->type).sets;
+static bool opdi_is_wildcard(const opd_schema *schema, int place, const opd_value *values) {
+    const opdi_alias *alias = opdi_alias_info_of(opdi_place_arg(schema, place)->type).sets;
     const int nargs = place < 0 ? schema->nreturns : schema->nargs;
     for (int k = 0; alias != NULL && k < alias->nafter; k++) {
         if (strcmp(alias->after[k], "*") == 0) { return true; }
         for (int i = 0; i < nargs; i++) {
             const int other = place < 0 ? -1 - i : i;
-            const opdi_alias *next = opdi_marks_of(opdi_place_arg(schema, other)->type).sets;
+            const opdi_alias *next = opdi_alias_info_of(opdi_place_arg(schema, other)->type).sets;
             if (other != place && next != NULL && opdi_has_set(next->after, next->nafter, alias->after[k])) {
                 return true;
             }
         }
     }
     for (int i = 0; i < schema->nargs; i++) {
-        if (place < 0 && opdi_places_share(schema, i, place) && opdi_is_wild(schema, i, values)) { return true; }
+        if (place < 0 && opdi_places_share(schema, i, place) && opdi_is_wildcard(schema, i, values)) { return true; }
         if (place < 0 || i == place) { continue; }
         if (opdi_value_inside(opdi_known(values, place), opdi_known(values, i))) { return true; }
     }
@@ -466,9 +471,11 @@ static bool opdi_is_wild(const opd_schema *schema, int place, const opd_value *v
 /* Returns true if the places `first` and `second` of a schema (see opdi_schema_place) may share memory in a call with
    the arguments `values`. */
 static bool opdi_may_alias(const opd_schema *schema, int first, int second, const opd_value *values) {
-    if (!opdi_types_meet(opdi_place_arg(schema, first)->type, opdi_place_arg(schema, second)->type)) { return false; }
+    if (!opdi_types_may_alias(opdi_place_arg(schema, first)->type, opdi_place_arg(schema, second)->type)) {
+        return false;
+    }
     if (opdi_places_share(schema, first, second) ||
-        (opdi_is_wild(schema, first, values) && opdi_is_wild(schema, second, values))) {
+        (opdi_is_wildcard(schema, first, values) && opdi_is_wildcard(schema, second, values))) {
         return true;
     }
     if (first >= 0 && second >= 0) { return opdi_inputs_alias(first, second, values); }
@@ -524,7 +531,7 @@ OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const
 
 OPD_API bool opd_schema_is_aliasing(const opd_schema *schema, int place) {
     const opdi_arg *arg = opdi_schema_place(schema, place);
-    return arg != NULL && opdi_marks_of(arg->type).there;
+    return arg != NULL && opdi_alias_info_of(arg->type).there;
 }
 
 OPD_API bool opd_schema_may_alias(const opd_schema *schema, int first, int second, const opd_value *values) {
@@ -537,6 +544,6 @@ OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int first, i
     const opdi_arg *arg = opdi_schema_place(schema, first), *other = opdi_schema_place(schema, second);
     if (arg == NULL || other == NULL) { return false; }
     return opdi_may_alias(schema, first, second, values) || opdi_types_contain(arg->type, other->type, true) ||
-           (opdi_types_contain(arg->type, other->type, false) && opdi_is_wild(schema, second, values)) ||
-           (both_ways && opdi_types_contain(other->type, arg->type, false) && opdi_is_wild(schema, first, values));
+           (opdi_types_contain(arg->type, other->type, false) && opdi_is_wildcard(schema, second, values)) ||
+           (both_ways && opdi_types_contain(other->type, arg->type, false) && opdi_is_wildcard(schema, first, values));
 }

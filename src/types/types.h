@@ -20,7 +20,7 @@ OPDI_ALWAYS float opdi_float(uint32_t bits) {
 }
 /* Returns `at` if condition is 1, `second` if it is 0.  Uses masks, because a branch here would keep the compiler from
    vectorising. */
-OPDI_ALWAYS uint32_t opdi_pick_bits(int condition, uint32_t at, uint32_t second) {
+OPDI_ALWAYS uint32_t opdi_select_bits(int condition, uint32_t at, uint32_t second) {
     uint32_t m = 0u - (uint32_t)condition;
     return (at & m) | (second & ~m);
 }
@@ -33,7 +33,7 @@ OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
    whose exponent is too small by 112.  Multiplying by 2^112 corrects this, and the product is exact. */
 OPDI_ALWAYS float opdi_f16_to_f32(uint16_t half) {
     uint32_t bits = (uint32_t)(half & 0x7fffu) << 13, value = opdi_bits(opdi_float(bits) * 5.192296858534828e33f);
-    value = opdi_pick_bits(bits >= 0x0f800000u, bits | 0x7f800000u, value);
+    value = opdi_select_bits(bits >= 0x0f800000u, bits | 0x7f800000u, value);
     return opdi_float(value | (uint32_t)(half & 0x8000u) << 16);
 }
 /* Returns the bits of a float rounded to half precision.  For a denormal result, 0.5 is added: then the float's last
@@ -41,11 +41,11 @@ OPDI_ALWAYS float opdi_f16_to_f32(uint16_t half) {
 OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
     uint32_t bits = opdi_bits(f), at = bits & 0x7fffffffu;
     uint32_t normal = (at - 0x38000000u + 0xfffu + ((at >> 13) & 1u)) >> 13;
-    uint32_t tiny = opdi_bits(opdi_float(opdi_pick_bits(at < 0x38800000u, at, 0u)) + 0.5f) - 0x3f000000u;
+    uint32_t tiny = opdi_bits(opdi_float(opdi_select_bits(at < 0x38800000u, at, 0u)) + 0.5f) - 0x3f000000u;
     uint32_t nan = 0x7e00u | ((at >> 13) & 0x3ffu);
-    uint32_t rc = opdi_pick_bits(at < 0x38800000u, tiny, normal);
-    rc = opdi_pick_bits(at >= 0x477ff000u, 0x7c00u, rc);
-    rc = opdi_pick_bits(at > 0x7f800000u, nan, rc);
+    uint32_t rc = opdi_select_bits(at < 0x38800000u, tiny, normal);
+    rc = opdi_select_bits(at >= 0x477ff000u, 0x7c00u, rc);
+    rc = opdi_select_bits(at > 0x7f800000u, nan, rc);
     return (uint16_t)(rc | (bits >> 16 & 0x8000u));
 }
 /* A format of eight-bit floats, with a sign, exponent bits and `bits` bits of mantissa.  `bias` is the bias of the
@@ -156,7 +156,7 @@ struct opd_tensor {
     int32_t refs;
     int8_t dtype;
     uint8_t ndim;
-    uint8_t room;                /* how many int64_t there are behind the struct, for dims */
+    uint8_t capacity;            /* how many int64_t there are behind the struct, for dims */
     uint8_t own;                 /* OPDI_SAVED_BY_OWN and so on; other threads may write it meanwhile */
     uint64_t functionality;      /* key set, together with backend_bit */
     opdi_storage *storage;
@@ -207,7 +207,7 @@ enum opdi_creation {
     OPDI_VIEW_NO_FORMULA         /* made by an operator that has no derivative */
 };
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
-    return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(tensor + 1) + tensor->room);
+    return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(tensor + 1) + tensor->capacity);
 }
 /* The record of a tensor that stands for each example of a vmap.  It lies behind the view record.  The tensor has the
    dims of one example; `value` has all examples.  The tensor's data pointer is that of `value`, but no code reads data

@@ -39,7 +39,7 @@ static int opdi_bincount_kernel(opd_call *call) {
         count = OPDI_MAX(count, values[i] == INT64_MAX ? values[i] : values[i] + 1);
     }
     opd_tensor *out = opd_result(call, 0, &count, 1, dtype);
-    opd_tensor *scratch = out ? opdi_work_for(out, dtype) : NULL;
+    opd_tensor *scratch = out ? opdi_staging(out, dtype) : NULL;
     if (!scratch) { return -1; }
     memset(scratch->data, 0, (size_t)count * opd_dtype_size(dtype));
     for (int64_t i = 0; i < input->numel; i++) {
@@ -48,7 +48,7 @@ static int opdi_bincount_kernel(opd_call *call) {
             ((float *)(void *)scratch->data)[values[i]] += ((const float *)(const void *)weights->data)[i];
         } else { ((double *)(void *)scratch->data)[values[i]] += ((const double *)(const void *)weights->data)[i]; }
     }
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 /* Computes bincount on other devices than the CPU, by calling public operators. */
 static int opdi_bincount_device_kernel(opd_call *call) {
@@ -191,8 +191,8 @@ static int opdi_histc_kernel(opd_call *call) {
     at = opd_clamp_max(opd_to_dtype(opdi_where(in, at), OPD_INT64), opd_value_int(bins - 1));
     opd_tensor *counts = opd_new_zeros_full(input, opd_ints_of(&bins, 1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE,
                                             OPD_NONE);
-    counts = opd_index_add(counts, 0, opdi_o_reshape(at, &input->numel, 1),
-                           opdi_o_reshape(opd_to_dtype(in, OPD_INT64), &input->numel, 1));
+    counts = opd_index_add(counts, 0, opdi_maybe_reshape(at, &input->numel, 1),
+                           opdi_maybe_reshape(opd_to_dtype(in, OPD_INT64), &input->numel, 1));
     return opd_return_tensor(call, opd_to_dtype(counts, dtype));
 }
 /* opd_histc(self, bins): the number of elements in each of bins equal parts between min and max */
@@ -225,10 +225,10 @@ static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *fro
     results[1] = opd_sub_Scalar(opd_cumsum_full(fresh, 0, opd_value_int(OPD_INT64)), opd_value_int(1));
     if (from && results[1]) { results[1] = opd_scatter(opd_empty_like(results[1]), 0, from, results[1]); }
     opd_tensor *at = opd_nonzero(fresh);
-    at = at ? opdi_o_reshape(at, &opdi_sizes(at)[0], 1) : NULL;
+    at = at ? opdi_maybe_reshape(at, &opdi_sizes(at)[0], 1) : NULL;
     results[0] = opd_index_select(tensor, 0, at);
     if (!results[0]) { return -1; }
-    pair[0] = opdi_o_narrow(at, 0, 1, opdi_sizes(at)[0] - 1);
+    pair[0] = opdi_maybe_narrow(at, 0, 1, opdi_sizes(at)[0] - 1);
     pair[1] = opd_new_full(at, opd_ints_of(&one, 1), opd_value_int(count));
     results[2] = opd_sub(opd_cat(opd_tensors_of(pair, 2)), at);
     return results[1] && results[2] ? 0 : -1;
@@ -245,7 +245,8 @@ static opd_tensor *opdi_unique_none(opd_tensor *input) {
    elements differ, or NULL. */
 static opd_tensor *opdi_unique_differs(opd_tensor *tensor) {
     const int64_t count = tensor ? opdi_sizes(tensor)[0] : 0;
-    return tensor ? opd_ne(opdi_o_narrow(tensor, 0, 1, count - 1), opdi_o_narrow(tensor, 0, 0, count - 1)) : NULL;
+    return tensor
+        ? opd_ne(opdi_maybe_narrow(tensor, 0, 1, count - 1), opdi_maybe_narrow(tensor, 0, 0, count - 1)) : NULL;
 }
 /* Computes unique over all elements.  If `sorts`, they are sorted first.  Without `inverse` or `counts`, the second or
    third result is empty. */
@@ -257,7 +258,7 @@ static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool count
             opd_result(call, 1, inverse ? opdi_sizes(input) : &none, inverse ? input->ndim : 1, OPD_INT64) &&
             opd_result(call, 2, counts ? &numel : &none, 1, OPD_INT64) ? 0 : -1;
     }
-    opd_tensor *flat = opdi_o_reshape(input, &input->numel, 1);
+    opd_tensor *flat = opdi_maybe_reshape(input, &input->numel, 1);
     if (sorts && flat && input->numel && opd_sort_stable(sorted, flat, opd_value_bool(true), 0, false)) { return -1; }
     if (sorted[0]) { flat = sorted[0]; }
     if (input->numel == 0) {
@@ -265,7 +266,7 @@ static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool count
         results[1] = opd_to_dtype(opd_empty_like(input), OPD_INT64);
         results[2] = opdi_unique_none(input);
     } else if (opdi_unique_of(flat, opdi_unique_differs(flat), sorted[1], results)) { return -1; }
-    results[1] = inverse ? opdi_o_reshape(results[1], opdi_sizes(input), input->ndim) : opdi_unique_none(input);
+    results[1] = inverse ? opdi_maybe_reshape(results[1], opdi_sizes(input), input->ndim) : opdi_unique_none(input);
     if (!counts) { results[2] = opdi_unique_none(input); }
     return opdi_unique_return(call, results);
 }
@@ -300,9 +301,9 @@ static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     opd_tensor *rows = input->ndim ? opd_transpose(input, 0, dim) : input;
     if (!rows) { return -1; }
     memcpy(sizes, opdi_sizes(rows), (size_t)input->ndim * sizeof *sizes);
-    rows = opdi_o_reshape(rows, flat, 2);
+    rows = opdi_maybe_reshape(rows, flat, 2);
     for (int64_t i = sorts ? flat[1] - 1 : -1; i >= 0 && rows; i--) {
-        opd_tensor *fresh = opdi_o_select(rows, 1, i);
+        opd_tensor *fresh = opdi_maybe_select(rows, 1, i);
         if (from) { fresh = opd_index_select(fresh, 0, from); }
         if (opd_sort_stable(sorted, fresh, opd_value_bool(true), 0, false)) { return -1; }
         from = from ? opd_index_select(from, 0, sorted[1]) : sorted[1];
@@ -311,7 +312,7 @@ static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     opd_tensor *fresh = opdi_unique_differs(rows);
     if (!fresh || opdi_unique_of(rows, opd_any_dim(fresh, 1, false), from, results)) { return -1; }
     sizes[0] = opdi_sizes(results[0])[0];
-    results[0] = opdi_o_reshape(results[0], sizes, input->ndim);
+    results[0] = opdi_maybe_reshape(results[0], sizes, input->ndim);
     if (input->ndim && results[0]) { results[0] = opd_transpose(results[0], 0, dim); }
     return opdi_unique_return(call, results);
 }

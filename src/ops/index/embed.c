@@ -41,10 +41,10 @@ static int opdi_embedding_rows(opd_call *call) {
     if (opdi_embedding_index(input, "embedding")) { return -1; }
     memcpy(sizes, opdi_sizes(input), sizeof *sizes * input->ndim);
     sizes[input->ndim] = opdi_sizes(weight)[1];
-    opd_tensor *result = opdi_o_reshape(opd_index_select(weight, 0, opdi_o_reshape(input, &input->numel, 1)), sizes,
-                                        input->ndim + 1);
+    opd_tensor *result = opdi_maybe_reshape(opd_index_select(weight, 0, opdi_maybe_reshape(input, &input->numel, 1)),
+                                            sizes, input->ndim + 1);
     if (skip >= 0) {
-        result = opd_where_self(opdi_o_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1), opd_detach(result),
+        result = opd_where_self(opdi_maybe_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1), opd_detach(result),
                                 result);
     }
     return opd_return_tensor(call, result);
@@ -127,7 +127,7 @@ static int opdi_embedding_renorm_kernel(opd_call *call) {
             else { ((float *)(void *)row)[k] *= (float)factor; }
         }
     }
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 /* Computes the gradient of y = f x with f = max_norm / (n + 1e-7), where x is a row and n its norm.  The gradient of
    the row is f (g - n' (g . x) / (n + 1e-7)).  Here g is the gradient of y, n' the derivative of the norm, and g . x
@@ -140,10 +140,10 @@ static int opdi_embedding_renorm_backward(opd_backward_call *bw) {
     opd_tensor *norm = opd_linalg_vector_norm_full(self, opd_value_float(p), opd_value_of_ints(dims), true, OPD_NONE);
     opd_tensor *over = opd_reciprocal(opdi_adds(norm, 1e-7));
     opd_tensor *along = self && opdi_is_complex(self) ? opd_real(opd_mul(grad, opd_conj(self))) : opd_mul(grad, self);
-    along = opd_mul(opdi_o_sum_dims(along, &dim, 1, true), over);
+    along = opd_mul(opdi_maybe_sum_dims(along, &dim, 1, true), over);
     opd_tensor *slope = opd_sub(grad, opdi_norm_gradient(along, self, p, norm, dims));
     slope = opd_mul(slope, opdi_muls(over, most));
-    opd_tensor *named = opd_index_fill_int_Scalar(opd_zeros_like(norm), 0, opdi_o_reshape(index, &minus, 1),
+    opd_tensor *named = opd_index_fill_int_Scalar(opd_zeros_like(norm), 0, opdi_maybe_reshape(index, &minus, 1),
                                                   opd_value_int(1));
     named = opd_mul(named, opd_gt_Scalar(norm, opd_value_float(most)));
     return opd_bw_return(bw, 0, opd_where_self(opd_gt_Scalar(named, opd_value_int(0)), slope, grad));
@@ -186,7 +186,7 @@ static int opdi_embedding_dense_backward_kernel(opd_call *call) {
     }
     opd_tensor *out = opd_result(call, 0, sizes, 2, (opd_scalar_type)grad->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *scratch = opdi_work_f32(out);
+    opd_tensor *scratch = opdi_staging_f32(out);
     grad = scratch ? opdi_dense_as(grad, (opd_scalar_type)scratch->dtype) : NULL;
     input = grad ? opdi_dense_as(input, OPD_INT64) : NULL;
     count = input ? opdi_own(opdi_tensor_make(&rows, NULL, 1, OPD_INT64, OPD_CPU)) : NULL;
@@ -214,7 +214,7 @@ static int opdi_embedding_dense_backward_kernel(opd_call *call) {
             for (int64_t channel = 0; channel < sizes[1]; channel++) { a[channel] += f * b[channel]; }
         }
     }
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 OPDI_COLD_BEGIN
 static int opdi_embedding_dense_backward_backward(opd_backward_call *bw) {
@@ -224,7 +224,7 @@ static int opdi_embedding_dense_backward_backward(opd_backward_call *bw) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "double backward of embedding with scale_grad_by_freq is not supported");
     }
     grad = opd_embedding(grad, input);
-    if (skip >= 0) { grad = opdi_unless(grad, opdi_o_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1)); }
+    if (skip >= 0) { grad = opdi_unless(grad, opdi_maybe_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1)); }
     return opd_bw_return(bw, 0, grad);
 }
 /* Batches embedding_dense_backward if each example has its own indices: adds each example's rows to a result of its
@@ -237,12 +237,12 @@ static int opdi_embedding_dense_backward_put(opd_call *call) {
     sizes[0] = opd_arg_int(call, 2);
     if (opdi_embedding_grad_check(grad, sizes[0])) { return -1; }
     sizes[1] = opdi_sizes(grad)[grad->ndim - 1];
-    if (skip >= 0) { grad = opdi_unless(grad, opdi_o_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1)); }
+    if (skip >= 0) { grad = opdi_unless(grad, opdi_maybe_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1)); }
     input = opd_to_dtype(input, OPD_INT64);
     if (!grad || !input) { return -1; }
     return opd_return_tensor(call,
-                             opd_index_put_full(opdi_o_zeros(grad, opd_ints_of(sizes, 2)), opd_tensors_of(&input, 1),
-                                                grad, true));
+                             opd_index_put_full(opdi_maybe_zeros(grad, opd_ints_of(sizes, 2)),
+                                                opd_tensors_of(&input, 1), grad, true));
 }
 /* Batches embedding_dense_backward.  If all examples share their indices, a single call computes all gradients; it
    takes the examples' rows side by side as one longer row.  Otherwise index_put adds up the rows or, if gradients are
@@ -260,12 +260,12 @@ static int opdi_embedding_dense_backward_batch(opd_call *call) {
     if (!grad) { return -1; }
     memcpy(sizes, opdi_sizes(grad), sizeof *sizes * grad->ndim);
     sizes[ndim - 1] = opdi_size_times(sizes[ndim - 1], sizes[ndim]);
-    input = opd_embedding_dense_backward(opdi_o_reshape(grad, sizes, ndim), input, opd_arg_int(call, 2),
+    input = opd_embedding_dense_backward(opdi_maybe_reshape(grad, sizes, ndim), input, opd_arg_int(call, 2),
                                          opd_arg_int(call, 3), opd_arg_bool(call, 4));
     sizes[0] = opd_arg_int(call, 2);
     sizes[2] = opdi_sizes(grad)[ndim];
     sizes[1] = call->th->innermost.rule->size;
-    return opd_batch_return(call, opdi_o_reshape(input, sizes, 3), 1);
+    return opd_batch_return(call, opdi_maybe_reshape(input, sizes, 3), 1);
 }
 /* opd_embedding_dense_backward: the gradient of embedding's weight */
 OPDI_OP(embedding_dense_backward) {
@@ -317,11 +317,11 @@ static int opdi_one_hot_kernel(opd_call *call) {
     sizes[input->ndim] = count;
     opd_tensor *out = opd_result(call, 0, sizes, input->ndim + 1, OPD_INT64);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *scratch = opdi_work_for(out, OPD_INT64);
+    opd_tensor *scratch = opdi_staging(out, OPD_INT64);
     if (!scratch) { return -1; }
     memset(scratch->data, 0, (size_t)scratch->numel * 8);
     for (int64_t i = 0; i < input->numel; i++) { ((int64_t *)(void *)scratch->data)[i * count + values[i]] = 1; }
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 OPDI_COLD_BEGIN
 static int opdi_one_hot_batch(opd_call *call) {
@@ -470,7 +470,7 @@ static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
     }
     other.packed = weight->dtype != dtype || !(weight->flags & OPDI_CONTIGUOUS);
     opd_tensor *rows = other.packed ? opdi_dense_as(opd_index_select(weight, 0, input), dtype) : weight;
-    opd_tensor *scratch = rows ? opdi_work_for(results[0], dtype) : NULL;
+    opd_tensor *scratch = rows ? opdi_staging(results[0], dtype) : NULL;
     if (!scratch || (factors && !(factors = opdi_dense_as(factors, dtype)))) { return -1; }
     opd_tensor *counts = opdi_own(opdi_tensor_make(sizes, NULL, 1, OPD_INT64, OPD_CPU));
     if (!counts) { return -1; }
@@ -479,11 +479,11 @@ static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
     other.out = scratch->data;
     other.counts = (int64_t *)(void *)counts->data;
     if (mode == OPDI_BAG_MAX) {
-        opd_tensor *most = opdi_work_for(results[3], OPD_INT64);
+        opd_tensor *most = opdi_staging(results[3], OPD_INT64);
         if (!most) { return -1; }
         other.most = (int64_t *)(void *)most->data;
         opdi_parallel_for(sizes[0], 64, dtype == OPD_FLOAT64 ? opdi_bags_f64 : opdi_bags_f32, &other);
-        if (opdi_done_with(results[3], most)) { return -1; }
+        if (opdi_staging_store(results[3], most)) { return -1; }
     } else {
         opdi_parallel_for(sizes[0], 64, dtype == OPD_FLOAT64 ? opdi_bags_f64 : opdi_bags_f32, &other);
     }
@@ -492,15 +492,15 @@ static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
     }
     if (mode != OPDI_BAG_MAX && opdi_copy(results[3], results[2])) { return -1; }
     if (given) {
-        opd_tensor *bags = opdi_work_for(results[1], OPD_INT64);
+        opd_tensor *bags = opdi_staging(results[1], OPD_INT64);
         if (!bags) { return -1; }
         for (batch = 0, i = 0; i < numel; i++) {
             while (batch < sizes[0] && i >= other.begin[batch + 1]) { batch++; }
             ((int64_t *)(void *)bags->data)[i] = offsets->numel ? batch : -1;
         }
-        if (opdi_done_with(results[1], bags)) { return -1; }
+        if (opdi_staging_store(results[1], bags)) { return -1; }
     }
-    return opdi_done_with(results[0], scratch);
+    return opdi_staging_store(results[0], scratch);
 }
 static int opdi__embedding_bag_kernel(opd_call *call) { return opdi_embedding_bag_of(call, false); }
 static int opdi__embedding_bag_forward_only_kernel(opd_call *call) { return opdi_embedding_bag_of(call, true); }
@@ -509,11 +509,14 @@ static int opdi__embedding_bag_backward(opd_backward_call *bw) {
     opd_tensor *bags = opd_bw_result(bw, 1);
     const int64_t mode = opd_bw_value(bw, 4).u.i, skip = opd_bw_value(bw, 8).u.i;
     if (!grad) { return 0; }
-    OPDI_GIVE(0, opd_embedding_bag_backward_full(grad, input, offsets, bags, opd_bw_result(bw, 2), opd_bw_result(bw, 3),
-                                                 opd_bw_sizes(bw, 0).data[0], opd_bw_value(bw, 3).u.i != 0, mode,
-                                                 opd_bw_value(bw, 5).u.i != 0, opd_bw_tensor(bw, 6), skip));
-    OPDI_GIVE(6, opd_embedding_bag_per_sample_weights_backward_full(grad, opd_bw_tensor(bw, 0), input, offsets, bags,
-                                                                    mode, skip));
+    OPDI_BW_RETURN(0,
+                   opd_embedding_bag_backward_full(grad, input, offsets, bags, opd_bw_result(bw, 2),
+                                                   opd_bw_result(bw, 3), opd_bw_sizes(bw, 0).data[0],
+                                                   opd_bw_value(bw, 3).u.i != 0, mode, opd_bw_value(bw, 5).u.i != 0,
+                                                   opd_bw_tensor(bw, 6), skip));
+    OPDI_BW_RETURN(6,
+                   opd_embedding_bag_per_sample_weights_backward_full(grad, opd_bw_tensor(bw, 0), input, offsets, bags,
+                                                                      mode, skip));
     return 0;
 }
 #define OPDI_BAG_OUT ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> " \
@@ -619,7 +622,7 @@ static int opdi__embedding_bag_dense_backward_kernel(opd_call *call) {
         sizes[0] = count;
         sizes[1] = opdi_sizes(grad)[1];
         grad = opdi_unless(grad, opd_unsqueeze(opd_eq_Scalar(counts, opd_value_int(0)), 1));
-        return opd_return_tensor(call, opd_scatter_add(opdi_o_zeros(grad, opd_ints_of(sizes, 2)), 0,
+        return opd_return_tensor(call, opd_scatter_add(opdi_maybe_zeros(grad, opd_ints_of(sizes, 2)), 0,
                                                        opd_to_dtype(most, OPD_INT64), grad));
     }
     if (mode == OPDI_BAG_MEAN) {
@@ -653,7 +656,8 @@ static int opdi__embedding_bag_per_sample_weights_backward_kernel(opd_call *call
     }
     if (opdi_refuse_complex(grad, "_embedding_bag_per_sample_weights_backward_cpu") ||
         opdi_refuse_complex(weight, "_embedding_bag_per_sample_weights_backward_cpu")) { return -1; }
-    grad = opdi_o_sum_dims(opd_mul(opdi_bags_rows(grad, bags), opd_index_select(weight, 0, input)), &last, 1, false);
+    grad =
+        opdi_maybe_sum_dims(opd_mul(opdi_bags_rows(grad, bags), opd_index_select(weight, 0, input)), &last, 1, false);
     return opd_return_tensor(call, skip < 0 ? grad : opdi_unless(grad, opd_eq_Scalar(input, opd_value_int(skip))));
 }
 /* opd_embedding_bag_dense_backward: the gradient of _embedding_bag's weight */

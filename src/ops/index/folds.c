@@ -9,10 +9,10 @@
 
 OPDI_COLD_BEGIN
 
-OPDI_INTERNAL bool opdi_is_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
+OPDI_INTERNAL bool opdi_selects_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
 /* Expands the list of n indices to an index tensor that has size n in `dim` and the sizes like[ndim] in the other
    dims. */
-OPDI_INTERNAL opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int64_t *like, int ndim) {
+OPDI_INTERNAL opd_tensor *opdi_rows_expand(opd_tensor *list, int dim, const int64_t *like, int ndim) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     for (int axis = 0; axis < ndim; axis++) {
         sizes[axis] = axis == dim ? list->numel : like[axis];
@@ -29,40 +29,41 @@ OPDI_INTERNAL opd_tensor *opdi_span_view(opd_tensor *tensor) {
     }
     return opdi_view(tensor, &span, &one, 1, 0);
 }
-/* Flattens the operands of *few: index becomes a list of offsets into self's memory, one per element, and src becomes a
-   row.  Returns 0, or -1 and sets an error. */
-static int opdi_few_flatten(opdi_few *few) {
-    int64_t strides[OPD_MAX_DIMS], numel = few->index->numel;
-    const int64_t one = 1, *places = (const int64_t *)(const void *)few->index->data;
+/* Flattens the operands of *subset: index becomes a list of offsets into self's memory, one per element, and src
+   becomes a row.  Returns 0, or -1 and sets an error. */
+static int opdi_row_subset_flatten(opdi_row_subset *subset) {
+    int64_t strides[OPD_MAX_DIMS], numel = subset->index->numel;
+    const int64_t one = 1, *places = (const int64_t *)(const void *)subset->index->data;
     opd_tensor *list = opdi_own(opdi_tensor_make(&numel, NULL, 1, OPD_INT64, OPD_CPU));
     if (!list) { return -1; }
     int64_t *to = (int64_t *)(void *)list->data;
     for (int64_t i = 0; i < numel; i++) {
         int64_t rest = i, at = 0, from = 0;
-        for (int dim = few->index->ndim - 1; dim >= 0; dim--) {
-            const int64_t depth = rest % opdi_sizes(few->index)[dim];
-            rest /= opdi_sizes(few->index)[dim];
-            at += dim == few->dim ? 0 : depth * opdi_strides(few->self)[dim];
-            from += depth * opdi_strides(few->index)[dim];
+        for (int dim = subset->index->ndim - 1; dim >= 0; dim--) {
+            const int64_t depth = rest % opdi_sizes(subset->index)[dim];
+            rest /= opdi_sizes(subset->index)[dim];
+            at += dim == subset->dim ? 0 : depth * opdi_strides(subset->self)[dim];
+            from += depth * opdi_strides(subset->index)[dim];
         }
-        to[i] = at + places[from] * opdi_strides(few->self)[few->dim];
+        to[i] = at + places[from] * opdi_strides(subset->self)[subset->dim];
     }
-    for (int dim = 0; dim < few->index->ndim; dim++) {
-        strides[dim] = few->src->ndim ? opdi_strides(few->src)[dim] : 0;
+    for (int dim = 0; dim < subset->index->ndim; dim++) {
+        strides[dim] = subset->src->ndim ? opdi_strides(subset->src)[dim] : 0;
     }
-    few->src = opdi_view(few->src, opdi_sizes(few->index), strides, few->index->ndim, 0);
-    few->src = few->src ? opdi_packed(few->src) : NULL;
-    few->src = few->src ? opdi_view(few->src, &numel, &one, 1, 0) : NULL;
-    few->self = opdi_span_view(few->self);
-    few->index = list;
-    few->dim = 0;
-    return few->src && few->self ? 0 : -1;
+    subset->src = opdi_view(subset->src, opdi_sizes(subset->index), strides, subset->index->ndim, 0);
+    subset->src = subset->src ? opdi_packed(subset->src) : NULL;
+    subset->src = subset->src ? opdi_view(subset->src, &numel, &one, 1, 0) : NULL;
+    subset->self = opdi_span_view(subset->self);
+    subset->index = list;
+    subset->dim = 0;
+    return subset->src && subset->self ? 0 : -1;
 }
-/* Sets few->rows to the distinct numbers in few->index, in ascending order.  Returns, for each index, its position
-   among them.  On failure, returns NULL and sets an error. */
-static opd_tensor *opdi_few_rows(opdi_few *few) {
-    const int64_t count = opdi_sizes(few->index)[few->dim], step = opdi_strides(few->index)[few->dim], one = 1;
-    const int64_t *places = (const int64_t *)(const void *)few->index->data;
+/* Sets subset->rows to the distinct numbers in subset->index, in ascending order.  Returns, for each index, its
+   position among them.  On failure, returns NULL and sets an error. */
+static opd_tensor *opdi_row_subset_rows(opdi_row_subset *subset) {
+    const int64_t count = opdi_sizes(subset->index)[subset->dim], step = opdi_strides(subset->index)[subset->dim],
+        one = 1;
+    const int64_t *places = (const int64_t *)(const void *)subset->index->data;
     opdi_key *key = (opdi_key *)opdi_scope_alloc((size_t)count * 2 * sizeof *key);
     opd_tensor *slot = opdi_own(opdi_tensor_make(&count, NULL, 1, OPD_INT64, OPD_CPU));
     opd_tensor *rows = opdi_own(opdi_tensor_make(&count, NULL, 1, OPD_INT64, OPD_CPU));
@@ -77,34 +78,37 @@ static opd_tensor *opdi_few_rows(opdi_few *few) {
         if (i == 0 || key[i].key != key[i - 1].key) { ((int64_t *)(void *)rows->data)[part++] = (int64_t)key[i].key; }
         ((int64_t *)(void *)slot->data)[key[i].index] = part - 1;
     }
-    few->rows = opdi_view(rows, &part, &one, 1, 0);
-    return few->rows ? slot : NULL;
+    subset->rows = opdi_view(rows, &part, &one, 1, 0);
+    return subset->rows ? slot : NULL;
 }
-/* Prepares few->scratch, which holds those rows of few->self that few->index selects, converted to dtype `work`.
-   Changes few->index and few->src to match the scratch memory.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_few_open(opdi_few *few, opd_scalar_type work) {
+/* Prepares subset->scratch, which holds those rows of subset->self that subset->index selects, converted to dtype
+   `work`. Changes subset->index and subset->src to match the scratch memory.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_row_subset_open(opdi_row_subset *subset, opd_scalar_type work) {
     int64_t sizes[OPD_MAX_DIMS];
     opd_tensor *slot;
-    for (int dim = 0; dim < few->index->ndim; dim++) {
-        if (dim == few->dim || opdi_sizes(few->index)[dim] == 1 || opdi_strides(few->index)[dim] == 0) { continue; }
-        if (opdi_few_flatten(few)) { return -1; }
+    for (int dim = 0; dim < subset->index->ndim; dim++) {
+        if (dim == subset->dim || opdi_sizes(subset->index)[dim] == 1 || opdi_strides(subset->index)[dim] == 0) {
+            continue;
+        }
+        if (opdi_row_subset_flatten(subset)) { return -1; }
         break;
     }
-    if (!(slot = opdi_few_rows(few))) { return -1; }
-    for (int dim = 0; dim < few->self->ndim; dim++) {
-        sizes[dim] = dim == few->dim ? few->rows->numel : opdi_sizes(few->index)[dim];
+    if (!(slot = opdi_row_subset_rows(subset))) { return -1; }
+    for (int dim = 0; dim < subset->self->ndim; dim++) {
+        sizes[dim] = dim == subset->dim ? subset->rows->numel : opdi_sizes(subset->index)[dim];
     }
-    few->rows = opdi_rows_spread(few->rows, few->dim, sizes, few->self->ndim);
-    few->index = opdi_rows_spread(slot, few->dim, sizes, few->self->ndim);
-    few->part = opdi_own(opdi_tensor_make(sizes, NULL, few->self->ndim, (opd_scalar_type)few->self->dtype, OPD_CPU));
-    if (!few->rows || !few->index || !few->part) { return -1; }
-    if (opdi_indexed_go(OPDI_WALK_GATHER, few->self, few->dim, few->rows, few->part, 1)) { return -1; }
-    few->scratch = opdi_dense_as(few->part, work);
-    return few->scratch ? 0 : -1;
+    subset->rows = opdi_rows_expand(subset->rows, subset->dim, sizes, subset->self->ndim);
+    subset->index = opdi_rows_expand(slot, subset->dim, sizes, subset->self->ndim);
+    subset->part =
+        opdi_own(opdi_tensor_make(sizes, NULL, subset->self->ndim, (opd_scalar_type)subset->self->dtype, OPD_CPU));
+    if (!subset->rows || !subset->index || !subset->part) { return -1; }
+    if (opdi_indexed_go(OPDI_WALK_GATHER, subset->self, subset->dim, subset->rows, subset->part, 1)) { return -1; }
+    subset->scratch = opdi_dense_as(subset->part, work);
+    return subset->scratch ? 0 : -1;
 }
-OPDI_INTERNAL int opdi_few_close(opdi_few *few) {
-    if (few->scratch != few->part && opdi_copy(few->part, few->scratch)) { return -1; }
-    return opdi_indexed_go(OPDI_WALK_SCATTER, few->self, few->dim, few->rows, few->part, 1);
+OPDI_INTERNAL int opdi_row_subset_close(opdi_row_subset *subset) {
+    if (subset->scratch != subset->part && opdi_copy(subset->part, subset->scratch)) { return -1; }
+    return opdi_indexed_go(OPDI_WALK_SCATTER, subset->self, subset->dim, subset->rows, subset->part, 1);
 }
 /* Returns true if folds of this kind into `tensor` must be computed in float32 and rounded once, at the end. */
 OPDI_INTERNAL bool opdi_fold_rounds(int kind, const opd_tensor *tensor) {
@@ -155,7 +159,7 @@ static int opdi_gather_kernel(opd_call *call) {
 }
 static int opdi_gather_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_scatter_add(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i,
+    return opd_bw_return(bw, 0, opd_scatter_add(opdi_maybe_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i,
                                                 opd_bw_tensor(bw, 2), grad));
 }
 /* opd_gather: for each position of index, the element of self at that position, with index as its coordinate in dim */
@@ -168,7 +172,7 @@ OPDI_OP(gather) {
 }
 
 /* Returns `value`, a Scalar, as a 0-dim tensor of this dtype, or NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_scalar_as_tensor(opd_value value, opd_scalar_type dtype) {
     opdi_number number;
     opd_tensor *tensor = opdi_own(opdi_tensor_make(NULL, NULL, 0, dtype, OPD_CPU));
     if (!tensor || opdi_number_check(value, dtype) || opdi_copy(tensor, opdi_number_make(&number, value))) {
@@ -179,21 +183,22 @@ OPDI_INTERNAL opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
 /* Folds alpha times src into out: each element of src is combined with the element of out whose coordinate in dim is in
    index, which was checked before.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, double alpha) {
-    opdi_few few;
+    opdi_row_subset subset;
     if (!opdi_fold_rounds(kind, out) || index->numel == 0) {
         return opdi_indexed_go(kind, out, dim, index, src, alpha);
     }
-    if (opdi_is_few(index->numel, out)) {
-        few.self = out;
-        few.dim = dim;
-        few.index = index;
-        few.src = src;
-        return opdi_few_open(&few, OPD_FLOAT32) ||
-            opdi_indexed_go(kind, few.scratch, few.dim, few.index, few.src, alpha)
-            ? -1 : opdi_few_close(&few);
+    if (opdi_selects_few(index->numel, out)) {
+        subset.self = out;
+        subset.dim = dim;
+        subset.index = index;
+        subset.src = src;
+        return opdi_row_subset_open(&subset, OPD_FLOAT32) ||
+            opdi_indexed_go(kind, subset.scratch, subset.dim, subset.index, subset.src, alpha)
+            ? -1 : opdi_row_subset_close(&subset);
     }
     opd_tensor *scratch = opdi_scratch_filled(out, OPD_FLOAT32);
-    return scratch && opdi_indexed_go(kind, scratch, dim, index, src, alpha) == 0 ? opdi_done_with(out, scratch) : -1;
+    return scratch && opdi_indexed_go(kind, scratch, dim, index, src, alpha) == 0
+        ? opdi_staging_store(out, scratch) : -1;
 }
 /* Runs all variants of scatter.  OPDI_WALK_SCATTER writes elements; the other kinds fold them into self.  `name` is
    used in messages. */
@@ -211,7 +216,7 @@ static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     if (kind == OPDI_WALK_ADD && src && opd_dtype_is_complex(dtype)) { return opdi_by_parts(call); }
     opd_tensor *out = opdi_update(call, false);
     if (!out || !out->data) { return out ? 0 : -1; }
-    if (!src && !(src = opdi_filler(value, dtype))) { return -1; }
+    if (!src && !(src = opdi_scalar_as_tensor(value, dtype))) { return -1; }
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, NULL);
     return !index ? -1 : kind == OPDI_WALK_SCATTER ? opdi_indexed_go(kind, out, dim, index, src, 1)
            : opdi_fold_into(kind, out, dim, index, src, 1);
@@ -227,14 +232,14 @@ static int opdi_scatter_reduce_kernel(opd_call *call) {
 static int opdi_scatter_src_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
     const int64_t dim = opd_bw_value(bw, 1).u.i;
-    OPDI_GIVE(0, opd_scatter_value(grad, dim, index, opd_value_int(0)));
-    OPDI_GIVE(3, opd_gather(grad, dim, index));
+    OPDI_BW_RETURN(0, opd_scatter_value(grad, dim, index, opd_value_int(0)));
+    OPDI_BW_RETURN(3, opd_gather(grad, dim, index));
     return 0;
 }
 static int opdi_scatter_add_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, grad);
-    OPDI_GIVE(3, opd_gather(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
+    OPDI_BW_RETURN(0, grad);
+    OPDI_BW_RETURN(3, opd_gather(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
     return 0;
 }
 /* opd_scatter: self, with src written at index along dim */
@@ -320,13 +325,13 @@ static int opdi_reduce_on(opd_tensor *scratch, int dim, opd_tensor *index, opd_t
     static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};
     const opd_scalar_type dtype = (opd_scalar_type)scratch->dtype;
     if (!include_self) {
-        opd_tensor *start = opdi_filler(opdi_reduce_start(how, dtype), dtype);
+        opd_tensor *start = opdi_scalar_as_tensor(opdi_reduce_start(how, dtype), dtype);
         if (!start || opdi_indexed_go(OPDI_WALK_SCATTER, scratch, dim, index, start, 1)) { return -1; }
     }
     if (opdi_indexed_go(kinds[how], scratch, dim, index, src, 1)) { return -1; }
     if (how != 4) { return 0; }
-    opd_tensor *one = opdi_filler(opd_value_int(1), OPD_INT64);
-    opd_tensor *start = opdi_filler(opd_value_int(include_self), OPD_INT64);
+    opd_tensor *one = opdi_scalar_as_tensor(opd_value_int(1), OPD_INT64);
+    opd_tensor *start = opdi_scalar_as_tensor(opd_value_int(include_self), OPD_INT64);
     opd_tensor *count = opdi_own(opdi_tensor_make(opdi_sizes(scratch), NULL, scratch->ndim, OPD_INT64, OPD_CPU));
     if (!one || !start || !count || opdi_copy(count, start) ||
         opdi_indexed_go(OPDI_WALK_ADD, count, dim, index, one, 1)) {
@@ -340,22 +345,24 @@ static int opdi_reduce_on(opd_tensor *scratch, int dim, opd_tensor *index, opd_t
 OPDI_INTERNAL int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, int how,
                                    bool include_self) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
-    opdi_few few;
+    opdi_row_subset subset;
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, NULL);
     if (!index || index->numel == 0) { return index ? 0 : -1; }
     if (how != 4 && !(how < 2 && opdi_fold_rounds(OPDI_WALK_ADD, out))) {
         return opdi_reduce_on(out, dim, index, src, how, include_self);
     }
-    if (opdi_is_few(index->numel, out)) {
-        few.self = out;
-        few.dim = dim;
-        few.index = index;
-        few.src = src;
-        return opdi_few_open(&few, dtype) || opdi_reduce_on(few.scratch, few.dim, few.index, few.src, how, include_self)
-            ? -1 : opdi_few_close(&few);
+    if (opdi_selects_few(index->numel, out)) {
+        subset.self = out;
+        subset.dim = dim;
+        subset.index = index;
+        subset.src = src;
+        return opdi_row_subset_open(&subset, dtype) ||
+            opdi_reduce_on(subset.scratch, subset.dim, subset.index, subset.src, how, include_self)
+            ? -1 : opdi_row_subset_close(&subset);
     }
     opd_tensor *scratch = opdi_scratch_filled(out, dtype);
-    return scratch && opdi_reduce_on(scratch, dim, index, src, how, include_self) == 0 ? opdi_done_with(out, scratch)
+    return scratch && opdi_reduce_on(scratch, dim, index, src, how, include_self) == 0
+        ? opdi_staging_store(out, scratch)
         : -1;
 }
 static int opdi_scatter_reduce_two_kernel(opd_call *call) {
@@ -394,7 +401,7 @@ static opd_tensor *opdi_full_like(opd_tensor *tensor, double v) { return opdi_ad
 static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
     for (int dim = 0; !picker->rows && dim < picker->index->ndim; dim++) {
         if (opdi_sizes(src)[dim] != opdi_sizes(picker->index)[dim]) {
-            src = opdi_o_narrow(src, dim, 0, opdi_sizes(picker->index)[dim]);
+            src = opdi_maybe_narrow(src, dim, 0, opdi_sizes(picker->index)[dim]);
         }
         if (!src) { return NULL; }
     }
@@ -449,8 +456,8 @@ OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
             count = opdi_drop_into(other, count, opdi_picked(other, ones));
             grad = opd_div(grad, opd_clamp_min(count, opd_value_int(1)));
         }
-        OPDI_GIVE(0, other->include_self ? grad : opdi_blank(other, grad, 0));
-        OPDI_GIVE(at, opdi_picked(other, grad));
+        OPDI_BW_RETURN(0, other->include_self ? grad : opdi_blank(other, grad, 0));
+        OPDI_BW_RETURN(at, opdi_picked(other, grad));
         return 0;
     }
     if (how == 1) { return opdi_reduce_prod_backward(bw, other, grad, self, src, at); }
@@ -461,8 +468,8 @@ OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     opd_tensor *count = opdi_drop_into(other, other->include_self ? mine : opdi_blank(other, mine, 0), hit);
     count = opd_clamp_min(count, opd_value_int(1));
     grad = opd_div(grad, count);
-    OPDI_GIVE(0, other->include_self ? opd_mul(grad, mine) : opdi_blank(other, grad, 0));
-    OPDI_GIVE(at, opd_mul(opdi_picked(other, grad), hit));
+    OPDI_BW_RETURN(0, other->include_self ? opd_mul(grad, mine) : opdi_blank(other, grad, 0));
+    OPDI_BW_RETURN(at, opd_mul(opdi_picked(other, grad), hit));
     return 0;
 }
 static int opdi_scatter_reduce_two_backward(opd_backward_call *bw) { return opdi_reduce_backward(bw, false); }

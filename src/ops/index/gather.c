@@ -21,7 +21,7 @@ OPDI_INTERNAL opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
 }
 /* Returns scratch memory of this dtype, filled with the contents of `out`, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_scratch_filled(opd_tensor *out, opd_scalar_type dtype) {
-    opd_tensor *delta = opdi_work_for(out, dtype);
+    opd_tensor *delta = opdi_staging(out, dtype);
     return delta && delta != out && opdi_copy(delta, out) ? NULL : delta;
 }
 OPDI_INTERNAL int opdi_index_dtype(const opd_tensor *index, const char *text) {

@@ -61,7 +61,7 @@ static opd_tensor *opdi_histogram_points(opd_tensor *self, int64_t axes) {
                  "histogram but got %lld", (long long)sizes[1], (long long)sizes[1], (long long)axes);
         return NULL;
     }
-    return opdi_o_reshape(self, sizes, 2);
+    return opdi_maybe_reshape(self, sizes, 2);
 }
 /* Makes edges[axes], the edges of counts.data[i] bins of equal size along each axis i.  Returns 0, or -1 and sets an
    error. */
@@ -129,10 +129,10 @@ static opd_tensor *opdi_histogram_of(opd_tensor *points, opd_tensor *const *edge
         at = at ? opd_add(opd_mul_Scalar(at, opd_value_int(sizes[i])), bin) : bin;
     }
     opd_tensor *counts = opd_new_zeros(points, opd_ints_of(&total, 1));
-    if (weight) { weight = opdi_o_reshape(opd_to_dtype(weight, work), &flat, 1); }
+    if (weight) { weight = opdi_maybe_reshape(opd_to_dtype(weight, work), &flat, 1); }
     else { weight = opd_new_ones(points, opd_ints_of(opdi_sizes(points), 1)); }
     if (axes) { counts = opd_index_add(counts, 0, at, opdi_where(inside, weight)); }
-    counts = opdi_o_reshape(counts, sizes, axes);
+    counts = opdi_maybe_reshape(counts, sizes, axes);
     if (!density) { return opd_to_dtype(counts, dtype); }
     counts = opd_div(counts, opd_sum(counts));
     for (int64_t i = 0; i < axes; i++) {
@@ -188,7 +188,7 @@ static int opdi_histogram(opd_call *call, opd_tensor *self, opd_value bins, opd_
                           bool density, int what) {
     const int64_t axes = bins.n;
     const bool even = bins.tag != OPD_TAG_TENSORS;
-    opd_tensor **edges = opdi_list_room(axes + 1);
+    opd_tensor **edges = opdi_list_alloc(axes + 1);
     opd_tensor *points = opdi_histogram_points(self, axes);
     if (!points || !edges || opdi_histogram_weight(self, weight, opdi_sizes(points)[0])) { return -1; }
     if (even ? opdi_histogram_edges(points, opd_ints_of(bins.u.ints, axes), range, edges)
@@ -216,7 +216,7 @@ static int opdi__histogramdd_from_bin_tensors_kernel(opd_call *call) {
 static opd_tensor *opdi_histogram_column(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t sizes[2] = {self->numel, 1};
-    return opdi_o_reshape(self, sizes, 2);
+    return opdi_maybe_reshape(self, sizes, 2);
 }
 static int opdi_histogram_bins_tensor_kernel(opd_call *call) {
     opd_tensor *bins = opd_arg_tensor(call, 1), *column = opdi_histogram_column(call);

@@ -269,15 +269,16 @@ static int opdi_index_Tensor_kernel(opd_call *call) {
     opd_tensor *out = opdi_pick_result(call, &plan, self);
     if (!out || !out->data) { return out ? 0 : -1; }
     if (opdi_pick_offsets(&plan, self)) { return -1; }
-    opd_tensor *scratch = opdi_work_for(out, (opd_scalar_type)self->dtype);
+    opd_tensor *scratch = opdi_staging(out, (opd_scalar_type)self->dtype);
     if (!scratch) { return -1; }
     opdi_pick_go(&plan, self, scratch);
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 static int opdi_index_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_index_put_full(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), grad,
-                                                   true));
+    return opd_bw_return(bw, 0,
+                         opd_index_put_full(opdi_maybe_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), grad,
+                                            true));
 }
 /* The index list of index and index_put under vmap, rewritten for all examples at once.  nshape: number of dims of the
    broadcast indices.  lead: dims before the first indexed dim.  width: number of indexed dims. */
@@ -323,7 +324,7 @@ static int opdi_index_plan_of(opd_call *call, opdi_index_plan *plan, bool self_b
         }
         first = opd_arange_full(opd_value_int(call->th->innermost.rule->size), opd_value_int(OPD_INT64), OPD_NONE,
                                 opd_value_device(opd_tensor_device(first)), OPD_NONE);
-        out[count++] = opdi_o_reshape(first, ones, plan->nshape + 1);
+        out[count++] = opdi_maybe_reshape(first, ones, plan->nshape + 1);
         if (!out[0]) { return -1; }
     } else if (self_batched) { out[count++] = NULL; }
     for (int64_t k = 0; k < list.n; k++) {
@@ -370,7 +371,7 @@ static int opdi_index_put_batch(opd_call *call) {
         for (int axis = 0; axis <= rank; axis++) {
             sizes[axis] = axis <= rank - nvalues ? 1 : opdi_sizes(values)[axis - 1 - rank + nvalues];
         }
-        values = opdi_o_reshape(values, sizes, rank + 1);
+        values = opdi_maybe_reshape(values, sizes, rank + 1);
     }
     if (!values) { return -1; }
     if (plan.batched && plan.adjacent) { values = opdi_index_swap(values, plan.lead, plan.nshape); }
@@ -430,13 +431,13 @@ static opd_tensor *opdi_put_source(const opdi_pick_plan *plan, const opd_tensor 
 static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values, bool accumulate) {
     int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
     opdi_pick_plan plan;
-    opdi_few other;
+    opdi_row_subset other;
     opd_tensor *scratch = out;
     const int kind = accumulate ? OPDI_WALK_ADD : OPDI_WALK_SCATTER;
     bool few = false;
     int ndim = 0;
     if (opdi_pick_make(&plan, out, list)) { return -1; }
-    if (opdi_fold_rounds(kind, out) && !(few = opdi_is_few(plan.nb * plan.nq * plan.na, out))) {
+    if (opdi_fold_rounds(kind, out) && !(few = opdi_selects_few(plan.nb * plan.nq * plan.na, out))) {
         scratch = opdi_scratch_filled(out, OPD_FLOAT32);
         if (!scratch || opdi_pick_make(&plan, scratch, list)) { return -1; }
     }
@@ -455,15 +456,17 @@ static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values
     other.dim = plan.nbefore;
     other.self = opdi_view(scratch, sizes, strides, ndim, 0);
     other.src = opdi_put_source(&plan, out, values, sizes, ndim);
-    other.index = opdi_rows_spread(plan.scratch, other.dim, sizes, ndim);
+    other.index = opdi_rows_expand(plan.scratch, other.dim, sizes, ndim);
     if (!other.self || !other.src || !other.index || other.index->numel == 0) {
         return other.self && other.src && other.index ? 0 : -1;
     }
     if (few) {
-        return opdi_few_open(&other, OPD_FLOAT32) ||
-            opdi_indexed_go(kind, other.scratch, other.dim, other.index, other.src, 1) ? -1 : opdi_few_close(&other);
+        return opdi_row_subset_open(&other, OPD_FLOAT32) ||
+            opdi_indexed_go(kind, other.scratch, other.dim, other.index, other.src, 1)
+                ? -1 : opdi_row_subset_close(&other);
     }
-    return opdi_indexed_go(kind, other.self, other.dim, other.index, other.src, 1) ? -1 : opdi_done_with(out, scratch);
+    return opdi_indexed_go(kind, other.self, other.dim, other.index, other.src, 1)
+        ? -1 : opdi_staging_store(out, scratch);
 }
 static int opdi_index_put_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2);
@@ -481,12 +484,12 @@ static int opdi_index_put_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_tensors list = opd_bw_tensors(bw, 1);
     if (opd_bw_needs(bw, 0)) {
-        opd_tensor *zero = opd_bw_value(bw, 3).u.i ? NULL : opdi_o_zeros(grad, opd_ints_of(NULL, 0));
+        opd_tensor *zero = opd_bw_value(bw, 3).u.i ? NULL : opdi_maybe_zeros(grad, opd_ints_of(NULL, 0));
         if (opd_bw_return(bw, 0, opd_bw_value(bw, 3).u.i ? grad : opd_index_put_full(grad, list, zero, false))) {
             return -1;
         }
     }
-    OPDI_GIVE(2, opd_index(grad, list));
+    OPDI_BW_RETURN(2, opd_index(grad, list));
     return 0;
 }
 /* opd_index_put: self, with values written at indices or, if accumulate is true, added there */
@@ -564,13 +567,13 @@ static int opdi_take_kernel(opd_call *call) {
 }
 static int opdi_take_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_put_full(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), grad,
+    return opd_bw_return(bw, 0, opd_put_full(opdi_maybe_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), grad,
                                              true));
 }
 /* Batches take: reshapes self to one row and indexes this row. */
 static int opdi_take_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
-    self = opdi_o_reshape(self, &self->numel, 1);
+    self = opdi_maybe_reshape(self, &self->numel, 1);
     return self ? opd_return_tensor(call, opd_index(self, opd_tensors_of(&index, 1))) : -1;
 }
 static int opdi_take_batch(opd_call *call) {
@@ -625,14 +628,14 @@ static int opdi_put_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 1);
     if (opd_bw_needs(bw, 0)) {
         opd_tensor *zeros = opd_bw_value(bw, 3).u.i ? NULL
-            : opdi_o_zeros(grad, opd_ints_of(opdi_sizes(index), index->ndim));
+            : opdi_maybe_zeros(grad, opd_ints_of(opdi_sizes(index), index->ndim));
         if (opd_bw_return(bw, 0, opd_bw_value(bw, 3).u.i ? grad : opd_put_full(grad, index, zeros, false))) {
             return -1;
         }
     }
     if (opd_bw_needs(bw, 2)) {
         const opd_ints sizes = opd_bw_sizes(bw, 2);
-        if (opd_bw_return(bw, 2, opdi_o_reshape(opd_take(grad, index), sizes.data, sizes.n))) { return -1; }
+        if (opd_bw_return(bw, 2, opdi_maybe_reshape(opd_take(grad, index), sizes.data, sizes.n))) { return -1; }
     }
     return 0;
 }
@@ -642,11 +645,11 @@ static int opdi_put_indexed(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected int64 indices, one for each of the %lld elements of source, "
                         "and a self that is not empty", (long long)source->numel);
     }
-    index = opdi_o_reshape(index, &index->numel, 1);
-    source = opdi_o_reshape(source, &source->numel, 1);
-    opd_tensor *result = opd_index_put_full(opdi_o_reshape(self, &self->numel, 1), opd_tensors_of(&index, 1), source,
-                                            opd_arg_bool(call, 3));
-    return opd_return_tensor(call, opdi_o_reshape(result, opdi_sizes(self), self->ndim));
+    index = opdi_maybe_reshape(index, &index->numel, 1);
+    source = opdi_maybe_reshape(source, &source->numel, 1);
+    opd_tensor *result = opd_index_put_full(opdi_maybe_reshape(self, &self->numel, 1), opd_tensors_of(&index, 1),
+                                            source, opd_arg_bool(call, 3));
+    return opd_return_tensor(call, opdi_maybe_reshape(result, opdi_sizes(self), self->ndim));
 }
 static int opdi_put_batch(opd_call *call) { return opdi_batch_as(call, opdi_put_indexed); }
 /* opd_put: self with source written (accumulate: added) at index, which counts its elements in row-major order */
@@ -669,8 +672,8 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
                         opd_dtype_cname((opd_scalar_type)index->dtype));
     }
     if (opd_arg_is_none(call, 2)) {
-        return opd_return_tensor(call, opd_gather(opdi_o_reshape(self, &minus, 1), 0,
-                                                  opdi_o_reshape(index, &minus, 1)));
+        return opd_return_tensor(call, opd_gather(opdi_maybe_reshape(self, &minus, 1), 0,
+                                                  opdi_maybe_reshape(index, &minus, 1)));
     }
     if (self->ndim != index->ndim) {
         return opd_fail(OPD_ERROR_SHAPE, "torch.take_along_dim(): input and indices should have the same number of "
@@ -693,8 +696,8 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
         first[axis] = axis == dim ? rows : rows == 1 ? count : rows;
         second[axis] = axis == dim ? count : first[axis];
     }
-    return opd_return_tensor(call, opd_gather(opdi_o_expand(self, first, self->ndim), dim,
-                                              opdi_o_expand(index, second, self->ndim)));
+    return opd_return_tensor(call, opd_gather(opdi_maybe_expand(self, first, self->ndim), dim,
+                                              opdi_maybe_expand(index, second, self->ndim)));
 }
 /* opd_take_along_dim: gather along dim, with the other dims broadcast; without dim, take */
 OPDI_OP(take_along_dim) {
@@ -771,11 +774,11 @@ static int opdi_masked_select_kernel(opd_call *call) {
     count = opdi_mask_count(mask);
     opd_tensor *out = opd_result(call, 0, &count, 1, (opd_scalar_type)self->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *scratch = opdi_work_for(out, (opd_scalar_type)out->dtype);
+    opd_tensor *scratch = opdi_staging(out, (opd_scalar_type)out->dtype);
     if (!scratch) { return -1; }
     opdi_masked_move(scratch->data, self->data, mask->data, self->numel,
                      (int)opd_dtype_size((opd_scalar_type)self->dtype), true);
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 /* Computes the gradient of self: writes grad's elements at the selected positions of zeros, and sums over the dims in
    which self was broadcast. */
@@ -786,13 +789,13 @@ static int opdi_masked_select_backward(opd_backward_call *bw) {
     int ndim = (int)own.n, dim;
     memcpy(sizes, own.data, sizeof *sizes * (size_t)own.n);
     if (opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
-    grad = opd_masked_scatter(opdi_o_zeros(grad, opd_ints_of(sizes, ndim)), mask, grad);
+    grad = opd_masked_scatter(opdi_maybe_zeros(grad, opd_ints_of(sizes, ndim)), mask, grad);
     int shift = ndim - (int)own.n;
     for (dim = 0; dim < shift; dim++) { sizes[dim] = dim; }
     for (ndim = shift, dim = 0; dim < (int)own.n && grad; dim++) {
         if (own.data[dim] == 1 && opdi_sizes(grad)[dim + shift] != 1) { sizes[ndim++] = dim + shift; }
     }
-    if (ndim && grad) { grad = opdi_o_reshape(opdi_o_sum_dims(grad, sizes, ndim, true), own.data, own.n); }
+    if (ndim && grad) { grad = opdi_maybe_reshape(opdi_maybe_sum_dims(grad, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, grad);
 }
 /* Batches masked_select if all examples share the mask: the mask becomes an index. */
@@ -802,8 +805,8 @@ static int opdi_masked_select_indexed(opd_call *call) {
     int ndim = 0;
     if (opdi_broadcast_into(sizes, &ndim, self) || opdi_broadcast_into(sizes, &ndim, mask)) { return -1; }
     int64_t count = opdi_span_of(sizes, 0, ndim);
-    self = opdi_o_reshape(opdi_o_expand(self, sizes, ndim), &count, 1);
-    mask = opdi_o_reshape(opdi_o_expand(mask, sizes, ndim), &count, 1);
+    self = opdi_maybe_reshape(opdi_maybe_expand(self, sizes, ndim), &count, 1);
+    mask = opdi_maybe_reshape(opdi_maybe_expand(mask, sizes, ndim), &count, 1);
     return mask ? opd_return_tensor(call, opd_index(self, opd_tensors_of(&mask, 1))) : -1;
 }
 static int opdi_masked_select_batch(opd_call *call) {
@@ -856,36 +859,37 @@ static int opdi_masked_scatter_kernel(opd_call *call) {
     opdi_masked_move(scratch->data, src->data, mean->data, scratch->numel,
                      (int)opd_dtype_size((opd_scalar_type)out->dtype),
                      false);
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 /* Computes the gradient of source, which has `count` elements, without intermediate results whose sizes depend on the
    mask.  A selected position received the element of source whose index is the number of selected positions before
    it. */
 static opd_tensor *opdi_masked_scatter_put(opd_tensor *grad, opd_tensor *mask, int64_t count) {
-    opd_tensor *zeros = opdi_o_zeros(grad, opd_ints_of(&count, 1));
+    opd_tensor *zeros = opdi_maybe_zeros(grad, opd_ints_of(&count, 1));
     if (count == 0) { return zeros; }
-    mask = opdi_o_reshape(opdi_o_expand(opd_to_dtype(mask, OPD_BOOL), opdi_sizes(grad), grad->ndim), &grad->numel, 1);
+    mask = opdi_maybe_reshape(opdi_maybe_expand(opd_to_dtype(mask, OPD_BOOL), opdi_sizes(grad), grad->ndim),
+                              &grad->numel, 1);
     opd_tensor *at = opd_sub_Scalar(opd_cumsum(opd_to_dtype(mask, OPD_INT64), 0), opd_value_int(1));
     at = opd_clamp_min(at, opd_value_int(0));
-    grad = opdi_where(mask, opdi_o_reshape(grad, &grad->numel, 1));
+    grad = opdi_where(mask, opdi_maybe_reshape(grad, &grad->numel, 1));
     return at ? opd_index_put_full(zeros, opd_tensors_of(&at, 1), grad, true) : NULL;
 }
 static int opdi_masked_scatter_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_masked_fill_Scalar(grad, mask, opd_value_int(0)));
+    OPDI_BW_RETURN(0, opd_masked_fill_Scalar(grad, mask, opd_value_int(0)));
     if (opd_bw_needs(bw, 2)) {                    /* grad at the selected positions, then zeros for the rest of
                                                      source */
         const opd_ints sizes = opd_bw_sizes(bw, 2);
         int64_t pad[2] = {0, 0};
         if (opd_tensor_is_batched(mask)) {
             opd_tensor *tensor = opdi_masked_scatter_put(grad, mask, opdi_span_of(sizes.data, 0, (int)sizes.n));
-            return opd_bw_return(bw, 2, opdi_o_reshape(tensor, sizes.data, sizes.n));
+            return opd_bw_return(bw, 2, opdi_maybe_reshape(tensor, sizes.data, sizes.n));
         }
         opd_tensor *tensor = opd_masked_select(grad, mask);
         if (!tensor) { return -1; }
         pad[1] = opdi_span_of(sizes.data, 0, (int)sizes.n) - tensor->numel;
         if (pad[1]) { tensor = opd_constant_pad_nd(tensor, opd_ints_of(pad, 2)); }
-        return opd_bw_return(bw, 2, opdi_o_reshape(tensor, sizes.data, sizes.n));
+        return opd_bw_return(bw, 2, opdi_maybe_reshape(tensor, sizes.data, sizes.n));
     }
     return 0;
 }
@@ -920,7 +924,7 @@ static int opdi_where_kernel(opd_call *call) {
     opd_tensor *tensor = opd_nonzero(self);
     if (!tensor) { return -1; }
     for (int64_t dim = 0; dim < count; dim++) {
-        list[dim] = opdi_o_select(tensor, 1, dim);
+        list[dim] = opdi_maybe_select(tensor, 1, dim);
         if (!list[dim]) { return -1; }
     }
     return opd_return_tensors(call, list, count);

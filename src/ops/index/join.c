@@ -135,7 +135,7 @@ static int opdi_cat_backward(opd_backward_call *bw) {
             continue;
         }
         if (opd_bw_needs_at(bw, 0, k)) {
-            opd_tensor *part = opdi_o_narrow(grad, dim, at, opdi_sizes(tensor)[dim]);
+            opd_tensor *part = opdi_maybe_narrow(grad, dim, at, opdi_sizes(tensor)[dim]);
             if (opd_bw_return_at(bw, 0, k, part)) { return -1; }
         }
         at += opdi_sizes(tensor)[dim];
@@ -178,11 +178,11 @@ OPDI_OP(cat) {
 
 /* Two arrays that are interleaved: to[2 i] is first[i], to[2 i + 1] is second[i].  Elements have 8 bytes if `wide`,
    else 4. */
-typedef struct opdi_turns_of { const void *first, *second; void *to; bool wide; } opdi_turns_of;
+typedef struct opdi_interleave_job { const void *first, *second; void *to; bool wide; } opdi_interleave_job;
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
-static void opdi_turns_range(void *ctx, int64_t begin, int64_t end) {
-    const opdi_turns_of *turns = (const opdi_turns_of *)ctx;
+static void opdi_interleave_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_interleave_job *turns = (const opdi_interleave_job *)ctx;
     const opdi_word64 *a = (const opdi_word64 *)turns->first + begin, *b = (const opdi_word64 *)turns->second + begin;
     const opdi_word32 *x = (const opdi_word32 *)turns->first, *y = (const opdi_word32 *)turns->second;
     opdi_word64 *wide = (opdi_word64 *)turns->to + 2 * begin;
@@ -202,7 +202,7 @@ OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 /* Stacks two tensors along a new last dim, which interleaves their elements.  Returns false and does nothing unless all
    tensors are contiguous, on the CPU and of the same dtype with 4 or 8 bytes. */
-static bool opdi_stack_turns(opd_tensor *out, opd_tensors list) {
+static bool opdi_stack_interleaved(opd_tensor *out, opd_tensors list) {
     const size_t size = opd_dtype_size(OPDI_DTYPE(out));
     if (list.n != 2 || (size != 4 && size != 8) || !(out->flags & OPDI_CONTIGUOUS) || opdi_on_device(out)) {
         return false;
@@ -214,8 +214,8 @@ static bool opdi_stack_turns(opd_tensor *out, opd_tensors list) {
             return false;
         }
     }
-    opdi_turns_of turns = {list.data[0]->data, list.data[1]->data, out->data, size == 8};
-    opdi_parallel_for(list.data[0]->numel, OPDI_GRAIN, opdi_turns_range, &turns);
+    opdi_interleave_job turns = {list.data[0]->data, list.data[1]->data, out->data, size == 8};
+    opdi_parallel_for(list.data[0]->numel, OPDI_GRAIN, opdi_interleave_range, &turns);
     return true;
 }
 /* stack: joins the tensors of a list, which have the same sizes, along a new dim.  The result has the dtype to which
@@ -241,7 +241,7 @@ static int opdi_stack_kernel(opd_call *call) {
         sizes[axis] = axis == dim ? list.n : opdi_sizes(first)[axis - (axis > dim)];
     }
     opd_tensor *out = opd_result(call, 0, sizes, first->ndim + 1, opdi_result_type(list.data, (int)list.n));
-    if (!out || !out->data || (dim == first->ndim && opdi_stack_turns(out, list))) { return out ? 0 : -1; }
+    if (!out || !out->data || (dim == first->ndim && opdi_stack_interleaved(out, list))) { return out ? 0 : -1; }
     for (int64_t k = 0; k < list.n; k++) {
         int64_t strides[OPD_MAX_DIMS];
         const opd_tensor *tensor = list.data[k];
@@ -262,7 +262,7 @@ static int opdi_stack_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const int64_t dim = opd_bw_value(bw, 1).u.i, count = grad->ndim ? opd_size(grad, (int)dim) : 0;
     for (int k = 0; k < (int)count; k++) {
-        if (opd_bw_needs_at(bw, 0, k) && opd_bw_return_at(bw, 0, k, opdi_o_select(grad, dim, k))) { return -1; }
+        if (opd_bw_needs_at(bw, 0, k) && opd_bw_return_at(bw, 0, k, opdi_maybe_select(grad, dim, k))) { return -1; }
     }
     return 0;
 }
@@ -294,7 +294,7 @@ static int opdi_stack_like(opd_call *call, int least, int dim, bool column, cons
             sizes[1] = column ? 1 : tensor->ndim == 2 ? opdi_sizes(tensor)[1] : at;
             sizes[2] = 1;
             if (tensor->ndim == 2) { sizes[0] = opdi_sizes(tensor)[0]; }
-            tensor = opdi_o_reshape(tensor, sizes, least);
+            tensor = opdi_maybe_reshape(tensor, sizes, least);
         }
         wide[k] = tensor;
         rc = tensor ? 0 : -1;
@@ -403,7 +403,7 @@ static opd_tensor *opdi_chunk_rows(opd_tensor *tensor, int dim, int64_t chunks) 
 static int opdi_chunk_cat_kernel(opd_call *call) {
     const opd_tensors list = opd_arg_tensors(call, 0);
     const int64_t chunks = opd_arg_int(call, 2);
-    opd_tensor **rows = opdi_list_room(list.n);
+    opd_tensor **rows = opdi_list_alloc(list.n);
     if (chunks < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "_chunk_cat expects positive num_chunks"); }
     if (list.n == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "_chunk_cat expects a non-empty input tensor list"); }
     const int dim = opdi_dim_of(opd_arg_int(call, 1), list.data[0]->ndim);
@@ -436,7 +436,7 @@ static int opdi_block_of(const opd_tensor *tensor, int i, int64_t *rows, int64_t
 }
 static int opdi_block_diag_kernel(opd_call *call) {
     const opd_tensors list = opd_arg_tensors(call, 0);
-    opd_tensor **bands = opdi_list_room(list.n);
+    opd_tensor **bands = opdi_list_alloc(list.n);
     int64_t total = 0, at = 0, sizes[2], pad[2];
     if (list.n == 0) { return opd_return_tensor(call, opd_empty(OPD_INTS(1, 0), OPD_FLOAT32)); }
     for (int i = 0; i < list.n; i++) {
@@ -462,7 +462,7 @@ static int opdi_block_diag_backward(opd_backward_call *bw) {
         const opd_tensor *tensor = list.data[i];
         if (opdi_block_of(tensor, i, &sizes[0], &sizes[1])) { return -1; }
         if (opd_bw_needs_at(bw, 0, i)) {
-            opd_tensor *part = opdi_o_narrow(opdi_o_narrow(grad, 0, row, sizes[0]), 1, column, sizes[1]);
+            opd_tensor *part = opdi_maybe_narrow(opdi_maybe_narrow(grad, 0, row, sizes[0]), 1, column, sizes[1]);
             part = part ? opdi_reshape_to(part, opdi_sizes(tensor), tensor->ndim) : NULL;
             if (opd_bw_return_at(bw, 0, i, part)) { return -1; }
         }
@@ -519,7 +519,7 @@ static int opdi_constant_pad_nd_kernel(opd_call *call) {
         const int64_t low = k < pad.n ? pad.data[k] : 0;
         if (low > 0) { at += low * opdi_strides(out)[dim]; } else { from -= low * opdi_strides(self)[dim]; }
     }
-    opd_tensor *fill = opdi_filler(opd_arg_value(call, 2), (opd_scalar_type)self->dtype);
+    opd_tensor *fill = opdi_scalar_as_tensor(opd_arg_value(call, 2), (opd_scalar_type)self->dtype);
     if (!fill || (out->numel && !opdi_same_sizes(out, self) && opdi_copy(out, fill))) { return -1; }
     if (opdi_span_of(inside, 0, ndim) == 0) { return out->numel ? opdi_copy(out, fill) : 0; }
     opd_tensor *dst = opdi_view(out, inside, opdi_strides(out), ndim, at);
@@ -681,8 +681,8 @@ static int opdi_pad_nd_kernel(opd_call *call) {
     opd_tensor *out = opd_result(call, 0, sizes, in->ndim, (opd_scalar_type)in->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     in = opdi_packed(in);
-    opd_tensor *scratch = in ? opdi_work_for(out, (opd_scalar_type)out->dtype) : NULL;
-    return scratch && opdi_pad_run(in, scratch, pad, reflect, false) == 0 ? opdi_done_with(out, scratch) : -1;
+    opd_tensor *scratch = in ? opdi_staging(out, (opd_scalar_type)out->dtype) : NULL;
+    return scratch && opdi_pad_run(in, scratch, pad, reflect, false) == 0 ? opdi_staging_store(out, scratch) : -1;
 }
 /* Computes the gradient of reflection and replication padding: adds each element of grad to the element that it was
    copied from. */
@@ -703,11 +703,11 @@ static int opdi_pad_nd_backward_kernel(opd_call *call) {
     }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(in), in->ndim, (opd_scalar_type)grad->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *scratch = opdi_work_f32(out);
+    opd_tensor *scratch = opdi_staging_f32(out);
     grad = scratch ? opdi_dense_as(grad, (opd_scalar_type)scratch->dtype) : NULL;
     if (!grad) { return -1; }
     memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
-    return opdi_pad_run(scratch, grad, pad, reflect, true) == 0 ? opdi_done_with(out, scratch) : -1;
+    return opdi_pad_run(scratch, grad, pad, reflect, true) == 0 ? opdi_staging_store(out, scratch) : -1;
 }
 /* Batches padding: merges the examples with the planes, which are padded independently, in one call. */
 static int opdi_pad_nd_batch(opd_call *call) {
@@ -722,7 +722,7 @@ static int opdi_pad_nd_batch(opd_call *call) {
         if (!(result = opdi_batch_front_arg(call, i))) { return -1; }
         memcpy(sizes, opdi_sizes(result), sizeof *sizes * result->ndim);
         sizes[1] = opdi_size_times(sizes[1], sizes[0]);
-        args[i] = opd_value_tensor(merge ? opdi_o_reshape(result, sizes + 1, ndim) : result);
+        args[i] = opd_value_tensor(merge ? opdi_maybe_reshape(result, sizes + 1, ndim) : result);
     }
     if (!(result = opd_call_op(call->op, args, call->op->nargs)) || !merge) {
         return opd_batch_return(call, result, 0);
@@ -730,11 +730,11 @@ static int opdi_pad_nd_batch(opd_call *call) {
     memcpy(sizes + 1, opdi_sizes(result), sizeof *sizes * result->ndim);
     sizes[0] = call->th->innermost.rule->size;
     sizes[1] = call->args[0].u.t->dims[0];
-    return opd_batch_return(call, opdi_o_reshape(result, sizes, ndim + 1), 0);
+    return opd_batch_return(call, opdi_maybe_reshape(result, sizes, ndim + 1), 0);
 }
 /* Calls reflection_pad or replication_pad for the number of dims that `pad` (a list of integers) has sizes for.  If
    tensor is NULL, returns NULL. */
-static opd_tensor *opdi_o_pad(opd_tensor *tensor, opd_value pad, bool reflect) {
+static opd_tensor *opdi_maybe_pad(opd_tensor *tensor, opd_value pad, bool reflect) {
     const opd_ints padding = opd_ints_of(pad.u.ints, pad.n);
     if (!tensor) { return NULL; }
     switch (pad.n / 2) {
@@ -743,8 +743,8 @@ static opd_tensor *opdi_o_pad(opd_tensor *tensor, opd_value pad, bool reflect) {
     default: return reflect ? opd_reflection_pad3d(tensor, padding) : opd_replication_pad3d(tensor, padding);
     }
 }
-/* Calls the operator for the gradient of opdi_o_pad with respect to `in`. */
-static opd_tensor *opdi_o_pad_backward(opd_tensor *grad, opd_tensor *in, opd_value pad, bool reflect) {
+/* Calls the operator for the gradient of opdi_maybe_pad with respect to `in`. */
+static opd_tensor *opdi_maybe_pad_backward(opd_tensor *grad, opd_tensor *in, opd_value pad, bool reflect) {
     const opd_ints padding = opd_ints_of(pad.u.ints, pad.n);
     if (!grad || !in) { return NULL; }
     switch (pad.n / 2) {
@@ -758,11 +758,11 @@ static opd_tensor *opdi_o_pad_backward(opd_tensor *grad, opd_tensor *in, opd_val
 }
 static int opdi_reflection_pad1d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
-                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
+                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
 }
 static int opdi_reflection_pad1d_backward_backward(opd_backward_call *bw) {
-    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
-    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
+    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
 /* opd_reflection_pad1d: pads the last dim by mirroring it at its ends */
@@ -784,11 +784,11 @@ OPDI_OP(reflection_pad1d_backward) {
 
 static int opdi_reflection_pad2d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
-                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
+                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
 }
 static int opdi_reflection_pad2d_backward_backward(opd_backward_call *bw) {
-    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
-    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
+    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
 /* opd_reflection_pad2d: pads the last two dims by mirroring them at their ends */
@@ -810,11 +810,11 @@ OPDI_OP(reflection_pad2d_backward) {
 
 static int opdi_reflection_pad3d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
-                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
+                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
 }
 static int opdi_reflection_pad3d_backward_backward(opd_backward_call *bw) {
-    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
-    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
+    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
 /* opd_reflection_pad3d: pads the last three dims by mirroring them at their ends */
@@ -836,11 +836,11 @@ OPDI_OP(reflection_pad3d_backward) {
 
 static int opdi_replication_pad1d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
-                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
+                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
 }
 static int opdi_replication_pad1d_backward_backward(opd_backward_call *bw) {
-    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
-    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
+    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
 /* opd_replication_pad1d: pads the last dim by repeating its first and last element */
@@ -862,11 +862,11 @@ OPDI_OP(replication_pad1d_backward) {
 
 static int opdi_replication_pad2d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
-                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
+                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
 }
 static int opdi_replication_pad2d_backward_backward(opd_backward_call *bw) {
-    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
-    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
+    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
 /* opd_replication_pad2d: pads the last two dims by repeating their first and last elements */
@@ -888,11 +888,11 @@ OPDI_OP(replication_pad2d_backward) {
 
 static int opdi_replication_pad3d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
-                         opdi_o_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
+                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
 }
 static int opdi_replication_pad3d_backward_backward(opd_backward_call *bw) {
-    OPDI_GIVE(0, opdi_o_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
-    OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
+    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
+    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
 /* opd_replication_pad3d: pads the last three dims by repeating their first and last elements */
@@ -930,10 +930,10 @@ static opd_tensor *opdi_pad_circular(opd_tensor *tensor, opd_value pad) {
             (void)opd_fail(OPD_ERROR_SHAPE, "Padding value causes wrapping around more than once.");
             return NULL;
         }
-        if (count < whole) { tensor = opdi_o_narrow(tensor, dim, first, count); }
-        if (low > 0) { parts[np++] = opdi_o_narrow(tensor, dim, count - low, low); }
+        if (count < whole) { tensor = opdi_maybe_narrow(tensor, dim, first, count); }
+        if (low > 0) { parts[np++] = opdi_maybe_narrow(tensor, dim, count - low, low); }
         parts[np++] = tensor;
-        if (high > 0) { parts[np++] = opdi_o_narrow(tensor, dim, 0, high); }
+        if (high > 0) { parts[np++] = opdi_maybe_narrow(tensor, dim, 0, high); }
         if (!opd_ok()) { return NULL; }
         tensor = opd_cat_full(opd_tensors_of(parts, np), dim);
     }
@@ -978,8 +978,8 @@ static int opdi_pad_kernel(opd_call *call) {
     if (ndim < 1 || ndim > 3 || (self->ndim != ndim + 1 && self->ndim != ndim + 2)) {
         return opd_fail(OPD_ERROR_SHAPE, "Only 2D, 3D, 4D, 5D padding with non-constant padding are supported for now");
     }
-    if (strcmp(mode, "reflect") == 0) { return opd_return_tensor(call, opdi_o_pad(self, value, true)); }
-    if (strcmp(mode, "replicate") == 0) { return opd_return_tensor(call, opdi_o_pad(self, value, false)); }
+    if (strcmp(mode, "reflect") == 0) { return opd_return_tensor(call, opdi_maybe_pad(self, value, true)); }
+    if (strcmp(mode, "replicate") == 0) { return opd_return_tensor(call, opdi_maybe_pad(self, value, false)); }
     if (strcmp(mode, "circular") == 0) { return opd_return_tensor(call, opdi_pad_circular(self, value)); }
     return opd_fail(OPD_ERROR_ARGUMENT, "Unrecognised padding mode %s", mode);
 }

@@ -113,7 +113,7 @@ static int opdi_unsafe_index_put_kernel(opd_call *call) {
    that elements which a mask excludes can be read without an error.  On failure, returns a list without data and sets
    an error. */
 static opd_tensors opdi_index_within(opd_tensors list, const int64_t *sizes, int ndim) {
-    opd_tensor **within = opdi_list_room(list.n);
+    opd_tensor **within = opdi_list_alloc(list.n);
     if (list.n > ndim) {
         (void)opd_fail(OPD_ERROR_INDEX, "too many indices for tensor of dimension %d (got %lld)", ndim,
                        (long long)list.n);
@@ -231,7 +231,7 @@ static int opdi_combinations_kernel(opd_call *call) {
 static int opdi_cartesian_prod_kernel(opd_call *call) {
     opd_tensors in = opd_arg_tensors(call, 0);
     const int64_t flat = -1;
-    opd_tensor **list = in.n > 0 ? opdi_list_room(in.n) : NULL;
+    opd_tensor **list = in.n > 0 ? opdi_list_alloc(in.n) : NULL;
     for (int64_t i = 0; i < in.n; i++) {
         if (opdi_vector_check(in.data[i])) { return -1; }
     }

@@ -52,7 +52,7 @@ static int opdi_rows_walk(opd_tensor *first, int dim, opd_tensor *input, opd_ten
         count = opdi_size_times(count, OPDI_MAX(sizes[axis], (int64_t)1));
     }
     out = opdi_view(out, sizes, strides, first->ndim, 0);
-    input = opdi_rows_spread(input, dim, sizes, first->ndim);
+    input = opdi_rows_expand(input, dim, sizes, first->ndim);
     return out && input ? opdi_indexed_go(OPDI_WALK_GATHER, first, dim, input, out, 1) : -1;
 }
 /* Copies the slices of `first` at `index` along dim to out, which is contiguous, in the order outer dims, index, inner
@@ -65,17 +65,17 @@ OPDI_INTERNAL int opdi_rows_select(opd_tensor *first, int dim, opd_tensor *index
     opd_tensor *input = opdi_index_load(index, size, false, &bad);
     if (!input) { return -1; }
     if (bad >= 0) { return opd_fail(OPD_ERROR_INDEX, "%s", text); }
-    opd_tensor *scratch = opdi_work_for(out, (opd_scalar_type)out->dtype);
+    opd_tensor *scratch = opdi_staging(out, (opd_scalar_type)out->dtype);
     if (!scratch) { return -1; }
     if (!(first->flags & OPDI_CONTIGUOUS)) {
-        return opdi_rows_walk(first, dim, input, scratch) ? -1 : opdi_done_with(out, scratch);
+        return opdi_rows_walk(first, dim, input, scratch) ? -1 : opdi_staging_store(out, scratch);
     }
     int64_t outer = opdi_rows_init(&rows, first, dim, input, scratch);
     if (out->numel) {
         opdi_parallel_for(outer * rows.n, OPDI_MAX((int64_t)1, 4 * OPDI_GRAIN / OPDI_MAX(rows.bytes, (int64_t)1)),
                           opdi_rows_part, &rows);
     }
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 static int opdi_index_select_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
@@ -110,7 +110,7 @@ OPDI_OP(index_select) {
 
 static int opdi_index_select_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opd_index_add(opdi_o_zeros(grad, opd_arg_ints(call, 1)), opd_arg_int(call, 2),
+    return opd_return_tensor(call, opd_index_add(opdi_maybe_zeros(grad, opd_arg_ints(call, 1)), opd_arg_int(call, 2),
                                                  opd_arg_tensor(call, 3), grad));
 }
 /* opd_index_select_backward: the gradient of index_select */
@@ -159,7 +159,7 @@ static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *in
 static opd_tensor *opdi_rows_index(const opd_tensor *out, int dim, opd_tensor *index, const opd_tensor *src, bool wrap,
                                    const char *text) {
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, wrap, text);
-    return index ? opdi_rows_spread(index, dim, opdi_sizes(src), src->ndim) : NULL;
+    return index ? opdi_rows_expand(index, dim, opdi_sizes(src), src->ndim) : NULL;
 }
 /* Runs index_add for complex numbers: once for the real parts and once for the imaginary parts. */
 static int opdi_index_add_complex(opd_call *call, opd_tensor *self, opd_tensor *src, opd_value alpha) {
@@ -167,7 +167,7 @@ static int opdi_index_add_complex(opd_call *call, opd_tensor *self, opd_tensor *
     const int64_t dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
     src = opdi_scale(src, alpha);
     for (int i = 0; i < 2; i++) { parts[i] = opd_index_add(opdi_part_of(self, i), dim, index, opdi_part_of(src, i)); }
-    return opdi_give_parts(call, 0, parts[0], parts[1]);
+    return opdi_return_parts(call, 0, parts[0], parts[1]);
 }
 /* index_add: adds alpha times slice i of source to slice index[i] of self along dim, for each i. */
 static int opdi_index_add_kernel(opd_call *call) {
@@ -190,7 +190,7 @@ static int opdi_index_add_kernel(opd_call *call) {
     }
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, "index out of range in self");
     if (index && opdi_fold_rounds(OPDI_WALK_ADD, out)) {
-        index = opdi_rows_spread(index, dim, opdi_sizes(src), src->ndim);
+        index = opdi_rows_expand(index, dim, opdi_sizes(src), src->ndim);
         return index ? opdi_fold_into(OPDI_WALK_ADD, out, dim, index, src, opdi_number_f64(alpha)) : -1;
     }
     return index ? opdi_indexed_go(OPDI_WALK_ADD, out, dim, index, src, opdi_number_f64(alpha)) : -1;
@@ -199,12 +199,12 @@ static int opdi_index_add_kernel(opd_call *call) {
 static opd_tensor *opdi_rows_back(opd_backward_call *bw, opd_tensor *grad, int at) {
     opd_tensor *tensor = opd_index_select(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2));
     const opd_ints sizes = opd_bw_sizes(bw, at);
-    return tensor && sizes.n != tensor->ndim ? opdi_o_reshape(tensor, sizes.data, sizes.n) : tensor;
+    return tensor && sizes.n != tensor->ndim ? opdi_maybe_reshape(tensor, sizes.data, sizes.n) : tensor;
 }
 static int opdi_index_add_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, grad);
-    OPDI_GIVE(3, opdi_scale(opdi_rows_back(bw, grad, 3), opd_bw_value(bw, 4)));
+    OPDI_BW_RETURN(0, grad);
+    OPDI_BW_RETURN(3, opdi_scale(opdi_rows_back(bw, grad, 3), opd_bw_value(bw, 4)));
     return 0;
 }
 /* opd_index_add: self, with slice i of source added to slice index[i] of dim, times alpha */
@@ -232,8 +232,8 @@ static int opdi_index_copy_kernel(opd_call *call) {
 }
 static int opdi_index_copy_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_index_fill_int_Scalar(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2), opd_value_int(0)));
-    OPDI_GIVE(3, opdi_rows_back(bw, grad, 3));
+    OPDI_BW_RETURN(0, opd_index_fill_int_Scalar(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2), opd_value_int(0)));
+    OPDI_BW_RETURN(3, opdi_rows_back(bw, grad, 3));
     return 0;
 }
 /* opd_index_copy: self, with slice i of source written to slice index[i] of dim */
@@ -268,18 +268,18 @@ static int opdi_index_fill_kernel(opd_call *call) {
     opd_tensor *out = opdi_update(call, true);
     if (!out || !out->data) { return out ? 0 : -1; }
     opd_tensor *src = value.tag == OPD_TAG_TENSOR ? opdi_dense_as(value.u.t, (opd_scalar_type)self->dtype)
-        : opdi_filler(value, (opd_scalar_type)self->dtype);
+        : opdi_scalar_as_tensor(value, (opd_scalar_type)self->dtype);
     index = src ? opdi_rows_index(out, dim, index, out, true, NULL) : NULL;
     return index ? opdi_indexed_go(OPDI_WALK_SCATTER, out, dim, index, src, 1) : -1;
 }
 static int opdi_index_fill_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
     const int64_t dim = opd_bw_value(bw, 1).u.i;
-    OPDI_GIVE(0, opd_index_fill_int_Scalar(grad, dim, index, opd_value_int(0)));
+    OPDI_BW_RETURN(0, opd_index_fill_int_Scalar(grad, dim, index, opd_value_int(0)));
     if (opd_bw_needs(bw, 3)) {                    /* the sum of grad over all written elements, each counted once */
         opd_tensor *none = opd_zeros_like(grad), *written = none ? opd_to_dtype(none, OPD_BOOL) : NULL;
         written = opd_index_fill_int_Scalar(written, dim, index, opd_value_bool(true));
-        OPDI_GIVE(3, opdi_o_sum(opd_where_self(written, grad, none)));
+        OPDI_BW_RETURN(3, opdi_maybe_sum(opd_where_self(written, grad, none)));
     }
     return 0;
 }
@@ -358,15 +358,15 @@ static int opdi_rows_indexed(opd_call *call) {
     if (self->ndim == 0 || (src && src->ndim == 0 && kind != OPDI_INDEX_FILL)) {         /* a vector of one element */
         opd_value args[OPD_MAX_ARGS];
         memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
-        if (self->ndim == 0) { args[0].u.t = opdi_o_reshape(self, &one, 1); }
-        if (src && src->ndim == 0 && kind != OPDI_INDEX_FILL) { args[3].u.t = opdi_o_reshape(src, &one, 1); }
+        if (self->ndim == 0) { args[0].u.t = opdi_maybe_reshape(self, &one, 1); }
+        if (src && src->ndim == 0 && kind != OPDI_INDEX_FILL) { args[3].u.t = opdi_maybe_reshape(src, &one, 1); }
         opd_tensor *result = opd_call_op(call->op, args, call->op->nargs);
-        return opd_return_tensor(call, self->ndim == 0 ? opdi_o_reshape(result, NULL, 0) : result);
+        return opd_return_tensor(call, self->ndim == 0 ? opdi_maybe_reshape(result, NULL, 0) : result);
     }
-    input = opdi_o_reshape(opd_to_dtype(input, OPD_INT64), &numel, 1);
+    input = opdi_maybe_reshape(opd_to_dtype(input, OPD_INT64), &numel, 1);
     if (kind == OPDI_INDEX_REDUCE) {                            /* scatter_reduce, with an index per element */
         for (int axis = 0; axis < self->ndim; axis++) { sizes[axis] = axis == dim ? numel : 1; }
-        input = opdi_o_expand(opdi_o_reshape(input, sizes, self->ndim), opdi_sizes(src), src->ndim);
+        input = opdi_maybe_expand(opdi_maybe_reshape(input, sizes, self->ndim), opdi_sizes(src), src->ndim);
         return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, input, src, opd_arg_str(call, 4),
                                                                    opd_arg_bool(call, 5)));
     }
@@ -401,12 +401,12 @@ static int opdi_rows_batch(opd_call *call) {
     if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* all read one tensor */
         int64_t sizes[OPD_MAX_DIMS + 1], numel = call->args[2].u.t->numel * call->th->innermost.rule->size;
         opd_tensor *input = opd_batch_front(args[2].u.t, at_index);
-        opd_tensor *result = opd_index_select(args[0].u.t, dim, opdi_o_reshape(input, &numel, 1));
+        opd_tensor *result = opd_index_select(args[0].u.t, dim, opdi_maybe_reshape(input, &numel, 1));
         if (!result) { return -1; }
         for (int axis = 0; axis <= ndim; axis++) { sizes[axis] = opdi_sizes(result)[axis > dim ? axis - 1 : axis]; }
         sizes[dim] = call->th->innermost.rule->size;
         sizes[dim + 1] = call->args[2].u.t->numel;
-        return opd_batch_return(call, opdi_o_reshape(result, sizes, ndim + 1), dim);
+        return opd_batch_return(call, opdi_maybe_reshape(result, sizes, ndim + 1), dim);
     }
     if (at_index >= 0 || ndim == 0 || (src && (kind == OPDI_INDEX_FILL ? at_src >= 0 : call->args[3].u.t->ndim == 0))) {
         return opdi_batch_as(call, opdi_rows_indexed);

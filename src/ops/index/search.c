@@ -30,11 +30,11 @@ static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
                         "sum of repeats is %lld", (long long)opd_arg_int(call, 1), (long long)count);
     }
     opd_tensor *out = opd_result(call, 0, &count, 1, (opd_scalar_type)result->dtype);
-    opd_tensor *scratch = out ? opdi_work_for(out, OPD_INT64) : NULL;
+    opd_tensor *scratch = out ? opdi_staging(out, OPD_INT64) : NULL;
     if (!scratch) { return -1; }
     int64_t *at = (int64_t *)(void *)scratch->data;
     for (int64_t i = 0; i < input->numel; i++) { for (int64_t k = 0; k < values[i]; k++) { *at++ = i; } }
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 OPDI_COLD_BEGIN
 /* opd_repeat_interleave_Tensor: each index i of repeats, repeats[i] times, in order */
@@ -52,12 +52,12 @@ static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *repeats = opd_arg_tensor(call, 1);
     const int64_t minus = -1;
     int dim = 0;
-    if (opd_arg_is_none(call, 2)) { self = opdi_o_reshape(self, &minus, 1); }
+    if (opd_arg_is_none(call, 2)) { self = opdi_maybe_reshape(self, &minus, 1); }
     else { dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim); }
     if (!self || !repeats || dim < 0) { return -1; }
     int64_t count = self->ndim ? opdi_sizes(self)[dim] : 1;
     if (repeats->ndim == 0 || (repeats->ndim == 1 && repeats->numel == 1)) {
-        repeats = opdi_o_expand(opdi_o_reshape(repeats, &minus, 1), &count, 1);
+        repeats = opdi_maybe_expand(opdi_maybe_reshape(repeats, &minus, 1), &count, 1);
     }
     else if (repeats->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeats must be 0-dim or 1-dim tensor"); }
     else if (repeats->numel != count) {
@@ -74,12 +74,12 @@ static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     const int64_t count = opd_arg_int(call, 1), flat = -1;
     const bool whole = opd_arg_is_none(call, 2);
     int64_t sizes[OPD_MAX_DIMS + 1];
-    if ((whole || self->ndim == 0) && !(self = opdi_o_reshape(self, &flat, 1))) { return -1; }
+    if ((whole || self->ndim == 0) && !(self = opdi_maybe_reshape(self, &flat, 1))) { return -1; }
     int dim = whole ? 0 : opdi_dim_of(opd_arg_int(call, 2), self->ndim);
     if (dim < 0) { return -1; }
     if (count < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Repeats must be non-negative"); }
     for (int i = 0; i <= self->ndim; i++) { sizes[i] = i == dim + 1 ? count : -1; }
-    self = opdi_o_expand(opdi_o_unsqueeze(self, dim + 1), sizes, self->ndim + 1);
+    self = opdi_maybe_expand(opdi_maybe_unsqueeze(self, dim + 1), sizes, self->ndim + 1);
     self = opd_flatten_full(opd_clone(self), dim, dim + 1);
     if (self && !opd_arg_is_none(call, 3) && opd_arg_int(call, 3) != opdi_sizes(self)[dim]) {
         return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: Invalid output_size, expected %lld but got %lld",
@@ -134,7 +134,7 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(values), values->ndim, narrow ? OPD_INT32 : OPD_INT64);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *scratch = opdi_work_for(out, OPD_INT64);
+    opd_tensor *scratch = opdi_staging(out, OPD_INT64);
     seq = scratch ? opdi_dense_as(seq, dtype) : NULL;
     values = seq ? opdi_dense_as(values, dtype) : NULL;
     if (!values || (sorter && !(sorter = opdi_packed(sorter)))) { return -1; }
@@ -148,7 +148,7 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
                                                                      ((const double *)(const void *)values->data)[i],
                                                                      right);
     }
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 OPDI_COLD_BEGIN
 /* Checks the arguments of searchsorted.  If seq [.., n] has leading dims, they must equal those of values.  sorter is
@@ -257,7 +257,7 @@ static int opdi_searchsorted_batch(opd_call *call) {
         at[1] = 0;
         sizes[0] = call->th->innermost.rule->size;
         sizes[1] = values->numel;
-        if (seq->ndim == 1) { front[1] = opdi_o_reshape(front[1], sizes, 2); }
+        if (seq->ndim == 1) { front[1] = opdi_maybe_reshape(front[1], sizes, 2); }
         if (sorted) { front[2] = opd_batch_front(front[2], at[2]); }
     }
     args[0].u.t = front[0];
@@ -267,7 +267,7 @@ static int opdi_searchsorted_batch(opd_call *call) {
     if (!(result = opd_call_op(call->op, args, call->op->nargs))) { return -1; }
     if (result->ndim == ndim + 1) { return opd_batch_return(call, result, at[1]); }
     memcpy(sizes + 1, opdi_sizes(values), sizeof *sizes * (size_t)ndim);
-    return opd_batch_return(call, opdi_o_reshape(result, sizes, ndim + 1), 0);
+    return opd_batch_return(call, opdi_maybe_reshape(result, sizes, ndim + 1), 0);
 }
 static int opdi_bucketize_searched(opd_call *call) {
     opd_tensor *seq = opd_arg_tensor(call, 1);
@@ -339,7 +339,7 @@ typedef struct opdi_segments {
 
 /* Returns the number of the reduction `name`, as opdi_reduce_of does.  amax and amin may also be called max and min
    here. */
-static int opdi_segments_how(const char *name) {
+static int opdi_segments_fold_of(const char *name) {
     return opdi_reduce_of(strcmp(name, "max") == 0 ? "amax" : strcmp(name, "min") == 0 ? "amin" : name);
 }
 /* Checks the offsets if their values are known: they must be in [0, size] and never decrease.  If `whole`, the last one
@@ -415,7 +415,7 @@ static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const in
                               opdi_segments *to) {
     int64_t sizes[OPD_MAX_DIMS];
     to->axis = opdi_dim_of(opd_arg_int(call, arguments[2]), data->ndim);
-    if (to->axis < 0 || (to->how = opdi_segments_how(opd_arg_str(call, at))) < 0) { return -1; }
+    if (to->axis < 0 || (to->how = opdi_segments_fold_of(opd_arg_str(call, at))) < 0) { return -1; }
     if (data->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "data must have one dimension or more"); }
     if (opdi_kernel_dtype(OPDI_DTYPE(data), false, "segment_reduce") < 0) { return -1; }
     opd_tensor *offsets = opdi_segments_offsets(call, data, to->axis, arguments[0], arguments[1]);
@@ -427,13 +427,13 @@ static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const in
                                          opd_value_device(opd_tensor_device(data)), OPD_NONE);
     opd_tensor *counts = opd_diff(offsets);
     memcpy(sizes, opdi_sizes(data), (size_t)data->ndim * sizeof *sizes);
-    places = opdi_o_expand(places, sizes, to->axis + 1);
+    places = opdi_maybe_expand(places, sizes, to->axis + 1);
     to->index = opd_searchsorted_full(offsets, places, false, true, OPD_NONE, OPD_NONE);
     for (int i = to->axis + 1; i < data->ndim; i++) {
-        to->index = opdi_o_unsqueeze(to->index, -1);
-        counts = opdi_o_unsqueeze(counts, -1);
+        to->index = opdi_maybe_unsqueeze(to->index, -1);
+        counts = opdi_maybe_unsqueeze(counts, -1);
     }
-    to->index = opdi_o_expand(to->index, sizes, data->ndim);
+    to->index = opdi_maybe_expand(to->index, sizes, data->ndim);
     to->counts = opd_to_dtype(counts, OPDI_DTYPE(data));
     return opd_ok() ? 0 : -1;
 }
@@ -447,7 +447,7 @@ static opd_tensor *opdi_segments_fold(const opdi_segments *segments, opd_tensor 
     sizes[segments->axis] = segments->segments + 2;
     opd_tensor *all = opd_scatter_reduce_two_full(opd_new_full(src, opd_ints_of(sizes, src->ndim), fill),
                                                   segments->axis, segments->index, src, how, with_fill);
-    return opdi_o_narrow(all, segments->axis, 1, segments->segments);
+    return opdi_maybe_narrow(all, segments->axis, 1, segments->segments);
 }
 /* Returns for each element of data the value of its segment in tensor [.., segments, ..], or 0 if it is in no
    segment. */
@@ -456,7 +456,7 @@ static opd_tensor *opdi_segments_pick(const opdi_segments *segments, opd_tensor 
     if (!tensor || !segments->index) { return NULL; }
     memcpy(sizes, opdi_sizes(segments->index), (size_t)segments->index->ndim * sizeof *sizes);
     sizes[segments->axis] = segments->segments;
-    tensor = opdi_o_expand(tensor, sizes, segments->index->ndim);
+    tensor = opdi_maybe_expand(tensor, sizes, segments->index->ndim);
     return opd_gather(opdi_segments_frame(tensor, segments->axis), segments->axis, segments->index);
 }
 static int opdi_segment_reduce_kernel(opd_call *call) {
@@ -584,7 +584,7 @@ static int opdi_isin(opd_call *call, opd_tensor *elements, opd_tensor *others, b
     }
     const opd_scalar_type dtype = opdi_result_type(both, 2);
     elements = opdi_isin_as(elements, both[1], dtype);
-    others = opdi_o_reshape(opdi_isin_as(others, both[0], dtype), &flat, 1);
+    others = opdi_maybe_reshape(opdi_isin_as(others, both[0], dtype), &flat, 1);
     if (!elements || !others) { return -1; }
     if (others->numel < 8) {
         found = opd_any_dim(opd_eq(opd_unsqueeze(elements, -1), others), -1, false);

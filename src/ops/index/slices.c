@@ -4,7 +4,7 @@
 
 /* Returns a copy of self as result 0 that keeps self's strides, including gaps, as at::clone_preserve_strides does.  If
    elements of self overlap, the copy gets new strides.  On failure, returns NULL and sets an error. */
-static opd_tensor *opdi_result_kept(opd_call *call, opd_tensor *self) {
+static opd_tensor *opdi_result_preserve_strides(opd_call *call, opd_tensor *self) {
     int64_t strides[OPD_MAX_DIMS];
     if (opdi_overlaps_itself(self)) { opdi_strides_like(self, strides); }
     else { memcpy(strides, opdi_strides(self), (size_t)self->ndim * sizeof *strides); }
@@ -46,7 +46,7 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
     if (own && !call->targets) {
         scratch = out = opdi_copy_of_memory(call, self, own);
         if (scratch && opd_return_tensor(call, scratch)) { return -1; }
-    } else { scratch = out = opdi_updates_self(call) ? self : opdi_result_kept(call, self); }
+    } else { scratch = out = opdi_updates_self(call) ? self : opdi_result_preserve_strides(call, self); }
     if (out && own && call->targets) { scratch = opdi_copy_of_memory(call, self, own); }
     else if (out && flat && call->targets && !call->inplace) {    /* the out= tensor may have another memory layout */
         scratch = opdi_own(opdi_tensor_make(self->dims, opdi_overlaps_itself(self) ? NULL : opdi_strides(self),
@@ -65,7 +65,7 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
                         opdi_sizes_text(opdi_sizes(src), src->ndim, first, sizeof first),
                         opdi_sizes_text(opdi_sizes(place), place->ndim, second, sizeof second));
     }
-    return out->data && (opdi_copy(place, src) || opdi_done_with(out, scratch)) ? -1 : 0;
+    return out->data && (opdi_copy(place, src) || opdi_staging_store(out, scratch)) ? -1 : 0;
 }
 static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, const char *scatter, int nargs,
                                       bool flat) {
@@ -76,7 +76,7 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
     for (int i = 1; i < nargs; i++) { values[i] = opd_bw_value(bw, i + 1); }
     opd_tensor *part = opd_call_op(OPD_OP(&op, view), values, nargs);
     if (!part) { return -1; }
-    OPDI_GIVE(1, part);
+    OPDI_BW_RETURN(1, part);
     if (!opd_bw_needs(bw, 0)) { return 0; }
     values[1] = opd_value_tensor(opd_zeros_like(part));
     for (int i = 1; i < nargs; i++) { values[i + 1] = opd_bw_value(bw, i + 1); }
@@ -85,9 +85,9 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
 /* Batches as_strided_scatter, with the examples one after another in memory. */
 static int opdi_strided_scatter_batch(opd_call *call) {
     opd_tensor *all = opd_contiguous(opdi_batch_front_arg(call, 0));
-    int64_t room[2][OPD_MAX_DIMS];
-    const opd_ints size = opdi_batch_ints(opd_batch_size(), opd_arg_ints(call, 2), room[0]),
-        stride = opdi_batch_ints(opd_arg_tensor(call, 0)->numel, opd_arg_ints(call, 3), room[1]);
+    int64_t buffer[2][OPD_MAX_DIMS];
+    const opd_ints size = opdi_batch_ints(opd_batch_size(), opd_arg_ints(call, 2), buffer[0]),
+        stride = opdi_batch_ints(opd_arg_tensor(call, 0)->numel, opd_arg_ints(call, 3), buffer[1]);
     return opd_batch_return(call, opd_as_strided_scatter_full(all, opdi_batch_front_arg(call, 1), size, stride,
                                                               opd_arg_value(call, 4)), 0);
 }

@@ -181,7 +181,7 @@ static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out
     sampling.second = second ? (const double *)(const void *)second->data : NULL;
     sampling.a = a;
     sampling.b = b;
-    sampling.at = opdi_words(call, 4 * out->numel, &sampling.key);
+    sampling.at = opdi_random_words(call, 4 * out->numel, &sampling.key);
     opdi_parallel_for(out->numel, 1024, opdi_sample_part, &sampling);
     return draws;
 }

@@ -8,7 +8,7 @@ OPDI_INTERNAL opd_generator *opdi_generator_of(const opd_call *call) {
     opd_value value = i < 0 ? opd_value_none() : opd_arg_value(call, i);
     return value.tag == OPD_TAG_OBJECT ? (opd_generator *)value.u.object : NULL;
 }
-OPDI_INTERNAL uint64_t opdi_words(const opd_call *call, int64_t count, uint64_t *key) {
+OPDI_INTERNAL uint64_t opdi_random_words(const opd_call *call, int64_t count, uint64_t *key) {
     return opd_generator_take(opdi_generator_of(call), count, key);
 }
 
@@ -43,24 +43,24 @@ static void opdi_draw_ints(const opd_call *call, opd_tensor *out, int64_t low, u
     draw.low = (uint64_t)low;
     draw.store = opdi_store_of(OPDI_I64, out->dtype);
     draw.size = (int64_t)opd_dtype_size((opd_scalar_type)out->dtype);
-    draw.at = opdi_words(call, 2 * out->numel, &draw.key);
+    draw.at = opdi_random_words(call, 2 * out->numel, &draw.key);
     opdi_parallel_for(out->numel, 16384, opdi_draw_part, &draw);
 }
 /* Fills out with random numbers that are uniform in [0, 1) or, if `normal`, from the standard normal distribution.  out
    is contiguous and has dtype float32 or float64. */
 static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal) {
     const bool wide = out->dtype == OPD_FLOAT64;
-    uint64_t key, at = opdi_words(call, wide ? 2 * out->numel : out->numel, &key);
+    uint64_t key, at = opdi_random_words(call, wide ? 2 * out->numel : out->numel, &key);
     opdi_fill_random((normal ? 1 : 0) + (wide ? 2 : 0), out->numel, out->data, key, wide ? at / 2 : at);
 }
 /* Returns a contiguous tensor of this dtype in host memory in which the random numbers for out can be made: out itself
    if it is one, else a new tensor.  On failure, returns NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_random_staging(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
 }
-OPDI_INTERNAL int opdi_draft_done(opd_tensor *out, const opd_tensor *draft) {
-    return draft == out ? 0 : opdi_copy(out, draft);
+OPDI_INTERNAL int opdi_random_staging_store(opd_tensor *out, const opd_tensor *staging) {
+    return staging == out ? 0 : opdi_copy(out, staging);
 }
 OPDI_INTERNAL opd_scalar_type opdi_float_work(int8_t dtype) { return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
 OPDI_INTERNAL int opdi_random_dtype(const char *name, const opd_tensor *out) {
@@ -142,7 +142,7 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
         draw.b = b;
         return opdi_draw_on_device(call, out, &draw);
     }
-    if (!(tensor = opdi_draft(out, (opd_scalar_type)out->dtype))) { return -1; }
+    if (!(tensor = opdi_random_staging(out, (opd_scalar_type)out->dtype))) { return -1; }
     shape.wide = tensor->dtype == OPD_FLOAT64;
     shape.kind = kind;
     shape.a = a;
@@ -155,7 +155,7 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
     int64_t block = direct ? tensor->numel : OPDI_MIN(tensor->numel, (int64_t)8192 * opd_threads());
     float *buf = direct ? NULL : (float *)opdi_scope_alloc((size_t)block * sizeof *buf);
     if (!direct && !buf) { return -1; }
-    uint64_t at = opdi_words(call, shape.wide ? 2 * tensor->numel : tensor->numel, &key);
+    uint64_t at = opdi_random_words(call, shape.wide ? 2 * tensor->numel : tensor->numel, &key);
     for (int64_t i = 0; i < tensor->numel; i += count) {  /* count: all elements, or one block if they are converted */
         count = OPDI_MIN(block, tensor->numel - i);
         shape.p = direct ? (void *)tensor->data : (void *)buf;
@@ -164,7 +164,7 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
                          shape.wide ? at / 2 : at + (uint64_t)i);
         if (shape.shapes || shape.to) { opdi_parallel_for(count, direct ? OPDI_GRAIN : 8192, opdi_shape_part, &shape); }
     }
-    return opdi_draft_done(out, tensor);
+    return opdi_random_staging_store(out, tensor);
 }
 /* Fills out with normal random numbers.  The parts of a complex number are drawn separately, each with half the
    variance.  Returns 0, or -1 and sets an error. */
@@ -235,9 +235,9 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
         draw.range = (uint64_t)high - (uint64_t)low;
         return opdi_draw_on_device(call, out, &draw);
     }
-    if (!(tensor = opdi_draft(out, (opd_scalar_type)out->dtype))) { return -1; }
+    if (!(tensor = opdi_random_staging(out, (opd_scalar_type)out->dtype))) { return -1; }
     opdi_draw_ints(call, tensor, low, (uint64_t)high - (uint64_t)low);
-    return opdi_draft_done(out, tensor);
+    return opdi_random_staging_store(out, tensor);
 }
 
 OPDI_COLD_BEGIN
@@ -279,10 +279,10 @@ static int opdi_randperm_kernel(opd_call *call) {
     }
     opd_tensor *out = opdi_result_sized(call, opd_ints_of(&count, 1), &options);
     if (!out || !out->data || count == 0) { return out ? 0 : -1; }
-    opd_tensor *draft = opdi_draft(out, OPD_INT64);
-    opd_tensor *draws = draft ? opd_tensor_new(opd_ints_of(&count, 1), OPD_INT64) : NULL;
+    opd_tensor *staging = opdi_random_staging(out, OPD_INT64);
+    opd_tensor *draws = staging ? opd_tensor_new(opd_ints_of(&count, 1), OPD_INT64) : NULL;
     if (!draws) { return -1; }
-    int64_t *at = (int64_t *)(void *)draft->data;
+    int64_t *at = (int64_t *)(void *)staging->data;
     int64_t *rows = (int64_t *)(void *)draws->data;
     opdi_draw_ints(call, draws, 0, 0);
     for (int64_t i = 0; i < count; i++) { at[i] = i; }
@@ -292,7 +292,7 @@ static int opdi_randperm_kernel(opd_call *call) {
         at[i] = at[j];
         at[j] = swapped;
     }
-    return opdi_draft_done(out, draft);
+    return opdi_random_staging_store(out, staging);
 }
 /* opd_rand: uniform random numbers in [0, 1) */
 OPDI_OP(rand) {

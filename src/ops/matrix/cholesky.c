@@ -119,14 +119,16 @@ OPDI_INTERNAL int opdi_results_open(opdi_results *results, int count) {
     for (int i = 0; i < count; i++) { wide = wide || opdi_is_complex(results->out[i]); }
     for (int i = 0; i < count; i++) {
         const opd_scalar_type dtype = OPDI_DTYPE(results->out[i]);
-        results->work[i] = opdi_work_for(results->out[i], wide && dtype == OPD_FLOAT32 ? OPD_FLOAT64
-                                         : opdi_solver_dtype(dtype));
+        results->work[i] = opdi_staging(results->out[i], wide && dtype == OPD_FLOAT32 ? OPD_FLOAT64
+                                        : opdi_solver_dtype(dtype));
         if (!results->work[i]) { return -1; }
     }
     return 0;
 }
 OPDI_INTERNAL int opdi_results_close(opdi_results *results) {
-    for (int i = 0; i < results->count; i++) { if (opdi_done_with(results->out[i], results->work[i])) { return -1; } }
+    for (int i = 0; i < results->count; i++) {
+        if (opdi_staging_store(results->out[i], results->work[i])) { return -1; }
+    }
     return 0;
 }
 /* Returns the matrices, expanded to the batch sizes batch[ndim - 2], as a contiguous tensor in the dtype for
@@ -455,8 +457,8 @@ static int opdi_cholesky_solve_backward(opd_backward_call *bw) {
     opd_tensor *factor = opd_bw_tensor(bw, 1);
     const bool upper = opdi_bw_bool(bw, 2);
     opd_tensor *grad = opd_cholesky_solve_full(opd_bw_grad(bw, 0), factor, upper);
-    OPDI_GIVE(0, grad);
-    OPDI_GIVE(1, opdi_factor_gradient(opd_matmul(grad, opdi_mh(opd_bw_result(bw, 0))), factor, upper));
+    OPDI_BW_RETURN(0, grad);
+    OPDI_BW_RETURN(1, opdi_factor_gradient(opd_matmul(grad, opdi_mh(opd_bw_result(bw, 0))), factor, upper));
     return 0;
 }
 /* opd_cholesky_solve: solves A x = self, given the Cholesky factor input2 of A */
@@ -574,7 +576,7 @@ static int opdi_linalg_solve_triangular_backward(opd_backward_call *bw) {
         sum = upper ? opd_triu_full(sum, unit) : opd_tril_full(sum, -(int64_t)unit);
         if (opd_bw_return(bw, 0, sum)) { return -1; }
     }
-    OPDI_GIVE(1, grad);
+    OPDI_BW_RETURN(1, grad);
     return 0;
 }
 /* opd_linalg_solve_triangular: solves self x = B or, if left is false, x self = B, for a triangular matrix self */

@@ -86,11 +86,11 @@ static void opdi_cschur_columns(int64_t rows, int64_t columns, const opdi_comple
         for (int64_t j = 0; j < columns; j++) { c[j] = opdi_complex_sub(c[j], opdi_complex_mul(sum, over[j])); }
     }
 }
-/* Reduces the matrix to Hessenberg form: all elements below the first subdiagonal become 0.  room [3 n] is scratch
+/* Reduces the matrix to Hessenberg form: all elements below the first subdiagonal become 0.  scratch [3 n] is scratch
    memory. */
-static void opdi_cschur_start(const opdi_cschur *schur, opdi_complex *room) {
+static void opdi_cschur_start(const opdi_cschur *schur, opdi_complex *scratch) {
     const int64_t n = schur->n;
-    opdi_complex *const v = room, *const over = room + n;
+    opdi_complex *const v = scratch, *const over = scratch + n;
     for (int64_t k = schur->range[0]; k + 1 < schur->range[1]; k++) {
         const int64_t count = schur->range[1] - k;
         opdi_complex *const below = schur->h + (k + 1) * n + k;
@@ -231,8 +231,8 @@ static int opdi_eig_one_c128(const opdi_solver *solver, int64_t at) {
     schur.h = (opdi_complex *)opdi_alloc(size);
     if (!schur.h) { return -1; }
     schur.q = vectors ? schur.h + n * n : NULL;
-    opdi_complex *const room = schur.h + 2 * n * n, *const x = room + n;
-    double *const sizes = (double *)(void *)(room + 5 * n);
+    opdi_complex *const scratch = schur.h + 2 * n * n, *const x = scratch + n;
+    double *const sizes = (double *)(void *)(scratch + 5 * n);
     schur.n = n;
     schur.scale = sizes + n * n;
     (void)frexp(opdi_complex_largest(from, n * n), &power);       /* sets power to 0 if all elements are 0 */
@@ -246,7 +246,7 @@ static int opdi_eig_one_c128(const opdi_solver *solver, int64_t at) {
     for (int64_t k = 0; !solver->info[at] && k < n; k++) {
         const opdi_complex value = schur.h[k * (n + 1)];
         values[k] = opdi_complex_make(ldexp(value.re, power), ldexp(value.im, power));
-        if (vectors) { opdi_cschur_vector(&schur, k, room, x); }
+        if (vectors) { opdi_cschur_vector(&schur, k, scratch, x); }
         for (int64_t i = 0; vectors && i < n; i++) { vectors[i * n + k] = x[i]; }
     }
     opdi_free(schur.h, size);
@@ -272,13 +272,13 @@ static int opdi_eig_any(opd_call *call, const char *name, bool vectors) {
     out[0] = opdi_solver_result(call, 0, input, n, -1, dtype);
     out[1] = out[0] && vectors ? opdi_solver_result(call, 1, input, n, n, dtype) : out[0];
     if (!out[1] || out[0]->numel == 0 || opdi_no_data(out[0])) { return out[1] ? 0 : -1; }
-    opd_tensor *info = opdi_int32_beside(input, -1);
+    opd_tensor *info = opdi_new_int32(input, -1);
     const opd_scalar_type work = pair ? OPD_COMPLEX128 : OPDI_DTYPE(input);
     input = opdi_dense_as(input, work);
     results.count = 1 + vectors;
     for (int i = 0; i < results.count; i++) {
         results.out[i] = out[i];
-        if (!(results.work[i] = opdi_work_for(out[i], pair ? OPD_COMPLEX128 : dtype))) { return -1; }
+        if (!(results.work[i] = opdi_staging(out[i], pair ? OPD_COMPLEX128 : dtype))) { return -1; }
     }
     if (!info || !input) { return -1; }
     for (int64_t i = 0; i < input->numel * (1 + pair); i++) {

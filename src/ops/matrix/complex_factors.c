@@ -19,7 +19,7 @@ OPDI_INTERNAL opdi_cblock opdi_cblock_part(opdi_cblock block, int64_t i, int64_t
     block.at += i * block.rs + j * block.cs;
     return block;
 }
-OPDI_INTERNAL opdi_cblock opdi_cblock_turned(opdi_cblock block) {
+OPDI_INTERNAL opdi_cblock opdi_cblock_transposed(opdi_cblock block) {
     const int64_t rs = block.rs;
     block.rs = block.cs;
     block.cs = rs;
@@ -76,8 +76,8 @@ OPDI_INTERNAL int opdi_triangle_one_c128(const opdi_solver *solver, int64_t at) 
     opdi_cblock t = opdi_cblock_at(solver, 0, at, n);
     opdi_cblock x = opdi_cblock_at(solver, 1, at, solver->left ? solver->columns : n);
     if (!solver->left) {
-        t = opdi_cblock_turned(t);
-        x = opdi_cblock_turned(x);
+        t = opdi_cblock_transposed(t);
+        x = opdi_cblock_transposed(x);
     }
     opdi_complex_triangle(n, solver->columns, t, x, solver->upper == solver->left, solver->unit);
     return 0;
@@ -109,7 +109,7 @@ static int64_t opdi_complex_cholesky(int64_t n, opdi_cblock a) {
    A = U^H U, and the result is U^H. */
 static opdi_cblock opdi_complex_lower_at(const opdi_solver *solver, int64_t at) {
     const opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->rows);
-    return solver->upper ? opdi_cblock_conj(opdi_cblock_turned(a)) : a;
+    return solver->upper ? opdi_cblock_conj(opdi_cblock_transposed(a)) : a;
 }
 OPDI_INTERNAL int opdi_cholesky_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
@@ -124,7 +124,7 @@ OPDI_INTERNAL int opdi_cholesky_solve_one_c128(const opdi_solver *solver, int64_
     const int64_t n = solver->rows;
     const opdi_cblock x = opdi_cblock_at(solver, 1, at, solver->columns), a = opdi_complex_lower_at(solver, at);
     opdi_complex_triangle(n, solver->columns, a, x, false, false);
-    opdi_complex_triangle(n, solver->columns, opdi_cblock_conj(opdi_cblock_turned(a)), x, true, false);
+    opdi_complex_triangle(n, solver->columns, opdi_cblock_conj(opdi_cblock_transposed(a)), x, true, false);
     return 0;
 }
 
@@ -160,7 +160,7 @@ OPDI_INTERNAL int opdi_lu_solve_one_c128(const opdi_solver *solver, int64_t at) 
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     opdi_cblock a = opdi_cblock_at(solver, 0, at, n);
     opdi_cblock x = opdi_cblock_at(solver, 1, at, solver->left ? columns : n);
-    if (!solver->left) { x = opdi_cblock_turned(x); }
+    if (!solver->left) { x = opdi_cblock_transposed(x); }
     if (solver->turned) { a = opdi_cblock_conj(a); }
     if (solver->turned != solver->left) {
         for (int64_t i = 0; i < n; i++) { opdi_cblock_exchange(x, columns, i, pivots[i] - 1); }
@@ -168,8 +168,8 @@ OPDI_INTERNAL int opdi_lu_solve_one_c128(const opdi_solver *solver, int64_t at) 
         opdi_complex_triangle(n, columns, a, x, true, false);
         return 0;
     }
-    opdi_complex_triangle(n, columns, opdi_cblock_turned(a), x, false, false);
-    opdi_complex_triangle(n, columns, opdi_cblock_turned(a), x, true, true);
+    opdi_complex_triangle(n, columns, opdi_cblock_transposed(a), x, false, false);
+    opdi_complex_triangle(n, columns, opdi_cblock_transposed(a), x, true, true);
     for (int64_t i = n - 1; i >= 0; i--) { opdi_cblock_exchange(x, columns, i, pivots[i] - 1); }
     return 0;
 }
@@ -288,7 +288,7 @@ OPDI_INTERNAL int opdi_ormqr_one_c128(const opdi_solver *solver, int64_t at) {
     opdi_cblock c = opdi_cblock_at(solver, 2, at, solver->left ? solver->columns : solver->rows);
     opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->npivots);
     if (!solver->left) {
-        c = opdi_cblock_turned(c);
+        c = opdi_cblock_transposed(c);
         a = opdi_cblock_conj(a);
     }
     opdi_complex_reflect_all(solver->rows, solver->columns, solver->count, a, opdi_cblock_at(solver, 1, at, 1).at, c,

@@ -51,7 +51,7 @@ static int opdi_distances_run(opd_tensor *out, opd_tensor *input, opd_tensor *ou
     distances.k = opd_size(input, -1);
     distances.m = output ? opd_size(output, -2) : distances.n;
     if (out->numel == 0) { return 0; }
-    opd_tensor *work = opdi_work_for(out, dtype);
+    opd_tensor *work = opdi_staging(out, dtype);
     input = opdi_dense_as(input, dtype);
     output = output ? opdi_dense_as(output, dtype) : input;
     if (!work || !input || !output ||
@@ -69,7 +69,7 @@ static int opdi_distances_run(opd_tensor *out, opd_tensor *input, opd_tensor *ou
                       OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX((int64_t)1, distances.m * distances.k)),
                       grad ? twice ? opdi_distances_back_f64 : opdi_distances_back_f32
                       : twice ? opdi_distances_f64 : opdi_distances_f32, &distances);
-    return opdi_done_with(out, work);
+    return opdi_staging_store(out, work);
 }
 static bool opdi_cdist_by_product(double p, int64_t mode, const opd_tensor *input, const opd_tensor *output) {
     return p == 2 && (mode == 1 || (mode == 0 && (opd_size(input, -2) > 25 || opd_size(output, -2) > 25)));
@@ -177,8 +177,8 @@ static int opdi__cdist_forward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1),
         *delta = opd_bw_result(bw, 0);
     const double p = opd_bw_value(bw, 2).u.d;
-    OPDI_GIVE(0, opd_cdist_backward(grad, input, other, p, delta));
-    OPDI_GIVE(1, opd_cdist_backward(opd_mT(grad), other, input, p, opd_mT(delta)));
+    OPDI_BW_RETURN(0, opd_cdist_backward(grad, input, other, p, delta));
+    OPDI_BW_RETURN(1, opd_cdist_backward(opd_mT(grad), other, input, p, opd_mT(delta)));
     return 0;
 }
 /* Computes the gradients of _euclidean_dist.  With result = grad / delta, or 0 where delta is 0, the gradient of x1 is
@@ -190,7 +190,8 @@ static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     in[0] = opd_bw_tensor(bw, 0);
     in[1] = opd_bw_tensor(bw, 1);
     for (int i = 0; i < 2; i++) {
-        OPDI_GIVE(i, opd_sub(opd_mul(in[i], opdi_sum_over(result, &last, 1, true)), opd_matmul(result, in[1 - i])));
+        OPDI_BW_RETURN(i,
+                       opd_sub(opd_mul(in[i], opdi_sum_over(result, &last, 1, true)), opd_matmul(result, in[1 - i])));
         result = opd_mT(result);
     }
     return 0;
@@ -231,7 +232,7 @@ static int opdi__cdist_backward_backward(opd_backward_call *bw) {
     opd_tensor *results[4];
     opdi_cdist_second(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2),
                       opd_bw_tensor(bw, 4), opd_bw_value(bw, 3).u.d, results);
-    for (int i = 0; i < 4; i++) { OPDI_GIVE(i + i / 3, results[i]); }
+    for (int i = 0; i < 4; i++) { OPDI_BW_RETURN(i + i / 3, results[i]); }
     return 0;
 }
 /* Batches operators on matrices: the examples become the first batch dim. */
@@ -357,9 +358,9 @@ static int opdi__pdist_backward_backward(opd_backward_call *bw) {
     opdi_cdist_second(opd_bw_grad(bw, 0), opdi_pairs_matrix(opd_bw_tensor(bw, 0), at, count), input, input,
                       opdi_pairs_matrix(opd_bw_tensor(bw, 3), at, count), opd_bw_value(bw, 2).u.d, results);
     if (!opd_ok()) { return -1; }
-    OPDI_GIVE(0, results[0] ? opdi_matrix_pairs(results[0], at, count) : NULL);
-    OPDI_GIVE(1, results[1] ? opd_add(results[1], results[2]) : NULL);
-    OPDI_GIVE(3, results[3] ? opdi_matrix_pairs(results[3], at, count) : NULL);
+    OPDI_BW_RETURN(0, results[0] ? opdi_matrix_pairs(results[0], at, count) : NULL);
+    OPDI_BW_RETURN(1, results[1] ? opd_add(results[1], results[2]) : NULL);
+    OPDI_BW_RETURN(3, results[3] ? opdi_matrix_pairs(results[3], at, count) : NULL);
     return 0;
 }
 /* opd_pdist_forward: the operator under pdist that computes the distances */

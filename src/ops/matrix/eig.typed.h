@@ -125,29 +125,29 @@ static void OPDI_TYPED(balance_back)(const OPDI_TYPED(schur) *schur, OPDI_T *x, 
     }
 }
 
-/* Applies a reflection from the left: a -= tau v (v^T a) for rows a [count, columns], which are ld apart.  room
-   [columns] is scratch memory. */
-static void OPDI_TYPED(turn_rows)(int64_t count, int64_t columns, const OPDI_T *v, OPDI_T tau, OPDI_T *a, int64_t ld,
-                                  OPDI_T *room) {
-    memset(room, 0, (size_t)columns * sizeof *room);
-    OPDI_TYPED(slim_minus)(1, columns, count, v, 0, 1, a, ld, room, 0);
-    for (int64_t j = 0; j < columns; j++) { room[j] *= -tau; }
-    OPDI_TYPED(slim_minus)(count, columns, 1, v, 1, 0, room, 0, a, ld);
+/* Applies a reflection from the left: a -= tau v (v^T a) for rows a [count, columns], which are ld apart.
+   scratch [columns] is working memory. */
+static void OPDI_TYPED(householder_rows)(int64_t count, int64_t columns, const OPDI_T *v, OPDI_T tau, OPDI_T *a,
+                                         int64_t ld, OPDI_T *scratch) {
+    memset(scratch, 0, (size_t)columns * sizeof *scratch);
+    OPDI_TYPED(skinny_minus)(1, columns, count, v, 0, 1, a, ld, scratch, 0);
+    for (int64_t j = 0; j < columns; j++) { scratch[j] *= -tau; }
+    OPDI_TYPED(skinny_minus)(count, columns, 1, v, 1, 0, scratch, 0, a, ld);
 }
-/* Applies a reflection from the right: a -= tau (a v) v^T for columns a [rows, count].  room [rows] is scratch
+/* Applies a reflection from the right: a -= tau (a v) v^T for columns a [rows, count].  scratch [rows] is scratch
    memory. */
-static void OPDI_TYPED(turn_columns)(int64_t rows, int64_t count, const OPDI_T *v, OPDI_T tau, OPDI_T *a, int64_t ld,
-                                     OPDI_T *room) {
-    opdi_dots(sizeof(OPDI_T), rows, count, a, ld, v, 0, 0, room, 1);
-    for (int64_t i = 0; i < rows; i++) { room[i] *= tau; }
-    OPDI_TYPED(slim_minus)(rows, count, 1, room, 1, 0, v, 0, a, ld);
+static void OPDI_TYPED(householder_columns)(int64_t rows, int64_t count, const OPDI_T *v, OPDI_T tau, OPDI_T *a,
+                                            int64_t ld, OPDI_T *scratch) {
+    opdi_dots(sizeof(OPDI_T), rows, count, a, ld, v, 0, 0, scratch, 1);
+    for (int64_t i = 0; i < rows; i++) { scratch[i] *= tau; }
+    OPDI_TYPED(skinny_minus)(rows, count, 1, scratch, 1, 0, v, 0, a, ld);
 }
 /* Reduces rows and columns low .. high of chase->h to Hessenberg form, one reflection after another.  Also applies the
-   reflections to all rows above, to all n columns, and to rows of q [.., width] unless q is NULL.  room [2 n + width]
-   is scratch memory. */
-static void OPDI_TYPED(hessenberg_steps)(const opdi_chase *chase, int64_t low, int64_t high, OPDI_T *room) {
+   reflections to all rows above, to all n columns, and to rows of q [.., width] unless q is NULL.  scratch [2 n +
+   width] is scratch memory. */
+static void OPDI_TYPED(hessenberg_steps)(const opdi_chase *chase, int64_t low, int64_t high, OPDI_T *scratch) {
     const int64_t ld = chase->ld, n = chase->right;
-    OPDI_T *const h = (OPDI_T *)chase->h, *const q = (OPDI_T *)chase->q, *const v = room + OPDI_MAX(n, chase->width);
+    OPDI_T *const h = (OPDI_T *)chase->h, *const q = (OPDI_T *)chase->q, *const v = scratch + OPDI_MAX(n, chase->width);
     for (int64_t k = low; k + 2 <= high; k++) {
         const int64_t count = high - k;
         for (int64_t i = 0; i < count; i++) { v[i] = h[(k + 1 + i) * ld + k]; }
@@ -155,9 +155,11 @@ static void OPDI_TYPED(hessenberg_steps)(const opdi_chase *chase, int64_t low, i
         for (int64_t i = 0; i < count; i++) { h[(k + 1 + i) * ld + k] = i ? 0 : v[0]; }
         if (tau == 0) { continue; }
         v[0] = 1;
-        OPDI_TYPED(turn_rows)(count, n - k - 1, v, tau, h + (k + 1) * ld + k + 1, ld, room);
-        OPDI_TYPED(turn_columns)(high + 1 - chase->top, count, v, tau, h + chase->top * ld + k + 1, ld, room);
-        if (q) { OPDI_TYPED(turn_rows)(count, chase->width, v, tau, q + (k + 1) * chase->ldq, chase->ldq, room); }
+        OPDI_TYPED(householder_rows)(count, n - k - 1, v, tau, h + (k + 1) * ld + k + 1, ld, scratch);
+        OPDI_TYPED(householder_columns)(high + 1 - chase->top, count, v, tau, h + chase->top * ld + k + 1, ld, scratch);
+        if (q) {
+            OPDI_TYPED(householder_rows)(count, chase->width, v, tau, q + (k + 1) * chase->ldq, chase->ldq, scratch);
+        }
     }
 }
 /* Makes reflections number k .. k + wide - 1, a panel.  Their columns in rows k + 1 .. high must already include the
@@ -173,20 +175,20 @@ static void OPDI_TYPED(hessenberg_panel)(const OPDI_TYPED(schur) *schur, int64_t
         OPDI_T *const column = schur->h + (k + 1) * ld + k + j, *const v = vs + j * ld, *const y = ys + j * ld;
         for (int64_t i = 0; i < count; i++) { b[i] = column[i * ld]; }
         if (j > 0) {
-            OPDI_TYPED(slim_minus)(1, count, j, vs + j - 1, 0, ld, ys, ld, b, 0);
+            OPDI_TYPED(skinny_minus)(1, count, j, vs + j - 1, 0, ld, ys, ld, b, 0);
             opdi_dots(sizeof(OPDI_T), j, count, vs, ld, b, 0, 0, dots, 1);
             for (int64_t m = 0; m < j; m++) {
                 sums[m] = 0;
                 for (int64_t p = 0; p <= m; p++) { sums[m] += t[p * OPDI_PANEL + m] * dots[p]; }
             }
-            OPDI_TYPED(slim_minus)(1, count, j, sums, 0, 1, vs, ld, b, 0);
+            OPDI_TYPED(skinny_minus)(1, count, j, sums, 0, 1, vs, ld, b, 0);
         }
         tau[k + j] = OPDI_TYPED(reflection)(count - j, b + j, 1);
         for (int64_t i = 0; i < count; i++) { column[i * ld] = b[i]; }
         for (int64_t i = 0; i < count; i++) { v[i] = i < j ? 0 : i == j ? 1 : b[i]; }
         opdi_dots(sizeof(OPDI_T), count, count - j, schur->h + (k + 1) * ld + k + 1 + j, ld, v + j, 0, 0, y, 1);
         opdi_dots(sizeof(OPDI_T), j, count - j, vs + j, ld, v + j, 0, 0, dots, 1);
-        OPDI_TYPED(slim_minus)(1, count, j, dots, 0, 1, ys, ld, y, 0);
+        OPDI_TYPED(skinny_minus)(1, count, j, dots, 0, 1, ys, ld, y, 0);
         for (int64_t i = 0; i < count; i++) { y[i] *= tau[k + j]; }
         for (int64_t m = 0; m <= j; m++) {
             OPDI_T sum = 0;
@@ -212,7 +214,7 @@ static int OPDI_TYPED(hessenberg)(const OPDI_TYPED(schur) *schur, OPDI_T *tau) {
         if (OPDI_TYPED(block_minus)(end - k - 1, end - next, wide, y, v, rest) ||
             OPDI_TYPED(reflect)(end - k - 1, n - next, wide, panel, tau + k, rest, true) ||
             OPDI_TYPED(reflect)(end - k - 1, k + 1, wide, panel, tau + k,
-                                OPDI_TYPED(turned)(OPDI_TYPED(part)(h, 0, k + 1)), true)) {
+                                OPDI_TYPED(transposed)(OPDI_TYPED(part)(h, 0, k + 1)), true)) {
             return -1;
         }
     }
@@ -401,7 +403,7 @@ static int OPDI_TYPED(window_apply)(const OPDI_TYPED(schur) *schur, int64_t top,
     }
     if (first <= above) { return 0; }
     if (OPDI_TYPED(block_times)(first - above, count, count, OPDI_TYPED(block_of)(schur->h + above * ld + first, ld, 1),
-                                OPDI_TYPED(turned)(turn), 0, OPDI_TYPED(block_of)(other, count, 1))) {
+                                OPDI_TYPED(transposed)(turn), 0, OPDI_TYPED(block_of)(other, count, 1))) {
         return -1;
     }
     for (int64_t i = above; i < first; i++) {
@@ -441,7 +443,7 @@ static int OPDI_TYPED(schur_sweep)(const OPDI_TYPED(schur) *schur, int64_t first
 
 /* Exchanges the diagonal block of p rows at row k with the block of q rows behind it (Bai and Demmel).  If their
    eigenvalues are too close to be told apart, changes nothing and returns false. */
-static bool OPDI_TYPED(schur_swap)(const opdi_chase *chase, int64_t k, int p, int q, OPDI_T *room) {
+static bool OPDI_TYPED(schur_swap)(const opdi_chase *chase, int64_t k, int p, int q, OPDI_T *scratch) {
     const int count = p + q;
     OPDI_T *const h = (OPDI_T *)chase->h + k * chase->ld + k;
     double d[4][4], x[2][4], v[2][4], tau[2], most = 0, left = 0;
@@ -461,10 +463,11 @@ static bool OPDI_TYPED(schur_swap)(const opdi_chase *chase, int64_t k, int p, in
     for (int m = 0; m < q; m++) {
         OPDI_T w[4];
         for (int i = 0; i < count; i++) { w[i] = (OPDI_T)v[m][i]; }
-        OPDI_TYPED(turn_rows)(count, chase->right - k, w, (OPDI_T)tau[m], h, chase->ld, room);
-        OPDI_TYPED(turn_columns)(k + count, count, w, (OPDI_T)tau[m], (OPDI_T *)chase->h + k, chase->ld, room);
-        OPDI_TYPED(turn_rows)(count, chase->width, w, (OPDI_T)tau[m], (OPDI_T *)chase->q + k * chase->ldq, chase->ldq,
-                              room);
+        OPDI_TYPED(householder_rows)(count, chase->right - k, w, (OPDI_T)tau[m], h, chase->ld, scratch);
+        OPDI_TYPED(householder_columns)(k + count, count, w, (OPDI_T)tau[m], (OPDI_T *)chase->h + k, chase->ld,
+                                        scratch);
+        OPDI_TYPED(householder_rows)(count, chase->width, w, (OPDI_T)tau[m], (OPDI_T *)chase->q + k * chase->ldq,
+                                     chase->ldq, scratch);
     }
     for (int i = q; i < count; i++) { for (int j = 0; j < q; j++) { h[i * chase->ld + j] = 0; } }
     if (q == 2) { OPDI_TYPED(schur_part)(chase, k); }
@@ -480,7 +483,7 @@ static int OPDI_TYPED(block_before)(const opdi_chase *chase, int64_t end) {
    converged if its part of that column is negligible.  Moves the other blocks to the top, so that the converged ones
    are at the end.  Returns the number of rows that have not converged. */
 static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count, double spike, double least,
-                                         OPDI_T *room) {
+                                         OPDI_T *scratch) {
     const OPDI_T *const h = (const OPDI_T *)chase->h, *const q = (const OPDI_T *)chase->q;
     const int64_t ld = chase->ld;
     for (int64_t done = 0; done < count; ) {      /* rows that were moved to the top: not converged */
@@ -499,7 +502,7 @@ static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count,
         int64_t at_row = count - size;
         while (at_row > done) {
             const int other = OPDI_TYPED(block_before)(chase, at_row);
-            if (!OPDI_TYPED(schur_swap)(chase, at_row - other, other, size, room)) { break; }
+            if (!OPDI_TYPED(schur_swap)(chase, at_row - other, other, size, scratch)) { break; }
             at_row -= other;
         }
         done = at_row + size;
@@ -539,24 +542,24 @@ static int64_t OPDI_TYPED(schur_window)(const OPDI_TYPED(schur) *schur, int64_t 
     const int64_t top = last + 1 - count, ld = OPDI_SCHUR_ROW;
     const double least = OPDI_TYPED(schur_least)(schur->n);
     OPDI_T *const before = top > first ? schur->h + top * schur->ld + top - 1 : NULL, *const h = schur->window;
-    OPDI_T *const room = schur->other;
+    OPDI_T *const scratch = schur->other;
     OPDI_TYPED(window_open)(schur, top, last);
     opdi_chase chase = OPDI_TYPED(window_chase)(schur, count, 0, count);
     *pairs = 0;
     if (OPDI_TYPED(schur_steps)(&chase, 0, count - 1, true, least)) { return -2; }
     const double spike = before ? fabs((double)*before) : 0;
-    const int64_t rest = OPDI_TYPED(schur_deflate)(&chase, count, spike, least, room);
+    const int64_t rest = OPDI_TYPED(schur_deflate)(&chase, count, spike, least, scratch);
     *pairs = OPDI_TYPED(schur_gather)(h, ld, rest, shifts);
     if (rest == count) { return 0; }
     if (rest > 1) {
-        OPDI_T *const v = room + 2 * ld;
+        OPDI_T *const v = scratch + 2 * ld;
         for (int64_t i = 0; i < rest; i++) { v[i] = schur->turn[i * ld]; }
         const OPDI_T tau = OPDI_TYPED(reflection)(rest, v, 1);
         v[0] = 1;
-        OPDI_TYPED(turn_rows)(rest, count, v, tau, h, ld, room);
-        OPDI_TYPED(turn_columns)(rest, rest, v, tau, h, ld, room);
-        OPDI_TYPED(turn_rows)(rest, count, v, tau, schur->turn, ld, room);
-        OPDI_TYPED(hessenberg_steps)(&chase, 0, rest - 1, room);
+        OPDI_TYPED(householder_rows)(rest, count, v, tau, h, ld, scratch);
+        OPDI_TYPED(householder_columns)(rest, rest, v, tau, h, ld, scratch);
+        OPDI_TYPED(householder_rows)(rest, count, v, tau, schur->turn, ld, scratch);
+        OPDI_TYPED(hessenberg_steps)(&chase, 0, rest - 1, scratch);
     }
     if (before) { *before = rest > 0 ? *before * schur->turn[0] : 0; }
     for (int64_t i = 0; i < count; i++) {
@@ -609,8 +612,8 @@ static void OPDI_TYPED(vectors_rows)(const OPDI_TYPED(schur) *schur, int64_t fro
         const double block[4] = {(double)h[0], size == 2 ? (double)h[1] : 0, size == 2 ? (double)h[ld] : 0,
             size == 2 ? (double)h[ld + 1] : 0};
         for (int64_t i = top; i <= row; i++) {
-            OPDI_TYPED(slim_minus)(1, columns, to - 1 - row, schur->h + i * ld + row + 1, 0, 1, y + (row + 1) * ldy,
-                                   ldy, y + i * ldy, 0);
+            OPDI_TYPED(skinny_minus)(1, columns, to - 1 - row, schur->h + i * ld + row + 1, 0, 1, y + (row + 1) * ldy,
+                                     ldy, y + i * ldy, 0);
         }
         int wide;
         for (int64_t j = 0; j < columns; j += wide) {
@@ -711,11 +714,11 @@ static void OPDI_TYPED(vectors_write)(int64_t n, const OPDI_T *x, int64_t step, 
     }
 }
 /* Computes the eigenvectors of the original matrix from its Schur form, and writes them as the columns of the complex
-   matrix `vectors` [n, n].  `room` is scratch memory for two matrices [n, OPDI_SCHUR_VECTORS + 1].  Returns 0, or -1 if
-   memory runs out. */
-static int OPDI_TYPED(schur_vectors)(const OPDI_TYPED(schur) *schur, OPDI_T *vectors, OPDI_T *room) {
+   matrix `vectors` [n, n].  `scratch` is scratch memory for two matrices [n, OPDI_SCHUR_VECTORS + 1].  Returns 0, or -1
+   if memory runs out. */
+static int OPDI_TYPED(schur_vectors)(const OPDI_TYPED(schur) *schur, OPDI_T *vectors, OPDI_T *scratch) {
     const int64_t n = schur->n, ld = schur->ld, ldy = OPDI_SCHUR_VECTORS + 1;
-    OPDI_T *const y = room, *const x = room + n * ldy;
+    OPDI_T *const y = scratch, *const x = scratch + n * ldy;
     for (int64_t first = 0, columns; first < n; first += columns) {
         int wide;
         columns = OPDI_MIN((int64_t)OPDI_SCHUR_VECTORS, n - first);

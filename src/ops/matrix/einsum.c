@@ -319,7 +319,7 @@ static int opdi_einsum_open(opdi_einsum *sum, const char *equation, opd_tensors 
 }
 /* Records that dim `at` has this size in operand i.  *known is the size of its letter so far; a size other than 1 must
    agree with it.  `label` is for the message.  Returns 0, or -1 and sets an error. */
-static int opdi_einsum_meet(opdi_einsum *sum, int at, int64_t *known, int64_t size, int i, int label) {
+static int opdi_einsum_check_size(opdi_einsum *sum, int at, int64_t *known, int64_t size, int i, int label) {
     if (size == 1) { return 0; }
     if (*known != 1 && *known != size) {
         char name[2] = {label < OPDI_EINSUM_DOTS ? opdi_einsum_name(label) : '.', 0};
@@ -342,13 +342,13 @@ static opd_tensor *opdi_einsum_operand_dims(opdi_einsum *sum, opd_tensor *tensor
         const int label = sum->labels[k];
         for (int j = sum->dots - covered; label == OPDI_EINSUM_DOTS && j < sum->dots; j++) {
             const int at = sum->dots_at + j;
-            if (opdi_einsum_meet(sum, at, &sum->dots_size[j], tensor->dims[dim], i, label)) { return NULL; }
+            if (opdi_einsum_check_size(sum, at, &sum->dots_size[j], tensor->dims[dim], i, label)) { return NULL; }
             order[at] = dim++;
         }
         if (label == OPDI_EINSUM_DOTS) { continue; }
         const int at = sum->at[label];
         if (order[at] < 0) {
-            if (opdi_einsum_meet(sum, at, &sum->size[label], tensor->dims[dim], i, label)) { return NULL; }
+            if (opdi_einsum_check_size(sum, at, &sum->size[label], tensor->dims[dim], i, label)) { return NULL; }
             order[at] = dim++;
             continue;
         }
@@ -555,7 +555,7 @@ static opd_tensor *opdi_einsum_all(opdi_einsum *sum, opd_tensor **list, int coun
 static int opdi_einsum_kernel(opd_call *call) {
     const char *equation = opd_arg_str(call, 0), *at = equation;
     const opd_tensors in = opd_arg_tensors(call, 1);
-    opd_tensor **list = opdi_list_room(in.n);
+    opd_tensor **list = opdi_list_alloc(in.n);
     opdi_einsum sum;
     int64_t dims[OPD_MAX_DIMS];
     if (in.n < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "einsum(): must provide at least one operand"); }
@@ -629,9 +629,9 @@ static int opdi_trilinear_backward(opd_backward_call *bw) {
         *i3 = opd_bw_tensor(bw, 2);
     const opd_ints e1 = opdi_bw_ints(bw, 3), e2 = opdi_bw_ints(bw, 4), e3 = opdi_bw_ints(bw, 5),
         sum = opdi_bw_ints(bw, 6);
-    OPDI_GIVE(0, opd__trilinear(grad, i2, i3, sum, e2, e3, e1));
-    OPDI_GIVE(1, opd__trilinear(i1, grad, i3, e1, sum, e3, e2));
-    OPDI_GIVE(2, opd__trilinear(i1, i2, grad, e1, e2, sum, e3));
+    OPDI_BW_RETURN(0, opd__trilinear(grad, i2, i3, sum, e2, e3, e1));
+    OPDI_BW_RETURN(1, opd__trilinear(i1, grad, i3, e1, sum, e3, e2));
+    OPDI_BW_RETURN(2, opd__trilinear(i1, i2, grad, e1, e2, sum, e3));
     return 0;
 }
 /* Checks the arguments of bilinear.  Returns 0, or -1 and sets an error. */

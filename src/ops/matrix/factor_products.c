@@ -48,7 +48,7 @@ static double opdi_estimate(bool smallest, double size, double along, double gam
 }
 /* A product c -= a b with few rows or small depth.  c [rows, columns] and b [depth, columns] have contiguous rows,
    which are ldc and ldb elements apart.  Element (i, k) of a is a[i * rs + k * cs]. */
-typedef struct opdi_slim {
+typedef struct opdi_skinny {
     int64_t rows, columns, depth;
     const void *a;
     int64_t rs, cs;
@@ -56,15 +56,15 @@ typedef struct opdi_slim {
     int64_t ldb;
     void *c;
     int64_t ldc;
-} opdi_slim;
-static void opdi_slim_minus_plain_f32(const opdi_slim *slim);
-static void opdi_slim_minus_plain_f64(const opdi_slim *slim);
+} opdi_skinny;
+static void opdi_skinny_minus_plain_f32(const opdi_skinny *skinny);
+static void opdi_skinny_minus_plain_f64(const opdi_skinny *skinny);
 /* One step of a factorization: of Cholesky or L D L^T, with room for another vector behind the rows, or of LU. */
 enum { OPDI_NARROW = 32 };                          /* matrices with at most so many columns are not split */
 typedef struct opdi_factor_step {
     int64_t n, columns, ld, k, size;              /* k: number of the step; size: of its block, or for LU the pivot's
                                                      row */
-    void *a, *room;
+    void *a, *scratch;
 } opdi_factor_step;
 typedef int64_t opdi_factor_fn(const opdi_factor_step *rows);
 #define OPDI_FACTOR_FN(name) \
@@ -82,10 +82,10 @@ OPDI_FACTOR_FN(ldl_rows)
 OPDI_FACTOR_X86_FN(cholesky_rows)
 OPDI_FACTOR_X86_FN(lu_rows)
 OPDI_FACTOR_X86_FN(ldl_rows)
-OPDI_AVX2 static void opdi_slim_minus_avx2_f32(const opdi_slim *slim);
-OPDI_AVX2 static void opdi_slim_minus_avx2_f64(const opdi_slim *slim);
-OPDI_AVX512 static void opdi_slim_minus_avx512_f32(const opdi_slim *slim);
-OPDI_AVX512 static void opdi_slim_minus_avx512_f64(const opdi_slim *slim);
+OPDI_AVX2 static void opdi_skinny_minus_avx2_f32(const opdi_skinny *skinny);
+OPDI_AVX2 static void opdi_skinny_minus_avx2_f64(const opdi_skinny *skinny);
+OPDI_AVX512 static void opdi_skinny_minus_avx512_f32(const opdi_skinny *skinny);
+OPDI_AVX512 static void opdi_skinny_minus_avx512_f64(const opdi_skinny *skinny);
 #endif
 #if defined(OPD_LAPACK)
 /* Declares LAPACK's routines for float and double.  Fortran passes the lengths of strings after all arguments, as
@@ -125,24 +125,24 @@ OPDI_LAPACK_FN(geev, (const char *jobvl, const char *jobvr, const int32_t *n, vo
 enum { OPDI_LAPACK_MOST = 20000 };                /* rows at most: 4 rows^2 must fit into 32 bits */
 #endif
 #include "../../typed/f32.h"
-#include "slim_updates.typed.h"
+#include "skinny_updates.typed.h"
 #include "matrix_blocks.typed.h"
 #include "factors.typed.h"
 #if defined(OPDI_X86)
 #include "../../typed/f32_avx2.h"
-#include "slim_updates.typed.h"
+#include "skinny_updates.typed.h"
 #include "../../typed/f32_avx512.h"
-#include "slim_updates.typed.h"
+#include "skinny_updates.typed.h"
 #endif
 #include "../../typed/f64.h"
-#include "slim_updates.typed.h"
+#include "skinny_updates.typed.h"
 #include "matrix_blocks.typed.h"
 #include "factors.typed.h"
 #if defined(OPDI_X86)
 #include "../../typed/f64_avx2.h"
-#include "slim_updates.typed.h"
+#include "skinny_updates.typed.h"
 #include "../../typed/f64_avx512.h"
-#include "slim_updates.typed.h"
+#include "skinny_updates.typed.h"
 #endif
 #include "../../typed/end.h"
 OPDI_LOOPS_END

@@ -5,8 +5,8 @@
 static int OPDI_TYPED(lower_minus)(int64_t rows, int64_t depth, OPDI_TYPED(block) a, OPDI_TYPED(block) c) {
     const int64_t half = rows / 2;
     const OPDI_TYPED(block) below = OPDI_TYPED(part)(a, half, 0);
-    if (rows <= 64) { return OPDI_TYPED(block_minus)(rows, rows, depth, a, OPDI_TYPED(turned)(a), c); }
-    return OPDI_TYPED(block_minus)(rows - half, half, depth, below, OPDI_TYPED(turned)(a),
+    if (rows <= 64) { return OPDI_TYPED(block_minus)(rows, rows, depth, a, OPDI_TYPED(transposed)(a), c); }
+    return OPDI_TYPED(block_minus)(rows - half, half, depth, below, OPDI_TYPED(transposed)(a),
                                    OPDI_TYPED(part)(c, half, 0)) ||
         OPDI_TYPED(lower_minus)(half, depth, a, c) ? -1
         : OPDI_TYPED(lower_minus)(rows - half, depth, below, OPDI_TYPED(part)(c, half, half));
@@ -19,7 +19,7 @@ static int64_t OPDI_TYPED(cholesky)(int64_t n, OPDI_TYPED(block) a) {
         const OPDI_TYPED(block) below = OPDI_TYPED(part)(a, half, 0), rest = OPDI_TYPED(part)(a, half, half);
         int64_t rc = OPDI_TYPED(cholesky)(half, a);
         if (rc) { return rc; }
-        if (OPDI_TYPED(lower_solve)(half, n - half, a, OPDI_TYPED(turned)(below), false) ||
+        if (OPDI_TYPED(lower_solve)(half, n - half, a, OPDI_TYPED(transposed)(below), false) ||
             OPDI_TYPED(lower_minus)(n - half, half, below, rest)) {
             return -1;
         }
@@ -54,7 +54,7 @@ OPDI_INTERNAL int OPDI_TYPED(cholesky_one)(const opdi_solver *solver, int64_t at
 #endif
     const int64_t n = solver->rows;
     OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, n);
-    if (solver->upper) { a = OPDI_TYPED(turned)(a); }
+    if (solver->upper) { a = OPDI_TYPED(transposed)(a); }
     const int64_t rc = OPDI_TYPED(cholesky)(n, a);
     for (int64_t i = 0; i < n; i++) {             /* set the elements above the diagonal to zero */
         const int64_t from = a.cs == 1 ? i + 1 : 0, to = a.cs == 1 ? n : i;
@@ -69,9 +69,9 @@ OPDI_INTERNAL int OPDI_TYPED(cholesky_solve_one)(const opdi_solver *solver, int6
     const int64_t n = solver->rows;
     const OPDI_TYPED(block) x = OPDI_TYPED(matrix_at)(solver, 1, at, solver->columns);
     OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, n);
-    if (solver->upper != solver->columns_first) { a = OPDI_TYPED(turned)(a); }
+    if (solver->upper != solver->columns_first) { a = OPDI_TYPED(transposed)(a); }
     return OPDI_TYPED(triangle_solve)(n, solver->columns, a, x, false, false) ? -1
-        : OPDI_TYPED(triangle_solve)(n, solver->columns, OPDI_TYPED(turned)(a), x, true, false);
+        : OPDI_TYPED(triangle_solve)(n, solver->columns, OPDI_TYPED(transposed)(a), x, true, false);
 }
 
 //== LU with row exchanges =============================================================================================
@@ -91,7 +91,7 @@ static void OPDI_TYPED(exchange)(OPDI_TYPED(block) x, int64_t columns, const int
 }
 /* Does the work of lu for a matrix with few columns, one column after another. */
 static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, int32_t *pivots) {
-    OPDI_T room[OPDI_NARROW];
+    OPDI_T scratch[OPDI_NARROW];
     int64_t zero = 0;
     opdi_factor_step step;
     memset(&step, 0, sizeof step);
@@ -99,7 +99,7 @@ static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(b
     step.columns = columns;
     step.ld = a.rs;
     step.a = a.at;
-    step.room = room;
+    step.scratch = scratch;
     for (int64_t j = 0; j < OPDI_MIN(rows, columns); j++) {
         int64_t best = j;
         for (int64_t i = j + 1; i < rows; i++) {
@@ -123,7 +123,7 @@ static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(b
         for (int64_t i = j + 1; pivot != 0 && i < rows; i++) { a.at[i * a.rs + j] /= pivot; }
         if (j + 1 < columns && j + 1 < rows) {
             OPDI_T *const below = a.at + (j + 1) * a.rs + j;
-            OPDI_TYPED(slim_minus)(rows - j - 1, columns - j - 1, 1, below, a.rs, 0, a.at + j * a.rs + j + 1, 0,
+            OPDI_TYPED(skinny_minus)(rows - j - 1, columns - j - 1, 1, below, a.rs, 0, a.at + j * a.rs + j + 1, 0,
                                   below + 1, a.rs);
         }
     }
@@ -171,10 +171,10 @@ OPDI_INTERNAL int OPDI_TYPED(lu_solve_one)(const opdi_solver *solver, int64_t at
 #endif
     const int64_t n = solver->rows, columns = solver->columns;
     const int32_t *pivots = solver->pivots + at * solver->npivots;
-    const OPDI_TYPED(block) first = OPDI_TYPED(matrix_at)(solver, 0, at, n), second = OPDI_TYPED(turned)(first);
+    const OPDI_TYPED(block) first = OPDI_TYPED(matrix_at)(solver, 0, at, n), second = OPDI_TYPED(transposed)(first);
     const OPDI_TYPED(block) a = solver->columns_first ? second : first, over = solver->columns_first ? first : second;
     OPDI_TYPED(block) x = OPDI_TYPED(matrix_at)(solver, 1, at, solver->left ? columns : n);
-    if (!solver->left) { x = OPDI_TYPED(turned)(x); }
+    if (!solver->left) { x = OPDI_TYPED(transposed)(x); }
     if (solver->turned != solver->left) {
         OPDI_TYPED(exchange)(x, columns, pivots, n, false);
         return OPDI_TYPED(triangle_solve)(n, columns, a, x, false, true) ? -1
@@ -231,25 +231,25 @@ OPDI_INTERNAL OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t st
     return (beta - alpha) / beta;
 }
 /* Applies a reflection to columns [from, columns) of a [rows, columns], whose rows are contiguous.  The reflection's v
-   is column from - 1 of a.  room [columns] is scratch memory. */
+   is column from - 1 of a.  scratch [columns] is scratch memory. */
 OPDI_INTERNAL void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t columns, OPDI_TYPED(block) a, OPDI_T tau,
-                                           OPDI_T *room) {
+                                           OPDI_T *scratch) {
     const int64_t count = columns - from;
     const OPDI_T *v = a.at + a.rs + from - 1;
     if (tau == 0 || count <= 0) { return; }
-    for (int64_t j = 0; j < count; j++) { room[j] = -a.at[from + j]; }
-    OPDI_TYPED(slim_minus)(1, count, rows - 1, v, 0, a.rs, v + 1, a.rs, room, 0);
+    for (int64_t j = 0; j < count; j++) { scratch[j] = -a.at[from + j]; }
+    OPDI_TYPED(skinny_minus)(1, count, rows - 1, v, 0, a.rs, v + 1, a.rs, scratch, 0);
     for (int64_t j = 0; j < count; j++) {
-        room[j] *= -tau;
-        a.at[from + j] -= room[j];
+        scratch[j] *= -tau;
+        a.at[from + j] -= scratch[j];
     }
-    OPDI_TYPED(slim_minus)(rows - 1, count, 1, v, a.rs, 0, room, 0, a.at + a.rs + from, a.rs);
+    OPDI_TYPED(skinny_minus)(rows - 1, count, 1, v, a.rs, 0, scratch, 0, a.at + a.rs + from, a.rs);
 }
 /* Computes T, t [count, count], for the `count` reflections of a panel with vectors v [rows, count] and factors tau.
    dots [count, count] is scratch memory.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(reflect_sum)(int64_t rows, int64_t count, OPDI_T *v, const OPDI_T *tau, OPDI_T *dots, OPDI_T *t) {
     const OPDI_TYPED(block) all = OPDI_TYPED(block_of)(v, count, 1);
-    if (OPDI_TYPED(block_times)(count, count, rows, OPDI_TYPED(turned)(all), all, 0,
+    if (OPDI_TYPED(block_times)(count, count, rows, OPDI_TYPED(transposed)(all), all, 0,
                                 OPDI_TYPED(block_of)(dots, count, 1))) {
         return -1;
     }
@@ -280,9 +280,9 @@ OPDI_INTERNAL int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t cou
     const OPDI_TYPED(block) all = OPDI_TYPED(block_of)(v, count, 1), sum = OPDI_TYPED(block_of)(sums, columns, 1);
     const OPDI_TYPED(block) next = OPDI_TYPED(block_of)(sums + count * columns, columns, 1);
     OPDI_TYPED(block) factor = OPDI_TYPED(block_of)(t, count, 1);
-    if (turned) { factor = OPDI_TYPED(turned)(factor); }
+    if (turned) { factor = OPDI_TYPED(transposed)(factor); }
     const int rc = OPDI_TYPED(reflect_sum)(rows, count, v, tau, dots, t) ||
-        OPDI_TYPED(block_times)(count, columns, rows, OPDI_TYPED(turned)(all), c, 0, sum) ||
+        OPDI_TYPED(block_times)(count, columns, rows, OPDI_TYPED(transposed)(all), c, 0, sum) ||
         OPDI_TYPED(block_times)(count, columns, count, factor, sum, 0, next) ||
         OPDI_TYPED(block_minus)(rows, columns, count, all, next, c) ? -1 : 0;
     opdi_free(v, size);
@@ -292,13 +292,13 @@ OPDI_INTERNAL int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t cou
    below it; tau is [min(rows, columns)].  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(geqrf)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau) {
     const int64_t count = OPDI_MIN(rows, columns);
-    OPDI_T room[OPDI_PANEL];
+    OPDI_T scratch[OPDI_PANEL];
     for (int64_t first = 0; first < count; first += OPDI_PANEL) {
         const int64_t wide = OPDI_MIN((int64_t)OPDI_PANEL, count - first), right = first + wide;
         for (int64_t j = 0; j < wide; j++) {
             const OPDI_TYPED(block) place = OPDI_TYPED(part)(a, first + j, first);
             tau[first + j] = OPDI_TYPED(reflection)(rows - first - j, place.at + j, a.rs);
-            OPDI_TYPED(reflect_one)(rows - first - j, j + 1, wide, place, tau[first + j], room);
+            OPDI_TYPED(reflect_one)(rows - first - j, j + 1, wide, place, tau[first + j], scratch);
         }
         if (right < columns && OPDI_TYPED(reflect)(rows - first, columns - right, wide,
                                                    OPDI_TYPED(part)(a, first, first), tau + first,
@@ -360,7 +360,7 @@ OPDI_INTERNAL int OPDI_TYPED(ormqr_one)(const opdi_solver *solver, int64_t at) {
     if (done <= 0) { return done; }
 #endif
     OPDI_TYPED(block) c = OPDI_TYPED(matrix_at)(solver, 2, at, solver->left ? solver->columns : solver->rows);
-    if (!solver->left) { c = OPDI_TYPED(turned)(c); }
+    if (!solver->left) { c = OPDI_TYPED(transposed)(c); }
     return OPDI_TYPED(ormqr)(solver->rows, solver->columns, solver->count,
                              OPDI_TYPED(matrix_at)(solver, 0, at, solver->npivots),
                              OPDI_TYPED(matrix_at)(solver, 1, at, 1).at, c, solver->turned == solver->left, false);
@@ -411,9 +411,9 @@ static double OPDI_TYPED(column_length)(int64_t rows, OPDI_TYPED(block) a, int64
     return sqrt(sum);
 }
 /* Does the work of geqrf with column exchanges.  Writes the order of the columns, counted from 0, to pivots [columns].
-   lengths [2 columns] and room [columns] are scratch memory. */
+   lengths [2 columns] and scratch [columns] are scratch memory. */
 static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau, int32_t *pivots,
-                                   double *lengths, OPDI_T *room) {
+                                   double *lengths, OPDI_T *scratch) {
     const double few = OPDI_BYTES == 4 ? 3.4526698300124393e-4 : 1.4901161193847656e-8;      /* sqrt(epsilon) */
     for (int64_t j = 0; j < columns; j++) {
         pivots[j] = (int32_t)j;
@@ -434,7 +434,7 @@ static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(blo
         lengths[columns + best] = lengths[columns + k];
         const OPDI_TYPED(block) place = OPDI_TYPED(part)(a, k, 0);
         tau[k] = OPDI_TYPED(reflection)(rows - k, place.at + k, a.rs);
-        OPDI_TYPED(reflect_one)(rows - k, k + 1, columns, place, tau[k], room);
+        OPDI_TYPED(reflect_one)(rows - k, k + 1, columns, place, tau[k], scratch);
         for (int64_t j = k + 1; j < columns; j++) {
             if (lengths[j] <= 0) { continue; }
             const double part = fabs((double)place.at[j]) / lengths[j], rest = OPDI_MAX(1 - part * part, 0.0);
@@ -445,23 +445,23 @@ static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(blo
     }
 }
 /* Returns the rank: the number of leading columns of the triangular matrix r [n, n] whose singular values are all at
-   least `least` times the largest one.  room [2 n] holds the singular vectors of the largest and the smallest singular
-   value. */
-static int64_t OPDI_TYPED(corner_rank)(int64_t n, OPDI_TYPED(block) r, double least, double *room) {
+   least `least` times the largest one.  scratch [2 n] holds the singular vectors of the largest and the smallest
+   singular value. */
+static int64_t OPDI_TYPED(corner_rank)(int64_t n, OPDI_TYPED(block) r, double least, double *scratch) {
     double sizes[2], turn[2][2];
     sizes[0] = sizes[1] = n > 0 ? fabs((double)r.at[0]) : 0;
     if (!(sizes[0] > 0)) { return 0; }
-    room[0] = room[n] = 1;
+    scratch[0] = scratch[n] = 1;
     for (int64_t k = 1; k < n; k++) {
         for (int side = 0; side < 2; side++) {    /* 0: the largest, 1: the smallest */
             double along = 0;
-            for (int64_t i = 0; i < k; i++) { along += room[side * n + i] * (double)r.at[i * r.rs + k]; }
+            for (int64_t i = 0; i < k; i++) { along += scratch[side * n + i] * (double)r.at[i * r.rs + k]; }
             sizes[side] = opdi_estimate(side == 1, sizes[side], along, (double)r.at[k * r.rs + k], turn[side]);
         }
         if (!(sizes[0] * least <= sizes[1])) { return k; }
         for (int side = 0; side < 2; side++) {
-            for (int64_t i = 0; i < k; i++) { room[side * n + i] *= turn[side][0]; }
-            room[side * n + k] = turn[side][1];
+            for (int64_t i = 0; i < k; i++) { scratch[side * n + i] *= turn[side][0]; }
+            scratch[side * n + k] = turn[side][1];
         }
     }
     return n;
@@ -484,7 +484,7 @@ static int OPDI_TYPED(lstsq_solved)(const opdi_solver *solver, int64_t rank, OPD
     if (!rc && rank == n) { rc = OPDI_TYPED(triangle_solve)(n, count, a, y, true, false); }
     else if (!rc && rank > 0) {
         rc = OPDI_TYPED(geqrf)(n, rank, turned, second) ||
-            OPDI_TYPED(triangle_solve)(rank, count, OPDI_TYPED(turned)(turned), y, false, false) ||
+            OPDI_TYPED(triangle_solve)(rank, count, OPDI_TYPED(transposed)(turned), y, false, false) ||
             OPDI_TYPED(ormqr)(n, count, rank, turned, second, y, false, false) ? -1 : 0;
     }
     for (int64_t i = 0; i < n; i++) {
@@ -563,12 +563,12 @@ static int OPDI_TYPED(ldl_choose)(int64_t n, const OPDI_T *a, int64_t ld, int64_
     return OPDI_FN(fabs)(a[at * ld + at]) >= alpha * beside ? 1 : 2;
 }
 /* Eliminates the diagonal block of `size` rows at row k: updates the matrix below and right of it, and writes the
-   columns of L to the columns of the block.  room [2 ld] is scratch memory. */
-static void OPDI_TYPED(ldl_eliminate)(int64_t n, OPDI_T *a, int64_t ld, int64_t k, int size, OPDI_T *room) {
+   columns of L to the columns of the block.  scratch [2 ld] is scratch memory. */
+static void OPDI_TYPED(ldl_eliminate)(int64_t n, OPDI_T *a, int64_t ld, int64_t k, int size, OPDI_T *scratch) {
     const int64_t from = k + size;
     for (int64_t i = from; i < n; i++) {
-        room[i] = a[i * ld + k];
-        room[ld + i] = size == 2 ? a[i * ld + k + 1] : 0;
+        scratch[i] = a[i * ld + k];
+        scratch[ld + i] = size == 2 ? a[i * ld + k + 1] : 0;
     }
     if (size == 1) { for (int64_t i = from; i < n; i++) { a[i * ld + k] /= a[k * ld + k]; } }
     else {
@@ -576,8 +576,8 @@ static void OPDI_TYPED(ldl_eliminate)(int64_t n, OPDI_T *a, int64_t ld, int64_t 
         const OPDI_T high = a[k * ld + k] / beside;
         const OPDI_T scale = 1 / (low * high - 1) / beside;
         for (int64_t j = from; j < n; j++) {
-            a[j * ld + k] = scale * (low * room[j] - room[ld + j]);
-            a[j * ld + k + 1] = scale * (high * room[ld + j] - room[j]);
+            a[j * ld + k] = scale * (low * scratch[j] - scratch[ld + j]);
+            a[j * ld + k + 1] = scale * (high * scratch[ld + j] - scratch[j]);
         }
     }
     opdi_factor_step rows;
@@ -586,7 +586,7 @@ static void OPDI_TYPED(ldl_eliminate)(int64_t n, OPDI_T *a, int64_t ld, int64_t 
     rows.k = k;
     rows.size = size;
     rows.a = a;
-    rows.room = room;
+    rows.scratch = scratch;
     OPDI_TYPED(factor_step)(2, &rows);
 }
 OPDI_INTERNAL int OPDI_TYPED(ldl_one)(const opdi_solver *solver, int64_t at) {
@@ -596,7 +596,7 @@ OPDI_INTERNAL int OPDI_TYPED(ldl_one)(const opdi_solver *solver, int64_t at) {
     int32_t *pivots = solver->pivots + at * n;
     int64_t other;
     int size;
-    OPDI_T *const a = (OPDI_T *)opdi_alloc(length), *const room = a ? a + n * ld : NULL;
+    OPDI_T *const a = (OPDI_T *)opdi_alloc(length), *const scratch = a ? a + n * ld : NULL;
     solver->info[at] = 0;
     if (!a) { return -1; }
     memset(a, 0, length);
@@ -618,7 +618,7 @@ OPDI_INTERNAL int OPDI_TYPED(ldl_one)(const opdi_solver *solver, int64_t at) {
                 a[other * ld + k] = kept;
             }
         }
-        OPDI_TYPED(ldl_eliminate)(n, a, ld, k, size, room);
+        OPDI_TYPED(ldl_eliminate)(n, a, ld, k, size, scratch);
     }
     for (int64_t i = 0; i < n; i++) {
         memcpy(to + i * n, a + i * ld, (size_t)(i + 1) * sizeof *a);

@@ -14,7 +14,7 @@ static int opdi_linalg_inv_ex_kernel(opd_call *call) {
     results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, -1, -1, OPD_INT32) : NULL;
     const int rc = opdi_results_open(&results, 2);
     if (rc) { return rc < 0 ? -1 : 0; }
-    opd_tensor *factors = opd_empty_like(results.work[0]), *pivots = opdi_int32_beside(input, n);
+    opd_tensor *factors = opd_empty_like(results.work[0]), *pivots = opdi_new_int32(input, n);
     if (!factors || !pivots || opdi_lu_run(factors, pivots, results.work[1], input) ||
         (opd_arg_bool(call, 1) && opdi_info_check("linalg.inv_ex",
                                                   (const int32_t *)(const void *)results.work[1]->data,
@@ -82,7 +82,7 @@ static int opdi_det_any(opd_call *call, const char *name, bool both) {
     results.out[at + 1] = results.out[at] ? opdi_solver_result(call, at + 1, input, n, -1, OPD_INT32) : NULL;
     const int rc = results.out[at + 1] ? opdi_results_open(&results, at + 2) : -1;
     if (rc) { return rc < 0 ? -1 : 0; }
-    opd_tensor *info = opdi_int32_beside(input, -1);
+    opd_tensor *info = opdi_new_int32(input, -1);
     if (!info || opdi_lu_run(results.work[at], results.work[at + 1], info, input)) { return -1; }
     memset(&solver, 0, sizeof solver);
     solver.rows = solver.npivots = n;
@@ -418,8 +418,8 @@ static int opdi_reflections_gradient(opd_tensor *grad, opd_tensor *input, opd_te
 static int opdi_linalg_householder_product_backward(opd_backward_call *bw) {
     opd_tensor *grads[2];
     if (opdi_reflections_gradient(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), grads)) { return -1; }
-    OPDI_GIVE(0, grads[0]);
-    OPDI_GIVE(1, grads[1]);
+    OPDI_BW_RETURN(0, grads[0]);
+    OPDI_BW_RETURN(1, grads[1]);
     return 0;
 }
 /* opd_linalg_householder_product: the first columns of Q, given as the reflections that geqrf returns */
@@ -497,7 +497,7 @@ static int opdi_ormqr_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *tau = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *grads[2];
     const bool left = opdi_bw_bool(bw, 3), turned = opdi_bw_bool(bw, 4);
-    OPDI_GIVE(2, opd_ormqr_full(input, tau, grad, left, !turned));
+    OPDI_BW_RETURN(2, opd_ormqr_full(input, tau, grad, left, !turned));
     if (!opd_bw_needs(bw, 0) && !opd_bw_needs(bw, 1)) { return 0; }
     opd_tensor *sum = left ? opd_matmul(grad, opdi_mh(other)) : opd_matmul(opdi_mh(other), grad);
     if (turned) { sum = opdi_mh(sum); }
@@ -510,8 +510,8 @@ static int opdi_ormqr_backward(opd_backward_call *bw) {
         const int64_t more[2] = {0, columns - count};
         grads[0] = opd_constant_pad_nd(grads[0], opd_ints_of(more, 2));
     }
-    OPDI_GIVE(0, grads[0]);
-    OPDI_GIVE(1, grads[1]);
+    OPDI_BW_RETURN(0, grads[0]);
+    OPDI_BW_RETURN(1, grads[1]);
     return 0;
 }
 /* opd_ormqr: Q, given by reflections, times input3 or, if left is false, input3 times Q; transpose: with Q^H */

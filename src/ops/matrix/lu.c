@@ -18,7 +18,7 @@ OPDI_INTERNAL int opdi_lu_run(opd_tensor *factors, opd_tensor *pivots, opd_tenso
                            (double)solver.rows * (double)solver.columns * (double)solver.npivots,
                            OPDI_DTYPE(input), opdi_lu_one_f32, opdi_lu_one_f64, opdi_lu_one_c128);
 }
-OPDI_INTERNAL opd_tensor *opdi_int32_beside(const opd_tensor *like, int64_t columns) {
+OPDI_INTERNAL opd_tensor *opdi_new_int32(const opd_tensor *like, int64_t columns) {
     int64_t sizes[OPD_MAX_DIMS];
     memcpy(sizes, opdi_sizes(like), (size_t)like->ndim * sizeof *sizes);
     sizes[like->ndim - 2] = columns;
@@ -207,9 +207,9 @@ static int opdi_lu_unpack_kernel(opd_call *call) {
         if (!upper || opdi_copy(out[2], upper)) { return -1; }
     }
     if (!exchanged) { return 0; }
-    opd_tensor *work = opdi_work_for(out[0], opdi_solver_dtype(OPDI_DTYPE(factors)));
+    opd_tensor *work = opdi_staging(out[0], opdi_solver_dtype(OPDI_DTYPE(factors)));
     pivots = opdi_dense_as(pivots, OPD_INT32);
-    return !work || !pivots || opdi_permutation_write(work, pivots, rows) ? -1 : opdi_done_with(out[0], work);
+    return !work || !pivots || opdi_permutation_write(work, pivots, rows) ? -1 : opdi_staging_store(out[0], work);
 }
 static int opdi_lu_unpack_backward(opd_backward_call *bw) {
     opd_tensor *lower = opd_bw_grad(bw, 1), *upper = opd_bw_grad(bw, 2);
@@ -358,8 +358,8 @@ static opd_tensor *opdi_lu_solve_gradient(opd_backward_call *bw, opd_tensor *gra
 static int opdi_linalg_lu_solve_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const bool left = opdi_bw_bool(bw, 3), turned = opdi_bw_bool(bw, 4);
-    OPDI_GIVE(0, opdi_lu_solve_gradient(bw, grad, left, turned));
-    OPDI_GIVE(2, opd_linalg_lu_solve_full(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), grad, left, !turned));
+    OPDI_BW_RETURN(0, opdi_lu_solve_gradient(bw, grad, left, turned));
+    OPDI_BW_RETURN(2, opd_linalg_lu_solve_full(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), grad, left, !turned));
     return 0;
 }
 /* opd_linalg_lu_solve: solves A x = B or x A = B (adjoint: with A^H), given LU and pivots of A */
@@ -454,8 +454,8 @@ static int opdi__linalg_solve_ex_backward(opd_backward_call *bw) {
     const bool again = opd_grad_mode_enabled() || opdi_is_dual(input) || (input->flags & OPDI_TRACED);
     if (again || opdi_is_complex(input)) { grad = opd_linalg_solve_full(opdi_mt(input), grad, left); }
     else { grad = opd_linalg_lu_solve_full(opd_bw_result(bw, 1), opd_bw_result(bw, 2), grad, left, true); }
-    OPDI_GIVE(0, opd_neg(left ? opd_matmul(grad, opdi_mt(x)) : opd_matmul(opdi_mt(x), grad)));
-    OPDI_GIVE(1, vectors ? opd_squeeze_dim(grad, -1) : grad);
+    OPDI_BW_RETURN(0, opd_neg(left ? opd_matmul(grad, opdi_mt(x)) : opd_matmul(opdi_mt(x), grad)));
+    OPDI_BW_RETURN(1, vectors ? opd_squeeze_dim(grad, -1) : grad);
     return 0;
 }
 /* Batches _linalg_solve_ex: moves the examples to the first batch dim.  Vectors temporarily get a last dim.  A and b
@@ -663,7 +663,7 @@ static int opdi_linalg_ldl_solve_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     if (!hermitian) { grad = opdi_conj(grad); }
     grad = opd_linalg_ldl_solve_full(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), grad, hermitian);
-    OPDI_GIVE(2, hermitian ? grad : opdi_conj(grad));
+    OPDI_BW_RETURN(2, hermitian ? grad : opdi_conj(grad));
     return 0;
 }
 /* opd_linalg_ldl_solve: solves A x = B, given the factors LD and pivots of A */

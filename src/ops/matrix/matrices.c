@@ -267,12 +267,12 @@ static opd_tensor *opdi_matrix_norm(opd_tensor *tensor, opd_value order, opd_int
     const bool text = order.tag == OPD_TAG_STR, frobenius = opdi_is_text(order, "fro");
     const double number = text ? 0 : opdi_number_f64(order), size = fabs(number);
     const opd_value want = dtype == OPD_DTYPE_NONE ? opd_value_none() : opd_value_int((int64_t)dtype);
-    char room[64];
+    char buffer[64];
     int64_t dims[2];
     if (!tensor) { return NULL; }
     if (text ? !frobenius && !opdi_is_text(order, "nuc") : size != 1 && size != 2 && size != OPDI_INF) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "linalg.matrix_norm: Order %s not supported.",
-                       opdi_order_text(order, room, sizeof room));
+                       opdi_order_text(order, buffer, sizeof buffer));
         return NULL;
     }
     if (opdi_matrix_norm_check(tensor, given, dtype, text ? frobenius : size != 2, dims)) { return NULL; }
@@ -389,14 +389,14 @@ static opd_tensor *opdi_condition(opd_tensor *input, opd_value order) {
     const bool text = order.tag == OPD_TAG_STR;
     const double number = text ? 0 : opdi_number_f64(order), size = fabs(number);
     const int64_t last = -1;
-    char room[64], name[128];
+    char buffer[64], name[128];
     if (text ? !opdi_is_text(order, "fro") && !opdi_is_text(order, "nuc")
         : size != 1 && size != 2 && size != OPDI_INF) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "linalg.cond got an invalid norm type: %s",
-                       opdi_order_text(order, room, sizeof room));
+                       opdi_order_text(order, buffer, sizeof buffer));
         return NULL;
     }
-    (void)snprintf(name, sizeof name, "linalg.cond(ord=%s)", opdi_order_text(order, room, sizeof room));
+    (void)snprintf(name, sizeof name, "linalg.cond(ord=%s)", opdi_order_text(order, buffer, sizeof buffer));
     if (text && opdi_square_check(input, name)) { return NULL; }
     if (input->numel == 0) {
         return opd_new_zeros_full(input, opd_ints_of(opdi_sizes(input), input->ndim - 2),
@@ -447,7 +447,7 @@ static int opdi_tolerance_check(const opd_tensor *tolerance, const char *name, c
         : opd_fail(OPD_ERROR_DTYPE, "%s: %s tensor of complex type is not supported. Got %s", name, which,
                    opd_dtype_cname(OPDI_DTYPE(tolerance)));
 }
-static opd_tensor *opdi_number_beside(opd_tensor *like, double value) {
+static opd_tensor *opdi_new_number(opd_tensor *like, double value) {
     return opd_new_full_full(like, opd_ints_of(NULL, 0), opd_value_float(value), opd_value_int(OPD_FLOAT64), OPD_NONE,
                              OPD_NONE, OPD_NONE);
 }
@@ -460,12 +460,12 @@ static double opdi_default_rtol(const opd_tensor *input) {
 static opd_tensor *opdi_threshold(opd_tensor *input, opd_tensor *sizes, opd_tensor *atol, opd_tensor *rtol) {
     const int64_t last = -1;
     if (!rtol && input) {
-        rtol = opdi_number_beside(input, opdi_default_rtol(input));
+        rtol = opdi_new_number(input, opdi_default_rtol(input));
         if (atol) {
-            rtol = opd_where_self(opd_gt_Scalar(atol, opd_value_int(0)), opdi_number_beside(input, 0), rtol);
+            rtol = opd_where_self(opd_gt_Scalar(atol, opd_value_int(0)), opdi_new_number(input, 0), rtol);
         }
     }
-    if (!atol && input) { atol = opdi_number_beside(input, 0); }
+    if (!atol && input) { atol = opdi_new_number(input, 0); }
     return opd_maximum(opd_unsqueeze(atol, -1),
                        opd_mul(opd_unsqueeze(rtol, -1), opd_amax(sizes, opd_ints_of(&last, 1), true)));
 }
@@ -497,7 +497,7 @@ static int opdi_tolerances_of(opd_call *call, opd_tensor **tolerances) {
     for (int i = 0; i < 2; i++) {
         tolerances[i] = NULL;
         if (opd_arg_is_none(call, 1 + i)) { continue; }
-        tolerances[i] = opdi_number_beside(opd_arg_tensor(call, 0), opd_arg_float(call, 1 + i));
+        tolerances[i] = opdi_new_number(opd_arg_tensor(call, 0), opd_arg_float(call, 1 + i));
         if (!tolerances[i]) { return -1; }
     }
     return 0;
@@ -510,12 +510,12 @@ static int opdi_linalg_matrix_rank_floats_kernel(opd_call *call) {
 }
 static int opdi_linalg_matrix_rank_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opdi_matrix_rank(input, opdi_number_beside(input, opd_arg_float(call, 1)),
-                                                    opdi_number_beside(input, 0), opd_arg_bool(call, 2)));
+    return opd_return_tensor(call, opdi_matrix_rank(input, opdi_new_number(input, opd_arg_float(call, 1)),
+                                                    opdi_new_number(input, 0), opd_arg_bool(call, 2)));
 }
 static int opdi_linalg_matrix_rank_tol_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opdi_matrix_rank(input, opd_arg_tensor(call, 1), opdi_number_beside(input, 0),
+    return opd_return_tensor(call, opdi_matrix_rank(input, opd_arg_tensor(call, 1), opdi_new_number(input, 0),
                                                     opd_arg_bool(call, 2)));
 }
 /* opd_linalg_matrix_rank: the number of singular values above tol */
@@ -606,12 +606,12 @@ static int opdi_linalg_pinv_floats_kernel(opd_call *call) {
 static int opdi_linalg_pinv_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const bool hermitian = call->op->nargs > 2 && opd_arg_bool(call, 2);
-    return opd_return_tensor(call, opdi_pinv_with(input, opdi_number_beside(input, 0),
-                                                  opdi_number_beside(input, opd_arg_float(call, 1)), hermitian));
+    return opd_return_tensor(call, opdi_pinv_with(input, opdi_new_number(input, 0),
+                                                  opdi_new_number(input, opd_arg_float(call, 1)), hermitian));
 }
 static int opdi_linalg_pinv_rcond_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    return opd_return_tensor(call, opdi_pinv_with(input, opdi_number_beside(input, 0), opd_arg_tensor(call, 1),
+    return opd_return_tensor(call, opdi_pinv_with(input, opdi_new_number(input, 0), opd_arg_tensor(call, 1),
                                                   opd_arg_bool(call, 2)));
 }
 /* opd_linalg_pinv_atol_rtol_tensor: pseudo-inverse from the singular values > max(atol, rtol * the largest one) */
@@ -1026,7 +1026,7 @@ static int opdi_lstsq_by_pivots(opdi_lstsq *all) {
     memcpy(sizes, opdi_sizes(b), (size_t)ndim * sizeof *sizes);
     sizes[ndim - 2] = all->columns;
     all->x = opd_new_zeros(a, opd_ints_of(sizes, ndim));
-    opd_tensor *pivots = opdi_int32_beside(a, all->columns), *rank = opdi_int32_beside(a, -1);
+    opd_tensor *pivots = opdi_new_int32(a, all->columns), *rank = opdi_new_int32(a, -1);
     if (!all->x || !pivots || !rank) { return -1; }
     const int64_t batch = opdi_batch_of(a);
     memset(&solver, 0, sizeof solver);
@@ -1063,7 +1063,7 @@ static int opdi_lstsq_solution(opd_call *call, const opdi_lstsq *all) {
     return !out || !x ? -1 : opdi_no_data(out) ? 0 : opdi_copy(out, x);
 }
 /* Makes result i: a copy of tensor or, if tensor is NULL, a tensor of size [0]. */
-static int opdi_lstsq_give(opd_call *call, int i, opd_tensor *tensor, opd_scalar_type dtype) {
+static int opdi_lstsq_return(opd_call *call, int i, opd_tensor *tensor, opd_scalar_type dtype) {
     const int64_t none = 0;
     opd_tensor *out = opd_result(call, i, tensor ? opdi_sizes(tensor) : &none, tensor ? tensor->ndim : 1, dtype);
     return !out ? -1 : !tensor || opdi_no_data(out) ? 0 : opdi_copy(out, tensor);
@@ -1080,12 +1080,12 @@ static int opdi_lstsq_residuals(opd_call *call, const opdi_lstsq *all) {
             wanted = wanted && ((const int64_t *)(const void *)ranks->data)[i] == all->columns;
         }
     }
-    if (!wanted) { return opdi_lstsq_give(call, 1, NULL, (opd_scalar_type)opdi_real_dtype(all->x->dtype)); }
+    if (!wanted) { return opdi_lstsq_return(call, 1, NULL, (opd_scalar_type)opdi_real_dtype(all->x->dtype)); }
     opd_tensor *rest = opd_sub(opd_matmul(all->a, all->x), all->b);
     if (!rest) { return -1; }
     rest = opdi_is_complex(rest) ? opd_real(opd_mul(rest, opdi_conj(rest))) : opd_mul(rest, rest);
     rest = opd_sum_dim(rest, opd_ints_of(&row, 1), false);
-    return rest ? opdi_lstsq_give(call, 1, rest, OPDI_DTYPE(rest)) : -1;
+    return rest ? opdi_lstsq_return(call, 1, rest, OPDI_DTYPE(rest)) : -1;
 }
 static int opdi_linalg_lstsq_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
@@ -1116,11 +1116,11 @@ static int opdi_linalg_lstsq_kernel(opd_call *call) {
                                : all.gelsy && !opdi_is_complex(input) ? opdi_lstsq_by_pivots(&all)
                                : opdi_lstsq_by_values(&all)) ||
         opdi_lstsq_solution(call, &all) || opdi_lstsq_residuals(call, &all) ||
-        opdi_lstsq_give(call, 2, all.rank, OPD_INT64)) {
+        opdi_lstsq_return(call, 2, all.rank, OPD_INT64)) {
         return -1;
     }
-    return opdi_lstsq_give(call, 3, all.gels || all.gelsy ? NULL : all.values,
-                           (opd_scalar_type)opdi_real_dtype(input->dtype));
+    return opdi_lstsq_return(call, 3, all.gels || all.gelsy ? NULL : all.values,
+                             (opd_scalar_type)opdi_real_dtype(input->dtype));
 }
 /* Computes the gradients from those of x = A^+ b and of the residuals |A x - b|^2, which are minimal at x. */
 static int opdi_linalg_lstsq_backward(opd_backward_call *bw) {
@@ -1144,8 +1144,8 @@ static int opdi_linalg_lstsq_backward(opd_backward_call *bw) {
         if (opd_bw_needs(bw, 0)) { a_grad = opdi_plus(a_grad, opd_matmul(over, opdi_mh(x))); }
         if (opd_bw_needs(bw, 1)) { b_grad = opdi_plus(b_grad, opd_neg(over)); }
     }
-    OPDI_GIVE(0, a_grad);
-    OPDI_GIVE(1, b_grad && vectors ? opd_squeeze_dim(b_grad, -1) : b_grad);
+    OPDI_BW_RETURN(0, a_grad);
+    OPDI_BW_RETURN(1, b_grad && vectors ? opd_squeeze_dim(b_grad, -1) : b_grad);
     return opd_ok() ? 0 : -1;
 }
 /* Batches linalg_lstsq: moves the examples to the first dim.  Vectors temporarily get a last dim. */

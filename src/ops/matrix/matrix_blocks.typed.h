@@ -21,33 +21,33 @@ OPDI_INTERNAL int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t
         right = opdi_gemm_in_of(b.at, dtype, b.rs, b.cs);
     return opdi_gemm(OPDI_BYTES, rows, columns, depth, &left, &right, beta, c.at, c.rs, c.cs);
 }
-/* Computes c -= a b for c [rows, columns] with few rows or small depth; see opdi_slim.  The rows of b and c are
+/* Computes c -= a b for c [rows, columns] with few rows or small depth; see opdi_skinny.  The rows of b and c are
    contiguous. */
-OPDI_INTERNAL void OPDI_TYPED(slim_minus)(int64_t rows, int64_t columns, int64_t depth, const OPDI_T *a, int64_t rs,
-                                          int64_t cs, const OPDI_T *b, int64_t ldb, OPDI_T *c, int64_t ldc) {
-    opdi_slim slim;
-    slim.rows = rows;
-    slim.columns = columns;
-    slim.depth = depth;
-    slim.a = a;
-    slim.rs = rs;
-    slim.cs = cs;
-    slim.b = b;
-    slim.ldb = ldb;
-    slim.c = c;
-    slim.ldc = ldc;
+OPDI_INTERNAL void OPDI_TYPED(skinny_minus)(int64_t rows, int64_t columns, int64_t depth, const OPDI_T *a, int64_t rs,
+                                            int64_t cs, const OPDI_T *b, int64_t ldb, OPDI_T *c, int64_t ldc) {
+    opdi_skinny skinny;
+    skinny.rows = rows;
+    skinny.columns = columns;
+    skinny.depth = depth;
+    skinny.a = a;
+    skinny.rs = rs;
+    skinny.cs = cs;
+    skinny.b = b;
+    skinny.ldb = ldb;
+    skinny.c = c;
+    skinny.ldc = ldc;
 #if defined(OPDI_X86)
     const int level = opdi_cpu_level();
     if (level == 2) {
-        OPDI_TYPED(slim_minus_avx512)(&slim);
+        OPDI_TYPED(skinny_minus_avx512)(&skinny);
         return;
     }
     if (level == 1) {
-        OPDI_TYPED(slim_minus_avx2)(&slim);
+        OPDI_TYPED(skinny_minus_avx2)(&skinny);
         return;
     }
 #endif
-    OPDI_TYPED(slim_minus_plain)(&slim);
+    OPDI_TYPED(skinny_minus_plain)(&skinny);
 }
 /* Runs one of the functions for factorization steps: cholesky_rows (0), lu_rows (1) or ldl_rows (2), for this CPU.
    Returns the function's result. */
@@ -67,7 +67,7 @@ static int64_t OPDI_TYPED(factor_step)(int which, const opdi_factor_step *rows) 
 static void OPDI_TYPED(block_minus_small)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
                                           OPDI_TYPED(block) b, OPDI_TYPED(block) c) {
     if (b.cs == 1 && c.cs == 1) {
-        OPDI_TYPED(slim_minus)(rows, columns, depth, a.at, a.rs, a.cs, b.at, b.rs, c.at, c.rs);
+        OPDI_TYPED(skinny_minus)(rows, columns, depth, a.at, a.rs, a.cs, b.at, b.rs, c.at, c.rs);
         return;
     }
     for (int64_t i = 0; i < rows; i++) {
@@ -83,11 +83,11 @@ static void OPDI_TYPED(block_minus_small)(int64_t rows, int64_t columns, int64_t
 OPDI_INTERNAL int OPDI_TYPED(block_minus)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
                                           OPDI_TYPED(block) b, OPDI_TYPED(block) c) {
     if (c.cs != 1 && c.rs == 1) {
-        const OPDI_TYPED(block) other = OPDI_TYPED(turned)(a);
+        const OPDI_TYPED(block) other = OPDI_TYPED(transposed)(a);
         const int64_t count = rows;
-        a = OPDI_TYPED(turned)(b);
+        a = OPDI_TYPED(transposed)(b);
         b = other;
-        c = OPDI_TYPED(turned)(c);
+        c = OPDI_TYPED(transposed)(c);
         rows = columns;
         columns = count;
     }
@@ -125,7 +125,7 @@ static int OPDI_TYPED(lower_solve)(int64_t rows, int64_t columns, OPDI_TYPED(blo
         for (int64_t i = 0; i < rows; i++) {
             OPDI_T *to = x.at + i * x.rs;
             const OPDI_T pivot = unit ? 1 : t.at[i * (t.rs + t.cs)];
-            OPDI_TYPED(slim_minus)(1, columns, i, t.at + i * t.rs, 0, t.cs, x.at, x.rs, to, 0);
+            OPDI_TYPED(skinny_minus)(1, columns, i, t.at + i * t.rs, 0, t.cs, x.at, x.rs, to, 0);
             if (!unit) { for (int64_t j = 0; j < columns; j++) { to[j] /= pivot; } }
         }
         return 0;
@@ -160,10 +160,10 @@ OPDI_INTERNAL int OPDI_TYPED(triangle_one)(const opdi_solver *solver, int64_t at
     const int64_t n = solver->rows;
     OPDI_TYPED(block) t = OPDI_TYPED(matrix_at)(solver, 0, at, n);
     OPDI_TYPED(block) x = OPDI_TYPED(matrix_at)(solver, 1, at, solver->left ? solver->columns : n);
-    if (solver->columns_first) { t = OPDI_TYPED(turned)(t); }
+    if (solver->columns_first) { t = OPDI_TYPED(transposed)(t); }
     if (!solver->left) {
-        t = OPDI_TYPED(turned)(t);
-        x = OPDI_TYPED(turned)(x);
+        t = OPDI_TYPED(transposed)(t);
+        x = OPDI_TYPED(transposed)(x);
     }
     return OPDI_TYPED(triangle_solve)(n, solver->columns, t, x, solver->upper == solver->left, solver->unit);
 }

@@ -14,7 +14,7 @@ OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(block_of)(OPDI_T *at, int64_t rs, int64
 OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(part)(OPDI_TYPED(block) block, int64_t i, int64_t j) {
     return OPDI_TYPED(block_of)(block.at + i * block.rs + j * block.cs, block.rs, block.cs);
 }
-OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(turned)(OPDI_TYPED(block) block) {
+OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(transposed)(OPDI_TYPED(block) block) {
     return OPDI_TYPED(block_of)(block.at, block.cs, block.rs);
 }
 /* Returns matrix number `at` of tensor solver->data[which], whose rows have `width` elements. */

@@ -24,8 +24,8 @@ static int opdi_mm_kernel(opd_call *call) {
 }
 static int opdi_mm_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_mm(grad, opdi_mt(opd_bw_tensor(bw, 1))));
-    OPDI_GIVE(1, opd_mm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
+    OPDI_BW_RETURN(0, opd_mm(grad, opdi_mt(opd_bw_tensor(bw, 1))));
+    OPDI_BW_RETURN(1, opd_mm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
     return 0;
 }
 /* Computes the tangent of an operator that multiplies arguments number `first` and `second`, and adds argument number c
@@ -89,9 +89,9 @@ static int opdi_addmm_kernel(opd_call *call) {
 static int opdi_addmm_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
-    OPDI_GIVE(0, opdi_scale(grad, beta));
-    OPDI_GIVE(1, opdi_scale(opd_mm(grad, opdi_mt(opd_bw_tensor(bw, 2))), alpha));
-    OPDI_GIVE(2, opdi_scale(opd_mm(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
+    OPDI_BW_RETURN(0, opdi_scale(grad, beta));
+    OPDI_BW_RETURN(1, opdi_scale(opd_mm(grad, opdi_mt(opd_bw_tensor(bw, 2))), alpha));
+    OPDI_BW_RETURN(2, opdi_scale(opd_mm(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
     return 0;
 }
 /* opd_addmm: beta * self + alpha * mat1 mat2 */
@@ -249,8 +249,8 @@ static int opdi_bmm_any(opd_call *call, opd_tensor *self, int first, opd_value b
 static int opdi_bmm_kernel(opd_call *call) { return opdi_bmm_any(call, NULL, 0, opdi_one(), opdi_one()); }
 static int opdi_bmm_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_bmm(grad, opdi_mt(opd_bw_tensor(bw, 1))));
-    OPDI_GIVE(1, opd_bmm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
+    OPDI_BW_RETURN(0, opd_bmm(grad, opdi_mt(opd_bw_tensor(bw, 1))));
+    OPDI_BW_RETURN(1, opd_bmm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
     return 0;
 }
 /* opd_bmm: the product of each pair of matrices of two batches */
@@ -270,9 +270,9 @@ static int opdi_baddbmm_kernel(opd_call *call) {
 static int opdi_baddbmm_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
-    OPDI_GIVE(0, opdi_scale(grad, beta));
-    OPDI_GIVE(1, opdi_scale(opd_bmm(grad, opdi_mt(opd_bw_tensor(bw, 2))), alpha));
-    OPDI_GIVE(2, opdi_scale(opd_bmm(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
+    OPDI_BW_RETURN(0, opdi_scale(grad, beta));
+    OPDI_BW_RETURN(1, opdi_scale(opd_bmm(grad, opdi_mt(opd_bw_tensor(bw, 2))), alpha));
+    OPDI_BW_RETURN(2, opdi_scale(opd_bmm(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
     return 0;
 }
 /* opd_baddbmm: beta * self + alpha * bmm(batch1, batch2) */
@@ -313,7 +313,7 @@ static int opdi_addbmm_kernel(opd_call *call) {
 static int opdi_addbmm_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *a = opd_bw_tensor(bw, 1), *b = opd_bw_tensor(bw, 2), *wide = grad;
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
-    OPDI_GIVE(0, opdi_scale(grad, beta));
+    OPDI_BW_RETURN(0, opdi_scale(grad, beta));
     if (opd_ok() && (a || b)) {
         int64_t sizes[3];
         sizes[0] = opd_size(a ? a : b, 0);
@@ -321,8 +321,8 @@ static int opdi_addbmm_backward(opd_backward_call *bw) {
         sizes[2] = opd_size(grad, 1);
         wide = opdi_expand_to(grad, sizes, 3);
     }
-    OPDI_GIVE(1, opdi_scale(opd_bmm(wide, opdi_mt(b)), alpha));
-    OPDI_GIVE(2, opdi_scale(opd_bmm(opdi_mt(a), wide), alpha));
+    OPDI_BW_RETURN(1, opdi_scale(opd_bmm(wide, opdi_mt(b)), alpha));
+    OPDI_BW_RETURN(2, opdi_scale(opd_bmm(opdi_mt(a), wide), alpha));
     return 0;
 }
 /* opd_addbmm: beta * self + alpha * the sum of the products of batch1 and batch2 */
@@ -365,8 +365,8 @@ static int opdi_mv_any(opd_call *call, opd_tensor *self, int first, opd_value be
 static int opdi_mv_kernel(opd_call *call) { return opdi_mv_any(call, NULL, 0, opdi_one(), opdi_one()); }
 static int opdi_mv_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_outer(grad, opd_bw_tensor(bw, 1)));
-    OPDI_GIVE(1, opd_mv(opdi_mt(opd_bw_tensor(bw, 0)), grad));
+    OPDI_BW_RETURN(0, opd_outer(grad, opd_bw_tensor(bw, 1)));
+    OPDI_BW_RETURN(1, opd_mv(opdi_mt(opd_bw_tensor(bw, 0)), grad));
     return 0;
 }
 /* opd_mv: a matrix times a vector */
@@ -385,9 +385,9 @@ static int opdi_addmv_kernel(opd_call *call) {
 static int opdi_addmv_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
-    OPDI_GIVE(0, opdi_scale(grad, beta));
-    OPDI_GIVE(1, opdi_scale(opd_outer(grad, opd_bw_tensor(bw, 2)), alpha));
-    OPDI_GIVE(2, opdi_scale(opd_mv(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
+    OPDI_BW_RETURN(0, opdi_scale(grad, beta));
+    OPDI_BW_RETURN(1, opdi_scale(opd_outer(grad, opd_bw_tensor(bw, 2)), alpha));
+    OPDI_BW_RETURN(2, opdi_scale(opd_mv(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
     return 0;
 }
 /* opd_addmv: beta * self + alpha * mat vec, where vec is a vector */
@@ -537,15 +537,15 @@ static int opdi_dot_any(opd_call *call, const char *name) {
 }
 static int opdi_dot_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_mul(grad, opd_bw_tensor(bw, 1)));
-    OPDI_GIVE(1, opd_mul(grad, opd_bw_tensor(bw, 0)));
+    OPDI_BW_RETURN(0, opd_mul(grad, opd_bw_tensor(bw, 1)));
+    OPDI_BW_RETURN(1, opd_mul(grad, opd_bw_tensor(bw, 0)));
     return 0;
 }
 /* Computes the gradients of vdot(x, y), the sum of conj(x) y: conj(g) y for x and g x for y. */
 static int opdi_vdot_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_mul(opdi_conj(grad), opd_bw_tensor(bw, 1)));
-    OPDI_GIVE(1, opd_mul(grad, opd_bw_tensor(bw, 0)));
+    OPDI_BW_RETURN(0, opd_mul(opdi_conj(grad), opd_bw_tensor(bw, 1)));
+    OPDI_BW_RETURN(1, opd_mul(grad, opd_bw_tensor(bw, 0)));
     return 0;
 }
 static int opdi_dot_kernel(opd_call *call) { return opdi_dot_any(call, "dot"); }

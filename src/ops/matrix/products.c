@@ -46,12 +46,14 @@ OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtyp
     return c && opdi_copy(c, tensor) == 0 ? c : NULL;
 }
 /* Returns a contiguous tensor of this dtype in which a kernel computes the contents of `out`: out itself if possible,
-   else a new tensor, which opdi_done_with later copies to out.  On failure, returns NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_work_for(opd_tensor *out, opd_scalar_type dtype) {
+   else a new tensor, which opdi_staging_store later copies to out.  On failure, returns NULL and sets an error. */
+OPDI_INTERNAL opd_tensor *opdi_staging(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
     return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
 }
-OPDI_INTERNAL int opdi_done_with(opd_tensor *out, opd_tensor *work) { return work == out ? 0 : opdi_copy(out, work); }
+OPDI_INTERNAL int opdi_staging_store(opd_tensor *out, opd_tensor *work) {
+    return work == out ? 0 : opdi_copy(out, work);
+}
 /* Returns the dtype in which a kernel for float32 and float64 (`ints`: also int64) computes with elements of dtype
    `dtype`.  If the dtype is not supported, returns -1 and sets PyTorch's error, which names the kernel `what`. */
 OPDI_INTERNAL int opdi_kernel_dtype(opd_scalar_type dtype, bool ints, const char *what) {
@@ -188,8 +190,9 @@ static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double 
         opdi_products_range(&products, 0, products.batch);
     } else {
         const size_t size = opd_dtype_size((opd_scalar_type)products.dtype);
-        opdi_parallel_lend(products.batch, OPDI_MAX((int64_t)1, (1 << 18) / work), opdi_products_range, &products,
-                           products.dots ? 0 : opdi_gemm_room(size, products.m, products.n, products.k));
+        opdi_parallel_for_scratch(products.batch, OPDI_MAX((int64_t)1, (1 << 18) / work), opdi_products_range,
+                                  &products,
+                                  products.dots ? 0 : opdi_gemm_scratch_size(size, products.m, products.n, products.k));
     }
     return products.failed ? opdi_buffer_fail() : 0;
 }
@@ -239,7 +242,7 @@ static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, cons
     const size_t size = twice ? sizeof(double) : sizeof(float);
     const size_t first = (size_t)(2 * rows * depth) * size, second = (size_t)(2 * depth * columns) * size;
     const size_t bytes = first + second + (size_t)(4 * rows * columns) * size;
-    char *left = opdi_lend(bytes);
+    char *left = opdi_scratch_alloc(bytes);
     if (!left) { return opdi_buffer_fail(); }
     char *right = left + first, *product = right + second;
     const opdi_gemm_in one = opdi_gemm_in_of(left, twice ? OPD_FLOAT64 : OPD_FLOAT32, depth, 1);
@@ -248,7 +251,7 @@ static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, cons
     (twice ? opdi_complex_split_f64 : opdi_complex_split_f32)(b, right, 2 * columns, columns);
     const int failed = opdi_gemm(size, 2 * rows, 2 * columns, depth, &one, &two, 0, product, 2 * columns, 1);
     if (!failed) { (twice ? opdi_complex_merge_f64 : opdi_complex_merge_f32)(out, product); }
-    opdi_lend_end(left, bytes);
+    opdi_scratch_free(left, bytes);
     return failed ? opdi_buffer_fail() : 0;
 }
 /* Does the work of opdi_product for complex numbers by four products of real and imaginary parts, of which contiguous
@@ -334,7 +337,7 @@ OPDI_INTERNAL opdi_factor opdi_factor_of(opd_call *call, int i) {
     factor.ndim = call->args[i].u.t->ndim;
     return factor;
 }
-static opdi_factor opdi_factor_turned(opdi_factor factor) {
+static opdi_factor opdi_factor_transposed(opdi_factor factor) {
     if (factor.dim > 0) {
         factor.tensor = opd_batch_front(factor.tensor, factor.dim);
         factor.dim = 0;
@@ -368,7 +371,7 @@ OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor oth
     *dim = 0;
     if (factor.dim < 0) {                         /* a b = (b^T a^T)^T */
         const bool turn = factor.ndim > 1 && other.ndim > 1;
-        opd_tensor *output = opdi_batch_product(opdi_factor_turned(other), opdi_factor_turned(factor),
+        opd_tensor *output = opdi_batch_product(opdi_factor_transposed(other), opdi_factor_transposed(factor),
                                                 turn ? NULL : add, beta, alpha, dim);
         return turn ? opdi_mt(output) : output;
     }

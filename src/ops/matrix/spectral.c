@@ -76,10 +76,10 @@ OPDI_INTERNAL double opdi_complex_largest(const opdi_complex *a, int64_t count) 
 }
 /* Reduces a Hermitian matrix a [n, n], of which both triangular parts are stored, to a tridiagonal matrix with real
    diagonal d [n] and real off-diagonal e [n - 1].  Stores the vector of reflection i, which changes rows and columns
-   from i + 1 on, in column i of a, and its factor in tau [n].  room [2 n] is scratch memory. */
+   from i + 1 on, in column i of a, and its factor in tau [n].  scratch [2 n] is scratch memory. */
 static void opdi_complex_tridiagonal(int64_t n, opdi_complex *a, double *d, double *e, opdi_complex *tau,
-                                     opdi_complex *room) {
-    opdi_complex *v = room, *w = room + n;
+                                     opdi_complex *scratch) {
+    opdi_complex *v = scratch, *w = scratch + n;
     for (int64_t i = 0; i < n; i++) {
         const int64_t rest = n - i - 1;
         opdi_complex *const below = a + (i + 1) * n + i, *const square = below + 1;
@@ -118,11 +118,11 @@ static int opdi_eigh_one_c128(const opdi_solver *solver, int64_t at) {
     const size_t size = (size_t)(n * n + 4 * n + 4) * sizeof(double) + (size_t)(n * n + 3 * n) * sizeof(opdi_complex);
     opdi_complex *const a = (opdi_complex *)opdi_alloc(size);
     if (!a) { return -1; }
-    opdi_complex *const tau = a + n * n, *const room = tau + n;
-    double *const d = (double *)(void *)(room + 2 * n), *const e = d + n, *const turns = e + n;
+    opdi_complex *const tau = a + n * n, *const scratch = tau + n;
+    double *const d = (double *)(void *)(scratch + 2 * n), *const e = d + n, *const turns = e + n;
     double *const rows = solver->vectors ? turns + 2 * n + 4 : NULL;
     double *const values = (double *)opdi_solver_at(solver, 1, at, sizeof(double));
-    if (solver->upper) { from = opdi_cblock_conj(opdi_cblock_turned(from)); }
+    if (solver->upper) { from = opdi_cblock_conj(opdi_cblock_transposed(from)); }
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j <= i; j++) {
             a[i * n + j] = opdi_cblock_get(&from, i, j);
@@ -135,7 +135,7 @@ static int opdi_eigh_one_c128(const opdi_solver *solver, int64_t at) {
     for (int64_t i = 0; finite && most > 0 && i < n * n; i++) {
         a[i] = opdi_complex_make(a[i].re / most, a[i].im / most);
     }
-    if (finite) { opdi_complex_tridiagonal(n, a, d, e, tau, room); }
+    if (finite) { opdi_complex_tridiagonal(n, a, d, e, tau, scratch); }
     for (int64_t i = 0; rows && i < n * n; i++) { rows[i] = i % (n + 1) == 0; }
     const int64_t info = finite ? opdi_ql_f64(n, d, e, rows, n, turns) : OPDI_MAX(n - 1, (int64_t)1);
     solver->info[at] = (int32_t)info;
@@ -198,7 +198,7 @@ static void opdi_csvd_write(const opdi_csvd *svd, opdi_cblock big, opdi_cblock i
     opdi_complex_reflect_all(svd->high, svd->wide, n, opdi_cblock_of(svd->w, n, 1), svd->tau, big, false, false);
     if (n > 1) {
         opdi_complex_reflect_all(n - 1, n, n - 1, opdi_cblock_conj(opdi_cblock_of(svd->a + 1, 1, n)), svd->second,
-                                 opdi_cblock_part(opdi_cblock_turned(inner), 1, 0), false, true);
+                                 opdi_cblock_part(opdi_cblock_transposed(inner), 1, 0), false, true);
     }
 }
 static int opdi_csvd_alloc(opdi_csvd *svd, bool vectors, size_t *size) {
@@ -239,7 +239,7 @@ static int opdi_svd_one_c128(const opdi_solver *solver, int64_t at) {
         return 0;
     }
     if (opdi_csvd_alloc(&svd, solver->vectors, &size)) { return -1; }
-    const opdi_cblock tall = rows >= columns ? from : opdi_cblock_turned(from);
+    const opdi_cblock tall = rows >= columns ? from : opdi_cblock_transposed(from);
     for (int64_t i = 0; i < svd.high * n; i++) {
         const opdi_complex value = opdi_cblock_get(&tall, i / n, i % n);
         svd.w[i] = opdi_complex_make(value.re / scale, value.im / scale);
@@ -254,7 +254,7 @@ static int opdi_svd_one_c128(const opdi_solver *solver, int64_t at) {
         const opdi_cblock u = opdi_cblock_at(solver, 2, at, solver->left ? rows : n);
         const opdi_cblock v = opdi_cblock_at(solver, 3, at, columns);
         if (rows >= columns) { opdi_csvd_write(&svd, u, v); }
-        else { opdi_csvd_write(&svd, opdi_cblock_turned(v), opdi_cblock_turned(u)); }
+        else { opdi_csvd_write(&svd, opdi_cblock_transposed(v), opdi_cblock_transposed(u)); }
     }
     opdi_free(svd.w, size);
     return 0;
@@ -280,7 +280,7 @@ static int opdi__linalg_eigh_kernel(opd_call *call) {
         : opd_result(call, 1, &none, 1, OPDI_DTYPE(input));
     const int rc = opdi_results_open(&results, 2);
     if (rc || results.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
-    opd_tensor *info = opdi_int32_beside(input, -1);
+    opd_tensor *info = opdi_new_int32(input, -1);
     input = opdi_solver_dense(input);
     if (!info || !input) { return -1; }
     solver.rows = n;
@@ -414,7 +414,7 @@ static int opdi__linalg_svd_kernel(opd_call *call) {
     const int rc = results.out[2] ? opdi_results_open(&results, 3) : -1;
     if (rc) { return rc < 0 ? -1 : 0; }
     memset(&solver, 0, sizeof solver);
-    opd_tensor *info = opdi_int32_beside(input, -1);
+    opd_tensor *info = opdi_new_int32(input, -1);
     input = opdi_solver_dense(input);
     if (!info || !input) { return -1; }
     solver.rows = rows;

@@ -33,11 +33,11 @@ OPDI_INTERNAL OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
 }
 /* Reduces a symmetric matrix a [n, n], of which both triangular parts are stored, to a tridiagonal matrix with diagonal
    d [n] and off-diagonal e [n - 1].  Stores the vector of reflection i, which changes rows and columns from i + 1 on,
-   in row i of a, and its factor in tau [n].  room [2 n] is scratch memory.  Returns 0, or -1 if memory runs out. */
-static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *room) {
+   in row i of a, and its factor in tau [n].  scratch [2 n] is scratch memory.  Returns 0, or -1 if memory runs out. */
+static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *scratch) {
     for (int64_t i = 0; i + 1 < n; i++) {
         const int64_t rest = n - i - 1;
-        OPDI_T *v = a + i * n + i + 1, *w = room, dot = 0;
+        OPDI_T *v = a + i * n + i + 1, *w = scratch, dot = 0;
         const OPDI_TYPED(block) below = OPDI_TYPED(block_of)(a + (i + 1) * n + i + 1, n, 1);
         d[i] = (double)a[i * n + i];
         tau[i] = OPDI_TYPED(reflection)(rest, v, 1);
@@ -50,7 +50,7 @@ static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, O
         }
         for (int64_t j = 0; j < rest; j++) { dot += w[j] * v[j]; }
         for (int64_t j = 0; j < rest; j++) { w[j] = tau[i] * (w[j] - tau[i] / 2 * dot * v[j]); }
-        OPDI_TYPED(slim_minus)(rest, rest, 2, v, 1, w - v, w, v - w, below.at, n);
+        OPDI_TYPED(skinny_minus)(rest, rest, 2, v, 1, w - v, w, v - w, below.at, n);
     }
     if (n > 0) { d[n - 1] = (double)a[n * n - 1]; }
     return 0;
@@ -150,7 +150,7 @@ OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
     if (!d) { return -1; }
     double *const e = d + n, *const turns = e + n;
     OPDI_T *const a = (OPDI_T *)(void *)(turns + 2 * n + 4), *const rows = a + n * n, *const tau = rows + n * wide,
-        *const room = tau + n, *const values = OPDI_TYPED(matrix_at)(solver, 1, at, n).at;
+        *const scratch = tau + n, *const values = OPDI_TYPED(matrix_at)(solver, 1, at, n).at;
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j <= i; j++) {
             a[i * n + j] = a[j * n + i] = solver->upper ? from.at[j * n + i] : from.at[i * n + j];
@@ -167,7 +167,7 @@ OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
 #endif
     for (int64_t i = 0; finite && most > 0 && i < n * n; i++) { a[i] /= most; }
     int64_t info = finite ? 0 : OPDI_MAX(n - 1, (int64_t)1);
-    int rc = finite ? OPDI_TYPED(tridiagonal)(n, a, d, e, tau, room) : 0;
+    int rc = finite ? OPDI_TYPED(tridiagonal)(n, a, d, e, tau, scratch) : 0;
     if (finite && !rc && solver->vectors) {
         const OPDI_TYPED(block) turned = OPDI_TYPED(block_of)(rows, 1, wide);
         OPDI_TYPED(rows_identity)(n, wide, rows);
@@ -189,8 +189,9 @@ OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
 
 /* Reduces a [n, n] to a bidiagonal matrix: diagonal d [n], and e [n - 1] above it.  The reflections of columns are
    stored below the diagonal of a, their factors in tau [n]; the reflections of rows right of e, their factors in pie
-   [n].  room [n] is scratch memory.  Returns 0, or -1 if memory runs out. */
-static int OPDI_TYPED(bidiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *pie, OPDI_T *room) {
+   [n].  scratch [n] is scratch memory.  Returns 0, or -1 if memory runs out. */
+static int OPDI_TYPED(bidiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *pie,
+                                  OPDI_T *scratch) {
     for (int64_t i = 0; i < n; i++) {
         const int64_t rest = n - i - 1;
         OPDI_T *place = a + i * n + i, *v = place + 1;
@@ -198,16 +199,16 @@ static int OPDI_TYPED(bidiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OP
         d[i] = (double)*place;
         pie[i] = 0;
         if (rest == 0) { continue; }
-        OPDI_TYPED(reflect_one)(rest + 1, 1, rest + 1, OPDI_TYPED(block_of)(place, n, 1), tau[i], room);
+        OPDI_TYPED(reflect_one)(rest + 1, 1, rest + 1, OPDI_TYPED(block_of)(place, n, 1), tau[i], scratch);
         pie[i] = OPDI_TYPED(reflection)(rest, v, 1);
         e[i] = (double)v[0];
         v[0] = 1;
         if (OPDI_TYPED(block_times)(rest, 1, rest, OPDI_TYPED(block_of)(v + n, n, 1), OPDI_TYPED(block_of)(v, 1, 1), 0,
-                                    OPDI_TYPED(block_of)(room, 1, 1))) {
+                                    OPDI_TYPED(block_of)(scratch, 1, 1))) {
             return -1;
         }
-        for (int64_t j = 0; j < rest; j++) { room[j] *= pie[i]; }
-        OPDI_TYPED(slim_minus)(rest, rest, 1, room, 1, 0, v, 0, v + n, n);
+        for (int64_t j = 0; j < rest; j++) { scratch[j] *= pie[i]; }
+        OPDI_TYPED(skinny_minus)(rest, rest, 1, scratch, 1, 0, v, 0, v + n, n);
     }
     return 0;
 }
@@ -307,7 +308,7 @@ static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double
 typedef struct OPDI_TYPED(svd) {
     int64_t high, n, wide, length;                /* wide: left vectors; length: of rows of left, right */
     double *d, *e, *turns;
-    OPDI_T *w, *q, *a, *left, *right, *tau, *first, *second, *room;
+    OPDI_T *w, *q, *a, *left, *right, *tau, *first, *second, *scratch;
 } OPDI_TYPED(svd);
 /* Factors w = Q R and reduces R [n, n], in a, to d and e.  If `vectors`, sets left and right to the products of the
    reflections, transposed.  Returns 0, or -1 if memory runs out. */
@@ -315,7 +316,7 @@ static int OPDI_TYPED(svd_reduce)(const OPDI_TYPED(svd) *svd, bool vectors) {
     const int64_t n = svd->n;
     if (OPDI_TYPED(geqrf)(svd->high, n, OPDI_TYPED(block_of)(svd->w, n, 1), svd->tau)) { return -1; }
     for (int64_t i = 0; i < n * n; i++) { svd->a[i] = i % n >= i / n ? svd->w[i] : 0; }
-    if (OPDI_TYPED(bidiagonal)(n, svd->a, svd->d, svd->e, svd->first, svd->second, svd->room)) { return -1; }
+    if (OPDI_TYPED(bidiagonal)(n, svd->a, svd->d, svd->e, svd->first, svd->second, svd->scratch)) { return -1; }
     if (!vectors) { return 0; }
     const OPDI_TYPED(block) right = OPDI_TYPED(block_of)(svd->right, 1, svd->length);
     OPDI_TYPED(rows_identity)(n, svd->length, svd->right);
@@ -374,7 +375,7 @@ OPDI_INTERNAL int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
     svd.tau = svd.right + n * svd.length;
     svd.first = svd.tau + n;
     svd.second = svd.first + n;
-    svd.room = svd.second + n;
+    svd.scratch = svd.second + n;
     const OPDI_T scale = most > 0 ? most : 1;
     for (int64_t i = 0; i < svd.high; i++) {
         for (int64_t j = 0; j < n; j++) {
@@ -393,7 +394,7 @@ OPDI_INTERNAL int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
         const OPDI_TYPED(block) v = OPDI_TYPED(matrix_at)(solver, 3, at, columns);
         if (solver->vectors) {
             rc = rows >= columns ? OPDI_TYPED(svd_write)(&svd, u, v)
-                : OPDI_TYPED(svd_write)(&svd, OPDI_TYPED(turned)(v), OPDI_TYPED(turned)(u));
+                : OPDI_TYPED(svd_write)(&svd, OPDI_TYPED(transposed)(v), OPDI_TYPED(transposed)(u));
         }
     }
     opdi_free(svd.d, size);

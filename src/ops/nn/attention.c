@@ -216,7 +216,7 @@ static opdi_gemm_in opdi_attention_in(const opd_tensor *tensor, int64_t n, int64
 static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
     opdi_attention *job = (opdi_attention *)ctx;
     const size_t bytes = (size_t)(job->block * OPDI_MAX(job->keys, (int64_t)1)) * job->size;
-    char *scores = opdi_lend(bytes);
+    char *scores = opdi_scratch_alloc(bytes);
     bool failed = !scores;
     for (int64_t item = begin; item < end && !failed; item++) {
         const int64_t n = item / job->blocks / job->heads, head = item / job->blocks % job->heads,
@@ -233,7 +233,7 @@ static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
         failed = opdi_gemm(job->size, rows, job->depth, keys, &weights, &v, 0, out, to[2], to[3]) != 0;
     }
     if (failed) { OPDI_STORE(&job->failed, 1); }
-    if (scores) { opdi_lend_end(scores, bytes); }
+    if (scores) { opdi_scratch_free(scores, bytes); }
 }
 
 //== the derivative of the kernel ======================================================================================
@@ -257,13 +257,13 @@ typedef struct opdi_attention_head {
 } opdi_attention_head;
 
 /* Returns the number of bytes of scratch memory that a thread needs.  Keys are rounded up to whole blocks. */
-static size_t opdi_attention_room(const opdi_attention *job) {
+static size_t opdi_attention_scratch_size(const opdi_attention *job) {
     const int64_t keys = opdi_round_up(job->keys, job->wide), rows = OPDI_FLASH_ROWS;
     return (size_t)(4 * keys * job->depth + 2 * rows * (job->depth + job->wide)) * job->size;
 }
 /* Transposes a matrix: to[j * ts + i] = from[i * fs + j] for i < rows and j < count. */
-static void opdi_attention_turn(size_t size, char *to, int64_t ts, const char *from, int64_t fs, int64_t rows,
-                                int64_t count) {
+static void opdi_attention_transpose(size_t size, char *to, int64_t ts, const char *from, int64_t fs, int64_t rows,
+                                     int64_t count) {
     const opdi_tile_fn tile = opdi_transpose_of((int)size);
     const int64_t bytes = (int64_t)size;
     for (int64_t i = 0; i < rows; i += OPDI_TILE) {
@@ -329,10 +329,11 @@ static int opdi_attention_back_block(const opdi_attention_head *at, int64_t key)
 static int opdi_attention_back_rows(opdi_attention_head *at) {
     const opdi_attention *job = at->job;
     const int64_t end = job->causal ? OPDI_MIN(job->keys, at->first + at->rows) : job->keys, depth = job->depth;
-    opdi_attention_turn(job->size, at->qt, OPDI_FLASH_ROWS, opdi_attention_at(job->q, at->n, at->head, at->first),
-                        opdi_strides(job->q)[2], at->rows, depth);
-    opdi_attention_turn(job->size, at->gt, OPDI_FLASH_ROWS, opdi_attention_at(job->grad, at->n, at->head, at->first),
-                        opdi_strides(job->grad)[2], at->rows, depth);
+    opdi_attention_transpose(job->size, at->qt, OPDI_FLASH_ROWS, opdi_attention_at(job->q, at->n, at->head, at->first),
+                             opdi_strides(job->q)[2], at->rows, depth);
+    opdi_attention_transpose(job->size, at->gt, OPDI_FLASH_ROWS,
+                             opdi_attention_at(job->grad, at->n, at->head, at->first), opdi_strides(job->grad)[2],
+                             at->rows, depth);
     for (int64_t i = 0; i < at->rows; i++) {
         const void *x = opdi_attention_at(job->grad, at->n, at->head, at->first + i),
             *y = opdi_attention_at(job->out, at->n, at->head, at->first + i);
@@ -351,10 +352,10 @@ static int opdi_attention_back_head(opdi_attention_head *at) {
     memset(at->kt, 0, (size_t)(4 * opdi_round_up(job->keys, wide) * depth * size));
     for (int64_t key = 0; key < job->keys; key += wide) {
         const int64_t count = OPDI_MIN(wide, job->keys - key), off = key * depth * size;
-        opdi_attention_turn(job->size, at->kt + off, wide, opdi_attention_at(job->k, n, few, key),
-                            opdi_strides(job->k)[2], count, depth);
-        opdi_attention_turn(job->size, at->vt + off, wide, opdi_attention_at(job->v, n, few, key),
-                            opdi_strides(job->v)[2], count, depth);
+        opdi_attention_transpose(job->size, at->kt + off, wide, opdi_attention_at(job->k, n, few, key),
+                                 opdi_strides(job->k)[2], count, depth);
+        opdi_attention_transpose(job->size, at->vt + off, wide, opdi_attention_at(job->v, n, few, key),
+                                 opdi_strides(job->v)[2], count, depth);
     }
     for (at->first = 0; at->first < job->rows; at->first += OPDI_FLASH_ROWS) {
         at->rows = OPDI_MIN((int64_t)OPDI_FLASH_ROWS, job->rows - at->first);
@@ -363,8 +364,9 @@ static int opdi_attention_back_head(opdi_attention_head *at) {
     for (int64_t key = 0; key < job->keys; key += wide) {
         const int64_t count = OPDI_MIN(wide, job->keys - key), off = key * depth * size;
         for (int i = 1; i < 3; i++) {
-            opdi_attention_turn(job->size, opdi_attention_at(job->grads[i], n, at->head, key),
-                                opdi_strides(job->grads[i])[2], (i == 1 ? at->dk : at->dv) + off, wide, depth, count);
+            opdi_attention_transpose(job->size, opdi_attention_at(job->grads[i], n, at->head, key),
+                                     opdi_strides(job->grads[i])[2], (i == 1 ? at->dk : at->dv) + off, wide, depth,
+                                     count);
         }
     }
     return 0;
@@ -372,14 +374,15 @@ static int opdi_attention_back_head(opdi_attention_head *at) {
 /* Computes the derivatives of items [begin, end) of the job ctx.  An item is a head. */
 static void opdi_attention_back_range(void *ctx, int64_t begin, int64_t end) {
     opdi_attention *job = (opdi_attention *)ctx;
-    const size_t bytes = opdi_attention_room(job), side = (size_t)(opdi_round_up(job->keys, job->wide) * job->depth) *
+    const size_t bytes = opdi_attention_scratch_size(job),
+        side = (size_t)(opdi_round_up(job->keys, job->wide) * job->depth) *
         job->size, turned = (size_t)(OPDI_FLASH_ROWS * job->depth) * job->size;
-    char *const room = opdi_lend(bytes);
+    char *const scratch = opdi_scratch_alloc(bytes);
     opdi_attention_head at;
-    bool failed = !room;
+    bool failed = !scratch;
     memset(&at, 0, sizeof at);
     at.job = job;
-    at.kt = room;
+    at.kt = scratch;
     for (int64_t item = begin; item < end && !failed; item++) {
         at.vt = at.kt + side;
         at.dk = at.vt + side;
@@ -393,7 +396,7 @@ static void opdi_attention_back_range(void *ctx, int64_t begin, int64_t end) {
         failed = opdi_attention_back_head(&at) != 0;
     }
     if (failed) { OPDI_STORE(&job->failed, 1); }
-    if (room) { opdi_lend_end(room, bytes); }
+    if (scratch) { opdi_scratch_free(scratch, bytes); }
 }
 
 //== operators =========================================================================================================
@@ -496,12 +499,13 @@ static int opdi_flash_kernel(opd_call *call) {
     if (!(job.out = opdi_flash_scratch(out, work)) || !(job.lse = opdi_flash_scratch(lse, work))) { return -1; }
     const double cost = (double)job.block * (double)(job.keys + 1) * (double)(job.depth + 8);
     const size_t scores = (size_t)(job.block * OPDI_MAX(job.keys, (int64_t)1)) * job.size;
-    opdi_parallel_lend(q->dims[0] * job.heads * job.blocks, cost > OPDI_GRAIN ? 1 : (int64_t)(OPDI_GRAIN / cost) + 1,
-                       opdi_attention_range, &job, OPDI_LENT(scores) +
-                           OPDI_MAX(opdi_gemm_room(job.size, job.block, job.keys, job.depth),
-                                    opdi_gemm_room(job.size, job.block, job.depth, job.keys)));
+    opdi_parallel_for_scratch(q->dims[0] * job.heads * job.blocks,
+                              cost > OPDI_GRAIN ? 1 : (int64_t)(OPDI_GRAIN / cost) + 1, opdi_attention_range, &job,
+                              OPDI_SCRATCH_BYTES(scores) +
+                           OPDI_MAX(opdi_gemm_scratch_size(job.size, job.block, job.keys, job.depth),
+                                    opdi_gemm_scratch_size(job.size, job.block, job.depth, job.keys)));
     if (OPDI_LOAD(&job.failed)) { return opdi_buffer_fail(); }
-    return opdi_done_with(out, job.out) || opdi_done_with(lse, job.lse) ? -1 : 0;
+    return opdi_staging_store(out, job.out) || opdi_staging_store(lse, job.lse) ? -1 : 0;
 }
 /* Returns the number of floating-point operations: two matrix products of rows and keys for each head. */
 static double opdi_flash_flops(const opd_call *call) {
@@ -517,7 +521,7 @@ static int opdi_flash_backward(opd_backward_call *bw) {
             opd_bw_tensor(bw, 5), opd_bw_value(bw, 6))) {
         return -1;
     }
-    for (int i = 0; i < 3; i++) { OPDI_GIVE(i, results[i]); }
+    for (int i = 0; i < 3; i++) { OPDI_BW_RETURN(i, results[i]); }
     return 0;
 }
 /* Returns the mask for a call with the samples of all examples of vmap's batch.  `samples` is the number of samples
@@ -592,7 +596,7 @@ static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
 
 /* Gives the call the gradients results[3] in `dtype`.  They are stored as [B, L, H, D], like in PyTorch.  Returns 0,
    or -1 and sets an error. */
-static int opdi_flash_give(opd_call *call, opd_tensor *const *results, opd_scalar_type dtype) {
+static int opdi_flash_return(opd_call *call, opd_tensor *const *results, opd_scalar_type dtype) {
     for (int i = 0; i < 3; i++) {
         opd_tensor *grad = opd_contiguous(opd_transpose(opd_to_dtype(results[i], dtype), 1, 2));
         if (opd_return_tensor(call, opd_transpose(grad, 1, 2))) { return -1; }
@@ -609,7 +613,7 @@ static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
     split[2] = grad->dims[1] / few;
     split[3] = grad->dims[2];
     split[4] = grad->dims[3];
-    return opdi_o_sum_dims(opdi_o_reshape(grad, split, 5), &two, 1, false);
+    return opdi_maybe_sum_dims(opdi_maybe_reshape(grad, split, 5), &two, 1, false);
 }
 /* Returns true if tensor lies in memory and no layer but autograd (no transform, no tracing) handles its operators. */
 OPDI_INTERNAL bool opdi_in_memory(const opd_tensor *tensor) {
@@ -624,7 +628,7 @@ OPDI_INTERNAL bool opdi_nothing_follows(void) {
     return !((thread->state.include ^ OPDI_DEFAULT_INCLUDE) & ~below) &&
         !((thread->state.allow ^ OPDI_DEFAULT_ALLOW) & ~hidden) && !thread->state.autocast &&
         !(thread->state.forward & OPDI_FORWARD_OPEN) && !thread->innermost.layer && !thread->innermost.tracer &&
-        !thread->innermost.fake && !OPDI_LOAD(&thread->observed) && !thread->paint;
+        !thread->innermost.fake && !OPDI_LOAD(&thread->observed) && !thread->poison;
 }
 /* Returns true if the derivative can be computed block by block: all tensors lie in memory, and the derivative's own
    computation need not be recorded. */
@@ -677,11 +681,11 @@ static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
     }
     const double cost = (double)job.rows * (double)job.keys * (double)(job.depth + 8);
     const int64_t rows = OPDI_FLASH_ROWS;
-    opdi_parallel_lend(in[1]->dims[0] * job.heads, cost > OPDI_GRAIN ? 1 : (int64_t)(OPDI_GRAIN / cost) + 1,
-                       opdi_attention_back_range, &job, OPDI_LENT(opdi_attention_room(&job)) +
-                           OPDI_MAX(opdi_gemm_room(job.size, rows, job.wide, job.depth),
-                                    OPDI_MAX(opdi_gemm_room(job.size, job.depth, job.wide, rows),
-                                             opdi_gemm_room(job.size, rows, job.depth, job.wide))));
+    opdi_parallel_for_scratch(in[1]->dims[0] * job.heads, cost > OPDI_GRAIN ? 1 : (int64_t)(OPDI_GRAIN / cost) + 1,
+                              opdi_attention_back_range, &job, OPDI_SCRATCH_BYTES(opdi_attention_scratch_size(&job)) +
+                           OPDI_MAX(opdi_gemm_scratch_size(job.size, rows, job.wide, job.depth),
+                                    OPDI_MAX(opdi_gemm_scratch_size(job.size, job.depth, job.wide, rows),
+                                             opdi_gemm_scratch_size(job.size, rows, job.depth, job.wide))));
     if (OPDI_LOAD(&job.failed)) { return opdi_buffer_fail(); }
     for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], key->dims[1]); }
     return opd_ok() ? 0 : -1;
@@ -697,7 +701,7 @@ static int opdi_flash_back_kernel(opd_call *call) {
         return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of query") : -1;
     }
     if (opdi_flash_back_fits(call)) {
-        return opdi_flash_back_run(call, results) ? -1 : opdi_flash_give(call, results, dtype);
+        return opdi_flash_back_run(call, results) ? -1 : opdi_flash_return(call, results, dtype);
     }
     const double scale = opdi_attention_scale(opd_arg_value(call, 9), q);
     const int64_t group = q->dims[1] / OPDI_MAX(few, (int64_t)1);
@@ -719,7 +723,7 @@ static int opdi_flash_back_kernel(opd_call *call) {
     results[1] = opd_matmul(opdi_mt(scores), q);
     results[2] = opd_matmul(opdi_mt(weights), grad);
     for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], few); }
-    return opdi_flash_give(call, results, dtype);
+    return opdi_flash_return(call, results, dtype);
 }
 /* opd_scaled_dot_product_flash_attention_for_cpu_backward: derivatives of that operator without _backward */
 OPDI_OP(_scaled_dot_product_flash_attention_for_cpu_backward) {
@@ -790,7 +794,7 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
 }
 /* Returns true if the mask may need a derivative, which the kernel does not compute: autograd tracks the mask, or
    the mask has a tangent, perhaps inside of its vmap wrappers. */
-static bool opdi_sdpa_learns(opd_tensor *mask) {
+static bool opdi_sdpa_mask_needs_grad(opd_tensor *mask) {
     opd_tensor *tangent = NULL;
     if (!mask) { return false; }
     for (opd_tensor *part = mask; !tangent; part = opdi_batched_of(part)->value) {
@@ -815,7 +819,7 @@ static int opdi_sdpa_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
                         "is_causal=True");
     }
-    if (opdi_sdpa_flash(in[0], in[1], in[2], in[3], dropout, gqa) && !opdi_sdpa_learns(in[3])) {
+    if (opdi_sdpa_flash(in[0], in[1], in[2], in[3], dropout, gqa) && !opdi_sdpa_mask_needs_grad(in[3])) {
         opd_tensor *mask = in[3] ? opdi_attention_mask(in[3], OPDI_DTYPE(in[0])) : NULL;
         if (!opd_ok() || opd_scaled_dot_product_flash_attention_for_cpu_full(results, in[0], in[1], in[2], dropout,
                                                                             causal, mask, scale)) {
@@ -908,7 +912,7 @@ OPDI_OP(_scaled_dot_product_attention_forward) {
 
 /* Sets the scores [B, H, T, S] that the mask hides to -inf.  The mask's sizes depend on `type`, the argument
    mask_type: [T, S] for 0, [B, S] for 1, the sizes of the scores for 2. */
-static opd_tensor *opdi_mha_hide(opd_tensor *scores, opd_tensor *mask, opd_value type) {
+static opd_tensor *opdi_mha_mask(opd_tensor *scores, opd_tensor *mask, opd_value type) {
     const int64_t *sizes = opdi_sizes(scores), batch = sizes[0], rows = sizes[2], keys = sizes[3];
     int64_t to[4] = {1, 1, rows, keys};
     if (type.tag == OPD_TAG_NONE || type.u.i < 0 || type.u.i > 2) {
@@ -975,7 +979,7 @@ static int opdi_native_multi_head_attention_kernel(opd_call *call) {
     }
     opd_tensor *scores = opd_mul_Scalar(x[0], opd_value_float(1 / sqrt((double)(dim / heads))));
     scores = opd_matmul(scores, opd_transpose(x[1], -2, -1));
-    if (scores && mask) { scores = opdi_mha_hide(scores, mask, opd_arg_value(call, 12)); }
+    if (scores && mask) { scores = opdi_mha_mask(scores, mask, opd_arg_value(call, 12)); }
     scores = opd_softmax(scores, -1);
     opd_tensor *out = opd_transpose(opd_matmul(scores, x[2]), 1, 2);
     if (!out) { return -1; }

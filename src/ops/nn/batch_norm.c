@@ -95,7 +95,7 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
-    for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_work_for(out[i], dtype))) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_staging(out[i], dtype))) { return -1; } }
     bool turn = norm.n < 16 && norm.a > 1;
     opd_tensor *rows = opdi_dense_as(input, dtype);
     if (rows && turn) { rows = opdi_batch_rows(rows, &norm, false, NULL); }
@@ -131,7 +131,7 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
         norm.n /= norm.a;
         if (!opdi_batch_rows(output, &norm, true, scratch[0])) { return -1; }
     }
-    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (opdi_staging_store(out[i], scratch[i])) { return -1; } }
     return 0;
 }
 /* The backward function of all batch norms.  Without `train`, the running statistics are constants: argument number
@@ -149,9 +149,9 @@ static int opdi_batch_norm_formula(opd_backward_call *bw, int running, bool trai
         return -1;
     }
     for (int dim = 0; dim < input->ndim; dim++) { stat[dim] = dim == 1 ? input->dims[1] : 1; }
-    return opdi_give_norm(bw, 0, 1, 2, results,
-                          mask[0] && train ? opdi_stats_backward(bw, input, opdi_sizes(input), stat, input->ndim)
-                          : NULL);
+    return opdi_return_norm_grads(bw, 0, 1, 2, results,
+                                  mask[0] && train
+                                  ? opdi_stats_backward(bw, input, opdi_sizes(input), stat, input->ndim) : NULL);
 }
 static int opdi_native_batch_norm_backward(opd_backward_call *bw) {
     return opdi_batch_norm_formula(bw, 3, opd_bw_value(bw, 5).u.i != 0, opd_bw_value(bw, 7).u.d);
@@ -218,12 +218,12 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
                           opdi_norm_type(input), out, scratch)) {
         return -1;
     }
-    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, scratch); }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_return(call, out, scratch); }
     bool turn = norm.n < 16 && norm.a > 1;
     for (int i = 1; i < 3 && input->numel == 0; i++) {                       /* dw and db are sums over no elements */
         if (scratch[i]) { memset(scratch[i]->data, 0, (size_t)scratch[i]->numel * opd_dtype_size(dtype)); }
     }
-    if (input->numel == 0) { return opdi_norm_settle(call, out, scratch); }
+    if (input->numel == 0) { return opdi_norm_return(call, out, scratch); }
     opd_tensor *xs = opdi_dense_as(input, dtype), *gs = opdi_dense_as(grad, dtype);
     if (xs && gs && turn) {
         xs = opdi_batch_rows(xs, &norm, false, NULL);
@@ -255,7 +255,7 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
         norm.n /= norm.a;
         if (!opdi_batch_rows(dx, &norm, true, scratch[0])) { return -1; }
     }
-    return opdi_norm_settle(call, out, scratch);
+    return opdi_norm_return(call, out, scratch);
 }
 /* Computes the second derivatives of a batch norm, with input viewed as [N, C, rest]. */
 static int opdi_native_batch_norm_backward_backward(opd_backward_call *bw) {
@@ -270,22 +270,22 @@ static int opdi_native_batch_norm_backward_backward(opd_backward_call *bw) {
     wide[0] = wide[2] = 1;
     memset(&second, 0, sizeof second);
     second.fixed = !train;
-    second.grad = opdi_o_reshape(grad, three, 3);
-    second.input = opdi_o_reshape(input, three, 3);
-    second.mean = opdi_o_reshape(opd_bw_tensor(bw, train ? 5 : 3), wide, 3);
-    second.rstd = opdi_o_reshape(train ? opd_bw_tensor(bw, 6)
-                                 : opd_rsqrt(opdi_adds(opd_bw_tensor(bw, 4), opd_bw_value(bw, 8).u.d)), wide, 3);
-    second.weight = weight ? opdi_o_reshape(weight, wide, 3) : NULL;
-    second.GX = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), three, 3) : NULL;
-    second.GW = opd_bw_grad(bw, 1) ? opdi_o_reshape(opd_bw_grad(bw, 1), wide, 3) : NULL;
-    second.GB = opd_bw_grad(bw, 2) ? opdi_o_reshape(opd_bw_grad(bw, 2), wide, 3) : NULL;
+    second.grad = opdi_maybe_reshape(grad, three, 3);
+    second.input = opdi_maybe_reshape(input, three, 3);
+    second.mean = opdi_maybe_reshape(opd_bw_tensor(bw, train ? 5 : 3), wide, 3);
+    second.rstd = opdi_maybe_reshape(train ? opd_bw_tensor(bw, 6)
+                                     : opd_rsqrt(opdi_adds(opd_bw_tensor(bw, 4), opd_bw_value(bw, 8).u.d)), wide, 3);
+    second.weight = weight ? opdi_maybe_reshape(weight, wide, 3) : NULL;
+    second.GX = opd_bw_grad(bw, 0) ? opdi_maybe_reshape(opd_bw_grad(bw, 0), three, 3) : NULL;
+    second.GW = opd_bw_grad(bw, 1) ? opdi_maybe_reshape(opd_bw_grad(bw, 1), wide, 3) : NULL;
+    second.GB = opd_bw_grad(bw, 2) ? opdi_maybe_reshape(opd_bw_grad(bw, 2), wide, 3) : NULL;
     second.ndims = second.nsum = 2;
     second.dims[0] = second.sum[0] = 0;
     second.dims[1] = second.sum[1] = 2;
-    if (!opd_ok() || opdi_norm_twice(&second, &dg, &dx, &dw)) { return -1; }
-    OPDI_GIVE(0, dg ? opdi_o_reshape(dg, opdi_sizes(grad), grad->ndim) : NULL);
-    OPDI_GIVE(1, dx ? opdi_o_reshape(dx, opdi_sizes(input), input->ndim) : NULL);
-    OPDI_GIVE(2, dw ? opdi_o_reshape(dw, wide + 1, 1) : NULL);
+    if (!opd_ok() || opdi_norm_double_backward(&second, &dg, &dx, &dw)) { return -1; }
+    OPDI_BW_RETURN(0, dg ? opdi_maybe_reshape(dg, opdi_sizes(grad), grad->ndim) : NULL);
+    OPDI_BW_RETURN(1, dx ? opdi_maybe_reshape(dx, opdi_sizes(input), input->ndim) : NULL);
+    OPDI_BW_RETURN(2, dw ? opdi_maybe_reshape(dw, wide + 1, 1) : NULL);
     for (int i = 3; i < 7; i++) { if (opd_bw_return(bw, i, NULL)) { return -1; } }
     return 0;
 }
@@ -486,7 +486,7 @@ static opd_tensor *opdi_repeated(opd_tensor *tensor, int64_t count) {
     if (!tensor) { return NULL; }
     two[0] = count;
     two[1] = tensor->numel;
-    return opdi_o_reshape(opdi_o_expand(tensor, two, 2), &minus, 1);
+    return opdi_maybe_reshape(opdi_maybe_expand(tensor, two, 2), &minus, 1);
 }
 /* Computes an instance norm of input [N, C, ..] as a batch norm of [1, N C, ..].  The new running statistics of a
    channel are the means of the statistics of the N examples. */
@@ -510,17 +510,18 @@ static int opdi_instance_norm_kernel(opd_call *call) {
     sizes[0] = 1;
     sizes[1] = nc[0] * nc[1];
     for (int i = 0; i < 2; i++) { all[i] = opdi_repeated(run[i], nc[0]); }
-    if (opd_native_batch_norm(results, opdi_o_reshape(input, sizes, input->ndim),
+    if (opd_native_batch_norm(results, opdi_maybe_reshape(input, sizes, input->ndim),
                               opdi_repeated(opd_arg_tensor(call, 1), nc[0]),
                               opdi_repeated(opd_arg_tensor(call, 2), nc[0]), all[0], all[1], use_input,
                               opd_arg_float(call, 6), opd_arg_float(call, 7))) {
         return -1;
     }
     for (int i = 0; i < 2 && use_input; i++) {
-        opd_tensor *const own = run[i] ? opdi_o_mean_dims(opdi_o_reshape(all[i], nc, 2), &zero, 1, false) : NULL;
+        opd_tensor *const own = run[i]
+            ? opdi_maybe_mean_dims(opdi_maybe_reshape(all[i], nc, 2), &zero, 1, false) : NULL;
         if (run[i] && (!own || !opd_copy_(run[i], own))) { return -1; }
     }
-    return opd_return_tensor(call, opdi_o_reshape(results[0], opdi_sizes(input), input->ndim));
+    return opd_return_tensor(call, opdi_maybe_reshape(results[0], opdi_sizes(input), input->ndim));
 }
 /* opd_instance_norm: mean 0, variance 1 of each channel of each example */
 OPDI_OP(instance_norm) {
@@ -561,7 +562,7 @@ static int opdi_weight_norm_open(opd_tensor *v, opd_tensor *g, int64_t dim, opdi
                         (long long)(keep < 0 ? 1 : norm->kept[keep]));
     }
     norm->v = opd_to_dtype(norm->v, norm->work);
-    norm->g = opd_to_dtype(opdi_o_reshape(g, norm->kept, v->ndim), norm->work);
+    norm->g = opd_to_dtype(opdi_maybe_reshape(g, norm->kept, v->ndim), norm->work);
     return opd_ok() ? 0 : -1;
 }
 static opd_tensor *opdi_weight_norms(const opdi_weight_norm *norm) {
@@ -592,7 +593,7 @@ static int opdi_weight_norm_interface_kernel(opd_call *call) {
         return -1;
     }
     v = opd_to_dtype(opd_mul(norm.v, opd_div(norm.g, norms)), OPDI_DTYPE(v));
-    norms = opdi_o_reshape(norms, opdi_sizes(opd_arg_tensor(call, 1)), opd_arg_tensor(call, 1)->ndim);
+    norms = opdi_maybe_reshape(norms, opdi_sizes(opd_arg_tensor(call, 1)), opd_arg_tensor(call, 1)->ndim);
     return opd_return_tensor(call, v) ? -1 : opd_return_tensor(call, opd_clone(norms));      /* not a view of `norms` */
 }
 /* Computes dv = g / norm (grad - v sum(grad v) / norm^2) and dg = sum(grad v) / norm. */
@@ -604,12 +605,12 @@ static int opdi_weight_norm_back_kernel(opd_call *call) {
         return opd_return_tensor(call, opd_zeros_like(v)) ? -1 : opd_return_tensor(call, opd_zeros_like(g));
     }
     opd_tensor *grad = opd_to_dtype(opd_contiguous(opd_arg_tensor(call, 0)), norm.work), *sums = opd_mul(grad, norm.v);
-    if (norm.count) { sums = opdi_o_sum_dims(sums, norm.dims, norm.count, true); }
-    norms = opdi_o_reshape(norms, norm.kept, norm.v->ndim);
+    if (norm.count) { sums = opdi_maybe_sum_dims(sums, norm.dims, norm.count, true); }
+    norms = opdi_maybe_reshape(norms, norm.kept, norm.v->ndim);
     opd_tensor *dv = opd_mul(norm.v, opd_div(sums, opd_square(norms))), *dg = opd_div(sums, norms);
     dv = opd_mul(opd_div(norm.g, norms), opd_sub(grad, dv));
     if (opd_return_tensor(call, opd_to_dtype(dv, OPDI_DTYPE(v)))) { return -1; }
-    return opd_return_tensor(call, opd_to_dtype(opdi_o_reshape(dg, opdi_sizes(g), g->ndim), OPDI_DTYPE(g)));
+    return opd_return_tensor(call, opd_to_dtype(opdi_maybe_reshape(dg, opdi_sizes(g), g->ndim), OPDI_DTYPE(g)));
 }
 /* Computes the gradients of _weight_norm_interface.  Computes the norms again by operators, so that their
    derivative, v / norm, is recorded. */
@@ -622,12 +623,12 @@ static int opdi_weight_norm_interface_backward(opd_backward_call *bw) {
         return -1;
     }
     if (opd_bw_grad(bw, 1)) {
-        opd_tensor *dv = opdi_o_reshape(opd_bw_grad(bw, 1), norm.kept, v->ndim);
+        opd_tensor *dv = opdi_maybe_reshape(opd_bw_grad(bw, 1), norm.kept, v->ndim);
         dv = opd_to_dtype(opd_mul(dv, opd_div(norm.v, norms)), OPDI_DTYPE(v));
         results[0] = results[0] ? opd_add(results[0], dv) : dv;
     }
-    OPDI_GIVE(0, results[0]);
-    OPDI_GIVE(1, results[1]);
+    OPDI_BW_RETURN(0, results[0]);
+    OPDI_BW_RETURN(1, results[1]);
     return 0;
 }
 /* opd_weight_norm: v scaled to the norms g, taken over all dims but dim (-1: over all dims) */

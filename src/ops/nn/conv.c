@@ -239,7 +239,7 @@ static int opdi_complex_convolution(opd_call *call, opd_tensor *bias) {
     for (int i = 0; i < 2 && bias; i++) {
         parts[i] = opd_add(parts[i], opd_reshape(opdi_part_of(bias, i), opd_ints_of(sizes, parts[0]->ndim - 1)));
     }
-    return opdi_give_parts(call, 0, parts[0], parts[1]);
+    return opdi_return_parts(call, 0, parts[0], parts[1]);
 }
 /* convolution: convolves input with weight and adds bias.  A transposed convolution is computed as the gradient of a
    convolution with respect to its input. */
@@ -256,7 +256,7 @@ static int opdi_convolution_kernel(opd_call *call) {
     opd_scalar_type dtype = (opd_scalar_type)conv.vol.dtype;
     input = opdi_dense_as(input, dtype);
     weight = opdi_dense_as(weight, dtype);
-    opd_tensor *output = opdi_work_for(out, dtype);
+    opd_tensor *output = opdi_staging(out, dtype);
     if (bias && !(bias = opdi_dense_as(bias, dtype))) { return -1; }
     if (!input || !weight || !output || opdi_vol_run(&conv.vol, conv.transposed ? OPDI_VOL_GX : OPDI_VOL_Y,
                                                      conv.transposed ? output : input, weight,
@@ -264,7 +264,7 @@ static int opdi_convolution_kernel(opd_call *call) {
         return -1;
     }
     if (bias) { opdi_bias_add(output, bias); }
-    return opdi_done_with(out, output);
+    return opdi_staging_store(out, output);
 }
 /* The backward function of convolution: calls convolution_backward for the gradients that are needed. */
 static int opdi_convolution_backward(opd_backward_call *bw) {
@@ -278,7 +278,7 @@ static int opdi_convolution_backward(opd_backward_call *bw) {
                                  opdi_bw_ints(bw, 7), opd_bw_value(bw, 8).u.i, opd_value_bools(mask, 3)) != 0) {
         return -1;
     }
-    for (int i = 0; i < 3; i++) { OPDI_GIVE(i, rets[i]); }
+    for (int i = 0; i < 3; i++) { OPDI_BW_RETURN(i, rets[i]); }
     return 0;
 }
 /* The batching rule of convolution.  The examples of the input become samples.  If each example also has its own
@@ -377,7 +377,7 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
     else { out = opdi_result_format(call, i, conv->last, opdi_sizes(like), like->ndim, dtype); }
     if (!out) { return -1; }
     if (out->data && out->numel) {
-        opd_tensor *output = opdi_work_for(out, type);
+        opd_tensor *output = opdi_staging(out, type);
         if (!output) { return -1; }
         if (i == 2 && channels != conv->sizes[1]) {
             memset(output->data, 0, (size_t)channels * opd_dtype_size((opd_scalar_type)output->dtype));
@@ -390,7 +390,7 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
             rc = opdi_vol_run(&conv->vol, conv->transposed ? OPDI_VOL_Y : OPDI_VOL_GX, conv->transposed ? grad : output,
                               weight, conv->transposed ? output : grad, NULL);
         }
-        if (rc != 0 || opdi_done_with(out, output) != 0) { return -1; }
+        if (rc != 0 || opdi_staging_store(out, output) != 0) { return -1; }
     }
     return opd_return_tensor(call, out);
 }
@@ -407,8 +407,8 @@ static int opdi_complex_conv_gradients(opd_call *call) {
             continue;
         }
         opd_tensor *none = rets[0][i].u.t, *all = rets[1][i].u.t, *factors = rets[2][i].u.t, *grad = rets[3][i].u.t;
-        if (i == 2 ? opdi_give_parts(call, i, none, all)
-            : opdi_give_parts(call, i, opd_sub(none, all), opd_add(factors, grad))) { return -1; }
+        if (i == 2 ? opdi_return_parts(call, i, none, all)
+            : opdi_return_parts(call, i, opd_sub(none, all), opd_add(factors, grad))) { return -1; }
     }
     return 0;
 }
@@ -435,11 +435,11 @@ static int opdi_convolution_backward_kernel(opd_call *call) {
     return 0;
 }
 /* Calls convolution with `input` and `weight` and the options of the differentiated convolution_backward. */
-static opd_tensor *opdi_conv_again(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight) {
+static opd_tensor *opdi_conv_double_backward(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight) {
     return opd_convolution(input, weight, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
                            opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);
 }
-static opd_tensor *opdi_conv_back_again(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight, int i) {
+static opd_tensor *opdi_conv_double_backward_of(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight, int i) {
     bool mask[3] = {false, false, false};
     opd_tensor *rets[3];
     mask[i] = true;
@@ -460,9 +460,9 @@ static int opdi_convolution_backward_backward(opd_backward_call *bw) {
         *sum = NULL;
     if (!input || !weight || !grad_out) { return -1; }
     if (opd_bw_needs(bw, 0)) {
-        if (gi) { sum = opdi_conv_again(bw, gi, weight); }
+        if (gi) { sum = opdi_conv_double_backward(bw, gi, weight); }
         if (gw) {
-            opd_tensor *output = opdi_conv_again(bw, input, gw);
+            opd_tensor *output = opdi_conv_double_backward(bw, input, gw);
             sum = sum ? opd_add(sum, output) : output;
         }
         if (gb && opdi_sizes(grad_out)[1]) {
@@ -473,8 +473,8 @@ static int opdi_convolution_backward_backward(opd_backward_call *bw) {
         }
         if (opd_bw_return(bw, 0, sum) != 0) { return -1; }
     }
-    OPDI_GIVE(1, gw ? opdi_conv_back_again(bw, input, gw, 0) : NULL);
-    OPDI_GIVE(2, gi ? opdi_conv_back_again(bw, gi, weight, 1) : NULL);
+    OPDI_BW_RETURN(1, gw ? opdi_conv_double_backward_of(bw, input, gw, 0) : NULL);
+    OPDI_BW_RETURN(2, gi ? opdi_conv_double_backward_of(bw, gi, weight, 1) : NULL);
     return opd_ok() ? 0 : -1;
 }
 /* Returns gradient i (0: input, 1: weight, 2: bias) of convolution_backward for these tensors and `groups`.  The

@@ -213,7 +213,7 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw,
         pads = conv->cg * shift->plane * size, all = pads + conv->og * shift->cols * size;
     const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
-    char *pad = opdi_lend((size_t)all);
+    char *pad = opdi_scratch_alloc((size_t)all);
     if (!pad) {
         OPDI_STORE(&shift->failed, 1);
         return;
@@ -238,7 +238,7 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
         }
         else { opdi_shift_store(shift, group, first, count, col); }
     }
-    opdi_lend_end(pad, (size_t)all);
+    opdi_scratch_free(pad, (size_t)all);
 }
 static int opdi_shift_forward(opdi_shift *shift, const void *x, const void *weights, const void *bias, void *y) {
     shift->input = (const char *)x;
@@ -247,15 +247,15 @@ static int opdi_shift_forward(opdi_shift *shift, const void *x, const void *weig
     shift->output = (char *)y;
     const opdi_conv *const conv = &shift->conv;
     const int64_t all = (conv->cg * shift->plane + conv->og * shift->cols) * (int64_t)conv->size;
-    opdi_parallel_lend((conv->n + shift->chunk - 1) / shift->chunk * conv->groups, 1, opdi_shift_forward_range, shift,
-                       OPDI_LENT((size_t)all) +
-                           opdi_gemm_room(conv->size, conv->og, shift->cols, conv->cg * conv->kh * conv->kw));
+    opdi_parallel_for_scratch((conv->n + shift->chunk - 1) / shift->chunk * conv->groups, 1, opdi_shift_forward_range,
+                              shift, OPDI_SCRATCH_BYTES((size_t)all) +
+                           opdi_gemm_scratch_size(conv->size, conv->og, shift->cols, conv->cg * conv->kh * conv->kw));
     return shift->failed ? opdi_buffer_fail() : 0;
 }
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
     opdi_shift shift;
     int rc = opdi_tiles_forward(conv, x, weights, bias, y);
-    if (rc > 0) { rc = opdi_lone_forward(conv, x, weights, bias, y); }
+    if (rc > 0) { rc = opdi_grouped_forward(conv, x, weights, bias, y); }
     if (rc <= 0) { return rc; }
     if (opdi_shift_fits(conv, &shift, conv->cg + conv->og)) { return opdi_shift_forward(&shift, x, weights, bias, y); }
     return opdi_conv_forward(conv, x, weights, bias, y);
@@ -276,17 +276,17 @@ static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const vo
         !opdi_shift_fits(&other, &shift, other.cg + other.og)) {
         return 1;
     }
-    char *turned = opdi_lend((size_t)bytes);
+    char *turned = opdi_scratch_alloc((size_t)bytes);
     if (!turned) { return -1; }
     opdi_conv_flip(conv, (const char *)weights, turned);
     int rc = opdi_shift_forward(&shift, gy, turned, NULL, gx);
-    opdi_lend_end(turned, (size_t)bytes);
+    opdi_scratch_free(turned, (size_t)bytes);
     return rc;
 }
 OPDI_COLD_END
 /* Transposes gy of images first .. first + count - 1 to out [cols, ldg]: each row has the channels of one output
    column.  Unused columns become rows of zeros. */
-static void opdi_shift_turn(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
+static void opdi_shift_transpose(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
     const opdi_conv *conv = &shift->conv;
     const int64_t area = conv->oh * conv->ow;
     for (int64_t batch = 0; batch < count; batch++) {
@@ -344,7 +344,7 @@ static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
         for (int64_t first = conv->n * part / shift->parts; first < last; first += shift->chunk) {
             const int64_t count = OPDI_MIN(shift->chunk, last - first), cols = count * shift->high * shift->wide;
             opdi_shift_fill(shift, group, first, count, pad);
-            opdi_shift_turn(shift, group, first, count, grad);
+            opdi_shift_transpose(shift, group, first, count, grad);
             for (int64_t j = 0; j < cols; j += step, add = 1) {
                 for (int64_t o = 0; o < shift->ldg; o += mk.nr) {
                     for (int64_t turn = 0; turn < depth; turn += mk.mr) {
@@ -404,7 +404,7 @@ static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weight
     const double elements = (double)depth * (double)area;
     char *col = NULL;
     int rc = 0;
-    if (elements > 1e15 || !(col = opdi_lend((size_t)(depth * area * size) + 16))) {
+    if (elements > 1e15 || !(col = opdi_scratch_alloc((size_t)(depth * area * size) + 16))) {
         return opdi_buffer_fail();
     }
     if (what == OPDI_VOL_GX) { memset(x, 0, (size_t)(vol->n * vol->c * image * size)); }
@@ -425,7 +425,7 @@ static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weight
             }
         }
     }
-    opdi_lend_end(col, (size_t)(depth * area * size) + 16);
+    opdi_scratch_free(col, (size_t)(depth * area * size) + 16);
     return rc;
 }
 /* Runs one of the computations of opdi_vol_columns by the fastest method that suits it.  `bias` may be NULL.  If
@@ -458,13 +458,13 @@ OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *
         if (rc > 0 && around && !opdi_conv_finite(conv.size, weight->numel, weight->data)) {
             return opdi_conv_grad_folded(&conv, output->data, weight->data, input->data);
         }
-        if (rc > 0) { rc = opdi_lone_grad_input(&conv, output->data, weight->data, input->data); }
+        if (rc > 0) { rc = opdi_grouped_grad_input(&conv, output->data, weight->data, input->data); }
         if (rc > 0) { rc = opdi_shift_grad_input(&conv, output->data, weight->data, input->data); }
         return rc <= 0 ? rc : opdi_conv_grad_input(&conv, output->data, weight->data, input->data);
     }
     int rc = opdi_tiles_grad_weight(&conv, output->data, input->data, weight->data);
     if (rc > 0) {
-        rc = opdi_lone_grad_weight(&conv, output->data, input->data, weight->data);
+        rc = opdi_grouped_grad_weight(&conv, output->data, input->data, weight->data);
         if (rc > 0) { rc = opdi_shift_grad_weight(&conv, output->data, input->data, weight->data); }
         if (rc == 0 && !opdi_conv_finite(conv.size, weight->numel, weight->data)) { rc = 1; } /* zeros times inf */
     }

@@ -110,7 +110,7 @@ static int opdi_nll_forward(opd_call *call, bool two) {
     if (!total || !out->data) { return total ? 0 : -1; }
     if (opdi_nll_open(&nll, target, w)) { return -1; }
     input = opdi_dense_as(input, opdi_norm_type(input));
-    opd_tensor *scratch = input && each ? opdi_work_for(out, (opd_scalar_type)input->dtype) : out;
+    opd_tensor *scratch = input && each ? opdi_staging(out, (opd_scalar_type)input->dtype) : out;
     if (!input || !scratch) { return -1; }
     for (int64_t i = 0; i < nll.n * nll.inner; i++) {
         const int64_t t = nll.target[i], at = (i / nll.inner * nll.c + t) * nll.inner + i % nll.inner;
@@ -125,7 +125,7 @@ static int opdi_nll_forward(opd_call *call, bool two) {
         if (each && input->dtype == OPD_FLOAT64) { ((double *)(void *)scratch->data)[i] = v; }
         else if (each) { ((float *)(void *)scratch->data)[i] = (float)v; }
     }
-    if (each) { return opdi_nll_store(total, 0) ? -1 : opdi_done_with(out, scratch); }
+    if (each) { return opdi_nll_store(total, 0) ? -1 : opdi_staging_store(out, scratch); }
     if (nll.reduction == OPDI_REDUCE_MEAN) { sum /= weight; }
     return opdi_nll_store(total, weight) ? -1 : opdi_nll_store(out, sum);
 }
@@ -152,7 +152,7 @@ static int opdi_nll_backward(opd_call *call, bool two) {
     opd_tensor *out = opd_result(call, 0, opdi_sizes(input), input->ndim, (opd_scalar_type)input->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     if (opdi_nll_open(&nll, target, weight)) { return -1; }
-    opd_tensor *scratch = opdi_work_f32(out);
+    opd_tensor *scratch = opdi_staging_f32(out);
     grad = scratch ? opdi_dense_as(grad, OPD_FLOAT64) : NULL;
     if (!grad) { return -1; }
     memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
@@ -170,7 +170,7 @@ static int opdi_nll_backward(opd_call *call, bool two) {
                 ((float *)(void *)scratch->data)[at] = (float)v;
             }
     }
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 OPDI_COLD_BEGIN
 static int opdi_nll_loss_forward_kernel(opd_call *call) { return opdi_nll_forward(call, false); }
@@ -275,9 +275,9 @@ static int opdi_nll_loss_forward_backward(opd_backward_call *bw) {
                                                opd_bw_result(bw, 1)));
 }
 static int opdi_nll_loss_backward_backward(opd_backward_call *bw) {
-    OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
-    OPDI_GIVE(0, opd_nll_loss_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),
-                                   opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i));
+    OPDI_BW_RETURN(1, opd_zeros_like(opd_bw_grad(bw, 0)));
+    OPDI_BW_RETURN(0, opd_nll_loss_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),
+                                        opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i));
     return 0;
 }
 static int opdi_nll_loss_kernel(opd_call *call) {
@@ -326,9 +326,9 @@ static int opdi_nll_loss2d_forward_backward(opd_backward_call *bw) {
                                                  opd_bw_result(bw, 1)));
 }
 static int opdi_nll_loss2d_backward_backward(opd_backward_call *bw) {
-    OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
-    OPDI_GIVE(0, opd_nll_loss2d_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),
-                                     opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i));
+    OPDI_BW_RETURN(1, opd_zeros_like(opd_bw_grad(bw, 0)));
+    OPDI_BW_RETURN(0, opd_nll_loss2d_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),
+                                          opd_bw_value(bw, 4).u.i, opd_bw_value(bw, 5).u.i));
     return 0;
 }
 static int opdi_nll_loss2d_kernel(opd_call *call) {
@@ -397,9 +397,10 @@ static opd_tensor *opdi_nll_nd(opd_tensor *input, opd_tensor *target, opd_tensor
     sizes[1] = opdi_sizes(input)[1];
     sizes[2] = table[1] = 1;
     sizes[3] = table[2] = opdi_span_of(opdi_sizes(input), 2, input->ndim);
-    opd_tensor *result = opd_nll_loss2d_full(opdi_o_reshape(input, sizes, 4), opdi_o_reshape(target, table, 3), weight,
-                                             reduction, ignore);
-    return result && reduction == OPDI_REDUCE_NONE ? opdi_o_reshape(result, opdi_sizes(target), target->ndim) : result;
+    opd_tensor *result = opd_nll_loss2d_full(opdi_maybe_reshape(input, sizes, 4), opdi_maybe_reshape(target, table, 3),
+                                             weight, reduction, ignore);
+    return result && reduction == OPDI_REDUCE_NONE
+        ? opdi_maybe_reshape(result, opdi_sizes(target), target->ndim) : result;
 }
 static int opdi_nll_loss_nd_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_nll_nd(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
@@ -421,7 +422,7 @@ static int opdi_reduction_check(int64_t reduction) {
 OPDI_INTERNAL opd_tensor *opdi_reduced(opd_tensor *tensor, int64_t reduction) {
     if (!tensor || opdi_reduction_check(reduction)) { return NULL; }
     if (reduction == OPDI_REDUCE_NONE) { return tensor; }
-    return reduction == OPDI_REDUCE_MEAN ? opdi_o_mean(tensor) : opdi_o_sum(tensor);
+    return reduction == OPDI_REDUCE_MEAN ? opdi_maybe_mean(tensor) : opdi_maybe_sum(tensor);
 }
 /* Returns the class weights in a shape that broadcasts to input: along dim 1, or dim 0 for a single sample. */
 static opd_tensor *opdi_typeweights(opd_tensor *weight, const opd_tensor *input) {
@@ -433,7 +434,7 @@ static opd_tensor *opdi_typeweights(opd_tensor *weight, const opd_tensor *input)
                        "or no classes", (long long)sizes[size_class]);
         return NULL;
     }
-    return opdi_o_reshape(weight, sizes, input->ndim);
+    return opdi_maybe_reshape(weight, sizes, input->ndim);
 }
 static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *input, opd_tensor *target, opd_tensor *weight,
                                                     int64_t reduction, double smooth, int64_t channels) {
@@ -442,8 +443,8 @@ static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *input, opd_tenso
     if (smooth > 0) { target = opdi_adds(opdi_muls(target, 1 - smooth), smooth / (double)count); }
     opd_tensor *loss = opd_mul(opd_log_softmax(input, channels), target);
     if (weight) { loss = opd_mul(loss, opdi_typeweights(weight, input)); }
-    if (reduction == OPDI_REDUCE_NONE) { return opd_neg(opdi_o_sum_dims(loss, &channels, 1, false)); }
-    loss = opd_neg(opdi_o_sum(loss));
+    if (reduction == OPDI_REDUCE_NONE) { return opd_neg(opdi_maybe_sum_dims(loss, &channels, 1, false)); }
+    loss = opd_neg(opdi_maybe_sum(loss));
     return reduction == OPDI_REDUCE_SUM ? loss : opd_div_Scalar(loss, opd_value_float((double)rows));
 }
 /* Returns the loss with label smoothing: (1 - share) nll + share / count times the (weighted) sum of -log softmax
@@ -453,19 +454,19 @@ static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *targ
     const int64_t count = opdi_sizes(input)[channels];
     opd_tensor *logs = opd_log_softmax(input, channels), *nll = opdi_nll_nd(logs, target, weight, reduction, ignore);
     if (!nll) { return NULL; }
-    opd_tensor *smooth = opd_neg(opdi_o_sum_dims(weight ? opd_mul(logs, opdi_typeweights(weight, input)) : logs,
-                                                 &channels, 1, false));
+    opd_tensor *smooth = opd_neg(opdi_maybe_sum_dims(weight ? opd_mul(logs, opdi_typeweights(weight, input)) : logs,
+                                                     &channels, 1, false));
     opd_tensor *mask = opd_eq_Scalar(target, opd_value_int(ignore));
     smooth = opdi_unless(smooth, mask);
-    if (reduction == OPDI_REDUCE_SUM) { smooth = opdi_o_sum(smooth); }
+    if (reduction == OPDI_REDUCE_SUM) { smooth = opdi_maybe_sum(smooth); }
     else if (reduction == OPDI_REDUCE_MEAN && weight) {
         opd_tensor *safe = opd_masked_fill_Scalar(target, mask, opd_value_int(0));
         const int64_t minus = -1;
-        opd_tensor *weights = opdi_o_reshape(opd_index_select(weight, 0, opdi_o_reshape(safe, &minus, 1)),
-                                             opdi_sizes(target), target->ndim);
-        smooth = opd_div(opdi_o_sum(smooth), opdi_o_sum(opdi_unless(weights, mask)));
+        opd_tensor *weights = opdi_maybe_reshape(opd_index_select(weight, 0, opdi_maybe_reshape(safe, &minus, 1)),
+                                                 opdi_sizes(target), target->ndim);
+        smooth = opd_div(opdi_maybe_sum(smooth), opdi_maybe_sum(opdi_unless(weights, mask)));
     } else if (reduction == OPDI_REDUCE_MEAN) {
-        smooth = opd_div(opdi_o_sum(smooth), opdi_o_sum(opd_logical_not(mask)));
+        smooth = opd_div(opdi_maybe_sum(smooth), opdi_maybe_sum(opd_logical_not(mask)));
     }
     return opd_add(opdi_muls(nll, 1 - share), opdi_muls(smooth, share / (double)count));
 }

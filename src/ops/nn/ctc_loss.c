@@ -34,14 +34,15 @@ static int opdi_ctc_lengths(opdi_ctc *ctc, const opd_tensor *targets, int64_t *s
     }
     for (int64_t i = 0; i < ctc->count; i++) {
         const int64_t length = ctc->lengths.data[i], input = ctc->inputs.data[i];
-        const int64_t room = targets->ndim == 2 ? opdi_sizes(targets)[1] : targets->numel - sum;
+        const int64_t available = targets->ndim == 2 ? opdi_sizes(targets)[1] : targets->numel - sum;
         if (input < 0 || input > ctc->times) {
             return opd_fail(OPD_ERROR_ARGUMENT, "Expected input_lengths to have value at most %lld, but got value %lld "
                             "(while checking arguments for ctc_loss_cpu)", (long long)ctc->times, (long long)input);
         }
-        if (length < 0 || length > room) {
+        if (length < 0 || length > available) {
             return opd_fail(OPD_ERROR_ARGUMENT, "Expected target_lengths to have value at most %lld, but got value "
-                            "%lld (while checking arguments for ctc_loss_cpu)", (long long)room, (long long)length);
+                            "%lld (while checking arguments for ctc_loss_cpu)", (long long)available,
+                            (long long)length);
         }
         starts[i] = targets->ndim == 2 ? i * opdi_sizes(targets)[1] : sum;
         sum += length;
@@ -132,13 +133,13 @@ static int opdi__ctc_loss_kernel(opd_call *call) {
     sizes[2] = ctc.width;
     opd_tensor *loss = opd_result(call, 0, sizes, 1, dtype), *alpha = opd_result(call, 1, sizes, 3, dtype);
     if (!loss || !alpha || !loss->data || !alpha->data) { return loss && alpha ? 0 : -1; }
-    opd_tensor *first = opdi_work_for(loss, OPD_FLOAT64), *second = opdi_work_for(alpha, OPD_FLOAT64);
+    opd_tensor *first = opdi_staging(loss, OPD_FLOAT64), *second = opdi_staging(alpha, OPD_FLOAT64);
     if (!first || !second) { return -1; }
     for (int64_t i = 0; i < ctc.count; i++) {
         double *rows = (double *)(void *)second->data + i * ctc.times * ctc.width;
         ((double *)(void *)first->data)[i] = opdi_ctc_forward(&ctc, i, rows);
     }
-    return opdi_done_with(loss, first) || opdi_done_with(alpha, second) ? -1 : 0;
+    return opdi_staging_store(loss, first) || opdi_staging_store(alpha, second) ? -1 : 0;
 }
 /* Computes, for each element of the extended target at each time, the log-probability of all paths through it, and
    adds it in log space to that of the element's label in sums [T, N, C].  beta [2, width] is scratch memory. */
@@ -178,7 +179,7 @@ static int opdi__ctc_loss_backward_kernel(opd_call *call) {
                         "_ctc_loss");
     }
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *scratch = opdi_work_for(out, OPD_FLOAT64);
+    opd_tensor *scratch = opdi_staging(out, OPD_FLOAT64);
     double *beta = (double *)opdi_scope_alloc((size_t)ctc.width * 2 * sizeof *beta);
     if (!scratch || !beta || !(grad = opdi_dense_as(grad, OPD_FLOAT64)) || !(loss = opdi_dense_as(loss, OPD_FLOAT64)) ||
         !(alpha = opdi_dense_as(alpha, OPD_FLOAT64))) { return -1; }
@@ -199,7 +200,7 @@ static int opdi__ctc_loss_backward_kernel(opd_call *call) {
             }
         }
     }
-    return opdi_done_with(out, scratch);
+    return opdi_staging_store(out, scratch);
 }
 static int opdi__ctc_loss_backward(opd_backward_call *bw) {
     opd_value values[9];

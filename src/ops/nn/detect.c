@@ -219,7 +219,7 @@ static int opdi_roi_walk(const opdi_roi *roi, double *image, double *pooled, boo
     return 0;
 }
 /* Returns `made`, computed in float64, as the call's result: copies it to `out`, which has the result's dtype. */
-static int opdi_roi_give(opd_call *call, opd_tensor *out, opd_tensor *made) {
+static int opdi_roi_return(opd_call *call, opd_tensor *out, opd_tensor *made) {
     return made && opd_copy_(out, made) ? opd_return_tensor(call, out) : -1;
 }
 static int opdi_roi_align_kernel(opd_call *call) {
@@ -238,7 +238,7 @@ static int opdi_roi_align_kernel(opd_call *call) {
     if (!image || !made || opdi_roi_walk(&roi, (double *)(void *)image->data, (double *)(void *)made->data, false)) {
         return -1;
     }
-    return opdi_roi_give(call, out, made);
+    return opdi_roi_return(call, out, made);
 }
 static int opdi_roi_align_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0);
@@ -260,7 +260,7 @@ static int opdi_roi_align_backward_kernel(opd_call *call) {
     if (!pooled || !made || opdi_roi_walk(&roi, (double *)(void *)made->data, (double *)(void *)pooled->data, true)) {
         return -1;
     }
-    return opdi_roi_give(call, out, made);
+    return opdi_roi_return(call, out, made);
 }
 static int opdi_roi_align_backward(opd_backward_call *bw) {
     static opd_op *op;
@@ -272,19 +272,19 @@ static int opdi_roi_align_backward(opd_backward_call *bw) {
     for (int i = 2; i < 5; i++) { args[i] = opd_bw_value(bw, i); }
     for (int i = 0; i < 4; i++) { args[5 + i] = opd_value_int(opd_size(input, i)); }
     for (int i = 0; i < 2; i++) { args[9 + i] = opd_bw_value(bw, 5 + i); }
-    OPDI_GIVE(0, opd_call_op(OPD_OP(&op, OPDI_NAME(torchvision, "torchvision::_roi_align_backward")), args, 11));
+    OPDI_BW_RETURN(0, opd_call_op(OPD_OP(&op, OPDI_NAME(torchvision, "torchvision::_roi_align_backward")), args, 11));
     return opd_bw_return(bw, 1, NULL);
 }
 /* The backward function of _roi_align_backward.  roi_align is linear, so the derivative of its gradient with respect
    to grad is roi_align itself. */
-static int opdi_roi_align_twice(opd_backward_call *bw) {
+static int opdi_roi_align_double_backward(opd_backward_call *bw) {
     static opd_op *op;
     opd_value args[7];
     args[0] = opd_value_tensor(opd_bw_grad(bw, 0));
     args[1] = opd_value_tensor(opd_bw_tensor(bw, 1));
     for (int i = 2; i < 5; i++) { args[i] = opd_bw_value(bw, i); }
     for (int i = 0; i < 2; i++) { args[5 + i] = opd_bw_value(bw, 9 + i); }
-    OPDI_GIVE(0, opd_call_op(OPD_OP(&op, OPDI_NAME(torchvision, "torchvision::roi_align")), args, 7));
+    OPDI_BW_RETURN(0, opd_call_op(OPD_OP(&op, OPDI_NAME(torchvision, "torchvision::roi_align")), args, 7));
     return opd_bw_return(bw, 1, NULL);
 }
 OPDI_INTERNAL void opdi_vision_roi_align(opd_op_desc *op) {
@@ -299,6 +299,6 @@ OPDI_INTERNAL void opdi_vision_roi_align_backward(opd_op_desc *op) {
         "pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool "
         "aligned) -> Tensor";
     op->cpu = op->fake = opdi_roi_align_backward_kernel; op->any = opd_cpu_fallback;
-    op->backward = opdi_roi_align_twice; op->save = "rois";
+    op->backward = opdi_roi_align_double_backward; op->save = "rois";
     op->vmap = OPD_BATCH_LOOP;
 }

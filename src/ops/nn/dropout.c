@@ -58,7 +58,7 @@ static int opdi_native_dropout_backward_kernel(opd_call *call) {
                                              opd_arg_float(call, 2)));
 }
 static int opdi_native_dropout_backward_backward(opd_backward_call *bw) {
-    OPDI_GIVE(0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.d));
+    OPDI_BW_RETURN(0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.d));
     return opd_bw_return(bw, 1, NULL);
 }
 /* opd_native_dropout_backward: derivative of native_dropout */

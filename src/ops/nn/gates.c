@@ -19,7 +19,7 @@ static int opdi_glu_kernel(opd_call *call) {
     int64_t half;
     const int dim = opdi_glu_dim(input, opd_arg_int(call, 1), &half);
     if (dim < 0 || opdi_norm_floating(input, "glu_cpu")) { return -1; }
-    opd_tensor *first = opdi_o_narrow(input, dim, 0, half), *gate = opdi_o_narrow(input, dim, half, half);
+    opd_tensor *first = opdi_maybe_narrow(input, dim, 0, half), *gate = opdi_maybe_narrow(input, dim, half, half);
     if (opdi_is_half(OPDI_DTYPE(input))) {        /* computed in float, rounded once */
         gate = opd_sigmoid(opd_to_dtype(gate, OPD_FLOAT32));
         return opd_return_tensor(call, opd_to_dtype(opd_mul(opd_to_dtype(first, OPD_FLOAT32), gate),
@@ -28,7 +28,8 @@ static int opdi_glu_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_mul(first, opd_sigmoid(gate)));
 }
 static opd_tensor *opdi_glu_slope(opd_tensor *grad, opd_tensor *input, int dim, int64_t half) {
-    opd_tensor *first = opdi_o_narrow(input, dim, 0, half), *gate = opd_sigmoid(opdi_o_narrow(input, dim, half, half)),
+    opd_tensor *first = opdi_maybe_narrow(input, dim, 0, half),
+        *gate = opd_sigmoid(opdi_maybe_narrow(input, dim, half, half)),
         *two[2];
     two[0] = opd_mul(grad, gate);
     two[1] = opd_mul(opd_mul(two[0], first), opdi_rsubs(1, gate));
@@ -60,17 +61,17 @@ static int opdi_glu_backward_backward(opd_backward_call *bw) {
     int64_t half;
     const int dim = opdi_glu_dim(input, opd_bw_value(bw, 2).u.i, &half);
     if (dim < 0) { return -1; }
-    opd_tensor *first = opdi_o_narrow(input, dim, 0, half);
-    opd_tensor *gate = opd_sigmoid(opdi_o_narrow(input, dim, half, half));
-    opd_tensor *ga = opdi_o_narrow(grad, dim, 0, half);
-    opd_tensor *gb = opdi_o_narrow(grad, dim, half, half);
+    opd_tensor *first = opdi_maybe_narrow(input, dim, 0, half);
+    opd_tensor *gate = opd_sigmoid(opdi_maybe_narrow(input, dim, half, half));
+    opd_tensor *ga = opdi_maybe_narrow(grad, dim, 0, half);
+    opd_tensor *gb = opdi_maybe_narrow(grad, dim, half, half);
     opd_tensor *quotient = opd_mul(gate, opdi_rsubs(1, gate));
-    OPDI_GIVE(0, opd_add(opd_mul(ga, gate), opd_mul(opd_mul(gb, first), quotient)));
+    OPDI_BW_RETURN(0, opd_add(opd_mul(ga, gate), opd_mul(opd_mul(gb, first), quotient)));
     two[0] = opd_mul(opd_mul(grad_out, gb), quotient);
     two[1] = opd_mul(opd_mul(grad_out, quotient),
                      opd_add(ga, opd_mul(opd_mul(gb, first), opdi_rsubs(1, opdi_muls(gate, 2)))));
     if (!opd_ok()) { return -1; }
-    OPDI_GIVE(1, opd_cat_full(opd_tensors_of(two, 2), dim));
+    OPDI_BW_RETURN(1, opd_cat_full(opd_tensors_of(two, 2), dim));
     return 0;
 }
 /* opd_glu: the first half along dim times sigmoid of the second half */
@@ -110,7 +111,7 @@ static opd_tensor *opdi_prelu_weight(const opd_tensor *input, opd_tensor *weight
         return NULL;
     }
     for (int dim = 0; dim < input->ndim; dim++) { sizes[dim] = dim == 1 && weight->numel != 1 ? channels : 1; }
-    return opdi_o_reshape(weight, sizes, input->ndim);
+    return opdi_maybe_reshape(weight, sizes, input->ndim);
 }
 static int opdi_prelu_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opdi_prelu_weight(input, opd_arg_tensor(call, 1));
@@ -127,8 +128,8 @@ static opd_tensor *opdi_prelu_gather(opd_tensor *tensor, opd_tensor *weight, con
     int64_t dims[OPD_MAX_DIMS];
     int count = 0;
     for (int dim = 0; dim < input->ndim; dim++) { if (dim != 1 || weight->numel == 1) { dims[count++] = dim; } }
-    if (count) { tensor = opdi_o_sum_dims(tensor, dims, count, false); }
-    return opdi_o_reshape(tensor, opdi_sizes(weight), weight->ndim);
+    if (count) { tensor = opdi_maybe_sum_dims(tensor, dims, count, false); }
+    return opdi_maybe_reshape(tensor, opdi_sizes(weight), weight->ndim);
 }
 static int opdi_prelu_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2);
@@ -163,7 +164,7 @@ static int opdi_prelu_broadcast_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2);
     opd_tensor *up = opd_gt_Scalar(input, opd_value_int(0));
     if (opd_return_tensor(call, opd_where_self(up, grad, opd_mul(weight, grad)))) { return -1; }
-    return opd_return_tensor(call, opd_where_self(up, opdi_o_zeros(grad, opd_ints_of(NULL, 0)),
+    return opd_return_tensor(call, opd_where_self(up, opdi_maybe_zeros(grad, opd_ints_of(NULL, 0)),
                                                   opd_mul(grad, input)));
 }
 static int opdi_prelu_broadcast_backward(opd_backward_call *bw) {
@@ -171,8 +172,8 @@ static int opdi_prelu_broadcast_backward(opd_backward_call *bw) {
     if (opd__prelu_kernel_backward(results, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))) {
         return -1;
     }
-    OPDI_GIVE(0, results[0]);
-    OPDI_GIVE(1, results[1]);
+    OPDI_BW_RETURN(0, results[0]);
+    OPDI_BW_RETURN(1, results[1]);
     return 0;
 }
 static int opdi_prelu_broadcast_backward_backward(opd_backward_call *bw) {
@@ -181,9 +182,9 @@ static int opdi_prelu_broadcast_backward_backward(opd_backward_call *bw) {
     opd_tensor *up = opd_gt_Scalar(input, opd_value_int(0));
     if (gx) { to = opd_where_self(up, gx, opd_mul(weight, gx)); }
     if (gw) { to = opdi_plus(to, opdi_unless(opd_mul(gw, input), up)); }
-    OPDI_GIVE(0, to);
-    OPDI_GIVE(1, gw ? opdi_unless(opd_mul(gw, grad_out), up) : NULL);
-    OPDI_GIVE(2, gx ? opdi_unless(opd_mul(gx, grad_out), up) : NULL);
+    OPDI_BW_RETURN(0, to);
+    OPDI_BW_RETURN(1, gw ? opdi_unless(opd_mul(gw, grad_out), up) : NULL);
+    OPDI_BW_RETURN(2, gx ? opdi_unless(opd_mul(gx, grad_out), up) : NULL);
     return 0;
 }
 /* opd__prelu_kernel: self, multiplied by weight (broadcast) if it is negative */

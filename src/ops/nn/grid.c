@@ -90,7 +90,7 @@ static int opdi_grid_sampler_2d_kernel(opd_call *call) {
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     input = opdi_dense_as(input, dtype);
     grid = opdi_dense_as(grid, dtype);
-    opd_tensor *output = opdi_work_for(out, dtype);
+    opd_tensor *output = opdi_staging(out, dtype);
     if (!input || !grid || !output) { return -1; }
     other.input = input->data;
     other.grid = grid->data;
@@ -98,7 +98,7 @@ static int opdi_grid_sampler_2d_kernel(opd_call *call) {
     opdi_parallel_for(other.n * other.out[0],
                       OPDI_MAX((int64_t)1, OPDI_GRAIN / 8 / OPDI_MAX((int64_t)1, other.c * other.out[1])),
                       dtype == OPD_FLOAT64 ? opdi_grid_rows_f64 : opdi_grid_rows_f32, &other);
-    return opdi_done_with(out, output);
+    return opdi_staging_store(out, output);
 }
 /* grid_sampler_2d_backward: computes the gradients with respect to input (None if output_mask excludes it) and to
    grid.  grad_output is broadcast to the sizes of the output. */
@@ -125,8 +125,8 @@ static int opdi_grid_sampler_2d_backward_kernel(opd_call *call) {
         grad = opdi_dense_as(grad, dtype);
         input = opdi_dense_as(input, dtype);
         grid = opdi_dense_as(grid, dtype);
-        work[0] = out[0] ? opdi_work_for(out[0], dtype) : NULL;
-        work[1] = opdi_work_for(out[1], dtype);
+        work[0] = out[0] ? opdi_staging(out[0], dtype) : NULL;
+        work[1] = opdi_staging(out[1], dtype);
         if (!grad || !input || !grid || !work[1] || (out[0] && !work[0])) { return -1; }
         other.input = input->data;
         other.grid = grid->data;
@@ -136,7 +136,7 @@ static int opdi_grid_sampler_2d_backward_kernel(opd_call *call) {
         opdi_parallel_for(other.n, 1, dtype == OPD_FLOAT64 ? opdi_grid_back_f64 : opdi_grid_back_f32, &other);
     }
     for (int i = 0; i < 2; i++) {
-        if (work[i] && opdi_done_with(out[i], work[i])) { return -1; }
+        if (work[i] && opdi_staging_store(out[i], work[i])) { return -1; }
         if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) {
             return -1;
         }
@@ -150,7 +150,7 @@ static int opdi_grid_sampler_2d_backward(opd_backward_call *bw) {
     if (opd_grid_sampler_2d_backward(results, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
                                      opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i != 0,
                                      opd_value_bools(mask, 2))) { return -1; }
-    for (int i = 0; i < 2; i++) { OPDI_GIVE(i, results[i]); }
+    for (int i = 0; i < 2; i++) { OPDI_BW_RETURN(i, results[i]); }
     return 0;
 }
 /* Sampling along one dim, computed with public operators by opdi_grid_axis_make, so that every derivative can be
@@ -185,7 +185,7 @@ static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t
     return opd_clamp_full(at, opd_value_int(0), opd_value_int(size - 1));
 }
 /* Fills *axis for coordinates `at`, which are -1 to 1 along a dim of `size`.  Computes with public operators the
-   indices, weights and slopes of opdi_grid_looks, and the second derivatives.  On failure, some of the tensors in
+   indices, weights and slopes of opdi_grid_taps_set, and the second derivatives.  On failure, some of the tensors in
    *axis are NULL. */
 static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd_tensor *at, int64_t size) {
     const double half = (double)(grid->corners ? size - 1 : size) / 2, a = -0.75;
@@ -322,7 +322,7 @@ static int opdi_grid_sampler_2d_backward_backward(opd_backward_call *bw) {
     grid.corners = opd_bw_value(bw, 5).u.i != 0;
     if (opdi_grid_second(&grid, opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 0), opd_bw_grad(bw, 0),
                          opd_bw_grad(bw, 1), results)) { return -1; }
-    for (int i = 0; i < 3; i++) { OPDI_GIVE(i, results[i]); }
+    for (int i = 0; i < 3; i++) { OPDI_BW_RETURN(i, results[i]); }
     return 0;
 }
 #define OPDI_GRID_ARGS "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners"

@@ -52,10 +52,10 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     }
     if (!out[0]->data) { return 0; }
     norm.n = opdi_span_of(opdi_sizes(input), axis, input->ndim);
-    const bool shorts = opd_dtype_size((opd_scalar_type)input->dtype) == 2 && norm.n <= OPDI_NORM_ROW;
-    const opd_scalar_type kept = shorts ? (opd_scalar_type)input->dtype : dtype;
-    for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_work_for(out[i], i ? dtype : kept))) { return -1; } }
-    if (shorts) {
+    const bool half_loop = opd_dtype_size((opd_scalar_type)input->dtype) == 2 && norm.n <= OPDI_NORM_ROW;
+    const opd_scalar_type kept = half_loop ? (opd_scalar_type)input->dtype : dtype;
+    for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_staging(out[i], i ? dtype : kept))) { return -1; } }
+    if (half_loop) {
         norm.load = opdi_load_of(OPDI_F32, input->dtype);
         norm.store = opdi_store_of(OPDI_F32, input->dtype);
     }
@@ -72,7 +72,7 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     norm.mean = scratch[1]->data;
     norm.rstd = scratch[2]->data;
     opdi_norm_run(&norm, dtype, norm.a, norm.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
-    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (opdi_staging_store(out[i], scratch[i])) { return -1; } }
     return 0;
 }
 /* Sets mask[3] to whether arguments number `x`, `w` and `bias` require gradients. */
@@ -91,19 +91,19 @@ OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor 
         *rstd = opd_bw_result(bw, 2), *delta = NULL;
     if ((!gm && !gr) || !mean || !rstd || mean->numel == 0) { return NULL; }
     if (gr) {
-        rstd = opdi_o_reshape(rstd, stat, count);
-        delta = opd_mul(opd_sub(opdi_o_reshape(input, xs, count), opdi_o_reshape(mean, stat, count)),
+        rstd = opdi_maybe_reshape(rstd, stat, count);
+        delta = opd_mul(opd_sub(opdi_maybe_reshape(input, xs, count), opdi_maybe_reshape(mean, stat, count)),
                         opd_mul(rstd, opd_square(rstd)));
-        delta = opd_mul(delta, opd_neg(opdi_o_reshape(gr, stat, count)));
+        delta = opd_mul(delta, opd_neg(opdi_maybe_reshape(gr, stat, count)));
     }
-    if (gm) { delta = opdi_plus(opdi_o_expand(opdi_o_reshape(gm, stat, count), xs, count), delta); }
+    if (gm) { delta = opdi_plus(opdi_maybe_expand(opdi_maybe_reshape(gm, stat, count), xs, count), delta); }
     delta = opdi_muls(delta, (double)mean->numel / (double)OPDI_MAX(input->numel, (int64_t)1));
-    return opdi_o_reshape(delta, opdi_sizes(input), input->ndim);
+    return opdi_maybe_reshape(delta, opdi_sizes(input), input->ndim);
 }
 /* Returns results[3], of which any may be NULL, as the gradients of arguments number `x`, `w` and `bias`.  If
    `stats` is not NULL, it is added to the first gradient. */
-OPDI_INTERNAL int opdi_give_norm(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results,
-                                 opd_tensor *stats) {
+OPDI_INTERNAL int opdi_return_norm_grads(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results,
+                                         opd_tensor *stats) {
     if (stats) { results[0] = opdi_plus(stats, results[0]); }
     if (!opd_ok()) { return -1; }
     return opd_bw_return(bw, x, results[0]) || opd_bw_return(bw, w, results[1]) || opd_bw_return(bw, bias, results[2]);
@@ -120,9 +120,10 @@ static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
                                                opd_value_bools(mask, 3))) {
         return -1;
     }
-    return opdi_give_norm(bw, 0, 2, 3, results,
-                          mask[0] ? opdi_stats_backward(bw, input, opdi_sizes(input), opdi_sizes(mean), input->ndim)
-                          : NULL);
+    return opdi_return_norm_grads(bw, 0, 2, 3, results,
+                                  mask[0]
+                                  ? opdi_stats_backward(bw, input, opdi_sizes(input), opdi_sizes(mean), input->ndim)
+                                  : NULL);
 }
 /* Computes layer norm under vmap if examples have their own weight or bias: normalises without them, since each row
    has its own statistics anyway, and applies them afterwards. */
@@ -173,13 +174,13 @@ OPDI_INTERNAL int opdi_norm_results(opd_call *call, int mask, opd_tensor *input,
         if (!opdi_mask_at(call, mask, i) && !call->targets) { continue; }
         out[i] = opd_result(call, i, i ? wsizes : opdi_sizes(input), i ? wdim : input->ndim, i ? wtype
                             : (opd_scalar_type)input->dtype);
-        if (!out[i] || (out[i]->data && !(scratch[i] = opdi_work_for(out[i], i ? dtype : kept)))) { return -1; }
+        if (!out[i] || (out[i]->data && !(scratch[i] = opdi_staging(out[i], i ? dtype : kept)))) { return -1; }
     }
     return 0;
 }
-OPDI_INTERNAL int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **scratch) {
+OPDI_INTERNAL int opdi_norm_return(opd_call *call, opd_tensor **out, opd_tensor **scratch) {
     for (int i = 0; i < 3; i++) {
-        if (out[i] && scratch[i] && opdi_done_with(out[i], scratch[i])) { return -1; }
+        if (out[i] && scratch[i] && opdi_staging_store(out[i], scratch[i])) { return -1; }
         if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) {
             return -1;
         }
@@ -191,7 +192,7 @@ static int opdi_layer_norm_back(opdi_norm *norm, opd_scalar_type dtype) {
     const int64_t blocks = (norm->a + OPDI_NORM_ROWS - 1) / OPDI_NORM_ROWS;
     const size_t bytes = (size_t)(2 * blocks * norm->n) * opd_dtype_size(dtype);
     const bool params = norm->dw || norm->db;
-    if (params && !(norm->parts = opdi_lend(bytes))) { return -1; }
+    if (params && !(norm->parts = opdi_scratch_alloc(bytes))) { return -1; }
     if (norm->n && (params || norm->dx)) {
         opdi_norm_run(norm, dtype, blocks, OPDI_NORM_ROWS * norm->n, opdi_norm_layer_back_f32,
                       opdi_norm_layer_back_f64);
@@ -199,7 +200,7 @@ static int opdi_layer_norm_back(opdi_norm *norm, opd_scalar_type dtype) {
     if (!params) { return 0; }
     opdi_norm_run(norm, dtype, (norm->n + OPDI_NORM_COLUMNS - 1) / OPDI_NORM_COLUMNS, blocks * OPDI_NORM_COLUMNS,
                   opdi_norm_params_f32, opdi_norm_params_f64);
-    opdi_lend_end((char *)norm->parts, bytes);
+    opdi_scratch_free((char *)norm->parts, bytes);
     return 0;
 }
 /* native_layer_norm_backward: computes the gradients of input, weight and bias that output_mask selects, from grad_out
@@ -224,15 +225,15 @@ static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of input, and mean and rstd %lld elements each",
                         (long long)norm.a);
     }
-    const bool shorts = opd_dtype_size((opd_scalar_type)input->dtype) == 2 && norm.n <= OPDI_NORM_ROW &&
+    const bool half_loop = opd_dtype_size((opd_scalar_type)input->dtype) == 2 && norm.n <= OPDI_NORM_ROW &&
         grad->dtype == input->dtype;
-    const opd_scalar_type kept = shorts ? (opd_scalar_type)input->dtype : dtype;
+    const opd_scalar_type kept = half_loop ? (opd_scalar_type)input->dtype : dtype;
     if (opdi_norm_results(call, 7, input, shape.data, (int)shape.n,
                           (opd_scalar_type)(weight ? weight->dtype : input->dtype), kept, out, scratch)) {
         return -1;
     }
-    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, scratch); }
-    if (shorts) {
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_return(call, out, scratch); }
+    if (half_loop) {
         norm.load = opdi_load_of(OPDI_F32, input->dtype);
         norm.store = opdi_store_of(OPDI_F32, input->dtype);
     }
@@ -245,9 +246,9 @@ static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     norm.dx = scratch[0] ? scratch[0]->data : NULL;
     norm.dw = scratch[1] ? scratch[1]->data : NULL;
     norm.db = scratch[2] ? scratch[2]->data : NULL;
-    return opdi_layer_norm_back(&norm, dtype) ? -1 : opdi_norm_settle(call, out, scratch);
+    return opdi_layer_norm_back(&norm, dtype) ? -1 : opdi_norm_return(call, out, scratch);
 }
-/* Computes the gradients of native_layer_norm_backward by grad_out, input and weight with opdi_norm_twice. */
+/* Computes the gradients of native_layer_norm_backward by grad_out, input and weight with opdi_norm_double_backward. */
 static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     const opd_value shape = opd_bw_value(bw, 2);
     opdi_norm_second second;
@@ -264,10 +265,10 @@ static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     for (int i = 0; i < input->ndim; i++) {
         if (i < input->ndim - shape.n) { second.sum[second.nsum++] = i; } else { second.dims[second.ndims++] = i; }
     }
-    if (opdi_norm_twice(&second, &dg, &dx, &dw)) { return -1; }
-    OPDI_GIVE(0, dg);
-    OPDI_GIVE(1, dx);
-    OPDI_GIVE(5, dw ? opdi_o_reshape(dw, shape.u.ints, shape.n) : NULL);
+    if (opdi_norm_double_backward(&second, &dg, &dx, &dw)) { return -1; }
+    OPDI_BW_RETURN(0, dg);
+    OPDI_BW_RETURN(1, dx);
+    OPDI_BW_RETURN(5, dw ? opdi_maybe_reshape(dw, shape.u.ints, shape.n) : NULL);
     return opd_bw_return(bw, 3, NULL) || opd_bw_return(bw, 4, NULL) || opd_bw_return(bw, 6, NULL);
 }
 /* Computes layer norm's gradients under vmap if examples have their own weights.  Input's gradient is computed by
@@ -358,7 +359,7 @@ static int opdi_rms_norm(opd_call *call, opd_tensor **results) {
     if (axis < 0 || (!pairs && opdi_norm_floating(input, "rms_norm"))) { return -1; }
     for (int i = 0; i < input->ndim - axis; i++) { dims[i] = axis + i; }
     input = opd_to_dtype(input, work);
-    results[1] = opd_rsqrt(opdi_adds(opdi_o_mean_dims(opd_square(input), dims, shape.n, true),
+    results[1] = opd_rsqrt(opdi_adds(opdi_maybe_mean_dims(opd_square(input), dims, shape.n, true),
                                      wide ? eps : (double)(float)eps));
     results[0] = opd_mul(input, results[1]);
     if (weight) { results[0] = opd_mul(results[0], weight); }
@@ -441,7 +442,7 @@ static int opdi_native_group_norm_kernel(opd_call *call) {
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
-    for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_work_for(out[i], dtype))) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_staging(out[i], dtype))) { return -1; } }
     norm.eps = opd_arg_float(call, 7);
     norm.input = opdi_norm_in(input, dtype, &bad);
     norm.weight = opdi_norm_in(weight, dtype, &bad);
@@ -451,7 +452,7 @@ static int opdi_native_group_norm_kernel(opd_call *call) {
     norm.mean = scratch[1]->data;
     norm.rstd = scratch[2]->data;
     opdi_norm_run(&norm, dtype, norm.a * norm.groups, norm.per * norm.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
-    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (opdi_staging_store(out[i], scratch[i])) { return -1; } }
     return 0;
 }
 static int opdi_native_group_norm_backward(opd_backward_call *bw) {
@@ -470,7 +471,8 @@ static int opdi_native_group_norm_backward(opd_backward_call *bw) {
     three[1] = stat[1] = opd_bw_value(bw, 6).u.i;
     three[2] = three[0] * three[1] != 0 ? input->numel / (three[0] * three[1]) : 1;
     stat[2] = 1;
-    return opdi_give_norm(bw, 0, 1, 2, results, mask[0] ? opdi_stats_backward(bw, input, three, stat, 3) : NULL);
+    return opdi_return_norm_grads(bw, 0, 1, 2, results,
+                                  mask[0] ? opdi_stats_backward(bw, input, three, stat, 3) : NULL);
 }
 static int opdi_group_norm_batch(opd_call *call) {
     static const opdi_channel_kind kinds[8] = {
@@ -510,7 +512,7 @@ static int opdi_native_group_norm_backward_kernel(opd_call *call) {
                           opdi_norm_type(input), out, scratch)) {
         return -1;
     }
-    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, scratch); }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_return(call, out, scratch); }
     norm.input = opdi_norm_in(input, dtype, &bad);
     norm.grad = opdi_norm_in(grad, dtype, &bad);
     norm.weight = opdi_norm_in(weight, dtype, &bad);
@@ -527,7 +529,7 @@ static int opdi_native_group_norm_backward_kernel(opd_call *call) {
     if (norm.dw || norm.db) {
         opdi_norm_run(&norm, dtype, norm.c, norm.a * norm.n, opdi_norm_params_f32, opdi_norm_params_f64);
     }
-    return opdi_norm_settle(call, out, scratch);
+    return opdi_norm_return(call, out, scratch);
 }
 /* Computes the second derivatives of group norm, with input viewed as [N, group, C / group, HxW]. */
 static int opdi_native_group_norm_backward_backward(opd_backward_call *bw) {
@@ -543,23 +545,23 @@ static int opdi_native_group_norm_backward_backward(opd_backward_call *bw) {
     four[3] = hw;
     stat[2] = stat[3] = wide[0] = wide[3] = 1;
     memset(&second, 0, sizeof second);
-    second.grad = opdi_o_reshape(grad, four, 4);
-    second.input = opdi_o_reshape(input, four, 4);
-    second.mean = opdi_o_reshape(opd_bw_tensor(bw, 2), stat, 4);
-    second.rstd = opdi_o_reshape(opd_bw_tensor(bw, 3), stat, 4);
-    second.weight = weight ? opdi_o_reshape(weight, wide, 4) : NULL;
-    second.GX = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), four, 4) : NULL;
-    second.GW = opd_bw_grad(bw, 1) ? opdi_o_reshape(opd_bw_grad(bw, 1), wide, 4) : NULL;
-    second.GB = opd_bw_grad(bw, 2) ? opdi_o_reshape(opd_bw_grad(bw, 2), wide, 4) : NULL;
+    second.grad = opdi_maybe_reshape(grad, four, 4);
+    second.input = opdi_maybe_reshape(input, four, 4);
+    second.mean = opdi_maybe_reshape(opd_bw_tensor(bw, 2), stat, 4);
+    second.rstd = opdi_maybe_reshape(opd_bw_tensor(bw, 3), stat, 4);
+    second.weight = weight ? opdi_maybe_reshape(weight, wide, 4) : NULL;
+    second.GX = opd_bw_grad(bw, 0) ? opdi_maybe_reshape(opd_bw_grad(bw, 0), four, 4) : NULL;
+    second.GW = opd_bw_grad(bw, 1) ? opdi_maybe_reshape(opd_bw_grad(bw, 1), wide, 4) : NULL;
+    second.GB = opd_bw_grad(bw, 2) ? opdi_maybe_reshape(opd_bw_grad(bw, 2), wide, 4) : NULL;
     second.ndims = second.nsum = 2;
     second.dims[0] = 2;
     second.dims[1] = 3;
     second.sum[0] = 0;
     second.sum[1] = 3;
-    if (!opd_ok() || opdi_norm_twice(&second, &dg, &dx, &dw)) { return -1; }
-    OPDI_GIVE(0, dg ? opdi_o_reshape(dg, opdi_sizes(grad), grad->ndim) : NULL);
-    OPDI_GIVE(1, dx ? opdi_o_reshape(dx, opdi_sizes(input), input->ndim) : NULL);
-    OPDI_GIVE(4, dw ? opdi_o_reshape(dw, &channels, 1) : NULL);
+    if (!opd_ok() || opdi_norm_double_backward(&second, &dg, &dx, &dw)) { return -1; }
+    OPDI_BW_RETURN(0, dg ? opdi_maybe_reshape(dg, opdi_sizes(grad), grad->ndim) : NULL);
+    OPDI_BW_RETURN(1, dx ? opdi_maybe_reshape(dx, opdi_sizes(input), input->ndim) : NULL);
+    OPDI_BW_RETURN(4, dw ? opdi_maybe_reshape(dw, &channels, 1) : NULL);
     return opd_bw_return(bw, 2, NULL) || opd_bw_return(bw, 3, NULL);
 }
 static int opdi_group_norm_back_batch(opd_call *call) {

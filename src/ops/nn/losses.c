@@ -52,18 +52,18 @@ static int opdi_mse_loss_backward_kernel(opd_call *call) {
 }
 static int opdi_mse_loss_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_mse_loss_backward(grad, input, other, opd_bw_value(bw, 2).u.i));
-    OPDI_GIVE(1, opd_mse_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i));
+    OPDI_BW_RETURN(0, opd_mse_loss_backward(grad, input, other, opd_bw_value(bw, 2).u.i));
+    OPDI_BW_RETURN(1, opd_mse_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i));
     return 0;
 }
 static int opdi_mse_loss_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2);
     const double f = 2 * opdi_loss_share(input, other, opd_bw_value(bw, 3).u.i);
-    OPDI_GIVE(0, opd_mul(opdi_muls(opd_sub(input, other), f), grad));
+    OPDI_BW_RETURN(0, opd_mul(opdi_muls(opd_sub(input, other), f), grad));
     opd_tensor *delta = opd_mul(opdi_muls(grad, f), grad_out);
-    OPDI_GIVE(1, delta);
-    OPDI_GIVE(2, opd_neg(delta));
+    OPDI_BW_RETURN(1, delta);
+    OPDI_BW_RETURN(2, opd_neg(delta));
     return 0;
 }
 /* opd_mse_loss: (self - target)^2; reduction 0: each, 1: mean, 2: sum */
@@ -138,24 +138,28 @@ static int opdi_huber_like_backward_kernel(opd_call *call) {
 }
 /* Computes the second derivatives of smooth_l1 or, if `scaled`, of huber.  The derivative by grad_out is the slope
    of the loss.  The derivatives by input and target are nonzero only where the loss is quadratic. */
-static int opdi_huber_twice(opd_backward_call *bw, bool scaled) {
+static int opdi_huber_double_backward(opd_backward_call *bw, bool scaled) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2);
     const double beta = opd_bw_value(bw, 4).u.d, f = opdi_loss_share(input, other, opd_bw_value(bw, 3).u.i);
-    OPDI_GIVE(0, opd_mul(opdi_muls(opdi_huber_slope(input, other, beta, scaled), f), grad));
+    OPDI_BW_RETURN(0, opd_mul(opdi_muls(opdi_huber_slope(input, other, beta, scaled), f), grad));
     opd_tensor *delta = opd_mul(opdi_muls(grad, scaled ? f : beta > 0 ? f / beta : 0), grad_out);
     delta = opdi_where(opd_lt_Scalar(opd_abs(opdi_loss_difference(input, other)), opd_value_float(beta)), delta);
-    OPDI_GIVE(1, delta);
-    OPDI_GIVE(2, opd_neg(delta));
+    OPDI_BW_RETURN(1, delta);
+    OPDI_BW_RETURN(2, opd_neg(delta));
     return 0;
 }
 static int opdi_smooth_l1_loss_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_smooth_l1_loss_backward(grad, input, other, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
-    OPDI_GIVE(1, opd_smooth_l1_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
+    OPDI_BW_RETURN(0,
+                   opd_smooth_l1_loss_backward(grad, input, other, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
+    OPDI_BW_RETURN(1,
+                   opd_smooth_l1_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
     return 0;
 }
-static int opdi_smooth_l1_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_twice(bw, false); }
+static int opdi_smooth_l1_loss_backward_backward(opd_backward_call *bw) {
+    return opdi_huber_double_backward(bw, false);
+}
 /* opd_smooth_l1_loss: l1_loss, but a parabola for |self - target| < beta */
 OPDI_OP(smooth_l1_loss) {
     op->schema = "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor";
@@ -178,11 +182,11 @@ OPDI_OP(smooth_l1_loss_backward) {
 
 static int opdi_huber_loss_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_huber_loss_backward(grad, input, other, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
-    OPDI_GIVE(1, opd_huber_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
+    OPDI_BW_RETURN(0, opd_huber_loss_backward(grad, input, other, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
+    OPDI_BW_RETURN(1, opd_huber_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.d));
     return 0;
 }
-static int opdi_huber_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_twice(bw, true); }
+static int opdi_huber_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_double_backward(bw, true); }
 /* opd_huber_loss: a parabola for |self - target| < delta, a straight line beyond */
 OPDI_OP(huber_loss) {
     op->schema = "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor";
@@ -247,7 +251,7 @@ static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1),
         *weight = opd_bw_tensor(bw, 2);
     const int64_t reduction = opd_bw_value(bw, 3).u.i;
-    OPDI_GIVE(0, opd_binary_cross_entropy_backward_full(grad, input, other, weight, reduction));
+    OPDI_BW_RETURN(0, opd_binary_cross_entropy_backward_full(grad, input, other, weight, reduction));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     opd_tensor *delta = opd_mul(grad, opd_sub(opd_log(opdi_rsubs(1, input)), opd_log(input)));
     if (weight) { delta = opd_mul(delta, weight); }
@@ -261,14 +265,14 @@ static int opdi_binary_cross_entropy_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *weight = opd_bw_tensor(bw, 3);
     const int64_t reduction = opd_bw_value(bw, 4).u.i;
-    OPDI_GIVE(0, opd_binary_cross_entropy_backward_full(grad, input, other, weight, reduction));
+    OPDI_BW_RETURN(0, opd_binary_cross_entropy_backward_full(grad, input, other, weight, reduction));
     opd_tensor *quotient = opd_clamp_min(opd_mul(opdi_rsubs(1, input), input), opd_value_float(1e-12));
     opd_tensor *keep = opd_div(opd_mul(grad, grad_out), quotient);
     if (weight) { keep = opd_mul(keep, weight); }
     if (reduction == OPDI_REDUCE_MEAN) { keep = opd_div_Scalar(keep, opd_value_float((double)input->numel)); }
     opd_tensor *delta = opd_add(opd_mul(input, opd_sub(input, opdi_muls(other, 2))), other);
-    OPDI_GIVE(1, opd_mul(keep, opd_div(delta, quotient)));
-    OPDI_GIVE(2, opd_neg(keep));
+    OPDI_BW_RETURN(1, opd_mul(keep, opd_div(delta, quotient)));
+    OPDI_BW_RETURN(2, opd_neg(keep));
     return 0;
 }
 /* opd_binary_cross_entropy: -(target log(self) + (1 - target) log(1 - self)) */
@@ -353,7 +357,7 @@ static int opdi_log_sigmoid_backward_kernel(opd_call *call) {
 }
 static int opdi_log_sigmoid_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_log_sigmoid_backward(grad, input, opd_bw_tensor(bw, 2)));
+    OPDI_BW_RETURN(0, opd_log_sigmoid_backward(grad, input, opd_bw_tensor(bw, 2)));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     opd_tensor *gate = opd_sigmoid(input);
     return opd_bw_return(bw, 1, opd_neg(opd_sigmoid_backward(opd_mul(grad, opd_bw_tensor(bw, 0)), gate)));
@@ -406,8 +410,8 @@ static int opdi_soft_margin_loss_backward_kernel(opd_call *call) {
 }
 static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_soft_margin_loss_backward(grad, input, other, opd_bw_value(bw, 2).u.i));
-    OPDI_GIVE(1, opd_soft_margin_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i));
+    OPDI_BW_RETURN(0, opd_soft_margin_loss_backward(grad, input, other, opd_bw_value(bw, 2).u.i));
+    OPDI_BW_RETURN(1, opd_soft_margin_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i));
     return 0;
 }
 /* Computes the second derivatives of soft_margin_loss.  With s = sigmoid(-y x), input x and target y, the gradient
@@ -415,12 +419,12 @@ static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
 static int opdi_soft_margin_loss_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1), *other = opd_bw_tensor(bw, 2);
     const double f = opdi_loss_share(input, other, opd_bw_value(bw, 3).u.i);
-    OPDI_GIVE(0, opd_soft_margin_loss_backward(grad, input, other, opd_bw_value(bw, 3).u.i));
+    OPDI_BW_RETURN(0, opd_soft_margin_loss_backward(grad, input, other, opd_bw_value(bw, 3).u.i));
     opd_tensor *gate = opd_sigmoid(opd_mul(opd_neg(other), input));
     opd_tensor *quotient = opd_mul(opd_mul(gate, opdi_rsubs(1, gate)), other);
     grad = opdi_muls(opd_mul(grad, opd_bw_tensor(bw, 0)), f);
-    OPDI_GIVE(1, opd_mul(grad, opd_mul(quotient, other)));
-    OPDI_GIVE(2, opd_mul(grad, opd_sub(opd_mul(quotient, input), gate)));
+    OPDI_BW_RETURN(1, opd_mul(grad, opd_mul(quotient, other)));
+    OPDI_BW_RETURN(2, opd_mul(grad, opd_sub(opd_mul(quotient, input), gate)));
     return 0;
 }
 /* opd_soft_margin_loss: log(1 + e^(-target self)) */
@@ -492,13 +496,14 @@ static int opdi_cosine_similarity_kernel(opd_call *call) {
     const opd_scalar_type dtype = opdi_result_type(both, 2);
     if (input->dtype != dtype) { input = opd_to_dtype(input, dtype); }
     if (other->dtype != dtype) { other = opd_to_dtype(other, dtype); }
-    if (input && !opdi_has_sizes(input, sizes, ndim)) { input = opdi_o_expand(input, sizes, ndim); }
-    if (other && !opdi_has_sizes(other, sizes, ndim)) { other = opdi_o_expand(other, sizes, ndim); }
+    if (input && !opdi_has_sizes(input, sizes, ndim)) { input = opdi_maybe_expand(input, sizes, ndim); }
+    if (other && !opdi_has_sizes(other, sizes, ndim)) { other = opdi_maybe_expand(other, sizes, ndim); }
     if (!input || !other) { return -1; }
-    opd_tensor *first = opd_sqrt(opd_clamp_min(opdi_o_sum_dims(opd_mul(input, input), &dim, 1, true), eps));
-    opd_tensor *second = opd_sqrt(opd_clamp_min(opdi_o_sum_dims(opd_mul(other, other), &dim, 1, true), eps));
+    opd_tensor *first = opd_sqrt(opd_clamp_min(opdi_maybe_sum_dims(opd_mul(input, input), &dim, 1, true), eps));
+    opd_tensor *second = opd_sqrt(opd_clamp_min(opdi_maybe_sum_dims(opd_mul(other, other), &dim, 1, true), eps));
     return opd_return_tensor(call,
-                             opdi_o_sum_dims(opd_mul(opd_div(input, first), opd_div(other, second)), &dim, 1, false));
+                             opdi_maybe_sum_dims(opd_mul(opd_div(input, first), opd_div(other, second)), &dim, 1,
+                                                 false));
 }
 static int opdi_cosine_embedding_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *tensor = opd_arg_tensor(call, 2);
@@ -506,9 +511,9 @@ static int opdi_cosine_embedding_loss_kernel(opd_call *call) {
     if (tensor->ndim > 1 || input->ndim != tensor->ndim + 1 || other->ndim != tensor->ndim + 1) {
         return opd_fail(OPD_ERROR_SHAPE, "%dD target tensor expects %dD input tensors", tensor->ndim, tensor->ndim + 1);
     }
-    opd_tensor *third = opdi_o_sum_dims(opd_mul(input, other), &dim, 1, false);
-    opd_tensor *loss = opd_mul(opdi_adds(opdi_o_sum_dims(opd_mul(input, input), &dim, 1, false), 1e-12),
-                               opdi_adds(opdi_o_sum_dims(opd_mul(other, other), &dim, 1, false), 1e-12));
+    opd_tensor *third = opdi_maybe_sum_dims(opd_mul(input, other), &dim, 1, false);
+    opd_tensor *loss = opd_mul(opdi_adds(opdi_maybe_sum_dims(opd_mul(input, input), &dim, 1, false), 1e-12),
+                               opdi_adds(opdi_maybe_sum_dims(opd_mul(other, other), &dim, 1, false), 1e-12));
     third = opd_div(third, opd_sqrt(loss));
     opd_tensor *zero = opd_zeros_like(third);
     loss = opd_where_self(opd_eq_Scalar(tensor, opd_value_int(1)), opdi_rsubs(1, third), zero);
@@ -670,7 +675,7 @@ static int opdi_multi_margin_loss_kernel(opd_call *call) {
     if (classes < 0) { return -1; }
     opd_tensor *loss = opdi_margin_terms(input, target, opdi_scalar_of(&call->args[2]),
                                          opdi_scalar_of(&call->args[3]), opd_arg_tensor(call, 4), false);
-    loss = opdi_muls(opdi_o_sum_dims(loss, &last, 1, false), 1 / (double)classes);
+    loss = opdi_muls(opdi_maybe_sum_dims(loss, &last, 1, false), 1 / (double)classes);
     if (input->ndim == 1 && opd_arg_tensor(call, 1)->ndim == 1) { loss = opd_unsqueeze(loss, 0); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
 }
@@ -696,7 +701,7 @@ static int opdi_multi_margin_loss_backward_kernel(opd_call *call) {
     if (classes < 0 || opdi_same_dtype(input, opd_arg_tensor(call, 0))) { return -1; }
     opd_tensor *slope = opdi_margin_terms(input, target, opdi_scalar_of(&call->args[3]),
                                           opdi_scalar_of(&call->args[4]), opd_arg_tensor(call, 5), true);
-    slope = opd_scatter(slope, -1, target, opd_neg(opdi_o_sum_dims(slope, &last, 1, true)));
+    slope = opd_scatter(slope, -1, target, opd_neg(opdi_maybe_sum_dims(slope, &last, 1, true)));
     slope = opdi_muls(slope, 1 / (double)classes);
     return opd_return_tensor(call, opdi_margin_chain(slope, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                      opd_arg_int(call, 6)));
@@ -757,7 +762,7 @@ static int opdi_multilabel_margin_loss_forward_kernel(opd_call *call) {
     hits = opd_scatter_add(hits, -1, opd_clamp_min(target, opd_value_int(0)), opd_to_dtype(valid, OPD_INT64));
     hits = opd_gt_Scalar(hits, opd_value_int(0));
     opd_tensor *loss = opdi_multilabel_gaps(input, target, valid, hits, &counts);
-    loss = opdi_muls(opdi_o_sum_dims(opdi_where(counts, opd_relu(loss)), last, 2, false), 1 / classes);
+    loss = opdi_muls(opdi_maybe_sum_dims(opdi_where(counts, opd_relu(loss)), last, 2, false), 1 / classes);
     if (opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 2)))) { return -1; }
     hits = opd_to_dtype(hits, opd_dtype(first));
     return opd_return_tensor(call, opdi_reshape_to(hits, opdi_sizes(first), first->ndim));
@@ -785,9 +790,9 @@ static int opdi_multilabel_margin_loss_backward_kernel(opd_call *call) {
     opd_tensor *pairs = opdi_multilabel_gaps(input, target, valid, hits, &counts);
     pairs = opd_logical_and(counts, opd_gt_Scalar(pairs, opd_value_int(0)));
     pairs = opdi_muls(opd_to_dtype(pairs, opd_dtype(first)), 1 / classes);
-    opd_tensor *slope = opd_scatter_add(opdi_o_sum_dims(pairs, &labels, 1, false), -1,
+    opd_tensor *slope = opd_scatter_add(opdi_maybe_sum_dims(pairs, &labels, 1, false), -1,
                                         opd_clamp_min(target, opd_value_int(0)),
-                                        opd_neg(opdi_o_sum_dims(pairs, &last, 1, false)));
+                                        opd_neg(opdi_maybe_sum_dims(pairs, &last, 1, false)));
     return opd_return_tensor(call, opdi_margin_chain(slope, grad, first, opd_arg_int(call, 3)));
 }
 /* opd_multi_margin_loss: the sum of max(0, margin - x[target] + x[i])^p over all other classes i */

@@ -17,8 +17,8 @@ OPDI_COLD_BEGIN
 OPDI_INTERNAL opd_tensor *opdi_packed(opd_tensor *tensor) {
     return tensor ? opdi_dense_as(tensor, (opd_scalar_type)tensor->dtype) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_work_f32(opd_tensor *out) {
-    return opdi_work_for(out, out->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32);
+OPDI_INTERNAL opd_tensor *opdi_staging_f32(opd_tensor *out) {
+    return opdi_staging(out, out->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32);
 }
 
 OPDI_INTERNAL int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
@@ -28,34 +28,34 @@ OPDI_INTERNAL int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
 }
 
 /* The functions below call an operator.  If the tensor is NULL, they return NULL. */
-OPDI_INTERNAL opd_tensor *opdi_o_zeros(opd_tensor *like, opd_ints sizes) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_zeros(opd_tensor *like, opd_ints sizes) {
     return like ? opd_new_zeros(like, sizes) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_o_narrow(opd_tensor *tensor, int dim, int64_t start, int64_t length) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_narrow(opd_tensor *tensor, int dim, int64_t start, int64_t length) {
     return tensor ? opd_slice(tensor, dim, opd_value_int(start), opd_value_int(start + length), 1) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_o_select(opd_tensor *tensor, int64_t dim, int64_t index) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_select(opd_tensor *tensor, int64_t dim, int64_t index) {
     return tensor ? opd_select(tensor, dim, index) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_o_reshape(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_reshape(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     return tensor ? opd_reshape(tensor, opd_ints_of(sizes, count)) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_o_expand(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_expand(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     return tensor ? opd_expand(tensor, opd_ints_of(sizes, count)) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_o_unsqueeze(opd_tensor *tensor, int64_t dim) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_unsqueeze(opd_tensor *tensor, int64_t dim) {
     return tensor ? opd_unsqueeze(tensor, dim) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_o_sum(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_sum(opd_tensor *tensor) {
     return tensor ? opd_sum(tensor) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_o_mean(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_mean(opd_tensor *tensor) {
     return tensor ? opd_mean(tensor) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_o_sum_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_sum_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
     return tensor ? opd_sum_dim(tensor, opd_ints_of(dims, count), keep) : NULL;
 }
-OPDI_INTERNAL opd_tensor *opdi_o_mean_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
+OPDI_INTERNAL opd_tensor *opdi_maybe_mean_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
     return tensor ? opd_mean_dim(tensor, opd_ints_of(dims, count), keep) : NULL;
 }
 
@@ -153,7 +153,7 @@ OPDI_INTERNAL void opdi_norm_run(const opdi_norm *norm, opd_scalar_type dtype, i
                       : f32, (void *)(uintptr_t)norm);
 }
 static opd_tensor *opdi_norm_mean(const opdi_norm_second *second, opd_tensor *tensor) {
-    return opdi_o_mean_dims(tensor, second->dims, second->ndims, true);
+    return opdi_maybe_mean_dims(tensor, second->dims, second->ndims, true);
 }
 static opd_tensor *opdi_norm_j(const opdi_norm_second *second, opd_tensor *xhat, opd_tensor *value) {
     if (second->fixed) { return opd_mul(value, second->rstd); }
@@ -163,7 +163,8 @@ static opd_tensor *opdi_norm_j(const opdi_norm_second *second, opd_tensor *xhat,
 }
 /* Computes the second derivatives of the norm in *second: *dg, *dx and *dw, with respect to grad, input and weight.
    A result is NULL if there is no such derivative.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **dg, opd_tensor **dx, opd_tensor **dw) {
+OPDI_INTERNAL int opdi_norm_double_backward(const opdi_norm_second *second, opd_tensor **dg, opd_tensor **dx,
+                                            opd_tensor **dw) {
     opd_tensor *xhat = opd_mul(opd_sub(second->input, second->mean), second->rstd),
         *jg = second->GX ? opdi_norm_j(second, xhat, second->GX) : NULL;
     *dg = jg && second->weight ? opd_mul(jg, second->weight) : jg;
@@ -171,7 +172,7 @@ OPDI_INTERNAL int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **d
     if (second->GB) { *dg = opdi_plus(*dg, second->GB); }
     if (*dg) { *dg = opd_add(*dg, opd_zeros_like(second->input)); }
     *dw = jg ? opd_mul(second->grad, jg) : NULL;
-    if (*dw && second->nsum) { *dw = opdi_o_sum_dims(*dw, second->sum, second->nsum, true); }
+    if (*dw && second->nsum) { *dw = opdi_maybe_sum_dims(*dw, second->sum, second->nsum, true); }
     *dx = second->GW ? opdi_norm_j(second, xhat, opd_mul(second->grad, second->GW)) : NULL;
     if (second->GX && !second->fixed) {
         opd_tensor *gy = second->weight ? opd_mul(second->grad, second->weight) : second->grad,

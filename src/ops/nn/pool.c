@@ -230,7 +230,7 @@ static int opdi_pool_read(const opd_call *call, int first, opdi_windows *windows
 static int opdi_windows_make(opdi_windows *windows, bool adaptive, bool include_pad) {
     int64_t *at;
     windows->bytes = 3 * sizeof *at * ((size_t)windows->out[0] + (size_t)windows->out[1] + (size_t)windows->out[2]);
-    at = (int64_t *)(void *)opdi_lend(windows->bytes);
+    at = (int64_t *)(void *)opdi_scratch_alloc(windows->bytes);
     if (!at) { return -1; }
     for (int i = 0; i < 3; i++) {
         const int64_t count = windows->out[i], in = windows->in[i], depth = windows->kernel[i],
@@ -264,7 +264,7 @@ static int opdi_windows_run(opdi_windows *windows, int what, bool adaptive, bool
     job.what = what;
     opdi_parallel_for(windows->planes, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX((int64_t)1, work)), opdi_pool_range,
                       &job);
-    opdi_lend_end((char *)windows->lo[0], windows->bytes);
+    opdi_scratch_free((char *)windows->lo[0], windows->bytes);
     return windows->bad ? opd_fail(OPD_ERROR_INDEX, "an element of indices is out of range") : 0;
 }
 /* Sets `sizes` to the sizes of the output for `input`. */
@@ -290,17 +290,17 @@ static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *
     if (!out->data || out->numel == 0) { return 0; }
     windows->dtype = t;
     input = opdi_dense_as(input, (opd_scalar_type)t);
-    opd_tensor *output = opdi_work_for(out, (opd_scalar_type)t);
-    if (maximum) { to = opdi_work_for(at, OPD_INT64); }
+    opd_tensor *output = opdi_staging(out, (opd_scalar_type)t);
+    if (maximum) { to = opdi_staging(at, OPD_INT64); }
     if (!input || !output || (maximum && !to)) { return -1; }
     windows->from = input->data;
     windows->to = output->data;
     windows->at = to ? (int64_t *)(void *)to->data : NULL;
     if (opdi_windows_run(windows, maximum ? OPDI_POOL_MAX : OPDI_POOL_AVG, adaptive, include_pad) != 0 ||
-        opdi_done_with(out, output) != 0) {
+        opdi_staging_store(out, output) != 0) {
         return -1;
     }
-    return maximum ? opdi_done_with(at, to) : 0;
+    return maximum ? opdi_staging_store(at, to) : 0;
 }
 /* Makes result 0, the gradient of a pooling with respect to input.  `at` has the positions of the maxima; for an
    average it is NULL.  Returns 0, or -1 and sets an error. */
@@ -326,7 +326,7 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     windows->dtype = t;
     grad = opdi_dense_as(grad, (opd_scalar_type)t);
-    opd_tensor *output = opdi_work_for(out, (opd_scalar_type)t);
+    opd_tensor *output = opdi_staging(out, (opd_scalar_type)t);
     if (at) {
         at = opdi_dense_as(at, OPD_INT64);
         if (!at) { return -1; }
@@ -338,7 +338,7 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
     if (opdi_windows_run(windows, at ? OPDI_POOL_MAX_BACKWARD : OPDI_POOL_AVG_BACKWARD, adaptive, include_pad) != 0) {
         return -1;
     }
-    return opdi_done_with(out, output);
+    return opdi_staging_store(out, output);
 }
 
 //== max_pool2d, max_pool3d ============================================================================================
@@ -386,8 +386,8 @@ static int opdi_max_pool_gradient(opd_backward_call *bw, int ndim) {
    argument number `at`. */
 static int opdi_max_pool_backward_gradient(opd_backward_call *bw, int ndim, int at) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opdi_pool_pick(grad, opd_bw_tensor(bw, at), ndim));
-    OPDI_GIVE(1, opd_zeros_like(grad));
+    OPDI_BW_RETURN(0, opdi_pool_pick(grad, opd_bw_tensor(bw, at), ndim));
+    OPDI_BW_RETURN(1, opd_zeros_like(grad));
     return 0;
 }
 static int opdi_max_pool_values(opd_call *call, int ndim) {
@@ -565,10 +565,10 @@ static int opdi_avg_pool_gradient(opd_backward_call *bw, int ndim) {
 }
 static int opdi_avg_pool_backward_gradient(opd_backward_call *bw, int ndim) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, (ndim == 2 ? opd_avg_pool2d_full : opd_avg_pool3d_full)
-              (grad, opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
-               opd_bw_value(bw, 6).u.i != 0, opd_bw_value(bw, 7)));
-    OPDI_GIVE(1, opd_zeros_like(grad));
+    OPDI_BW_RETURN(0, (ndim == 2 ? opd_avg_pool2d_full : opd_avg_pool3d_full)
+                   (grad, opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3), opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
+                    opd_bw_value(bw, 6).u.i != 0, opd_bw_value(bw, 7)));
+    OPDI_BW_RETURN(1, opd_zeros_like(grad));
     return 0;
 }
 static int opdi_avg_pool2d_kernel(opd_call *call) { return opdi_avg_pool_of(call, 2); }
@@ -682,10 +682,10 @@ static int opdi_adaptive_avg_backward_gradient(opd_backward_call *bw, int ndim) 
     const opd_ints list = opd_bw_sizes(bw, 0);
     opd_tensor *grad = opd_bw_grad(bw, 0);
     if (list.n >= ndim) {
-        OPDI_GIVE(0, (ndim == 2 ? opd_under_adaptive_avg_pool2d : opd_under_adaptive_avg_pool3d)
-                  (grad, opd_ints_of(list.data + list.n - ndim, ndim)));
+        OPDI_BW_RETURN(0, (ndim == 2 ? opd_under_adaptive_avg_pool2d : opd_under_adaptive_avg_pool3d)
+                       (grad, opd_ints_of(list.data + list.n - ndim, ndim)));
     }
-    OPDI_GIVE(1, opd_zeros_like(grad));
+    OPDI_BW_RETURN(1, opd_zeros_like(grad));
     return 0;
 }
 static int opdi_adaptive_max_gradient(opd_backward_call *bw, int ndim) {

@@ -59,7 +59,7 @@ static int opdi_recurrent_check(const opdi_recurrent *layer, const opd_tensor *g
    the outputs [T, B, H]. */
 static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates, bool back) {
     const int64_t steps = opd_size(gates, 0);
-    opd_tensor **list = opdi_list_room(steps);
+    opd_tensor **list = opdi_list_alloc(steps);
     for (int64_t i = 0; i < steps && list; i++) {
         const int64_t at = back ? steps - 1 - i : i;
         opdi_recurrent_step(layer, opd_select(gates, 0, at));
@@ -93,7 +93,7 @@ typedef struct opdi_lstm {
 static int64_t opdi_lstm_at(const opdi_lstm *lstm, int64_t step) {
     return lstm->back ? lstm->steps - 1 - step : step;
 }
-static opd_tensor *opdi_lstm_room(int64_t steps, int64_t rows, int64_t count) {
+static opd_tensor *opdi_lstm_buffer(int64_t steps, int64_t rows, int64_t count) {
     const int64_t sizes[3] = {steps, rows, count};
     return opd_tensor_new(opd_ints_of(sizes, 3), OPD_FLOAT32);
 }
@@ -104,12 +104,12 @@ static int opdi_lstm_pack(opdi_lstm *lstm, int64_t depth, int64_t count, int64_t
     lstm->nr = opdi_micro_of(OPD_FLOAT32).nr;
     lstm->depth = depth;
     lstm->row = opdi_round_up(count, lstm->nr);
-    opd_tensor *const room = opdi_lstm_room(1, depth, lstm->row);
-    lstm->panels = room ? (float *)(void *)room->data : NULL;
-    for (int64_t j = 0; room && j < count; j += lstm->nr) {
+    opd_tensor *const buffer = opdi_lstm_buffer(1, depth, lstm->row);
+    lstm->panels = buffer ? (float *)(void *)buffer->data : NULL;
+    for (int64_t j = 0; buffer && j < count; j += lstm->nr) {
         opdi_pack_panel(&in, 4, 0, depth, j, OPDI_MIN(lstm->nr, count - j), lstm->nr, lstm->panels + j * depth);
     }
-    return room ? 0 : -1;
+    return buffer ? 0 : -1;
 }
 /* Multiplies lstm->left by panels [begin, end).  Splits the depth into pieces that the micro-kernel can read
    directly. */
@@ -232,9 +232,9 @@ static int opdi_lstm_run(opd_tensor *const *in, bool back, bool keep, opd_tensor
     if (opdi_lstm_pack(&lstm, lstm.size, 4 * lstm.size, 1, lstm.size)) { return -1; }
     lstm.wide = lstm.row;
     lstm.kept = keep ? lstm.steps : 2;
-    out[0] = opdi_lstm_room(lstm.steps, lstm.batch, lstm.size);
-    out[2] = opdi_lstm_room(lstm.kept, lstm.batch, lstm.size);
-    out[3] = opdi_lstm_room(lstm.kept, lstm.batch, lstm.wide);
+    out[0] = opdi_lstm_buffer(lstm.steps, lstm.batch, lstm.size);
+    out[2] = opdi_lstm_buffer(lstm.kept, lstm.batch, lstm.size);
+    out[3] = opdi_lstm_buffer(lstm.kept, lstm.batch, lstm.wide);
     if (!out[0] || !out[2] || !out[3]) { return -1; }
     lstm.out = (float *)(void *)out[0]->data;
     lstm.states = (float *)(void *)out[2]->data;
@@ -278,8 +278,8 @@ static int opdi_lstm_run_back(opd_tensor *const *saved, opd_tensor *const *grads
     lstm.states = (float *)(void *)saved[5]->data;
     lstm.acts = (float *)(void *)saved[6]->data;
     if (!opd_ok() || opdi_lstm_pack(&lstm, 4 * lstm.size, lstm.size, lstm.size, 1)) { return -1; }
-    opd_tensor *h = opdi_lstm_room(1, lstm.batch, lstm.row), *tanhs = opd_empty_like(dense[1]);
-    results[0] = opdi_lstm_room(lstm.steps, lstm.batch, 4 * lstm.size);
+    opd_tensor *h = opdi_lstm_buffer(1, lstm.batch, lstm.row), *tanhs = opd_empty_like(dense[1]);
+    results[0] = opdi_lstm_buffer(lstm.steps, lstm.batch, 4 * lstm.size);
     results[2] = grads[1] ? opd_contiguous(opd_clone(grads[1])) : opd_zeros_like(dense[1]);
     results[3] = opd_empty_like(dense[2]);
     if (!h || !tanhs || !results[0] || !results[2] || !results[3]) { return -1; }
@@ -416,7 +416,7 @@ static opd_tensor *opdi_recurrent_run(opdi_recurrent *layer, opd_tensor *input, 
 /* Runs a layer over packed sequences: input [sum of sizes, I], of which step i has sizes[i] rows, never more than
    the step before.  If `back` is true, begins with the last step.  Examples that have ended keep their last state. */
 static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *input, opd_ints sizes, bool back) {
-    opd_tensor *gates = opd_linear_full(input, layer->w_ih, layer->b_ih), **list = opdi_list_room(sizes.n),
+    opd_tensor *gates = opd_linear_full(input, layer->w_ih, layer->b_ih), **list = opdi_list_alloc(sizes.n),
         *h = layer->h, *c = layer->c, *both[2];
     int64_t at = back ? input->dims[0] : 0;
     if (opdi_recurrent_check(layer, gates)) { return NULL; }
@@ -485,7 +485,7 @@ static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd
                        (long long)opd_size(h, 1), (long long)sizes.data[0]);
         return NULL;
     }
-    opd_tensor **hs = opdi_list_room(layers * ways), **cs = opdi_list_room(layers * ways);
+    opd_tensor **hs = opdi_list_alloc(layers * ways), **cs = opdi_list_alloc(layers * ways);
     for (int64_t i = 0; i < layers && hs && cs; i++) {
         for (int64_t way = 0; way < ways; way++) {
             const int64_t count = i * ways + way;
@@ -802,7 +802,7 @@ static int opdi_pad_sequence_kernel(opd_call *call) {
     }
     if (opdi_pad_sequence_checked(list, &longest)) { return -1; }
     const int ndim = list.data[0]->ndim;
-    opd_tensor **const padded = opdi_list_room(list.n);
+    opd_tensor **const padded = opdi_list_alloc(list.n);
     for (int64_t k = 0; padded && k < list.n; k++) {
         int64_t pads[2 * OPD_MAX_DIMS] = {0};
         pads[2 * ndim - (left ? 2 : 1)] = longest - opd_size(list.data[k], 0);

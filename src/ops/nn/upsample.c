@@ -8,10 +8,10 @@
 
 OPDI_COLD_BEGIN
 
-typedef enum opdi_upsample_how {
+typedef enum opdi_upsample_mode {
     OPDI_UPSAMPLE_NEAREST, OPDI_UPSAMPLE_EXACT, OPDI_UPSAMPLE_LINEAR, OPDI_UPSAMPLE_CUBIC, OPDI_UPSAMPLE_LINEAR_AA,
     OPDI_UPSAMPLE_CUBIC_AA
-} opdi_upsample_how;
+} opdi_upsample_mode;
 /* The taps along one dim.  Output i has count[i] taps, stored from number i * most on: their indices `at`, and their
    weights in the compute type. */
 typedef struct opdi_taps { int64_t most, *count, *at; void *weight; } opdi_taps;
@@ -19,7 +19,7 @@ typedef struct opdi_upsample {
     opdi_taps side[3];                            /* planes, rows, columns of the output */
     int64_t in[3], out[3], planes;
     int dims;
-    opdi_upsample_how how;
+    opdi_upsample_mode how;
     bool back, corners, twice;                    /* twice: double, else float */
     const void *input;
     void *output;
@@ -27,7 +27,7 @@ typedef struct opdi_upsample {
 
 /* Returns the largest number of inputs that an output reads, at most `rows`.  Antialiasing filters (AA) read more
    inputs if they shrink an image. */
-static int64_t opdi_taps_most(opdi_upsample_how how, int64_t rows, double scale) {
+static int64_t opdi_taps_most(opdi_upsample_mode how, int64_t rows, double scale) {
     if (how == OPDI_UPSAMPLE_NEAREST || how == OPDI_UPSAMPLE_EXACT) { return 1; }
     if (how == OPDI_UPSAMPLE_LINEAR) { return 2; }
     if (how == OPDI_UPSAMPLE_CUBIC) { return 4; }
@@ -72,7 +72,7 @@ static int64_t opdi_taps_filter(const opdi_upsample *upsample, int64_t i, int64_
    Returns the number of taps (area_pixel_compute_source_index). */
 static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t rows, int64_t count, double scale,
                              int64_t most, int64_t *at, double *weight) {
-    const opdi_upsample_how how = upsample->how;
+    const opdi_upsample_mode how = upsample->how;
     const bool whole = how == OPDI_UPSAMPLE_NEAREST || upsample->corners;
     double place = whole ? scale * (double)i : scale * ((double)i + 0.5) - 0.5;
     if (!upsample->twice) {
@@ -137,7 +137,7 @@ OPDI_COLD_BEGIN
 typedef struct opdi_upsample_form {
     const char *name;
     opd_op_id op, derivative;
-    opdi_upsample_how how;
+    opdi_upsample_mode how;
     int dims;
 } opdi_upsample_form;
 static const opdi_upsample_form opdi_upsample_forms[] = {
@@ -285,7 +285,7 @@ static void opdi_upsample_bytes_along(const opdi_taps *taps, int bits, const uin
    PyTorch.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_bytes(opdi_upsample *upsample, opd_tensor *input, opd_tensor *out) {
     const int64_t *in = upsample->in, *to = upsample->out, planes = upsample->planes;
-    opd_tensor *output = opdi_work_for(out, OPD_UINT8);
+    opd_tensor *output = opdi_staging(out, OPD_UINT8);
     if (!output || !(input = opdi_dense_as(input, OPD_UINT8))) { return -1; }
     const uint8_t *x = (const uint8_t *)input->data;
     if (in[2] != to[2]) {
@@ -300,7 +300,7 @@ static int opdi_upsample_bytes(opdi_upsample *upsample, opd_tensor *input, opd_t
         const int bits = opdi_taps_whole(&upsample->side[1], to[1]);
         opdi_upsample_bytes_along(&upsample->side[1], bits, x, (uint8_t *)output->data, planes, in[1], to[1], to[2]);
     } else if (x != (const uint8_t *)output->data) { memcpy(output->data, x, (size_t)output->numel); }
-    return opdi_done_with(out, output);
+    return opdi_staging_store(out, output);
 }
 /* Computes the taps of every output, then resizes input to out.  If upsample->back is set, adds the gradients
    `input` into `out`.  The arguments from number `scales` on are the scales.  Returns 0, or -1 and sets an error. */
@@ -318,13 +318,13 @@ static int opdi_upsample_run(opd_call *call, opdi_upsample *upsample, opd_tensor
     }
     if (bytes) { return opdi_upsample_bytes(upsample, input, out); }
     input = opdi_dense_as(input, dtype);
-    opd_tensor *output = opdi_work_for(out, dtype);
+    opd_tensor *output = opdi_staging(out, dtype);
     if (!input || !output) { return -1; }
     if (upsample->back) { memset(output->data, 0, (size_t)output->numel * opd_dtype_size(dtype)); }
     upsample->input = input->data;
     upsample->output = output->data;
     opdi_parallel_for(upsample->planes, OPDI_MAX((int64_t)1, OPDI_GRAIN / places), opdi_upsample_range, upsample);
-    return opdi_done_with(out, output);
+    return opdi_staging_store(out, output);
 }
 /* The kernel of all upsample operators: resizes argument 0 [n, c, ...] to output_size, argument 1.  Returns 0, or -1
    and sets an error. */

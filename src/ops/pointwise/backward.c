@@ -25,8 +25,8 @@ OPDI_FORMULA_F(tanh_backward, tanh_backward, 0)
 static int opdi_tanh_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_tanh_backward); }
 static int opdi_tanh_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_tanh_backward(grad, opdi_conj(other)));
-    OPDI_GIVE(1, opd_mul(opdi_conj(grad), opd_mul(opdi_muls(opdi_conj(other), -2), grad_out)));
+    OPDI_BW_RETURN(0, opd_tanh_backward(grad, opdi_conj(other)));
+    OPDI_BW_RETURN(1, opd_mul(opdi_conj(grad), opd_mul(opdi_muls(opdi_conj(other), -2), grad_out)));
     return 0;
 }
 /* opd_tanh_backward: the gradient of tanh, computed from its output */
@@ -43,8 +43,8 @@ OPDI_FORMULA_F(sigmoid_backward, sigmoid_backward, 0)
 static int opdi_sigmoid_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_sigmoid_backward); }
 static int opdi_sigmoid_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_sigmoid_backward(grad, opdi_conj(other)));
-    OPDI_GIVE(1, opd_mul(opd_mul(opdi_conj(grad), grad_out), opdi_adds(opdi_muls(opdi_conj(other), -2), 1)));
+    OPDI_BW_RETURN(0, opd_sigmoid_backward(grad, opdi_conj(other)));
+    OPDI_BW_RETURN(1, opd_mul(opd_mul(opdi_conj(grad), grad_out), opdi_adds(opdi_muls(opdi_conj(other), -2), 1)));
     return 0;
 }
 /* opd_sigmoid_backward: the gradient of sigmoid, computed from its output */
@@ -65,8 +65,8 @@ static int opdi_threshold_backward_kernel(opd_call *call) {
 }
 static int opdi_threshold_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_threshold_backward(grad, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2)));
-    OPDI_GIVE(1, opd_zeros_like(grad));
+    OPDI_BW_RETURN(0, opd_threshold_backward(grad, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2)));
+    OPDI_BW_RETURN(1, opd_zeros_like(grad));
     return 0;
 }
 /* opd_threshold_backward: the gradient of threshold and relu */
@@ -85,8 +85,8 @@ static int opdi_hardtanh_backward_kernel(opd_call *call) {
 }
 static int opdi_hardtanh_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_hardtanh_backward(grad, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2), opd_bw_value(bw, 3)));
-    OPDI_GIVE(1, opd_zeros_like(grad));
+    OPDI_BW_RETURN(0, opd_hardtanh_backward(grad, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2), opd_bw_value(bw, 3)));
+    OPDI_BW_RETURN(1, opd_zeros_like(grad));
     return 0;
 }
 /* opd_hardtanh_backward: the gradient of hardtanh */
@@ -110,8 +110,8 @@ static int opdi_leaky_relu_backward_kernel(opd_call *call) {
 }
 static int opdi_leaky_relu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_leaky_relu_backward(grad, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2), false));
-    OPDI_GIVE(1, opd_zeros_like(grad));
+    OPDI_BW_RETURN(0, opd_leaky_relu_backward(grad, opd_bw_tensor(bw, 1), opd_bw_value(bw, 2), false));
+    OPDI_BW_RETURN(1, opd_zeros_like(grad));
     return 0;
 }
 /* opd_leaky_relu_backward: the gradient of leaky_relu */
@@ -131,8 +131,8 @@ static int opdi_hardsigmoid_backward_kernel(opd_call *call) {
 }
 static int opdi_hardsigmoid_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_hardsigmoid_backward(grad, opd_bw_tensor(bw, 1)));
-    OPDI_GIVE(1, opd_zeros_like(grad));
+    OPDI_BW_RETURN(0, opd_hardsigmoid_backward(grad, opd_bw_tensor(bw, 1)));
+    OPDI_BW_RETURN(1, opd_zeros_like(grad));
     return 0;
 }
 /* opd_hardsigmoid_backward: the gradient of hardsigmoid */
@@ -151,11 +151,11 @@ static int opdi_hardswish_backward_kernel(opd_call *call) {
 }
 static int opdi_hardswish_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_hardswish_backward(grad, input));
-    OPDI_GIVE(1,
-              opdi_where(opd_logical_and(opd_gt_Scalar(input, opd_value_int(-3)),
-                                         opd_lt_Scalar(input, opd_value_int(3))),
-                         opdi_muls(opd_mul(grad, grad_out), 1.0 / 3.0)));
+    OPDI_BW_RETURN(0, opd_hardswish_backward(grad, input));
+    OPDI_BW_RETURN(1,
+                   opdi_where(opd_logical_and(opd_gt_Scalar(input, opd_value_int(-3)),
+                                              opd_lt_Scalar(input, opd_value_int(3))),
+                              opdi_muls(opd_mul(grad, grad_out), 1.0 / 3.0)));
     return 0;
 }
 /* opd_hardswish_backward: the gradient of hardswish */
@@ -177,7 +177,7 @@ static int opdi_softplus_backward_kernel(opd_call *call) {
 static int opdi_softplus_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     const opd_value beta = opd_bw_value(bw, 2), limit = opd_bw_value(bw, 3);
-    OPDI_GIVE(0, opd_softplus_backward(grad, input, beta, limit));
+    OPDI_BW_RETURN(0, opd_softplus_backward(grad, input, beta, limit));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     opd_tensor *bx = opdi_scale(input, beta);
     opd_tensor *gate = opd_sigmoid(bx);
@@ -201,7 +201,7 @@ static int opdi_silu_backward_kernel(opd_call *call) { return opdi_binary(call, 
    sigmoid(input). */
 static int opdi_silu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_silu_backward(grad, input));
+    OPDI_BW_RETURN(0, opd_silu_backward(grad, input));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     opd_tensor *gate = opd_sigmoid(input);
     opd_tensor *delta = opdi_adds(opd_mul(input, opdi_adds(opdi_muls(gate, -2), 1)), 2);
@@ -223,7 +223,7 @@ static int opdi_mish_backward_kernel(opd_call *call) { return opdi_binary(call, 
    with t = tanh(softplus(input)) and s = sigmoid(input). */
 static int opdi_mish_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_mish_backward(grad, input));
+    OPDI_BW_RETURN(0, opd_mish_backward(grad, input));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     opd_tensor *gate = opd_sigmoid(input);
     opd_tensor *tensor = opd_tanh(opd_softplus(input));
@@ -262,8 +262,8 @@ static opd_tensor *opdi_gelu_second(opd_tensor *input, bool tanh_form) {
 static int opdi_gelu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     const char *approximate = opd_bw_value(bw, 2).u.s;
-    OPDI_GIVE(0, opd_gelu_backward_full(grad, input, approximate));
-    OPDI_GIVE(1, opd_mul(opd_mul(grad, grad_out), opdi_gelu_second(input, strcmp(approximate, "tanh") == 0)));
+    OPDI_BW_RETURN(0, opd_gelu_backward_full(grad, input, approximate));
+    OPDI_BW_RETURN(1, opd_mul(opd_mul(grad, grad_out), opdi_gelu_second(input, strcmp(approximate, "tanh") == 0)));
     return 0;
 }
 /* opd_gelu_backward: the gradient of gelu */
@@ -299,7 +299,7 @@ static int opdi_elu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 5);
     const opd_value alpha = opd_bw_value(bw, 1), scale = opd_bw_value(bw, 2), input_scale = opd_bw_value(bw, 3);
     const bool result = opd_bw_value(bw, 4).u.i != 0;
-    OPDI_GIVE(0, opd_elu_backward(grad, alpha, scale, input_scale, result, input));
+    OPDI_BW_RETURN(0, opd_elu_backward(grad, alpha, scale, input_scale, result, input));
     if (!opd_bw_needs(bw, 5)) { return 0; }
     opd_tensor *delta = opdi_scale(opd_mul(grad, grad_out), input_scale);
     if (!result) {

@@ -75,26 +75,26 @@ static int opdi_rsub_kernel(opd_call *call) {
 static int opdi_mul_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_mul); }
 static int opdi_add_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, grad);
-    OPDI_GIVE(1, opdi_scale(grad, opd_bw_value(bw, 2)));
+    OPDI_BW_RETURN(0, grad);
+    OPDI_BW_RETURN(1, opdi_scale(grad, opd_bw_value(bw, 2)));
     return 0;
 }
 static int opdi_sub_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, grad);
-    OPDI_GIVE(1, opd_neg(opdi_scale(grad, opd_bw_value(bw, 2))));
+    OPDI_BW_RETURN(0, grad);
+    OPDI_BW_RETURN(1, opd_neg(opdi_scale(grad, opd_bw_value(bw, 2))));
     return 0;
 }
 static int opdi_rsub_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_neg(opdi_scale(grad, opd_bw_value(bw, 2))));
-    OPDI_GIVE(1, grad);
+    OPDI_BW_RETURN(0, opd_neg(opdi_scale(grad, opd_bw_value(bw, 2))));
+    OPDI_BW_RETURN(1, grad);
     return 0;
 }
 static int opdi_mul_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_GIVE(0, opd_mul(grad, opd_bw_tensor(bw, 1)));
-    OPDI_GIVE(1, opd_mul(grad, opd_bw_tensor(bw, 0)));
+    OPDI_BW_RETURN(0, opd_mul(grad, opd_bw_tensor(bw, 1)));
+    OPDI_BW_RETURN(1, opd_mul(grad, opd_bw_tensor(bw, 0)));
     return 0;
 }
 static int opdi_mul_Scalar_backward(opd_backward_call *bw) {
@@ -202,8 +202,8 @@ static int opdi_remainder_kernel(opd_call *call) { return opdi_binary_div(call, 
 /* Computes the gradients of input / other: grad / other for input, and -grad (input / other) / other for other. */
 static int opdi_div_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_div(grad, other));
-    OPDI_GIVE(1, opd_mul(opd_neg(grad), opd_div(opd_div(input, other), other)));
+    OPDI_BW_RETURN(0, opd_div(grad, other));
+    OPDI_BW_RETURN(1, opd_mul(opd_neg(grad), opd_div(opd_div(input, other), other)));
     return 0;
 }
 static int opdi_div_mode_backward(opd_backward_call *bw) {
@@ -218,14 +218,14 @@ static int opdi_div_Scalar_mode_backward(opd_backward_call *bw) {
 static int opdi_first_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static int opdi_fmod_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, grad);
-    OPDI_GIVE(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "trunc")));
+    OPDI_BW_RETURN(0, grad);
+    OPDI_BW_RETURN(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "trunc")));
     return 0;
 }
 static int opdi_remainder_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, grad);
-    OPDI_GIVE(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "floor")));
+    OPDI_BW_RETURN(0, grad);
+    OPDI_BW_RETURN(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "floor")));
     return 0;
 }
 /* opd_div: self / other */
@@ -376,10 +376,10 @@ static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *extra = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
     if (opdi_is_complex(grad)) { input = opd_to_dtype(input, opd_dtype(grad)); }  /* then log(-1) is defined */
-    OPDI_GIVE(0, opdi_unless(opd_mul(grad, opd_mul(extra, opd_pow_Tensor_Tensor(input, opdi_adds(extra, -1)))),
-                             opd_eq_Scalar(extra, zero)));
-    OPDI_GIVE(1, opd_mul(grad, opdi_unless(opd_mul(opd_bw_result(bw, 0), opd_log(input)),
-                                           opd_logical_and(opd_eq_Scalar(input, zero), opdi_pow_flat(extra)))));
+    OPDI_BW_RETURN(0, opdi_unless(opd_mul(grad, opd_mul(extra, opd_pow_Tensor_Tensor(input, opdi_adds(extra, -1)))),
+                                  opd_eq_Scalar(extra, zero)));
+    OPDI_BW_RETURN(1, opd_mul(grad, opdi_unless(opd_mul(opd_bw_result(bw, 0), opd_log(input)),
+                                                opd_logical_and(opd_eq_Scalar(input, zero), opdi_pow_flat(extra)))));
     return 0;
 }
 /* Returns log(value).  If `pairs`, computes the complex logarithm, and also stores it in logs[2]. */
@@ -441,15 +441,15 @@ static int opdi_minimum_kernel(opd_call *call) { return opdi_binary(call, &opdi_
 static int opdi_fmax_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmax); }
 static int opdi_fmin_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmin); }
 /* Returns grad where self determines the result, grad / 2 where `equal` is true, and 0 where `loses` is true. */
-static opd_tensor *opdi_tie(opd_tensor *grad, opd_tensor *equal, opd_tensor *loses) {
+static opd_tensor *opdi_tie_gradient(opd_tensor *grad, opd_tensor *equal, opd_tensor *loses) {
     return opdi_unless(opd_where_self(equal, opdi_muls(grad, 0.5), grad), loses);
 }
 /* Computes the gradients of maximum (`larger`) or minimum with respect to argument 0 and to argument number `other`. */
 static int opdi_extreme_share(opd_backward_call *bw, int other, bool larger) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *target = opd_bw_tensor(bw, other),
         *extra = opd_eq(input, target);
-    OPDI_GIVE(0, opdi_tie(grad, extra, larger ? opd_lt(input, target) : opd_gt(input, target)));
-    OPDI_GIVE(other, opdi_tie(grad, extra, larger ? opd_gt(input, target) : opd_lt(input, target)));
+    OPDI_BW_RETURN(0, opdi_tie_gradient(grad, extra, larger ? opd_lt(input, target) : opd_gt(input, target)));
+    OPDI_BW_RETURN(other, opdi_tie_gradient(grad, extra, larger ? opd_gt(input, target) : opd_lt(input, target)));
     return 0;
 }
 static int opdi_maximum_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, true); }
@@ -460,8 +460,8 @@ static int opdi_fmaxmin_backward(opd_backward_call *bw, opd_tensor *wins) {
     opd_tensor *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1), *extra = opd_eq(input, other);
     opd_tensor *mask = opd_logical_or(wins, opd_isnan(other));
     opd_tensor *grad = opd_where_self(extra, opdi_muls(opd_bw_grad(bw, 0), 0.5), opd_bw_grad(bw, 0));
-    OPDI_GIVE(0, opdi_where(opd_logical_or(mask, extra), grad));
-    OPDI_GIVE(1, opdi_unless(grad, mask));
+    OPDI_BW_RETURN(0, opdi_where(opd_logical_or(mask, extra), grad));
+    OPDI_BW_RETURN(1, opdi_unless(grad, mask));
     return 0;
 }
 static int opdi_fmax_backward(opd_backward_call *bw) {
@@ -526,11 +526,13 @@ static int opdi_clamp_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *apart = opd_lt(low, high);
     opd_tensor *at_low = opd_logical_and(opd_eq(input, low), apart);
     opd_tensor *at_high = opd_logical_and(opd_eq(input, high), apart);
-    OPDI_GIVE(0,
-              opdi_tie(grad, opd_logical_or(at_low, at_high), opd_logical_or(opd_lt(input, low), opd_gt(input, high))));
+    OPDI_BW_RETURN(0,
+                   opdi_tie_gradient(grad, opd_logical_or(at_low, at_high),
+                                     opd_logical_or(opd_lt(input, low), opd_gt(input, high))));
     grad = opd_where_self(opd_logical_or(at_low, at_high), opdi_muls(grad, 0.5), grad);
-    OPDI_GIVE(1, opdi_where(opd_logical_or(at_low, opd_logical_and(opd_lt(input, low), opd_le(low, high))), grad));
-    OPDI_GIVE(2, opdi_where(opd_logical_or(at_high, opd_logical_or(opd_gt(input, high), opd_gt(low, high))), grad));
+    OPDI_BW_RETURN(1, opdi_where(opd_logical_or(at_low, opd_logical_and(opd_lt(input, low), opd_le(low, high))), grad));
+    OPDI_BW_RETURN(2,
+                   opdi_where(opd_logical_or(at_high, opd_logical_or(opd_gt(input, high), opd_gt(low, high))), grad));
     return 0;
 }
 /* opd_clamp_Tensor: min(max(self, min), max) */

@@ -103,41 +103,42 @@ static int opdi_atan2_backward(opd_backward_call *bw) {
     opd_tensor *sum = opd_add(opd_mul(input, input), opd_mul(other, other));
     opd_tensor *zero = opd_eq_Scalar(sum, opd_value_int(0));
     opd_tensor *keep = opdi_unless(opd_reciprocal(opd_add(sum, zero)), zero);      /* 0 at (0, 0) */
-    OPDI_GIVE(0, opd_mul(opd_mul(grad, other), keep));
-    OPDI_GIVE(1, opd_mul(opd_mul(grad, opd_neg(input)), keep));
+    OPDI_BW_RETURN(0, opd_mul(opd_mul(grad, other), keep));
+    OPDI_BW_RETURN(1, opd_mul(opd_mul(grad, opd_neg(input)), keep));
     return 0;
 }
 static int opdi_hypot_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
-    OPDI_GIVE(0, opd_mul(grad, opd_div(opd_bw_tensor(bw, 0), result)));
-    OPDI_GIVE(1, opd_mul(grad, opd_div(opd_bw_tensor(bw, 1), result)));
+    OPDI_BW_RETURN(0, opd_mul(grad, opd_div(opd_bw_tensor(bw, 0), result)));
+    OPDI_BW_RETURN(1, opd_mul(grad, opd_div(opd_bw_tensor(bw, 1), result)));
     return 0;
 }
 static int opdi_xlogy_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     const opd_value zero = opd_value_int(0);
-    OPDI_GIVE(0,
-              opdi_unless(opd_xlogy(grad, other),
-                          opd_logical_and(opd_eq_Scalar(input, zero), opd_le_Scalar(other, zero))));
-    OPDI_GIVE(1, opd_div(opd_mul(grad, input), other));
+    OPDI_BW_RETURN(0,
+                   opdi_unless(opd_xlogy(grad, other),
+                               opd_logical_and(opd_eq_Scalar(input, zero), opd_le_Scalar(other, zero))));
+    OPDI_BW_RETURN(1, opd_div(opd_mul(grad, input), other));
     return 0;
 }
 static int opdi_logaddexp_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_div(grad, opdi_adds(opd_exp(opd_sub(other, input)), 1)));
-    OPDI_GIVE(1, opd_div(grad, opdi_adds(opd_exp(opd_sub(input, other)), 1)));
+    OPDI_BW_RETURN(0, opd_div(grad, opdi_adds(opd_exp(opd_sub(other, input)), 1)));
+    OPDI_BW_RETURN(1, opd_div(grad, opdi_adds(opd_exp(opd_sub(input, other)), 1)));
     return 0;
 }
 static int opdi_logaddexp2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opd_div(grad, opdi_adds(opd_exp2(opd_sub(other, input)), 1)));
-    OPDI_GIVE(1, opd_div(grad, opdi_adds(opd_exp2(opd_sub(input, other)), 1)));
+    OPDI_BW_RETURN(0, opd_div(grad, opdi_adds(opd_exp2(opd_sub(other, input)), 1)));
+    OPDI_BW_RETURN(1, opd_div(grad, opdi_adds(opd_exp2(opd_sub(input, other)), 1)));
     return 0;
 }
 static int opdi_copysign_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
-    OPDI_GIVE(0,
-              opd_mul(grad, opdi_unless(opd_div(opd_bw_result(bw, 0), input), opd_eq_Scalar(input, opd_value_int(0)))));
+    OPDI_BW_RETURN(0,
+                   opd_mul(grad,
+                           opdi_unless(opd_div(opd_bw_result(bw, 0), input), opd_eq_Scalar(input, opd_value_int(0)))));
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(grad)); }
     return 0;
 }
@@ -195,8 +196,8 @@ OPDI_OP(copysign_Tensor) {
 
 /* Computes the gradients of nextafter: grad for self, but 0 where self equals other; 0 for other. */
 static int opdi_nextafter_backward(opd_backward_call *bw) {
-    OPDI_GIVE(0, opdi_unless(opd_bw_grad(bw, 0), opd_eq(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))));
-    OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
+    OPDI_BW_RETURN(0, opdi_unless(opd_bw_grad(bw, 0), opd_eq(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))));
+    OPDI_BW_RETURN(1, opd_zeros_like(opd_bw_grad(bw, 0)));
     return 0;
 }
 /* opd_nextafter: the floating point number next to self in the direction of other */
@@ -241,8 +242,8 @@ static int opdi_where_self_kernel(opd_call *call) {
 }
 static int opdi_where_self_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *third = opd_bw_tensor(bw, 0);
-    OPDI_GIVE(1, opdi_where(third, grad));
-    OPDI_GIVE(2, opdi_unless(grad, third));
+    OPDI_BW_RETURN(1, opdi_where(third, grad));
+    OPDI_BW_RETURN(2, opdi_unless(grad, third));
     return 0;
 }
 /* opd_where_self: self where condition is true, else other */
@@ -300,8 +301,8 @@ static int opdi_masked_fill_kernel(opd_call *call) {
 }
 static int opdi_masked_fill_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
-    OPDI_GIVE(0, opdi_unless(grad, mask));
-    OPDI_GIVE(2, opdi_where(mask, grad));
+    OPDI_BW_RETURN(0, opdi_unless(grad, mask));
+    OPDI_BW_RETURN(2, opdi_where(mask, grad));
     return 0;
 }
 /* opd_masked_fill_Scalar: value where mask is true, else self */
@@ -366,20 +367,20 @@ static int opdi_lerp_Scalar_backward(opd_backward_call *bw) {
     const opd_value weight = opd_bw_value(bw, 2);
     const double w = opdi_number_f64(weight);
     if (weight.tag == OPD_TAG_COMPLEX) {
-        OPDI_GIVE(0, opd_sub(grad, opd_mul_Scalar(grad, weight)));
-        OPDI_GIVE(1, opd_mul_Scalar(grad, weight));
+        OPDI_BW_RETURN(0, opd_sub(grad, opd_mul_Scalar(grad, weight)));
+        OPDI_BW_RETURN(1, opd_mul_Scalar(grad, weight));
         return 0;
     }
-    OPDI_GIVE(0, opdi_muls(grad, 1 - w));
-    OPDI_GIVE(1, opdi_muls(grad, w));
+    OPDI_BW_RETURN(0, opdi_muls(grad, 1 - w));
+    OPDI_BW_RETURN(1, opdi_muls(grad, w));
     return 0;
 }
 static int opdi_lerp_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1),
         *weight = opd_bw_tensor(bw, 2);
-    OPDI_GIVE(0, opd_mul(grad, opdi_rsubs(1, weight)));
-    OPDI_GIVE(1, opd_mul(grad, weight));
-    OPDI_GIVE(2, opd_mul(grad, opd_sub(other, input)));
+    OPDI_BW_RETURN(0, opd_mul(grad, opdi_rsubs(1, weight)));
+    OPDI_BW_RETURN(1, opd_mul(grad, weight));
+    OPDI_BW_RETURN(2, opd_mul(grad, opd_sub(other, input)));
     return 0;
 }
 /* opd_lerp_Scalar: self + weight * (end - self) */
@@ -425,17 +426,17 @@ static int opdi_addcdiv_kernel(opd_call *call) {
 static int opdi_addcmul_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_value value = opd_bw_value(bw, 3);
-    OPDI_GIVE(0, grad);
-    OPDI_GIVE(1, opd_mul(grad, opdi_scale(opd_bw_tensor(bw, 2), value)));
-    OPDI_GIVE(2, opd_mul(grad, opdi_scale(opd_bw_tensor(bw, 1), value)));
+    OPDI_BW_RETURN(0, grad);
+    OPDI_BW_RETURN(1, opd_mul(grad, opdi_scale(opd_bw_tensor(bw, 2), value)));
+    OPDI_BW_RETURN(2, opd_mul(grad, opdi_scale(opd_bw_tensor(bw, 1), value)));
     return 0;
 }
 static int opdi_addcdiv_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *t1 = opd_bw_tensor(bw, 1), *t2 = opd_bw_tensor(bw, 2);
     const opd_value value = opd_bw_value(bw, 3);
-    OPDI_GIVE(0, grad);
-    OPDI_GIVE(1, opd_mul(grad, opdi_scale(opd_reciprocal(t2), value)));
-    OPDI_GIVE(2, opd_mul(opd_neg(grad), opd_div(opdi_scale(t1, value), opd_mul(t2, t2))));
+    OPDI_BW_RETURN(0, grad);
+    OPDI_BW_RETURN(1, opd_mul(grad, opdi_scale(opd_reciprocal(t2), value)));
+    OPDI_BW_RETURN(2, opd_mul(opd_neg(grad), opd_div(opdi_scale(t1, value), opd_mul(t2, t2))));
     return 0;
 }
 /* opd_addcmul: self + value * tensor1 * tensor2 */

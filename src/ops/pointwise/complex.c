@@ -119,14 +119,14 @@ static opdi_complex opdi_complex_tanh(opdi_complex x) {
     return opdi_complex_make(k * r * s / below, t / below);
 }
 /* These return i x and -i x; sin and tan are computed from sinh and tanh with them. */
-static opdi_complex opdi_complex_turn(opdi_complex x) { return opdi_complex_make(-x.im, x.re); }
-static opdi_complex opdi_complex_back(opdi_complex x) { return opdi_complex_make(x.im, -x.re); }
+static opdi_complex opdi_complex_times_i(opdi_complex x) { return opdi_complex_make(-x.im, x.re); }
+static opdi_complex opdi_complex_times_minus_i(opdi_complex x) { return opdi_complex_make(x.im, -x.re); }
 static opdi_complex opdi_complex_sin(opdi_complex x) {
-    return opdi_complex_back(opdi_complex_sinh(opdi_complex_turn(x)));
+    return opdi_complex_times_minus_i(opdi_complex_sinh(opdi_complex_times_i(x)));
 }
-static opdi_complex opdi_complex_cos(opdi_complex x) { return opdi_complex_cosh(opdi_complex_turn(x)); }
+static opdi_complex opdi_complex_cos(opdi_complex x) { return opdi_complex_cosh(opdi_complex_times_i(x)); }
 static opdi_complex opdi_complex_tan(opdi_complex x) {
-    return opdi_complex_back(opdi_complex_tanh(opdi_complex_turn(x)));
+    return opdi_complex_times_minus_i(opdi_complex_tanh(opdi_complex_times_i(x)));
 }
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
@@ -163,7 +163,7 @@ static opdi_complex opdi_complex_acos(opdi_complex x) {
     return opdi_complex_make(2 * atan2(less.re, more.re), opdi_complex_asinh_of(more.re * less.im - more.im * less.re));
 }
 static opdi_complex opdi_complex_asinh(opdi_complex x) {
-    return opdi_complex_back(opdi_complex_asin(opdi_complex_turn(x)));
+    return opdi_complex_times_minus_i(opdi_complex_asin(opdi_complex_times_i(x)));
 }
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
@@ -184,7 +184,7 @@ static opdi_complex opdi_complex_atanh(opdi_complex x) {
                            atan2(2 * x.im, (1 - x.re) * (1 + x.re) - square) / 2);
 }
 static opdi_complex opdi_complex_atan(opdi_complex x) {
-    return opdi_complex_back(opdi_complex_atanh(opdi_complex_turn(x)));
+    return opdi_complex_times_minus_i(opdi_complex_atanh(opdi_complex_times_i(x)));
 }
 static opdi_complex opdi_complex_reciprocal(opdi_complex x) { return opdi_complex_div(opdi_complex_make(1, 0), x); }
 static opdi_complex opdi_complex_sigmoid(opdi_complex x) {
@@ -366,10 +366,10 @@ OPDI_LOOPS_END
 /* Functions that are computed from exp(a) cos(b) and exp(a) sin(b), for 64 numbers a + bi at a time, by loops for real
    numbers.  sin and cos use m = exp(|b|) - 1: sinh|b| = (m + m / (m + 1)) / 2 and cosh(b) = 1 + m^2 / (2 (m + 1)).  If
    a part of a number is 0, large or NaN, the function for single numbers computes the result. */
-enum { OPDI_WAVE_EXP, OPDI_WAVE_SIGMOID, OPDI_WAVE_SIN, OPDI_WAVE_COS };
+enum { OPDI_TRIG_EXP, OPDI_TRIG_SIGMOID, OPDI_TRIG_SIN, OPDI_TRIG_COS };
 OPDI_LOOPS_BEGIN
 #if defined(OPDI_X86)
-OPDI_ALWAYS void opdi_complex_wave_exp(const opdi_complex *x, opdi_complex *y, double sign) {
+OPDI_ALWAYS void opdi_complex_trig_exp(const opdi_complex *x, opdi_complex *y, double sign) {
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
         const double a = sign * x[i].re, b = sign * x[i].im, size = opdi_exp1_f64(a);
         y[i].re = size * opdi_trig1_f64(b, 1);
@@ -377,7 +377,7 @@ OPDI_ALWAYS void opdi_complex_wave_exp(const opdi_complex *x, opdi_complex *y, d
     }
 }
 /* Computes sin (`shift` is 0) or cos (`shift` is 1) of 64 numbers. */
-OPDI_ALWAYS void opdi_complex_wave_sine(const opdi_complex *x, opdi_complex *y, uint64_t shift) {
+OPDI_ALWAYS void opdi_complex_trig_sine(const opdi_complex *x, opdi_complex *y, uint64_t shift) {
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
         const double size = fabs(x[i].im), inner = size < 300 ? size : 300.0;
         double t;
@@ -388,13 +388,13 @@ OPDI_ALWAYS void opdi_complex_wave_sine(const opdi_complex *x, opdi_complex *y, 
         y[i].im = opdi_trig1_f64(x[i].re, shift + 1) * (x[i].im < 0 ? -low : low);
     }
 }
-OPDI_AVX2 static void opdi_complex_wave_avx2(int wave, const opdi_complex *x, opdi_complex *y) {
-    if (wave >= OPDI_WAVE_SIN) {
-        opdi_complex_wave_sine(x, y, (uint64_t)(wave - OPDI_WAVE_SIN));
+OPDI_AVX2 static void opdi_complex_trig_avx2(int wave, const opdi_complex *x, opdi_complex *y) {
+    if (wave >= OPDI_TRIG_SIN) {
+        opdi_complex_trig_sine(x, y, (uint64_t)(wave - OPDI_TRIG_SIN));
         return;
     }
-    opdi_complex_wave_exp(x, y, wave == OPDI_WAVE_EXP ? 1 : -1);
-    OPDI_IVDEP for (int i = 0; wave == OPDI_WAVE_SIGMOID && i < 64; i++) {
+    opdi_complex_trig_exp(x, y, wave == OPDI_TRIG_EXP ? 1 : -1);
+    OPDI_IVDEP for (int i = 0; wave == OPDI_TRIG_SIGMOID && i < 64; i++) {
         const double a = 1 + y[i].re, b = y[i].im;
         opdi_pair_over(a, b, opdi_pair_scale(a, b), &y[i].re, &y[i].im);
     }
@@ -402,32 +402,32 @@ OPDI_AVX2 static void opdi_complex_wave_avx2(int wave, const opdi_complex *x, op
 #endif
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
-static opdi_complex opdi_complex_wave_one(int wave, opdi_complex x) {
+static opdi_complex opdi_complex_trig_one(int wave, opdi_complex x) {
     switch (wave) {
-    case OPDI_WAVE_EXP: return opdi_complex_exp(x);
-    case OPDI_WAVE_SIN: return opdi_complex_sin(x);
-    case OPDI_WAVE_COS: return opdi_complex_cos(x);
+    case OPDI_TRIG_EXP: return opdi_complex_exp(x);
+    case OPDI_TRIG_SIN: return opdi_complex_sin(x);
+    case OPDI_TRIG_COS: return opdi_complex_cos(x);
     default: return opdi_complex_sigmoid(x);
     }
 }
-static void opdi_complex_wave(int wave, void *const *data, int64_t count) {
+static void opdi_complex_trig(int wave, void *const *data, int64_t count) {
     const opdi_complex *x = (const opdi_complex *)data[1];
     opdi_complex *out = (opdi_complex *)data[0];
     int64_t at = 0;
 #if defined(OPDI_X86)
     for (opdi_complex y[64]; opdi_cpu_level() > 0 && at + 64 <= count; at += 64) {
-        opdi_complex_wave_avx2(wave, x + at, y);
+        opdi_complex_trig_avx2(wave, x + at, y);
         for (int i = 0; i < 64; i++) {
             const double a = fabs(x[at + i].re), b = fabs(x[at + i].im);
-            const double most = wave < OPDI_WAVE_SIN ? a : b, turn = wave < OPDI_WAVE_SIN ? b : a;
+            const double most = wave < OPDI_TRIG_SIN ? a : b, turn = wave < OPDI_TRIG_SIN ? b : a;
             if (!(most < 300 && turn < OPDI_TRIG_MAX_F64 && a > 0 && b > 0)) {
-                y[i] = opdi_complex_wave_one(wave, x[at + i]);
+                y[i] = opdi_complex_trig_one(wave, x[at + i]);
             }
         }
         memcpy(out + at, y, sizeof y);
     }
 #endif
-    for (; at < count; at++) { out[at] = opdi_complex_wave_one(wave, x[at]); }
+    for (; at < count; at++) { out[at] = opdi_complex_trig_one(wave, x[at]); }
 }
 #if defined(OPDI_X86)
 /* Computes the square roots rr + i ri of 64 numbers re + i im, whose squares must not overflow. */
@@ -447,7 +447,7 @@ __attribute__((target("avx2"))) static void opdi_complex_roots(const double *re,
 /* Does the work of opdi_complex_asin for 64 numbers that are neither large nor nearly real.  Sets the imaginary parts
    of y to those of the results.  The real part of a result is an angle: sets y.re to the second coordinate of a point
    at this angle, whose first coordinate is x.re. */
-__attribute__((target("avx2"))) static void opdi_complex_wave_asin(const opdi_complex *x, opdi_complex *y) {
+__attribute__((target("avx2"))) static void opdi_complex_trig_asin(const opdi_complex *x, opdi_complex *y) {
     double a[64], b[64], less[2][64], more[2][64], root[64], turned[64];
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
         a[i] = 1 - x[i].re;
@@ -477,7 +477,7 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
     int64_t at = 0;
 #if defined(OPDI_X86)
     for (opdi_complex y[64]; opdi_cpu_level() > 0 && at + 64 <= count; at += 64) {
-        opdi_complex_wave_asin(x + at, y);
+        opdi_complex_trig_asin(x + at, y);
         for (int i = 0; i < 64; i++) {
             const double a = fabs(x[at + i].re), b = fabs(x[at + i].im);
             if (a < 1e100 && b < 1e100 && b > 1e-100) { y[i].re = atan2(x[at + i].re, y[i].re); }
@@ -490,13 +490,13 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
     (void)params;
 }
 /* Defines opdi_c128_<name> for the functions above. */
-#define OPDI_COMPLEX_WAVES(X) X(exp, EXP) X(sigmoid, SIGMOID) X(sin, SIN) X(cos, COS)
-#define OPDI_COMPLEX_WAVE(name, wave) \
+#define OPDI_COMPLEX_TRIGS(X) X(exp, EXP) X(sigmoid, SIGMOID) X(sin, SIN) X(cos, COS)
+#define OPDI_COMPLEX_TRIG(name, wave) \
     static void opdi_c128_##name(void *const *data, int64_t count, const opdi_params *params) { \
         (void)params; \
-        opdi_complex_wave(OPDI_WAVE_##wave, data, count); \
+        opdi_complex_trig(OPDI_TRIG_##wave, data, count); \
     }
-OPDI_COMPLEX_WAVES(OPDI_COMPLEX_WAVE)
+OPDI_COMPLEX_TRIGS(OPDI_COMPLEX_TRIG)
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
 /* Define loops over contiguous complex numbers whose parts have type `type`: of functions, of comparisons and of
@@ -669,8 +669,8 @@ OPDI_COLD_BEGIN
     }
 #define OPDI_COMPLEX_OF_GENERAL(name, inputs, formula) OPDI_COMPLEX_OF(name, (opdi_loop)0, (opdi_loop)0)
 OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_OF_GENERAL)
-#define OPDI_COMPLEX_OF_WAVE(name, wave) OPDI_COMPLEX_OF(name, (opdi_loop)0, (opdi_loop)0)
-OPDI_COMPLEX_WAVES(OPDI_COMPLEX_OF_WAVE)
+#define OPDI_COMPLEX_OF_TRIG(name, wave) OPDI_COMPLEX_OF(name, (opdi_loop)0, (opdi_loop)0)
+OPDI_COMPLEX_TRIGS(OPDI_COMPLEX_OF_TRIG)
 OPDI_COMPLEX_OF(asin, (opdi_loop)0, (opdi_loop)0)
 OPDI_COMPLEX_OF(eq, opdi_c64_equal, opdi_c128_equal)
 OPDI_COMPLEX_OF(ne, opdi_c64_unequal, opdi_c128_unequal)
@@ -731,7 +731,7 @@ OPDI_INTERNAL opd_tensor *opdi_part_of(opd_tensor *tensor, int part) {
 }
 /* Makes re + i im result number i of the call; the results before it must have been set.  Returns 0, or -1 and sets an
    error. */
-OPDI_INTERNAL int opdi_give_parts(opd_call *call, int i, opd_tensor *re, opd_tensor *im) {
+OPDI_INTERNAL int opdi_return_parts(opd_call *call, int i, opd_tensor *re, opd_tensor *im) {
     if (!re || !im) { return -1; }
     opd_tensor *out = opd_result(call, i, opdi_sizes(re), re->ndim,
                                  re->dtype == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64);
@@ -758,6 +758,6 @@ OPDI_INTERNAL int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned w
 OPDI_INTERNAL int opdi_by_parts(opd_call *call) {
     opd_value re, im;
     if (opdi_call_parts(call, 0, 0, &re) || opdi_call_parts(call, ~0u, 0, &im)) { return -1; }
-    return opdi_give_parts(call, 0, re.u.t, im.u.t);
+    return opdi_return_parts(call, 0, re.u.t, im.u.t);
 }
 OPDI_COLD_END

@@ -234,8 +234,8 @@ OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const op
         for (; i < count; i++) { block[i] = xs[i] * a; }
         opdi_vexp(count, block, block);
         opdi_vlog1p(count, block, block);
-        OPDI_SIXTEENS(out[j] = opdi_pick(xs[j] * a > b, xs[j], block[j] / a))
-        for (; i < count; i++) { out[i] = opdi_pick(xs[i] * a > b, xs[i], block[i] / a); }
+        OPDI_SIXTEENS(out[j] = opdi_select_f32(xs[j] * a > b, xs[j], block[j] / a))
+        for (; i < count; i++) { out[i] = opdi_select_f32(xs[i] * a > b, xs[i], block[i] / a); }
     }
 }
 
@@ -267,7 +267,7 @@ OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
     p = p * r + 0.999999999959496961;
     const float power = (float)(p * opdi_double((opdi_bits64(t) << 52) + 0x3ff0000000000000u));
     const float whole = y + OPDI_MAGIC, odd = opdi_float(opdi_bits(power) ^ opdi_bits(whole) << 31);
-    return opdi_pick(x < 0.0f, opdi_pick(whole - OPDI_MAGIC == y, odd, NAN), power);
+    return opdi_select_f32(x < 0.0f, opdi_select_f32(whole - OPDI_MAGIC == y, odd, NAN), power);
 }
 /* Returns 1 if opdi_pow1_f32 cannot compute x^y, else 0. */
 OPDI_ALWAYS uint32_t opdi_pow_bad_f32(float x, float y) {

@@ -515,7 +515,7 @@ OPDI_LOOPS_BEGIN
 OPDI_ALWAYS void opdi_odds_body(float low, float high, float *x) {
     OPDI_IVDEP
     for (int i = 0; i < 256; i++) {
-        const float p = opdi_pick(x[i] < low, low, opdi_pick(x[i] > high, high, x[i]));
+        const float p = opdi_select_f32(x[i] < low, low, opdi_select_f32(x[i] > high, high, x[i]));
         x[i] = p / (1 - p);
     }
 }

@@ -130,7 +130,7 @@ OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t
                                      const opdi_reduce *reduce);
 /* Adds up `count` elements from element number `at` on, if they are contiguous and their dtype has a special loop:
    16-bit floats or complex64.  Returns false otherwise. */
-static bool opdi_reduce_shorts(const opdi_reduce *reduce, int64_t at, int64_t count, opdi_folded *folded) {
+static bool opdi_reduce_contiguous(const opdi_reduce *reduce, int64_t at, int64_t count, opdi_folded *folded) {
     if (reduce->it.compute == OPDI_C128 && reduce->it.op[0].load == opdi_cvt_c128_c64 && count >= 64 &&
         reduce->it.op[0].walk == OPDI_WALK_LINEAR && reduce->fold->step[OPDI_C128] == opdi_fold_sum_c128) {
         double imaginary;
@@ -145,7 +145,7 @@ static bool opdi_reduce_shorts(const opdi_reduce *reduce, int64_t at, int64_t co
         reduce->it.compute != OPDI_F32 || (!bf16 && operand->load != opdi_cvt_f32_f16) || opdi_cpu_level() == 0) {
         return false;
     }
-    folded->f += (opdi_cpu_level() == 2 ? opdi_sum_shorts_avx512_f32 : opdi_sum_shorts_avx2_f32)
+    folded->f += (opdi_cpu_level() == 2 ? opdi_sum_halves_avx512_f32 : opdi_sum_halves_avx2_f32)
         ((const uint16_t *)(const void *)operand->data + at, count, bf16);
     return true;
 #else
@@ -163,7 +163,7 @@ static void opdi_reduce_part(const opdi_reduce *reduce, int64_t row, int64_t beg
     const bool direct = !operand->convert && (operand->stride[0] == operand->size || operand->walk == OPDI_WALK_LINEAR);
     OPDI_ON_LINE uint64_t block[OPDI_BLOCK];
     int64_t idx[OPD_MAX_DIMS], rows, rest = row * reduce->count + begin;
-    if (begin >= end || opdi_reduce_shorts(reduce, rest, end - begin, folded)) { return; }
+    if (begin >= end || opdi_reduce_contiguous(reduce, rest, end - begin, folded)) { return; }
     for (int dim = 0; dim < iter->ndim; dim++) {
         idx[dim] = rest % iter->sizes[dim];
         rest /= iter->sizes[dim];
@@ -381,16 +381,16 @@ static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int6
 }
 /* Does the work of opdi_reduce_looped for folds that have no loop over columns: takes 32 elements of each row at a
    time, in place or as a transposed copy. */
-static void opdi_reduce_turned(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
-                               int64_t wide, opdi_folded *foldeds) {
+static void opdi_reduce_transposed(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
+                                   int64_t wide, opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
     const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
     opdi_side_fn *const side = reduce->it.compute < 2 ? reduce->fold->side[reduce->it.compute] : NULL;
-    uint64_t lines[OPDI_COLUMNS_TURNED * OPDI_COLUMN_LINE], row[OPDI_COLUMNS_TURNED];
+    uint64_t lines[OPDI_COLUMNS_TRANSPOSED * OPDI_COLUMN_LINE], row[OPDI_COLUMNS_TRANSPOSED];
     for (int64_t k = from; k < to; k++, base = opdi_reduce_down(reduce, base, red)) {
         const int64_t inner = (k - from) % OPDI_COLUMN_LINE;
         if (side) {
-            operand->load((char *)lines + (size_t)inner * es * OPDI_COLUMNS_TURNED, base, wide);
+            operand->load((char *)lines + (size_t)inner * es * OPDI_COLUMNS_TRANSPOSED, base, wide);
             if (inner == OPDI_COLUMN_LINE - 1 || k + 1 == to) { side(foldeds, lines, wide, inner + 1); }
             continue;
         }
@@ -428,7 +428,7 @@ static void opdi_reduce_columns(void *ctx, int64_t begin, int64_t end) {
             base += red[dim] * operand->stride[dim];
         }
         for (int64_t j = 0; j < wide; j++) { foldeds[j] = reduce->fold->init; }
-        (reduce->fold->column[iter->compute] ? opdi_reduce_looped : opdi_reduce_turned)(reduce, base, red, from, to,
+        (reduce->fold->column[iter->compute] ? opdi_reduce_looped : opdi_reduce_transposed)(reduce, base, red, from, to,
                                                                                          wide, foldeds);
         if (opdi_reduce_stored(reduce, idx, foldeds, wide)) { continue; }
         for (int64_t j = 0; j < wide; j++) {
@@ -464,7 +464,7 @@ static int opdi_reduce_run(opdi_reduce *reduce) {
         iter->op[0].stride[0] != iter->op[0].size && iter->op[0].stride[reduce->nred] == iter->op[0].size &&
         iter->sizes[reduce->nred] >= 8) {
         reduce->tile = OPDI_MIN(iter->sizes[reduce->nred],
-                                (int64_t)(looped ? OPDI_COLUMNS_WIDE : OPDI_COLUMNS_TURNED));
+                                (int64_t)(looped ? OPDI_COLUMNS_WIDE : OPDI_COLUMNS_TRANSPOSED));
         reduce->tiles = (iter->sizes[reduce->nred] + reduce->tile - 1) / reduce->tile;
         items = reduce->outer / iter->sizes[reduce->nred] * reduce->tiles;
         work = reduce->count * reduce->tile;
@@ -473,7 +473,7 @@ static int opdi_reduce_run(opdi_reduce *reduce) {
         reduce->chunk = reduce->tiles ? 4 * OPDI_REDUCE_CHUNK / reduce->tile : OPDI_REDUCE_CHUNK;
         reduce->chunks = (reduce->count + reduce->chunk - 1) / reduce->chunk;
         bytes = (size_t)(reduce->outer * reduce->chunks) * sizeof *reduce->states;
-        reduce->states = (opdi_folded *)(void *)opdi_lend(bytes);
+        reduce->states = (opdi_folded *)(void *)opdi_scratch_alloc(bytes);
         if (!reduce->states) { return -1; }
         items *= reduce->chunks;
         work = OPDI_REDUCE_CHUNK;
@@ -484,7 +484,7 @@ static int opdi_reduce_run(opdi_reduce *reduce) {
                           reduce->tiles ? opdi_reduce_columns : opdi_reduce_rows, reduce);
     }
     if (reduce->chunks > 1) { opdi_reduce_join(reduce, 0, reduce->outer); }
-    if (reduce->states) { opdi_lend_end((char *)reduce->states, bytes); }
+    if (reduce->states) { opdi_scratch_free((char *)reduce->states, bytes); }
     return 0;
 }
 OPDI_COLD_BEGIN
@@ -631,17 +631,17 @@ OPDI_INTERNAL opd_ints opdi_bw_dims(opd_backward_call *bw, int i) {
 OPDI_INTERNAL bool opdi_bw_bool(opd_backward_call *bw, int i) { return opd_bw_value(bw, i).u.i != 0; }
 /* Returns grad expanded to the sizes of argument 0, the input.  Arguments i and i + 1 of the forward call are dims and
    keepdim; a negative i means that all dims were reduced.  On failure, returns NULL. */
-OPDI_INTERNAL opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *grad, int i) {
+OPDI_INTERNAL opd_tensor *opdi_bw_expand(opd_backward_call *bw, opd_tensor *grad, int i) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
     if (i >= 0) { grad = opdi_unreduce(grad, opdi_bw_dims(bw, i), opdi_bw_bool(bw, i + 1), (int)sizes.n); }
     return grad ? opd_expand(grad, sizes) : NULL;
 }
 
 /* For batching an operator that reduces a tensor to one element: returns the tensor of all examples, with the examples
-   in dim 0, and sets *dims (in room) to the other dims.  On failure, returns NULL and sets an error. */
-OPDI_INTERNAL opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
+   in dim 0, and sets *dims (in buffer) to the other dims.  On failure, returns NULL and sets an error. */
+OPDI_INTERNAL opd_tensor *opdi_batch_whole(opd_call *call, int64_t *buffer, opd_ints *dims) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
-    *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, room);
+    *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, buffer);
     return all && all->ndim == 1 ? opd_unsqueeze(all, 1) : all;
 }
 OPDI_COLD_END

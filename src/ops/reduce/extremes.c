@@ -233,9 +233,9 @@ static int opdi_batch_nonempty(opd_call *call, const char *name) {
     return opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(NULL, 0), name);
 }
 static int opdi_max_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false), 0);
 }
 /* opd_max: the greatest element of self */
@@ -248,9 +248,9 @@ OPDI_OP(max) {
 }
 
 static int opdi_min_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false), 0);
 }
 /* opd_min: the smallest element of self */
@@ -477,9 +477,9 @@ static int opdi_count_nonzero_kernel(opd_call *call) {
     return opdi_reduce_truth(call, OPDI_COUNT, opd_ints_of(&dim, opd_arg_is_none(call, 1) ? 0 : 1), false);
 }
 static int opdi_any_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opd_any_dims(all, dims, false), 0);
 }
 /* opd_any: true if an element is not 0 */
@@ -493,9 +493,9 @@ OPDI_OP(any) {
 }
 
 static int opdi_all_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opd_all_dims(all, dims, false), 0);
 }
 /* opd_all: true if no element is 0 */

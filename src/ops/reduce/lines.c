@@ -48,7 +48,7 @@ OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, in
             : lines->size[k];
         lines->load[k] = same ? NULL : opdi_load_of(type, ops[k]->dtype);
         lines->store[k] = same ? NULL : opdi_store_of(type, ops[k]->dtype);
-        lines->room[k] = same && lines->step[k] == lines->size[k] ? 0
+        lines->buffer_bytes[k] = same && lines->step[k] == lines->size[k] ? 0
             : (lines->len[k] * lines->work[k] + 63) & ~(int64_t)63;
     }
 }
@@ -107,14 +107,14 @@ static void opdi_line_go(const opdi_lines *lines, char *const *at, char *const *
             void *data[4];
             piece.count = OPDI_MIN(lines->piece, lines->count - piece.from);
             for (int k = 0; k < lines->nops; k++) {
-                data[k] = lines->room[k] ? buf[k] : at[k] + piece.from * lines->step[k];
-                if (k < lines->nin && lines->room[k] && (piece.pass == 0 || lines->piece < lines->count)) {
+                data[k] = lines->buffer_bytes[k] ? buf[k] : at[k] + piece.from * lines->step[k];
+                if (k < lines->nin && lines->buffer_bytes[k] && (piece.pass == 0 || lines->piece < lines->count)) {
                     opdi_line_load(lines, k, at[k] + piece.from * lines->step[k], buf[k], piece.count);
                 }
             }
             lines->fn(lines, &piece, (const void *const *)data, data + lines->nin, tmp);
             for (int k = lines->nin; k < lines->nops && piece.pass == passes - 1; k++) {
-                if (lines->room[k]) {
+                if (lines->buffer_bytes[k]) {
                     opdi_line_store(lines, k, at[k] + piece.from * lines->step[k], buf[k],
                                     lines->piece < lines->count ? piece.count : lines->len[k]);
                 }
@@ -131,14 +131,14 @@ static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
     uint64_t local[1024];                         /* 8 KiB; if more is needed, the heap is used */
     size_t bytes = lines->tmp + 64;
     char *mem = (char *)local, *buf[4];
-    for (int k = 0; k < lines->nops; k++) { bytes += (size_t)lines->room[k]; }
-    if (bytes > sizeof local) { mem = opdi_lend(bytes); }
+    for (int k = 0; k < lines->nops; k++) { bytes += (size_t)lines->buffer_bytes[k]; }
+    if (bytes > sizeof local) { mem = opdi_scratch_alloc(bytes); }
     if (!mem) {
         OPDI_STORE(&lines->failed, 1);
         return;
     }
     buf[0] = mem;
-    for (int k = 1; k < lines->nops; k++) { buf[k] = buf[k - 1] + lines->room[k - 1]; }
+    for (int k = 1; k < lines->nops; k++) { buf[k] = buf[k - 1] + lines->buffer_bytes[k - 1]; }
     for (int dim = 0; dim < lines->ndim; dim++) {
         idx[dim] = rest % lines->sizes[dim];
         rest /= lines->sizes[dim];
@@ -149,26 +149,28 @@ static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
             at[k] = lines->data[k];
             for (int dim = 0; dim < lines->ndim; dim++) { at[k] += idx[dim] * lines->stride[k][dim]; }
         }
-        opdi_line_go(lines, at, buf, buf[lines->nops - 1] + lines->room[lines->nops - 1]);
+        opdi_line_go(lines, at, buf, buf[lines->nops - 1] + lines->buffer_bytes[lines->nops - 1]);
         for (int dim = 0; dim < lines->ndim; dim++) {
             if (++idx[dim] < lines->sizes[dim]) { break; }
             idx[dim] = 0;
         }
     }
-    if (mem != (char *)local) { opdi_lend_end(mem, bytes); }
+    if (mem != (char *)local) { opdi_scratch_free(mem, bytes); }
 }
 /* Decides how many elements of a line are processed at a time, and sets the sizes of the buffers. */
 static void opdi_lines_pieces(opdi_lines *lines) {
     int64_t bytes = 0;
     lines->piece = lines->count;
-    for (int k = 0; k < lines->nops; k++) { bytes += lines->room[k]; }
+    for (int k = 0; k < lines->nops; k++) { bytes += lines->buffer_bytes[k]; }
     if (lines->passes == 0) {
-        lines->room[0] = lines->room[1] = 0;
+        lines->buffer_bytes[0] = lines->buffer_bytes[1] = 0;
         return;
     }
     if (bytes <= 32 * OPDI_LINE_PIECE || lines->count <= OPDI_LINE_PIECE) { return; }
     lines->piece = OPDI_LINE_PIECE;
-    for (int k = 0; k < lines->nops; k++) { lines->room[k] = lines->room[k] ? lines->piece * lines->work[k] : 0; }
+    for (int k = 0; k < lines->nops; k++) {
+        lines->buffer_bytes[k] = lines->buffer_bytes[k] ? lines->piece * lines->work[k] : 0;
+    }
 }
 OPDI_COLD_BEGIN
 OPDI_INTERNAL int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cost) {
@@ -178,9 +180,10 @@ OPDI_INTERNAL int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cos
     if (lines->outer * lines->count * cost <= OPDI_GRAIN) { opdi_lines_range(lines, 0, lines->outer); }
     else {
         size_t bytes = lines->tmp + 64;
-        for (int k = 0; k < lines->nops; k++) { bytes += (size_t)lines->room[k]; }
-        opdi_parallel_lend(lines->outer, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(lines->count * cost, (int64_t)1)),
-                           opdi_lines_range, lines, bytes > 8192 ? OPDI_LENT(bytes) : 0);
+        for (int k = 0; k < lines->nops; k++) { bytes += (size_t)lines->buffer_bytes[k]; }
+        opdi_parallel_for_scratch(lines->outer,
+                                  OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(lines->count * cost, (int64_t)1)),
+                                  opdi_lines_range, lines, bytes > 8192 ? OPDI_SCRATCH_BYTES(bytes) : 0);
     }
     return lines->failed ? opdi_buffer_fail() : 0;
 }
@@ -706,7 +709,7 @@ OPDI_INTERNAL opd_tensor *opdi_sum_keep(opd_tensor *tensor, int64_t dim) {
 static int opdi__softmax_backward_data_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     const int64_t dim = opd_bw_value(bw, 2).u.i;
-    OPDI_GIVE(0, opd__softmax_backward_data(grad, other, dim, (opd_scalar_type)opd_bw_value(bw, 3).u.i));
+    OPDI_BW_RETURN(0, opd__softmax_backward_data(grad, other, dim, (opd_scalar_type)opd_bw_value(bw, 3).u.i));
     if (!opd_bw_needs(bw, 1)) { return 0; }
     return opd_bw_return(bw, 1,
                          opd_sub(opd_sub(opd_mul(grad_out, grad),
@@ -716,8 +719,8 @@ static int opdi__softmax_backward_data_backward(opd_backward_call *bw) {
 static int opdi__log_softmax_backward_data_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *extra = opd_exp(opd_bw_tensor(bw, 1));
     const int64_t dim = opd_bw_value(bw, 2).u.i;
-    OPDI_GIVE(0, opd_sub(grad, opdi_sum_keep(opd_mul(grad, extra), dim)));
-    OPDI_GIVE(1, opd_mul(opd_mul(opd_neg(opdi_sum_keep(grad_out, dim)), extra), grad));
+    OPDI_BW_RETURN(0, opd_sub(grad, opdi_sum_keep(opd_mul(grad, extra), dim)));
+    OPDI_BW_RETURN(1, opd_mul(opd_mul(opd_neg(opdi_sum_keep(grad_out, dim)), extra), grad));
     return 0;
 }
 /* opd__softmax: softmax along dim; half_to_float=True fails on the CPU, as in PyTorch */

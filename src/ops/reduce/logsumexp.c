@@ -61,13 +61,13 @@ static int opdi_logsumexp_kernel(opd_call *call) {
     if (opdi_is_complex(tensor)) {
         const opd_ints dims = opd_arg_ints(call, 1);
         if (tensor->numel == 0) {
-            return opdi_give_result(call, 0, opd_log(opd_sum_dim(tensor, dims, opd_arg_bool(call, 2))));
+            return opdi_return_result(call, 0, opd_log(opd_sum_dim(tensor, dims, opd_arg_bool(call, 2))));
         }
         opd_tensor *top = opd_amax(opd_real(tensor), dims, true);
         top = opdi_unless(top, opd_isinf(top));
         opd_tensor *sum = opd_sum_dim(opd_exp(opd_sub(tensor, top)), dims, opd_arg_bool(call, 2));
         if (!opd_arg_bool(call, 2) && sum) { top = opd_reshape(top, opd_ints_of(opd_sizes(sum), opd_ndim(sum))); }
-        return opdi_give_result(call, 0, opd_add(opd_log(sum), top));
+        return opdi_return_result(call, 0, opd_add(opd_log(sum), top));
     }
     return opdi_reduce_kernel(call, &opdi_the_lse, tensor, mask, opd_arg_bool(call, 2), dtype, dtype, OPD_DTYPE_NONE,
                               0);
@@ -170,9 +170,9 @@ static int opdi_trace_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
 static int opdi_trace_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call,
                             dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1), false)
                                         : opd_trace(all),

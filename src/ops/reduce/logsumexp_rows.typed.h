@@ -49,20 +49,20 @@ static void OPDI_TYPED(fold_lse)(opdi_folded *folded, const void *px, int64_t co
 }
 /* Does the work of fold_var for `count` rows that lie side by side. */
 OPDI_ALWAYS void OPDI_TYPED(side_var_body)(OPDI_SIDE_ARGS) {
-    double sum[OPDI_COLUMNS_TURNED] = {0}, off[OPDI_COLUMNS_TURNED] = {0}, mean[OPDI_COLUMNS_TURNED],
-        shift[OPDI_COLUMNS_TURNED] = {0};
+    double sum[OPDI_COLUMNS_TRANSPOSED] = {0}, off[OPDI_COLUMNS_TRANSPOSED] = {0}, mean[OPDI_COLUMNS_TRANSPOSED],
+        shift[OPDI_COLUMNS_TRANSPOSED] = {0};
     int64_t i;
     for (int64_t j = 0; sizeof(OPDI_T) == 8 && depth && j < count; j++) {
         opdi_var_begin(&foldeds[j], (double)((const OPDI_T *)px)[j]);
         shift[j] = opdi_var_shift(&foldeds[j]);
     }
     for (int64_t k = 0; k < depth; k++) {
-        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TURNED;
+        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TRANSPOSED;
         OPDI_COLUMN_EACH(sum[j] += (double)x[j] - (sizeof(OPDI_T) == 8 ? shift[j] : 0))
     }
     for (int64_t j = 0; j < count; j++) { mean[j] = sum[j] / (double)depth; }
     for (int64_t k = 0; k < depth; k++) {
-        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TURNED;
+        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TRANSPOSED;
         OPDI_COLUMN_EACH(const double d = (double)x[j] - (sizeof(OPDI_T) == 8 ? shift[j] : 0) - mean[j];
                          off[j] += d * d)
     }
@@ -77,12 +77,12 @@ OPDI_ALWAYS void OPDI_TYPED(side_var_body)(OPDI_SIDE_ARGS) {
 OPDI_SIDE_WIDE(side_var)
 /* Does the work of fold_lse for `count` rows that lie side by side. */
 OPDI_ALWAYS void OPDI_TYPED(side_lse_body)(OPDI_SIDE_ARGS) {
-    OPDI_T top[OPDI_COLUMNS_TURNED], block[OPDI_COLUMNS_TURNED];
-    double sum[OPDI_COLUMNS_TURNED] = {0};
+    OPDI_T top[OPDI_COLUMNS_TRANSPOSED], block[OPDI_COLUMNS_TRANSPOSED];
+    double sum[OPDI_COLUMNS_TRANSPOSED] = {0};
     int64_t i;
     for (int64_t j = 0; j < count; j++) { top[j] = (OPDI_T)foldeds[j].f; }
     for (int64_t k = 0; k < depth; k++) {
-        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TURNED;
+        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TRANSPOSED;
         OPDI_COLUMN_EACH(top[j] = ((x[j] > top[j]) & (x[j] < (OPDI_T)HUGE_VAL)) ? x[j] : top[j])
     }
     for (int64_t j = 0; j < count; j++) {
@@ -94,7 +94,7 @@ OPDI_ALWAYS void OPDI_TYPED(side_lse_body)(OPDI_SIDE_ARGS) {
         top[j] = folded->f > -OPDI_INF ? top[j] : 0;
     }
     for (int64_t k = 0; k < depth; k++) {
-        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TURNED;
+        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TRANSPOSED;
         OPDI_COLUMN_EACH(block[j] = x[j] - top[j])
         OPDI_TYPED(exps)(block, count);
         OPDI_COLUMN_EACH(sum[j] += (double)block[j])

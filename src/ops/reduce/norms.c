@@ -241,9 +241,9 @@ OPDI_OP(renorm) {
 }
 
 static int opdi_norm_Scalar_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opd_norm_dim(all, opd_arg_value(call, 1), dims, false), 0);
 }
 /* opd_norm_Scalar(self, p): (the sum of |self|^p over all elements)^(1 / p) */
@@ -257,9 +257,9 @@ OPDI_OP(norm_Scalar) {
 }
 
 static int opdi_norm_ScalarOpt_dtype_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(
         call, opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false, opd_arg_dtype(call, 2, OPD_DTYPE_NONE)), 0);
 }

@@ -272,10 +272,10 @@ OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, 
 /* Writes the first lines->len[1] elements of the sorted line, if they are few.  Keeps the best elements so far, appends
    each element that is better than the last of them, and sorts again when the memory is full.  Returns false if so many
    were appended, as in a line of decreasing keys, that counting digits is faster. */
-#define OPDI_TOP_ROOM(want) (2 * (want) + OPDI_BLOCK)
+#define OPDI_TOP_CAPACITY(want) (2 * (want) + OPDI_BLOCK)
 OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                     int type) {
-    const int64_t want = lines->len[1], room = OPDI_TOP_ROOM(want), most = lines->count / 4 + 4 * room;
+    const int64_t want = lines->len[1], buffer = OPDI_TOP_CAPACITY(want), most = lines->count / 4 + 4 * buffer;
     opdi_key *few = (opdi_key *)(void *)tmp;
     uint64_t block[OPDI_BLOCK], keys[OPDI_BLOCK + 16], limit = UINT64_MAX;
     int32_t places[OPDI_BLOCK + 16];
@@ -293,7 +293,7 @@ OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory,
         total += found;
         if (total > most) { return false; }
         if (count < want || (full && count < 2 * want + 32 && from + rows < lines->count)) { continue; }
-        const opdi_key *sorted = opdi_keys_sort(few, few + room, count);
+        const opdi_key *sorted = opdi_keys_sort(few, few + buffer, count);
         if (sorted != few) { memcpy(few, sorted, (size_t)want * sizeof *few); }
         count = want;
         limit = few[want - 1].key;
@@ -375,7 +375,7 @@ static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, in
     if (fns == opdi_line_top) {
         lines.flag2 = element <= 4096 && element <= count / 8;
         lines.tmp = (size_t)OPDI_DIGITS * 8 + (size_t)element * 2 * sizeof(opdi_key);
-        if (lines.flag2) { lines.tmp = OPDI_MAX(lines.tmp, (size_t)OPDI_TOP_ROOM(element) * 2 * sizeof(opdi_key)); }
+        if (lines.flag2) { lines.tmp = OPDI_MAX(lines.tmp, (size_t)OPDI_TOP_CAPACITY(element) * 2 * sizeof(opdi_key)); }
     }
     return opdi_lines_select(call, fns, dim, reduce ? 1 : element < 0 ? count : element, reduce, keep, &lines, 20,
                              what);
@@ -547,9 +547,9 @@ static opd_tensor *opdi_batch_median(opd_tensor *all, bool skip_nan) {
     return (skip_nan ? opd_nanmedian_dim(rets, all, 1, false) : opd_median_dim(rets, all, 1, false)) ? NULL : rets[0];
 }
 static int opdi_median_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), false), 0);
 }
 /* opd_median: the median of all elements (the lower one of two) */
@@ -562,9 +562,9 @@ OPDI_OP(median) {
 }
 
 static int opdi_nanmedian_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), true), 0);
 }
 /* opd_nanmedian: the median of all elements that are not NaN */

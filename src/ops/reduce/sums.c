@@ -22,15 +22,15 @@ static int opdi_sum_dim_kernel(opd_call *call) {
     return opdi_reduce_sum(call, &opdi_the_sum, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
 }
 static int opdi_sum_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), -1));
+    return opd_bw_return(bw, 0, opdi_bw_expand(bw, opd_bw_grad(bw, 0), -1));
 }
 static int opdi_sum_dim_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0, opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1));
+    return opd_bw_return(bw, 0, opdi_bw_expand(bw, opd_bw_grad(bw, 0), 1));
 }
 static int opdi_sum_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opd_sum_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
 }
 /* opd_sum: the sum of all elements */
@@ -65,7 +65,7 @@ static int opdi_nansum_kernel(opd_call *call) {
 }
 static int opdi_nansum_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
-                         opdi_unless(opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1), opd_isnan(opd_bw_tensor(bw, 0))));
+                         opdi_unless(opdi_bw_expand(bw, opd_bw_grad(bw, 0), 1), opd_isnan(opd_bw_tensor(bw, 0))));
 }
 /* opd_nansum: the sum of the elements that are not NaN, of all or over dims */
 OPDI_OP(nansum) {
@@ -118,14 +118,14 @@ static int64_t opdi_bw_count(opd_backward_call *bw, opd_ints dims) {
 }
 static int opdi_mean_backward_of(opd_backward_call *bw, int dims) {
     const int64_t count = opdi_bw_count(bw, dims < 0 ? opd_ints_of(NULL, 0) : opdi_bw_dims(bw, dims));
-    return opd_bw_return(bw, 0, opd_div_Scalar(opdi_bw_spread(bw, opd_bw_grad(bw, 0), dims), opd_value_int(count)));
+    return opd_bw_return(bw, 0, opd_div_Scalar(opdi_bw_expand(bw, opd_bw_grad(bw, 0), dims), opd_value_int(count)));
 }
 static int opdi_mean_backward(opd_backward_call *bw) { return opdi_mean_backward_of(bw, -1); }
 static int opdi_mean_dim_backward(opd_backward_call *bw) { return opdi_mean_backward_of(bw, 1); }
 static int opdi_mean_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opd_mean_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
 }
 /* opd_mean: the mean of all elements */
@@ -292,9 +292,9 @@ static int opdi_prod_dim_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_prod_gradient(grad, input, result, dim));
 }
 static int opdi_prod_batch(opd_call *call) {
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     opd_ints dims;
-    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    opd_tensor *all = opdi_batch_whole(call, buffer, &dims);
     return opd_batch_return(call, opd_prod_dim_full(opdi_batch_flat(all), 1, false, opd_arg_value(call, 1)), 0);
 }
 /* opd_prod: the product of all elements */
@@ -373,7 +373,7 @@ static const opdi_fold opdi_the_var[4] = {
     {OPDI_VAR_PARTS, opdi_finish_std, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"}};
 static double opdi_correction(opd_value value) { return value.tag == OPD_TAG_NONE ? 1.0 : opdi_number_f64(value); }
 /* Makes result i of the call a copy of tensor.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_give_result(opd_call *call, int i, opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_return_result(opd_call *call, int i, opd_tensor *tensor) {
     opd_tensor *out = tensor ? opd_result(call, i, opd_sizes(tensor), opd_ndim(tensor), opd_dtype(tensor)) : NULL;
     return !out ? -1 : out->data ? opdi_copy_into(out, tensor) : 0;
 }
@@ -388,9 +388,9 @@ static int opdi_complex_var(opd_call *call, opd_tensor *tensor, int which) {
         opd_tensor *one = opd_call_op(OPD_OP(&op, OPDI_NAME(var_correction, "aten::var.correction")), args, 4);
         var = part ? opd_add(var, one) : one;
     }
-    if (opdi_give_result(call, 0, which & 1 ? opd_sqrt(var) : var)) { return -1; }
+    if (opdi_return_result(call, 0, which & 1 ? opd_sqrt(var) : var)) { return -1; }
     return which < 2 ? 0
-        : opdi_give_result(call, 1, opd_mean_dim(tensor, opd_arg_ints(call, 1), opd_arg_bool(call, 3)));
+        : opdi_return_result(call, 1, opd_mean_dim(tensor, opd_arg_ints(call, 1), opd_arg_bool(call, 3)));
 }
 /* Computes var (`which` is 0), std (1), var_mean (2) or std_mean (3).  Returns 0, or -1 and sets an error. */
 static int opdi_reduce_var(opd_call *call, int which) {

@@ -79,10 +79,11 @@ static void opdi_fft_steps_plain_f32(opdi_fft_steps *steps), opdi_fft_steps_plai
 static void opdi_fft_steps_avx2_f32(opdi_fft_steps *steps), opdi_fft_steps_avx2_f64(opdi_fft_steps *steps);
 static void opdi_fft_steps_avx512_f32(opdi_fft_steps *steps), opdi_fft_steps_avx512_f64(opdi_fft_steps *steps);
 #endif
-static int64_t opdi_fft_room_f32(const opdi_fft_plan *plan), opdi_fft_room_f64(const opdi_fft_plan *plan);
+static int64_t opdi_fft_scratch_size_f32(const opdi_fft_plan *plan),
+    opdi_fft_scratch_size_f64(const opdi_fft_plan *plan);
 static void opdi_fft_range_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_fft_range_f64(void *ctx, int64_t begin, int64_t end);
-static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double *y, double *room);
+static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double *y, double *scratch);
 #include "../../typed/f32.h"
 #include "fft_passes.typed.h"
 #if defined(OPDI_X86)
@@ -133,7 +134,7 @@ static void opdi_fft_steps_here(opdi_fft_steps *steps, bool twice) {
 OPDI_COLD_BEGIN
 /* Sets weight [count, 2] to exp(-2 pi i k / order).  Computes only one eighth of the circle; all other values are
    mirror images of these. */
-static void opdi_fft_turns_mirrored(double *weight, int64_t count, int64_t order) {
+static void opdi_fft_twiddles_mirrored(double *weight, int64_t count, int64_t order) {
     const int64_t quarter = order / 4;
     for (int64_t k = 0; k <= order / 8 && k < count; k++) {
         const double a = 6.283185307179586476925 * (double)k / (double)order, cosine = cos(a), sine = sin(a);
@@ -151,14 +152,14 @@ static void opdi_fft_turns_mirrored(double *weight, int64_t count, int64_t order
 }
 /* Returns a table of exp(-2 pi i k step / order) for k < count, as [count, 2].  On failure, returns NULL and sets an
    error. */
-static double *opdi_fft_turns(int64_t count, int64_t step, int64_t order) {
+static double *opdi_fft_twiddles(int64_t count, int64_t step, int64_t order) {
     double *weight = (double *)opdi_scope_alloc((size_t)(2 * count) * sizeof *weight);
     if (step > 1 && order % step == 0) {
         order /= step;
         step = 1;
     }
     if (weight && step == 1 && order % 8 == 0 && (count <= order / 8 || count > order / 4)) {
-        opdi_fft_turns_mirrored(weight, count, order);
+        opdi_fft_twiddles_mirrored(weight, count, order);
         return weight;
     }
     for (int64_t k = 0; weight && k < count; k++) {
@@ -180,8 +181,8 @@ static int opdi_fft_roots_make(opdi_fft_roots *roots, int64_t order) {
     roots->bits = 0;
     while ((int64_t)1 << 2 * roots->bits < order) { roots->bits++; }
     const int64_t step = (int64_t)1 << roots->bits;
-    roots->low = opdi_fft_turns(step, 1, order);
-    roots->high = opdi_fft_turns(order / step + 1, step, order);
+    roots->low = opdi_fft_twiddles(step, 1, order);
+    roots->high = opdi_fft_twiddles(order / step + 1, step, order);
     return roots->low && roots->high ? 0 : -1;
 }
 /* Sets root [2] to the real and the imaginary part of exp(-2 pi i at / order), where `roots` is the table for this
@@ -218,7 +219,7 @@ static int64_t opdi_fft_factors(opdi_fft_side *side, int64_t length, int most) {
 static int64_t opdi_fft_side_make(opdi_fft_side *side, int64_t length, bool twice) {
     const int64_t rest = opdi_fft_factors(side, length, OPDI_FFT_RADIX);
     if (rest > 1) { return rest; }
-    side->turn = opdi_fft_typed(opdi_fft_turns(length, 1, length), 2 * length, twice);
+    side->turn = opdi_fft_typed(opdi_fft_twiddles(length, 1, length), 2 * length, twice);
     return side->turn ? 1 : -1;
 }
 /* Returns the number of rows of the matrix into which a line of `length` is cut: a divisor near the root of length.
@@ -268,9 +269,10 @@ static int64_t opdi_fft_generator(int64_t n) {
 static const void *opdi_fft_kernel(const opdi_fft_plan *plan, const double *numbers, int64_t count) {
     const opdi_fft_plan *wide = opdi_fft_make(count, true, true);
     double *kernel = (double *)opdi_scope_alloc((size_t)(2 * count) * sizeof *kernel);
-    double *room = wide ? (double *)opdi_scope_alloc((size_t)opdi_fft_room_f64(wide) * sizeof *room) : NULL;
-    if (!kernel || !room) { return NULL; }
-    opdi_fft_once_f64(wide, numbers, kernel, room);
+    double *scratch = wide
+        ? (double *)opdi_scope_alloc((size_t)opdi_fft_scratch_size_f64(wide) * sizeof *scratch) : NULL;
+    if (!kernel || !scratch) { return NULL; }
+    opdi_fft_once_f64(wide, numbers, kernel, scratch);
     return opdi_fft_typed(kernel, 2 * count, plan->twice);
 }
 /* Fills in the tables of a plan for Rader's algorithm, a convolution in the order of the powers of `generator`.
@@ -393,16 +395,16 @@ static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_
     fft.halves = fft.side_by_side && count % 2 == 0 && (mirror ? !fft.ycomplex : !fft.xcomplex &&
                                                         fft.out == count / 2 + 1);
     if (fft.halves) {
-        fft.turn = opdi_fft_typed(opdi_fft_turns(count / 4 + 1, 1, count), 2 * (count / 4 + 1), twice);
+        fft.turn = opdi_fft_typed(opdi_fft_twiddles(count / 4 + 1, 1, count), 2 * (count / 4 + 1), twice);
         if (!fft.turn) { return -1; }
     }
     fft.plan = opdi_fft_make(fft.halves ? count / 2 : count, twice, !fft.side_by_side);
     if (!fft.plan) { return -1; }
     const int64_t groups = fft.side_by_side ? (fft.lines + lanes - 1) / lanes : fft.lines;
-    const int64_t room = twice ? opdi_fft_room_f64(fft.plan) : opdi_fft_room_f32(fft.plan);
-    opdi_parallel_lend(groups, OPDI_MAX((int64_t)1, OPDI_GRAIN / 8 / (count * (fft.side_by_side ? lanes : 1))),
-                       twice ? opdi_fft_range_f64 : opdi_fft_range_f32, &fft,
-                       OPDI_LENT((size_t)room * (twice ? sizeof(double) : sizeof(float))));
+    const int64_t scratch = twice ? opdi_fft_scratch_size_f64(fft.plan) : opdi_fft_scratch_size_f32(fft.plan);
+    opdi_parallel_for_scratch(groups, OPDI_MAX((int64_t)1, OPDI_GRAIN / 8 / (count * (fft.side_by_side ? lanes : 1))),
+                              twice ? opdi_fft_range_f64 : opdi_fft_range_f32, &fft,
+                              OPDI_SCRATCH_BYTES((size_t)scratch * (twice ? sizeof(double) : sizeof(float))));
     return fft.failed ? opdi_buffer_fail() : 0;
 }
 /* Reads the argument dim, whose dims must exist and be distinct, into `dims`, and sets *scale to the factor for the
@@ -462,9 +464,9 @@ static int opdi__fft_r2c_kernel(opd_call *call) {
     opd_tensor *output = opd_result(call, 0, sizes, input->ndim, dtype);
     if (!output || !output->data || output->numel == 0) { return output ? 0 : -1; }
     if (input->numel == 0) { return opdi_fill_with(output, opd_value_int(0)); }
-    opd_tensor *work = opdi_work_for(output, dtype);
+    opd_tensor *work = opdi_staging(output, dtype);
     if (!work || opdi_fft_along(work, input, last, opdi_sizes(input)[last], false, false, scale)) { return -1; }
-    return opdi_fft_rest(work, dims, 0, count - 1, false) ? -1 : opdi_done_with(output, work);
+    return opdi_fft_rest(work, dims, 0, count - 1, false) ? -1 : opdi_staging_store(output, work);
 }
 static int opdi__fft_c2c_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
@@ -476,9 +478,9 @@ static int opdi__fft_c2c_kernel(opd_call *call) {
     opd_tensor *output = count < 0 ? NULL : opd_result(call, 0, opdi_sizes(input), input->ndim, OPDI_DTYPE(input));
     if (!output || !output->data || output->numel == 0) { return output ? 0 : -1; }
     if (count == 0 || input->ndim == 0) { return opdi_copy(output, input); }
-    opd_tensor *work = opdi_work_for(output, OPDI_DTYPE(input));
+    opd_tensor *work = opdi_staging(output, OPDI_DTYPE(input));
     if (!work || opdi_fft_along(work, input, dims[0], opdi_sizes(input)[dims[0]], inverse, false, scale)) { return -1; }
-    return opdi_fft_rest(work, dims, 1, count, inverse) ? -1 : opdi_done_with(output, work);
+    return opdi_fft_rest(work, dims, 1, count, inverse) ? -1 : opdi_staging_store(output, work);
 }
 /* _fft_c2r: transforms back to real numbers.  The last of the dims gets last_dim_size elements.  It is transformed
    last, and its second half is not read. */
@@ -502,11 +504,11 @@ static int opdi__fft_c2r_kernel(opd_call *call) {
     count = opdi_fft_dims(call, sizes, input->ndim, dims, &scale);
     opd_tensor *output = count < 0 ? NULL : opd_result(call, 0, sizes, input->ndim, dtype);
     if (!output || !output->data || output->numel == 0) { return output ? 0 : -1; }
-    opd_tensor *work = opdi_work_for(output, dtype);
+    opd_tensor *work = opdi_staging(output, dtype);
     opd_tensor *part = opd_narrow(input, last, 0, size / 2 + 1);
     if (part && count > 1) { part = opd_clone(part); }
     if (!work || !part || opdi_fft_rest(part, dims, 0, count - 1, true)) { return -1; }
-    return opdi_fft_along(work, part, last, size, true, true, scale) ? -1 : opdi_done_with(output, work);
+    return opdi_fft_along(work, part, last, size, true, true, scale) ? -1 : opdi_staging_store(output, work);
 }
 static int opdi__fft_c2c_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_fft_c2c(opd_bw_grad(bw, 0), opdi_bw_dims(bw, 1), opd_bw_value(bw, 2).u.i,

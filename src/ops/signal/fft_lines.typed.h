@@ -1,14 +1,14 @@
-/* Transforms x [length, 2, lanes].  `room` is a second buffer of the same size.  Returns the buffer that has the
+/* Transforms x [length, 2, lanes].  `scratch` is a second buffer of the same size.  Returns the buffer that has the
    result. */
-static OPDI_T *OPDI_TYPED(fft_lanes)(const opdi_fft *fft, const opdi_fft_side *side, OPDI_T *x, OPDI_T *room,
+static OPDI_T *OPDI_TYPED(fft_lanes)(const opdi_fft *fft, const opdi_fft_side *side, OPDI_T *x, OPDI_T *scratch,
                                      int64_t lanes, bool swap) {
     int64_t done = 1;
     for (int i = 0; i < side->count; i++) {
-        fft->steps.pass(side, i, done, x, room, lanes, swap);
+        fft->steps.pass(side, i, done, x, scratch, lanes, swap);
         done *= side->factor[i];
         OPDI_T *other = x;
-        x = room;
-        room = other;
+        x = scratch;
+        scratch = other;
     }
     return x;
 }
@@ -88,15 +88,15 @@ static int64_t OPDI_TYPED(fft_width)(int64_t length, int64_t count) {
     return length * all <= OPDI_FFT_WHOLE ? all : (int64_t)OPDI_FFT_LANES;
 }
 /* Returns the number of elements of scratch memory that fft_line needs for this plan. */
-static int64_t OPDI_TYPED(fft_room)(const opdi_fft_plan *plan) {
+static int64_t OPDI_TYPED(fft_scratch_size)(const opdi_fft_plan *plan) {
     const int64_t rows = plan->rows.length, columns = plan->columns.length;
-    if (plan->inner) { return 4 * plan->inner->length + OPDI_TYPED(fft_room)(plan->inner); }
+    if (plan->inner) { return 4 * plan->inner->length + OPDI_TYPED(fft_scratch_size)(plan->inner); }
     const int64_t first = rows * OPDI_TYPED(fft_width)(rows, columns);
     const int64_t second = columns * OPDI_TYPED(fft_width)(columns, rows);
     return 4 * OPDI_MAX(first, second) + (columns > 1 ? 2 * columns * OPDI_TYPED(fft_round)(rows) : 0);
 }
-static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room);
-static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room);
+static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *scratch);
+static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *scratch);
 /* Transforms the columns of a line that is cut into a matrix.  If there are several columns, also multiplies them by
    the twiddle factors and writes them transposed to `middle`. */
 static void OPDI_TYPED(fft_columns)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *work, OPDI_T *middle) {
@@ -118,26 +118,26 @@ static void OPDI_TYPED(fft_columns)(const opdi_fft *fft, int64_t at, int64_t to,
         }
     }
 }
-/* Transforms the line of x that begins at `at` to the line of y that begins at `to`.  `room` is scratch memory of
+/* Transforms the line of x that begins at `at` to the line of y that begins at `to`.  `scratch` is scratch memory of
    fft_room elements. */
-static void OPDI_TYPED(fft_line)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room) {
+static void OPDI_TYPED(fft_line)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *scratch) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->rows.length, columns = plan->columns.length, height = OPDI_TYPED(fft_round)(rows);
     if (plan->inner) {
-        if (plan->order) { OPDI_TYPED(fft_powers)(fft, at, to, room); }
-        else { OPDI_TYPED(fft_chirp)(fft, at, to, room); }
+        if (plan->order) { OPDI_TYPED(fft_powers)(fft, at, to, scratch); }
+        else { OPDI_TYPED(fft_chirp)(fft, at, to, scratch); }
         return;
     }
     const int64_t width = OPDI_TYPED(fft_width)(rows, columns), depth = OPDI_TYPED(fft_width)(columns, rows);
-    OPDI_T *middle = room + 4 * OPDI_MAX(rows * width, columns * depth);
-    OPDI_TYPED(fft_columns)(fft, at, to, room, middle);
+    OPDI_T *middle = scratch + 4 * OPDI_MAX(rows * width, columns * depth);
+    OPDI_TYPED(fft_columns)(fft, at, to, scratch, middle);
     for (int64_t first = 0; columns > 1 && first < rows; first += depth) {
         const int64_t count = OPDI_MIN(depth, rows - first);
-        OPDI_T *work = depth < height ? room + 2 * columns * depth : middle;
+        OPDI_T *work = depth < height ? scratch + 2 * columns * depth : middle;
         for (int64_t row = 0; depth < height && row < 2 * columns; row++) {
             memcpy(work + row * depth, middle + row * height + first, (size_t)depth * sizeof *work);
         }
-        const OPDI_T *done = OPDI_TYPED(fft_lanes)(fft, &plan->columns, work, room, depth, fft->exchange);
+        const OPDI_T *done = OPDI_TYPED(fft_lanes)(fft, &plan->columns, work, scratch, depth, fft->exchange);
         for (int64_t row = 0; row < columns && row * rows + first < fft->out; row++) {
             OPDI_TYPED(fft_write_row)(fft, to, row * rows + first, count, done + row * 2 * depth,
                                       done + (row * 2 + 1) * depth);
@@ -147,7 +147,7 @@ static void OPDI_TYPED(fft_line)(const opdi_fft *fft, int64_t at, int64_t to, OP
 /* Transforms contiguous complex numbers x [length, 2] to y.  If `exchange` is true, x and y have the imaginary part
    first. */
 static void OPDI_TYPED(fft_inner)(const opdi_fft_plan *plan, const opdi_fft_steps *steps, bool exchange,
-                                  const OPDI_T *x, OPDI_T *y, OPDI_T *room) {
+                                  const OPDI_T *x, OPDI_T *y, OPDI_T *scratch) {
     opdi_fft inner;
     memset(&inner, 0, sizeof inner);
     inner.plan = plan;
@@ -159,13 +159,13 @@ static void OPDI_TYPED(fft_inner)(const opdi_fft_plan *plan, const opdi_fft_step
     inner.scale = 1;
     inner.from = x;
     inner.to = y;
-    OPDI_TYPED(fft_line)(&inner, 0, 0, room);
+    OPDI_TYPED(fft_line)(&inner, 0, 0, scratch);
 }
 #if OPDI_BYTES == 8
-static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double *y, double *room) {
+static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double *y, double *scratch) {
     opdi_fft_steps steps;
     opdi_fft_steps_here(&steps, true);
-    opdi_fft_inner_f64(plan, &steps, false, x, y, room);
+    opdi_fft_inner_f64(plan, &steps, false, x, y, scratch);
 }
 #endif
 /* Multiplies the complex numbers x [count, 2] by weights [count, 2] and writes the products to y.  If `exchange` is
@@ -179,12 +179,12 @@ static void OPDI_TYPED(fft_weighted)(const OPDI_T *weights, int64_t count, bool 
     }
 }
 /* Transforms a line by Bluestein's algorithm: a convolution with a chirp, by two transforms of the inner plan. */
-static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room) {
+static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *scratch) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t count = plan->length, rows = plan->inner->length;
     const OPDI_T *chirp = (const OPDI_T *)plan->chirp, *kernel = (const OPDI_T *)plan->kernel;
     const bool exchange = fft->exchange;
-    OPDI_T *a = room, *b = room + 2 * rows, *rest = b + 2 * rows;
+    OPDI_T *a = scratch, *b = scratch + 2 * rows, *rest = b + 2 * rows;
     for (int64_t step = 0; step < count; step++) {
         OPDI_TYPED(fft_read)(fft, at, step, &a[2 * step], &a[2 * step + 1]);
     }
@@ -201,12 +201,12 @@ static void OPDI_TYPED(fft_chirp)(const opdi_fft *fft, int64_t at, int64_t to, O
 /* Transforms a line of n points by Rader's algorithm; n is prime.  g is a primitive root modulo n.  Elements 1 .. n
    - 1, in the order g^0, g^1, ..., are convolved with exp(-2 pi i g^-q / n).  Result q of the convolution belongs to
    output g^-q. */
-static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *room) {
+static void OPDI_TYPED(fft_powers)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *scratch) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->inner->length;
     const OPDI_T *kernel = (const OPDI_T *)plan->kernel;
     const int32_t *order = plan->order;
-    OPDI_T *a = room, *b = room + 2 * rows, *rest = b + 2 * rows, first, second;
+    OPDI_T *a = scratch, *b = scratch + 2 * rows, *rest = b + 2 * rows, first, second;
     OPDI_TYPED(fft_read)(fft, at, 0, &first, &second);
     for (int64_t k = 0; k < rows; k++) { OPDI_TYPED(fft_read)(fft, at, order[k], &a[2 * k], &a[2 * k + 1]); }
     OPDI_TYPED(fft_inner)(plan->inner, &fft->steps, fft->exchange, a, b, rest);
@@ -303,32 +303,32 @@ static void OPDI_TYPED(fft_write_group)(const opdi_fft *fft, const int64_t *to, 
         }
     }
 }
-/* fft_chirp for several lines, see there: x [rows, 2, lanes], with at least as many rows as the inner plan.  `room`
+/* fft_chirp for several lines, see there: x [rows, 2, lanes], with at least as many rows as the inner plan.  `scratch`
    is a second buffer of the same size.  Returns the buffer that has the result. */
-static OPDI_T *OPDI_TYPED(fft_group_chirp)(const opdi_fft *fft, OPDI_T *x, OPDI_T *room, bool swap) {
+static OPDI_T *OPDI_TYPED(fft_group_chirp)(const opdi_fft *fft, OPDI_T *x, OPDI_T *scratch, bool swap) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t total = plan->length, rows = plan->inner->length;
     fft->steps.times(plan->chirp, total, x, swap);
     memset(x + total * 2 * OPDI_FFT_LANES, 0, (size_t)((rows - total) * 2 * OPDI_FFT_LANES) * sizeof *x);
-    OPDI_T *done = OPDI_TYPED(fft_lanes)(fft, &plan->inner->rows, x, room, OPDI_FFT_LANES, swap);
+    OPDI_T *done = OPDI_TYPED(fft_lanes)(fft, &plan->inner->rows, x, scratch, OPDI_FFT_LANES, swap);
     fft->steps.times(plan->kernel, rows, done, swap);
-    done = OPDI_TYPED(fft_lanes)(fft, &plan->inner->rows, done, done == x ? room : x, OPDI_FFT_LANES, !swap);
+    done = OPDI_TYPED(fft_lanes)(fft, &plan->inner->rows, done, done == x ? scratch : x, OPDI_FFT_LANES, !swap);
     fft->steps.times(plan->chirp, total, done, swap);
     return done;
 }
-static OPDI_T *OPDI_TYPED(fft_group_powers)(const opdi_fft *fft, OPDI_T *x, OPDI_T *room, bool swap) {
+static OPDI_T *OPDI_TYPED(fft_group_powers)(const opdi_fft *fft, OPDI_T *x, OPDI_T *scratch, bool swap) {
     enum { ROW = 2 * OPDI_FFT_LANES };
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->inner->length;
     OPDI_T first[ROW], all[ROW];
     memcpy(first, x, sizeof first);
-    for (int64_t k = 0; k < rows; k++) { memcpy(room + k * ROW, x + plan->order[k] * ROW, sizeof first); }
-    OPDI_T *done = OPDI_TYPED(fft_lanes)(fft, &plan->inner->rows, room, x, OPDI_FFT_LANES, swap);
+    for (int64_t k = 0; k < rows; k++) { memcpy(scratch + k * ROW, x + plan->order[k] * ROW, sizeof first); }
+    OPDI_T *done = OPDI_TYPED(fft_lanes)(fft, &plan->inner->rows, scratch, x, OPDI_FFT_LANES, swap);
     for (int i = 0; i < ROW; i++) { all[i] = done[i] + first[i]; }
     fft->steps.times(plan->kernel, rows, done, swap);
     for (int i = 0; i < ROW; i++) { done[i] += first[i]; }
-    done = OPDI_TYPED(fft_lanes)(fft, &plan->inner->rows, done, done == x ? room : x, OPDI_FFT_LANES, !swap);
-    OPDI_T *other = done == x ? room : x;
+    done = OPDI_TYPED(fft_lanes)(fft, &plan->inner->rows, done, done == x ? scratch : x, OPDI_FFT_LANES, !swap);
+    OPDI_T *other = done == x ? scratch : x;
     memcpy(other, all, sizeof all);
     for (int64_t q = 0; q < rows; q++) {
         memcpy(other + plan->order[q ? rows - q : 0] * ROW, done + q * ROW, sizeof first);
@@ -338,12 +338,12 @@ static OPDI_T *OPDI_TYPED(fft_group_powers)(const opdi_fft *fft, OPDI_T *x, OPDI
 /* Transforms x [rows, 2, lanes], whose lines have the plan's length.  Returns the address of the result, in x or in
    the buffer behind it. */
 static OPDI_T *OPDI_TYPED(fft_group_run)(const opdi_fft *fft, OPDI_T *x, int64_t rows) {
-    OPDI_T *room = x + rows * 2 * OPDI_FFT_LANES;
+    OPDI_T *scratch = x + rows * 2 * OPDI_FFT_LANES;
     if (!fft->plan->inner) {
-        return OPDI_TYPED(fft_lanes)(fft, &fft->plan->rows, x, room, OPDI_FFT_LANES, fft->exchange);
+        return OPDI_TYPED(fft_lanes)(fft, &fft->plan->rows, x, scratch, OPDI_FFT_LANES, fft->exchange);
     }
-    return fft->plan->order ? OPDI_TYPED(fft_group_powers)(fft, x, room, fft->exchange)
-        : OPDI_TYPED(fft_group_chirp)(fft, x, room, fft->exchange);
+    return fft->plan->order ? OPDI_TYPED(fft_group_powers)(fft, x, scratch, fft->exchange)
+        : OPDI_TYPED(fft_group_chirp)(fft, x, scratch, fft->exchange);
 }
 /* Transforms `count` lines (at most OPDI_FFT_LANES) side by side.  Line i begins at fft->from + at[i], and its
    transform at fft->to + to[i], counted in numbers.  `x` is scratch memory. */
@@ -366,8 +366,8 @@ static void OPDI_TYPED(fft_group)(const opdi_fft *fft, const int64_t *at, const 
 static void OPDI_TYPED(fft_range)(void *ctx, int64_t begin, int64_t end) {
     opdi_fft *fft = (opdi_fft *)ctx;
     const int64_t most = fft->side_by_side ? OPDI_FFT_LANES : 1;
-    const size_t room = (size_t)OPDI_TYPED(fft_room)(fft->plan) * sizeof(OPDI_T);
-    OPDI_T *x = (OPDI_T *)(void *)opdi_lend(room);
+    const size_t scratch = (size_t)OPDI_TYPED(fft_scratch_size)(fft->plan) * sizeof(OPDI_T);
+    OPDI_T *x = (OPDI_T *)(void *)opdi_scratch_alloc(scratch);
     if (!x) {
         OPDI_STORE(&fft->failed, 1);
         return;
@@ -387,5 +387,5 @@ static void OPDI_TYPED(fft_range)(void *ctx, int64_t begin, int64_t end) {
         if (fft->side_by_side) { OPDI_TYPED(fft_group)(fft, at, to, count, x); }
         else { OPDI_TYPED(fft_line)(fft, at[0], to[0], x); }
     }
-    opdi_lend_end((char *)x, room);
+    opdi_scratch_free((char *)x, scratch);
 }

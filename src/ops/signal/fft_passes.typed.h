@@ -374,9 +374,9 @@ OPDI_TARGET static void OPDI_WIDE(fft_out)(const void *x, int64_t apart, int64_t
 }
 /* Multiplies rows first .. first + many - 1 of x by their twiddle factors; their LANES lanes are columns `column`
    and following of the matrix.  Writes them transposed to `to` [LANES, 2, LANES].  Missing rows become 0. */
-OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_turn_rows)(const opdi_fft_plan *plan, const OPDI_T *x, int64_t lanes,
-                                                      int64_t first, int64_t many, int64_t column, bool swap,
-                                                      OPDI_T *to) {
+OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_twiddle_rows)(const opdi_fft_plan *plan, const OPDI_T *x, int64_t lanes,
+                                                         int64_t first, int64_t many, int64_t column, bool swap,
+                                                         OPDI_T *to) {
     enum { LANES = OPDI_FFT_LANES, WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const double *low = plan->roots.low, *high = plan->roots.high;
     const OPDI_T *nearby = (const OPDI_T *)plan->nearby + first * 2 * LANES;
@@ -397,8 +397,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_turn_rows)(const opdi_fft_plan *plan,
     }
     memset(to, 0, (size_t)((LANES - many) * 2 * LANES) * sizeof *to);
 }
-OPDI_TARGET static void OPDI_WIDE(fft_turn)(const opdi_fft_plan *plan, const void *x, int64_t lanes, int64_t first,
-                                            int64_t count, void *y, int64_t height, bool swap) {
+OPDI_TARGET static void OPDI_WIDE(fft_twiddle)(const opdi_fft_plan *plan, const void *x, int64_t lanes, int64_t first,
+                                               int64_t count, void *y, int64_t height, bool swap) {
     enum { LANES = OPDI_FFT_LANES };
     const int64_t rows = plan->rows.length;
     OPDI_T block[2 * LANES * LANES];
@@ -406,8 +406,8 @@ OPDI_TARGET static void OPDI_WIDE(fft_turn)(const opdi_fft_plan *plan, const voi
         const int64_t beside = OPDI_MIN(count - lane, (int64_t)LANES);
         for (int64_t row = 0; row < rows; row += LANES) {
             OPDI_T *to = (OPDI_T *)y + (first + lane) * 2 * height + row;
-            OPDI_WIDE(fft_turn_rows)(plan, (const OPDI_T *)x + lane, lanes, row, OPDI_MIN(rows - row, (int64_t)LANES),
-                                     first + lane, swap, block);
+            OPDI_WIDE(fft_twiddle_rows)(plan, (const OPDI_T *)x + lane, lanes, row,
+                                        OPDI_MIN(rows - row, (int64_t)LANES), first + lane, swap, block);
             int64_t j = 0;
             for (; j + 4 <= beside; j += 4) {
                 for (int i = 0; i < LANES; i += 4) {
@@ -433,7 +433,7 @@ static void OPDI_WIDE(fft_steps)(opdi_fft_steps *steps) {
     steps->join = OPDI_WIDE(fft_join);
     steps->in = OPDI_WIDE(fft_in);
     steps->out = OPDI_WIDE(fft_out);
-    steps->turn = OPDI_WIDE(fft_turn);
+    steps->turn = OPDI_WIDE(fft_twiddle);
 }
 #undef OPDI_FFT_LOAD
 #undef OPDI_FFT_STORE

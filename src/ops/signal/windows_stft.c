@@ -243,7 +243,7 @@ static void opdi_stft_name(const opd_tensor *tensor, const char *open, const cha
     } else { (void)snprintf(text, cap, "torch.%sTensor%s%s%s", opd_dtype_cname(dtype), open, sizes, close); }
 }
 /* Writes stft->text, the call's name and arguments, which errors quote. */
-static void opdi_stft_say(const opd_call *call, opdi_stft *stft) {
+static void opdi_stft_describe(const opd_call *call, opdi_stft *stft) {
     char one[500];
     size_t used = 0;
     for (int i = 0; i < call->op->nargs && used < sizeof stft->text; i++) {
@@ -256,9 +256,9 @@ static void opdi_stft_say(const opd_call *call, opdi_stft *stft) {
         else {
             (void)snprintf(one, sizeof one, "%lld", (long long)(i == 2 ? stft->hop : i == 3 ? stft->width : value.u.i));
         }
-        const size_t room = sizeof stft->text - used;
-        const int length = i ? snprintf(stft->text + used, room, ", %s=%s", name, one)
-            : snprintf(stft->text, room, "%s(%s", call->op->schema->name, one);
+        const size_t available = sizeof stft->text - used;
+        const int length = i ? snprintf(stft->text + used, available, ", %s=%s", name, one)
+            : snprintf(stft->text, available, "%s(%s", call->op->schema->name, one);
         used += (size_t)OPDI_MAX(length, 0);
     }
     if (used < sizeof stft->text) { (void)snprintf(stft->text + used, sizeof stft->text - used, ")"); }
@@ -270,7 +270,7 @@ static void opdi_stft_read(const opd_call *call, opdi_stft *stft) {
         : opd_arg_int(call, 2);
     stft->width = opd_arg_is_none(call, 3) ? stft->points : opd_arg_int(call, 3);
     stft->window = opd_arg_tensor(call, 4);
-    opdi_stft_say(call, stft);
+    opdi_stft_describe(call, stft);
 }
 static bool opdi_stft_is_complex(const opd_tensor *tensor) {
     return tensor && opd_dtype_is_complex((opd_scalar_type)tensor->dtype);

@@ -465,8 +465,8 @@ OPDI_OP(special_zeta) {
 static int opdi_special_xlog1py_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     opd_tensor *none = opd_logical_and(opd_eq_Scalar(input, opd_value_int(0)), opd_le_Scalar(other, opd_value_int(-1)));
-    OPDI_GIVE(0, opdi_unless(opd_special_xlog1py(grad, other), none));
-    OPDI_GIVE(1, opd_div(opd_mul(grad, input), opdi_adds(other, 1)));
+    OPDI_BW_RETURN(0, opdi_unless(opd_special_xlog1py(grad, other), none));
+    OPDI_BW_RETURN(1, opd_div(opd_mul(grad, input), opdi_adds(other, 1)));
     return 0;
 }
 /* opd_special_xlog1py: self log(1 + other), or 0 if self is 0 */
@@ -827,7 +827,7 @@ static int opdi_frexp_kernel(opd_call *call) {
                                               opd_tensor_device(self));
     if (!mantissa || !exponent || !mantissa->data || !exponent->data) { return mantissa && exponent ? 0 : -1; }
     self = opdi_dense_as(self, OPD_FLOAT64);
-    opd_tensor *parts = opdi_work_for(mantissa, OPD_FLOAT64), *powers = opdi_work_for(exponent, OPD_INT32);
+    opd_tensor *parts = opdi_staging(mantissa, OPD_FLOAT64), *powers = opdi_staging(exponent, OPD_INT32);
     if (!self || !parts || !powers) { return -1; }
     for (int64_t i = 0; i < self->numel; i++) {
         const double x = ((const double *)(const void *)self->data)[i];
@@ -835,7 +835,7 @@ static int opdi_frexp_kernel(opd_call *call) {
         ((double *)(void *)parts->data)[i] = x - x == 0 ? frexp(x, &power) : x;
         ((int32_t *)(void *)powers->data)[i] = power;
     }
-    return opdi_done_with(mantissa, parts) || opdi_done_with(exponent, powers) ? -1 : 0;
+    return opdi_staging_store(mantissa, parts) || opdi_staging_store(exponent, powers) ? -1 : 0;
 }
 static int opdi_frexp_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_div(opd_bw_grad(bw, 0), opd_exp2(opd_bw_result(bw, 1))));
@@ -1104,15 +1104,15 @@ static int opdi_dirichlet_grad_kernel(opd_call *call) {
     }
     opd_tensor *out = opd_result(call, 0, sizes, ndim, dtype);
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
-    opd_tensor *draft = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
+    opd_tensor *staging = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     for (int i = 0; i < 3; i++) {
         const opd_tensor *tensor = opdi_to_f64(opd_arg_tensor(call, i), sizes, ndim);
-        if (!tensor || !draft) { return -1; }
+        if (!tensor || !staging) { return -1; }
         job.in[i] = (const double *)(const void *)tensor->data;
     }
-    job.out = (double *)(void *)draft->data;
+    job.out = (double *)(void *)staging->data;
     opdi_parallel_for(out->numel, 256, opdi_beta_part, &job);
-    return opdi_copy(out, draft);
+    return opdi_copy(out, staging);
 }
 /* opd_dirichlet_grad: the derivative of a beta distributed number x by the first parameter, divided by 1 - x */
 OPDI_OP(_dirichlet_grad) {

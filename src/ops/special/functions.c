@@ -352,7 +352,7 @@ static double opdi_log1p_less(double x) {
     return 2 * sum - r * x;
 }
 /* Returns x^a exp(-x) / gamma(a + 1). */
-static double opdi_gamma_front(double a, double x) {
+static double opdi_gamma_prefactor(double a, double x) {
     if (a < 10) { return exp(a * log(x) - x - opdi_lgamma_positive(a + 1)); }
     const double away = (x - a) / a, less = fabs(away) < 0.7 ? opdi_log1p_less(away) : log(x / a) - away;
     return exp(a * less - OPDI_POWERS(opdi_stirling, 1 / (a * a)) / a) / sqrt(2 * OPDI_PI * a);
@@ -365,7 +365,7 @@ static double opdi_gamma_series(double a, double x) {
         term *= x / (a + n);
         sum += term;
     }
-    return sum * opdi_gamma_front(a, x);
+    return sum * opdi_gamma_prefactor(a, x);
 }
 /* Returns Q(a, x) = 1 - P(a, x) for small a and x, where Q is nearly 1, as 1 - x^a / gamma(a + 1) (1 + a sum_n
    (-x)^n / (n! (a + n))). */
@@ -391,7 +391,7 @@ static double opdi_gamma_fraction(double a, double x) {
         value *= under * over;
         if (fabs(under * over - 1) < 1e-16) { break; }
     }
-    return value * opdi_gamma_front(a, x) * a;
+    return value * opdi_gamma_prefactor(a, x) * a;
 }
 /* Returns Q(a, x) if `upper` is true, else P(a, x), for large a, with x = a (1 + mu) and eta^2 / 2 = mu - log(1 +
    mu).  Uses Temme's expansion erfc(eta sqrt(a / 2)) / 2 + exp(-a eta^2 / 2) / sqrt(2 pi a) sum_k c_k(eta) / a^k. */
@@ -486,8 +486,8 @@ OPDI_ALWAYS void opdi_erfinv_body(int lv, const float *x, float *y) {
     opdi_powers_body(opdi_erfinv_near, 13, low, low);
     opdi_powers_body(opdi_erfinv_end, 11, high, high);
     OPDI_SINGLES {
-        const float size = fabsf(x[i]), inner = x[i] * opdi_pick(logs[i] > -6.25f, low[i], high[i]);
-        y[i] = opdi_pick(size < 1, inner, x[i] * opdi_pick(size == 1, (float)OPDI_INF, (float)NAN));
+        const float size = fabsf(x[i]), inner = x[i] * opdi_select_f32(logs[i] > -6.25f, low[i], high[i]);
+        y[i] = opdi_select_f32(size < 1, inner, x[i] * opdi_select_f32(size == 1, (float)OPDI_INF, (float)NAN));
     }
 }
 OPDI_SINGLES_LEVELS(erfinv)
@@ -558,8 +558,8 @@ OPDI_ALWAYS void opdi_i1e_body(int lv, const float *x, float *y) {
     float size[64], low[64], high[64], root[64];
     OPDI_SINGLES {
         size[i] = fabsf(x[i]);
-        root[i] = opdi_pick(size[i] < 8, 8.0f, size[i]);
-        low[i] = opdi_pick(size[i] < 8, size[i], 8.0f) * 0.25f - 1;
+        root[i] = opdi_select_f32(size[i] < 8, 8.0f, size[i]);
+        low[i] = opdi_select_f32(size[i] < 8, size[i], 8.0f) * 0.25f - 1;
         high[i] = 16 / root[i] - 1;
     }
     opdi_vsqrt(64, root, root);
@@ -568,7 +568,7 @@ OPDI_ALWAYS void opdi_i1e_body(int lv, const float *x, float *y) {
     OPDI_SINGLES {
         const uint32_t sign = opdi_bits(x[i]) & 0x80000000u;
         const float outer = opdi_float(opdi_bits(high[i] / root[i]) | sign);
-        y[i] = opdi_pick(size[i] <= 8, x[i] * low[i] / (1 + size[i]), outer);
+        y[i] = opdi_select_f32(size[i] <= 8, x[i] * low[i] / (1 + size[i]), outer);
     }
     (void)lv;
 }
@@ -599,14 +599,14 @@ OPDI_INTERNAL double opdi_special_k1(double x) {
 }
 /* Returns J0(x) if `first` is true, else Y0(x), for x > 8.  With w = x - pi / 4, these are sqrt(2 / (pi x)) (P
    cos(w) - Q sin(w)) and sqrt(2 / (pi x)) (P sin(w) + Q cos(w)). */
-static double opdi_wave_0(double x, bool first) {
+static double opdi_hankel_0(double x, bool first) {
     const double part = 8 / x, at = 2 * part * part - 1, sine = sin(x), cosine = cos(x);
     const double p = OPDI_POWERS(opdi_p0_large, at), q = part * OPDI_POWERS(opdi_q0_large, at);
     const double wave = first ? p * (cosine + sine) - q * (sine - cosine) : p * (sine - cosine) + q * (cosine + sine);
     return wave * 0.56418958354775628695 / sqrt(x);
 }
-/* Like opdi_wave_0, but for order 1: returns J1(x) or Y1(x), with w = x - 3 pi / 4. */
-static double opdi_wave_1(double x, bool first) {
+/* Like opdi_hankel_0, but for order 1: returns J1(x) or Y1(x), with w = x - 3 pi / 4. */
+static double opdi_hankel_1(double x, bool first) {
     const double part = 8 / x, at = 2 * part * part - 1, sine = sin(x), cosine = cos(x);
     const double p = OPDI_POWERS(opdi_p1_large, at), q = part * OPDI_POWERS(opdi_q1_large, at);
     const double wave = first ? p * (sine - cosine) + q * (sine + cosine) : q * (sine - cosine) - p * (sine + cosine);
@@ -615,20 +615,20 @@ static double opdi_wave_1(double x, bool first) {
 /* j0: the Bessel function J0.  Up to 8, the table gives the function divided by the factors of its two zeros there. */
 OPDI_INTERNAL double opdi_special_j0(double x) {
     const double square = x * x;
-    if (fabs(x) > 8) { return opdi_wave_0(fabs(x), true); }
+    if (fabs(x) > 8) { return opdi_hankel_0(fabs(x), true); }
     if (fabs(x) < 1e-5) { return 1 - square / 4; }
     return opdi_j0_zeros(fabs(x)) * OPDI_POWERS(opdi_j0_small, square / 32 - 1);
 }
 OPDI_INTERNAL double opdi_special_j1(double x) {
     const double square = x * x;
-    if (fabs(x) > 8) { return x < 0 ? -opdi_wave_1(-x, true) : opdi_wave_1(x, true); }
+    if (fabs(x) > 8) { return x < 0 ? -opdi_hankel_1(-x, true) : opdi_hankel_1(x, true); }
     if (fabs(x) < 1e-8) { return x / 2; }
     return x * opdi_j1_zeros(fabs(x)) * OPDI_POWERS(opdi_j1_small, square / 32 - 1);
 }
 #define OPDI_Y0_LOG 0.11593151565841245                 /* -gamma + log(2) */
 OPDI_INTERNAL double opdi_special_y0(double x) {
     if (!(x > 0)) { return x == 0 ? -OPDI_INF : NAN; }
-    if (x > 8) { return opdi_wave_0(x, false); }
+    if (x > 8) { return opdi_hankel_0(x, false); }
     const double rest = opdi_y0_zero(x) * OPDI_POWERS(opdi_y0_small, x * x / 32 - 1);
     if (x < 1e-290) { return 2 / OPDI_PI * (log(x) - OPDI_Y0_LOG); }
     const double of = x * OPDI_Y0_INVERSE, less = (fma(x, OPDI_Y0_INVERSE, -of) + x * 1.0518920173996795e-16) / of;
@@ -636,7 +636,7 @@ OPDI_INTERNAL double opdi_special_y0(double x) {
 }
 OPDI_INTERNAL double opdi_special_y1(double x) {
     if (!(x > 0)) { return x == 0 ? -OPDI_INF : NAN; }
-    if (x > 8) { return opdi_wave_1(x, false); }
+    if (x > 8) { return opdi_hankel_1(x, false); }
     return 2 / OPDI_PI * (log(x) * opdi_special_j1(x) - 1 / x) + x * OPDI_POWERS(opdi_y1_small, x * x / 32 - 1);
 }
 OPDI_INTERNAL double opdi_special_spherical_j0(double x) {

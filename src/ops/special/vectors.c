@@ -10,7 +10,7 @@ OPDI_LOOPS_BEGIN
 typedef void opdi_wide_fn(const double *x, double *y);
 #define OPDI_BLOCK_EACH OPDI_IVDEP for (int i = 0; i < 64; i++)
 
-OPDI_ALWAYS double opdi_pick_f64(bool condition, double a, double b) {
+OPDI_ALWAYS double opdi_select_f64(bool condition, double a, double b) {
     const uint64_t mask = condition ? ~(uint64_t)0 : 0;
     return opdi_double((opdi_bits64(a) & mask) | (opdi_bits64(b) & ~mask));
 }
@@ -151,9 +151,9 @@ OPDI_AVX2 static void opdi_wide_digamma(const double *x, double *y) {
         y[i] = ((x[i] > -1000000) & (x[i] < 1e300) & (x[i] != 0) & (angle != 0)) ? both : (double)NAN;
     }
 }
-/* opdi_wide_wave (for |x| > 8) and opdi_wide_near (for |x| <= 8) return the Bessel function J or, if `second` is
+/* opdi_wide_hankel (for |x| > 8) and opdi_wide_near (for |x| <= 8) return the Bessel function J or, if `second` is
    true, Y, of order 0 or 1. */
-OPDI_ALWAYS double opdi_wide_wave(double outer, double inverse, int order, bool second) {
+OPDI_ALWAYS double opdi_wide_hankel(double outer, double inverse, int order, bool second) {
     const double part = 8 * (inverse * inverse), at = 2 * part * part - 1;
     const double sine = opdi_trig1_f64(outer, 0), cosine = opdi_trig1_f64(outer, 1);
     const double less = sine - cosine, more = sine + cosine;
@@ -180,7 +180,7 @@ OPDI_ALWAYS void opdi_wide_bessel(const double *x, double *y, int order, bool se
     opdi_vrsqrt64(64, inverse, outer);
     OPDI_BLOCK_EACH {
         const double size = fabs(x[i]), inner = size > 8 ? 8.0 : size;
-        const double wave = opdi_wide_wave(outer[i], inverse[i], order, second);
+        const double wave = opdi_wide_hankel(outer[i], inverse[i], order, second);
         const double low = opdi_wide_near(inner, order, second), value = size > 8 ? wave : low;
         const double with_sign = order && !second ? x[i] < 0 ? -value : value : value;
         const bool known = (size < OPDI_TRIG_MAX_F64) & (second ? x[i] > 1e-290 : size > 1e-8);
@@ -192,7 +192,7 @@ OPDI_AVX2 static void opdi_wide_j1(const double *x, double *y) { opdi_wide_besse
 OPDI_AVX2 static void opdi_wide_y0(const double *x, double *y) { opdi_wide_bessel(x, y, 0, true); }
 OPDI_AVX2 static void opdi_wide_y1(const double *x, double *y) { opdi_wide_bessel(x, y, 1, true); }
 /* Sets y [64] to x^a exp(-x) / gamma(a + 1). */
-OPDI_AVX2 static void opdi_wide_front(const double *a, const double *x, double *y) {
+OPDI_AVX2 static void opdi_wide_prefactor(const double *a, const double *x, double *y) {
     static const double inverses[18] = {
         1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19, 1.0 / 21, 1.0 / 23,
         1.0 / 25, 1.0 / 27, 1.0 / 29, 1.0 / 31, 1.0 / 33, 1.0 / 35, 1.0 / 37};
@@ -205,12 +205,12 @@ OPDI_AVX2 static void opdi_wide_front(const double *a, const double *x, double *
     opdi_vrsqrt64(64, root, size);
     OPDI_BLOCK_EACH {
         const double away = (x[i] - a[i]) / a[i], r = away / (2 + away), square = r * r, over = 1 / a[i];
-        const double logs = opdi_log1_f64(opdi_pick_f64(a[i] < 10, x[i], x[i] / a[i]));
+        const double logs = opdi_log1_f64(opdi_select_f64(a[i] < 10, x[i], x[i] / a[i]));
         const double series = 2 * (r * square) * OPDI_POLYNOMIAL(inverses, square) - r * away;
-        const double less = opdi_pick_f64(fabs(away) < 0.5, series, logs - away);
+        const double less = opdi_select_f64(fabs(away) < 0.5, series, logs - away);
         const double high = a[i] * less - OPDI_POLYNOMIAL(opdi_stirling, over * over) * over;
         const double low = a[i] * logs - x[i] - gamma[i];
-        y[i] = opdi_exp1_f64(opdi_pick_f64(a[i] < 10, low, high)) * root[i];
+        y[i] = opdi_exp1_f64(opdi_select_f64(a[i] < 10, low, high)) * root[i];
     }
 }
 /* Computes P(a, x) divided by x^a exp(-x) / gamma(a + 1) for `count` numbers, by the power series, 16 numbers at a
@@ -286,7 +286,7 @@ OPDI_AVX2 static void opdi_wide_fraction(const double *a, const double *x, doubl
 static void opdi_wide_gamma_part(const double *a, const double *x, double *y, bool upper, double least) {
     double shapes[2][64], places[2][64], parts[64], front[64];
     int where[2][64], count[2] = {0, 0};
-    opdi_wide_front(a, x, front);
+    opdi_wide_prefactor(a, x, front);
     for (int i = 0; i < 64; i++) {
         const int kind = x[i] < a[i] + 1 || x[i] <= 1.5 ? 0 : 1;
         const bool known = a[i] > 0 && a[i] <= 200 && x[i] > 0 && x[i] < 10000;
@@ -385,7 +385,7 @@ OPDI_WIDE_ORTHOGONAL(OPDI_AVX512, avx512)
 #undef OPDI_NEXT_DEGREE
 OPDI_LOOPS_END
 /* Replaces each NaN in y [64] by the result of the scalar function. */
-static void opdi_wide_mend(const opdi_special *function, const double *x, const double *z, double *y) {
+static void opdi_wide_fallback(const opdi_special *function, const double *x, const double *z, double *y) {
     double odd[8] = {0}, any = 0;                 /* `any` stays 0 if all are finite */
     for (int i = 0; i < 64; i += 8) {
         for (int j = 0; j < 8; j++) { odd[j] += y[i + j] - y[i + j]; }
@@ -415,7 +415,7 @@ static bool opdi_wide_chebyshev_run(const opdi_special *function, const double *
         (opdi_cpu_level() == 2 ? opdi_wide_chebyshev_avx512 : opdi_wide_chebyshev_avx2)(
             x, z, y, opdi_wide_chebyshevs[k].slope, opdi_wide_chebyshevs[k].less, opdi_wide_chebyshevs[k].shifted,
             single ? 32 : opdi_wide_chebyshevs[k].most);
-        opdi_wide_mend(function, x, z, y);
+        opdi_wide_fallback(function, x, z, y);
         return true;
     }
     return false;
@@ -438,7 +438,7 @@ static bool opdi_wide_run(const opdi_special *function, const double *x, const d
     const size_t count = sizeof opdi_wide_functions / sizeof *opdi_wide_functions;
     if (upper || function->two == opdi_special_igamma) {
         opdi_wide_gamma_part(x, z, y, upper, least);
-        opdi_wide_mend(function, x, z, y);
+        opdi_wide_fallback(function, x, z, y);
         return true;
     }
     if (function->one == opdi_special_lgamma) {
@@ -446,7 +446,7 @@ static bool opdi_wide_run(const opdi_special *function, const double *x, const d
         for (int i = 0; i < 64; i++) { below = below || x[i] < 0; }
         (opdi_cpu_level() == 2 ? opdi_wide_lgamma_avx512 : opdi_wide_lgamma_avx2)(x, y, below, single,
                                                                                   single ? 1e-3 : 0.05);
-        opdi_wide_mend(function, x, z, y);
+        opdi_wide_fallback(function, x, z, y);
         return true;
     }
     if (opdi_wide_chebyshev_run(function, x, z, y, single)) { return true; }
@@ -454,13 +454,13 @@ static bool opdi_wide_run(const opdi_special *function, const double *x, const d
         if (opdi_wide_polynomials[k].two != function->two) { continue; }
         (opdi_cpu_level() == 2 ? opdi_wide_orthogonal_avx512 : opdi_wide_orthogonal_avx2)(
             x, z, y, opdi_wide_polynomials[k].kind);
-        opdi_wide_mend(function, x, z, y);
+        opdi_wide_fallback(function, x, z, y);
         return true;
     }
     while (at < count && opdi_wide_functions[at].one != function->one) { at++; }
     if (at == count || !function->one) { return false; }
     opdi_wide_functions[at].wide(x, y);
-    opdi_wide_mend(function, x, z, y);
+    opdi_wide_fallback(function, x, z, y);
     return true;
 }
 /* Reads up to 64 numbers, from number `at` of `from` on, as doubles into x [64].  They are stored as floats if

@@ -91,11 +91,11 @@ static int opdi_conj_copy_kernel(opd_call *call) {
         opdi_pairs_run(loop, pair, 1);
         return 0;
     }
-    opd_tensor *tensor = opdi_is_complex(self) ? opdi_draft(out, work) : out;
+    opd_tensor *tensor = opdi_is_complex(self) ? opdi_random_staging(out, work) : out;
     if (!tensor || opdi_copy_into(tensor, self)) { return -1; }
     pair[0] = pair[1] = tensor;
     if (opdi_is_complex(tensor)) { opdi_pairs_run(loop, pair, 1); }
-    return opdi_draft_done(out, tensor);
+    return opdi_random_staging_store(out, tensor);
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
 /* Computes conj for another device: copies argument 0 and negates the imaginary parts. */
@@ -121,20 +121,20 @@ OPDI_OP(_conj_physical) {
 
 /* Returns a view of argument 0 whose keys include `key`, one of OPDI_LAZY_KEYS, if those of argument 0 do not, and vice
    versa. */
-static int opdi_turn_over(opd_call *call, uint64_t key) {
+static int opdi_toggle_lazy_key(opd_call *call, uint64_t key) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_tensor *view = opdi_view(self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
     if (view) { opdi_set_lazy(view, view->functionality ^ key); }
     return opd_return_tensor(call, view);
 }
 static int opdi_conj_view_kernel(opd_call *call) {
-    return opdi_turn_over(call, opdi_is_complex(opd_arg_tensor(call, 0)) ? OPD_BIT_OF(OPD_F_CONJUGATE) : 0);
+    return opdi_toggle_lazy_key(call, opdi_is_complex(opd_arg_tensor(call, 0)) ? OPD_BIT_OF(OPD_F_CONJUGATE) : 0);
 }
 static int opdi_neg_view_kernel(opd_call *call) {
     if (opd_dtype(opd_arg_tensor(call, 0)) == OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "Negation, the `-` operator, on a bool tensor is not supported.");
     }
-    return opdi_turn_over(call, OPD_BIT_OF(OPD_F_NEGATIVE));
+    return opdi_toggle_lazy_key(call, OPD_BIT_OF(OPD_F_NEGATIVE));
 }
 /* opd_conj_view: a view of a complex tensor that is conjugated when it is read */
 OPDI_OP(_conj) {

@@ -150,10 +150,10 @@ static int opdi_repeat_backward(opd_backward_call *bw) {
 }
 static int opdi_repeat_batch(opd_call *call) {
     opd_ints repeats = opd_arg_ints(call, 1);
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     if (repeats.n < opd_arg_tensor(call, 0)->ndim) { return opdi_batch_unfit(call); }
     return opd_batch_return(call, opd_repeat(opdi_batch_pad(opdi_batch_front_arg(call, 0), (int)repeats.n),
-                                             opdi_batch_ints(1, repeats, room)), 0);
+                                             opdi_batch_ints(1, repeats, buffer)), 0);
 }
 /* opd_repeat: a copy of self, repeated repeats[i] times along dim i */
 OPDI_OP(repeat) {
@@ -305,10 +305,10 @@ static int opdi_roll_batch(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints shifts = opd_arg_ints(call, 1);
     const int64_t one = 1;
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     if (opd_arg_ints(call, 2).n || shifts.n != 1) { return opd_batch_shift_dim(call); }
     opd_tensor *all = opd_roll_full(opdi_batch_flat(opdi_batch_front_arg(call, 0)), shifts, opd_ints_of(&one, 1));
-    return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self), room)), 0);
+    return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self), buffer)), 0);
 }
 /* opd_roll: self with elements moved by shifts along dims; elements that leave at one end enter at the other */
 OPDI_OP(roll) {
@@ -407,7 +407,7 @@ static int opdi_detach__autograd(opd_call *call) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "Can't detach views in-place. Use detach() instead.");
     }
     if (opdi_is_dual(self) && opdi_family_new(self)) { return -1; }
-    return opdi_detach_here(self) ? -1 : opd_return_tensor(call, self);
+    return opdi_detach_inplace(self) ? -1 : opd_return_tensor(call, self);
 }
 /* opd_detach_: removes the autograd history of self */
 OPDI_OP(detach_) {

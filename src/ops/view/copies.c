@@ -201,8 +201,8 @@ OPDI_OP(to_dtype) {
 
 static int opdi_item_kernel(opd_call *call) {
     opd_tensor one;
-    double pair[2], room[2];
-    const opd_tensor *tensor = opdi_item_of(opd_arg_tensor(call, 0), &one, room);
+    double pair[2], buffer[2];
+    const opd_tensor *tensor = opdi_item_of(opd_arg_tensor(call, 0), &one, buffer);
     if (!tensor) { return -1; }
     if (opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
         pair[0] = opdi_element_f64(tensor, 0);

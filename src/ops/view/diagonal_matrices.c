@@ -80,7 +80,7 @@ static int opdi_at_least_kernel(opd_call *call) {
 }
 static int opdi_at_least_all_kernel(opd_call *call) {
     opd_tensors in = opd_arg_tensors(call, 0);
-    opd_tensor **list = opdi_list_room(in.n);
+    opd_tensor **list = opdi_list_alloc(in.n);
     for (int64_t i = 0; list && i < in.n; i++) { if (!(list[i] = opdi_at_least(call, in.data[i]))) { return -1; } }
     return list ? opd_return_tensors(call, list, in.n) : -1;
 }

@@ -159,7 +159,7 @@ static int opdi_list_fail(int64_t count) {
 }
 /* Returns memory for a list of `count` tensors, which is freed when the kernel or backward function ends.  On failure,
    returns NULL and sets an error. */
-OPDI_INTERNAL opd_tensor **opdi_list_room(int64_t count) {
+OPDI_INTERNAL opd_tensor **opdi_list_alloc(int64_t count) {
     if (count < 0 || count > INT32_MAX) {
         (void)opdi_list_fail(count);
         return NULL;
@@ -221,7 +221,7 @@ static int opdi_split_kernel(opd_call *call) {
     opdi_geometry geometry;
     if (self->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "split expects at least a 1-dimensional tensor"); }
     if (dim < 0 || opdi_parts_of(&parts, opd_arg_value(call, 1), opdi_sizes(self)[dim], dim) ||
-        !(list = opdi_list_room(parts.count))) {
+        !(list = opdi_list_alloc(parts.count))) {
         return -1;
     }
     opdi_geometry_of(&geometry, self);
@@ -251,7 +251,7 @@ static int opdi_split_backward(opd_backward_call *bw) {
     opdi_parts parts;
     opd_tensor **list;
     if (dim < 0 || opdi_parts_of(&parts, opd_bw_value(bw, 1), sizes.data[dim], dim) ||
-        !(list = opdi_list_room(parts.count))) {
+        !(list = opdi_list_alloc(parts.count))) {
         return -1;
     }
     memcpy(part, sizes.data, (size_t)sizes.n * sizeof *part);
@@ -269,7 +269,7 @@ static int opdi_unbind_kernel(opd_call *call) {
     opdi_geometry geometry;
     if (self->ndim == 0) { return opdi_no_dims_fail(opd_arg_int(call, 1)); }
     int64_t count = dim < 0 ? 0 : opdi_sizes(self)[dim];
-    if (dim < 0 || !(list = opdi_list_room(count))) { return -1; }
+    if (dim < 0 || !(list = opdi_list_alloc(count))) { return -1; }
     opdi_geometry_of(&geometry, self);
     opdi_geometry_remove(&geometry, dim);
     for (int64_t i = 0; i < count; i++) {
@@ -285,7 +285,7 @@ static int opdi_unbind_backward(opd_backward_call *bw) {
     int dim = opdi_dim_of(opd_bw_value(bw, 1).u.i, (int)sizes.n), m = 0;
     int64_t part[OPD_MAX_DIMS], count;
     opd_tensor **list;
-    if (dim < 0 || !(list = opdi_list_room(count = sizes.data[dim]))) { return -1; }
+    if (dim < 0 || !(list = opdi_list_alloc(count = sizes.data[dim]))) { return -1; }
     for (int k = 0; k < sizes.n; k++) { if (k != dim) { part[m++] = sizes.data[k]; } }
     for (int64_t i = 0; i < count; i++) {
         list[i] = opdi_grad_or_zeros(bw, i, count, opd_ints_of(part, m));
@@ -394,7 +394,7 @@ static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t 
     if (count <= 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "number of sections must be larger than 0, got %lld", (long long)count);
     }
-    if (!(list = opdi_list_room(count))) { return -1; }
+    if (!(list = opdi_list_alloc(count))) { return -1; }
     for (int64_t i = 0; i < count; i++, at = end) {
         end = at + opdi_sizes(self)[d] / count + (i < opdi_sizes(self)[d] % count);
         if (!(list[i] = opd_slice(self, d, opd_value_int(at), opd_value_int(end), 1))) { return -1; }
@@ -404,7 +404,7 @@ static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t 
 /* Cuts self along dim before each of the indices in `at`, which may be negative or too large, as in Python's slices.
    Returns 0, or -1 and sets an error. */
 static int opdi_tensor_split_indices(opd_call *call, opd_tensor *self, opd_ints at, int64_t dim) {
-    opd_tensor **list = opdi_list_room(at.n + 1);
+    opd_tensor **list = opdi_list_alloc(at.n + 1);
     for (int64_t i = 0; list && i <= at.n; i++) {
         list[i] = opd_slice(self, dim, opd_value_int(i ? at.data[i - 1] : 0),
                             i < at.n ? opd_value_int(at.data[i]) : OPD_NONE, 1);
@@ -773,7 +773,7 @@ OPDI_OP(broadcast_to) {
 
 static int opdi_broadcast_tensors_kernel(opd_call *call) {
     opd_tensors in = opd_arg_tensors(call, 0);
-    opd_tensor **list = opdi_list_room(in.n);
+    opd_tensor **list = opdi_list_alloc(in.n);
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;
     for (int64_t i = 0; i < in.n; i++) { if (opdi_broadcast_into(sizes, &ndim, in.data[i])) { return -1; } }
@@ -793,7 +793,7 @@ OPDI_OP(broadcast_tensors) {
    If `swap`, the first two dims of the grid are exchanged. */
 static int opdi_meshgrid(opd_call *call, bool swap) {
     const opd_tensors in = opd_arg_tensors(call, 0);
-    opd_tensor **list = in.n > 0 && in.n <= OPD_MAX_DIMS ? opdi_list_room(in.n) : NULL;
+    opd_tensor **list = in.n > 0 && in.n <= OPD_MAX_DIMS ? opdi_list_alloc(in.n) : NULL;
     int64_t sizes[OPD_MAX_DIMS], shape[OPD_MAX_DIMS];
     if (in.n < 1) { return opd_fail(OPD_ERROR_ARGUMENT, "meshgrid expects a non-empty TensorList"); }
     if (in.n > OPD_MAX_DIMS) { return (int)opdi_count(shape, OPD_MAX_DIMS + 1, 1); }

@@ -123,9 +123,9 @@ OPDI_INTERNAL int opdi_view_backward(opd_backward_call *bw) {
 static int opdi_view_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints shape = opd_arg_ints(call, 1);
-    int64_t sizes[OPD_MAX_DIMS], room[OPD_MAX_DIMS];
+    int64_t sizes[OPD_MAX_DIMS], buffer[OPD_MAX_DIMS];
     if (!all || opdi_infer_size(shape, opd_arg_tensor(call, 0)->numel, sizes)) { return -1; }
-    shape = opdi_batch_ints(opd_batch_size(), opd_ints_of(sizes, shape.n), room);
+    shape = opdi_batch_ints(opd_batch_size(), opd_ints_of(sizes, shape.n), buffer);
     return opd_batch_return(call, call->op->schema->name[0] == '_' ? opd_reshape(all, shape) : opd_view(all, shape), 0);
 }
 /* opd_view: the same elements with other sizes, without a copy */
@@ -297,12 +297,12 @@ OPDI_INTERNAL int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_retu
 static int opdi_expand_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1);
-    int64_t room[OPD_MAX_DIMS];
+    int64_t buffer[OPD_MAX_DIMS];
     int ndim = (int)sizes.n - opd_arg_tensor(call, 0)->ndim;
     bool wrong = ndim < 0;
     for (int i = 0; i < ndim; i++) { wrong = wrong || sizes.data[i] < 0; }
     if (wrong) { return opd_batch_view(call); }   /* sets the error */
-    all = opd_expand(opdi_batch_pad(all, (int)sizes.n), opdi_batch_ints(opd_batch_size(), sizes, room));
+    all = opd_expand(opdi_batch_pad(all, (int)sizes.n), opdi_batch_ints(opd_batch_size(), sizes, buffer));
     return opd_batch_return(call, all, 0);
 }
 /* opd_expand: a view in which dims of size 1 are repeated to these sizes; -1 keeps a size */
@@ -402,12 +402,12 @@ static int opdi_permute_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_permute(opd_bw_grad(bw, 0), opd_ints_of(inverse, dims.n)));
 }
 static int opdi_permute_batch(opd_call *call) {
-    int64_t perm[OPD_MAX_DIMS], room[OPD_MAX_DIMS];
+    int64_t perm[OPD_MAX_DIMS], buffer[OPD_MAX_DIMS];
     opd_ints dims = opd_arg_ints(call, 1);
     if (opdi_permutation(dims, opd_arg_tensor(call, 0)->ndim, perm)) { return -1; }
     for (int i = 0; i < dims.n; i++) { perm[i]++; }
     return opd_batch_return(call, opd_permute(opdi_batch_front_arg(call, 0),
-                                              opdi_batch_ints(0, opd_ints_of(perm, dims.n), room)), 0);
+                                              opdi_batch_ints(0, opd_ints_of(perm, dims.n), buffer)), 0);
 }
 /* opd_permute: a view of self with its dims in this order */
 OPDI_OP(permute) {
@@ -795,7 +795,7 @@ static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
 }
 /* Batches as_strided_backward, with the bases of the examples one after another in memory. */
 static int opdi_as_strided_backward_batch(opd_call *call) {
-    int64_t room[4][OPD_MAX_DIMS];
+    int64_t buffer[4][OPD_MAX_DIMS];
     const int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0), count = opd_batch_size();
     opd_ints lists[4];
     for (int i = 0; i < 4; i++) { lists[i] = opd_arg_ints(call, i + 1); }
@@ -806,7 +806,7 @@ static int opdi_as_strided_backward_batch(opd_call *call) {
         return opdi_batch_unfit(call);
     }
     for (int i = 0; i < 4; i++) {
-        lists[i] = opdi_batch_ints(i & 1 ? OPDI_MAX(first, second + offset) - low : count, lists[i], room[i]);
+        lists[i] = opdi_batch_ints(i & 1 ? OPDI_MAX(first, second + offset) - low : count, lists[i], buffer[i]);
     }
     return opd_batch_return(call, opd_as_strided_backward(opdi_batch_front_arg(call, 0), lists[0], lists[1], lists[2],
                                                           lists[3], offset), 0);

@@ -18,7 +18,7 @@ OPDI_INTERNAL int opdi_view_copy_kernel(opd_call *call) {
     if (strcmp(name, "aten::view") == 0) { strcpy(name, "aten::reshape"); }
     if (opd_call_all(opd_find(name), &got, call->args, call->op->nargs)) { return -1; }
     if (got.tag == OPD_TAG_TENSOR) { return opd_return_tensor(call, opd_clone_full(got.u.t, rows)); }
-    if (!(list = opdi_list_room(got.n))) { return -1; }
+    if (!(list = opdi_list_alloc(got.n))) { return -1; }
     for (int32_t i = 0; i < got.n; i++) { if (!(list[i] = opd_clone_full(got.u.tensors[i], rows))) { return -1; } }
     return opd_return_tensors(call, list, got.n);
 }

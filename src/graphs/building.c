@@ -4,16 +4,16 @@
 
 /* One change of a graph by a public function such as opd_graph_input.  If the change fails, the nodes that it has added
    are removed. */
-typedef struct opdi_gbuild {
-    opdi_gparser parser;                          /* its functions check values, as for a graph's text */
+typedef struct opdi_graph_builder {
+    opdi_graph_parser parser;                     /* its functions check values, as for a graph's text */
     opd_scope scope;
     opdi_gnode *before;                           /* the node in front of the first new node; NULL: none */
     uint64_t was;                                 /* the result of opdi_enter, which keeps schemas valid until
                                                      opdi_leave */
     int32_t next_id;
-} opdi_gbuild;
+} opdi_graph_builder;
 
-static int opdi_gbuild_begin(opdi_gbuild *build, opd_graph *graph, const char *who) {
+static int opdi_graph_build_begin(opdi_graph_builder *build, opd_graph *graph, const char *who) {
     if (!opd_ok()) { return -1; }
     if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph is NULL", who); }
     memset(build, 0, sizeof *build);
@@ -26,7 +26,7 @@ static int opdi_gbuild_begin(opdi_gbuild *build, opd_graph *graph, const char *w
     build->was = opdi_enter(opdi_self());
     return 0;
 }
-static int opdi_gbuild_end(opdi_gbuild *build, bool done) {
+static int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
     opd_graph *graph = build->parser.graph;
     opdi_gnode *node;
     if (!done) {
@@ -41,28 +41,29 @@ static int opdi_gbuild_end(opdi_gbuild *build, bool done) {
 }
 /* Checks that values belong to the graph and are computed before its insertion point.  If `defaults` is true, NULL is
    allowed, and means an argument's default.  Returns 0, or -1 and sets an error. */
-static int opdi_gbuild_values(opdi_gbuild *build, opdi_gvalue *const *values, int count, bool defaults) {
+static int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue *const *values, int count, bool defaults) {
     const opd_graph *graph = build->parser.graph;
     const opdi_gnode *node;
     if (count < 0 || (count && !values)) {
-        return opdi_gparse_fail(&build->parser, "the pointer to the values is NULL");
+        return opdi_graph_parse_fail(&build->parser, "the pointer to the values is NULL");
     }
     for (int i = 0; i < count; i++) {
         if (!values[i] && defaults) { continue; }
         if (!values[i] || values[i]->graph != graph) {
-            return opdi_gparse_fail(&build->parser,
-                                    values[i] ? "value %d is not a value of this graph" : "value %d is NULL", i);
+            return opdi_graph_parse_fail(&build->parser,
+                                         values[i] ? "value %d is not a value of this graph" : "value %d is NULL", i);
         }
         const opdi_gnode *at = graph->at ? values[i]->node : NULL;
         for (node = at ? graph->at : NULL; node && node != at; node = node->next) { }
         if (node) {
-            return opdi_gparse_fail(&build->parser, "value %d is made after the place where nodes are inserted", i);
+            return opdi_graph_parse_fail(&build->parser, "value %d is made after the place where nodes are inserted",
+                                         i);
         }
     }
     return 0;
 }
-static opdi_gvalue *opdi_gbuild_node(opdi_gbuild *build, opdi_gkind kind, opdi_gvalue *const *in, int nin, int nout,
-                                     int32_t tag) {
+static opdi_gvalue *opdi_graph_build_node(opdi_graph_builder *build, opdi_gkind kind, opdi_gvalue *const *in, int nin,
+                                          int nout, int32_t tag) {
     opd_graph *graph = build->parser.graph;
     opdi_gnode *node = opdi_gnode_new(graph, kind, nin, nout);
     if (!node) { return NULL; }
@@ -77,75 +78,76 @@ opd_graph *opd_graph_new(void) { return opd_ok() ? opdi_graph_new() : NULL; }
 /* Returns the graph's value that is the constant `value`.  Returns NULL and sets an error if `value` cannot be a
    constant. */
 opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
-    opdi_gbuild build;
+    opdi_graph_builder build;
     opdi_gvalue *other = NULL;
     int32_t k = 0;
     const bool list = opdi_is_list(&value);
     const bool object = value.tag == OPD_TAG_TENSOR || value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_constant")) { return NULL; }
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_constant")) { return NULL; }
     while (value.tag == OPD_TAG_TENSORS && k < value.n && value.u.tensors &&
            (!value.u.tensors[k] || !opdi_requires_grad(value.u.tensors[k]))) { k++; }
     if (value.tag < 0 || value.tag >= OPD_TAG_DEFAULT || value.tag == OPD_TAG_OBJECT ||
         (list && value.n < 0) || ((object || (list && value.n)) && !value.u.object)) {
-        (void)opdi_gparse_fail(&build.parser, "%s cannot be a constant", opdi_value_said(&value));
+        (void)opdi_graph_parse_fail(&build.parser, "%s cannot be a constant", opdi_value_kind_name(&value));
     } else if ((value.tag == OPD_TAG_TENSOR && opdi_requires_grad(value.u.t)) ||
                (value.tag == OPD_TAG_TENSORS && k < value.n)) {
-        (void)opdi_gparse_fail(&build.parser,
-                               "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
-                               "parameter or input, or detaching the gradient");
+        (void)opdi_graph_parse_fail(&build.parser,
+                                    "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
+                                    "parameter or input, or detaching the gradient");
     } else { other = opdi_graph_constants(graph, &value); }
-    return opdi_gbuild_end(&build, other != NULL) ? NULL : other;
+    return opdi_graph_build_end(&build, other != NULL) ? NULL : other;
 }
 
 opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values, int count) {
-    opdi_gbuild build;
+    opdi_graph_builder build;
     opdi_gvalue *value = NULL;
     bool done = false;
     int row = 0;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_list")) { return NULL; }
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_list")) { return NULL; }
     if (!element) { element = ""; }
-    while (row < 5 && strcmp(element, opdi_glists[row].word) != 0) { row++; }
+    while (row < 5 && strcmp(element, opdi_graph_list_rows[row].word) != 0) { row++; }
     if (strcmp(element, "Tensor?") == 0) { row = 3; }
-    if (row == 5) { (void)opdi_gparse_fail(&build.parser, "there are no lists of '%.40s'", element); }
-    else if (opdi_gbuild_values(&build, values, count, false) == 0 &&
-             (value = opdi_gbuild_node(&build, OPDI_G_LIST, values, count, 1, opdi_glists[row].list)) != NULL) {
-        value->node->word = row == 3 && element[6] ? "Tensor?" : opdi_glists[row].word;
-        done = opdi_gparse_list(&build.parser, value->node) == 0;
+    if (row == 5) { (void)opdi_graph_parse_fail(&build.parser, "there are no lists of '%.40s'", element); }
+    else if (opdi_graph_build_values(&build, values, count, false) == 0 &&
+             (value = opdi_graph_build_node(&build, OPDI_GNODE_LIST, values, count, 1,
+                                            opdi_graph_list_rows[row].list)) != NULL) {
+        value->node->word = row == 3 && element[6] ? "Tensor?" : opdi_graph_list_rows[row].word;
+        done = opdi_graph_parse_list(&build.parser, value->node) == 0;
     }
-    return opdi_gbuild_end(&build, done) ? NULL : value;
+    return opdi_graph_build_end(&build, done) ? NULL : value;
 }
 /* After a failure, sets the `count` values to NULL.  Returns -1. */
-static int opdi_gbuild_nothing(opd_graph_value **values, int count) {
+static int opdi_graph_build_nothing(opd_graph_value **values, int count) {
     for (int i = 0; values && i < count; i++) { values[i] = NULL; }
     return -1;
 }
 int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count) {
-    opdi_gbuild build;
+    opdi_graph_builder build;
     bool done = false;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_unpack")) { return opdi_gbuild_nothing(parts, count); }
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_unpack")) { return opdi_graph_build_nothing(parts, count); }
     if (count < 0 || (count && !parts)) {
-        (void)opdi_gparse_fail(&build.parser, "the pointer to the elements is NULL");
+        (void)opdi_graph_parse_fail(&build.parser, "the pointer to the elements is NULL");
     }
-    else if (opdi_gbuild_values(&build, &list, 1, false) == 0) {
-        (void)opdi_gbuild_node(&build, OPDI_G_UNPACK, &list, 1, count, OPD_TAG_TENSOR);
-        done = opd_ok() && opdi_gparse_prim(&build.parser, graph->at ? graph->at->prev : graph->body.last) == 0;
+    else if (opdi_graph_build_values(&build, &list, 1, false) == 0) {
+        (void)opdi_graph_build_node(&build, OPDI_GNODE_UNPACK, &list, 1, count, OPD_TAG_TENSOR);
+        done = opd_ok() && opdi_graph_parse_prim(&build.parser, graph->at ? graph->at->prev : graph->body.last) == 0;
         if (done && count) {
             memcpy(parts, (graph->at ? graph->at->prev : graph->body.last)->out, (size_t)count * sizeof *parts);
         }
     }
-    return opdi_gbuild_end(&build, done) ? opdi_gbuild_nothing(parts, count) : 0;
+    return opdi_graph_build_end(&build, done) ? opdi_graph_build_nothing(parts, count) : 0;
 }
 
-static int opdi_gbuild_call(opdi_gbuild *build, opd_op *op, opdi_gvalue *const *args, int nargs, opdi_gvalue **results,
-                            int cap) {
+static int opdi_graph_build_call(opdi_graph_builder *build, opd_op *op, opdi_gvalue *const *args, int nargs,
+                                 opdi_gvalue **results, int cap) {
     opdi_gvalue *in[OPD_MAX_ARGS];
     opdi_gnode *node;
     if (nargs) { memcpy(in, args, (size_t)nargs * sizeof *in); }
-    if (!(node = opdi_gnode_new(build->parser.graph, OPDI_G_OP, op->nargs, op->nrets))) { return -1; }
+    if (!(node = opdi_gnode_new(build->parser.graph, OPDI_GNODE_OP, op->nargs, op->nrets))) { return -1; }
     node->op = op;
-    if (opdi_gparse_bind(&build->parser, node, op, in, nargs)) { return -1; }
+    if (opdi_graph_parse_bind(&build->parser, node, op, in, nargs)) { return -1; }
     for (int i = 0; i < op->nrets; i++) {
-        node->out[i] = opdi_gvalue_new(build->parser.graph, node, opdi_gtag_of(op->schema->returns[i].type));
+        node->out[i] = opdi_gvalue_new(build->parser.graph, node, opdi_graph_tag_of(op->schema->returns[i].type));
         if (!node->out[i]) { return -1; }
     }
     opdi_gnode_append(build->parser.graph, node);
@@ -154,97 +156,102 @@ static int opdi_gbuild_call(opdi_gbuild *build, opd_op *op, opdi_gvalue *const *
 }
 int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs, opd_graph_value **results,
                       int cap) {
-    opdi_gbuild build;
+    opdi_graph_builder build;
     char text[500];
     opdi_text why = opdi_text_of(text, sizeof text);
     bool done = false;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_call")) { return opdi_gbuild_nothing(results, cap); }
-    if (!op) { (void)opdi_gparse_fail(&build.parser, "the operator is NULL"); }
-    else if (cap > 0 && !results) { (void)opdi_gparse_fail(&build.parser, "the pointer to the results is NULL"); }
-    else if (opdi_gbuild_values(&build, args, nargs, true) == 0) {
-        if (!opdi_gmatch(op, args, nargs, -1, true, &why)) { (void)opdi_gparse_fail(&build.parser, "%s", text); }
-        else { done = opdi_gbuild_call(&build, op, args, nargs, results, cap) == 0; }
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_call")) { return opdi_graph_build_nothing(results, cap); }
+    if (!op) { (void)opdi_graph_parse_fail(&build.parser, "the operator is NULL"); }
+    else if (cap > 0 && !results) { (void)opdi_graph_parse_fail(&build.parser, "the pointer to the results is NULL"); }
+    else if (opdi_graph_build_values(&build, args, nargs, true) == 0) {
+        if (!opdi_graph_match(op, args, nargs, -1, true, &why)) {
+            (void)opdi_graph_parse_fail(&build.parser, "%s", text);
+        } else {
+            done = opdi_graph_build_call(&build, op, args, nargs, results, cap) == 0;
+        }
     }
-    return opdi_gbuild_end(&build, done) ? opdi_gbuild_nothing(results, cap) : op->nrets;
+    return opdi_graph_build_end(&build, done) ? opdi_graph_build_nothing(results, cap) : op->nrets;
 }
 int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
                    opd_graph_value **results, int cap) {
     OPDI_NEEDS_ALL();
-    opdi_gbuild build;
+    opdi_graph_builder build;
     opd_op *op = NULL;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_call")) { return opdi_gbuild_nothing(results, cap); }
-    if (!name) { (void)opdi_gparse_fail(&build.parser, "the name of the operator is NULL"); }
-    else if (opdi_gbuild_values(&build, args, nargs, true) == 0) {
-        op = opdi_gparse_op(&build.parser, name, args, nargs, -1, NULL);
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_call")) { return opdi_graph_build_nothing(results, cap); }
+    if (!name) { (void)opdi_graph_parse_fail(&build.parser, "the name of the operator is NULL"); }
+    else if (opdi_graph_build_values(&build, args, nargs, true) == 0) {
+        op = opdi_graph_parse_op(&build.parser, name, args, nargs, -1, NULL);
     }
-    if (opdi_gbuild_end(&build, op != NULL)) { return opdi_gbuild_nothing(results, cap); }
+    if (opdi_graph_build_end(&build, op != NULL)) { return opdi_graph_build_nothing(results, cap); }
     return opd_graph_call_op(graph, op, args, nargs, results, cap);
 }
 
-static opdi_gnamed *opdi_gnames_put(opdi_gnames *names, const char *name, opdi_gvalue *value) {
-    opdi_gnamed *slot = opdi_gnamed_slot(names->slots, names->size, name, strlen(name));
+static opdi_graph_name *opdi_graph_names_put(opdi_graph_names *names, const char *name, opdi_gvalue *value) {
+    opdi_graph_name *slot = opdi_graph_name_slot(names->slots, names->size, name, strlen(name));
     names->used += !slot->name;
     slot->name = name;
     if (value) { slot->value = value; }
     return slot;
 }
-static void opdi_gnames_put_value(opdi_gnames *names, opdi_gvalue *value) {
-    if (value->name) { (void)opdi_gnames_put(names, value->name, value); }
+static void opdi_graph_names_put_value(opdi_graph_names *names, opdi_gvalue *value) {
+    if (value->name) { (void)opdi_graph_names_put(names, value->name, value); }
 }
 
 /* Makes a table of the names of all values of the graph, with space for `more` new names.  If `old` is not NULL, copies
    the suffixes of its entries.  Returns NULL if memory runs out. */
-static opdi_gnames *opdi_gnames_make(const opd_graph *graph, const opdi_gnames *old, int64_t more) {
+static opdi_graph_names *opdi_graph_names_make(const opd_graph *graph, const opdi_graph_names *old, int64_t more) {
     int64_t count = graph->ninputs + more, size = 64;
-    opdi_gnames *names;
+    opdi_graph_names *names;
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         for (int i = 0; i < node->nout; i++) { count += node->out[i]->name != NULL; }
         for (int32_t k = 0; k < node->nblocks; k++) { count += node->blocks[k].ninputs; }
     }
     for (int64_t k = 0; old && k < old->size; k++) { count += old->slots[k].suffix != 0; }
     while (size < 4 * count) { size *= 2; }
-    if (!(names = (opdi_gnames *)opdi_alloc(opdi_gnames_bytes(size)))) { return NULL; }
-    memset(names, 0, opdi_gnames_bytes(size));
+    if (!(names = (opdi_graph_names *)opdi_alloc(opdi_graph_names_bytes(size)))) { return NULL; }
+    memset(names, 0, opdi_graph_names_bytes(size));
     names->size = size;
-    names->slots = (opdi_gnamed *)(names + 1);
-    for (int i = 0; i < graph->ninputs; i++) { opdi_gnames_put_value(names, graph->inputs[i]); }
+    names->slots = (opdi_graph_name *)(names + 1);
+    for (int i = 0; i < graph->ninputs; i++) { opdi_graph_names_put_value(names, graph->inputs[i]); }
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
-        for (int i = 0; i < node->nout; i++) { opdi_gnames_put_value(names, node->out[i]); }
+        for (int i = 0; i < node->nout; i++) { opdi_graph_names_put_value(names, node->out[i]); }
         for (int32_t k = 0; k < node->nblocks; k++) {
             for (int32_t i = 0; i < node->blocks[k].ninputs; i++) {
-                opdi_gnames_put_value(names, node->blocks[k].inputs[i]);
+                opdi_graph_names_put_value(names, node->blocks[k].inputs[i]);
             }
         }
     }
     for (int64_t k = 0; old && k < old->size; k++) {
-        if (old->slots[k].suffix) { opdi_gnames_put(names, old->slots[k].name, NULL)->suffix = old->slots[k].suffix; }
+        if (old->slots[k].suffix) {
+            opdi_graph_names_put(names, old->slots[k].name, NULL)->suffix = old->slots[k].suffix;
+        }
     }
     return names;
 }
 /* Returns the graph's table of names with space for `more` new names, or NULL if memory runs out. */
-static opdi_gnames *opdi_graph_names(opd_graph *graph, int64_t more) {
-    opdi_gnames *names = graph->names;
+static opdi_graph_names *opdi_graph_names_of(opd_graph *graph, int64_t more) {
+    opdi_graph_names *names = graph->names;
     if (names && 2 * (names->used + more) <= names->size) { return names; }
-    if (!(names = opdi_gnames_make(graph, names, more))) { return NULL; }
+    if (!(names = opdi_graph_names_make(graph, names, more))) { return NULL; }
     opdi_graph_forget_names(graph);
     return graph->names = names;
 }
 
 /* Returns the value of that name, or NULL.  Checks the entry that it finds, because the table may still list values
    that were removed or renamed. */
-static opdi_gvalue *opdi_gnames_find(const opd_graph *graph, const opdi_gnames *names, const char *name) {
-    opdi_gvalue *const value = opdi_gnamed_slot(names->slots, names->size, name, strlen(name))->value;
+static opdi_gvalue *opdi_graph_names_find(const opd_graph *graph, const opdi_graph_names *names, const char *name) {
+    opdi_gvalue *const value = opdi_graph_name_slot(names->slots, names->size, name, strlen(name))->value;
     return value && value->graph == graph && value->name && strcmp(value->name, name) == 0 ? value : NULL;
 }
 /* Returns the value of graph with this name, or with this number if it has no name ("12"); NULL if there is none. */
 opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
-    opdi_gnames *names = graph && name ? OPDI_ACQUIRE(&graph->names) : NULL;
+    opdi_graph_names *names = graph && name ? OPDI_ACQUIRE(&graph->names) : NULL;
     if (!graph || !name) { return NULL; }
     if (*name < '0' || *name > '9') {
-        opdi_gnames *made = names ? NULL : opdi_gnames_make(graph, NULL, 0);
+        opdi_graph_names *made = names ? NULL : opdi_graph_names_make(graph, NULL, 0);
         while (made && !names) { if (OPDI_EXCHANGE(&graph->names, &names, made)) { names = made; } }
-        if (made != names) { opdi_gnames_free(made); }        /* another thread has set graph->names */
-        return names ? opdi_gnames_find(graph, names, name) : NULL;
+        if (made != names) { opdi_graph_names_free(made); }   /* another thread has set graph->names */
+        return names ? opdi_graph_names_find(graph, names, name) : NULL;
     }
     int64_t id = strtoll(name, NULL, 10);
     for (int i = 0; i < graph->ninputs; i++) {
@@ -266,54 +273,56 @@ opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
 
 /* Returns `name` with the lowest number behind it that makes it unique ("x.2"), or NULL if memory runs out.  The member
    `suffix` of the table's entry of "x" is the lowest number that may be free. */
-static char *opdi_graph_free_name(opd_graph *graph, opdi_gnames *names, const char *name) {
+static char *opdi_graph_free_name(opd_graph *graph, opdi_graph_names *names, const char *name) {
     int32_t from;
-    const int base = opdi_gname_base(name, &from);
-    opdi_gnamed *const slot = opdi_gnamed_slot(names->slots, names->size, name, (size_t)base);
+    const int base = opdi_graph_name_base(name, &from);
+    opdi_graph_name *const slot = opdi_graph_name_slot(names->slots, names->size, name, (size_t)base);
     char *out = (char *)opdi_arena_alloc(&graph->arena, (size_t)base + 13);
     if (!out || (!slot->name && !(slot->name = opdi_arena_copy(&graph->arena, name, (size_t)base)))) { return NULL; }
     names->used += !slot->value && !slot->suffix;
     int32_t suffix = OPDI_MAX(from, slot->suffix);
     do {
         (void)snprintf(out, (size_t)base + 13, "%.*s.%d", base, name, suffix++);
-    } while (opdi_gnames_find(graph, names, out));
+    } while (opdi_graph_names_find(graph, names, out));
     if (from <= OPDI_MAX(slot->suffix, 1)) { slot->suffix = suffix; }
     return out;
 }
 
 /* Sets the name and the type of a value; NULL leaves either unchanged.  Returns 0.  On failure, changes nothing,
    returns -1 and sets an error. */
-static int opdi_gbuild_describe(opdi_gbuild *build, opdi_gvalue *value, const char *name, const char *type) {
+static int opdi_graph_build_describe(opdi_graph_builder *build, opdi_gvalue *value, const char *name,
+                                     const char *type) {
     opd_graph *graph = build->parser.graph;
     opdi_gvalue to = *value, *old = NULL;
-    opdi_gnames *names = NULL;
+    opdi_graph_names *names = NULL;
     const char *word;
     char *copy = NULL, *other = NULL;
     if (type) {
         build->parser.at = type;
-        if (opdi_gparse_type(&build->parser, &to, &word)) { return -1; }
+        if (opdi_graph_parse_type(&build->parser, &to, &word)) { return -1; }
         if (*build->parser.at) {
-            return opdi_gparse_fail(&build->parser, "there is more text after the type: '%.40s'", build->parser.at);
+            return opdi_graph_parse_fail(&build->parser, "there is more text after the type: '%.40s'",
+                                         build->parser.at);
         }
-        if (to.tag != value->tag || (value->node && value->node->kind == OPDI_G_CONSTANT)) {
-            return opdi_gparse_fail(&build->parser, "the value cannot have the type '%.100s'", type);
+        if (to.tag != value->tag || (value->node && value->node->kind == OPDI_GNODE_CONSTANT)) {
+            return opdi_graph_parse_fail(&build->parser, "the value cannot have the type '%.100s'", type);
         }
     }
     if (name && *name) {
         if (name[strspn(name, OPDI_GRAPH_NAME)] || (*name >= '0' && *name <= '9')) {
-            return opdi_gparse_fail(&build->parser, "'%.100s' is not a name", name);
+            return opdi_graph_parse_fail(&build->parser, "'%.100s' is not a name", name);
         }
-        names = opdi_graph_names(graph, 3);
+        names = opdi_graph_names_of(graph, 3);
         if (!names || !(copy = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return -1; }
-        old = opdi_gnames_find(graph, names, name);
+        old = opdi_graph_names_find(graph, names, name);
         if (old && old != value && !(other = opdi_graph_free_name(graph, names, name))) { return -1; }
-        (void)opdi_gnames_put(names, copy, value);
+        (void)opdi_graph_names_put(names, copy, value);
     }
     if (name) {
-        opdi_gnames_release(graph, value);
+        opdi_graph_names_release(graph, value);
         if (other) {
             old->name = other;
-            (void)opdi_gnames_put(names, other, old);
+            (void)opdi_graph_names_put(names, other, old);
         }
         to.name = copy;
         if (!copy && to.id < 0) { to.id = graph->next_id++; }
@@ -322,39 +331,40 @@ static int opdi_gbuild_describe(opdi_gbuild *build, opdi_gvalue *value, const ch
     return 0;
 }
 int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type) {
-    opdi_gbuild build;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_describe")) { return -1; }
-    bool done = value && value->graph == graph ? opdi_gbuild_describe(&build, value, name, type) == 0
-        : opdi_gparse_fail(&build.parser, value ? "the value is not a value of this graph" : "the value is NULL") == 0;
-    return opdi_gbuild_end(&build, done);
+    opdi_graph_builder build;
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_describe")) { return -1; }
+    bool done = value && value->graph == graph ? opdi_graph_build_describe(&build, value, name, type) == 0
+        : opdi_graph_parse_fail(&build.parser,
+                                value ? "the value is not a value of this graph" : "the value is NULL") == 0;
+    return opdi_graph_build_end(&build, done);
 }
 
 /* Adds an input behind the existing inputs.  On failure, returns NULL and sets an error. */
 opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type) {
-    opdi_gbuild build;
+    opdi_graph_builder build;
     opdi_gvalue *value = NULL;
     bool done = false;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_input")) { return NULL; }
-    if (opdi_graph_room(graph, graph->ninputs + 1) == 0 &&
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_input")) { return NULL; }
+    if (opdi_graph_reserve_inputs(graph, graph->ninputs + 1) == 0 &&
         (value = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR)) != NULL) {
-        done = opdi_gbuild_describe(&build, value, name && *name ? name : NULL, type) == 0;
+        done = opdi_graph_build_describe(&build, value, name && *name ? name : NULL, type) == 0;
         if (done) {
             graph->inputs[graph->ninputs++] = value;
             opdi_graph_changed(graph);
         }
     }
-    return opdi_gbuild_end(&build, done) ? NULL : value;
+    return opdi_graph_build_end(&build, done) ? NULL : value;
 }
 
 int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
-    opdi_gbuild build;
+    opdi_graph_builder build;
     bool done = false;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_insert_before")) { return -1; }
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_insert_before")) { return -1; }
     if (value && value->graph != graph) {
-        (void)opdi_gparse_fail(&build.parser, "the value is not a value of this graph");
+        (void)opdi_graph_parse_fail(&build.parser, "the value is not a value of this graph");
     }
     else { done = true; }
-    (void)opdi_gbuild_end(&build, true);
+    (void)opdi_graph_build_end(&build, true);
     if (done) { graph->at = !value ? NULL : value->node ? value->node : graph->body.first; }
     return done ? 0 : -1;
 }
@@ -362,22 +372,24 @@ int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
 /* Sets new outputs, and removes the node of the tuple or list that was returned before.  Returns 0, or -1 and sets an
    error. */
 int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list) {
-    opdi_gbuild build;
+    opdi_graph_builder build;
     opdi_gvalue **outputs = NULL, *result = NULL;
     bool done = false;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_output")) { return -1; }
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_output")) { return -1; }
     opdi_gnode *at = graph->at;
     graph->at = NULL;
     build.before = graph->body.last;
-    done = opdi_gbuild_values(&build, values, count, false) == 0;
+    done = opdi_graph_build_values(&build, values, count, false) == 0;
     for (int i = 0; done && i < count; i++) {
-        done = values[i]->tag == OPD_TAG_TENSOR || opdi_gparse_fail(&build.parser, "output %d is not a tensor", i) == 0;
+        done = values[i]->tag == OPD_TAG_TENSOR ||
+            opdi_graph_parse_fail(&build.parser, "output %d is not a tensor", i) == 0;
     }
     done = done && (outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs)) != NULL;
     if (done && count) {
         memcpy(outputs, values, (size_t)count * sizeof *outputs);
         result = count == 1 && !list ? values[0]
-            : opdi_graph_list(graph, list ? OPDI_G_LIST : OPDI_G_TUPLE, list ? OPD_TAG_TENSORS : OPD_TAG_LIST, "Tensor",
+            : opdi_graph_list(graph, list ? OPDI_GNODE_LIST : OPDI_GNODE_TUPLE, list ? OPD_TAG_TENSORS : OPD_TAG_LIST,
+                              "Tensor",
                               outputs, count);
         done = result != NULL;
     }
@@ -388,12 +400,12 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
         graph->result = result;
         opdi_graph_changed(graph);
         opdi_graph_count_uses(graph);             /* also the uses by the node of the previous outputs */
-        if (old && (old->kind == OPDI_G_TUPLE || old->kind == OPDI_G_LIST) && old->out[0]->uses == 0) {
+        if (old && (old->kind == OPDI_GNODE_TUPLE || old->kind == OPDI_GNODE_LIST) && old->out[0]->uses == 0) {
             if (old == at) { at = old->next; }
             opdi_gnode_remove(graph, old);
         }
     }
-    (void)opdi_gbuild_end(&build, done);
+    (void)opdi_graph_build_end(&build, done);
     graph->at = at;
     return done ? 0 : -1;
 }
@@ -401,11 +413,12 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
 /* Removes the node of a value, or an input of the graph.  Returns 0, or -1 and sets an error, for example if the value
    is used. */
 int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
-    opdi_gbuild build;
+    opdi_graph_builder build;
     int i;
-    if (opdi_gbuild_begin(&build, graph, "opd_graph_erase")) { return -1; }
+    if (opdi_graph_build_begin(&build, graph, "opd_graph_erase")) { return -1; }
     bool done = value && value->graph == graph ? true
-        : opdi_gparse_fail(&build.parser, value ? "the value is not a value of this graph" : "the value is NULL") == 0;
+        : opdi_graph_parse_fail(&build.parser,
+                                value ? "the value is not a value of this graph" : "the value is NULL") == 0;
     if (done) {
         opdi_gvalue **const all = value->node ? value->node->out : &value;
         const int count = value->node ? value->node->nout : 1;
@@ -415,10 +428,10 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
             if (!all[i]->uses) { continue; }
             opdi_text name = opdi_text_of(text, sizeof text);
             opdi_gvalue_name(&name, all[i]);
-            done = opdi_gparse_fail(&build.parser, "%s is still used", text) == 0;
+            done = opdi_graph_parse_fail(&build.parser, "%s is still used", text) == 0;
         }
     }
-    (void)opdi_gbuild_end(&build, true);
+    (void)opdi_graph_build_end(&build, true);
     if (!done) { return -1; }
     if (value->node) {
         for (i = 0; i < value->node->nin; i++) { value->node->in[i]->uses--; }
@@ -429,7 +442,7 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     for (i = 0; graph->inputs[i] != value; i++) { }
     for (graph->ninputs--; i < graph->ninputs; i++) { graph->inputs[i] = graph->inputs[i + 1]; }
     value->graph = NULL;
-    opdi_gnames_release(graph, value);
+    opdi_graph_names_release(graph, value);
     opdi_graph_changed(graph);
     return 0;
 }
@@ -465,7 +478,7 @@ static int opdi_trace_constants(const opd_graph *graph, const opd_graph *again, 
     int close = 1;
     for (; node && other && close > 0; node = node->next, other = other->next) {
         opd_tensor *tensor = node->constant.u.t, *result = other->constant.u.t;
-        if (node->kind != OPDI_G_CONSTANT || node->constant.tag != OPD_TAG_TENSOR || tensor == result ||
+        if (node->kind != OPDI_GNODE_CONSTANT || node->constant.tag != OPD_TAG_TENSOR || tensor == result ||
             opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) { continue; }
         close = opdi_trace_close(tensor, result, tolerance);
     }
@@ -527,7 +540,7 @@ OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, 
     const opdi_gnode *first = NULL;
     int rc = again ? 0 : -1, random = 0;
     for (const opdi_gnode *node = graph->body.first; node && rc == 0; node = node->next) {
-        if (node->kind != OPDI_G_OP || !opdi_op_is_random(node->op)) { continue; }
+        if (node->kind != OPDI_GNODE_OP || !opdi_op_is_random(node->op)) { continue; }
         if (random++ == 0) { first = node; }
     }
     if (random == 1) { opd_warn("Trace had nondeterministic nodes: %s", first->op->base_name); }

@@ -1,13 +1,13 @@
-OPDI_TARGET static void OPDI_WIDE(slim_minus)(const opdi_slim *slim) {
+OPDI_TARGET static void OPDI_WIDE(skinny_minus)(const opdi_skinny *skinny) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
-    const int64_t columns = slim->columns, depth = slim->depth, ldb = slim->ldb;
-    for (int64_t i = 0; i < slim->rows; i++) {
-        const OPDI_T *a = (const OPDI_T *)slim->a + i * slim->rs, *b = (const OPDI_T *)slim->b;
-        OPDI_T *c = (OPDI_T *)slim->c + i * slim->ldc;
+    const int64_t columns = skinny->columns, depth = skinny->depth, ldb = skinny->ldb;
+    for (int64_t i = 0; i < skinny->rows; i++) {
+        const OPDI_T *a = (const OPDI_T *)skinny->a + i * skinny->rs, *b = (const OPDI_T *)skinny->b;
+        OPDI_T *c = (OPDI_T *)skinny->c + i * skinny->ldc;
         int64_t k = 0;
         for (; k + 4 <= depth; k += 4, b += 4 * ldb) {
-            const OPDI_T x0 = a[k * slim->cs], x1 = a[(k + 1) * slim->cs], x2 = a[(k + 2) * slim->cs],
-                x3 = a[(k + 3) * slim->cs];
+            const OPDI_T x0 = a[k * skinny->cs], x1 = a[(k + 1) * skinny->cs], x2 = a[(k + 2) * skinny->cs],
+                x3 = a[(k + 3) * skinny->cs];
             int64_t j = 0;
             for (; j + WIDTH <= columns; j += WIDTH) {
                 *(OPDI_V *)(void *)(c + j) -= (*(const OPDI_V *)(const void *)(b + j) * x0 +
@@ -20,7 +20,7 @@ OPDI_TARGET static void OPDI_WIDE(slim_minus)(const opdi_slim *slim) {
             }
         }
         for (; k < depth; k++, b += ldb) {
-            const OPDI_T x0 = a[k * slim->cs];
+            const OPDI_T x0 = a[k * skinny->cs];
             int64_t j = 0;
             for (; j + WIDTH <= columns; j += WIDTH) {
                 *(OPDI_V *)(void *)(c + j) -= *(const OPDI_V *)(const void *)(b + j) * x0;
@@ -60,13 +60,13 @@ OPDI_TARGET static int64_t OPDI_WIDE(cholesky_rows)(const opdi_factor_step *rows
     return 0;
 }
 /* Exchanges row k and the row with the pivot.  Then divides the column below the pivot by the pivot, and subtracts
-   multiples of the new row k from the rows below it.  room [columns] holds a copy of row k with zeros up to column k,
-   so that whole vectors can be subtracted; quotients that are not finite are treated separately. */
+   multiples of the new row k from the rows below it.  scratch [columns] holds a copy of row k with zeros up to column
+   k, so that whole vectors can be subtracted; quotients that are not finite are treated separately. */
 OPDI_TARGET static int64_t OPDI_WIDE(lu_rows)(const opdi_factor_step *rows) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t ld = rows->ld, columns = rows->columns, k = rows->k, first = (k + 1) / WIDTH * WIDTH;
     OPDI_T *const a = (OPDI_T *)rows->a, *const top = a + k * ld, *const other = a + rows->size * ld;
-    OPDI_T *const room = (OPDI_T *)rows->room;
+    OPDI_T *const scratch = (OPDI_T *)rows->scratch;
     int64_t c = 0;
     for (; top != other && c + WIDTH <= columns; c += WIDTH) {
         const OPDI_V kept = *(const OPDI_V *)(const void *)(top + c);
@@ -79,25 +79,25 @@ OPDI_TARGET static int64_t OPDI_WIDE(lu_rows)(const opdi_factor_step *rows) {
         other[c] = kept;
     }
     const OPDI_T pivot = top[k];
-    for (int64_t j = first; j < columns; j++) { room[j] = j > k ? top[j] : 0; }
+    for (int64_t j = first; j < columns; j++) { scratch[j] = j > k ? top[j] : 0; }
     for (int64_t i = k + 1; i < rows->n; i++) {
         /* if the pivot is 0, row[k] is 0 or NaN, and stays */
         OPDI_T *const row = a + i * ld, factor = pivot != 0 ? row[k] / pivot : row[k];
         const bool number = factor >= -1 && factor <= 1;
         for (c = number ? first : columns; c + WIDTH <= columns; c += WIDTH) {
-            *(OPDI_V *)(void *)(row + c) -= *(const OPDI_V *)(const void *)(room + c) * factor;
+            *(OPDI_V *)(void *)(row + c) -= *(const OPDI_V *)(const void *)(scratch + c) * factor;
         }
         row[k] = factor;                          /* stored after the vector loads, which would have to wait for it */
-        for (c = number && c > k ? c : k + 1; c < columns; c++) { row[c] -= room[c] * factor; }
+        for (c = number && c > k ? c : k + 1; c < columns; c++) { row[c] -= scratch[c] * factor; }
     }
     return 0;
 }
 /* Eliminates the diagonal block of `size` rows at row k from the rows below it, up to a few columns right of the
-   diagonal.  The block's columns in a are already those of L; `room` holds their original elements. */
+   diagonal.  The block's columns in a are already those of L; `scratch` holds their original elements. */
 OPDI_TARGET static int64_t OPDI_WIDE(ldl_rows)(const opdi_factor_step *rows) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t n = rows->n, ld = rows->ld, from = rows->k + rows->size;
-    const OPDI_T *const first = (const OPDI_T *)rows->room, *const second = first + ld;
+    const OPDI_T *const first = (const OPDI_T *)rows->scratch, *const second = first + ld;
     for (int64_t i = from; i < n; i++) {
         OPDI_T *const row = (OPDI_T *)rows->a + i * ld, x = row[rows->k], y = rows->size == 2 ? row[rows->k + 1] : 0;
         for (int64_t c = from; rows->size == 1 && c <= i; c += WIDTH) {

@@ -1,19 +1,19 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>called_operators operators that cannot be written as C code: calls from compiled graphs
+//  >>extern_calls operators that cannot be written as C code: calls from compiled graphs
 //
 //  A call is recorded as a nest that no pass changes.  It reads one buffer, into which its tensors were copied one
 //  after the other, and writes another buffer, from which its results are copied.  Other nests are fused with these
 //  copies like with any copy.
 //----------------------------------------------------------------------------------------------------------------------
 
-typedef int (*opdi_called_each)(opd_tensor *tensor, int from, int element, void *user);
+typedef int (*opdi_extern_each)(opd_tensor *tensor, int from, int element, void *user);
 
 /* Sets `sizes` to the sizes of loops over a tensor's elements, and `access` to the elements' strides.  Elements without
    a C type are visited as several elements of a dtype that has one.  Returns the number of loops, or -1 and sets an
    error. */
-OPDI_INTERNAL int opdi_called_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
+OPDI_INTERNAL int opdi_extern_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
     int64_t strides[OPDI_NEST_DIMS];
     int each;
     const opd_scalar_type unit = opdi_nest_unit(opd_dtype(tensor), &each);
@@ -34,11 +34,11 @@ OPDI_INTERNAL int opdi_called_loops(const opd_tensor *tensor, int64_t sizes[OPDI
 }
 /* Records a copy of a tensor into the buffer of a call, at slot->place, or from there to the tensor if `back` is true.
    Returns 0, or -1 and sets an error. */
-static int opdi_called_copy(const opdi_called_tensor *slot, const opd_tensor *tensor, opdi_buffer *buffer, bool back) {
+static int opdi_extern_copy(const opdi_extern_tensor *slot, const opd_tensor *tensor, opdi_buffer *buffer, bool back) {
     int64_t sizes[OPDI_NEST_DIMS], count = 1;
     opdi_access mine, other;
     if (opd_numel(tensor) == 0) { return 0; }
-    const int n = opdi_called_loops(tensor, sizes, &mine);
+    const int n = opdi_extern_loops(tensor, sizes, &mine);
     opdi_nest *const nest = n < 0 ? NULL : opdi_nest_new(sizes, n, 0);
     opdi_expr *const load = nest ? opdi_expr_new(OPDI_EXPR_LOAD, mine.dtype) : NULL;
     if (!load) { return -1; }
@@ -56,7 +56,7 @@ static int opdi_called_copy(const opdi_called_tensor *slot, const opd_tensor *te
 }
 /* Fills `slot` with a tensor's properties and a place in a buffer, behind the tensors that end at byte *end.  Advances
    *end. */
-static void opdi_called_slot(opdi_called_tensor *slot, const opd_tensor *tensor, size_t *end) {
+static void opdi_extern_slot(opdi_extern_tensor *slot, const opd_tensor *tensor, size_t *end) {
     slot->dtype = opd_dtype(tensor);
     slot->ndim = opd_ndim(tensor);
     slot->place = (int64_t)*end;
@@ -64,50 +64,50 @@ static void opdi_called_slot(opdi_called_tensor *slot, const opd_tensor *tensor,
     *end += ((size_t)opd_numel(tensor) * opd_dtype_size(slot->dtype) + 63) / 64 * 64;
 }
 /* Adds a tensor argument, which may be None (NULL), to called->in.  Returns 0, or -1 and sets an error. */
-static int opdi_called_argument(opdi_called *called, const opd_tensor *tensor) {
-    opdi_called_tensor *const slot = &called->in[called->nin++];
+static int opdi_extern_argument(opdi_extern_call *called, const opd_tensor *tensor) {
+    opdi_extern_tensor *const slot = &called->in[called->nin++];
     slot->place = -1;
     if (!tensor) { return 0; }
     if (opd_tensor_device(tensor).type == OPD_LAZY) {
-        opdi_called_slot(slot, tensor, &called->in_bytes);
+        opdi_extern_slot(slot, tensor, &called->in_bytes);
         return 0;
     }
     if (!opd_tensor_is_wrapped_number(tensor)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: a tensor from outside of the graph cannot be compiled",
                         opd_op_name(called->op));
     }
-    slot->place = OPDI_CALLED_NUMBER;
+    slot->place = OPDI_EXTERN_NUMBER;
     slot->dtype = opd_dtype(tensor);
     memcpy(slot->number, opd_data((opd_tensor *)(uintptr_t)tensor), opd_dtype_size(slot->dtype));
     return 0;
 }
 /* Returns whether a value can be stored for later runs.  Objects of the current run cannot. */
-static bool opdi_called_keeps(const opd_value *value) {
+static bool opdi_extern_keeps(const opd_value *value) {
     bool keeps = value->tag != OPD_TAG_OBJECT && value->tag != OPD_TAG_CELL;
     for (int32_t i = 0; value->tag == OPD_TAG_LIST && i < value->n; i++) {
-        keeps = keeps && opdi_called_keeps(&value->u.list[i]);
+        keeps = keeps && opdi_extern_keeps(&value->u.list[i]);
     }
     return keeps;
 }
 /* Stores the arguments of a call in called->args, for later runs.  Returns 0, or -1 and sets an error. */
-static int opdi_called_arguments(opdi_called *called, const opd_value *args) {
+static int opdi_extern_arguments(opdi_extern_call *called, const opd_value *args) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const value = &args[i];
         opd_value *const kept = &called->args[i];
         *kept = *value;
         if (value->tag == OPD_TAG_TENSOR) {
             kept->n = called->nin;
-            if (opdi_called_argument(called, value->u.t)) { return -1; }
+            if (opdi_extern_argument(called, value->u.t)) { return -1; }
         } else if (value->tag == OPD_TAG_TENSORS) {
             kept->u.i = called->nin;
             for (int32_t k = 0; k < value->n; k++) {
-                if (opdi_called_argument(called, value->u.tensors[k])) { return -1; }
+                if (opdi_extern_argument(called, value->u.tensors[k])) { return -1; }
             }
         } else if (value->tag == OPD_TAG_DEVICE && value->u.device.type == OPD_LAZY) {
             *kept = opd_value_device(opd_device_of(OPD_CPU, -1));
         } else {
             const int64_t bytes = opdi_value_bytes(value, 0);
-            if (bytes < 0 || value->tag == OPD_TAG_DEVICE || !opdi_called_keeps(value)) {
+            if (bytes < 0 || value->tag == OPD_TAG_DEVICE || !opdi_extern_keeps(value)) {
                 return opd_fail(OPD_ERROR_ARGUMENT, "%s: the value of argument %d cannot be kept in compiled code",
                                 opd_op_name(called->op), i);
             }
@@ -119,7 +119,7 @@ static int opdi_called_arguments(opdi_called *called, const opd_value *args) {
     return 0;
 }
 /* Returns the number of tensors in `count` values, including tensors in lists. */
-static int opdi_called_count(const opd_value *values, int count) {
+static int opdi_extern_count(const opd_value *values, int count) {
     int sum = 0;
     for (int i = 0; i < count; i++) {
         sum += values[i].tag == OPD_TAG_TENSOR ? 1 : values[i].tag == OPD_TAG_TENSORS ? values[i].n : 0;
@@ -128,8 +128,8 @@ static int opdi_called_count(const opd_value *values, int count) {
 }
 /* Calls `each` for every tensor that a call returns or writes, in order.  Returns 0, or the first result of `each` that
    is not 0. */
-static int opdi_called_outputs(const opd_op *op, const opd_value *args, const opd_value *rets,
-                               opdi_called_each each, void *user) {
+static int opdi_extern_outputs(const opd_op *op, const opd_value *args, const opd_value *rets,
+                               opdi_extern_each each, void *user) {
     int rc = 0;
     for (int i = 0; i < op->nrets + op->nargs && rc == 0; i++) {
         const bool result = i < op->nrets;
@@ -145,27 +145,27 @@ static int opdi_called_outputs(const opd_op *op, const opd_value *args, const op
 }
 /* The state while the results of a call are recorded: first each result gets a place in a buffer, then each is copied
    from its place. */
-typedef struct opdi_called_job { opdi_called *called; opdi_buffer *from; int32_t at; } opdi_called_job;
-static int opdi_called_place(opd_tensor *tensor, int from, int element, void *user) {
-    opdi_called_job *const job = (opdi_called_job *)user;
-    opdi_called_tensor *const slot = &job->called->out[job->at++];
+typedef struct opdi_extern_job { opdi_extern_call *called; opdi_buffer *from; int32_t at; } opdi_extern_job;
+static int opdi_extern_place(opd_tensor *tensor, int from, int element, void *user) {
+    opdi_extern_job *const job = (opdi_extern_job *)user;
+    opdi_extern_tensor *const slot = &job->called->out[job->at++];
     slot->from = from;
     slot->element = element;
     if (opd_tensor_device(tensor).type != OPD_LAZY) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", opd_op_name(job->called->op));
     }
-    opdi_called_slot(slot, tensor, &job->called->out_bytes);
+    opdi_extern_slot(slot, tensor, &job->called->out_bytes);
     return 0;
 }
-static int opdi_called_copy_back(opd_tensor *tensor, int from, int element, void *user) {
+static int opdi_extern_copy_back(opd_tensor *tensor, int from, int element, void *user) {
     (void)from;
     (void)element;
-    opdi_called_job *const job = (opdi_called_job *)user;
-    return opdi_called_copy(&job->called->out[job->at++], tensor, job->from, true);
+    opdi_extern_job *const job = (opdi_extern_job *)user;
+    return opdi_extern_copy(&job->called->out[job->at++], tensor, job->from, true);
 }
 /* Returns a reason why compiled code cannot call an operator, or NULL if it can.  rets: the results of its fake kernel,
    or NULL if they are not known yet. */
-OPDI_INTERNAL const char *opdi_called_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
+OPDI_INTERNAL const char *opdi_extern_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
     if (!recording->calls || recording->open || !op->schema) { return "it"; }
     if (opd_op_tags(op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT |
                            OPD_OPTAG_INPLACE_VIEW)) {
@@ -184,7 +184,7 @@ OPDI_INTERNAL const char *opdi_called_refuses(const opdi_recording *recording, o
 }
 /* Returns tensor number `at` of all tensors in a call's arguments, or NULL if there are fewer.  Sets *written to true
    if the operator writes it. */
-static opd_tensor *opdi_called_tensor_at(const opd_op *op, const opd_value *args, int at, bool *written) {
+static opd_tensor *opdi_extern_tensor_at(const opd_op *op, const opd_value *args, int at, bool *written) {
     for (int i = 0; i < op->nargs; i++) {
         const bool list = args[i].tag == OPD_TAG_TENSORS;
         const int count = list ? args[i].n : args[i].tag == OPD_TAG_TENSOR;
@@ -197,19 +197,19 @@ static opd_tensor *opdi_called_tensor_at(const opd_op *op, const opd_value *args
     return NULL;
 }
 /* Returns whether the memory of two tensors overlaps. */
-static bool opdi_called_meet(const opd_tensor *a, const opd_tensor *b) {
+static bool opdi_called_overlap(const opd_tensor *a, const opd_tensor *b) {
     const char *const first = (const char *)a->data, *const second = (const char *)b->data;
     return a->numel && b->numel && first && second && first < second + opdi_span(b) && second < first + opdi_span(a);
 }
 /* Returns a reason why the tensors of a call cannot be passed as copies, or NULL if they can.  They cannot if a written
    tensor overlaps itself or another argument, or if a result is an argument although the schema does not say so. */
-static const char *opdi_called_shares(const opd_op *op, const opd_value *args, const opd_value *rets) {
+static const char *opdi_extern_shares(const opd_op *op, const opd_value *args, const opd_value *rets) {
     bool written, other;
     opd_tensor *a, *b;
-    for (int i = 0; (a = opdi_called_tensor_at(op, args, i, &written)) != NULL; i++) {
+    for (int i = 0; (a = opdi_extern_tensor_at(op, args, i, &written)) != NULL; i++) {
         if (written && opdi_overlaps_itself(a)) { return "a tensor that it writes shares memory with itself"; }
-        for (int k = 0; written && (b = opdi_called_tensor_at(op, args, k, &other)) != NULL; k++) {
-            if (k != i && opdi_called_meet(a, b)) {
+        for (int k = 0; written && (b = opdi_extern_tensor_at(op, args, k, &other)) != NULL; k++) {
+            if (k != i && opdi_called_overlap(a, b)) {
                 return "a tensor that it writes shares memory with another tensor";
             }
         }
@@ -225,10 +225,10 @@ static const char *opdi_called_shares(const opd_op *op, const opd_value *args, c
 }
 /* Returns whether all tensors of a call are contiguous or repeat one element.  Otherwise random numbers would be
    generated in another order, that of the tensors' memory, which the copies do not have. */
-static bool opdi_called_rows(const opd_op *op, const opd_value *args) {
+static bool opdi_extern_rows(const opd_op *op, const opd_value *args) {
     bool written, rows = true;
     const opd_tensor *tensor;
-    for (int i = 0; (tensor = opdi_called_tensor_at(op, args, i, &written)) != NULL; i++) {
+    for (int i = 0; (tensor = opdi_extern_tensor_at(op, args, i, &written)) != NULL; i++) {
         bool one = true;
         for (int k = 0; k < tensor->ndim; k++) { one = one && opd_strides(tensor)[k] == 0; }
         rows = rows && (one || opd_is_contiguous(tensor));
@@ -237,7 +237,7 @@ static bool opdi_called_rows(const opd_op *op, const opd_value *args) {
 }
 /* Records the nest of a call, which reads the buffer `in` and writes the buffer `out`.  Returns 0, or -1 and sets an
    error. */
-static int opdi_called_nest(opdi_called *called, opdi_buffer *in, opdi_buffer *out) {
+static int opdi_extern_nest(opdi_extern_call *called, opdi_buffer *in, opdi_buffer *out) {
     const int64_t sizes[2] = {(int64_t)out->bytes, (int64_t)in->bytes};
     opdi_nest *const nest = opdi_nest_new(sizes, 2, 1);
     opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, OPD_UINT8);
@@ -248,45 +248,45 @@ static int opdi_called_nest(opdi_called *called, opdi_buffer *in, opdi_buffer *o
     nest->out.buffer = out;
     nest->out.dtype = OPD_UINT8;
     nest->out.strides[0] = 1;
-    nest->reduction = OPDI_OVER_CALLED;
+    nest->reduction = OPDI_REDUCTION_EXTERN;
     nest->called = called;
     return opdi_nest_add(nest, load);
 }
 /* Returns a new buffer of `bytes` bytes (at least 64), or NULL and sets an error. */
-static opdi_buffer *opdi_called_buffer(size_t bytes) {
+static opdi_buffer *opdi_extern_buffer(size_t bytes) {
     opdi_buffer *const buffer = opdi_buffer_new(opdi_recording_now, OPDI_MAX(bytes, (size_t)64), OPDI_BUFFER_TEMPORARY);
     if (buffer) { buffer->dtype = OPD_UINT8; }
     return buffer;
 }
 /* Returns a new call of `op` with the arguments `args`, whose results are not known yet, or NULL and sets an error. */
-static opdi_called *opdi_called_new(opd_op *op, const opd_value *args) {
+static opdi_extern_call *opdi_extern_new(opd_op *op, const opd_value *args) {
     opdi_recording *const recording = opdi_recording_now;
-    opdi_called *const called = (opdi_called *)opdi_recording_alloc(recording, sizeof *called);
+    opdi_extern_call *const called = (opdi_extern_call *)opdi_recording_alloc(recording, sizeof *called);
     if (!called) { return NULL; }
     called->op = op;
     called->nargs = op->nargs;
     called->args = (opd_value *)opdi_recording_alloc(recording, (size_t)op->nargs * sizeof *called->args);
-    called->in = (opdi_called_tensor *)opdi_recording_alloc(recording, (size_t)opdi_called_count(args, op->nargs) *
+    called->in = (opdi_extern_tensor *)opdi_recording_alloc(recording, (size_t)opdi_extern_count(args, op->nargs) *
                                                             sizeof *called->in);
-    return called->args && called->in && opdi_called_arguments(called, args) == 0 ? called : NULL;
+    return called->args && called->in && opdi_extern_arguments(called, args) == 0 ? called : NULL;
 }
 /* Records copies of the tensors of a call to its input buffer.  Returns 0, or -1 and sets an error. */
-static int opdi_called_gather(const opdi_called *called, const opd_value *args, opdi_buffer *in) {
+static int opdi_extern_gather(const opdi_extern_call *called, const opd_value *args, opdi_buffer *in) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const kept = &called->args[i];
         const bool list = kept->tag == OPD_TAG_TENSORS;
         const int count = list ? kept->n : kept->tag == OPD_TAG_TENSOR;
         for (int k = 0; k < count; k++) {
-            const opdi_called_tensor *const slot = &called->in[list ? kept->u.i + k : kept->n];
+            const opdi_extern_tensor *const slot = &called->in[list ? kept->u.i + k : kept->n];
             const opd_tensor *const tensor = list ? args[i].u.tensors[k] : args[i].u.t;
-            if (slot->place >= 0 && opdi_called_copy(slot, tensor, in, false)) { return -1; }
+            if (slot->place >= 0 && opdi_extern_copy(slot, tensor, in, false)) { return -1; }
         }
     }
     return 0;
 }
 /* Removes the nests recorded after `last`, by a lowering that failed, and releases its results.  The operator is then
    called instead. */
-OPDI_INTERNAL void opdi_called_instead(opd_call *call, opdi_nest *last) {
+OPDI_INTERNAL void opdi_extern_instead(opd_call *call, opdi_nest *last) {
     opdi_recording *const recording = opdi_recording_now;
     recording->last = last;
     if (last) { last->next = NULL; } else { recording->first = NULL; }
@@ -295,7 +295,7 @@ OPDI_INTERNAL void opdi_called_instead(opd_call *call, opdi_nest *last) {
     call->cursor = 0;
 }
 /* Returns whether a call has complex arguments, or other arguments without a C type, which lowerings do not support. */
-OPDI_INTERNAL bool opdi_called_unfit(const opd_call *call) {
+OPDI_INTERNAL bool opdi_extern_unfit(const opd_call *call) {
     bool unfit = false;
     int each;
     for (int i = 0; i < opd_call_nargs(call); i++) {
@@ -317,33 +317,33 @@ OPDI_INTERNAL const char *opdi_lower_name(const char *name) {
 }
 /* The kernel on the lazy device for operators that have no other kernel there: records a call of the operator.  Returns
    0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_called_record(opd_call *call) {
+OPDI_INTERNAL int opdi_extern_record(opd_call *call) {
     opd_op *const op = opd_call_operator(call);
     opdi_recording *const recording = opdi_recording_now;
     const opd_value *const args = opd_call_args(call);
-    if (opdi_called_refuses(recording, op, NULL)) {
+    if (opdi_extern_refuses(recording, op, NULL)) {
         return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", opd_op_name(op));
     }
     if (opd_results_from_fake(call)) { return -1; }
     const opd_value *const rets = opd_call_rets(call);
-    const char *why = opdi_called_refuses(recording, op, rets);
-    if (!why) { why = opdi_called_shares(op, args, rets); }
+    const char *why = opdi_extern_refuses(recording, op, rets);
+    if (!why) { why = opdi_extern_shares(op, args, rets); }
     const bool draws = opdi_generator_was_missed() || (opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED);
-    if (!why && draws && !opdi_called_rows(op, args)) {
+    if (!why && draws && !opdi_extern_rows(op, args)) {
         why = "it uses random numbers for a tensor that is not contiguous";
     }
     if (!why && draws && opdi_generator_has_sides()) { why = "it uses random numbers on one side of a condition"; }
     if (why) { return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled: %s", opd_op_name(op), why); }
-    if (recording->draws) { opdi_generator_rests_set(true); }      /* the call uses random numbers */
-    opdi_called *const called = opdi_called_new(op, args);
+    if (recording->draws) { opdi_generator_pause_set(true); }      /* the call uses random numbers */
+    opdi_extern_call *const called = opdi_extern_new(op, args);
     if (!called) { return -1; }
     called->draws = draws;
-    called->nout = opdi_called_count(rets, op->nrets) + opdi_called_count(args, op->nargs);
-    called->out = (opdi_called_tensor *)opdi_recording_alloc(recording, (size_t)called->nout * sizeof *called->out);
-    opdi_called_job job = {called, NULL, 0};
-    if (!called->out || opdi_called_outputs(op, args, rets, opdi_called_place, &job)) { return -1; }
+    called->nout = opdi_extern_count(rets, op->nrets) + opdi_extern_count(args, op->nargs);
+    called->out = (opdi_extern_tensor *)opdi_recording_alloc(recording, (size_t)called->nout * sizeof *called->out);
+    opdi_extern_job job = {called, NULL, 0};
+    if (!called->out || opdi_extern_outputs(op, args, rets, opdi_extern_place, &job)) { return -1; }
     called->nout = job.at;
-    opdi_buffer *const in = opdi_called_buffer(called->in_bytes), *const out = opdi_called_buffer(called->out_bytes);
+    opdi_buffer *const in = opdi_extern_buffer(called->in_bytes), *const out = opdi_extern_buffer(called->out_bytes);
     if (!in || !out) { return -1; }
     out->kept = called->nout == 0 || draws;       /* it must run although nothing reads its results */
     called->id = recording->ncalled++;
@@ -351,21 +351,21 @@ OPDI_INTERNAL int opdi_called_record(opd_call *call) {
     recording->called = called;
     job.from = out;
     job.at = 0;
-    return opdi_called_gather(called, args, in) || opdi_called_nest(called, in, out) ||
-        opdi_called_outputs(op, args, rets, opdi_called_copy_back, &job) ? -1 : 0;
+    return opdi_extern_gather(called, args, in) || opdi_extern_nest(called, in, out) ||
+        opdi_extern_outputs(op, args, rets, opdi_extern_copy_back, &job) ? -1 : 0;
 }
 
 //== running called operators ==========================================================================================
 
 /* Returns a copy of a call in the memory of `arena`, or NULL and sets an error. */
-OPDI_INTERNAL opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called *called) {
+OPDI_INTERNAL opdi_extern_call *opdi_extern_keep(opdi_arena *arena, const opdi_extern_call *called) {
     const size_t in = (size_t)called->nin * sizeof *called->in, out = (size_t)called->nout * sizeof *called->out;
-    opdi_called *const copy = (opdi_called *)opdi_arena_alloc(arena, sizeof *copy);
+    opdi_extern_call *const copy = (opdi_extern_call *)opdi_arena_alloc(arena, sizeof *copy);
     if (!copy) { return NULL; }
     *copy = *called;
     copy->args = (opd_value *)opdi_arena_alloc(arena, (size_t)(called->nargs + 1) * sizeof *copy->args);
-    copy->in = (opdi_called_tensor *)opdi_arena_alloc(arena, in + 8);
-    copy->out = (opdi_called_tensor *)opdi_arena_alloc(arena, out + 8);
+    copy->in = (opdi_extern_tensor *)opdi_arena_alloc(arena, in + 8);
+    copy->out = (opdi_extern_tensor *)opdi_arena_alloc(arena, out + 8);
     if (!copy->args || !copy->in || !copy->out) { return NULL; }
     memcpy(copy->in, called->in, in);
     memcpy(copy->out, called->out, out);
@@ -380,7 +380,7 @@ OPDI_INTERNAL opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called
     return copy;
 }
 /* Returns the number in `slot`, which the call gets as an argument instead of a tensor. */
-OPDI_INTERNAL opd_value opdi_called_number(const opdi_called_tensor *slot) {
+OPDI_INTERNAL opd_value opdi_extern_number(const opdi_extern_tensor *slot) {
     int64_t whole = 0;
     if (slot->dtype == OPD_BOOL) { return opd_value_bool(*(const uint8_t *)slot->number != 0); }
     if (opd_dtype_is_complex(slot->dtype)) { return opd_value_complex(slot->number); }
@@ -390,17 +390,21 @@ OPDI_INTERNAL opd_value opdi_called_number(const opdi_called_tensor *slot) {
 }
 /* Returns the tensor of an argument.  If the operator writes it, the tensor is a copy, otherwise it uses the memory at
    `in`.  On failure, returns NULL and sets an error. */
-static opd_tensor *opdi_called_tensor_of(const opdi_called_tensor *slot, const unsigned char *in, bool written) {
-    if (slot->place == OPDI_CALLED_NUMBER) { return opd_tensor_wrapped_number(opdi_called_number(slot)); }
+static opd_tensor *opdi_extern_tensor_of(const opdi_extern_tensor *slot, const unsigned char *in, bool written) {
+    if (slot->place == OPDI_EXTERN_NUMBER) { return opd_tensor_wrapped_number(opdi_extern_number(slot)); }
     const opd_ints sizes = opd_ints_of(slot->sizes, slot->ndim);
     return written ? opd_tensor_from(in + slot->place, sizes, slot->dtype)
         : opd_tensor_wrap((void *)(uintptr_t)(in + slot->place), sizes, NULL, slot->dtype, NULL, NULL);
 }
 /* The state while the results of a call are stored in the memory at `out`. */
-typedef struct opdi_called_gives { const opdi_called *called; unsigned char *out; int32_t at; } opdi_called_gives;
-static int opdi_called_give(opd_tensor *tensor, int from, int element, void *user) {
-    opdi_called_gives *const gives = (opdi_called_gives *)user;
-    const opdi_called_tensor *const slot = gives->at < gives->called->nout ? &gives->called->out[gives->at] : NULL;
+typedef struct opdi_extern_outputs_state {
+    const opdi_extern_call *called;
+    unsigned char *out;
+    int32_t at;
+} opdi_extern_outputs_state;
+static int opdi_extern_store(opd_tensor *tensor, int from, int element, void *user) {
+    opdi_extern_outputs_state *const gives = (opdi_extern_outputs_state *)user;
+    const opdi_extern_tensor *const slot = gives->at < gives->called->nout ? &gives->called->out[gives->at] : NULL;
     gives->at++;
     if (!slot || slot->from != from || slot->element != element || opd_dtype(tensor) != slot->dtype ||
         opd_ndim(tensor) != slot->ndim ||
@@ -414,21 +418,21 @@ static int opdi_called_give(opd_tensor *tensor, int from, int element, void *use
 }
 /* Sets `args` to the arguments of a call, whose tensors are read from `in` and belong to the innermost scope.  Returns
    0, or -1 and sets an error. */
-static int opdi_called_fill(const opdi_called *called, const unsigned char *in, opd_value *args) {
+static int opdi_extern_fill(const opdi_extern_call *called, const unsigned char *in, opd_value *args) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const kept = &called->args[i];
         const bool written = called->op->written_args >> i & 1;
         args[i] = *kept;
         if (kept->tag == OPD_TAG_TENSOR) {
-            opd_tensor *const tensor = opdi_called_tensor_of(&called->in[kept->n], in, written);
+            opd_tensor *const tensor = opdi_extern_tensor_of(&called->in[kept->n], in, written);
             if (!tensor) { return -1; }
             args[i] = opd_value_tensor(tensor);
         } else if (kept->tag == OPD_TAG_TENSORS) {
             opd_tensor **const list = (opd_tensor **)opdi_scope_alloc((size_t)(kept->n + 1) * sizeof *list);
             if (!list) { return -1; }
             for (int32_t k = 0; k < kept->n; k++) {
-                const opdi_called_tensor *const slot = &called->in[kept->u.i + k];
-                list[k] = slot->place == -1 ? NULL : opdi_called_tensor_of(slot, in, written);
+                const opdi_extern_tensor *const slot = &called->in[kept->u.i + k];
+                list[k] = slot->place == -1 ? NULL : opdi_extern_tensor_of(slot, in, written);
                 if (!list[k] && slot->place != -1) { return -1; }
             }
             args[i] = opd_value_tensors(list, kept->n);
@@ -438,36 +442,36 @@ static int opdi_called_fill(const opdi_called *called, const unsigned char *in, 
 }
 /* Returns the sum of the version counters of all arguments that the operator must not write, according to its schema.
    It has changed if the operator wrote one of them. */
-static uint64_t opdi_called_writes(const opdi_called *called, const opd_value *args) {
+static uint64_t opdi_extern_writes(const opdi_extern_call *called, const opd_value *args) {
     uint64_t sum = 0;
     bool written;
     const opd_tensor *tensor;
-    for (int i = 0; (tensor = opdi_called_tensor_at(called->op, args, i, &written)) != NULL; i++) {
+    for (int i = 0; (tensor = opdi_extern_tensor_at(called->op, args, i, &written)) != NULL; i++) {
         if (!written && tensor->storage) { sum += OPDI_LOAD(&tensor->storage->version); }
     }
     return sum;
 }
 /* Calls an operator with `args`, and stores its results at `out`.  Returns 0, or -1 and sets an error. */
-static int opdi_called_now(const opdi_called *called, const opd_value *args, unsigned char *out) {
+static int opdi_extern_now(const opdi_extern_call *called, const opd_value *args, unsigned char *out) {
     opd_value rets[OPDI_MAX_RETURNS];
-    opdi_called_gives gives = {called, out, 0};
-    const uint64_t writes = opdi_called_writes(called, args);
+    opdi_extern_outputs_state gives = {called, out, 0};
+    const uint64_t writes = opdi_extern_writes(called, args);
     if (opd_call_all(called->op, rets, args, called->nargs)) { return -1; }
-    if (opdi_called_writes(called, args) != writes) {
+    if (opdi_extern_writes(called, args) != writes) {
         return opd_fail(OPD_ERROR_KERNEL, "%s writes an argument, but its schema does not declare this",
                         opd_op_name(called->op));
     }
-    if (opdi_called_outputs(called->op, args, rets, opdi_called_give, &gives)) { return -1; }
+    if (opdi_extern_outputs(called->op, args, rets, opdi_extern_store, &gives)) { return -1; }
     return gives.at == called->nout ? 0 : opd_fail(OPD_ERROR_KERNEL, "%s: there are fewer results than from the "
                                                    "operator's fake kernel", opd_op_name(called->op));
 }
 /* Calls an operator of a compiled graph with the tensors at `in`, and stores its results at `out`.  Returns 0, or 4 and
    sets an error; the compiled code then returns 4, too. */
-OPDI_INTERNAL int opdi_called_run(const opdi_called *called, const unsigned char *in, unsigned char *out) {
+OPDI_INTERNAL int opdi_extern_run(const opdi_extern_call *called, const unsigned char *in, unsigned char *out) {
     opd_scope scope = opd_scope_open();
     const bool was = opd_grad_mode_set(false);
     opd_value args[OPD_MAX_ARGS];
-    const int rc = opdi_called_fill(called, in, args) || opdi_called_now(called, args, out) || !opd_ok();
+    const int rc = opdi_extern_fill(called, in, args) || opdi_extern_now(called, args, out) || !opd_ok();
     (void)opd_grad_mode_set(was);
     opd_scope_close(&scope);
     return rc ? 4 : 0;

@@ -4,7 +4,7 @@
 
 /* Returns the elements [start, end) along dim.  Negative numbers count from the end; `end` 0 stands for the end of the
    dim. */
-static opd_tensor *opdi_stretch(opd_tensor *tensor, int dim, int64_t start, int64_t end) {
+static opd_tensor *opdi_slice_dim(opd_tensor *tensor, int dim, int64_t start, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(start), end ? opd_value_int(end) : OPD_NONE, 1);
 }
 /* Returns the differences of neighbouring coordinates in x, which is [size] or [.., size, ..], with as many dims as y.
@@ -29,11 +29,11 @@ static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, c
         }
     }
     if (x->ndim == 1 || x->ndim < y->ndim) { x = opd_view(x, opd_ints_of(sizes, y->ndim)); }
-    return opd_sub(opdi_stretch(x, dim, 1, 0), opdi_stretch(x, dim, 0, -1));
+    return opd_sub(opdi_slice_dim(x, dim, 1, 0), opdi_slice_dim(x, dim, 0, -1));
 }
 /* Returns the sum of each two neighbours along dim. */
 static opd_tensor *opdi_neighbour_sums(opd_tensor *y, int dim) {
-    return opd_add(opdi_stretch(y, dim, 0, -1), opdi_stretch(y, dim, 1, 0));
+    return opd_add(opdi_slice_dim(y, dim, 0, -1), opdi_slice_dim(y, dim, 1, 0));
 }
 /* Checks the samples y and their distance, the number `step`.  Returns 0, or -1 and sets an error. */
 static int opdi_trapezoid_check(opd_call *call, const opd_tensor *y, opd_value step) {
@@ -163,7 +163,7 @@ static opd_tensor *opdi_gradient_even(opd_tensor *self, int dim, opd_value step,
     static const double first[3] = {-1.5, 2, -0.5}, last[3] = {0.5, -2, 1.5};
     const int64_t count = opdi_sizes(self)[dim];
     opd_tensor *list[3];
-    list[1] = opd_sub(opdi_stretch(self, dim, 2, 0), opdi_stretch(self, dim, 0, -2));
+    list[1] = opd_sub(opdi_slice_dim(self, dim, 2, 0), opdi_slice_dim(self, dim, 0, -2));
     list[1] = opd_div_Scalar(opd_div_Scalar(list[1], step), opd_value_int(2));
     if (order == 1) {
         list[0] = opd_sub(opd_narrow(self, dim, 1, 1), opd_narrow(self, dim, 0, 1));
@@ -199,10 +199,11 @@ static void opdi_parabola(opd_tensor **weights, opd_tensor *x, opd_tensor *y, in
    On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_gradient_places(opd_tensor *self, int dim, opd_tensor *places, int64_t order) {
     const int64_t count = opdi_sizes(self)[dim];
-    opd_tensor *list[3], *weights[3], *steps = opd_sub(opdi_stretch(places, 0, 1, 0), opdi_stretch(places, 0, 0, -1));
+    opd_tensor *list[3], *weights[3],
+        *steps = opd_sub(opdi_slice_dim(places, 0, 1, 0), opdi_slice_dim(places, 0, 0, -1));
     int64_t shape[OPD_MAX_DIMS];
     for (int i = 0; i < self->ndim; i++) { shape[i] = i == dim ? -1 : 1; }
-    opdi_parabola(weights, opdi_stretch(steps, 0, 0, -1), opdi_stretch(steps, 0, 1, 0), 0);
+    opdi_parabola(weights, opdi_slice_dim(steps, 0, 0, -1), opdi_slice_dim(steps, 0, 1, 0), 0);
     for (int i = 0; i < 3; i++) { weights[i] = opd_reshape(weights[i], opd_ints_of(shape, self->ndim)); }
     if (!opd_ok()) { return NULL; }
     list[1] = opdi_three_points(self, dim, 0, count - 2, weights, NULL);
@@ -330,7 +331,7 @@ OPDI_OP(gradient_tensorarray) {
 
 /* How a rank that is not a whole number is rounded, or how its two neighbours are interpolated. */
 enum { OPDI_QUANTILE_LINEAR, OPDI_QUANTILE_LOWER, OPDI_QUANTILE_HIGHER, OPDI_QUANTILE_MIDPOINT, OPDI_QUANTILE_NEAREST };
-static int opdi_quantile_way(const char *name) {
+static int opdi_quantile_interpolation(const char *name) {
     static const char *const names[5] = {"linear", "lower", "higher", "midpoint", "nearest"};
     for (int i = 0; i < 5; i++) { if (strcmp(name, names[i]) == 0) { return i; } }
     return opd_fail(OPD_ERROR_ARGUMENT, "quantile() interpolation must be one of linear, lower, higher, midpoint or "
@@ -391,7 +392,7 @@ static opd_tensor *opdi_quantile_read(opd_tensor *sorted, opd_tensor *ranks, int
 static int opdi_quantile(opd_call *call, opd_tensor *q, bool skips) {
     opd_tensor *self = opd_arg_tensor(call, 0), *pair[2];
     const bool whole = opd_arg_is_none(call, 2), keep = opd_arg_bool(call, 3);
-    const int way = opdi_quantile_way(opd_arg_str(call, 4)), ndim = self->ndim;
+    const int way = opdi_quantile_interpolation(opd_arg_str(call, 4)), ndim = self->ndim;
     int64_t sizes[OPD_MAX_DIMS + 1];
     double ends[2];
     if (way < 0 || !q || opdi_quantile_check(self, q)) { return -1; }
@@ -494,7 +495,7 @@ static int opdi_cov_weights(opd_tensor *weights, int64_t count, const char *name
     return 0;
 }
 /* Returns the conjugate transpose. */
-static opd_tensor *opdi_cov_turned(opd_tensor *tensor) { return opdi_conj(opd_t(tensor)); }
+static opd_tensor *opdi_cov_adjoint(opd_tensor *tensor) { return opdi_conj(opd_t(tensor)); }
 /* cov: computes (x - m) (w (x - m))^H / norm for the rows x and their weighted means m, with norm = the sum of the
    weights w minus the correction (more general with aweights). */
 static int opdi_cov_kernel(opd_call *call) {
@@ -521,7 +522,7 @@ static int opdi_cov_kernel(opd_call *call) {
             opd_tensor *mean = opd_div_Scalar(opd_sum_dim(self, opd_ints_of(&along, 1), true), opd_value_int(count));
             self = opd_sub(self, mean);
         }
-        opd_tensor *whole = opd_mm(self, opdi_cov_turned(self));
+        opd_tensor *whole = opd_mm(self, opdi_cov_adjoint(self));
         const double norm = OPDI_MAX((double)count - (double)correction, 0.0);
         return opd_return_tensor(call, opd_squeeze(opd_div_Scalar(whole, opd_value_float(norm))));
     }
@@ -535,7 +536,7 @@ static int opdi_cov_kernel(opd_call *call) {
     for (int i = 0; i < 2; i++) {
         self = opd_sub(self, opd_div(opd_sum_dim(opd_mul(self, weights), opd_ints_of(&along, 1), true), sum));
     }
-    opd_tensor *whole = opd_mm(self, opdi_cov_turned(opd_mul(self, weights)));
+    opd_tensor *whole = opd_mm(self, opdi_cov_adjoint(opd_mul(self, weights)));
     return opd_return_tensor(call, opd_squeeze(opd_div(whole, opd_clamp_min(norm, opd_value_int(0)))));
 }
 static opd_tensor *opdi_corrcoef_clip(opd_tensor *real) {

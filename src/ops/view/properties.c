@@ -31,35 +31,35 @@ static int opdi_dim_kernel(opd_call *call) { return opd_return_int(call, opd_arg
 OPDI_OP(is_same_size) {
     op->schema = "is_same_size(Tensor self, Tensor other) -> bool";
     op->any = opdi_is_same_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask;
+    op->vmap = opdi_batch_query;
     op->cases = "[2,3], [2,3]; [2], [3]";
 }
 /* opd_size_int: the size of dim */
 OPDI_OP(size_int) {
     op->schema = "size.int(Tensor self, int dim) -> int";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask;
+    op->vmap = opdi_batch_query;
     op->cases = "[2,3], 1";
 }
 /* opd_stride_int: the stride of dim */
 OPDI_OP(stride_int) {
     op->schema = "stride.int(Tensor self, int dim) -> int";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask;
+    op->vmap = opdi_batch_query;
     op->cases = "[2,3], 0";
 }
 /* opd_numel_int: the number of elements */
 OPDI_OP(numel) {
     op->schema = "numel(Tensor self) -> int";
     op->any = opdi_numel_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask;
+    op->vmap = opdi_batch_query;
     op->cases = "[2,3]";
 }
 /* opd_dim_int: the number of dims */
 OPDI_OP(dim) {
     op->schema = "dim(Tensor self) -> int";
     op->any = opdi_dim_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask;
+    op->vmap = opdi_batch_query;
     op->cases = "[2,3]";
 }
 
@@ -76,56 +76,56 @@ static int opdi_is_complex_kernel(opd_call *call) {
 OPDI_OP(storage_offset) {
     op->schema = "storage_offset(Tensor self) -> int";
     op->any = opdi_storage_offset_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask;
+    op->vmap = opdi_batch_query;
     op->cases = "[2,3]";
 }
 /* opd_is_floating_point: true if self's dtype is a floating point dtype */
 OPDI_OP(is_floating_point) {
     op->schema = "is_floating_point(Tensor self) -> bool";
     op->any = opdi_is_floating_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask;
+    op->vmap = opdi_batch_query;
     op->cases = "[2,3]; [2]i3";
 }
 /* opd_is_complex: true if self's dtype is complex */
 OPDI_OP(is_complex) {
     op->schema = "is_complex(Tensor self) -> bool";
     op->any = opdi_is_complex_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask;
+    op->vmap = opdi_batch_query;
     op->cases = "[2,3]";
 }
 /* opd_sym_size: size.int, as it is named in exported programs */
 OPDI_OP(sym_size_int) {
     op->schema = "sym_size.int(Tensor self, int dim) -> SymInt";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_query; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 1";
 }
 /* opd_sym_stride: stride.int, as it is named in exported programs */
 OPDI_OP(sym_stride_int) {
     op->schema = "sym_stride.int(Tensor self, int dim) -> SymInt";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_query; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 0";
 }
 /* opd_sym_numel: numel, as it is named in exported programs */
 OPDI_OP(sym_numel) {
     op->schema = "sym_numel(Tensor self) -> SymInt";
     op->any = opdi_numel_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_query; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]";
 }
 /* opd_sym_storage_offset: storage_offset, as it is named in exported programs */
 OPDI_OP(sym_storage_offset) {
     op->schema = "sym_storage_offset(Tensor self) -> SymInt";
     op->any = opdi_storage_offset_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_query; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]";
 }
 /* opd_sym_is_contiguous: true if self is contiguous in this memory format; used in exported programs */
 OPDI_OP(sym_is_contiguous) {
     op->schema = "sym_is_contiguous(Tensor self, MemoryFormat memory_format=contiguous_format) -> SymBool";
     op->any = opdi_sym_is_contiguous_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_query; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]; [2,3,2,2], 2; [2,2,1,1,1], 3";
 }
 
@@ -313,6 +313,6 @@ OPDI_OP(_assert_tensor_metadata) {
     op->schema = "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? "
         "dtype=None, *, Device? device=None, Layout? layout=None) -> ()";
     op->any = opdi_assert_metadata_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask;
+    op->vmap = opdi_batch_query;
     op->cases = "[2,3]; [2,3], (2,3)";
 }

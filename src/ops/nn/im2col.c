@@ -95,9 +95,9 @@ static int opdi_im2col_kernel(opd_call *call) {
     opd_tensor *out = opd_result(call, 0, ndim == 4 ? sizes : sizes + 1, ndim - 1, OPDI_DTYPE(input));
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     input = opdi_dense_as(input, (opd_scalar_type)t);
-    opd_tensor *output = opdi_work_for(out, (opd_scalar_type)t);
+    opd_tensor *output = opdi_staging(out, (opd_scalar_type)t);
     if (!input || !output || opdi_im2col_run(input, output, &vol, false) != 0) { return -1; }
-    return opdi_done_with(out, output);
+    return opdi_staging_store(out, output);
 }
 /* col2im: sums the columns [n, c * kernel, windows] or [c * kernel, windows] into images [n, c, h, w] or [c, h, w],
    whose height and width are output_size. */
@@ -153,9 +153,9 @@ static int opdi_col2im_kernel(opd_call *call) {
     opd_tensor *out = opd_result(call, 0, ndim == 3 ? sizes : sizes + 1, ndim + 1, OPDI_DTYPE(input));
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
     input = opdi_dense_as(input, (opd_scalar_type)t);
-    opd_tensor *output = opdi_work_for(out, (opd_scalar_type)t);
+    opd_tensor *output = opdi_staging(out, (opd_scalar_type)t);
     if (!input || !output || opdi_im2col_run(output, input, &vol, true) != 0) { return -1; }
-    return opdi_done_with(out, output);
+    return opdi_staging_store(out, output);
 }
 static int opdi_im2col_backward(opd_backward_call *bw) {
     const opd_ints list = opd_bw_sizes(bw, 0);
