@@ -67,20 +67,21 @@ PLACES = [
 # page: [(a sentence, without the marks of Markdown; how it is checked...)]
 STATEMENTS = {
     README: [
-        ('There are no quantised or sparse tensors, and no ONNX or GGUF files.',
+        ('The library has no quantised or sparse tensors, and reads no ONNX or GGUF files.',
          QUANTISED, 'absent: sparse', 'absent: onnx', 'absent: gguf'),
         ('You can store, cast and move tensors of uint16, uint32, uint64, complex32 and float8, but few operators '
          'compute with them.', 'test: ' + LIMITS + 'stored_dtypes'),
         ('PyTorch has the same limit.', 'test: types/test_dtypes_stored.c operators_are_pytorchs'),
-        ('GPU tensors have no kernels for Fourier transforms, matrix factorisations and special functions: the CPU computes '
-         'them.', 'source: src/cuda/losses.cu {"_fft_c2c", opd_cpu_fallback}',
+        ('No GPU kernels exist for Fourier transforms, matrix factorisations and special functions: the CPU computes them.',
+         'source: src/cuda/losses.cu {"_fft_c2c", opd_cpu_fallback}',
          'source: src/cuda/losses.cu {"linalg_qr", opd_cpu_fallback}',
          'source: src/cuda/losses.cu {"lgamma", opd_cpu_fallback}', 'source: src/cuda/losses.cu {"geqrf", opd_cpu_fallback}'),
         ('Sums, convolutions and matrix products of complex GPU tensors fail.',
          'test: cuda/test_cuda.c complex_numbers_on_the_gpu'),
         ('Several GPUs were tested only in an emulation.', NO_MACHINE),
-        ("Random numbers are the same on every machine and with any number of threads, but not those of PyTorch's CPU "
-         'generator.', 'test: ' + LIMITS + 'random_numbers'),
+        ('A seed gives the same random numbers on every machine, with any number of threads.',
+         'test: ' + LIMITS + 'random_numbers'),
+        ("PyTorch's CPU generator differs.", 'test: ' + LIMITS + 'random_numbers'),
         ('The library does not compile with -ffast-math.', 'check: fast_math'),
         ('The guide lists more limits.', 'why: the list is in this table, too'),
     ],
@@ -389,8 +390,8 @@ def figures():
     code = [cell('compiling.md', row, 3) * 1024 / 1e6 for row in ("gcc -O2, the README's first program with OPD_LEAN", 'gcc -O2')]
     return {
         README: [
-            'in %.0f s and 400 MB of memory' % lean[0], 'has %.1f MB of code. The whole' % code[0],
-            'takes %.0f s and 810 MB, and has %.1f MB of code' % (compiled, code[1]),
+            'takes %.0f s and 400 MB of memory' % lean[0], 'the program has %.1f MB of code. Compiling the whole' % code[0],
+            'takes %.0f s and 810 MB, and gives %.1f MB of code' % (compiled, code[1]),
             'takes %.0f ns (libtorch 1.13: %.0f ns)' % (cell('calls.md', 'add of tensors that do not require grad', 1),
                                                        cell('calls.md', 'add of tensors that do not require grad', 3)),
             'takes %.0f ns (libtorch: %s ns)' % (cell('autograd.md', '1000 backward', 1),

@@ -137,10 +137,10 @@ def programs():
     first = only([b for b in blocks(readme) if 'int main' in b], 'a first program')
     yield 'README.md', first, readme, 0, True, False
     block = only([b for b in blocks(readme) if 'OPD_LIBRARY(my, lib)' in b], 'an operator')
-    said = re.findall(r'and `(OPD_CALL.*?)` in place of `(.*?)`:$', readme, re.M)
-    if len(said) != 1 or said[0][1] not in first:
+    said = re.findall(r'Replace `(.*?)` by `(OPD_CALL.*?)`:$', readme, re.M)
+    if len(said) != 1 or said[0][0] not in first:
         sys.exit('README.md does not say where the operator is called')
-    yield ('README.md, an operator', first.replace('int main', block + 'int main').replace(said[0][1], said[0][0]),
+    yield ('README.md, an operator', first.replace('int main', block + 'int main').replace(*said[0]),
            readme, 1, True, False)
     block = only([b for b in blocks(guide) if 'OPD_LIBRARY_FRAGMENT(myops' in b], 'OPD_LIBRARY_FRAGMENT(myops')
     yield ('the guide, an operator in two steps', kernels +
