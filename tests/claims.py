@@ -90,7 +90,7 @@ STATEMENTS = {
          'test: ' + LIMITS + 'dimensions_and_bytes'),
         ('An operator has at most 64 arguments and 16 results.', 'test: ' + LIMITS + 'arguments_and_results'),
         ('Operator calls can be nested 400 deep.', 'test: ' + LIMITS + 'nested_calls'),
-        ('If autograd records a call, its arguments contain at most 60,000 tensors, and so do its results.',
+        ('A call that autograd records has at most 60,000 tensors in its arguments, and at most 60,000 in its results.',
          'test: ' + LIMITS + 'tensors_in_the_lists_of_a_call'),
         ('A tensor is on the CPU, on an NVIDIA GPU, on a device that a program registers, or on the meta device, which '
          'stores sizes but no numbers.', 'test: ' + LIMITS + 'devices'),
@@ -101,7 +101,7 @@ STATEMENTS = {
          'source: src/ops/matrix/complex_factors.c complex128'),
         ('Tensors of uint16, uint32, uint64, complex32 and the five float8 dtypes are mainly for storage.',
          'test: ' + LIMITS + 'stored_dtypes'),
-        ("You can make, move, view, compare, print and cast them; the results of casts equal PyTorch's, bit for bit.",
+        ("You can make, move, view, compare, print and cast such tensors; the results of casts equal PyTorch's, bit for bit.",
          'test: ' + LIMITS + 'stored_dtypes', 'test: types/test_dtypes_stored.c casts_are_pytorchs'),
         ('You can read and write such tensors in files whose format has the dtype: .npy has no complex32 and no float8.',
          'test: ' + LIMITS + 'stored_dtypes'),
