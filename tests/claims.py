@@ -134,22 +134,28 @@ STATEMENTS = {
     ],
     GRAPHS: [
         ('Limits.', 'why: a heading'),
-        ('Dtypes and sizes are those of the example, but the options open and open_2 make one or two sizes arguments of the '
-         'C functions.', 'source: src/api/compiled.h a second open size'),
-        ('Writing fails if the size of a result depends on the values of tensors (as with a mask as an index), if a script '
-         'branches on such a value, or if the graph uses random numbers or autocast regions.',
+        ('The C functions accept only the dtypes and sizes of the example.', 'source: src/api/compiled.h the C function takes '
+         'their dtypes, sizes and strides'),
+        ('The options open and open_2 make one or two of these sizes arguments of the functions.',
+         'source: src/api/compiled.h a second open size'),
+        ('Writing fails if the size of a result depends on the values of a tensor (for example, if a mask is used as an '
+         'index), if a script branches on the value of a tensor, or if the graph uses random numbers or autocast regions.',
          'test: ' + LIMITS + 'graphs_without_a_form_in_c',
          'source: src/compiler/nests.c a region of autocast cannot be compiled'),
         ('The error names the operator.', 'test: ' + LIMITS + 'graphs_without_a_form_in_c'),
-        ('Of torch.cond, both sides are computed.', 'source: src/api/compiled.h both sides are computed'),
-        ('Sums are computed in another order than in a run of the graph.', 'source: src/api/compiled.h Sums have another'),
+        ('If the graph contains torch.cond, the code computes both branches.',
+         'source: src/api/compiled.h both sides are computed'),
+        ('The code computes sums in another order than a run of the graph, so rounding errors differ.',
+         'source: src/api/compiled.h Sums have another'),
         ('Operators without a form in C include factorisations, Fourier transforms, complex arithmetic and your own '
          'operators.', 'test: ' + LIMITS + 'graphs_without_a_form_in_c'),
-        ('Writing a graph that contains one fails, too, unless you set options.calls.', 'test: ' + LIMITS + 'graphs_without_a_form_in_c'),
-        ('With this option, the file includes opdispatch.h and calls these operators, and all sizes are fixed.',
-         'source: src/api/compiled.h includes opdispatch.h, and is linked with a program that has its implementation; no size '
-         'is open then'),
-        ('A complex number is stored as a pair of numbers.', 'source: src/compiler/nests.c opd_dtype_is_complex(dtype) ? 2 : 1'),
+        ('Writing a graph that contains such an operator fails, unless you set the option calls.',
+         'test: ' + LIMITS + 'graphs_without_a_form_in_c'),
+        ('With this option, the written code includes opdispatch.h and calls these operators.',
+         'source: src/api/compiled.h includes opdispatch.h, and is linked with a program that has its implementation'),
+        ('All sizes are then fixed.', 'source: src/api/compiled.h no size is open then'),
+        ('The code stores a complex number as a pair of real numbers.',
+         'source: src/compiler/nests.c opd_dtype_is_complex(dtype) ? 2 : 1'),
     ],
     FILES: [
         ('Limits.', 'why: a heading'),
