@@ -221,8 +221,8 @@ STATEMENTS = {
         ('At keys for which PyTorch has no such fallback (AutogradNestedTensor, PrivateUse), a program can register '
          'another fallback instead.', 'test: ' + LIMITS + 'fallbacks_at_autograd_keys'),
         ('For complex numbers, 0^0 is 1.', 'test: ' + LIMITS + 'zero_to_zero'),
-        ('Operators compute complex64 as complex128 and round the result, except additions and multiplications of '
-         'contiguous tensors.', 'source: src/ops/pointwise/complex.c Functions compute with complex128'),
+        ('Operators compute complex64 as complex128 and round the result, except additions, subtractions and '
+         'multiplications of contiguous tensors.', 'source: src/ops/pointwise/complex.c Functions compute with complex128'),
         ('For differences in schemas, see the list at >>schema in the header.',
          'source: src/types/schema_lexer.c Deliberate differences from PyTorch'),
         ("Random numbers are counter-based (Philox), and differ from those of PyTorch's CPU generator.",
