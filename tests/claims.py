@@ -160,7 +160,8 @@ STATEMENTS = {
     FILES: [
         ('Limits.', 'why: a heading'),
         ('A compiled model has no derivative and does not work under vmap.', 'test: aoti/test_aoti.c inputs'),
-        ('An exported program (opd_program_load) has no such limits.', 'test: programs/test_programs.c programs_under_transforms'),
+        ('An exported program (opd_program_load) does not have these limits.',
+         'test: programs/test_programs.c programs_under_transforms'),
     ],
     COMING: [
         ('opdispatch lacks some things that these three libraries have.', 'why: the sentences below say which'),
