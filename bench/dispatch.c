@@ -1106,8 +1106,8 @@ static double start(const char *path, const char *argument) {
 static void bench_start(void) {
     static const struct { row r; const char *argument; } starts[] = {
         {{"start_true", "`/bin/true`, for comparison", .unit = "ms"}, NULL},
-        {{"start", "a program with the header that does nothing", .unit = "ms", .most = 2}, "--nothing"},
-        {{"start_call", "a program with the header that adds two tensors", .unit = "ms", .most = 2}, "--one-call"}};
+        {{"start", "a program that includes the header and does nothing", .unit = "ms", .most = 2}, "--nothing"},
+        {{"start_call", "a program that includes the header and adds two tensors", .unit = "ms", .most = 2}, "--one-call"}};
     heading("starting and ending");
     for (int i = 0; i < 3; i++) {
         samples s = {0};
