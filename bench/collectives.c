@@ -1,12 +1,13 @@
-/* All-reduce as an operator beside MPI_Iallreduce itself, in turns in one run, and beside torch.distributed's gloo
-   backend with as many ranks, where a Python with PyTorch is given.
+/* Compares the operator all_reduce with MPI_Iallreduce.  If a Python with PyTorch is given, it also measures the gloo
+   backend of torch.distributed, with the same number of ranks.
    mpicc -O2 bench/collectives.c -o bench_collectives -lm
    mpirun -n 2 ./bench_collectives --python python3
 
-   A time is the smallest of many rounds of what rank 0 takes from the call to the result, all ranks beginning together.
-   Each comes first in every other round.  The second table has the sums that are written over their input: all_reduce_
-   beside MPI_IN_PLACE.  Target: at most 3% or 5 us over MPI_Iallreduce.  All have the same sums, or the program fails.
-   Options: --quick, --python PROGRAM. */
+   All ranks begin a round together.  A time is measured on rank 0, from the call until the result is there, and is the
+   smallest of many rounds.  The operator and MPI take turns, and take turns in being first.  In the second table, the
+   sum overwrites the input: all_reduce_ is compared with MPI_IN_PLACE.  The target is that the operator takes at most
+   3% or 5 us more than MPI_Iallreduce.  If the sums differ, the program fails.  Options: --quick, --python PROGRAM,
+   --help. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../examples/mpi_group.c"
 
@@ -96,7 +97,10 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--python") == 0 && i + 1 < argc) { python = argv[++i]; }
         else {
             const bool asked = strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;
-            fputs("usage: mpirun -n RANKS bench_collectives [--quick] [--python PATH] [--help]\n", asked ? stdout : stderr);
+            fputs("usage: mpirun -n RANKS bench_collectives [--quick] [--python PATH] [--help]\n"
+                  "  --quick        fewer rounds\n"
+                  "  --python PATH  also measures the gloo backend of the PyTorch of this Python\n",
+                  asked ? stdout : stderr);
             return asked ? 0 : 2;
         }
     }

@@ -1,13 +1,14 @@
-/* What exported programs cost compiled (opd_program_compile), beside their plain runs and beside torch.compile and
-   AOTInductor on the same inputs, in turns.
+/* Measures exported programs: as they were loaded, compiled by opd_program_compile, and compiled by PyTorch
+   (torch.compile and AOTInductor).
    cc -O2 bench/compiled.c -o bench_compiled -lm -lpthread -ldl
    ./bench_compiled [--quick] [--filter TEXT] [--python PATH] [--markdown] [--help] [FOLDER]
    ci: --filter none
 
-   FOLDER has MODEL.pt2 of torch.export with inputs in MODEL.npz (in0, in1, and so on, and results out0, ...), as
-   bench/peers/compiled_models.py writes them.  One thread; times are medians, of processor time, of rounds in which all sides take turns.  PyTorch's side is
-   bench/peers/torch_compiled.py: its time has Python's call in it, some ten microseconds and more.  Compiling takes
-   seconds for each model the first time. */
+   For each model, FOLDER has a file MODEL.pt2 of torch.export, and a file MODEL.npz with the inputs (in0, in1, ...) and
+   the results (out0, ...).  bench/peers/compiled_models.py writes these files.  The program uses one thread.  A time is
+   processor time, the median of several rounds.  In each round, all ways to run the model take turns.
+   bench/peers/torch_compiled.py measures PyTorch.  Its times include a call from Python, which takes ten microseconds
+   or more.  The first run also compiles the models, which takes seconds for each. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <math.h>
@@ -241,7 +242,12 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "--python") && i + 1 < argc) { o.python = argv[++i]; }
         else if (argv[i][0] != '-') { o.folder = argv[i]; }
         else {
-            printf("usage: %s [--quick] [--filter TEXT] [--python PATH] [--markdown] [FOLDER]\n", argv[0]);
+            printf("usage: %s [--quick] [--filter TEXT] [--python PATH] [--markdown] [FOLDER]\n"
+                   "  FOLDER         the folder with MODEL.pt2 and MODEL.npz of each model (default: .)\n"
+                   "  --quick        fewer and shorter rounds\n"
+                   "  --filter TEXT  only models whose name contains TEXT\n"
+                   "  --python PATH  a Python with PyTorch, which is also measured\n"
+                   "  --markdown     prints Markdown, as in bench/tables\n", argv[0]);
             return strcmp(argv[i], "--help") != 0;
         }
     }

@@ -1,11 +1,12 @@
-/* What operators cost on a GPU, beside the GPU's own copy and PyTorch.
+/* Measures operators on a GPU, beside a copy on the same GPU and beside PyTorch.
    cc -O2 bench/cuda.c -o bench_cuda -lm -lpthread
    ./bench_cuda --load ./opdispatch_cuda.so [--quick] [--filter TEXT] [--help]
 
-   opdispatch_cuda.cu says how the plug-in is built.  Times are of the queue: many calls, then one wait, by the wall clock;
-   medians of rounds.  Bandwidths count what an operator has to read and write, beside those of a copy from device to
-   device in the same run.  PyTorch's figures come from bench/peers/torch_cuda.py, which is run with $OPD_TORCH_PYTHON
-   (python3) where that has PyTorch with CUDA.  Without a GPU there is nothing to measure, and that is said. */
+   The first comment of opdispatch_cuda.cu shows how to build the CUDA plug-in.  The program calls an operator many
+   times, waits once for the GPU, and takes the wall-clock time.  A time is the median of several rounds.  A rate in
+   GB/s counts the bytes that an operator has to read and write, and is compared with the rate of the copy.  PyTorch's
+   figures come from bench/peers/torch_cuda.py, which runs with the Python that $OPD_TORCH_PYTHON names (default:
+   python3), if it has PyTorch with CUDA.  Without a GPU, the program says so and measures nothing. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
@@ -233,8 +234,8 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--filter") == 0 && more) { filter = argv[++i]; }
         else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
         else {
-            printf("bench_cuda: measures operators on a GPU\n  --load FILE    the CUDA plug-in: opdispatch_cuda.so\n"
-                   "  --quick        small tensors, few rounds\n  --filter TEXT  only rows whose name or text contains TEXT\n");
+            printf("bench_cuda: measures operators on a GPU\n  --load FILE    loads the CUDA plug-in (opdispatch_cuda.so)\n"
+                   "  --quick        smaller tensors, fewer rounds\n  --filter TEXT  only rows whose name or text contains TEXT\n");
             return strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0 ? 0 : 2;
         }
     }

@@ -1,11 +1,12 @@
-/* What calls, small tensors, the tape and the kernels cost, beside a plain indirect call and libtorch, in one run.
+/* Measures operator calls, small tensors, autograd and kernels, beside an indirect call in C and beside libtorch.
    cc -O2 bench/dispatch.c -o bench_dispatch -lm -lpthread
    ./bench_dispatch [--quick] [--filter TEXT] [--compile] [--markdown] [--help]
 
-   All on one thread, warm, in nanoseconds of that thread's time unless the row says otherwise; medians of rounds, the
-   best beside them.
-   libtorch's figures come from bench/peers/torch_dispatch (its first comment says how it is built) or the program that
-   $OPD_TORCH_PEER names; without it their columns stay empty.  Compare only ratios taken in one run: clocks float. */
+   Everything runs on one thread, after a warm-up.  A time is in nanoseconds of processor time of this thread, unless
+   the row says otherwise.  Each figure is the median of several rounds, and the best round is printed beside it.
+   libtorch's figures come from the program bench/peers/torch_dispatch, or from the program that $OPD_TORCH_PEER names
+   (the first comment of torch_dispatch.cpp has the build command).  Without this program, the columns of libtorch stay
+   empty.  Compare only figures of one run, because the clock rate of a processor varies. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
@@ -1226,12 +1227,13 @@ static void bench_compile(void) {
 
 static const char help[] =
     "bench_dispatch: measures calls, small tensors, autograd and kernels\n"
-    "  --quick          few rounds, without the chain of a million operators\n"
-    "  --filter TEXT    only rows whose name or text contains TEXT (libtorch runs in its quick mode)\n"
-    "  --compile        measures only the compilation of the header\n"
+    "  --quick          fewer rounds, and no chain of a million operators\n"
+    "  --filter TEXT    only rows whose name or text contains TEXT; fewer rounds for libtorch\n"
+    "  --compile        measures only how long the header takes to compile\n"
     "  --markdown       prints Markdown, as in bench/tables\n"
-    "  --nothing        ends at once, to measure the start of a program; --one-call: ends after one addition\n"
-    "indirect: the time in indirect calls of the same rounds; ratio: the time of libtorch divided by ours\n";
+    "  --nothing        ends at once (bench_dispatch starts itself with this option, to measure starting)\n"
+    "  --one-call       ends after one addition (the same)\n"
+    "Columns: \"indirect\" is the time divided by that of an indirect call; \"ratio\" is libtorch's time divided by ours.\n";
 
 static void print_machine(void) {
     char line[300] = "";

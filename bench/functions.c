@@ -1,10 +1,10 @@
-/* What Fourier transforms, special functions and complex numbers cost, beside PyTorch on the same numbers, in one run.
+/* Measures Fourier transforms, special functions and complex numbers, beside PyTorch on the same numbers.
    cc -O2 bench/functions.c -o bench_functions -lm -lpthread -ldl
    ./bench_functions [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]
    ci: --filter 1009
 
-   A row is an expression of TorchScript, which both sides run (bench/rows.h).  PyTorch's time has Python's call in it,
-   about a microsecond, which counts at 1,024 elements and nowhere else. */
+   A row is an expression of TorchScript, which both sides run in turns (see bench/rows.h).  PyTorch's time includes a
+   call from Python, which takes about a microsecond.  This matters only for rows of 1,024 elements. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "rows.h"

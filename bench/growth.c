@@ -1,17 +1,18 @@
-/* How cost grows: what one operator, overload, value of a graph, node of a tape or hook costs when there are 1,000 of
-   them, and when there are 100,000.
+/* Measures how the cost of one operator, overload, graph value, autograd node or hook grows with their number, from
+   1,000 to 100,000.
    cc -O2 bench/growth.c -o bench_growth -lm -lpthread
    ./bench_growth [--quick] [--plot FILE] [--help]
 
-   Each row is flat when cost does not depend on number; the column "growth" is the largest figure over the first.  What
-   is reached once in a while cannot be flat when there is much of it: it leaves the caches.  So a row says what that
-   costs at least: one read at a place of as much memory as all of them hold that depends on the read before, places in
-   no order.  "reads" is how many of these the growth is, the largest figure less the first over that of the same column.
-   A row is right when it grows 2 times at most or by 3 such reads at most; "!" stands at one that does not.
-   An operator that is gone leaves its entry and its name: a handle that somebody kept says so, and is the same again once
-   the name is defined anew.
-   Times are those of the thread, the best of two or three; memory is what the library holds.  --plot writes the same as
-   a picture (SVG). */
+   If the cost does not depend on the number, all figures of a row are about equal.  The column "growth" is the largest
+   figure divided by the first.  Objects that are rarely used leave the caches of the processor if there are many of
+   them, so some growth is unavoidable.  Therefore the program also measures one read at a random address, in a block of
+   memory as large as all objects of the row together.  Each address depends on the read before it.  The column "reads"
+   gives the growth (the largest figure minus the first) as a number of such reads.  A row passes if its cost grows by a
+   factor of at most 2, or by at most 3 reads.  Otherwise it is marked with "!".
+   An operator that was removed keeps its entry and its name: a handle that the program still holds reports the removal,
+   and works again if the name is defined again.
+   Times are processor time of the thread, the best of two or three rounds.  Memory is what the library holds.  With
+   --plot, the program also draws the results as a picture (SVG). */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <math.h>
@@ -454,7 +455,8 @@ static int draw(const char *path) {
 
 int main(int argc, char **argv) {
     static const char help[] = "bench_growth [--quick] [--plot FILE] [--help]\n"
-        "  --quick      up to 10,000 objects of each kind, once\n  --plot FILE  writes the curves to FILE, as SVG\n";
+        "  --quick      one round, with at most 10,000 objects of each kind\n"
+        "  --plot FILE  draws the results as a picture (SVG)\n";
     const char *plot = NULL;
     int rounds = 3, rc;
     for (int i = 1; i < argc; i++) {

@@ -1,12 +1,13 @@
-/* What the kernels of operators cost beside PyTorch's, on the same tensors and in turns.
+/* Measures the kernels of operators, beside PyTorch's kernels on the same tensors.
    cc -O2 bench/kernels.c -o bench_kernels -lm -lpthread -ldl
    ./bench_kernels [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]
    ci: --filter softmax
 
-   A row is an expression of TorchScript, which both sides run (bench/rows.h); PyTorch is that of python3 or PATH and
-   its column stays empty where there is none.  First come the limits of the machine: the peak of multiply-adds and the
-   bandwidth of copies in each level of memory, which no kernel passes.  GB/s of a row counts its tensors and its result
-   once.  At the end stand the share of rows that hold and the worst ten. */
+   A row is an expression of TorchScript, which both sides run in turns (see bench/rows.h).  PyTorch is that of PATH
+   (default: python3).  If there is none, its column stays empty.  First, the program prints limits of the machine that
+   no kernel can exceed: the peak rate of multiply-adds, and the rates of copies in each level of the caches and in
+   memory.  The rate of a row in GB/s counts each tensor and the result once.  At the end, the program prints the share
+   of rows that take at most 1.05 times PyTorch's time, and the ten largest ratios. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include "rows.h"

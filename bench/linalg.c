@@ -1,12 +1,13 @@
-/* What factorisations and equations cost, beside LAPACK's routines on the same matrices, in one run.
+/* Measures factorisations of matrices and systems of linear equations, beside LAPACK's routines on the same matrices.
    cc -O2 bench/linalg.c -o bench_linalg -lm -lpthread -ldl
    ./bench_linalg [--quick] [--filter TEXT] [--lapack FILE] [--markdown] [--help]
 
-   All on one thread, warm, in microseconds of that thread's time for one matrix; medians of rounds, in which both sides
-   take turns.  32 matrices of 32 x 32 are one call here and 32 of LAPACK; one of 512 x 512 is one of both.  Ours are
-   whole calls of operators, which give results a memory of their own; LAPACK's time has the copy of the matrix that it
-   overwrites.  LAPACK is the first of libopenblas.so.0 and liblapack.so.3 that loads, or FILE; without it its columns
-   stay empty.  Compare only ratios taken in one run: clocks float. */
+   Everything runs on one thread, after a warm-up.  A time is in microseconds of processor time for one matrix, the
+   median of several rounds, in which both sides take turns.  32 matrices of 32 x 32 are one call of our operator and 32
+   calls of LAPACK.  A matrix of 512 x 512 is one call of each.  Our times are for whole calls of operators, which
+   allocate their results.  LAPACK's times include a copy of the matrix, because LAPACK overwrites it.  The program uses
+   the LAPACK in FILE, or in the first of libopenblas.so.0 and liblapack.so.3 that it can load.  Without LAPACK, its
+   columns stay empty.  Compare only figures of one run, because the clock rate of a processor varies. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <dlfcn.h>
@@ -408,9 +409,9 @@ static void table(opd_scalar_type dtype, const char *filter, int rounds, bool ma
 }
 int main(int argc, char **argv) {
     static const char help[] = "bench_linalg [--quick] [--filter TEXT] [--lapack FILE] [--markdown] [--help]\n"
-        "  --quick        few rounds, and 64 x 64 instead of 512 x 512\n"
+        "  --quick        fewer rounds, and matrices of 64 x 64 instead of 512 x 512\n"
         "  --filter TEXT  only rows whose name contains TEXT\n"
-        "  --lapack FILE  the shared library with the functions of LAPACK\n"
+        "  --lapack FILE  the shared library that contains LAPACK\n"
         "  --markdown     prints Markdown, as in bench/tables\n";
     const char *filter = "", *path = NULL;
     int rounds = ROUNDS;

@@ -1,16 +1,18 @@
-/* Benchmarks whose rows are expressions, run here as TorchScript and by PyTorch in a process beside, on the same tensors
-   and in turns.  A program is a table of rows and a call of bench_main:
+/* A framework for benchmarks whose rows are expressions.  Each expression is run here as TorchScript, and by PyTorch in
+   another process, on the same tensors.  A program consists of a table of rows and a call of bench_main:
 
        static const bench_row rows[] = {
            {"reductions", "sum over columns", "f32 4096,1024", "torch.sum(a, 0)", 0},
            {"losses", "gelu, forward and backward", "f32 1024,1024", "F.gelu(a)", BENCH_GRAD}};
        int main(int argc, char **argv) { return bench_main(argc, argv, rows, sizeof rows / sizeof *rows); }
 
-   The tensors are a, b, c and so on: a dtype (f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool c64 c128), sizes, and of what kind
-   the numbers are: nothing for normal ones, w for ones ten times as wide, + for positive, u for those in (0, 1), s in
-   (-1, 1), p in (0, 20), q in (1, 20), <N for whole ones below N.
-   bench/peers/torch_rows.py is PyTorch's side.  Times are medians of rounds, in which both take turns: of processor
-   time where there is one thread, else of the clock.  Results are compared before anything is measured. */
+   The tensors of a row are named a, b, c and so on.  For each tensor, a row gives the dtype (f64 f32 f16 bf16 i64 i32
+   i16 i8 u8 bool c64 c128), the sizes, and the distribution of the elements: nothing for the standard normal
+   distribution, w for standard deviation 10, + for positive numbers, u for (0, 1), s for (-1, 1), p for (0, 20), q for
+   (1, 20), <N for whole numbers below N.
+   bench/peers/torch_rows.py runs the expressions in PyTorch.  A time is the median of several rounds, in which both
+   sides take turns.  It is processor time if one thread is used, and wall-clock time otherwise.  Before a row is
+   measured, the results of both sides are compared. */
 #ifndef BENCH_ROWS_H
 #define BENCH_ROWS_H
 #include <math.h>
@@ -306,7 +308,7 @@ static int bench_by_ratio(const void *a, const void *b) {
     const double of_x = x->ours / x->theirs, of_y = y->ours / y->theirs;
     return of_x > of_y ? -1 : of_x < of_y;
 }
-/* The one number: how many rows are within 5% of PyTorch or better; and the worst. */
+/* Prints how many rows take at most 1.05 times PyTorch's time, and the rows with the largest ratios. */
 static void bench_summary(const bench_run *run, bench_figures *all, int count) {
     double logs = 0;
     int held = 0, wrong = 0;
@@ -315,11 +317,11 @@ static void bench_summary(const bench_run *run, bench_figures *all, int count) {
         wrong += !all[i].agrees;
         logs += log(all[i].ours / all[i].theirs);
     }
-    printf("\n%s, %d thread%s: **%.0f%%** of %d rows within 5%% of it or faster; geometric mean of the ratios %.2f; "
-           "%d differ.\n", run->version, run->threads, run->threads == 1 ? "" : "s", 100.0 * held / count, count,
+    printf("\n%s, %d thread%s: **%.0f%%** of %d rows take at most 1.05 times its time; "
+           "geometric mean of the ratios %.2f; the results of %d rows differ.\n", run->version, run->threads, run->threads == 1 ? "" : "s", 100.0 * held / count, count,
            exp(logs / count), wrong);
     qsort(all, (size_t)count, sizeof *all, bench_by_ratio);
-    printf("The worst:");
+    printf("The largest ratios:");
     for (int i = 0; i < count && i < BENCH_WORST; i++) {
         printf("%s %s, %s (%.2f)", i ? ";" : "", all[i].row->name, all[i].row->inputs, all[i].ours / all[i].theirs);
     }
@@ -358,10 +360,10 @@ static bool bench_options(bench_run *run, int argc, char **argv) {
 /* Rows, from the folder of opdispatch.h. */
 static int bench_main(int argc, char **argv, const bench_row *rows, size_t nrows) {
     static const char help[] = "[--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]\n"
-        "  --quick        few and short rounds\n"
-        "  --filter TEXT  the rows whose section, name, tensors or expression contain TEXT\n"
-        "  --python PATH  the Python that has PyTorch (python3)\n"
-        "  --threads N    threads of both sides (1: times are of the processor, else of the clock)\n"
+        "  --quick        fewer and shorter rounds\n"
+        "  --filter TEXT  only rows whose section, name, tensors or expression contain TEXT\n"
+        "  --python PATH  a Python with PyTorch (default: python3)\n"
+        "  --threads N    threads that each side uses (default: 1); above 1, times are wall-clock times\n"
         "  --markdown     prints Markdown, as in bench/tables\n";
     bench_run run;
     int count = 0;

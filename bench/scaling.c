@@ -1,36 +1,44 @@
-/* Predicts how training scales to 1,024 ranks, from what the layers of a model take on one and a network that is
-   described by its latency and bandwidth; and, with an MPI, how far off that is on this machine.
+/* Predicts how training scales to 1,024 ranks, from the times of a model's layers on one rank and from the latency and
+   bandwidth of a network.  With MPI, it also compares predictions with measured steps on this machine.
    cc -O2 bench/scaling.c -o bench_scaling -lm -lpthread
    ./bench_scaling --help
    mpicc -O2 -DSCALING_MPI bench/scaling.c -o bench_scaling_mpi -lm && mpirun -n 2 ./bench_scaling_mpi
-   mpirun -n 2 ./bench_scaling_mpi --measure      how much communication is hidden, and how much faster two ranks are
-   (medians; with and without communication all ranks begin together and the slowest is waited for)
 
-   Forward and backward of each layer of a small transformer are timed here for some batches (or come from a table,
-   --table); batches between two lie on a line, larger ones take as much for each sequence as the largest.  A step is
-   walked through as the library does it:
-   - data parallel: gradients arrive in the reverse order of the layers and go into buckets as opd_data_parallel deals
-     them out.  A full bucket is copied and its all-reduce begins; one moves at a time.  What is still on its way when
-     backward has ended is waited for, then the optimizer steps; where ranks are no power of two, gradients are divided
-     before.
-   - sharded: each weight is gathered before its forward, and again before its backward, and waited for.  A gradient's
-     reduce-scatter shares the network with the next gather, so that is waited for, too.  Each rank updates its part.
-   While a rank computes, a transfer moves on at `overlap` of its speed: 1, where a network card or a thread sees to it;
-   0, where it moves only inside of MPI's calls, as with examples/mpi_group.c and no such thread.  Tables have both.
+   `mpirun -n 2 ./bench_scaling_mpi --measure` prints how much communication is hidden behind computing, and how much
+   faster two ranks are than one.  These figures are medians.  All ranks begin a step together, and a step ends when the
+   slowest rank ends.
 
-   Transfers of n bytes among p ranks, with latency a, b seconds a byte, and g seconds to add a byte (Thakur,
-   Rabenseifner and Gropp, Optimization of Collective Communication Operations in MPICH, IJHPCA 19(1), 2005):
+   The program measures forward and backward of each layer of a small transformer for several batch sizes, or reads
+   these times from a table (--table).  Between two measured batch sizes, it interpolates linearly.  For larger batches,
+   the time per sequence is that of the largest measured batch.  Then it simulates a training step, in the order in
+   which the library computes it:
+   - Data parallel: the gradients of the layers are ready in reverse order, and go into the buckets of
+     opd_data_parallel.  When a bucket is full, it is copied and its all-reduce begins.  Only one all-reduce runs at a
+     time.  After backward, the rank waits for the remaining transfers, and then the optimizer steps.  If the number of
+     ranks is not a power of two, gradients are divided before they are summed.
+   - Sharded: each weight is gathered before its forward and again before its backward, and the rank waits for both.
+     The reduce-scatter of a gradient shares the network with the next gather, so the rank waits for it, too.  Each rank
+     updates its part of the parameters.
+
+   While a rank computes, a transfer runs at `overlap` times its full speed.  The value is 1 if a network card or a
+   thread moves the data, and 0 if data move only inside of MPI calls, as with examples/mpi_group.c without such a
+   thread.  The tables have both cases.
+
+   The time of a transfer of n bytes among p ranks, with latency a, b seconds per byte, and g seconds to add a byte
+   (Thakur, Rabenseifner and Gropp, Optimization of Collective Communication Operations in MPICH, IJHPCA 19(1), 2005):
        ring      reduce-scatter (p - 1) (a + n/p (b + g)), all-gather (p - 1) (a + n/p b)
        halving   reduce-scatter lg p a + (p - 1)/p n (b + g) by recursive halving, all-gather lg p a + (p - 1)/p n b by
-                 recursive doubling; where p is no power of two, ranks beyond the last one hand everything over first,
-                 a + n (b + g), and get it back, a + n b
-       tree      reduce lg p (a + n (b + g)), broadcast lg p (a + n b), lg p rounded up, by binomial trees
-   An all-reduce is both in turn.  With several ranks on a node, first those of each node, then the nodes: by ring and
-   halving each rank with its part of n, all over one network card; by tree one rank of each node with all of n.
+                 recursive doubling.  If p is not a power of two, the extra ranks first send all data to others,
+                 a + n (b + g), and get the result at the end, a + n b
+       tree      reduce lg p (a + n (b + g)), broadcast lg p (a + n b), with lg p rounded up, by binomial trees
+   An all-reduce consists of both parts.  If a node has several ranks, the ranks of each node communicate first, and
+   then the nodes.  By ring and halving, each rank of a node sends its part of the n bytes, and all of them share one
+   network card.  By tree, one rank of each node sends all n bytes.
 
-   Ranks that share cores take turns: with 4 on 2 cores computing and moving both take twice the time (--cores); what
-   waiting for a turn takes is not in the prediction.  Cores that work at once are slower than one alone, as they share
-   caches and memory: for what is compared on this machine layers are timed on two ranks at once. */
+   If ranks share cores, they take turns: on 2 cores, 4 ranks take twice as long to compute and to move data (--cores).
+   The time that a rank waits for its turn is not in the prediction.  Cores that compute at the same time are slower
+   than one core alone, because they share caches and memory.  Therefore, layers are measured on two ranks at once if
+   the prediction is compared with steps on this machine. */
 #define OPDISPATCH_IMPLEMENTATION
 #if defined(SCALING_MPI)
 #include "../examples/mpi_group.c"
@@ -822,24 +830,26 @@ static void compare_all(plan p, const settings *s, opd_group *world) {
 //-- options -----------------------------------------------------------------------------------------------------------
 
 static int usage(int rc) {
-    fputs("bench_scaling: predicts a training step on 1 to 1,024 ranks from layers that are timed here\n"
-          "  --net NAME            the network: shared, 25gbe (the default), 100gbe, infiniband\n"
-          "  --latency US, --bandwidth GBITS      of the links of the network, bandwidth per second\n"
-          "  --per-node N          ranks on each node, which communicate over shared memory (1)\n"
-          "  --inner-latency US, --inner-bandwidth GBITS      of this shared memory\n"
-          "  --cores N             cores of a node, if it has fewer cores than ranks\n"
-          "  --overlap X           0 to 1: speed of transfers while a rank computes\n"
-          "  --algorithm NAME      the reduction: ring, halving, tree, or auto (the fastest)\n"
-          "  --sharded             divides parameters, gradients and states, as opd_sharded_parallel\n"
-          "  --bucket MB           the size of buckets of opd_data_parallel (25)\n"
-          "  --blocks N, --features N, --tokens N, --batch N      the sizes of the model, and sequences on each rank\n"
-          "  --whole-batch N       sequences of the whole batch, which strong scaling divides (1024)\n"
-          "  --ranks N             the largest number of ranks (1024)\n"
+    fputs("bench_scaling: predicts a training step on 1 to 1,024 ranks from the times of the layers on this machine\n"
+          "  --net NAME            the network: shared, 25gbe (default), 100gbe, infiniband\n"
+          "  --latency US, --bandwidth GBITS      latency and bandwidth (Gbit/s) of a link of the network\n"
+          "  --per-node N          ranks on each node, which communicate over shared memory (default: 1)\n"
+          "  --inner-latency US, --inner-bandwidth GBITS      latency and bandwidth of this shared memory\n"
+          "  --cores N             number of cores of a node, if it has fewer cores than ranks\n"
+          "  --overlap X           relative speed of transfers while a rank computes, from 0 to 1\n"
+          "  --algorithm NAME      how sums are computed: ring, halving, tree, or auto (the fastest)\n"
+          "  --sharded             splits parameters, gradients and optimizer state, like opd_sharded_parallel\n"
+          "  --bucket MB           the size of the buckets of opd_data_parallel (default: 25)\n"
+          "  --blocks N, --features N, --tokens N      the sizes of the model\n"
+          "  --batch N             sequences on each rank\n"
+          "  --whole-batch N       sequences that strong scaling divides among all ranks (default: 1024)\n"
+          "  --ranks N             the largest number of ranks (default: 1024)\n"
           "  --record FILE, --table FILE          writes the measured times to a file; reads them from a file\n"
-          "  --plot FILE           writes the curves of three networks as SVG\n"
-          "  --quick               a small model, few rounds\n"
-          "If built with -DSCALING_MPI and run by mpirun, it also trains on 1, 2 and 4 ranks and compares the times;\n"
-          "  --measure             prints only the share of hidden communication, and the speed-up of all ranks\n",
+          "  --plot FILE           draws the predictions for three networks as a picture (SVG)\n"
+          "  --quick               a small model, fewer rounds\n"
+          "If the program was built with -DSCALING_MPI and runs under mpirun, it also trains on 1, 2 and 4 ranks, and compares\n"
+          "these times with the predictions.\n"
+          "  --measure             only prints how much communication is hidden, and how much faster all ranks are than one\n",
           rc ? stderr : stdout);
     return rc;
 }

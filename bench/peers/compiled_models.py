@@ -1,5 +1,6 @@
-"""Writes the exported models that bench/compiled.c times, NAME.pt2 and NAME.npz (in0, in1, ..., out0, ...) each, into
-a folder: random weights, batch 1.  torchvision makes ResNet-18, MobileNetV3, ConvNeXt; the others stand here.
+"""Writes the exported models that bench/compiled.c measures: for each model NAME.pt2, and NAME.npz with the inputs (in0,
+in1, ...) and the results (out0, ...).  Models have random weights, and batches of one example.  ResNet-18, MobileNetV3
+and ConvNeXt come from torchvision.  This file defines the others.
     python3 bench/peers/compiled_models.py FOLDER [NAME ...]"""
 import os
 import sys

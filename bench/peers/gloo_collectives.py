@@ -1,6 +1,6 @@
-"""All-reduce by torch.distributed's gloo backend, for bench/collectives.c: starts its own ranks.
+"""Measures all-reduce of torch.distributed's gloo backend for bench/collectives.c, with ranks that this program starts.
 usage: gloo_collectives.py RANKS COUNT...
-Prints "COUNT MICROSECONDS SUM" for each count: the smallest time of many, and the sum of the result's elements."""
+For each COUNT, prints "COUNT MICROSECONDS SUM": the smallest of many times, and the sum of the elements of the result."""
 import os
 import subprocess
 import sys

@@ -1,7 +1,9 @@
-"""PyTorch's side of bench/compiled.c, which starts it and says on its standard input what to do, a line at a time:
-    model PATH    loads PATH.pt2, compiles it by torch.compile and AOTInductor and runs it on PATH.npz; answers
-                  "ok aoti", "ok" where AOTInductor has failed, or "error TEXT"
-    time COUNT    answers the microseconds that one of so many calls takes; aoti COUNT those of the package
+"""Measures PyTorch for bench/compiled.c.  bench/compiled.c starts this program, and writes one request per line to its
+standard input:
+    model PATH    loads PATH.pt2, compiles it with torch.compile and with AOTInductor, and runs it with the inputs in
+                  PATH.npz.  The answer is "ok aoti", or "ok" if AOTInductor failed, or "error TEXT".
+    time COUNT    calls the model of torch.compile COUNT times.  The answer is the time of one call in microseconds.
+    aoti COUNT    the same for the package of AOTInductor
     python3 bench/peers/torch_compiled.py"""
 import os
 import sys

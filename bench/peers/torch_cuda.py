@@ -1,4 +1,4 @@
-"""PyTorch's figures for bench/cuda.c: a line "key nanoseconds" for each row.  Needs PyTorch with CUDA.
+"""Measures PyTorch for bench/cuda.c: prints a line "key nanoseconds" for each row.  Needs PyTorch with CUDA.
     python3 bench/peers/torch_cuda.py [--quick]"""
 import statistics
 import sys

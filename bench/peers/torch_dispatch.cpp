@@ -1,14 +1,14 @@
-/* torch_dispatch.cpp: the calls of bench/dispatch.c against libtorch, for comparison in the same run.
+/* Measures in libtorch the calls that bench/dispatch.c measures in opdispatch.
    c++ -O2 -std=c++17 torch_dispatch.cpp -I/usr/include/torch/csrc/api/include -ltorch_cpu -lc10 -o torch_dispatch
    ./torch_dispatch [--quick] [name]
 
-   Debian: apt-get install g++ libtorch-dev libopenblas0-pthread (1.13).  Prints `name<TAB>number` lines: nanoseconds
-   per call (per operator for the chains), or bytes where the name ends in _bytes; lines that start with # say what was
-   measured on.  Each number is the median of several rounds.
+   On Debian: apt-get install g++ libtorch-dev libopenblas0-pthread (libtorch 1.13).  The program prints lines
+   `name<TAB>number`.  A number is in nanoseconds per call (for the chains: per operator), or in bytes if the name ends
+   in _bytes.  It is the median of several rounds.  Lines that begin with # describe the machine and libtorch.
 
-   The program starts itself again with the environment in which libtorch is strongest: presets that cripple OpenBLAS
-   taken away, one thread, AVX-512 kernels where the machine has them, and a malloc that keeps large blocks, so that
-   results are warm.  A peer that was measured cold or crippled would be no peer. */
+   To be fair to libtorch, the program starts itself again with an environment in which libtorch is fastest: without
+   settings that slow OpenBLAS down, with one thread, with AVX-512 kernels if the machine has AVX-512, and with a malloc
+   that keeps large blocks, so that results are in warm memory. */
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <ATen/core/dispatch/Dispatcher.h>

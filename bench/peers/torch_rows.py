@@ -1,9 +1,12 @@
-"""PyTorch's side of bench/rows.h, which starts it and says on its standard input what to do, a line at a time:
-    tensor NAME DTYPE SIZE,SIZE BYTES   and then that many bytes: an argument of the next row
-    row grad|plain EXPRESSION           the expression as a function of these tensors; answers "ok" or "error TEXT"
-    result                              answers "SIZE,SIZE" and the elements as float64, complex ones as two;
-                                        of grad the first gradient
-    time COUNT                          answers the microseconds of processor time that one of so many calls takes
+"""Runs PyTorch for bench/rows.h.  The benchmark starts this program, and writes one request per line to its standard
+input:
+    tensor NAME DTYPE SIZE,SIZE BYTES   an argument of the next row.  Its bytes follow the line.
+    row grad|plain EXPRESSION           makes a function of these tensors from the expression.  The answer is "ok" or
+                                        "error TEXT".
+    result                              calls the function.  The answer is "SIZE,SIZE", and the elements as float64
+                                        (complex elements as two numbers).  With grad, it is the first gradient.
+    time COUNT                          calls the function COUNT times.  The answer is the time of one call in
+                                        microseconds (processor time; wall-clock time if N > 1).
     python3 bench/peers/torch_rows.py [--threads N]"""
 import math
 import sys
