@@ -65,13 +65,15 @@ int main(void) {
 
 
 def recipes(document):
-    """((file, macro or None), lines) of each block ```C below a line "in `src/file`:" or "in `src/file`, first in `MACRO`:"."""
+    """((file, macro or None), lines) of each block ```C below a line "At the end of `src/file`, add:" or "At the beginning of
+    the list `MACRO` in `src/file`, add:"."""
     section = document[document.index('## How to add a built-in operator\n'):]
     section = section[:section.index('\n## ', 1)]
-    steps = re.findall(r'^in `(src/\S+)`(?:, first in `(\w+)`)?:\n\n```C\n(.*?)^```$', section, re.M | re.S)
+    steps = re.findall(r'^At the (?:end of|beginning of the list `(\w+)` in) `(src/\S+)`, add:\n\n```C\n(.*?)^```$', section,
+                       re.M | re.S)
     if len(steps) < section.count('```C'):
-        sys.exit('a block of C does not say in which file it goes: in `src/...`:')
-    return [((path, macro), text.rstrip('\n').split('\n')) for path, macro, text in steps]
+        sys.exit('a block of C has no line above it that names its file: At the end of `src/...`, add:')
+    return [((path, macro or None), text.rstrip('\n').split('\n')) for macro, path, text in steps]
 
 
 def put(path, macro, lines):
