@@ -1,8 +1,9 @@
-/* Operators that choose their dtype under autocast: by a policy of their card, and by wrappers written by hand.
+/* Operators that choose their dtype under autocast: one by the field `autocast` of its descriptor, two by wrappers.
    cc -O2 -DOPD_LEAN examples/autocast_wrappers.c -o autocast_wrappers -lm && ./autocast_wrappers
 
-   mymatmul runs in the region's dtype, my_multiple_input_op in the widest dtype among its inputs: the two wrappers of
-   PyTorch's tutorial on autocast for dispatched operators. */
+   A wrapper is a kernel at the autocast key.  mymatmul runs in the dtype of the autocast region, and
+   my_multiple_input_op in the widest dtype of its inputs.  Both wrappers come from PyTorch's tutorial on autocast for
+   dispatched operators. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -1,10 +1,9 @@
-/* A backend of one's own, complete in one file: a device "npu" with two units, its own memory, copies, current device,
-   streams and a few kernels; what it lacks runs on the CPU, counted.  A small network learns on it.
+/* A complete backend in one file: a device "npu" with two units, its own memory, copies, current device, streams and a
+   few kernels.  All other operators run on the CPU, and are counted.  A small network is trained on the device.
+   cc -O2 -DOPD_LEAN examples/backend.c -o backend -lm && ./backend
 
-       cc -O2 -DOPD_LEAN examples/backend.c -o backend -lm && ./backend
-
-   The device's memory is pages without access except inside this file's copy function and kernels: a kernel of the CPU
-   that touched it would end the program. */
+   The memory of the device cannot be read or written outside of this file's kernels and copy function.  If a kernel of
+   the CPU read it, the program would crash. */
 #define _DEFAULT_SOURCE 1
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"

@@ -1,11 +1,12 @@
-/* A real imaging library as an operator: crop by ImageMagick's MagickWand, of a photograph.
+/* A function of an image library as an operator: crops a photograph with ImageMagick's MagickWand.
    cc -O2 examples/crop.c -o crop $(pkg-config --cflags --libs MagickWand) -lm && ./crop
    ci: examples/data/cat.jpg $tmp/before.png $tmp/after.png
 
-   Nothing here can look into the library.  The plain function is therefore refused where a graph is recorded: what it
-   reads would be a constant of the graph.  As an operator it is one node of it, runs on shapes alone, is differentiated
-   through and runs under vmap.  The library computes with 16 bits a channel: values are cut to [0, 1], and rounded.
-   Needs MagickWand's development files: libmagickwand-dev, pkg-config of Debian. */
+   opdispatch cannot see what the library does.  Therefore, the plain C function fails while a graph is recorded: the
+   numbers that it reads would become constants of the graph.  The operator is one node of the graph, computes sizes
+   without numbers, has a derivative and runs under vmap.  The library computes with 16 bits per channel, so values are
+   clamped to [0, 1] and rounded.
+   Needs the development files of MagickWand: libmagickwand-dev, pkg-config of Debian. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

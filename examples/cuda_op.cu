@@ -1,8 +1,8 @@
-/* An operator of one's own with a kernel for the CPU and one for the GPU.
+/* A custom operator with a kernel for the CPU and a kernel for the GPU.
    nvcc -O2 -arch=native examples/cuda_op.cu opdispatch_cuda.cu examples/implementation.c -o cuda_op -lcublas -lcublasLt && ./cuda_op
 
-   gate(x, g) = x sigmoid(g), in one pass over memory instead of two.  The derivative is written once, with operators,
-   for both.  Without a GPU only the CPU's kernel runs. */
+   gate(x, g) = x sigmoid(g), in one pass over memory instead of two.  The backward function is written once, with
+   operators, for both devices.  Without a GPU, only the kernel for the CPU runs. */
 #include "../opdispatch.h"
 #include <cuda_runtime.h>
 #include <math.h>

@@ -1,11 +1,11 @@
-/* Custom functions: a forward, what it leaves in a context, and a derivative formula of one's own.
+/* Custom functions: a forward function, which saves values in a context, and a backward function.
    cc -O2 -DOPD_LEAN examples/custom_function.c -o custom_function -lm && ./custom_function
 
-   1. softplus, log(1 + exp(x)), whose derivative is known without going through the exponential of a large number; in
-      one piece, with a scale that the formula finds again as an attribute.
-   2. rounding whose gradient passes straight through, in place.
-   3. a function over plain loops, split in forward and set-up: the tape sees nothing of the loops, so the formula says
-      that it can be differentiated once. */
+   1.  softplus, log(1 + exp(x)).  Its derivative can be computed without the exponential of a large number.  Forward
+   and context are one function here.  A scale is stored as an attribute of the context.
+   2.  Rounding in place, with a gradient that passes through unchanged.
+   3.  A function with plain loops, whose forward and context are separate functions.  Autograd cannot record the loops,
+   so the function is declared as differentiable only once. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <math.h>

@@ -1,14 +1,15 @@
-/* Trains a small convolutional network on 1,797 handwritten digits, with an operator of its own in it.
+/* Trains a small convolutional network with a custom operator on 1,797 images of handwritten digits.
    cc -O2 -DOPD_LEAN examples/digits.c -o digits -lm && ./digits
    ci: --epochs 2 --plain --save $tmp/digits.pt
 
-   The network: two 3x3 convolutions of 16 and 32 filters, each followed by digits::bias_relu (defined below), 2x2 max
-   pooling, and two linear layers; Adam.  Every fifth image (index mod 5 = 4) is held out for the test.
-   The same seed gives the same output at any number of threads ($OPD_NUM_THREADS).  --save writes network, optimizer and
-   epoch as PyTorch has them in a checkpoint, --resume goes on from one.
+   The network has two 3x3 convolutions with 16 and 32 filters, each followed by digits::bias_relu (defined below), then
+   one 2x2 max pooling, and two linear layers.  The optimizer is Adam.  Every fifth image (index mod 5 = 4) is used only
+   for the test.  The same seed gives the same output with any number of threads ($OPD_NUM_THREADS).  --save writes a
+   checkpoint of the network, the optimizer and the epoch, as PyTorch does, and --resume continues from a checkpoint.
 
-   On a GPU (opdispatch_cuda.cu says how to build the CUDA plug-in, as a part of the program or to be loaded), built without
-   -DOPD_LEAN:  ./digits --device cuda --load ./opdispatch_cuda.so */
+   For a GPU, compile without -DOPD_LEAN, and link or load the CUDA plug-in (see the first comment of
+   opdispatch_cuda.cu):
+   ./digits --device cuda --load ./opdispatch_cuda.so */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

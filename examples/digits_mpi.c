@@ -1,20 +1,22 @@
-/* Trains the network of examples/digits.c on several processes, each with its part of every batch, over MPI.
+/* Trains the network of examples/digits.c with several processes over MPI.  Each process computes a part of every
+   batch.
    mpicc -O2 examples/digits_mpi.c -o digits_mpi -lm
    mpirun -n 4 ./digits_mpi
 
-   The network, the images and their order are those of digits.c, which this file includes; what is new stands below:
-   begin MPI, hand the parameters to opd_data_parallel, take this rank's part of a batch, add up what is shown.  Losses
-   and accuracy are those of the single process, to rounding.  Rank 0 shows one progress bar, and how many images all
-   ranks and each one saw in a second.  Options: --epochs N, --seed N, --data FILE, --plain.
+   The network, the images and their order come from digits.c, which this file includes.  This file adds the following:
+   it begins MPI, gives the parameters to opd_data_parallel, takes this rank's part of each batch, and sums the printed
+   figures over all ranks.  Losses and accuracy equal those of one process, except for rounding.  Rank 0 shows a
+   progress bar, and the images per second of all ranks together and of each rank.  Options: --epochs N, --seed N,
+   --data FILE, --plain, --help.
 
-   On GPUs, one for each rank of a machine, whose memory NCCL moves, with the CUDA plug-in linked in, or loaded
-   (opdispatch_cuda.cu says how to build it):
+   On GPUs, each rank of a machine uses its own GPU, and NCCL moves the memory.  Link or load the CUDA plug-in (see the
+   first comment of opdispatch_cuda.cu):
    mpirun -n 4 ./digits_mpi --device cuda --load ./opdispatch_cuda.so
 
-   Each process computes on one thread unless $OPD_NUM_THREADS says more.  On a cluster with Slurm:
+   Each process computes on one thread, unless $OPD_NUM_THREADS is set.  On a cluster with Slurm:
    #SBATCH --ntasks=16
    srun --mpi=pmix ./digits_mpi --plain
-   MPICH takes pmi2 there; srun --mpi=list says what there is. */
+   MPICH needs --mpi=pmi2 instead.  srun --mpi=list prints what Slurm supports. */
 #define main digits_alone                         /* digits.c has one, too */
 #include "digits.c"
 #undef main

@@ -1,9 +1,10 @@
-/* Trains on what PyTorch trained: a network that knows the digits 0 to 3 learns all ten.
+/* Trains a network that PyTorch has trained before: it knows the digits 0 to 3, and learns all ten.
    cc -O2 examples/finetune.c -o finetune -lm && ./finetune
    ci: --epochs 3 --plain
 
-   The network comes as PyTorch exported it (examples/data/four_digits.pt2, made by examples/finetune_network.py): its
-   layers are nowhere in this file.  What is saved is a state dict, which PyTorch loads:
+   The network is an exported program of PyTorch (examples/data/four_digits.pt2, written by
+   examples/finetune_network.py).  Its layers are not defined in this file.  The result is saved as a state dict, which
+   PyTorch can load:
    ./finetune --out finetuned.pt && python3 examples/finetune_network.py --check finetuned.pt */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"

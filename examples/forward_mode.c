@@ -1,9 +1,9 @@
-/* Forward mode: derivatives in a direction, along with the values.
+/* Forward mode: derivatives in one direction, computed together with the values.
    cc -O2 -DOPD_LEAN examples/forward_mode.c -o forward_mode -lm && ./forward_mode
 
-   1. a column of a Jacobian by one run, and the whole of it.
-   2. Newton's method on Rosenbrock's function: the Hessian is never made, only multiplied by vectors, as the tangent of
-      the gradient (forward over reverse); the equations are solved by conjugate gradients. */
+   1.  A column of a Jacobian by one run, and the whole Jacobian.
+   2.  Newton's method on Rosenbrock's function.  The Hessian is never stored, but only multiplied by vectors: such a
+   product is the tangent of the gradient (forward over reverse).  Conjugate gradients solve the equations. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -1,12 +1,13 @@
-/* Two classics of linear algebra, trained: a Gaussian process learns its length scales, a Kalman filter its noise.
+/* Trains two classical models with linear algebra: the length scales of a Gaussian process, the noise of a Kalman
+   filter.
    cc -O2 -DOPD_LEAN examples/gaussian_process.c -o gaussian_process -lm && ./gaussian_process
    ci: --steps 40
 
-   Both maximise the likelihood of what was observed, by Adam, and the gradients go through Cholesky factors,
-   triangular systems, determinants and solved equations.  The Gaussian process (Rasmussen and Williams, Gaussian
-   Processes for Machine Learning, algorithm 2.1) sees two inputs, of which the second means nothing: its length scale
-   grows.  The Kalman filter follows a swing whose sensor fails for a while.  --losses prints what each step has for a
-   loss, to compare with another program's (tests/golden/make_gaussian_process.py has PyTorch's). */
+   Both models maximise the likelihood of observations with Adam.  The gradients pass through Cholesky factors,
+   triangular systems, determinants and solutions of equations.  The Gaussian process (Rasmussen and Williams, Gaussian
+   Processes for Machine Learning, algorithm 2.1) gets two inputs.  The second input has no effect on the observations,
+   so its length scale grows.  The Kalman filter follows a swing, whose sensor fails for some time.  --losses prints the
+   loss of each step, to compare it with another program (for PyTorch: tests/golden/make_gaussian_process.py). */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <math.h>

@@ -1,9 +1,10 @@
-/* Draws the backward graph of a small network: graph.dot, and graph.svg where Graphviz' `dot` is installed.
+/* Draws the autograd graph of a small network: writes graph.dot and, if Graphviz' `dot` is installed, graph.svg.
    cc -O2 -DOPD_LEAN examples/graph_picture.c -o graph_picture -lm && ./graph_picture
 
-   The network: a 3x3 convolution, max pooling, a linear layer and a loss, with a residual connection round a
-   normalisation.  Leaves (the parameters) are blue and carry the names given here, the loss is green; a box is a node of
-   the graph: its operator, the sizes of what it made, and how much it keeps for the backward pass. */
+   The network has a 3x3 convolution, a normalisation with a residual connection around it, max pooling, a linear layer
+   and a loss.  Leaves (the parameters) are blue and have the names that this program gives them.  The loss is green.
+   Each box is a node of the graph, with its operator, the sizes of its result, and the bytes that it keeps for the
+   backward pass. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -1,7 +1,7 @@
-/* Newton's method with the Hessian of a function, printed step by step.
+/* Newton's method with the Hessian of a function.  The program prints each step.
    cc -O2 -DOPD_LEAN examples/hessian.c -o hessian -lm && ./hessian
 
-   The function is written for a vector of any length; opd_grad_and_value and opd_hessian (jacfwd of jacrev) make its
+   The function takes a vector of any length.  opd_grad_and_value and opd_hessian (jacfwd of jacrev) compute its
    derivatives, and opd_linalg_solve solves H d = g. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"

@@ -1,8 +1,9 @@
-/* An operator that is compiled while the program runs, from text that the program makes.
+/* Compiles an operator while the program runs, from text that the program writes.
    cc -O2 examples/inline.c -o inline -lm && ./inline
 
-   The program stays in or below the folder of this line, or $OPD_INCLUDE names that of opdispatch.h.  The first run
-   takes the compiler's time, later ones find the result in ~/.cache/opdispatch.  OPD_VERBOSE=1 shows the commands. */
+   The compiler has to find opdispatch.h.  Therefore, leave the program in the folder in which you ran this command, or
+   below it, or set $OPD_INCLUDE to the folder of opdispatch.h.  The first run waits for the compiler.  Later runs find
+   the compiled operator in ~/.cache/opdispatch.  With OPD_VERBOSE=1, the program prints the compiler's commands. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -1,12 +1,14 @@
-/* The digits network of digits.c, trained in float32, under autocast in bfloat16, and in float16 with a gradient scaler.
+/* Trains the network of digits.c three times: in float32, under autocast in bfloat16, and in float16 with a gradient
+   scaler.
    cc -O2 -DOPD_LEAN examples/mixed_precision.c -o mixed_precision -lm && ./mixed_precision
    ci: --epochs 2 --seeds 1 --check
 
-   Inside OPD_AUTOCAST convolutions and linear layers run in the lower dtype, the loss in float32; the weights and their
-   gradients stay float32.  Prints for each the accuracy on every fifth image, the time of a step, what a step keeps from
-   forward for backward, and the most memory that it has in use beyond weights and optimizer (there the buffers in which
-   the CPU's kernels convolve count too).  With more than one seed accuracy and time are means.
-   --check: fails when an accuracy is more than half a point below that of float32 (after enough epochs). */
+   Inside OPD_AUTOCAST, convolutions and linear layers run in the lower dtype, and the loss in float32.  The weights and
+   their gradients stay float32.  For each dtype, the program prints the accuracy on every fifth image, the time of a
+   step, the memory that a step keeps from forward to backward, and the largest memory in use.  The largest memory does
+   not count weights and optimizer, but counts the buffers of the CPU's convolutions.  With more than one seed, accuracy
+   and time are means.  With --check, the program fails if an accuracy is more than half a percentage point below that
+   of float32 (only from 20 epochs on). */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

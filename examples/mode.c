@@ -1,8 +1,8 @@
-/* A mode: while it is on, every operator call of the thread passes through one function, which here counts it.
+/* A mode: while it is on, every operator call of the thread passes through one function, which counts the calls.
    cc -O2 -DOPD_LEAN examples/mode.c -o mode -lm && ./mode
 
-   A mode is a key in the thread's included set and a fallback at that key.  The fallback calls the operator again below
-   its key; what runs inside does so with the key excluded, so that only the program's own calls are seen. */
+   A mode consists of a key in the thread's included set, and a fallback at this key.  The fallback calls the operator
+   again, below the key.  Meanwhile, the key is excluded, so only calls that the program itself makes are counted. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

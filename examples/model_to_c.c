@@ -1,9 +1,9 @@
-/* Writes a model that PyTorch exported as C: a folder with its functions, its weights, and a program that runs it.
+/* Writes a model that PyTorch exported as C code: a folder with its functions, its weights and a program that runs it.
    cc -O2 examples/model_to_c.c -o model_to_c -lm && ./model_to_c examples/data/four_digits.pt2 four_digits --size 1
    ci: examples/data/four_digits.pt2 /tmp/opd_model_to_c --size 1
 
-   The folder needs neither this header nor PyTorch, but for the header with --calls.  What is printed at the end builds
-   and runs it. */
+   The code in the folder needs neither PyTorch nor opdispatch.h, but with --calls it includes opdispatch.h.  At the
+   end, this program prints the command that builds and runs the code. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <errno.h>

@@ -1,27 +1,30 @@
-/* Process groups over MPI: a table of functions that opd_group_register takes.  Of Debian: libopenmpi-dev and
+/* Process groups over MPI: a table of functions for opd_group_register.  Packages of Debian: libopenmpi-dev and
    openmpi-bin, or libmpich-dev and mpich.
    mpicc -O2 -shared -fPIC -DOPDISPATCH_PLUGIN examples/mpi_group.c -o mpi_group.so
 
-   As a plug-in it registers the group "world" of all ranks when it is loaded (opd_library_load), and begins MPI where
-   the program has not.  A program of its own includes this file and calls mpi_group_begin, or mpi_group_register for
-   communicators that it has: examples/digits_mpi.c.
+   As a plug-in, the file registers the group "world" of all ranks when it is loaded (opd_library_load), and begins MPI
+   if the program has not begun it.  A program can also include this file and call mpi_group_begin, or
+   mpi_group_register for its own communicators: see examples/digits_mpi.c.
 
-   Every call is a non-blocking one of MPI, which moves on while this process is inside of MPI: when it begins something
-   or waits.  Large sums of two ranks are swapped by halves (mpi_group_halve), in a quarter to two thirds of the time of
-   MPI's own.  Memory is the host's, and that of GPUs where MPI says that it is aware of CUDA (OPD_MPI_CUDA=0 or 1 says
-   so in its place); reductions by the functions below go by way of the host.  opd_group_device_add has NCCL move that
-   of GPUs.  MPI sums float16 and bfloat16 by the functions below, in float.  Threads: with MPI_THREAD_MULTIPLE any,
-   with MPI_THREAD_SERIALIZED one after the other (this file sees to that), otherwise the main thread alone, which is an
-   error of the others.
+   All transfers use non-blocking functions of MPI.  A transfer makes progress while this process is inside an MPI call,
+   for example while it waits.  For large sums of two ranks, the ranks swap halves of the data (mpi_group_halve).  This
+   takes a quarter to two thirds of the time of MPI's own sum.  Tensors are in the host's memory, or on GPUs if MPI
+   reports that it supports CUDA (OPD_MPI_CUDA=0 or 1 overrides this report).  With opd_group_device_add, NCCL moves the
+   memory of GPUs.  The functions below compute the reductions of float16 and bfloat16, in float, because MPI has no
+   such types.  These reductions pass through the host's memory.  Threads: with MPI_THREAD_MULTIPLE, any thread may call
+   collectives; with MPI_THREAD_SERIALIZED, any thread, one at a time (this file sees to that); otherwise only the main
+   thread, and calls of other threads fail.
 
-   Checked or not, ranks add up what they call, and compare the sums after calls 1, 2, 4, ... 64, 128, 192 and so on,
-   and when mpi_group_end ends a group: those that have called other collectives, or in another order, get an error some
-   calls later, where MPI itself may have mixed them up without a word.
+   In each group, checked or not, each rank computes a hash of its calls.  The ranks compare their hashes after calls 1,
+   2, 4, ... 64, 128, 192 and so on, and when mpi_group_end ends the group.  Ranks that called different collectives, or
+   the same in another order, get an error some calls later.  MPI itself might have mixed up their data without an
+   error.
 
-   A rank that gives up (opd_group_abandon) tells the others, which look for that while they wait.  One that ends while
-   others wait for it: those on its machine see that within a second, fail with its name, and tell those on other
-   machines.  Where nobody is left on its machine the others ask shortly before the group's time limit who waits, too:
-   their error names those that do not answer.  All that unless the launcher ends the job before. */
+   A rank that gives up (opd_group_abandon) tells the other ranks, which notice this while they wait.  If the process of
+   a rank ends while others wait for it, the ranks on the same machine notice within a second, fail with an error that
+   names this rank, and tell the ranks on other machines.  If no rank is left on that machine, the other ranks ask each
+   other, shortly before the time limit of the group, who is waiting.  Their error names the ranks that do not answer.
+   If the launcher ends the whole job first, nothing of this happens. */
 #include "../opdispatch.h"
 
 #include <errno.h>

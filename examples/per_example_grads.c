@@ -1,9 +1,10 @@
-/* The gradient of every single image's loss, by one batched run: vmap of grad.
+/* Computes the gradient of the loss of each single image, in one batched run: vmap of grad.
    cc -O2 -DOPD_LEAN examples/per_example_grads.c -o per_example_grads -lm && ./per_example_grads
 
-   The network is that of digits.c.  A loss of one image is written as if there were no batch; opd_grad differentiates
-   it, opd_vmap runs that for 256 images at once.  The norms tell which images pull hardest at the weights, as is needed
-   for clipping them one by one (differential privacy) or for finding wrong labels.  Checked against a loop. */
+   The network is that of digits.c.  The loss is written for one image, without a batch.  opd_grad differentiates it,
+   and opd_vmap runs the gradient for 256 images at once.  The norms of the gradients show which images change the
+   weights most.  They are needed to clip each gradient separately (differential privacy), or to find wrong labels.  The
+   program compares the gradients with those of a loop over the images. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <math.h>

@@ -1,18 +1,20 @@
-/* Trains a network that is divided by layers: each process has some of them, a stage, and stages pass on what they
-   compute, over MPI.
+/* Trains a network that is divided by layers over MPI: each process is a stage, which has some of the layers, and
+   passes
+   its results on to the next stage.
    mpicc -O2 examples/pipeline_mpi.c -o pipeline_mpi -lm
    mpirun -n 4 ./pipeline_mpi
    ci: mpirun -n 2 and 4, --plain (tests/mpi.sh)
 
-   A batch is cut into microbatches, so that stages work at the same time: one forward, one backward (1F1B).  Stage s
-   of n first runs n - 1 - s forwards, then a forward and a backward in turn, then the backwards that are left: it keeps
-   at most n - s microbatches in memory, whatever their number.  --gpipe: all forwards first, then all backwards.
+   A batch is cut into microbatches, so that the stages work at the same time.  The schedule is one forward, one
+   backward (1F1B): stage s of n, counted from 0, first runs n - 1 - s forwards, then a forward and a backward in turn,
+   and at the end the remaining backwards.  So stage s keeps at most n - s microbatches in memory, whatever their
+   number.  With --gpipe, a stage runs all forwards first, and then all backwards.
 
-   Both halves of a stage are graphs that are recorded once: isend and irecv of _c10d_functional are operators, so a
-   graph receives, computes, and sends on.  The forward graph of the last stage gives the loss; a backward graph
-   computes its layers again from their input (which is all that is kept of a microbatch), and its results are the
-   gradients, which are summed over the microbatches.  Losses are those of one process, to rounding, by any number of
-   stages.  Options: --steps N, --micro N, --gpipe, --seed N, --plain. */
+   Forward and backward of a stage are two graphs, which are recorded once.  isend and irecv of _c10d_functional are
+   operators, so a graph can receive, compute and send.  The forward graph of the last stage computes the loss.  Of each
+   microbatch, only the input of the stage is kept: the backward graph computes the layers again from this input, and
+   returns the gradients, which are summed over the microbatches.  With any number of stages, losses equal those of one
+   process, except for rounding.  Options: --steps N, --micro N, --gpipe, --seed N, --plain, --help. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "mpi_group.c"
 

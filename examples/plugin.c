@@ -1,8 +1,8 @@
-/* A plug-in: operators in a library of their own, loaded by a program that is already running.
+/* A plug-in: operators in a shared library, which a program loads while it runs.
    cc -O2 -shared -fPIC -DOPDISPATCH_PLUGIN examples/plugin.c -o plugin.so
 
-   examples/plugin_host.c loads it.  Nothing here is special to a plug-in: without -DOPDISPATCH_PLUGIN the same file can
-   be compiled into a program. */
+   examples/plugin_host.c loads this plug-in.  The code has nothing special to plug-ins: without -DOPDISPATCH_PLUGIN,
+   the same file can be compiled into a program. */
 #include "../opdispatch.h"
 
 /* The sum of x[i] * w[i]: one loop in place of a product and a sum. */

@@ -1,9 +1,10 @@
-/* Loads the plug-in of examples/plugin.c, calls its operator, differentiates through it and unloads it.
+/* Loads the plug-in of examples/plugin.c, calls its operator, computes a gradient through it, and unloads the plug-in.
    cc -O2 examples/plugin_host.c -o plugin_host -lm
    ci: $tmp/plugin.so
 
-   With the plug-in in the same folder:  ./plugin_host plugin.so
-   The program exports no symbols: the plug-in calls it through a table that it is given when it is loaded. */
+   Run it with the plug-in in the same folder: ./plugin_host plugin.so
+   The program exports no symbols.  The plug-in calls the program through a table of function pointers, which it gets
+   when it is loaded. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -1,10 +1,10 @@
-/* Profiles a small training loop: a table of where the time goes, and a trace for ui.perfetto.dev in trace.json.
+/* Profiles a small training loop: prints where the time goes, and writes a trace for ui.perfetto.dev to trace.json.
    cc -O2 -DOPD_LEAN examples/profile.c -o profile -lm && ./profile trace.json
    ci: trace.json
 
-   The loop: 50 steps of gradient descent on a network of two linear layers, which learns to tell points inside a ring
-   from points outside.  An observer of its own, beside the profiler's, counts the calls and the bytes that they return:
-   what opd_observer_add is for when a table is not what is wanted. */
+   The loop has 50 steps of gradient descent.  A network of two linear layers learns to tell points inside a ring from
+   points outside.  Beside the profiler, an observer of this program counts the calls and the bytes of their results.
+   Use opd_observer_add like this if you need something else than the profiler's table. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* Quick start: an operator of one's own, with a CPU kernel, a fake kernel and a derivative.
+/* Quick start: a custom operator with a CPU kernel, a fake kernel and a derivative.
    cc -O2 -DOPD_LEAN examples/quickstart.c -o quickstart -lm && ./quickstart
 
-   The first half defines myops::myadd and calls it.  The second half writes the same derivative by hand, in a kernel at
-   the Autograd key that calls the operator below it. */
+   The first half defines myops::myadd and calls it.  The second half implements the same derivative in another way: in
+   a kernel at the Autograd key, which calls the operator below this key. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Quick start in C++11: an operator of one's own, with a CPU kernel, a fake kernel and a derivative.
+/* Quick start in C++11: a custom operator with a CPU kernel, a fake kernel and a derivative.
    c++ -O2 -std=c++11 examples/quickstart.cpp -o quickstart_cpp -lm && ./quickstart_cpp */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"

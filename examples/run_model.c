@@ -1,9 +1,9 @@
-/* Shows and runs what PyTorch wrote: exported programs (.pt2), TorchScript and checkpoints (.pt), and what AOTInductor
-   compiled (.pt2, .so).
+/* Prints and runs files of PyTorch: exported programs (.pt2), TorchScript (.pt), and models that AOTInductor compiled
+   (.pt2, .so).  It also prints checkpoints (.pt).
    cc -O2 examples/run_model.c -o run_model -lm && ./run_model examples/data/four_digits.pt2 --list
    ci: examples/data/four_digits.pt2 --list
 
-   ./run_model --help says how inputs are given and where results go. */
+   ./run_model --help explains how to give inputs, and where results are written. */
 #define OPDISPATCH_IMPLEMENTATION
 #define OPD_AOTI
 #include "../opdispatch.h"

@@ -1,11 +1,11 @@
-/* Keeps what backward needs in temporary files in place of memory: a network runs forward and backward twice, the
-   second time with saved-tensor hooks, and tells what it held in memory each time.
+/* Keeps the tensors that backward needs in temporary files instead of memory.  A network runs forward and backward
+   twice, the second time with saved-tensor hooks.  Each time, the program prints how much memory was in use.
    cc -O2 -DOPD_LEAN examples/saved_on_disk.c -o saved_on_disk -lm && ./saved_on_disk
    (or ./saved_on_disk LAYERS, or --help)
 
-   pack writes a tensor's values into a file and returns a note of where they are and what they looked like; unpack
-   reads them back into a new tensor; drop is told when a node has run, and closes the file.  Small tensors stay where
-   they are, and so do the parameters, which are in memory anyway. */
+   The hook `pack` writes the values of a tensor to a file, and returns the position in the file, the sizes and the
+   dtype.  The hook `unpack` reads the values into a new tensor.  The hook `drop` is called when a node has run, and
+   closes the file.  Small tensors stay in memory, and so do the parameters, which are in memory anyway. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -1,17 +1,20 @@
-/* Trains a small language model on a text, split over processes in two directions, over MPI.
+/* Trains a small language model on a text, over MPI.  The model is split over the processes in two directions.
    mpicc -O2 examples/sharded_lm.c -o sharded_lm -lm
    mpirun -n 4 ./sharded_lm
    ci: mpirun -n 4, --steps 20 --plain (tests/mpi.sh)
 
-   Of n processes, groups of --tensor T (default: 2 where n is even) compute one network together: of each attention
-   layer every one has some heads, of each layer behind it some of the features (column_parallel and row_parallel
-   below).  The n / T groups have different parts of each batch; over them parameters, gradients and Adam's state are
-   split (opd_sharded_parallel), and gathered layer by layer while they are used.  Losses are those of one process, to
-   rounding.  Options: --steps N, --text FILE, --seed N, --tensor T, --plain, and --checkpoint FOLDER, which goes on
-   from what is complete in the folder and writes there at the end, for any number of groups of T; --device cuda, --load
-   FILE: on GPUs, as digits_mpi.c.
+   Of n processes, groups of T processes (--tensor T; default: 2 if n is even) compute one network together.  Each
+   process has some heads of each attention layer, and some features of each layer behind it (column_parallel and
+   row_parallel below).  The n / T groups compute different parts of each batch.  Parameters, gradients and Adam's state
+   are split over these groups (opd_sharded_parallel), and gathered layer by layer while they are used.  Losses equal
+   those of one process, except for rounding.
 
-   The model reads bytes: attention over 64 of them, 2 layers of 64 features.  On a cluster: see digits_mpi.c. */
+   Options: --steps N, --text FILE, --seed N, --tensor T, --plain, --help.  With --checkpoint FOLDER, training continues
+   from the newest complete checkpoint in the folder, and writes a checkpoint at the end.  The number of groups of T
+   processes can be another one than before.  With --device cuda and --load FILE, it runs on GPUs, as digits_mpi.c does.
+
+   The model reads bytes.  It has an attention window of 64 bytes, and 2 layers of 64 features.  For clusters, see
+   digits_mpi.c. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "mpi_group.c"
 

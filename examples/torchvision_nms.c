@@ -1,8 +1,8 @@
-/* Operators of torchvision's published wheel in a C program, without PyTorch, Python or CUDA.
+/* Calls operators of the published torchvision package from C, without PyTorch, Python or CUDA.
    cc -O2 examples/torchvision_nms.c -o torchvision_nms -lm
    ci: $OPD_TORCHVISION
 
-   The library is in the wheel for Linux:
+   The operators are in a shared library in the package for Linux:
      python3 -m pip download --no-deps --only-binary :all: torchvision==0.29.2
      unzip torchvision-*.whl torchvision/_C_stable.so && ./torchvision_nms torchvision/_C_stable.so */
 #define OPDISPATCH_IMPLEMENTATION

@@ -1,13 +1,15 @@
-/* OpenCV's warpPerspective as an operator, from C++11; traced into a graph, which examples/warp_run.c loads and runs.
+/* OpenCV's warpPerspective as an operator, in C++11.  The operator is traced into a graph, which examples/warp_run.c
+   runs.
    c++ -O2 -std=c++11 examples/warp_perspective.cpp -o warp_perspective -I/usr/include/opencv4 \
        -lopencv_imgproc -lopencv_core -lm && ./warp_perspective
    c++ -O2 -std=c++11 -shared -fPIC -DOPDISPATCH_PLUGIN examples/warp_perspective.cpp -o warp.so \
        -I/usr/include/opencv4 -lopencv_imgproc -lopencv_core
    ci: $tmp/warp.opd
 
-   The second line makes a plug-in of the same file: the operator alone.  OpenCV works on the tensors' memory as it is;
-   only an image whose pixels are spread out is gathered first.  What OpenCV throws becomes an error of the call.
-   Needs OpenCV's development files: libopencv-imgproc-dev of Debian. */
+   The second command makes a plug-in from this file, which contains only the operator.  OpenCV reads and writes the
+   memory of the tensors.  An image is copied first only if its pixels are not contiguous.  An exception of OpenCV
+   becomes an error of the call.
+   Needs the development files of OpenCV: libopencv-imgproc-dev of Debian. */
 #if !defined(OPDISPATCH_PLUGIN)
 #define OPDISPATCH_IMPLEMENTATION
 #endif

@@ -1,9 +1,10 @@
-/* Runs the graph that examples/warp_perspective.cpp has saved; its operator comes from a plug-in made of the same file.
+/* Runs the graph that examples/warp_perspective.cpp has saved.  A plug-in, compiled from the same file, has its
+   operator.
    cc -O2 examples/warp_run.c -o warp_run -lm
    ci: $tmp/warp.opd $tmp/warp.so
 
-   With both in the same folder:  ./warp_run warp.opd warp.so
-   This program knows nothing of OpenCV, nor of the operator. */
+   Run it with the graph and the plug-in in the same folder: ./warp_run warp.opd warp.so
+   This program contains no code for OpenCV or for the operator. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -1,8 +1,8 @@
-/* A wrapper tensor: it carries a key of its own, so every operator that meets one passes through one function, which
-   here logs it, runs it on the tensors inside and wraps the results.
+/* A wrapper: a tensor that carries a user key, so that each operator call with this tensor passes through one function.
+   This function prints the operator's name, runs the operator on the wrapped tensors, and wraps the results.
    cc -O2 -DOPD_LEAN examples/wrapper.c -o wrapper -lm && ./wrapper
 
-   Nothing knows of wrappers but this file: any operator works on them, also those that are written later. */
+   Only this file knows about wrappers.  All operators work with them, also operators that are written later. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
