@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
 """Joins the files of src/ into opdispatch.h, in the order of src/files.txt, and the files of src/cuda/ into
-opdispatch_cuda.cu, in the order of src/cuda/files.txt.  The files are joined as they are.
+opdispatch_cuda.cu, in the order of src/cuda/files.txt.
 
-Text that is compiled several times, as NAME.typed.h, has no row there: it takes the place of each #include "..." of it.
-So does text that printing.py prints: #include "NAME.printed.h".
+Two kinds of files have no row in these lists.  The text of a file NAME.typed.h, which is compiled for several types,
+replaces each #include "NAME.typed.h".  Text that printing.py generates replaces each #include "NAME.printed.h".
 
-usage: python3 src/join.py                   writes both, where that changes them
-       python3 src/join.py --check           says what is wrong, or where a joined file differs, and ends with status 1
-       python3 src/join.py --where LINE...   which lines of src/ these lines of the header are; cu:LINE of the CUDA plug-in
-       python3 src/join.py --remap FILE      writes the header with #line: debuggers and compilers then show src/
-       python3 src/join.py --once FILE       writes it with the text of each file only where it first stands, to count
-       python3 src/join.py --apart FOLDER    writes what src/Makefile needs to compile each file by itself
+usage: python3 src/join.py                   writes both files, if they have changed
+       python3 src/join.py --check           prints mistakes in src/ and differences to the joined files; the exit
+                                             status is 1 if there are any
+       python3 src/join.py --where LINE...   prints the file and line of src/ for lines of the header (cu:LINE for
+                                             lines of opdispatch_cuda.cu)
+       python3 src/join.py --remap FILE      writes the header with #line, so that debuggers and compilers show src/
+       python3 src/join.py --once FILE       writes the header with the text of each file only once, for scripts that
+                                             count lines
+       python3 src/join.py --apart FOLDER    writes the files that src/Makefile needs to compile each file separately
+       python3 src/join.py --sources [WORD]  lists the files that are compiled separately
 
-A change is made in src/.  What was changed in a joined file itself is lost when the files are joined again.
+Make changes in src/.  If you change a joined file, the change is lost when the files are joined again.
 """
 import argparse
 import functools
@@ -418,14 +422,14 @@ def write_apart(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     group = parser.add_mutually_exclusive_group()
-    group.add_argument('--check', action='store_true', help='only check the files; the status is 1 if something is wrong')
-    group.add_argument('--where', nargs='+', metavar='LINE', help='print the file and line in src/ for lines of the header, or cu:LINE for lines of '
-                       'opdispatch_cuda.cu')
-    group.add_argument('--remap', metavar='FILE', help='write the header with #line to this file')
-    group.add_argument('--apart', metavar='FOLDER', help='write the prototypes for the build by files to this folder')
-    group.add_argument('--sources', nargs='*', metavar='WORD', help='list the files that are compiled by themselves: all, '
+    group.add_argument('--check', action='store_true', help='only checks the files; the exit status is 1 if there are mistakes')
+    group.add_argument('--where', nargs='+', metavar='LINE', help='prints the file and line of src/ for lines of the header, or with cu:LINE for '
+                       'lines of opdispatch_cuda.cu')
+    group.add_argument('--remap', metavar='FILE', help='writes the header with #line to this file')
+    group.add_argument('--apart', metavar='FOLDER', help='writes the prototypes for compiling each file separately to this folder')
+    group.add_argument('--sources', nargs='*', metavar='WORD', help='lists the files that are compiled separately: all, '
                        'or those with one of the words in their row')
-    group.add_argument('--once', metavar='FILE', help='write the header, with each text only once, to this file')
+    group.add_argument('--once', metavar='FILE', help='writes the header with the text of each file only once to this file')
     o = parser.parse_args()
     if o.check:
         found = check()

@@ -1,6 +1,6 @@
-"""Prints what opdispatch.h has and no file of src/ says, from what the files say.  join.py calls it.
+"""Generates the text of opdispatch.h that is in no file of src/, from the files of src/.  join.py calls it.
 
-A file of src/ has a line #include "NAME.printed.h" where such text belongs; the end of this file lists the names.
+A file of src/ has a line #include "NAME.printed.h" in the place of this text.  The end of printing.py lists the names.
 
 Operators are read from their cards in src/ops/, as text:
 
@@ -8,9 +8,10 @@ Operators are read from their cards in src/ops/, as text:
     OPDI_OP(sum_dim_IntList) {
         op->schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
 
-The comment names the typed function and says what it does.  opd_sum_dim takes the arguments that the comment lists, and
-opd_sum_dim_full takes all of them.  Where the comment lists none, the short function takes those without a default; of
-an operator that makes a tensor of none, those up to the dtype.  An operator with an in-place form has opd_NAME_, too.
+The comment names the typed function and says what the function does.  opd_sum_dim takes the arguments that the comment
+lists, and opd_sum_dim_full takes all arguments.  If the comment lists no arguments, the short function takes those
+without a default value.  If the operator makes a tensor from no tensor, the short function takes all arguments up to
+the dtype.  For an operator with an in-place form, there is also a function opd_NAME_.
 """
 import re
 import sys

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Writes examples/guide/reference/ from src/api/ and the cards of src/ops/: a page for each section of declarations and
-for each family of operators, which browsers show, and an index of all operators.
+for each family of operators, and an index of all operators.
 
-usage: python3 src/reference.py            writes the pages that differ
-       python3 src/reference.py --check    names the pages that are old, and ends with status 1
+usage: python3 src/reference.py            writes the pages that have changed
+       python3 src/reference.py --check    prints the names of the pages that are out of date; the exit status is 1 if
+                                           there are any
 """
 import argparse
 import os

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compiles models with AOTInductor, runs them by examples/run_model.c and compares with PyTorch.
+"""Compiles models with AOTInductor, runs them with examples/run_model.c, and compares the results with PyTorch's.
 
 usage: python3 tests/aoti.py --program RUN_MODEL [--folder FOLDER] [name...]
 
---program is examples/run_model.c, compiled.  Packages and arrays stay in FOLDER (a temporary one otherwise), and are not
-made again where they are there.  Needs torch and a C++ compiler; a model takes some 20 s.  Ends with one line, N passed,
-N failed, and status 1 when any failed.
+RUN_MODEL is the compiled program examples/run_model.c.  Compiled models and arrays are written to FOLDER (default: a
+temporary folder).  If they exist, they are used again.  Needs torch and a C++ compiler.  A model takes about 20 s.  The
+last line is "N passed, N failed".  The exit status is 1 if a model failed.
 """
 import argparse
 import copy

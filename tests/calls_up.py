@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Counts the calls from a layer into layers above it.
+"""Counts the calls from a layer to a higher layer.
 
 usage: python3 tests/calls_up.py [--list] [--most N]
 
-A layer is a folder of src/, and stands on those whose headers its own header includes.  A call is the name of a function
-that the library defines, with a bracket behind it, inside of a function; a pointer to a function is none.  With --list:
-one line for each call, with the function that calls and the one that is called.  With --most: fails if there are more.
+A layer is a folder of src/.  The layers below it are those whose headers its own header includes.  A call is a name of
+a function of the library, followed by a bracket, inside of a function.  A pointer to a function does not count.  With
+--list, the script prints a line for each call, with the calling and the called function.  With --most, the script fails
+if there are more than N calls.
 """
 import argparse
 import bisect
@@ -84,9 +85,9 @@ def calls_of():
 
 
 def main():
-    options = argparse.ArgumentParser(description='Counts calls into layers above.')
-    options.add_argument('--list', action='store_true', help='one line for each')
-    options.add_argument('--most', type=int, help='how many there may be')
+    options = argparse.ArgumentParser(description='Counts the calls from a layer to a higher layer.')
+    options.add_argument('--list', action='store_true', help='prints a line for each call')
+    options.add_argument('--most', type=int, help='fails if there are more than MOST calls')
     options = options.parse_args()
     calls, number = calls_of()
     if len(calls) < 30000:

@@ -1,9 +1,10 @@
 #!/bin/sh
-# Checks of the header as a file: contents list, symbols, macros, ways to include and build it.
-# Called by run.sh, with CC, CXX and RUN_TMP in the environment; prints "ok NAME", "FAIL NAME: why", "skip NAME: why".
-# With RUN_AGAIN=yes, without the checks for which CC and CXX make no difference.
-#   sh tests/check_header.sh [name]     those whose name has this in it
-#   sh tests/check_header.sh --list     the names
+# Checks the header as a file: its contents list, symbols, macros and style, and the ways to include and compile it.
+# Also checks the documents.
+#   sh tests/check_header.sh [NAME]     runs the checks whose names contain NAME
+#   sh tests/check_header.sh --list     prints the names of the checks
+# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  tests/run.sh calls this script, with CC, CXX
+# and RUN_TMP in the environment.  With RUN_AGAIN=yes, checks that do not depend on CC and CXX are left out.
 set -u
 
 names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""What test_checkpoints.c and test_modules.c cannot see by themselves: whether PyTorch takes what we write.
+"""Checks what test_checkpoints.c and test_modules.c cannot check: whether PyTorch reads the files that we write.
 
     python3 checkpoints.py values FILE ...      reads the files that test_checkpoints.c has written
-    python3 checkpoints.py train FOLDER         goes on with the trainings that test_modules.c has begun, and begins some
-    python3 checkpoints.py tied FOLDER          the same with a model of tied weights
+    python3 checkpoints.py train FOLDER         continues trainings that test_modules.c has begun, and begins others
+    python3 checkpoints.py tied FOLDER          does the same with a model of tied weights
 
-Prints "checked: ..." and ends with 0; ends with 77 where a package is missing, naming it.
+Prints "checked: ..." with exit status 0.  If a package is missing, prints its name with exit status 77.
 """
 import sys
 import zipfile

@@ -1,4 +1,5 @@
-# checks.sh: what tests/check_header.sh, linkage.sh, cuda.sh and cuda_code.sh report with; sourced.
+# Functions with which tests/check_header.sh, linkage.sh, cuda.sh and cuda_code.sh report results.  These scripts
+# source this file.
 
 # A check prints nothing when all is well, what is wrong otherwise; or "SKIP: why".  It took what has passed since the last.
 checks_at=$(date +%s)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Checks what the documents say of the library in sentences: that something is not here, or is limited, and how long
+"""Checks sentences and figures in the documents: what the library does not have, which limits it has, and how long
 something takes.
 
-- Each sentence of the places below that speak of limits has a row, which says how it is checked: by names that must not
-  be there, by a case of a test that tries it, by a text in a source file, or not at all, with the reason.  A sentence
-  without a row, and a row without its sentence, are reported.
-- Figures that README.md and bench/README.md repeat are those of bench/tables; the labels of the tables are those that
-  the benchmarks print.
-- Lists that say they are complete are: environment variables, fields of opd_op_desc, macros that leave something out.
+- Each sentence in the sections on limits (PLACES) has a row here.  The row says how the sentence is checked: by a
+  pattern that no public name may match, by a test case that tries the limit, or by a text that a source file must have.
+  If a sentence is not checked, the row says why.  A sentence without a row and a row without a sentence are errors.
+- Figures that README.md and bench/README.md repeat must equal those in bench/tables.  The row labels of these tables
+  must be texts that the benchmarks print.
+- These lists must be complete: environment variables, fields of opd_op_desc, macros that leave something out.
 
-Each time it also checks that it finds what is wrong in pages, names and tests that are changed for that.
+Each run also tests the script itself, with pages, names and tests that were made wrong on purpose.
 
-usage: python3 tests/claims.py [--cc CC] [--object FILE]     FILE: the implementation, compiled
+usage: python3 tests/claims.py [--cc CC] [--object FILE]     FILE: the compiled implementation
 """
 import argparse
 import fnmatch

@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 """Runs the commands of the documents: lines of ```sh blocks, and indented lines that begin with the name of a command.
-Also checks that each block of code of the documents is compiled or run by a test, or that a row here says why not.
+Also checks that a test compiles or runs each block of code of the documents, or that a row here says why not.
 
-Each command has a row here.  It is run in a copy of the repository, with another compiler and without optimisation; or
-it is the build line in the first comment of a program, which .ci/run and tests/mpi.sh build and run; or another script
-of the tests has the same text; or the row says why it is not run.  Options that a command gives to a program of the
-repository must be in the program's text.  A command without a row, and a row without a command, are reported.
+Each command has a row here, which says how the command is checked:
+- it runs in a copy of the repository, with another compiler and without optimisation;
+- it is the build command in the first comment of a program, which .ci/run and tests/mpi.sh build and run;
+- another script of the tests has the same text;
+- or it does not run, for the reason in the row.
+If a command passes an option to a program of the repository, the source of the program must contain this option.  A
+command without a row and a row without a command are errors.
 
 usage: python3 tests/commands.py [--cc CC] [--cxx CXX] [--foreign] [--list]
-    --foreign: also compiles the programs for other libraries, as far as they are here: PyTorch's package for python3,
-        and the folders of headers that $GGML_INCLUDE and $ONNXRUNTIME_INCLUDE name
-    --list: prints the commands and how each is checked
+    --foreign: also compiles the programs for other libraries, if these are installed: PyTorch's package for python3,
+        and the headers in the folders that $GGML_INCLUDE and $ONNXRUNTIME_INCLUDE name
+    --list: prints the commands, and how each command is checked
 """
 import argparse
 import glob

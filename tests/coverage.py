@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Prints how much of each room of opdispatch.h was run, from what llvm-cov counted.
+"""Prints how much of each room of opdispatch.h was run, according to the counts of llvm-cov.
 
 usage: coverage.py opdispatch.h [--missed ROOM] COUNTS.lcov...
 
-A room begins at a banner with an anchor (>>name).  A line or a branch counts once, however often its text is included:
-it was run if it was run for one of the types and sets of instructions that it is included for.
+A room begins at a banner with an anchor (>>name).  The header can contain the same text several times, for several
+types and instruction sets.  A line or branch of this text counts once: it was run if it was run for one of them.
 """
 import os
 import re

@@ -1,23 +1,25 @@
 #!/bin/sh
-# How much of the implementation the tests run, by room of the header.  See --help.
+# Measures how much code of each room of the header the tests run.  See --help.
 set -u
 
 help() {
     cat <<'TEXT'
 usage: sh tests/coverage.sh [options] [name...]
 
-Builds the implementation with clang's source-based coverage, runs all tests, and prints how many lines and branches of
-each section (room) of the header were run, beginning with the lowest share.  All tests are: tests/*/test_*.c and
-test_*.cpp, tests/linkage.sh, tests/mpi.sh and the tests of devices, streams and groups of tests/cuda.sh, emulated on
-the CPU (not its walk over all operators, which runs CUDA kernels that are not counted here).  With names, it runs only
-test_NAME, or only the scripts linkage, mpi or cuda.  Generated code of the header (wrappers and lists of operators) is
-listed as a section of its own, with a mark.  Inline functions of the declarations count if a test calls them.
-Not counted are: child processes that a signal ends, programs that Python or a test builds, and builds without clang.
-Some checks of linkage.sh fail with coverage, because they look at the exports or the output of a program.
+Compiles the implementation with clang's source-based coverage, runs all tests, and prints how many lines and branches
+of each room of the header were run, beginning with the lowest share.  All tests are: tests/*/test_*.c and test_*.cpp,
+tests/linkage.sh, tests/mpi.sh, and the emulated tests of devices, streams and groups of tests/cuda.sh.  The walk of
+tests/cuda.sh over all operators does not run, because CUDA kernels are not counted.  With names, the script runs only
+test_NAME, or only the scripts linkage, mpi or cuda.
 
-  --missed ROOM      prints the lines of one section that no test has run, instead of the table ('' for all)
-  --keep FOLDER      keeps the build and the counts in this folder; a second run adds to them
-  --report           prints only the table for the counts in the folder, without running tests
+Generated code of the header (typed functions and lists of operators) is listed as a room of its own, with a mark.
+Inline functions of the declarations count if a test calls them.  These are not counted: child processes that a signal
+ends, programs that Python or a test builds, and builds without clang.  Some checks of linkage.sh fail with coverage,
+because they examine the exports or the output of a program.
+
+  --missed ROOM      prints the lines of one room that no test has run, instead of the table ('' for all rooms)
+  --keep FOLDER      keeps the build and the counts in this folder; a second run adds to the counts
+  --report           runs no tests, and prints the table for the counts in the folder
   --help             prints this text
 
 Needs clang, llvm-profdata and llvm-cov of the same version, and python3.  Takes about 30 minutes on two cores.

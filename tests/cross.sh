@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the library for other machines and runs tests there, emulated.  See --help.
+# Compiles the library for other machines, and runs tests in emulators.  See --help.
 set -u
 
 all='s390x riscv64 aarch64 armhf i686 mingw emscripten musl'
@@ -7,20 +7,23 @@ help() {
     cat <<'TEXT'
 usage: sh tests/cross.sh [target...]
 
-Builds the implementation once for each target, and runs the tests that depend on the machine: byte order (s390x), 32
-bits (armhf, i686), signed or unsigned char, other SIMD instructions, systems without threads, plug-ins or an unwinder.
+Compiles the implementation once for each target, and runs tests of code that depends on the machine: byte order
+(s390x), 32 bits (armhf, i686), signed or unsigned char, other SIMD instructions, systems without threads, plug-ins or
+an unwinder.
 
-  s390x riscv64 aarch64 armhf    Debian's cross compilers, qemu-user: the tests of $TESTS and examples/quickstart.c
-  i686                           the same, run by this machine itself if possible
-  mingw                          Windows, with threads: quickstart.c, run if wine is installed
-  emscripten                     quickstart.c and one epoch of digits.c, run by node
-  musl                           quickstart.c with another C library, linked statically
+  s390x riscv64 aarch64 armhf    the tests of $TESTS and examples/quickstart.c, with Debian's cross compilers and
+                                 qemu-user
+  i686                           the same tests, directly on this machine if possible
+  mingw                          examples/quickstart.c for Windows, with threads; runs it if wine is installed
+  emscripten                     examples/quickstart.c, and one epoch of examples/digits.c, both run by node
+  musl                           examples/quickstart.c with another C library, linked statically
 
-Targets whose compiler or emulator is missing are skipped, with a message.  Without arguments, it runs all targets.  The
-last line is: N passed, N failed, and N skipped if tests were skipped (a test is a named test case, or a program).
+A target is skipped with a message if its compiler or emulator is missing.  Without arguments, the script runs all
+targets.  The last line is: N passed, N failed, and N skipped if tests were skipped (a test is a test case with a name,
+or a program).
 
-  TESTS='keys graphs:by_hand,wrong'     test files, or cases of them, instead of the default ones
-  CFLAGS=-O0             instead of -O1, for the implementation
+  TESTS='keys graphs:by_hand,wrong'     runs these test files, or these cases of them, instead of the default ones
+  CFLAGS=-O0                            compiles the implementation with these flags instead of -O1
 TEXT
 }
 case ${1:-} in --help|-h) help; exit 0 ;; --list) printf '%s\n' $all; exit 0 ;; esac

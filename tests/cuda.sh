@@ -1,10 +1,12 @@
 #!/bin/sh
-# The CUDA plug-in: its device code run thread by thread on the CPU (tests/cuda), and what nvcc makes of it.
-# Called by run.sh, with CC, CXX and RUN_TMP in the environment; prints "ok NAME", "FAIL NAME: why", "skip NAME: why".
-#   sh tests/cuda.sh [name]     those whose name has this in it; cuda: all but cuda_emulated_races and, without a GPU,
-#                               cuda_plugin
-#   sh tests/cuda.sh --list     the names
-#   NVCC=... CUDA_ARCH=sm_90    another compiler; the GPU to compile for
+# Checks the CUDA plug-in: runs the code of its kernels on the CPU, thread by thread (tests/cuda), and checks the code
+# that nvcc generates.
+#   sh tests/cuda.sh [NAME]     runs the checks whose names contain NAME.  With the name cuda, cuda_emulated_races does
+#                               not run, and cuda_plugin runs only if there is a GPU
+#   sh tests/cuda.sh --list     prints the names of the checks
+#   NVCC=... CUDA_ARCH=sm_90    another compiler; the architecture of the GPU
+# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  tests/run.sh calls this script, with CC, CXX
+# and RUN_TMP in the environment.
 set -u
 
 names='cuda_emulated cuda_emulated_guarded cuda_emulated_async cuda_emulated_fault cuda_emulated_races

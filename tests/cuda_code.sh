@@ -1,7 +1,9 @@
 #!/bin/sh
-# What nvcc has made of the CUDA plug-in's kernels, read from an object: that it can be fast, which needs no GPU to be checked.
-#   nvcc -O3 -arch=sm_90 -c opdispatch_cuda.cu -o companion.o;  sh tests/cuda_code.sh companion.o [name]
-# Prints "ok NAME", "FAIL NAME: why", "skip NAME: why".  Needs cuobjdump (CUOBJDUMP=...) and nvdisasm beside it.
+# Checks the machine code that nvcc has generated for the kernels of the CUDA plug-in: whether it can be fast.  This
+# needs no GPU.
+#   nvcc -O3 -arch=sm_90 -c opdispatch_cuda.cu -o companion.o;  sh tests/cuda_code.sh companion.o [NAME]
+# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  Needs cuobjdump (CUOBJDUMP=...), and nvdisasm
+# in the same folder.
 set -u
 
 names='cuda_code_stack cuda_code_wide_loads cuda_code_wide_stores cuda_code_tensor_cores'

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Says where opdispatch.h leaves its house style (see src/README.md), a line for each place.
+"""Prints the places where opdispatch.h breaks the rules of its house style (see src/README.md), one per line.
 
 usage: python3 tests/dialect.py [--names PERCENT] [FILE]
 
-In the implementation: bodies of if, else, for, while and do have braces; one statement stands on a line; a block that
-does not end on its head's line has lines of its own; comments are /* text */; what a statement of a block gives its
-first value is declared there, and counters in the head of their for.  On one line may stand: a block or a function of
-one statement, `case X: statement; break;`, structs and initialisers, the fields of a card (op->x = ...;).
-With --names: that names of one letter are at most so many percent of all names, in the whole file; else its rooms.
+These rules are checked in the implementation.  The bodies of if, else, for, while and do have braces.  A line has one
+statement.  A block of several lines begins and ends on lines of its own.  Comments are /* text */.  A variable is
+declared by the statement that gives it its first value, and a counter in the head of its for.  One line may contain: a
+block or a function of one statement, `case X: statement; break;`, structs and initialisers, the fields of a card
+(op->x = ...;).  With --names, the script only checks that at most PERCENT of all names in the file have one letter.  If
+there are more, it prints the rooms with most of them.
 """
 import argparse
 import bisect

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the programs of the documents as they stand there: the manual's QUICK START, README.md, the chapters of
-examples/guide and examples/coming-from.md; and examples/quickstart.  Operators that a program defines are put through
-opd_opcheck and, where they have a derivative, through opd_gradcheck and opd_gradgradcheck, with float64 and where they
-take it float32, and what a program prints has to stand in its document.  Blocks of text in the guide that show what
-opd_explain, a trace of calls and wrong calls print are what they print.
+"""Compiles and runs the programs of the documents: QUICK START of the manual, README.md, the chapters of
+examples/guide, examples/coming-from.md, and also examples/quickstart.  The output of a program must be in its document.
+Operators that a program defines must pass opd_opcheck.  If they have a derivative, they must also pass opd_gradcheck
+and opd_gradgradcheck, with float64.  They are checked with float32, too, if they take it.  Some text blocks of the
+guide show the output of opd_explain, of a trace of calls, or of wrong calls.  These blocks must equal the real output.
 
-usage: python3 tests/documents.py [--cc CC] [--cxx CXX] [--object FILE]     FILE: the implementation, compiled
+usage: python3 tests/documents.py [--cc CC] [--cxx CXX] [--object FILE]     FILE: the compiled implementation
 """
 import argparse
 import glob

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What test_exchange.c cannot see by itself: whether NumPy, the safetensors package and PyTorch take what we write.
+"""Checks what test_exchange.c cannot check: whether NumPy, the safetensors package and PyTorch read the files that we
+write.
 
-    python3 exchange.py files FOLDER        reads the files that the test has left there
-    python3 exchange.py dlpack LIBRARY      passes tensors of a shared build to and fro, by ctypes
+    python3 exchange.py files FOLDER        reads the files that the test has written to FOLDER
+    python3 exchange.py dlpack LIBRARY      passes tensors to and from the shared library LIBRARY, with ctypes
 
-Prints "checked: ..." and ends with 0; ends with 77 where a package is missing, naming it.
+Prints "checked: ..." with exit status 0.  If a package is missing, prints its name with exit status 77.
 """
 import ctypes
 import os

@@ -1,27 +1,28 @@
 #!/bin/sh
-# What a person with a GPU and ten minutes runs to learn most about opdispatch_cuda.cu.  See --help.
+# Builds, tests and measures opdispatch_cuda.cu on a GPU, in ten minutes.  See --help.
 set -u
 
 help() {
     cat <<'TEXT'
 usage: OUT=folder sh tests/first_gpu_run.sh
-       OUT=objects ARCH=sm_90 sh tests/first_gpu_run.sh --compile     without a GPU: compiles objects for BUILT=objects
+       OUT=objects ARCH=sm_90 sh tests/first_gpu_run.sh --compile     only compiles, without a GPU, for BUILT=objects
 
 Builds the CUDA plug-in for the GPU of this machine, tests it and measures it, beginning with the most important parts.
-Writes one folder with a file SUMMARY (the parts that passed, failed, were not available or not reached, with seconds)
-and a log for each part.
+Writes a log for each part into one folder, and a file SUMMARY: for each part, whether it passed, failed, was not
+available or was not reached, and how many seconds it took.
 
-  OUT=gpu_run           the folder for the results; its files are overwritten
-  BUDGET=600            seconds in total; later parts are not reached
+  OUT=gpu_run           the folder for the results; existing files are overwritten
+  BUDGET=600            the time for all parts in seconds; later parts are not reached
   ARCH=sm_90            the architecture for nvcc (default: that of the first GPU of nvidia-smi)
   SKIP="bench ncu"      parts to leave out
-  QUICK=1               fewer tests, small tensors, no optimisation
-  NVCC=... CC=...       compilers
-  BUILT=folder          use the objects that --compile has written there, which saves time on the GPU
-  COMPANION=file.o      an object of the CUDA plug-in; LIBS="...": the libraries that it is linked with
+  QUICK=1               fewer tests, smaller tensors, no optimisation
+  NVCC=... CC=...       the compilers
+  BUILT=folder          uses the objects that --compile has written to this folder, which saves time on the GPU
+  COMPANION=file.o      uses this object of the CUDA plug-in
+  LIBS="..."            the libraries to link with this object
 
 Parts: machine build code convolution overlap capture debug first copies threads large tests nccl example digits
-memcheck racecheck synccheck bench ncu.  Exit status: 0, 1 if a part failed, 2 if nothing could be run (no GPU).
+memcheck racecheck synccheck bench ncu.  Exit status: 0; 1 if a part failed; 2 if nothing could run (no GPU).
 TEXT
 }
 parts='machine build code convolution overlap capture debug first copies threads large tests nccl example digits memcheck

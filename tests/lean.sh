@@ -1,9 +1,10 @@
 #!/bin/sh
-# Programs with OPD_LEAN: what they cost, what is refused, and that they keep what their operators call.
-#   sh tests/lean.sh [NAME]    checks whose name has this in it
-#   sh tests/lean.sh --list    the names
-# CC and CXX: the compilers, gcc and clang both where they are.  Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why",
-# then "N passed, N failed".
+# Checks programs with OPD_LEAN: how long they take to compile and how large they are, which errors they get, and that
+# they contain the operators that their operators call.
+#   sh tests/lean.sh [NAME]    runs the checks whose names contain NAME
+#   sh tests/lean.sh --list    prints the names of the checks
+# The compilers are CC and CXX, and for some checks gcc and clang, if they are installed.  Prints "ok NAME",
+# "FAIL NAME: why" or "skip NAME: why" for each check.  The last line is "N passed, N failed".
 set -u
 names='first_program no_warnings kept_by_name as_whole loaders hints refused left_out tcc operators'
 # Test files that ask for no built-in operator by its name, but for those that they keep.

@@ -1,9 +1,10 @@
 #!/bin/sh
-# One operator source (tests/linkage/ops.c) in every linkage, and what is refused at load; README.md and its pages.
-# Called by run.sh, with CC, CXX and RUN_TMP in the environment; prints "ok NAME", "FAIL NAME: why", "skip NAME: why".
-#   sh tests/linkage.sh [name]     those whose name has this in it
-#   sh tests/linkage.sh --list     the names
-# With RUN_AGAIN=yes, without the checks for which CC and CXX make no difference.
+# Checks the ways to link and load operators: compiles one file of operators (tests/linkage/ops.c) in each way, and
+# tries plug-ins that must not load.  Also checks the README and the pages that it links to.
+#   sh tests/linkage.sh [NAME]     runs the checks whose names contain NAME
+#   sh tests/linkage.sh --list     prints the names of the checks
+# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  tests/run.sh calls this script, with CC, CXX
+# and RUN_TMP in the environment.  With RUN_AGAIN=yes, checks that do not depend on CC and CXX are left out.
 set -u
 
 names='link_program link_in_any_order link_cxx link_archive link_archive_dropped link_shared link_shared_exported link_as_needed

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Collectives over MPI: builds examples/mpi_group.c, tests/mpi_ranks.c, examples/digits_mpi.c, examples/sharded_lm.c,
-# examples/pipeline_mpi.c and bench/scaling.c with each MPI that is here (mpicc.openmpi, mpicc.mpich, or mpicc), and runs
-# them with mpirun -n 1, 2 and 4.
-# usage: sh tests/mpi.sh [NAME]: only checks with NAME in their names.  CC=clang: the compiler behind mpicc.
-# RUN_TMP=folder: its builds stay there, in mpi.
-# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed".
+# Checks collectives over MPI: compiles examples/mpi_group.c, tests/mpi_ranks.c, examples/digits_mpi.c,
+# examples/sharded_lm.c, examples/pipeline_mpi.c and bench/scaling.c with each installed MPI (mpicc.openmpi,
+# mpicc.mpich, or mpicc), and runs them with mpirun -n 1, 2 and 4.
+#   sh tests/mpi.sh [NAME]     runs the checks whose names contain NAME
+#   CC=clang                   the compiler that mpicc calls
+#   RUN_TMP=folder             keeps the builds in folder/mpi
+# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  The last line is "N passed, N failed".
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(dirname "$here")

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Says where the operators that src/printing.py reads from the cards are not those that the library registers.
+"""Checks that the operators that src/printing.py reads from the cards are those that the library registers.
 
 usage: python3 tests/operators.py OPDISPATCH.H [--cc CC]
 
-The typed functions of opdispatch.h are printed from the text of the cards, and so is the reference.  This asks the library
-itself, by a program, for the schema of each operator and of its in-place form, and whether it has a derivative and what it
-does in mixed precision, and compares.
+The typed functions of opdispatch.h and the reference are generated from the text of the cards.  This script compiles a
+program that asks the library for the schema of each operator and of its in-place form, whether the operator has a
+derivative, and what it does in mixed precision.  The script prints the differences.
 """
 import argparse
 import os
@@ -69,7 +69,7 @@ def facts(schema):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('header')
-    parser.add_argument('--cc', default=os.environ.get('CC', 'cc'), help='the compiler of the program that asks')
+    parser.add_argument('--cc', default=os.environ.get('CC', 'cc'), help='the compiler for this program')
     o = parser.parse_args()
     tree, lines, failed, words = join.tree(), registered(o.header, o.cc), 0, {}
     operators, functions = tree.operators(), reference.fills_of(tree.files)

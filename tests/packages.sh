@@ -1,11 +1,11 @@
 #!/bin/sh
-# opdispatch as other projects get it: by add_subdirectory, FetchContent and find_package of CMake, and by pkg-config.
-#   sh tests/packages.sh [NAME]    checks whose name has this in it
-#   sh tests/packages.sh --list    the names
-# What is built and run are the lines of examples/guide/01-install.md, with the first program of README.md.
-# With clang, if it is there: it takes a third of gcc's time.  The implementation is compiled four times, without
-# optimisation; everything together takes 45 s of processor time.
-# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed, N skipped".
+# Checks how other projects use opdispatch: with add_subdirectory, FetchContent and find_package of CMake, and with
+# pkg-config.  Builds and runs the lines of examples/guide/01-install.md with the first program of README.md.
+#   sh tests/packages.sh [NAME]    runs the checks whose names contain NAME
+#   sh tests/packages.sh --list    prints the names of the checks
+# The compiler is clang if it is installed, because clang takes a third of gcc's time.  The implementation is compiled
+# four times, without optimisation.  All checks take 45 s of processor time.  Prints "ok NAME", "FAIL NAME: why" or
+# "skip NAME: why" for each check.  The last line is "N passed, N failed, N skipped".
 set -u
 names='guide add_subdirectory fetch_content find_package find_package_cxx pkg_config shared lean plugin versions
 optimisation cuda'

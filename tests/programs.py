@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What test_programs.c cannot see by itself: whether PyTorch takes the exported programs that we write.
+"""Checks what test_programs.c cannot check: whether PyTorch loads the exported programs that we write.
 
-    python3 programs.py FILE.pt2 FILE.npz      loads the program, runs it on in0, ... and compares with out0, ...
+    python3 programs.py FILE.pt2 FILE.npz      loads the program, runs it on in0, ..., and compares with out0, ...
 
-Prints "checked: ..." and ends with 0; ends with 77 where a package is missing or too old, naming it.
+Prints "checked: ..." with exit status 0.  If a package is missing or too old, prints its name with exit status 77.
 """
 import sys
 

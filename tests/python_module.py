@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""examples/opdispatch.py: every type of schemas both ways, exceptions both ways, what is held and let go, mistakes that
-opcheck and gradcheck find, calls in calls, threads, and the tensors themselves.
+"""Tests examples/opdispatch.py: all types of schemas and exceptions in both directions, the lifetime of objects,
+mistakes that opcheck and gradcheck find, nested calls, threads, and tensors.
 
     OPD_LIBRARY=./libopdispatch.so python3 tests/python_module.py [PART OF A NAME]
 
-A shared build of opdispatch.h, as the first lines of opdispatch.py say; NumPy.  Ends with "N passed, N failed".
+$OPD_LIBRARY is a shared library made from opdispatch.h, as the first lines of opdispatch.py show.  Needs NumPy.  The
+last line is "N passed, N failed".
 """
 import contextlib
 import gc

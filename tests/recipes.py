@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Adds the operators of src/README.md ("How to add a built-in operator") to a copy of src/, each exactly as it says
-there, and tries them: values, derivatives, and the checks of opd_opcheck on their cases.
+"""Adds the operators in src/README.md ("How to add a built-in operator") to a copy of src/, exactly as they are written
+there, and tests their values, their derivatives, and their cases with opd_opcheck.
 
 usage: python3 tests/recipes.py [--cc CC]
 """

@@ -1,40 +1,46 @@
 #!/bin/sh
-# Builds and runs the tests with plain cc.  See --help.
+# Builds and runs the tests.  See --help.
 set -u
 
 help() {
     cat <<'TEXT'
 usage: sh tests/run.sh [options] [name]
 
-Builds and runs all test files (tests/*/test_*.c and .cpp).  Also checks the header itself (tests/check_header.sh), and
-the ways to link or load operators (tests/linkage.sh).  This takes 5 to 8 minutes on two cores; the checks that
-compile the library again and again are left to --whole.  With a name, it runs only the test file test_NAME.c.  If there is
-no such file, it runs the checks of the two scripts whose names contain NAME (linkage: all checks of the second script),
-or else the test cases whose names contain NAME.  The name cuda runs the tests of the CUDA plug-in (tests/cuda.sh), which
-are not run otherwise, and need no GPU.  The check cuda_emulated_races, which looks at each memory access of the kernels,
-takes minutes and is run only by its full name.  The same holds for cuda_plugin if there is no GPU.
+Builds and runs all test files (tests/*/test_*.c and .cpp) except those for CUDA.  Also checks the header itself
+(tests/check_header.sh), and the ways to link or load operators (tests/linkage.sh).  This takes 5 to 8 minutes on two
+cores.  The checks that compile the library again and again run only with --whole.
+
+With a name, the script runs only the test file test_NAME.c.  If there is no such file, it runs the checks of the two
+scripts whose names contain NAME (with the name linkage: all checks of tests/linkage.sh), or else the test cases whose
+names contain NAME.  The name cuda runs the tests of the CUDA plug-in (tests/cuda.sh), which need no GPU, and do not run
+without this name.  The check cuda_emulated_races examines each memory access of the kernels, which takes minutes: it
+runs only if its full name is given.  The same is true of the check cuda_plugin if there is no GPU.
+
 The last line is: N passed, N failed, and N skipped if tests were skipped (a test is a test case with a name).  Seconds
 are processor time.  The implementation is compiled once, with test_kernels.c, and linked with each test file.  On a
 terminal, a bar shows the progress and the remaining time.
 
-  --whole             all checks of the header and of linking
-  --rest              only the checks that are left to --whole
-  --sanitize          with the address and undefined-behaviour sanitizers
-  --thread-sanitize   with the thread sanitizer: only the files with THREADED in their first ten lines
-  --cxx               test files as C++11 (but not those with C ONLY in their first ten lines), and the implementation
-  --cxx-on-c          test files as C++11, linked with an implementation in C
-  --std11             only the strict builds of implementation and declarations, C11 and C++11, without warnings
-  --header            only the checks of the header
-  --rooms             with the files of src/ compiled by themselves (make -C src) instead of the header: only changed
-                      files are compiled again.  It can be combined with the options above, but not with --cxx.
-                      With --cxx-on-c, the files that say C ONLY are compiled as C
+  --whole             runs all checks of the header and of linking
+  --rest              runs only the checks that run only with --whole
+  --sanitize          uses the address and undefined-behaviour sanitizers
+  --thread-sanitize   uses the thread sanitizer, and runs only the files with THREADED in their first ten lines
+  --cxx               compiles the implementation and the test files as C++11 (except the files with C ONLY in their
+                      first ten lines)
+  --cxx-on-c          compiles the test files as C++11, and links them with an implementation in C
+  --std11             only compiles the implementation and the declarations, as C11 and C++11, with strict warnings
+  --header            runs only the checks of the header
+  --rooms             compiles each file of src/ separately (make -C src), if it has changed, and tests these files
+                      instead of the header.  It can be combined with the options above, except --cxx, --std11 and
+                      --header.  With --cxx-on-c, the files with C ONLY are compiled as C.
   --again             for a second run with another compiler (CC): leaves out the checks that do not depend on the
-                      compiler, and those that use all compilers.  Test files are compiled with -O0, as with all
-                      options above this one
+                      compiler, and the checks that use all compilers.  Test files are compiled with -O0, as with all
+                      options above this one except --whole, --rest and --header.
   --help              prints this text
 
-  CC=clang CXX=clang++   other compilers          CFLAGS=-O3   instead of -O1
-  JOBS=2                 files at a time          TMPDIR=/tmp  folder for builds
+  CC=clang CXX=clang++   other compilers
+  CFLAGS=-O3             flags instead of -O1
+  JOBS=2                 the number of files that are compiled and run at the same time
+  TMPDIR=/tmp            the folder for builds
   OBJECTS=folder         keeps implementations for later runs with the same header, compiler and flags
 TEXT
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Loads both.c, which was built for PyTorch, and checks what its operators do there.  Needs PyTorch 2.10 or later.
+"""Loads both.c, which was compiled for PyTorch, and tests its operators in PyTorch.  Needs PyTorch 2.10 or later.
 
     cc -shared -fPIC -DOPDISPATCH_IN_TORCH tests/extension/both.c -x c opdispatch.h -o both.so -lm
     python3 tests/extension/in_torch.py ./both.so

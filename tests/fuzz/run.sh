@@ -1,19 +1,21 @@
 #!/bin/sh
-# Builds the fuzz targets with clang and runs each for some seconds.  See --help.
+# Compiles the fuzz targets with clang, and runs each for some seconds.  See --help.
 set -u
 
 help() {
     cat <<'TEXT'
 usage: sh tests/fuzz/run.sh [--log FILE] SECONDS [TARGET...]
 
-Targets are the files tests/fuzz/fuzz_TARGET.c.  The default is to run all targets.  The dictionary of a target is
-TARGET.dict, and its first corpus are the files in TARGET/.  The script writes one line for each target to the log
-(default: fuzz.log in the build folder, whose path is printed): executions, executions per second, covered features and
-edges, size of the corpus, findings.  Findings and their reports are kept in the build folder.
-The exit status is 1 if there are findings.
+Compiles each fuzz target (tests/fuzz/fuzz_TARGET.c) and runs it for SECONDS.  Without TARGET, all targets run.  If the
+file TARGET.dict exists, it is the dictionary of the target.  If the folder TARGET/ exists, it has the initial corpus.
+For each target, the script writes one line to the log: executions, executions per second, covered edges and features,
+size of the corpus, findings.  Findings and their reports are kept in the folder for builds, whose path is printed.  The
+exit status is 1 if there are findings.
 
-  --log FILE     the log                         BUILD=DIR    folder for builds and findings (kept if given)
-  CC=clang       a clang with libFuzzer          CFLAGS=-O1
+  --log FILE     the log (default: fuzz.log in the folder for builds)
+  BUILD=DIR      the folder for builds and findings (default: a new folder)
+  CC=clang       a clang with libFuzzer
+  CFLAGS=-O1     flags for the compiler
 TEXT
 }
 

@@ -1,35 +1,38 @@
 #!/usr/bin/env python3
-"""differ.py: calls operators of the library and of a live PyTorch with the same arguments, and prints what differs.
+"""Calls operators of the library and of an installed PyTorch with the same arguments, and prints differences.
 
     cc -O2 -shared -fPIC shim.c -o shim.so -lm -lpthread
-    python3 differ.py [--lib ./shim.so]                 the cases of all cards, on numbers of --seed
+    python3 differ.py [--lib ./shim.so]                 the cases of all cards, with random numbers of --seed
     python3 differ.py --op '^aten::(add|sort)' --n 5 --dtype bf16 --grad
     python3 differ.py 'aten::add.Tensor [2,3] [3] alpha=2' 'aten::sort [3,4]~ 0 True'
     python3 differ.py - < lines.txt
 
-A line is an operator and its arguments in the language of the cards' cases, with commas or blanks between them:
-[2,3] a tensor of --dtype, [2,3]+ positive, [2,3]u in (0,1), [2,3]i5 int64 of 0 to 4, [2,3]b bool, {[2],[3]} tensors,
-(1,2) numbers, None, True, 2, 1.5, 'text', float32, name=value.  After a tensor: ~ transposed in memory, / with gaps,
-@bf16 of that dtype.  Any torch does (the library follows 2.15); operators, overloads or arguments that it lacks are counted
-apart.  Compared are errors, number, dtype, shape, strides and values of results, written arguments, and with --grad
-gradients.  Operators on random numbers: all but values.  Exit status: 1 when something differs.
+A call is an operator and its arguments, written as in the cases of the cards, with commas or blanks between them.
+[2,3] is a tensor of --dtype, [2,3]+ a positive one, [2,3]u one in (0,1), [2,3]i5 int64 from 0 to 4, [2,3]b bool,
+{[2],[3]} a list of tensors, (1,2) a list of numbers.  Also possible: None, True, 2, 1.5, 'text', float32, name=value.
+After a tensor, ~ means transposed in memory, / with gaps, and @bf16 of this dtype.
 
---values grid takes numbers of -1, -0.5 ... 1 (ties, kinks and zeros), --values special also inf, nan and large ones;
---wild N makes N calls of each case with an argument or two changed at random (dtypes, sizes, dimensions, numbers out of
-range, nan, empty and zero-dim tensors), most of them wrong: what one refuses and the other takes.  --brief prints one
-line for all differences of an operator that read alike."""
+Any version of torch can be used (the library follows 2.15).  Operators, overloads and arguments that this version does
+not have are counted separately.  The script compares errors, the number of results, their dtypes, shapes, strides and
+values, the arguments that a call writes, and with --grad the gradients.  It does not compare the values of operators
+with random numbers.  The exit status is 1 if something differs.
+
+With --values grid, numbers are -1, -0.5, ... 1 (ties, kinks and zeros).  With --values special, they include inf, nan
+and large numbers.  With --wild N, each case is called N times, with one or two random changes to the arguments (dtypes,
+sizes, dimensions, numbers out of range, nan, empty and zero-dim tensors).  Most of these calls are wrong, and the
+script prints where only one side fails.  With --brief, it prints one line for all equal messages of an operator."""
 import argparse, collections, ctypes, math, os, random, re, resource, signal, sys, warnings
 warnings.filterwarnings('ignore')
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 def options():
     """What the command line says."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument('lines', nargs='*', help='calls; - reads them from standard input; none: the cards')
+    p.add_argument('lines', nargs='*', help='calls; - reads them from standard input; without calls: the cases of the cards')
     p.add_argument('--lib', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'shim.so'))
-    p.add_argument('--op', default='', metavar='REGEX', help='of the operators, those whose name it is found in')
-    p.add_argument('--seed', type=int, default=1); p.add_argument('--n', type=int, default=1, help='samples of each case, of other numbers and layouts')
+    p.add_argument('--op', default='', metavar='REGEX', help='only operators whose name matches')
+    p.add_argument('--seed', type=int, default=1); p.add_argument('--n', type=int, default=1, help='number of samples of each case, with other numbers and layouts')
     p.add_argument('--dtype', default='f32', choices=sorted('u8 i8 i16 i32 i64 f16 f32 f64 c64 c128 bool bf16'.split())); p.add_argument('--grad', action='store_true'); p.add_argument('--no-isolate', action='store_true')
-    p.add_argument('--limit', type=int, default=30, help='seconds a call'); p.add_argument('--wild', type=int, default=0, metavar='N')
+    p.add_argument('--limit', type=int, default=30, help='seconds that a call may take'); p.add_argument('--wild', type=int, default=0, metavar='N')
     p.add_argument('--values', default='smooth', choices=['smooth', 'grid', 'special']); p.add_argument('--brief', action='store_true')
     return p.parse_args()
 

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""opinfo.py: calls operators of the library as PyTorch's own samples (op_db) call them, and prints what differs.
+"""Calls operators of the library with the sample arguments of PyTorch's own tests (op_db), and prints differences.
 
     cc -O1 -shared -fPIC shim.c -o shim.so -lm -lpthread
     python3 opinfo.py --op '^(add|mm)$' --dtype f32,c64 --n 6 --grad
-    python3 opinfo.py --out --errors                  out= of many kinds, in place, and PyTorch's wrong calls
+    python3 opinfo.py --out --errors                also out= and in-place forms, and the wrong calls of PyTorch's tests
 
-Each sample runs under a recording mode: every aten call beneath it is made here too, with copies of its arguments; so is
-the operator of that name itself (a composite is not seen beneath).  --layout takes plain, t (transposed in memory), gap,
-or all.  --out adds for each call those of its out= overloads, with an out that is fresh, of another dtype, of wrong
-sizes, transposed, the first argument, partly that argument's memory, or expanded; and the in-place ones.  Needs a
-PyTorch with torch.testing._internal (and the package expecttest); the library follows 2.15.
-Differences that read alike are printed once, with their number.  Exit status: 1 when something differs."""
+Each sample runs in PyTorch under a mode that records every aten call.  The script makes the recorded calls in the
+library, with copies of their arguments.  It also calls the operator with the name of the sample, because a composite
+operator is not recorded.  --layout is plain, t (transposed in memory), gap, or all.  With --out, the script also calls
+the out= overloads with several out tensors: a new one, one of another dtype, of wrong sizes, transposed, the first
+argument, a part of its memory, or expanded; and the in-place forms.  Needs a PyTorch with torch.testing._internal, and
+the package expecttest (the library follows 2.15).  Equal messages are printed once, with their number.  The exit status
+is 1 if something differs."""
 import argparse, collections, os, random, re, sys, warnings
 warnings.filterwarnings('ignore')
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -18,11 +19,11 @@ def options():
     """What the command line says."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--lib', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'shim.so'))
-    p.add_argument('--op', default='', metavar='REGEX', help='of the samples, those whose name it is found in')
-    p.add_argument('--dtype', default='f32'); p.add_argument('--n', type=int, default=8, help='samples of each operator and dtype')
+    p.add_argument('--op', default='', metavar='REGEX', help='only samples whose name matches')
+    p.add_argument('--dtype', default='f32'); p.add_argument('--n', type=int, default=8, help='number of samples of each operator and dtype')
     p.add_argument('--seed', type=int, default=7); p.add_argument('--layout', default='plain', choices=['plain', 't', 'gap', 'all'])
     p.add_argument('--grad', action='store_true'); p.add_argument('--out', action='store_true'); p.add_argument('--errors', action='store_true')
-    p.add_argument('--part', default='0/1', help='i/n: each n-th operator, beginning with i'); p.add_argument('--limit', type=int, default=60)
+    p.add_argument('--part', default='0/1', help='i/n: every n-th operator, beginning with number i'); p.add_argument('--limit', type=int, default=60)
     return p.parse_args()
 
 ASKED = options() if __name__ == '__main__' else None     # --help needs no torch

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""programs.py: random programs of the tape, run by the library and by a live PyTorch side by side; prints what differs.
+"""Runs random programs that use autograd in the library and in an installed PyTorch, and prints differences.
 
-    printf '#define OPDISPATCH_IMPLEMENTATION\\n#include "../../opdispatch.h"\\n' >i.c
+    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "../../opdispatch.h"\n' >i.c
     cc -O1 -shared -fPIC i.c -o lib.so -lm -lpthread
     python3 programs.py --lib ./lib.so [--seed 1] [--n 1000] [--steps 15]
 
-A program makes leaves, views, views of views, writes in place, switches grad and inference mode, detaches, asks for
-retained gradients, gives other data and runs backward and grad.  After every step are compared: error or none, values,
-sizes, requires_grad, is_leaf, grad_fn or none, version, base; after a backward every .grad.  A program ends with its
-first difference, which is printed with what led to it.  Left out, as PyTorch's answer is not to be had: writes whose
-operand overlaps what is written, inference tensors that a refused write has changed, index_fill_ of expanded tensors,
-set_data of views, versions and bases of gradients.  Exit status: 1 when something differs.  Not run by CI."""
+A program makes leaves, views, views of views and in-place writes, switches grad mode and inference mode, detaches
+tensors, retains gradients, replaces data, and runs backward and grad.  After every step, the script compares errors,
+values, sizes, requires_grad, is_leaf, whether there is a grad_fn, versions and bases, and after a backward every .grad.
+A program ends at its first difference, which is printed with the steps before it.  Some cases are left out, because
+PyTorch's answer cannot be used: writes whose operand overlaps the written tensor, inference tensors that a failed write
+has changed, index_fill_ of expanded tensors, set_data of views, versions and bases of gradients.  The exit status is 1
+if something differs.  .ci/run does not run this script."""
 import argparse, ctypes, random, sys, warnings
 warnings.filterwarnings('ignore')
 def options():

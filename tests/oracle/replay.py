@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""replay.py: runs the recorded calls that come with optest.py, with two things that it does not do itself.
+"""Repeats the recorded calls that come with optest.py, with two additions.
 
     python3 replay.py FOLDER_OF_OPTEST ./shim.so [--live] [optest's options]
 
-A result that the schema says is an argument shows that argument's sizes after the call (unsqueeze_, resize_ ...), which
-odx_abi.h has no place for.  With --live the expectations are made anew by the PyTorch that runs this: values, errors and
-gradients of today's version on the recorded arguments; calls that it no longer has are left out."""
+If a result is an argument according to the schema (unsqueeze_, resize_, ...), it shows the sizes of the argument after
+the call.  odx_abi.h has no field for them.  With --live, the expected values, errors and gradients come from the
+PyTorch that runs this script, for the recorded arguments.  Calls of operators that this PyTorch does not have are left
+out."""
 import sys
 if set(sys.argv[1:]) & {'--help', '-h'}:                  # needs no package
     print(__doc__.strip())
