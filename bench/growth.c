@@ -32,16 +32,16 @@ typedef struct panel {
     double floors[SIZES];                         /* one read of the memory that these hold; 0: it does not grow */
 } panel;
 static panel panels[PANELS] = {
-    {"Operators", "ns for each", "how many there are", {"define", "kernel at CPU", "find by name", "find what is not there", "first call",
+    {"Operators", "ns for each", "number of objects", {"define", "kernel at CPU", "find by name", "find a missing name", "first call",
                                   "call", "close the library"}, {{0}}, {0}},
-    {"Calls by base name", "ns for each", "how many there are", {"find a set the first time", "find it again", "call after another's definition",
-                                           "list one name's overloads", "misspelt name, for each defined"}, {{0}}, {0}},
-    {"Graphs", "ns for each", "how many there are", {"call", "name, all the same", "name, each its own", "find by name", "erase",
+    {"Calls by base name", "ns for each", "number of objects", {"find an overload set, first time", "find it again", "call after a new definition",
+                                           "list the overloads of a name", "misspelt name, per defined name"}, {{0}}, {0}},
+    {"Graphs", "ns for each", "number of objects", {"call", "name a value, equal names", "name a value, different names", "find by name", "erase",
                                "trace, inputs of one name"}, {{0}}, {0}},
-    {"Tapes and hooks", "ns for each", "how many there are", {"forward", "backward", "add a hook", "run a hook", "remove a hook"}, {{0}}, {0}},
+    {"Autograd graphs and hooks", "ns for each", "number of objects", {"forward", "backward", "add a hook", "run a hook", "remove a hook"}, {{0}}, {0}},
     {"index_add_ of 3 rows", "ns for all", "elements of self", {"float32", "int32", "bfloat16", "uint8"}, {{0}}, {0}},
-    {"Memory", "bytes for each", "how many there are", {"operator", "operator that is gone", "value of a graph", "node of a tape",
-                                  "one name, again (1: none)"}, {{0}}, {0}},
+    {"Memory", "bytes for each", "number of objects", {"operator", "removed operator", "graph value", "autograd node",
+                                  "one name, defined again"}, {{0}}, {0}},
 };
 enum { OPERATORS, OVERLOADS, GRAPHS, TAPES, INDEXED, MEMORY };
 
@@ -424,10 +424,10 @@ static int draw(const char *path) {
             "<style>.title{font-size:15px;font-weight:bold} .unit{font-size:11px;fill:#666} .tick{font-size:11px;fill:#444} "
             ".name{font-size:12px} .grid{stroke:#e4e4e4} .axis{stroke:#888} .guide{stroke:#999;stroke-dasharray:3 4}</style>\n"
             "<rect width='100%%' height='100%%' fill='white'/>\n", 2 * WIDE + 2 * MARGIN, HEAD + 3 * HIGH + MARGIN);
-    fprintf(out, "<text x='%d' y='34' font-size='20' font-weight='bold'>opdispatch: what one costs when there are many</text>\n",
+    fprintf(out, "<text x='%d' y='34' font-size='20' font-weight='bold'>opdispatch: the cost of one object among many</text>\n",
             MARGIN + 4);
-    fprintf(out, "<text x='%d' y='54' font-size='12' fill='#666'>Both axes are logarithmic. Flat: each costs the same however "
-            "many there are. As steep as the dashed line: each costs as much as there are others.</text>\n", MARGIN + 4);
+    fprintf(out, "<text x='%d' y='54' font-size='12' fill='#666'>Both axes are logarithmic. A flat curve: the cost of an "
+            "object does not depend on their number. As steep as the dashed line: it is proportional to their number.</text>\n", MARGIN + 4);
     for (int p = 0; p < PANELS; p++) {
         double least = INFINITY, most = 0;
         frame f;

@@ -15,7 +15,7 @@
    - Data parallel: the gradients of the layers are ready in reverse order, and go into the buckets of
      opd_data_parallel.  When a bucket is full, it is copied and its all-reduce begins.  Only one all-reduce runs at a
      time.  After backward, the rank waits for the remaining transfers, and then the optimizer steps.  If the number of
-     ranks is not a power of two, gradients are divided before they are summed.
+     ranks is not a power of two, gradients are divided by this number before they are summed.
    - Sharded: each weight is gathered before its forward and again before its backward, and the rank waits for both.
      The reduce-scatter of a gradient shares the network with the next gather, so the rank waits for it, too.  Each rank
      updates its part of the parameters.

@@ -1,11 +1,11 @@
 /* Custom functions: a forward function, which saves values in a context, and a backward function.
    cc -O2 -DOPD_LEAN examples/custom_function.c -o custom_function -lm && ./custom_function
 
-   1.  softplus, log(1 + exp(x)).  Its derivative can be computed without the exponential of a large number.  Forward
-   and context are one function here.  A scale is stored as an attribute of the context.
-   2.  Rounding in place, with a gradient that passes through unchanged.
-   3.  A function with plain loops, whose forward and context are separate functions.  Autograd cannot record the loops,
-   so the function is declared as differentiable only once. */
+   1. softplus, log(1 + exp(x)).  Its derivative can be computed without the exponential of a large number.  One function
+      computes the result and fills the context.  A scale is stored as an attribute of the context.
+   2. Rounding in place, with a gradient that passes through unchanged.
+   3. A function with plain loops, in which two functions compute the result and fill the context.  Autograd cannot
+      record the loops, so the function sets once_differentiable: computing a second derivative is then an error. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <math.h>

@@ -1,9 +1,9 @@
 /* Forward mode: derivatives in one direction, computed together with the values.
    cc -O2 -DOPD_LEAN examples/forward_mode.c -o forward_mode -lm && ./forward_mode
 
-   1.  A column of a Jacobian by one run, and the whole Jacobian.
-   2.  Newton's method on Rosenbrock's function.  The Hessian is never stored, but only multiplied by vectors: such a
-   product is the tangent of the gradient (forward over reverse).  Conjugate gradients solve the equations. */
+   1. A column of a Jacobian by one run, and the whole Jacobian.
+   2. Newton's method on Rosenbrock's function.  The Hessian is never stored, but only multiplied by vectors: such a
+      product is the tangent of the gradient (forward over reverse).  Conjugate gradients solve the equations. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -2,7 +2,7 @@
 """Compiles and runs the programs of the documents: QUICK START of the manual, README.md, the chapters of
 examples/guide, examples/coming-from.md, and also examples/quickstart.  The output of a program must be in its document.
 Operators that a program defines must pass opd_opcheck.  If they have a derivative, they must also pass opd_gradcheck
-and opd_gradgradcheck, with float64.  They are checked with float32, too, if they take it.  Some text blocks of the
+and opd_gradgradcheck, with float64.  If they accept float32, they are checked with it, too.  Some text blocks of the
 guide show the output of opd_explain, of a trace of calls, or of wrong calls.  These blocks must equal the real output.
 
 usage: python3 tests/documents.py [--cc CC] [--cxx CXX] [--object FILE]     FILE: the compiled implementation

@@ -4,7 +4,7 @@
     python3 replay.py FOLDER_OF_OPTEST ./shim.so [--live] [optest's options]
 
 If a result is an argument according to the schema (unsqueeze_, resize_, ...), it shows the sizes of the argument after
-the call.  odx_abi.h has no field for them.  With --live, the expected values, errors and gradients come from the
+the call, for which odx_abi.h has no field.  With --live, the expected values, errors and gradients come from the
 PyTorch that runs this script, for the recorded arguments.  Calls of operators that this PyTorch does not have are left
 out."""
 import sys
