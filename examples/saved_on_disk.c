@@ -3,9 +3,9 @@
    cc -O2 -DOPD_LEAN examples/saved_on_disk.c -o saved_on_disk -lm && ./saved_on_disk
    (or ./saved_on_disk LAYERS, or --help)
 
-   The hook `pack` writes the values of a tensor to a file, and returns the position in the file, the sizes and the
-   dtype.  The hook `unpack` reads the values into a new tensor.  The hook `drop` is called when a node has run, and
-   closes the file.  Small tensors stay in memory, and so do the parameters, which are in memory anyway. */
+   The hook `pack` writes the values of a tensor to a temporary file, and returns the file, the sizes and the dtype.
+   The hook `unpack` reads the values into a new tensor.  The hook `drop` is called when a node has run, and closes the
+   file.  Small tensors stay in memory, and so do the parameters, which are in memory anyway. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>

@@ -10,8 +10,9 @@
    those of one process, except for rounding.
 
    Options: --steps N, --text FILE, --seed N, --tensor T, --plain, --help.  With --checkpoint FOLDER, training continues
-   from the newest complete checkpoint in the folder, and writes a checkpoint at the end.  The number of groups of T
-   processes can be another one than before.  With --device cuda and --load FILE, it runs on GPUs, as digits_mpi.c does.
+   from the last complete checkpoint in the folder, and writes a checkpoint at the end.  The number of groups can differ
+   from the earlier run, but not T.  With --device cuda and --load FILE, the program runs on GPUs, as digits_mpi.c
+   does.
 
    The model reads bytes.  It has an attention window of 64 bytes, and 2 layers of 64 features.  For clusters, see
    digits_mpi.c. */

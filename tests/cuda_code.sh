@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the machine code that nvcc has generated for the kernels of the CUDA plug-in: whether it can be fast.  This
-# needs no GPU.
+# Checks the machine code that nvcc has generated for the kernels of the CUDA plug-in: use of the stack, wide loads and
+# stores, and tensor cores, which decide how fast the kernels can be.  This needs no GPU.
 #   nvcc -O3 -arch=sm_90 -c opdispatch_cuda.cu -o companion.o;  sh tests/cuda_code.sh companion.o [NAME]
 # Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  Needs cuobjdump (CUOBJDUMP=...), and nvdisasm
 # in the same folder.
