@@ -12,10 +12,10 @@ tests/linkage.sh, tests/mpi.sh, and the emulated tests of devices, streams and g
 tests/cuda.sh over all operators does not run, because CUDA kernels are not counted.  With names, the script runs only
 test_NAME, or only the scripts linkage, mpi or cuda.
 
-Generated code of the header (typed functions and lists of operators) is listed as a room of its own, with a mark.
-Inline functions of the declarations count if a test calls them.  These are not counted: child processes that a signal
-ends, programs that Python or a test builds, and builds without clang.  Some checks of linkage.sh fail with coverage,
-because they examine the exports or the output of a program.
+Generated code of the header (typed functions and lists of operators) is a room of its own in the table, which names the
+script that prints the code.  Inline functions of the declarations count if a test calls them.  These are not counted:
+child processes that a signal ends, programs that Python or a test builds, and builds without clang.  Some checks of
+linkage.sh fail with coverage, because they examine the exports or the output of a program.
 
   --missed ROOM      prints the lines of one room that no test has run, instead of the table ('' for all rooms)
   --keep FOLDER      keeps the build and the counts in this folder; a second run adds to the counts
