@@ -97,7 +97,7 @@ check_cuda_emulated_without_gpu() { emulated; OPD_TEST_MISSING='no GPU' OPD_EMU_
 check_cuda_emulated_without_driver() {    # none, or one that fails, and how
     emulated
     OPD_TEST_MISSING='no NVIDIA driver' OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without
-    OPD_TEST_MISSING='(cudaErrorSystemNotReady, 802); its GPUs may wait for the fabric manager' OPD_EMU_DEVICES=-802 ran "$tmp/emulated" without
+    OPD_TEST_MISSING='(cudaErrorSystemNotReady, 802); the GPUs may wait for the fabric manager' OPD_EMU_DEVICES=-802 ran "$tmp/emulated" without
     OPD_TEST_MISSING='initialization error (cudaErrorInitializationError, 3)' OPD_EMU_DEVICES=-3 ran "$tmp/emulated" without
 }
 check_cuda_emulated_out_of_memory() { emulated; OPD_EMU_MEMORY=8388608 ran "$tmp/emulated" memory; }

@@ -218,7 +218,7 @@ static void checked_sends(opd_group *group, int rank, void *user) {
     }
     if (rank == 0) { CHECK_INT(opd_work_wait(opd_group_send(group, numbers(3, 0, 1, OPD_INT32, 0), 1, 0)), -1); }
     else { CHECK_INT(opd_work_wait(opd_group_recv(group, first, 0, 0)), -1); }
-    CHECK_ERROR(OPD_ERROR_KERNEL, "they differ: rank 0 sends int32, rank 1 receives float32 (tag 0)");
+    CHECK_ERROR(OPD_ERROR_KERNEL, "the ranks differ: rank 0 sends int32, but rank 1 receives float32 (tag 0)");
 }
 TEST_KEEPS(checked_sends_of_devices) { all_ranks(2, checked_sends, true); }
 
@@ -497,7 +497,7 @@ static void stays_away(opd_group *group, int rank, void *user) {
     (void)opd_item_f64(opd_sum(z ? z : x));
     CHECK(strstr(opd_error_message(), "process group 'world0' (rank 0 of 2): ") != NULL);
     CHECK(strstr(opd_error_message(), says ? "NCCL: remote process exited" : "all_reduce, transfer 1 over NCCL"));
-    CHECK_ERROR(OPD_ERROR_KERNEL, says ? "NCCL" : "it did not finish within 0.4 s: a rank has ended");
+    CHECK_ERROR(OPD_ERROR_KERNEL, says ? "NCCL" : "it was not done after 0.4 s: a rank has ended");
     (void)opd_item_f64(opd_sum(x));               /* neither now */
     CHECK_ERROR(OPD_ERROR_KERNEL, "Results computed on cuda:0 since then may be wrong");
     CHECK(opd_all_reduce(x, "sum", "world0") == NULL);

@@ -52,8 +52,8 @@ static int opdi_recurrent_check(const opdi_recurrent *layer, const opd_tensor *g
     const int64_t size = opd_size(layer->cell == OPDI_RNN_LSTM ? layer->c : layer->h, -1);
     const int64_t wide = gates ? opd_size(gates, -1) : 0;
     if (!gates || (wide % parts == 0 && wide / parts == size)) { return gates ? 0 : -1; }
-    return opd_fail(OPD_ERROR_SHAPE, "a hidden state of size %lld needs weights with %lld rows, but they have %lld",
-                    (long long)size, (long long)(parts * size), (long long)wide);
+    return opd_fail(OPD_ERROR_SHAPE, "a hidden state of size %lld needs weights with %d times as many rows, but they "
+                    "have %lld rows", (long long)size, (int)parts, (long long)wide);
 }
 /* Makes the steps over gates [T, B, n H] in order or, if `back` is true, from the last step to the first.  Returns
    the outputs [T, B, H]. */
