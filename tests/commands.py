@@ -29,7 +29,7 @@ PAGES = (['README.md', 'src/README.md', 'tests/README.md', 'bench/README.md', 'e
           'examples/coming-from.md'] +
          sorted(os.path.relpath(path, ROOT) for path in
                 glob.glob(os.path.join(ROOT, 'examples/guide/*.md')) + glob.glob(os.path.join(ROOT, 'bench/tables/*.md'))))
-COMMAND = re.compile(r'(cc|c\+\+|mpicc|mpirun|nvcc|sh|python3|make|git|cmake|srun|pip|\./\w+|\(cd) ')
+COMMAND = re.compile(r'(cc|c\+\+|mpicc|mpirun|nvcc|sh|python3|make|git|cmake|srun|pip|tar|sha256sum|\./\w+|\(cd) ')
 FIRST = 'tensor([ 0.0000,  1.3818,  0.0770, -2.8289])\n'
 PACKAGES = ('why', 'tested elsewhere: tests/packages.sh takes this line from the page and runs it')
 GPU = 'needs a GPU; tests/first_gpu_run.sh does the same there, and tests/cuda.sh in the emulation'
@@ -45,6 +45,9 @@ ROWS = {
         ('run', {'program.c': 'first program without implementation'}, None),
     ('examples/guide/01-install.md', 'cc -O2 -DOPD_LEAN program.c -o program -lm'):
         ('run', {'program.c': 'first program'}, None),
+    ('examples/guide/01-install.md', 'sha256sum -c --ignore-missing opdispatch-0.4.0.sha256'): PACKAGES,
+    ('examples/guide/01-install.md', 'tar xf opdispatch-0.4.0.tar.gz && cd opdispatch-0.4.0'): PACKAGES,
+    ('examples/guide/01-install.md', 'python3 src/archive.py v0.4.0'): PACKAGES,
     ('examples/guide/01-install.md', 'cmake -S examples/cmake -B build'): PACKAGES,
     ('examples/guide/01-install.md', 'cmake --build build -j2'): PACKAGES,
     ('examples/guide/01-install.md', 'cmake --install build'): PACKAGES,

@@ -1,14 +1,15 @@
 #!/bin/sh
-# Checks how other projects use opdispatch: with add_subdirectory, FetchContent and find_package of CMake, and with
-# pkg-config.  Builds and runs the lines of examples/guide/01-install.md with the first program of README.md.
+# Checks how other projects use opdispatch: as the archive of a release (src/archive.py), with add_subdirectory,
+# FetchContent and find_package of CMake, and with pkg-config.  find_package and pkg-config find the library that is
+# installed from the archive.  Builds and runs the lines of examples/guide/01-install.md with the first program of README.md.
 #   sh tests/packages.sh [NAME]    runs the checks whose names contain NAME
 #   sh tests/packages.sh --list    prints the names of the checks
 # The compiler is clang if it is installed, because clang takes a third of gcc's time.  The implementation is compiled
-# four times, without optimisation.  All checks take 45 s of processor time.  Prints "ok NAME", "FAIL NAME: why" or
+# four times, without optimisation.  All checks take 60 s of processor time.  Prints "ok NAME", "FAIL NAME: why" or
 # "skip NAME: why" for each check.  The last line is "N passed, N failed, N skipped".
 set -u
-names='guide add_subdirectory fetch_content find_package find_package_cxx pkg_config shared lean plugin versions
-optimisation cuda'
+names='guide archive add_subdirectory fetch_content find_package find_package_cxx pkg_config shared lean plugin
+versions optimisation cuda'
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -72,12 +73,43 @@ repository() {
     mkdir -p "$1/examples"
     cp "$root/opdispatch.h" "$root/opdispatch_cuda.cu" "$1"; cp -R "$root/examples/cmake" "$1/examples"
 }
-# The installed library, by the commands of the guide.  It is moved then: no file may name the folder of before.
+# release FOLDER: a repository with the files that src/archive.py reads, as they are in the working tree, and the tag of
+# the version.
+release() {
+    mkdir -p "$1"
+    (cd "$root" && git ls-files -z -co --exclude-standard LICENSE README.md bench examples src opdispatch.h \
+        opdispatch_cuda.cu | xargs -0 cp --parents -t "$1")
+    (cd "$1" && quiet git -c init.defaultBranch=main init -q && committed && quiet git tag "v$version")
+}
+committed() {
+    quiet git -c core.compression=0 add -A . && quiet git -c user.name=tests -c user.email=tests commit -q -m all
+}
+# The archives of the repository $tmp/release, in $tmp/archives.
+archives() {
+    [ -d "$tmp/archives" ] && return
+    mkdir "$tmp/archives"
+    have git && have python3 && git -C "$root" rev-parse -q --verify HEAD >/dev/null 2>&1 || return
+    release "$tmp/release"
+    archive "$tmp/release" "$tmp/archives" >"$tmp/archives/log" 2>&1 || tail -n 12 "$tmp/archives/log"
+}
+# archive REPOSITORY FOLDER: the guide's command.
+archive() {
+    command=$(line 'python3 src.archive.py')
+    (cd "$1" && eval "${command:-false} --to '$2'")
+}
+# The installed library, from the archive, by the commands of the guide.  It is moved then: no file may name the folder
+# of before.  If there is no archive, the check "archive" says why, and the others take the files of the repository.
 prefix=$tmp/prefix
 install_library() {
     [ -d "$prefix" ] && return
-    repository "$tmp/to install"
-    (cd "$tmp/to install" && for command in 'cmake -S' 'cmake --build' 'cmake --install'; do
+    archives >/dev/null
+    if [ -e "$tmp/archives/opdispatch-$version.tar.gz" ]; then
+        mkdir "$tmp/to install"; cp "$tmp/archives/opdispatch-$version.tar.gz" "$tmp/to install"
+        unpack=$(line 'tar xf')
+    else
+        repository "$tmp/to install"; unpack=:
+    fi
+    (cd "$tmp/to install" && eval "${unpack:-false}" && for command in 'cmake -S' 'cmake --build' 'cmake --install'; do
         command=$(line "$command")
         case $command in 'cmake --install'*) command="$command --prefix '$tmp/before'" ;; esac
         well sh -c "${command:-false}"
@@ -98,6 +130,59 @@ with_pkg_config() {
 
 #-- checks -------------------------------------------------------------------------------------------------------------
 
+# A second run, from a clone, in another time zone and with other permissions for new files, writes the same bytes.
+# Both archives have the files of the repository.  Their pages refer only to files that are there, or in src/ and
+# tests/.  The script refuses a tag that does not fit, and a header that was edited.  FetchContent takes an archive by
+# its address and checksum.
+check_archive() {
+    have git && have python3 || { echo 'SKIP: no git or no python3'; return; }
+    git -C "$root" rev-parse -q --verify HEAD >/dev/null 2>&1 || { echo 'SKIP: no repository'; return; }
+    archives
+    name=opdispatch-$version; one=$tmp/archives; other=$tmp/archives2
+    [ -e "$one/$name.zip" ] || return
+    quiet git clone -q "$tmp/release" "$tmp/release2"
+    (umask 077; TZ=Asia/Tokyo; LC_ALL=C; export TZ LC_ALL; archive "$tmp/release2" "$other" >/dev/null)
+    for ending in tar.gz zip sha256; do
+        cmp "$one/$name.$ending" "$other/$name.$ending" || echo "$name.$ending: a second one has other bytes"
+    done
+    command=$(line sha256sum)
+    (cd "$one" && sh -c "${command:-false}") >"$tmp/log" 2>&1 || echo 'the checksums differ'
+    [ "$(grep -c ': OK$' "$tmp/log")" = 2 ] || cat "$tmp/log"
+    mkdir "$tmp/from_tar" "$tmp/from_zip"
+    command=$(line 'tar xf')
+    (cp "$one/$name.tar.gz" "$tmp/from_tar" && cd "$tmp/from_tar" && eval "${command:-false}" && rm "../$name.tar.gz")
+    python3 -m zipfile -e "$one/$name.zip" "$tmp/from_zip"
+    diff -r "$tmp/from_tar" "$tmp/from_zip" | head -n 5
+    (cd "$tmp/release" && diff -r -x .git -x src . "$tmp/from_tar/$name" | head -n 5)
+    TZ=UTC tar tvf "$one/$name.tar.gz" >"$tmp/listed"
+    times=$(TZ=UTC git -C "$tmp/release" log -1 --date=format-local:'%Y-%m-%d %H:%M' --format=%cd)
+    LC_ALL=C awk -v times="$times" '
+        $2 != "0/0" || $4 " " $5 != times || $6 "" <= last { print "order, time or owner: " $0 } { last = $6 "" }' \
+        "$tmp/listed" | head -n 5
+    (cd "$tmp/from_tar/$name" && find . -name '*.md' | while read -r page; do
+        grep -o '\](\([^)#]*\)' "$page" | sed 's/^](//' | sort -u | while read -r file; do
+            case $file in ''|*://*|*src/*|*tests/*) continue ;; esac
+            [ -e "${page%/*}/$file" ] || echo "$page refers to $file, which the archive does not have"
+        done
+    done) | head -n 5
+    refused 'no fitting tag' "OPD_VERSION of the tagged commit is \"$version\"" v0.0.1
+    sed -i 's/^#define OPD_VERSION .*/&\n/' "$tmp/release2/opdispatch.h"
+    (cd "$tmp/release2" && committed && quiet git tag -f "v$version" >/dev/null)
+    refused 'a header that was edited' 'has not what src/join.py writes' "v$version"
+    project "$tmp/url" C FetchContent opdispatch::opdispatch
+    sum=$(sed -n "s/  $name.tar.gz\$//p" "$one/$name.sha256")
+    sed -i -e "s|GIT_REPOSITORY .*|URL file://$one/$name.tar.gz|" -e "s|GIT_TAG .*|URL_HASH SHA256=$sum|" \
+        "$tmp/url/CMakeLists.txt"
+    well cmake -Wno-dev -S "$tmp/url" -B "$tmp/url/build"
+}
+# refused WHAT MESSAGE TAG: $tmp/release2 has no archive of this tag.
+refused() {
+    [ "$3" = "v$version" ] || git -C "$tmp/release2" tag "$3"
+    if python3 "$tmp/release2/src/archive.py" "$3" --to "$tmp/refused" >"$tmp/log" 2>&1; then
+        echo "$1: there is an archive"
+    elif ! grep -q "$2" "$tmp/log"; then echo "$1: the message is"; head -n 5 "$tmp/log"; fi
+    [ ! -e "$tmp/refused" ] || echo "$1: something is written"
+}
 # In a folder with spaces in its name, and with macros: the guide's, and one that only one half of the library may see.
 # What a project adds, it does not install.
 check_add_subdirectory() {
