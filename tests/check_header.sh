@@ -10,7 +10,7 @@ set -u
 names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes documents commands checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 # The checks that compile the header again and again; tests/run.sh runs them only with --whole.
 slow='families tools parts steps no_everything symbols symbols_cxx aoti two_files cxx_with_c_implementation
@@ -507,6 +507,11 @@ check_reference() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/src/reference.py" --check 2>&1
 }
+# The tables of platforms and of the parts of .ci/run are those that the scripts say.
+check_platforms() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    python3 "$root/tests/ci_tables.py" --check 2>&1 | head -n 12
+}
 # The programs of the documents, as they stand there; their operators by opd_opcheck and opd_gradcheck.  Then what the
 # documents say in sentences: what is not here, limits, figures, lists.
 check_documents() {
@@ -624,6 +629,7 @@ check_helps() {
         helped "${file#"$root"/}" env PYTHONPATH="$tmp/no_packages" PYTHONDONTWRITEBYTECODE=1 python3 "$file"
     done
 }
+#| tcc on Linux (no threads, no SIMD) | tcc, C11 | small programs | natively
 check_tcc() {
     if ! command -v tcc >/dev/null 2>&1; then echo 'SKIP: no tcc'; return; fi
     out=$(fails tcc $inc "$tmp/whole.c" -o "$tmp/whole_tcc" -lm)

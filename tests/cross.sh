@@ -146,13 +146,23 @@ musl() {
 
 for target in ${*:-$all}; do
     was=$passed; libs=
-    case $target in
+    case $target in                     # "#|" lines: rows of the table of platforms, see .ci/run
+        #| Linux on s390x | gcc | tests of the core, an example | in an emulator
         s390x) linux s390x-linux-gnu qemu-s390x ;;
+        #| Linux on RISC-V | gcc | tests of the core, an example | in an emulator
         riscv64) libs='-latomic'; linux riscv64-linux-gnu qemu-riscv64 ;;
+        #| Linux on 64-bit ARM | gcc | tests of the core, an example | in an emulator
         aarch64) linux aarch64-linux-gnu qemu-aarch64 ;;
+        #| Linux on 32-bit ARM | gcc | tests of the core, an example | in an emulator
         armhf) linux arm-linux-gnueabihf qemu-arm ;;
+        #| Linux on i686 | gcc | tests of the core, an example | natively
         i686) linux i686-linux-gnu '' -msse2 -mfpmath=sse ;;
-        mingw|emscripten|musl) $target ;;
+        #| Windows on x86-64 (no plug-ins) | mingw-w64 gcc | an example | with wine, if it is installed
+        mingw) mingw ;;
+        #| browser (no plug-ins, no threads) | emscripten | an example | with node
+        emscripten) emscripten ;;
+        #| Linux on x86-64 with musl | gcc | an example | natively
+        musl) musl ;;
         *) echo "cross.sh: no target $target (see --help)" >&2; exit 2 ;;
     esac
     echo "$target: $((passed - was)) passed"
