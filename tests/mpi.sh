@@ -177,7 +177,7 @@ for kind in openmpi mpich ''; do
             else diff "$tmp/alone" "$tmp/together"; bad "$title sharded_lm, one rank and $way" 'they differ'; fi
         done
         run "$title sharded_lm, saved" 4 '^step .*10/10' "$tmp/lm" --steps 10 --plain --checkpoint "$tmp/lm_checkpoint"
-        run "$title sharded_lm, loaded" 2 '^goes on after 10 steps' \
+        run "$title sharded_lm, loaded" 2 '^continues after 10 steps' \
             "$tmp/lm" --steps 10 --plain --checkpoint "$tmp/lm_checkpoint"
         rm -f "$tmp/lm_checkpoint/b/1-of-2/index.pt"
         if ! wanted "$title sharded_lm, a part is missing"; then :
@@ -199,7 +199,7 @@ for kind in openmpi mpich ''; do
                     >"$tmp/log" 2>&1 && words="$words the job ended well;"
                 (cd "$root" && limit 100 $mpirun -n 2 "$tmp/lm" --steps 1 --plain --checkpoint "$tmp/lm_checkpoint") \
                     >"$tmp/log" 2>&1 || { cat "$tmp/log"; words="$words the next one did not;"; }
-                [ "$(grep '^goes on' "$tmp/log" | sed 's/,.*//')" = "$before" ] || words="$words not '$before';"
+                [ "$(grep '^continues' "$tmp/log" | sed 's/,.*//')" = "$before" ] || words="$words not '$before';"
             done
             if [ -z "$words" ]; then good "$title sharded_lm, killed while it saves"
             else bad "$title sharded_lm, killed while it saves" "$words"; fi

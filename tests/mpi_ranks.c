@@ -194,20 +194,20 @@ static void lengths(opd_group *world) {
         }
     } else if (rank_here == 1) {
         OK(opd_work_wait(opd_group_recv(world, numbers(8, 0, 0, OPD_FLOAT32), 0, 11)) < 0);
-        OK(failed_with(checked ? "rank 0 sends 6 element(s), rank 1 receives 8 element(s) (tag 11)"
+        OK(failed_with(checked ? "rank 0 sends 6 element(s), but rank 1 receives 8 element(s) (tag 11)"
                        : "rank 0 sent 6 element(s), but 8 are received"));
         OK(opd_work_wait(opd_group_recv(world, numbers(6, 0, 0, OPD_FLOAT32), 0, 12)) < 0);
-        OK(failed_with(checked ? "sends 8 element(s), rank 1 receives 6 element(s)"
+        OK(failed_with(checked ? "sends 8 element(s), but rank 1 receives 6 element(s)"
                        : "rank 0 sent 8 element(s), but 6 are received"));
         OK(opd_work_wait(opd_group_recv(world, numbers(2, 0, 0, OPD_FLOAT32), 0, 13)) < 0);
-        OK(failed_with(checked ? "sends int16, rank 1 receives float32" : "rank 0 did not send a whole number of elements"));
+        OK(failed_with(checked ? "sends int16, but rank 1 receives float32" : "rank 0 did not send a whole number of elements"));
         OK((opd_work_wait(opd_group_recv(world, numbers(2, 0, 0, OPD_FLOAT32), 0, 14)) == 0) == !checked);
-        OK(!checked || failed_with("rank 0 sends int32, rank 1 receives float32 (tag 14)"));
+        OK(!checked || failed_with("rank 0 sends int32, but rank 1 receives float32 (tag 14)"));
         opd_tensor *const room = numbers(60000, -1, 0, OPD_FLOAT32);          /* Open MPI would write behind the end */
         const float *const behind = opd_data_f32(room);
         int written = 0;
         OK(opd_work_wait(opd_group_recv(world, opd_narrow(room, 0, 0, 25000), 0, 15)) < 0);
-        OK(failed_with(checked ? "sends 35000 element(s), rank 1 receives 25000 element(s)"
+        OK(failed_with(checked ? "sends 35000 element(s), but rank 1 receives 25000 element(s)"
                        : "rank 0 sent 35000 element(s), but 25000 are received"));
         for (int i = 25000; behind && i < 60000; i++) { written += !(behind[i] < 0); }
         OK(behind && written == 0);
@@ -650,7 +650,7 @@ static void *beside(void *user) {
     (void)user;
     OPD_SCOPE {
         OK(!opd_all_reduce(numbers(4, 0, 1, OPD_FLOAT32), "sum", "world"));
-        OK(failed_with("MPI was begun with MPI_THREAD_FUNNELED: only the main thread may use it"));
+        OK(failed_with("MPI was initialised with MPI_THREAD_FUNNELED, so only the main thread may use it"));
     }
     return NULL;
 }
