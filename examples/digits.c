@@ -89,6 +89,20 @@ static int bad_data(const char *path, const char *why) {
     return -1;
 }
 
+/* Reads a line, 64 pixels, a space and the label, into image n.  Returns NULL, or what is wrong. */
+static const char *image_of_line(const char *line, digit_set *set, int n) {
+    if (n == IMAGES || strcspn(line, "\n") != PIXELS + 2 || line[PIXELS] != ' ') {
+        return "is damaged: a line is not 64 pixels and a label";
+    }
+    for (int i = 0; i < PIXELS; i++) {
+        const int c = line[i], v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'g' ? c - 'a' + 10 : -1;
+        if (v < 0) { return "is damaged: a pixel is not one of 0-9, a-g"; }
+        set->pixels[n][i] = (float)v / 16.0f;
+    }
+    if (line[PIXELS + 1] < '0' || line[PIXELS + 1] > '9') { return "is damaged: a label is not a digit"; }
+    set->label[n] = line[PIXELS + 1] - '0';
+    return NULL;
+}
 /* Reads the file and checks its sums; 0, or -1 after one line that says what is wrong. */
 static int read_digits(const char *path, digit_set *set) {
     char line[512];
@@ -102,21 +116,9 @@ static int read_digits(const char *path, digit_set *set) {
             if (sum) { want = strtoull(sum + 9, NULL, 16); }
             continue;
         }
-        if (n == IMAGES || strlen(line) != PIXELS + 3 || line[PIXELS] != ' ') {
-            fclose(f);
-            return bad_data(path, "is damaged: a line is not 64 pixels and a label");
-        }
+        const char *damage = image_of_line(line, set, n++);
+        if (damage) { fclose(f); return bad_data(path, damage); }
         for (const char *p = line; *p; p++) { hash = (hash ^ (unsigned char)*p) * 0x100000001b3u; }
-        for (int i = 0; i < PIXELS; i++) {
-            int c = line[i], v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'g' ? c - 'a' + 10 : -1;
-            if (v < 0) { fclose(f); return bad_data(path, "is damaged: a pixel is not one of 0-9, a-g"); }
-            set->pixels[n][i] = (float)v / 16.0f;
-        }
-        if (line[PIXELS + 1] < '0' || line[PIXELS + 1] > '9') {
-            fclose(f);
-            return bad_data(path, "is damaged: a label is not a digit");
-        }
-        set->label[n++] = line[PIXELS + 1] - '0';
     }
     fclose(f);
     if (n != IMAGES) { return bad_data(path, "is damaged: it does not have 1797 images"); }

@@ -112,7 +112,7 @@ def tar_of(files, folder, seconds):
 
 
 def zip_of(files, folder, seconds):
-    """The content of the .zip.  Its times have no zone: they are those of UTC."""
+    """The content of the .zip.  A .zip has no time zone, so its times are in UTC."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as out:
         for path, mode, content in files:

@@ -7,7 +7,7 @@
   of "what runs" is left out in README.md.
 - A line "#- text" above a part of .ci/run says what the part is for.  Lines "#- step | text" in tests/run.sh say this
   of its steps.
-- The seconds are those of a log of .ci/run, or remain as they are.
+- The seconds are read from a log of .ci/run.  Without a log, they remain unchanged.
 
 usage: python3 tests/ci_tables.py            prints the tables
        python3 tests/ci_tables.py --write    writes them into README.md, the guide and tests/README.md
@@ -126,14 +126,14 @@ def short_table(found):
         if not group:
             continue
         named |= {row[0] for row in group}
-        places = {}
+        names, ways, places = {}, {}, {}
         for platform, _, _, how, when, _ in group:
-            name = platform if when == ALWAYS else '%s (%s)' % (platform, when)
-            names = places.setdefault(how, [])
-            if platform not in names and name not in names:
-                names.append(name)
-        where = '; '.join(', '.join(names) + ('' if how == 'natively' else ': ' + how)
-                          for how, names in places.items())
+            names.setdefault(platform, platform if when == ALWAYS else '%s (%s)' % (platform, when))
+            if how not in ways.setdefault(platform, []):
+                ways[platform].append(how)
+        for platform, hows in ways.items():
+            places.setdefault(' and '.join(hows), []).append(names[platform])
+        where = '; '.join(', '.join(same) + ('' if how == 'natively' else ': ' + how) for how, same in places.items())
         compilers = [row[1] for row in group if row[4] != RELEASE] or [row[1] for row in group]
         cells.append((what, where, '; '.join(dict.fromkeys(compilers))))
     return table(SHORT, cells)

@@ -56,6 +56,7 @@ BEFORE = {
     'no_program': ('digits_web.js', None),
     'no_data': ('digits.txt', None),
     'damaged_data': ('digits.txt', '0123 4\n'),
+    'damaged_pixel': ('digits.txt', '0' * 63 + 'z 4\n'),
 }
 
 
@@ -316,7 +317,8 @@ def check_missing(page):
     lacking(page, 'no_workers', 'no Web Workers')
     lacking(page, 'no_program', 'digits_web.js is missing', 'Try again')
     lacking(page, 'no_data', 'digits.txt', '404')
-    lacking(page, 'damaged_data', 'digits.txt: image 0 is damaged')
+    lacking(page, 'damaged_data', 'digits.txt, image 0 is damaged: a line is not 64 pixels and a label')
+    lacking(page, 'damaged_pixel', 'digits.txt, image 0 is damaged: a pixel is not one of 0-9, a-g')
     lacking(page, 'no_memory', 'not enough memory', 'Try again')
 
 

@@ -8,7 +8,7 @@
    A function that fails returns -1, and web_error says why.  The network and the optimizer remain as they are, so the
    page can call the function again. */
 #define OPD_LEAN
-#define main digits_main                 /* nothing calls it: the linker drops it, and what only it calls */
+#define main digits_main                 /* never called: the linker drops it and the functions that only it calls */
 #include "../digits.c"
 #undef main
 #include <emscripten.h>
@@ -39,21 +39,15 @@ EMSCRIPTEN_KEEPALIVE double web_memory(void) { return (double)opd_memory_stats()
 
 //-- data and training ------------------------------------------------------------------------------------------------
 
-/* Reads the lines of examples/data/digits.txt: 64 pixels, a space, the label.  Returns the number of images, or -1. */
+/* Reads the lines of examples/data/digits.txt.  Returns the number of images, or -1. */
 EMSCRIPTEN_KEEPALIVE int web_data(const char *lines) {
     int n = 0;
     ntrain = ntest = 0;
     for (const char *line = lines, *end; *line; line = *end ? end + 1 : end) {
         end = line + strcspn(line, "\n");
         if (*line == '#') { continue; }
-        if (n == IMAGES || end - line != PIXELS + 2 || (unsigned)(line[PIXELS + 1] - '0') >= CLASSES) {
-            snprintf(message, sizeof message, "digits.txt: image %d is damaged: expected 64 pixels and a label", n);
-            return -1;
-        }
-        for (int i = 0; i < PIXELS; i++) {
-            set.pixels[n][i] = (float)(line[i] <= '9' ? line[i] - '0' : line[i] - 'a' + 10) / 16.0f;
-        }
-        set.label[n] = line[PIXELS + 1] - '0';
+        const char *damage = image_of_line(line, &set, n);
+        if (damage) { snprintf(message, sizeof message, "digits.txt, image %d %s", n, damage); return -1; }
         if (n % 5 == 4) { test[ntest++] = n; } else { train[ntrain++] = n; }
         n++;
     }
