@@ -50,7 +50,7 @@ INSIDE(const char *, schema_overload, (const opd_schema *s), s->overload)
 INSIDE(int, arg_tag, (const opd_schema *s, int i), s->args[i].tag)
 INSIDE(bool, arg_is_keyword_only, (const opd_schema *s, int i), s->args[i].keyword_only)
 INSIDE(bool, arg_is_written, (const opd_schema *s, int i), s->args[i].written)
-INSIDE(bool, arg_is_optional, (const opd_schema *s, int i), s->args[i].optional)
+INSIDE(bool, arg_is_optional, (const opd_schema *s, int i), s->args[i].type->kind == OPDI_TYPE_OPTIONAL)
 /* A name's three parts: namespace, name, overload. */
 int inside_name_parse(const char *text, int lengths[3], const char **overload);
 /* The type at a place is, or may be, a list, tuple, dictionary or object. */

@@ -166,7 +166,7 @@ struct opdi_ext {
     opdi_ext_library *libraries;
     opd_library *derivatives;    /* registrations that opdispatch adds to those of the extension */
     opdi_ext_call_fn call;
-    int operators, skipped;      /* skipped: number of kernels that were ignored, as they are for other devices */
+    int operators;
     int64_t holds;               /* number of users of its code: the extension itself while it is loaded, its kernels,
                                     its memory */
     bool committed;
@@ -270,7 +270,6 @@ typedef int32_t (*opdi_aoti_entries_fn)(void *container, const opdi_aoti_pair **
 typedef int32_t (*opdi_aoti_blob_fn)(void *container, const uint8_t *blob);
 typedef int32_t (*opdi_aoti_blob_size_fn)(void *container, uint64_t *bytes);
 typedef int32_t (*opdi_aoti_error_fn)(const char **message);
-#define OPDI_AOTI_CALL(model, which, type) (*(type *)(void *)&(model)->functions[which])
 enum { OPDI_AOTI_MATHS = 40 };                     /* number of the vector functions */
 /* The functions that throw C++ exceptions, found in a library that models are linked with. */
 typedef struct opdi_aoti_throwing {

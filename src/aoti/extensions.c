@@ -315,21 +315,11 @@ static int opdi_ext_load_library(opdi_ext *ext, unsigned char *data, size_t size
     return rc;
 }
 static int opdi_ext_read(opdi_ext *ext) {
-    struct stat about;
-    int rc = -1;
-    const int fd = open(ext->model.path, O_RDONLY);
-    if (fd < 0 || fstat(fd, &about)) { rc = opdi_aoti_bad(&ext->model, strerror(errno)); }
-    else if (!S_ISREG(about.st_mode) || about.st_size == 0) {
-        rc = opdi_aoti_bad(&ext->model, "this is not a file, or the file is empty");
-    } else {
-        void *data = mmap(NULL, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-        if (data == MAP_FAILED) { rc = opdi_aoti_bad(&ext->model, strerror(errno)); }
-        else {
-            rc = opdi_ext_load_library(ext, (unsigned char *)data, (size_t)about.st_size);
-            (void)munmap(data, (size_t)about.st_size);
-        }
-    }
-    if (fd >= 0) { (void)close(fd); }
+    size_t size;
+    unsigned char *const data = opdi_aoti_map(&ext->model, &size);
+    if (!data) { return -1; }
+    const int rc = opdi_ext_load_library(ext, data, size);
+    (void)munmap(data, size);
     return rc;
 }
 /* Returns whether a dispatch key belongs to a device on which extensions are not supported. */
@@ -394,9 +384,7 @@ static int opdi_ext_commit(opdi_ext *ext) {
     }
     for (opdi_ext_library *library = ext->libraries; library && opd_ok(); library = library->next) {
         for (opdi_ext_entry *entry = library->entries; entry && opd_ok(); entry = entry->next) {
-            if (!entry->fn) { continue; }
-            if (!library->library) { ext->skipped++; }
-            else { (void)opdi_ext_commit_kernel(ext, library, entry); }
+            if (entry->fn && library->library) { (void)opdi_ext_commit_kernel(ext, library, entry); }
         }
     }
     ext->committed = true;

@@ -198,23 +198,29 @@ OPDI_INTERNAL int opdi_aoti_open_package(opd_aoti *model, const char *wanted) {
     opd_tensor_file_close(file);
     return rc;
 }
-OPDI_INTERNAL int opdi_aoti_open_file(opd_aoti *model) {
+/* Maps the file of a model into memory, as a private copy, and sets *size to its size.  The caller unmaps it.  Returns
+   NULL and sets an error on failure. */
+OPDI_INTERNAL unsigned char *opdi_aoti_map(opd_aoti *model, size_t *size) {
     struct stat about;
-    int rc = -1;
+    void *data = MAP_FAILED;
     const int fd = open(model->path, O_RDONLY);
-    if (fd < 0 || fstat(fd, &about)) {
-        rc = opdi_aoti_bad(model, strerror(errno));
-    } else if (!S_ISREG(about.st_mode) || about.st_size == 0) {
-        rc = opdi_aoti_bad(model, "this is not a file, or the file is empty");
+    if (fd < 0 || fstat(fd, &about)) { (void)opdi_aoti_bad(model, strerror(errno)); }
+    else if (!S_ISREG(about.st_mode) || about.st_size == 0) {
+        (void)opdi_aoti_bad(model, "this is not a file, or the file is empty");
     } else {
-        void *data = mmap(NULL, (size_t)about.st_size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-        if (data == MAP_FAILED) { rc = opdi_aoti_bad(model, strerror(errno)); }
-        else {
-            rc = opdi_aoti_load_library(model, (unsigned char *)data, (size_t)about.st_size);
-            (void)munmap(data, (size_t)about.st_size);
-        }
+        *size = (size_t)about.st_size;
+        data = mmap(NULL, *size, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+        if (data == MAP_FAILED) { (void)opdi_aoti_bad(model, strerror(errno)); }
     }
     if (fd >= 0) { (void)close(fd); }
+    return data == MAP_FAILED ? NULL : (unsigned char *)data;
+}
+OPDI_INTERNAL int opdi_aoti_open_file(opd_aoti *model) {
+    size_t size;
+    unsigned char *const data = opdi_aoti_map(model, &size);
+    if (!data) { return -1; }
+    const int rc = opdi_aoti_load_library(model, data, size);
+    (void)munmap(data, size);
     return rc;
 }
 

@@ -425,6 +425,8 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
     return 0;
 }
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
+/* Returns grad as the gradient of argument 0; the engine sums it if the argument was broadcast. */
+OPDI_SHARED int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 /* The backward function of operators whose derivative neither this library nor PyTorch has. */
 OPDI_SHARED int opdi_refused_backward(opd_backward_call *bw) {
     const opdi_derivative *const formula = bw->node->formula;

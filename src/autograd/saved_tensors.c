@@ -170,7 +170,6 @@ OPDI_INTERNAL int opdi_node_pack(opd_node *node) {
         : opdi_node_pack_by(thread->innermost.packer, node);
 }
 
-static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 
 OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *packed, const opd_tensor *tensor) {
     char was[200], now[256];
@@ -184,7 +183,7 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *pac
    tensor belongs to the innermost scope.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
     static const opdi_derivative identity = {
-        "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL,
+        "AliasBackward0", opdi_pass_backward, /* card, plugin */ NULL, NULL,
         /* context, once, fresh, real */ false, false, false, false};
     opdi_thread *thread = opdi_self();
     const int16_t no_grad = thread->state.no_grad;

@@ -229,10 +229,7 @@ typedef struct opdi_group {
 #if defined(OPDI_CORE)
 /* The state while a C file is written. */
 typedef struct opdi_cfile {
-    opdi_recording *recording;
     opdi_string *out;                             /* the text that is being written */
-    opdi_string code;                             /* unused */
-    const char *name;
     int32_t next;                                 /* number of the next variable */
     int indent;
     uint64_t helpers[4];                          /* mask: the opdi_c_helpers that are called */
@@ -267,7 +264,6 @@ typedef struct opdi_contraction {
     bool few;                                     /* the last tile may have fewer rows */
     bool direct;                                  /* the right operand is read without packing */
     bool left_early, right_early;                 /* the operand is constant, and packed once before all runs */
-    opdi_buffer *left_pack, *right_pack;
 } opdi_contraction;
 #endif
 #endif
@@ -294,7 +290,6 @@ typedef struct opdi_open_terms { int64_t times[3][3]; } opdi_open_terms;
 /* An input or output of a unit. */
 typedef struct opdi_unit_port {
     opdi_buffer *buffer;
-    const char *name;                             /* the name in the graph, before it became a C name */
     opd_scalar_type dtype;
     int ndim;
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];

@@ -99,11 +99,6 @@ static double opdi_open_formed(int32_t form, int64_t number, bool single) {
         : form == OPDI_FORM_ROOT ? sqrt(x) : 1.0 / sqrt(x);
     return single ? (double)(float)value : value;
 }
-static double opdi_open_double(int64_t bits) {
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
 
 //-- recordings as lists of words and numbers --------------------------------------------------------------------------
 
@@ -342,7 +337,7 @@ static bool opdi_open_fit_double(const opdi_open *open, int32_t at, opdi_open_en
         int64_t numbers[OPDI_OPEN_POINTS];
         bool fits = true;
         for (int k = 0; k < open->npoints && fits; k++) {
-            const double value = opdi_open_double(open->lists[k].entries[at].value);
+            const double value = opdi_double((uint64_t)open->lists[k].entries[at].value);
             const double whole = form == OPDI_FORM_WHOLE ? value : form == OPDI_FORM_PART ? 1 / value
                 : form == OPDI_FORM_ROOT ? value * value : 1 / (value * value);
             fits = fabs(whole) < 1e15 && fabs(whole) > 0.5;

@@ -82,14 +82,13 @@ static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor,
     return opd_tensor_wrap_on(opdi_buffer_address(buffer), opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)),
                               opd_strides(tensor), opd_dtype(tensor), lazy, NULL, NULL);
 }
-static int opdi_unit_port_set(opdi_unit *unit, opdi_unit_port *end, const opd_tensor *tensor, const char *name) {
+static int opdi_unit_port_set(opdi_unit *unit, opdi_unit_port *end, const opd_tensor *tensor) {
     end->buffer = opd_numel(tensor) ? opdi_buffer_at(&unit->recording, opd_device_data(tensor, OPD_LAZY))
         : opdi_buffer_new(&unit->recording, 0, OPDI_BUFFER_TEMPORARY);
     int each;
     if (end->buffer && end->buffer->dtype == OPD_DTYPE_NONE) {
         end->buffer->dtype = opdi_nest_unit(opd_dtype(tensor), &each);
     }
-    end->name = name;
     end->dtype = opd_dtype(tensor);
     end->ndim = opd_ndim(tensor);
     memcpy(end->sizes, opd_sizes(tensor), (size_t)end->ndim * sizeof *end->sizes);
@@ -112,7 +111,7 @@ static opd_tensor *opdi_unit_input(opdi_unit *unit, const opd_tensor *tensor, co
     if (!lazy) { return NULL; }
     opdi_unit_port *const end = &unit->inputs[unit->ninputs];
     opdi_buffer *const buffer = unit->recording.buffers[unit->recording.nbuffers - 1];
-    if (opdi_unit_port_set(unit, end, lazy, name)) { return NULL; }
+    if (opdi_unit_port_set(unit, end, lazy)) { return NULL; }
     end->buffer = buffer;                         /* not found by address if the input is empty */
     end->buffer->index = unit->ninputs;
     unit->stand_ins[unit->ninputs++] = lazy;
@@ -189,7 +188,7 @@ static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *nam
         : opd_empty(opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)), opd_dtype(tensor));
     if (!copy || (bits ? opdi_unit_copy_bits(copy, tensor) : !opd_copy_(copy, tensor))) { return -1; }
     opdi_unit_port *const end = &unit->outputs[unit->noutputs];
-    if (opdi_unit_port_set(unit, end, copy, name)) { return -1; }
+    if (opdi_unit_port_set(unit, end, copy)) { return -1; }
     end->buffer->output = true;
     end->buffer->dtype = opdi_nest_unit(end->dtype, &each);
     end->buffer->name = opdi_unit_name(unit, "out_", name);
@@ -848,7 +847,6 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     opdi_string groups = {NULL, 0, 0, false};
     opdi_cfile file;
     memset(&file, 0, sizeof file);
-    file.recording = &unit->recording;
     file.table = unit->here;
     file.open = unit->nopen;
     file.out = &groups;

@@ -5,7 +5,6 @@
 #define OPDI_CU_MAX_DEVICES 16
 #define OPDI_CU_WARP 32
 #define OPDI_CU_ALL_LANES 0xffffffffu
-#define OPDI_CU_GRID 0x7fffffff                  /* maximum number of blocks along x */
 
 /* The name of an operator and its kernel.  A section's list of kernels ends with {NULL, NULL}. */
 typedef struct opdi_cu_registration { const char *name; opd_kernel kernel; } opdi_cu_registration;
@@ -219,7 +218,7 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
 }
 /* OPDI_CU_FLOATS(dtype, T, statements) runs the statements with T the C++ type of dtype, in a function that returns
-   int.  OPDI_CU_INTS and the macros below do the same for other sets of dtypes. */
+   int.  The macros below do the same for other sets of dtypes. */
 #define OPDI_CU_CASE(number, type, T, ...) case number: { typedef type T; __VA_ARGS__; break; }
 #define OPDI_CU_CASES_FLOAT(T, ...) \
     OPDI_CU_CASE(OPD_FLOAT32, float, T, __VA_ARGS__) OPDI_CU_CASE(OPD_FLOAT64, double, T, __VA_ARGS__) \
@@ -230,8 +229,6 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__)
 #define OPDI_CU_FLOATS(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-#define OPDI_CU_INTS(dtype, T, ...) \
-    switch (dtype) { OPDI_CU_CASES_INT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 /* For all dtypes except the complex ones. */
 #define OPDI_CU_ALL(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
@@ -391,11 +388,4 @@ template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A 
     return opdi_cu_warp_reduce(v, f);
 }
 struct opdi_cu_sum { template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a + b; } };
-/* The larger or smaller of two numbers, or NaN if either is NaN, as PyTorch's max and min. */
-struct opdi_cu_max {
-    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b || a != a ? a : b; }
-};
-struct opdi_cu_min {
-    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a < b || a != a ? a : b; }
-};
 

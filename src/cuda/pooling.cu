@@ -278,10 +278,8 @@ template <class T, bool maximum> struct opdi_cu_pool_backward {
         opdi_cu_store(x + v.x.at(plane, p[0], p[1], p[2]), sum);
     }
 };
-/* Adds v to *p in one atomic step, for each type of float. */
-static __device__ __forceinline__ void opdi_cu_atomic_accumulate(float *p, float v) { atomicAdd(p, v); }
-static __device__ __forceinline__ void opdi_cu_atomic_accumulate(double *p, double v) { atomicAdd(p, v); }
-template <class T> static __device__ void opdi_cu_atomic_accumulate(T *p, T v) {
+/* Adds v to *p in one atomic step, for types of 16 bits. */
+template <class T> static __device__ void opdi_cu_atomic_add(T *p, T v) {
     unsigned short *at = reinterpret_cast<unsigned short *>(p), seen = opdi_cu_load_common(at), was;
     do {
         union { unsigned short bits; T number; } u = {seen};
@@ -310,7 +308,7 @@ template <class T> struct opdi_cu_pool_strays {
             inside = inside && o[e] >= lo && o[e] < hi;
         }
         if (!inside) {
-            opdi_cu_atomic_accumulate(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]);
+            opdi_cu_atomic_add(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]);
         }
     }
 };

@@ -368,6 +368,14 @@ OPDI_INTERNAL int opdi_checkpoint_number(opdi_checkpoint_writer *writer, const o
     if (*its != dtype) { *its = -1; }
     return 0;
 }
+/* Writes the entry `name`, whose contents are the elements of `bytes`, a contiguous tensor of bytes on any device.
+   Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_zip_put_tensor(opdi_zip_writer *zip, const char *name, opd_tensor *bytes) {
+    opd_tensor *const host = opdi_host_of(bytes, zip->sink->source.who);
+    const int rc = host ? opdi_zip_add(zip, name, bytes->numel ? host->data : "", (size_t)bytes->numel) : -1;
+    if (host) { opdi_drop(host); }
+    return rc;
+}
 /* Writes the entry of storage number `number`, whose tensors have the dtype `dtype` (negative: several dtypes).  An
    incomplete element at the end is left out, as in the pickle.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_put(opdi_zip_writer *zip, opdi_storage *storage, int64_t number, int dtype) {
@@ -379,11 +387,7 @@ OPDI_INTERNAL int opdi_checkpoint_put(opdi_zip_writer *zip, opdi_storage *storag
     if (!tensor) { return -1; }
     opdi_ref_up(&storage->refs);
     (void)snprintf(name, sizeof name, "archive/data/%lld", (long long)number);
-    opd_tensor *host = opdi_host_of(tensor, zip->sink->source.who);
-    const int rc = !host || opdi_zip_begin(zip, name, (uint64_t)bytes) ||
-        (bytes && opdi_sink_put(zip->sink, host->data, (size_t)bytes)) ||
-        opdi_zip_end_entry(zip, name, (uint64_t)bytes) ? -1 : 0;
-    if (host) { opdi_drop(host); }
+    const int rc = opdi_zip_put_tensor(zip, name, tensor);
     opdi_drop(tensor);
     return rc;
 }

@@ -34,9 +34,6 @@ static const opd_value *opdi_call_packed(const opdi_bcall *call, int i, const ch
     }
     return packed->u.values;
 }
-static opd_tensor *opdi_packed_tensor(const opd_value *part) {
-    return part->tag == OPD_TAG_TENSOR ? part->u.t : NULL;
-}
 /* Quantizes input to 256 values, which span its minimum, its maximum and 0.  If `reduce` is true, the span has only 128
    values (7 bits), as in PyTorch, where this keeps 16-bit sums from overflowing.  Returns the elements in float64, as
    multiples of *step, or NULL and sets an error. */
@@ -84,8 +81,8 @@ static opd_tensor *opdi_packed_part(const opd_value *part, int64_t rows, bool co
     return tensor && column ? opd_unsqueeze(tensor, 1) : tensor;
 }
 static opd_tensor *opdi_quantized_linear(opd_tensor *input, const opd_value *parts, bool reduce) {
-    opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
-    opd_tensor *const bias = opdi_packed_tensor(&parts[OPDI_PACKED_BIAS]);
+    opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
+    opd_tensor *const bias = opdi_tensor_in(&parts[OPDI_PACKED_BIAS]);
     double step;
     if (opd_dtype(input) != OPD_FLOAT32 || !weight || opd_dtype(weight) != OPD_INT8 || opd_ndim(weight) != 2) {
         (void)opd_fail(OPD_ERROR_DTYPE, "quantized::linear_dynamic: X must be float32 and W_prepack a matrix of qint8");
@@ -197,7 +194,7 @@ OPDI_INTERNAL int opdi_fn_dequantize_all(opdi_bcall *call) {
 
 /* Returns the int8 weight of a linear layer dequantized to float32, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
-    opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
+    opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
     if (!weight || opd_ndim(weight) != 2) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "W_prepack of a quantized linear layer has no matrix");
         return NULL;
@@ -213,7 +210,7 @@ static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
    then whether it is transposed.  If `line` is true, the convolution is one-dimensional. */
 static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input, const opd_value *parts, bool line) {
     enum { DIMS = 3 };
-    opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
+    opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
     const opd_value *const list = &parts[OPDI_PACKED_SETTINGS];
     const int64_t dims = weight ? opd_ndim(weight) - 2 : 0;
     int64_t settings[4 * DIMS + 2];
@@ -228,7 +225,7 @@ static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input
         return NULL;
     }
     input = line ? opd_unsqueeze(input, 2) : input;
-    opd_tensor *const result = opd_convolution(input, weight, opdi_packed_tensor(&parts[OPDI_PACKED_BIAS]),
+    opd_tensor *const result = opd_convolution(input, weight, opdi_tensor_in(&parts[OPDI_PACKED_BIAS]),
                                                opd_ints_of(settings, dims), opd_ints_of(settings + dims, dims),
                                                opd_ints_of(settings + 2 * dims, dims), settings[4 * dims + 1] != 0,
                                                opd_ints_of(settings + 3 * dims, dims), settings[4 * dims]);
@@ -249,7 +246,7 @@ static opd_tensor *opdi_quantized_cat(const opdi_bcall *call) {
 static opd_tensor *opdi_quantized_bag(const opdi_bcall *call, opd_tensor *weight) {
     opd_tensor *rets[4] = {NULL, NULL, NULL, NULL};
     opd_tensor *indices = opdi_call_tensor(call, 1);
-    opd_tensor *offsets = call->nargs > 2 ? opdi_packed_tensor(&call->args[2]) : NULL;
+    opd_tensor *offsets = call->nargs > 2 ? opdi_tensor_in(&call->args[2]) : NULL;
     if (!indices) { return NULL; }
     if (opdi_call_int(call, 4) != 0) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: mode must be 0 (sum)", call->builtin->schema);
@@ -266,7 +263,7 @@ static opd_tensor *opdi_quantized_bag(const opdi_bcall *call, opd_tensor *weight
         return NULL;
     }
     return opd_embedding_bag_full(rets, weight, opd_to_dtype(indices, OPD_INT64), opd_to_dtype(offsets, OPD_INT64),
-                                  false, 0, false, call->nargs > 6 ? opdi_packed_tensor(&call->args[6]) : NULL,
+                                  false, 0, false, call->nargs > 6 ? opdi_tensor_in(&call->args[6]) : NULL,
                                   call->nargs > 8 && opdi_call_int(call, 8)) ? NULL : rets[0];
 }
 /* Runs a convolution, linear layer or embedding; `kind` is an OPDI_Q_...  On failure, returns NULL and sets an
@@ -284,18 +281,18 @@ static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     }
     if (kind == OPDI_Q_LINEAR) {
         opd_tensor *const weight = opdi_quantized_weight(parts);
-        return weight ? opd_linear_full(input, weight, opdi_packed_tensor(&parts[OPDI_PACKED_BIAS])) : NULL;
+        return weight ? opd_linear_full(input, weight, opdi_tensor_in(&parts[OPDI_PACKED_BIAS])) : NULL;
     }
-    if (kind == OPDI_Q_EMBEDDING) { return opd_embedding(opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]), input); }
-    if (kind == OPDI_Q_BAG) { return opdi_quantized_bag(call, opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT])); }
+    if (kind == OPDI_Q_EMBEDDING) { return opd_embedding(opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]), input); }
+    if (kind == OPDI_Q_BAG) { return opdi_quantized_bag(call, opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT])); }
     result = opdi_quantized_conv(call, input, parts, kind == OPDI_Q_CONV1D);
     return result && kind == OPDI_Q_CONV_ADD ? opd_add(result, opdi_call_tensor(call, 1)) : result;
 }
 /* Runs a normalization layer; `kind` is an OPDI_Q_...  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_norm(const opdi_bcall *call, int kind, opd_tensor *input) {
     const int at = kind == OPDI_Q_LAYER_NORM || kind == OPDI_Q_GROUP_NORM ? 2 : 1;
-    opd_tensor *const weight = opdi_packed_tensor(&call->args[at]);
-    opd_tensor *const bias = opdi_packed_tensor(&call->args[at + 1]);
+    opd_tensor *const weight = opdi_tensor_in(&call->args[at]);
+    opd_tensor *const bias = opdi_tensor_in(&call->args[at + 1]);
     int64_t sizes[OPD_MAX_DIMS];
     if (kind == OPDI_Q_GROUP_NORM) {
         return opd_group_norm_full(input, opdi_call_int(call, 1), weight, bias, call->args[4].u.d, false);
@@ -440,11 +437,11 @@ typedef struct opdi_qcell {
 /* Runs a linear layer: if its weights are int8, quantizes the input dynamically, else computes with floats.  On
    failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_either(opd_tensor *input, const opd_value *parts, bool reduce) {
-    opd_tensor *const weight = opdi_packed_tensor(&parts[OPDI_PACKED_WEIGHT]);
+    opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
     if (!input || !weight || opd_dtype(weight) == OPD_INT8) {
         return input ? opdi_quantized_linear(input, parts, reduce) : NULL;
     }
-    return opd_linear_full(input, opdi_quantized_weight(parts), opdi_packed_tensor(&parts[OPDI_PACKED_BIAS]));
+    return opd_linear_full(input, opdi_quantized_weight(parts), opdi_tensor_in(&parts[OPDI_PACKED_BIAS]));
 }
 static const opd_value *opdi_packed_parts(const opdi_bcall *call, opd_value packed) {
     const opdi_cell *const cell = opdi_cell_of(&packed);

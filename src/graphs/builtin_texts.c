@@ -151,7 +151,6 @@ OPDI_INTERNAL int opdi_fn_percent(opdi_bcall *call) {
 static bool opdi_upper_case(char c) { return c >= 'A' && c <= 'Z'; }
 static bool opdi_lower_case(char c) { return c >= 'a' && c <= 'z'; }
 static bool opdi_letter(char c) { return opdi_upper_case(c) || opdi_lower_case(c); }
-static bool opdi_is_figure(char c) { return c >= '0' && c <= '9'; }
 static bool opdi_is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static char opdi_to_upper(char c) { return opdi_lower_case(c) ? (char)(c - 32) : c; }
 static char opdi_to_lower(char c) { return opdi_upper_case(c) ? (char)(c + 32) : c; }
@@ -175,14 +174,14 @@ static bool opdi_text_tests(const char *text, int64_t length, int32_t what) {
     for (int64_t i = 0; i < length && all; i++) {
         const char c = text[i];
         switch (what) {
-        case OPDI_TEST_DIGIT: all = opdi_is_figure(c); break;
-        case OPDI_TEST_ALNUM: all = opdi_is_figure(c) || opdi_letter(c); break;
+        case OPDI_TEST_DIGIT: all = opdi_is_digit(c); break;
+        case OPDI_TEST_ALNUM: all = opdi_is_digit(c) || opdi_letter(c); break;
         case OPDI_TEST_ALPHA: all = opdi_letter(c); break;
         case OPDI_TEST_SPACE: all = opdi_is_blank(c); break;
         case OPDI_TEST_PRINTABLE: all = c >= ' ' && c <= '~'; break;
         case OPDI_TEST_UPPER: all = !opdi_lower_case(c); break;
         case OPDI_TEST_LOWER: all = !opdi_upper_case(c); break;
-        case OPDI_TEST_IDENTIFIER: all = opdi_letter(c) || c == '_' || (i > 0 && opdi_is_figure(c)); break;
+        case OPDI_TEST_IDENTIFIER: all = opdi_letter(c) || c == '_' || (i > 0 && opdi_is_digit(c)); break;
         default: all = opdi_letter(c) ? letter ? opdi_lower_case(c) : opdi_upper_case(c) : true; break;
         }
         letter = opdi_letter(c);

@@ -60,7 +60,6 @@ typedef struct opdi_gspace {
     const opdi_gtype *chains[OPDI_GTYPE_CHAINS];
     opdi_gclass *classes;
     void (*end)(struct opdi_gspace *space);       /* called when the last reference is dropped; may be NULL */
-    void *user;                                   /* the argument of `end` */
 } opdi_gspace;
 #define OPDI_MAX_GTYPE_DEPTH 64
 #endif

@@ -362,8 +362,9 @@ static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_scratch_free(pad, bytes);
 }
 
-static int opdi_conv_done(const opdi_conv_job *job) {
-    return OPDI_LOAD(&job->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+/* Ends a convolution: returns 0 or, if `failed` is set because memory ran out, -1 and sets an error. */
+OPDI_INTERNAL int opdi_conv_done(const int *failed) {
+    return OPDI_LOAD(failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
 
 /* Computes y = conv(x, weights) + bias.  `bias` is [oc] or NULL; `conv` comes from opdi_conv_init.  Returns 0, or -1
@@ -382,7 +383,7 @@ OPDI_INTERNAL int opdi_conv_forward(const opdi_conv *conv, const void *x, const 
     opdi_parallel_for_scratch(((conv->n - 1) / images + 1) * conv->groups, 1, opdi_conv_forward_range, &job,
                               OPDI_SCRATCH_BYTES(opdi_conv_scratch_size(conv)) +
                               opdi_gemm_scratch_size(conv->size, conv->og, images * area, depth));
-    return opdi_conv_done(&job);
+    return opdi_conv_done(&job.failed);
 }
 
 #if defined(OPD_NO_OP_CONV)
@@ -614,7 +615,7 @@ OPDI_INTERNAL int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, c
     const size_t bytes = (size_t)(opdi_conv_pad_bytes(conv, conv->cg) + depth * count * (int64_t)conv->size);
     opdi_parallel_for_scratch(conv->n * conv->groups, 1, opdi_conv_fold_range, &job,
                               OPDI_SCRATCH_BYTES(bytes) + opdi_gemm_scratch_size(conv->size, depth, count, conv->og));
-    return opdi_conv_done(&job);
+    return opdi_conv_done(&job.failed);
 }
 /* Computes gx from gy and the weights.  If the stride is 1 and there are enough channels for a product, gx is a
    convolution of gy with the flipped weights.  Returns 0, or -1 and sets an error. */
@@ -730,5 +731,5 @@ OPDI_INTERNAL int opdi_conv_grad_weight(const opdi_conv *conv, const void *gy, c
         }
         opdi_free(job.gw, bytes);
     }
-    return opdi_conv_done(&job);
+    return opdi_conv_done(&job.failed);
 }

@@ -127,16 +127,6 @@ OPDI_LOOPS_END
 
 #if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
-OPDI_ALWAYS double opdi_double(uint64_t bits) {
-    double d;
-    memcpy(&d, &bits, sizeof d);
-    return d;
-}
-OPDI_ALWAYS uint64_t opdi_bits64(double d) {
-    uint64_t bits;
-    memcpy(&bits, &d, sizeof bits);
-    return bits;
-}
 /* Splits x = m 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and sets *exponent to e.  x is positive and normal.  The
    exponent is converted to a double by writing it into the low bits of 2^52. */
 OPDI_ALWAYS double opdi_split_f64(double x, double *exponent) {

@@ -942,9 +942,6 @@ static void opdi_grouped_grad_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_scratch_free((char *)work, bytes);
 }
-static int opdi_grouped_done(const opdi_grouped *grouped) {
-    return OPDI_LOAD(&grouped->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
-}
 /* Computes y = conv(x, weights) + bias.  Returns 0, or 1 if this method does not suit the convolution, or -1 and
    sets an error. */
 OPDI_INTERNAL int opdi_grouped_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
@@ -959,7 +956,7 @@ OPDI_INTERNAL int opdi_grouped_forward(const opdi_conv *conv, const void *x, con
         (size_t)grouped.each.kh * sizeof(float *);
     opdi_parallel_for_scratch(conv->n * ((conv->oc - 1) / OPDI_TILE_BLOCK + 1), 1, opdi_grouped_range, &grouped,
                               OPDI_SCRATCH_BYTES(bytes));
-    return opdi_grouped_done(&grouped);
+    return opdi_conv_done(&grouped.failed);
 }
 /* Computes gx of a convolution with strides.  Returns 0, or 1 if this method does not suit the convolution, or -1
    and sets an error. */
@@ -977,7 +974,7 @@ OPDI_INTERNAL int opdi_grouped_grad_input(const opdi_conv *conv, const void *gy,
     opdi_parallel_for_scratch(conv->n * ((conv->c - 1) / OPDI_TILE_BLOCK + 1), 1, opdi_grouped_grad_range, &grouped,
                               OPDI_SCRATCH_BYTES((size_t)opdi_grouped_grad_scratch_size(&grouped) * sizeof(float) +
                                                  pointers));
-    return opdi_grouped_done(&grouped);
+    return opdi_conv_done(&grouped.failed);
 }
 /* Computes gw from gy and x.  Returns 0, or 1 if this method does not suit the convolution, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_grouped_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
@@ -990,7 +987,7 @@ OPDI_INTERNAL int opdi_grouped_grad_weight(const opdi_conv *conv, const void *gy
         (size_t)grouped.each.kh * sizeof(float *);
     opdi_parallel_for_scratch((conv->oc - 1) / OPDI_TILE_BLOCK + 1, 1, opdi_grouped_gw_range, &grouped,
                               OPDI_SCRATCH_BYTES(bytes));
-    return opdi_grouped_done(&grouped);
+    return opdi_conv_done(&grouped.failed);
 }
 OPDI_LOOPS_END
 #endif

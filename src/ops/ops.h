@@ -93,9 +93,7 @@ OPDI_COLD_END
 typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
 enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_FORMAT_LAST_3D };
 #define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
 #define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
-#define OPDI_OUT_LIKE "MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
 #define OPDI_INTS_TEXT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #endif
 

@@ -456,11 +456,7 @@ static int opdi_program_put_entry(opdi_zip_writer *zip, const opdi_program_item 
     if (!flat) { return -1; }
     opdi_ref_up(&storage->refs);
     (void)snprintf(name, sizeof name, "%s_%lld", paths[item->kind != OPD_MODULE_CONSTANT], (long long)item->number);
-    opd_tensor *const host = opdi_host_of(flat, zip->sink->source.who);
-    const int rc = !host || opdi_zip_begin(zip, name, (uint64_t)bytes) ||
-        (bytes && opdi_sink_put(zip->sink, host->data, (size_t)bytes)) ||
-        opdi_zip_end_entry(zip, name, (uint64_t)bytes) ? -1 : 0;
-    if (host) { opdi_drop(host); }
+    const int rc = opdi_zip_put_tensor(zip, name, flat);
     opdi_drop(flat);
     return rc;
 }

@@ -109,7 +109,6 @@ typedef struct opdi_program_run {
     const opd_program *program;
     int64_t *values;
     bool *bound;
-    const int32_t **where;       /* not used */
     int32_t (*places)[2];
 } opdi_program_run;
 

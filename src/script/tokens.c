@@ -67,9 +67,8 @@ OPDI_INTERNAL int opdi_script_text_fail(const opdi_script_text *text, size_t at,
 static int opdi_script_lex_peek(const opdi_script_lexer *lexer, size_t ahead) {
     return lexer->at + ahead < lexer->text->length ? (unsigned char)lexer->text->text[lexer->at + ahead] : 0;
 }
-static bool opdi_script_lex_digit(int letter) { return letter >= '0' && letter <= '9'; }
 static bool opdi_script_lex_in_word(int letter) {
-    return opdi_script_lex_digit(letter) || opdi_is_letter((char)letter) || letter >= 128;
+    return opdi_is_digit(letter) || opdi_is_letter((char)letter) || letter >= 128;
 }
 OPDI_INTERNAL bool opdi_is_hex(char letter) {
     return opdi_is_digit(letter) || ((letter | 32) >= 'a' && (letter | 32) <= 'f');
@@ -140,23 +139,23 @@ static int opdi_script_lex_number(opdi_script_lexer *lexer) {
         while (opdi_script_lex_in_word(opdi_script_lex_peek(lexer, 0))) { lexer->at++; }
         return opdi_script_lex_put(lexer, kind, 0, begin, lexer->at - begin);
     }
-    while (opdi_script_lex_digit(opdi_script_lex_peek(lexer, 0)) || opdi_script_lex_peek(lexer, 0) == '_') {
+    while (opdi_is_digit(opdi_script_lex_peek(lexer, 0)) || opdi_script_lex_peek(lexer, 0) == '_') {
         lexer->at++;
     }
     if (opdi_script_lex_peek(lexer, 0) == '.') {
         kind = OPDI_SCRIPT_TOKEN_FLOAT;
         lexer->at++;
-        while (opdi_script_lex_digit(opdi_script_lex_peek(lexer, 0)) || opdi_script_lex_peek(lexer, 0) == '_') {
+        while (opdi_is_digit(opdi_script_lex_peek(lexer, 0)) || opdi_script_lex_peek(lexer, 0) == '_') {
             lexer->at++;
         }
     }
     const int sign = opdi_script_lex_peek(lexer, 1);
     if ((opdi_script_lex_peek(lexer, 0) | 32) == 'e' &&
-        (opdi_script_lex_digit(sign) ||
-         ((sign == '-' || sign == '+') && opdi_script_lex_digit(opdi_script_lex_peek(lexer, 2))))) {
+        (opdi_is_digit(sign) ||
+         ((sign == '-' || sign == '+') && opdi_is_digit(opdi_script_lex_peek(lexer, 2))))) {
         kind = OPDI_SCRIPT_TOKEN_FLOAT;
         lexer->at += 2;
-        while (opdi_script_lex_digit(opdi_script_lex_peek(lexer, 0))) { lexer->at++; }
+        while (opdi_is_digit(opdi_script_lex_peek(lexer, 0))) { lexer->at++; }
     }
     if (opdi_script_lex_peek(lexer, 0) == 'j') {
         kind = OPDI_SCRIPT_TOKEN_IMAGINARY;
@@ -241,7 +240,7 @@ OPDI_INTERNAL int opdi_script_lex_step(opdi_script_lexer *lexer) {
     if (rc || lexer->at >= lexer->text->length) { return rc < 0 ? -1 : 0; }
     const int prefix = opdi_script_lex_prefix(lexer);
     if (prefix >= 0) { return opdi_script_lex_text(lexer, (size_t)prefix); }
-    if (opdi_script_lex_digit(letter) || (letter == '.' && opdi_script_lex_digit(opdi_script_lex_peek(lexer, 1)))) {
+    if (opdi_is_digit(letter) || (letter == '.' && opdi_is_digit(opdi_script_lex_peek(lexer, 1)))) {
         return opdi_script_lex_number(lexer);
     }
     if (opdi_script_lex_in_word(letter)) {

@@ -103,7 +103,7 @@ static void opdi_normal_f64(const uint32_t words[64], double out[32]) {
     }
 }
 
-typedef struct opdi_fill_job { char *out; uint64_t key, offset; int kind; int64_t count; } opdi_fill_job;
+typedef struct opdi_fill_job { char *out; uint64_t key, offset; int kind; } opdi_fill_job;
 
 /* Fills elements `begin` to `end` - 1 of the job `ctx` with random numbers.  The job's kind is 0 (uniform) or 1
    (normal), plus 2 for doubles.  A block of 64 random words gives 64 floats or 32 doubles, at fixed indices. */
@@ -124,27 +124,15 @@ static void opdi_fill_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
+/* Fills `out` with `count` random numbers of `kind` (see opdi_fill_range).  Number i depends only on the key and on
+   `offset` + i. */
 OPDI_INTERNAL void opdi_fill_random(int kind, int64_t count, void *out, uint64_t key, uint64_t offset) {
     opdi_fill_job fill_job;
     fill_job.out = (char *)out;
     fill_job.key = key;
     fill_job.offset = offset;
     fill_job.kind = kind;
-    fill_job.count = count;
     opdi_parallel_for(count, 16384, opdi_fill_range, &fill_job);
-}
-/* Fill `out` with uniform or normal numbers.  Number i depends only on the key and on `at` + i. */
-OPD_UNUSED static void opdi_fill_uniform_f32(int64_t count, float *out, uint64_t key, uint64_t at) {
-    opdi_fill_random(0, count, out, key, at);
-}
-OPD_UNUSED static void opdi_fill_normal_f32(int64_t count, float *out, uint64_t key, uint64_t at) {
-    opdi_fill_random(1, count, out, key, at);
-}
-OPD_UNUSED static void opdi_fill_uniform_f64(int64_t count, double *out, uint64_t key, uint64_t at) {
-    opdi_fill_random(2, count, out, key, at);
-}
-OPD_UNUSED static void opdi_fill_normal_f64(int64_t count, double *out, uint64_t key, uint64_t at) {
-    opdi_fill_random(3, count, out, key, at);
 }
 
 //== generators ========================================================================================================

@@ -30,7 +30,7 @@ typedef struct opdi_jacobian {
     opdi_diff *diff;
     opd_derivative *vjp;                          /* for jacrev; NULL for jacfwd */
     opd_tensor *const *what;
-    int count, nout;                              /* nout: number of tensors in a row */
+    int count;
     int64_t rows;
     opd_tensor *aux[OPD_TRANSFORM_OUTPUTS];
 } opdi_jacobian;

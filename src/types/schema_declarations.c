@@ -61,7 +61,6 @@ static int opdi_parse_argument(opdi_parser *parser, opdi_arg *arg, bool is_retur
     arg->value = opd_value_none();
     arg->keyword_only = keyword_only;
     arg->written = parser->written;
-    arg->optional = type->kind == OPDI_TYPE_OPTIONAL;
     arg->tag = opdi_type_tag(type);
     if (is_return && parser->lx.cur.kind != OPDI_TOKEN_IDENT) { return 0; }
     if (opdi_lex_expect(&parser->lx, OPDI_TOKEN_IDENT, &tok) < 0) { return -1; }

@@ -2,7 +2,7 @@
 
 //== types and alias annotations =======================================================================================
 
-#define OPDI_BASE(spelled, kind, word) {spelled, {kind, -1, 0, 0, word, NULL, NULL}}
+#define OPDI_BASE(spelled, kind, word) {spelled, {kind, -1, 0, word, NULL, NULL}}
 OPDI_INTERNAL const opdi_base_type opdi_base_types[] = {
     OPDI_BASE("Any", OPDI_TYPE_OTHER, "Any"),
     OPDI_BASE("AnyClassType", OPDI_TYPE_OTHER, "AnyClassType"),
@@ -46,7 +46,7 @@ static const opdi_type *opdi_base_find(const opdi_token *tok) {
 }
 
 static const opdi_type opdi_none_type = {
-    OPDI_TYPE_NONE, /* size */ -1, /* nelems, spare */ 0, 0, "NoneType", /* elems, alias */ NULL, NULL};
+    OPDI_TYPE_NONE, /* size */ -1, /* nelems */ 0, "NoneType", /* elems, alias */ NULL, NULL};
 
 OPDI_INTERNAL bool opdi_type_is_any(const opdi_type *type) {
     return type->kind == OPDI_TYPE_OTHER && strcmp(type->word, "Any") == 0;
@@ -153,7 +153,6 @@ OPDI_INTERNAL opdi_type *opdi_type_new(opdi_parser *parser, opdi_type_kind kind,
     type->kind = (int32_t)kind;
     type->size = -1;
     type->nelems = count;
-    type->spare = 0;
     type->word = NULL;
     type->elems = slots;
     type->alias = NULL;

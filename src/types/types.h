@@ -18,6 +18,16 @@ OPDI_ALWAYS float opdi_float(uint32_t bits) {
     memcpy(&f, &bits, sizeof f);
     return f;
 }
+OPDI_ALWAYS double opdi_double(uint64_t bits) {
+    double d;
+    memcpy(&d, &bits, sizeof d);
+    return d;
+}
+OPDI_ALWAYS uint64_t opdi_bits64(double d) {
+    uint64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    return bits;
+}
 /* Returns `at` if condition is 1, `second` if it is 0.  Uses masks, because a branch here would keep the compiler from
    vectorising. */
 OPDI_ALWAYS uint32_t opdi_select_bits(int condition, uint32_t at, uint32_t second) {
@@ -215,7 +225,7 @@ static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
 typedef struct opdi_batched {
     opd_tensor *value;           /* a reference */
     int32_t dim, level;          /* the dim of `value` along which the examples are; the layer's level */
-    uint32_t serial, spare;      /* the layer's number, which no other layer has */
+    uint32_t serial;             /* the layer's number, which no other layer has */
 } opdi_batched;
 static inline opdi_batched *opdi_batched_of(const opd_tensor *tensor) {
     return (opdi_batched *)(void *)(opdi_view_record_of(tensor) + 1);
@@ -263,7 +273,6 @@ typedef struct opdi_type {
     int32_t kind;                                 /* opdi_type_kind */
     int32_t size;                                 /* N of a list T[N]; -1 without N */
     int32_t nelems;                               /* list, optional, future: 1; dict: 2; tuple, union: any */
-    int32_t spare;
     const char *word;                             /* the word that is printed, for kinds up to CLASS */
     const struct opdi_type *const *elems;
     const opdi_alias *alias;                      /* the annotation on this type itself, or NULL */
@@ -273,7 +282,6 @@ typedef struct opdi_arg {
     const opdi_type *type;
     opd_value value;                              /* the parsed default, if has_default */
     bool has_default, keyword_only, written;      /* written: annotated with "!", here or on its elements */
-    bool optional;                                /* the type is an optional, T? */
     uint8_t tag;                                  /* the tag of values that need no conversion; 0: none */
 } opdi_arg;
 struct opd_schema {
@@ -312,7 +320,7 @@ OPDI_COLD_BEGIN
 static inline bool opdi_is_letter(char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '_';
 }
-static inline bool opdi_is_digit(char letter) { return letter >= '0' && letter <= '9'; }
+static inline bool opdi_is_digit(int letter) { return letter >= '0' && letter <= '9'; }
 OPDI_COLD_END
 
 OPDI_INTERNAL void opdi_lex(opdi_lexer *lexer);

@@ -1062,10 +1062,10 @@ TEST(kernels_random_fill) {
     static double d[N], e[N];
     double s = 0, s2 = 0, sn = 0, sn2 = 0, sd = 0, sd2 = 0, se2 = 0;
     opd_threads_set(3);
-    opdi_fill_uniform_f32(N, f, 42, 0);
-    opdi_fill_normal_f32(N, g, 42, 0);
-    opdi_fill_uniform_f64(N, d, 42, 0);
-    opdi_fill_normal_f64(N, e, 42, 0);
+    opdi_fill_random(0, N, f, 42, 0);
+    opdi_fill_random(1, N, g, 42, 0);
+    opdi_fill_random(2, N, d, 42, 0);
+    opdi_fill_random(3, N, e, 42, 0);
     opd_threads_set(0);
     for (int i = 0; i < N; i++) {
         CHECK(f[i] >= 0 && f[i] < 1 && d[i] >= 0 && d[i] < 1 && fabsf(g[i]) < 7 && fabs(e[i]) < 9);
@@ -1083,9 +1083,9 @@ TEST(kernels_random_fill) {
     for (int64_t at = 0; at < 200; at += 7) {     /* an element depends on its index only */
         float part[100];
         double wide[100];
-        opdi_fill_normal_f32(100, part, 42, (uint64_t)at);
+        opdi_fill_random(1, 100, part, 42, (uint64_t)at);
         CHECK(memcmp(part, g + at, sizeof part) == 0);
-        opdi_fill_uniform_f64(100, wide, 42, (uint64_t)at);
+        opdi_fill_random(2, 100, wide, 42, (uint64_t)at);
         CHECK(memcmp(wide, d + at, sizeof wide) == 0);
     }
 }

@@ -519,8 +519,6 @@ static int opdi__embedding_bag_backward(opd_backward_call *bw) {
                                                                       mode, skip));
     return 0;
 }
-#define OPDI_BAG_OUT ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> " \
-    "(Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
 /* opd_under_embedding_bag: the operator under embedding_bag, whose other results its backward function uses */
 OPDI_OP(_embedding_bag) {
     op->schema = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "

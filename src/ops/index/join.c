@@ -756,11 +756,11 @@ static opd_tensor *opdi_maybe_pad_backward(opd_tensor *grad, opd_tensor *in, opd
         grad, in, padding);
     }
 }
-static int opdi_reflection_pad1d_backward(opd_backward_call *bw) {
+static int opdi_reflection_pad_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
                          opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
 }
-static int opdi_reflection_pad1d_backward_backward(opd_backward_call *bw) {
+static int opdi_reflection_pad_backward_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
     OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
@@ -768,7 +768,7 @@ static int opdi_reflection_pad1d_backward_backward(opd_backward_call *bw) {
 /* opd_reflection_pad1d: pads the last dim by mirroring it at its ends */
 OPDI_OP(reflection_pad1d) {
     op->schema = "reflection_pad1d(Tensor self, int[2] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad1d_backward; op->save = "self";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad_backward; op->save = "self";
     op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
     op->out = "reflection_pad1d.out";
     op->cases = "[2,3,4], (1,2)";
@@ -776,25 +776,16 @@ OPDI_OP(reflection_pad1d) {
 /* opd_reflection_pad1d_backward: the gradient of reflection_pad1d */
 OPDI_OP(reflection_pad1d_backward) {
     op->schema = "reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad1d_backward_backward;
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad_backward_backward;
     op->vmap = opdi_pad_nd_batch;
     op->out = "reflection_pad1d_backward.grad_input(grad_input)";
     op->cases = "[2,3,7], [2,3,4], (1,2)";
 }
 
-static int opdi_reflection_pad2d_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0,
-                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
-}
-static int opdi_reflection_pad2d_backward_backward(opd_backward_call *bw) {
-    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
-    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
-    return 0;
-}
 /* opd_reflection_pad2d: pads the last two dims by mirroring them at their ends */
 OPDI_OP(reflection_pad2d) {
     op->schema = "reflection_pad2d(Tensor self, int[4] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad2d_backward; op->save = "self";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad_backward; op->save = "self";
     op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
     op->out = "reflection_pad2d.out";
     op->cases = "[2,3,4], (1,2,1,0)";
@@ -802,25 +793,16 @@ OPDI_OP(reflection_pad2d) {
 /* opd_reflection_pad2d_backward: the gradient of reflection_pad2d */
 OPDI_OP(reflection_pad2d_backward) {
     op->schema = "reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad2d_backward_backward;
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad_backward_backward;
     op->vmap = opdi_pad_nd_batch;
     op->out = "reflection_pad2d_backward.grad_input(grad_input)";
     op->cases = "[2,4,7], [2,3,4], (1,2,1,0)";
 }
 
-static int opdi_reflection_pad3d_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0,
-                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), true));
-}
-static int opdi_reflection_pad3d_backward_backward(opd_backward_call *bw) {
-    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), true));
-    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
-    return 0;
-}
 /* opd_reflection_pad3d: pads the last three dims by mirroring them at their ends */
 OPDI_OP(reflection_pad3d) {
     op->schema = "reflection_pad3d(Tensor self, int[6] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad3d_backward; op->save = "self";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad_backward; op->save = "self";
     op->vmap = opdi_pad_nd_batch; op->tags = OPD_OPTAG_CORE;
     op->out = "reflection_pad3d.out";
     op->cases = "[2,2,3,4], (1,2,1,0,0,1)";
@@ -828,17 +810,17 @@ OPDI_OP(reflection_pad3d) {
 /* opd_reflection_pad3d_backward: the gradient of reflection_pad3d */
 OPDI_OP(reflection_pad3d_backward) {
     op->schema = "reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad3d_backward_backward;
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad_backward_backward;
     op->vmap = opdi_pad_nd_batch;
     op->out = "reflection_pad3d_backward.grad_input(grad_input)";
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
 }
 
-static int opdi_replication_pad1d_backward(opd_backward_call *bw) {
+static int opdi_replication_pad_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
                          opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
 }
-static int opdi_replication_pad1d_backward_backward(opd_backward_call *bw) {
+static int opdi_replication_pad_backward_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
     OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
@@ -846,7 +828,7 @@ static int opdi_replication_pad1d_backward_backward(opd_backward_call *bw) {
 /* opd_replication_pad1d: pads the last dim by repeating its first and last element */
 OPDI_OP(replication_pad1d) {
     op->schema = "replication_pad1d(Tensor self, int[2] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad1d_backward; op->save = "self";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad_backward; op->save = "self";
     op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "replication_pad1d.out";
     op->cases = "[2,3,4], (1,2)";
@@ -854,25 +836,16 @@ OPDI_OP(replication_pad1d) {
 /* opd_replication_pad1d_backward: the gradient of replication_pad1d */
 OPDI_OP(replication_pad1d_backward) {
     op->schema = "replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad1d_backward_backward;
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad_backward_backward;
     op->vmap = opdi_pad_nd_batch;
     op->out = "replication_pad1d_backward.grad_input(grad_input)";
     op->cases = "[2,3,7], [2,3,4], (1,2)";
 }
 
-static int opdi_replication_pad2d_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0,
-                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
-}
-static int opdi_replication_pad2d_backward_backward(opd_backward_call *bw) {
-    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
-    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
-    return 0;
-}
 /* opd_replication_pad2d: pads the last two dims by repeating their first and last elements */
 OPDI_OP(replication_pad2d) {
     op->schema = "replication_pad2d(Tensor self, int[4] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad2d_backward; op->save = "self";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad_backward; op->save = "self";
     op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
     op->out = "replication_pad2d.out";
     op->cases = "[2,3,4], (1,2,1,0)";
@@ -880,25 +853,16 @@ OPDI_OP(replication_pad2d) {
 /* opd_replication_pad2d_backward: the gradient of replication_pad2d */
 OPDI_OP(replication_pad2d_backward) {
     op->schema = "replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad2d_backward_backward;
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad_backward_backward;
     op->vmap = opdi_pad_nd_batch;
     op->out = "replication_pad2d_backward.grad_input(grad_input)";
     op->cases = "[2,4,7], [2,3,4], (1,2,1,0)";
 }
 
-static int opdi_replication_pad3d_backward(opd_backward_call *bw) {
-    return opd_bw_return(bw, 0,
-                         opdi_maybe_pad_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1), false));
-}
-static int opdi_replication_pad3d_backward_backward(opd_backward_call *bw) {
-    OPDI_BW_RETURN(0, opdi_maybe_pad(opd_bw_grad(bw, 0), opd_bw_value(bw, 2), false));
-    OPDI_BW_RETURN(1, opdi_maybe_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
-    return 0;
-}
 /* opd_replication_pad3d: pads the last three dims by repeating their first and last elements */
 OPDI_OP(replication_pad3d) {
     op->schema = "replication_pad3d(Tensor self, int[6] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad3d_backward; op->save = "self";
+    op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad_backward; op->save = "self";
     op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
     op->out = "replication_pad3d.out";
     op->cases = "[2,2,3,4], (1,2,1,0,0,1)";
@@ -906,7 +870,7 @@ OPDI_OP(replication_pad3d) {
 /* opd_replication_pad3d_backward: the gradient of replication_pad3d */
 OPDI_OP(replication_pad3d_backward) {
     op->schema = "replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
-    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad3d_backward_backward;
+    op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad_backward_backward;
     op->vmap = opdi_pad_nd_batch;
     op->out = "replication_pad3d_backward.grad_input(grad_input)";
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";

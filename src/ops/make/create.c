@@ -464,7 +464,8 @@ static int opdi_fill_Tensor_kernel(opd_call *call) {
     if (!out) { return -1; }
     return !out->data || !value->data ? 0 : opdi_copy(out, value);
 }
-static int opdi_fill_backward(opd_backward_call *bw) {
+/* Returns zeros like grad as the gradient of argument 0, which does not change the result where a derivative exists. */
+OPDI_INTERNAL int opdi_flat_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0)));
 }
 /* Returns grad as the gradient of value, and zeros as that of self.  The engine then sums grad to value's sizes, as it
@@ -477,7 +478,7 @@ static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
 /* opd_fill_: writes value to all elements of self */
 OPDI_OP(fill__Scalar) {
     op->schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)";
-    op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
+    op->any = opdi_fill_Scalar_kernel; op->backward = opdi_flat_backward;
     op->vmap = OPD_BATCH_POINTWISE; op->flops = opdi_flops_none;
     op->cases = "[2,3], 2";
 }
@@ -506,14 +507,14 @@ OPDI_OP(fill__Tensor) {
 /* opd_zero_: writes 0 to all elements of self */
 OPDI_OP(zero_) {
     op->schema = "zero_(Tensor(a!) self) -> Tensor(a!)";
-    op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
+    op->any = opdi_zero_kernel; op->backward = opdi_flat_backward;
     op->vmap = OPD_BATCH_POINTWISE; op->flops = opdi_flops_none;
     op->cases = "[2,3]";
 }
 /* opd_fill: a tensor of self's sizes, whose elements are all value */
 OPDI_OP(fill_Scalar) {
     op->schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor";
-    op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
+    op->any = opdi_fill_Scalar_kernel; op->backward = opdi_flat_backward;
     op->vmap = OPD_BATCH_POINTWISE; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->flops = opdi_flops_none;
     op->out = "fill.Scalar_out";
@@ -531,7 +532,7 @@ OPDI_OP(fill_Tensor) {
 /* opd_zero: a tensor of self's sizes, whose elements are all 0 */
 OPDI_OP(zero) {
     op->schema = "zero(Tensor self) -> Tensor";
-    op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
+    op->any = opdi_zero_kernel; op->backward = opdi_flat_backward;
     op->vmap = OPD_BATCH_POINTWISE; op->flops = opdi_flops_none;
     op->out = "zero.out"; op->tags = OPDI_OPTAG_OUT_EXACT;
     op->cases = "[2,3]";
@@ -583,12 +584,13 @@ static int opdi_sequence_write(opd_tensor *out, opdi_sequence *sequence) {
     opdi_parallel_for(tensor->numel, OPDI_GRAIN, opdi_sequence_part, sequence);
     return tensor == out ? 0 : opdi_copy(out, tensor);
 }
-static double opdi_scalar_f64(opd_value value) {
+/* Returns a number as a double: of a complex number, the real part. */
+OPDI_INTERNAL double opdi_number_f64(opd_value value) {
     return value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0] : (double)value.u.i;
 }
 OPDI_COLD_BEGIN
 static int64_t opdi_scalar_i64(opd_value value) {
-    return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL ? value.u.i : opdi_f64_to_i64(opdi_scalar_f64(value));
+    return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL ? value.u.i : opdi_f64_to_i64(opdi_number_f64(value));
 }
 static bool opdi_is_whole(opd_value value) { return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL; }
 /* Fails if dtype is complex, or if it is bool and count is more than 1: sequences of these do not exist.  Returns 0, or
@@ -603,7 +605,7 @@ OPDI_COLD_END
    Returns 0, or -1 and sets an error. */
 static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_value step, bool closed) {
     const bool whole = opdi_is_whole(start) && opdi_is_whole(end) && opdi_is_whole(step);
-    const double a = opdi_scalar_f64(start), b = opdi_scalar_f64(end), sum = opdi_scalar_f64(step);
+    const double a = opdi_number_f64(start), b = opdi_number_f64(end), sum = opdi_number_f64(step);
     opdi_options options;
     opdi_sequence sequence;
     double count = closed ? floor((b - a) / sum) + 1 : ceil((b - a) / sum);
@@ -720,7 +722,7 @@ static opd_tensor *opdi_complex_sequence(const opd_value *ends, int64_t count, b
     for (int i = 0; i < 2; i++) {
         double part[2];
         for (int k = 0; k < 2; k++) {
-            part[k] = i == 0 ? opdi_scalar_f64(ends[k]) : ends[k].tag == OPD_TAG_COMPLEX ? ends[k].u.c[1] : 0;
+            part[k] = i == 0 ? opdi_number_f64(ends[k]) : ends[k].tag == OPD_TAG_COMPLEX ? ends[k].u.c[1] : 0;
         }
         parts[i] = opd_linspace_full(opd_value_float(part[0]), opd_value_float(part[1]), count,
                                      opd_value_int(OPD_FLOAT64), none, none, none);
@@ -773,8 +775,8 @@ static int opdi_linspace_kernel(opd_call *call) {
     }
     if (sequence.count < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of steps must be non-negative"); }
     for (int i = 0; i < 2; i++) { if (opdi_element_of(ends[i], options.dtype, fits)) { return -1; } }
-    sequence.start = opdi_scalar_f64(ends[0]);
-    sequence.end = opdi_scalar_f64(ends[1]);
+    sequence.start = opdi_number_f64(ends[0]);
+    sequence.end = opdi_number_f64(ends[1]);
     /* a logspace of a single step keeps the fraction of start */
     if (opd_dtype_is_integral(options.dtype, false) && !(power && sequence.count == 1)) {
         sequence.start = (double)opdi_scalar_i64(ends[0]);

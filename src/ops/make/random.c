@@ -59,7 +59,8 @@ OPDI_INTERNAL opd_tensor *opdi_random_staging(opd_tensor *out, opd_scalar_type d
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
 }
-OPDI_INTERNAL int opdi_random_staging_store(opd_tensor *out, const opd_tensor *staging) {
+/* Copies `staging` to out, unless it is out itself.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_staging_store(opd_tensor *out, const opd_tensor *staging) {
     return staging == out ? 0 : opdi_copy(out, staging);
 }
 OPDI_INTERNAL opd_scalar_type opdi_float_work(int8_t dtype) { return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
@@ -164,7 +165,7 @@ static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, doubl
                          shape.wide ? at / 2 : at + (uint64_t)i);
         if (shape.shapes || shape.to) { opdi_parallel_for(count, direct ? OPDI_GRAIN : 8192, opdi_shape_part, &shape); }
     }
-    return opdi_random_staging_store(out, tensor);
+    return opdi_staging_store(out, tensor);
 }
 /* Fills out with normal random numbers.  The parts of a complex number are drawn separately, each with half the
    variance.  Returns 0, or -1 and sets an error. */
@@ -237,7 +238,7 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
     }
     if (!(tensor = opdi_random_staging(out, (opd_scalar_type)out->dtype))) { return -1; }
     opdi_draw_ints(call, tensor, low, (uint64_t)high - (uint64_t)low);
-    return opdi_random_staging_store(out, tensor);
+    return opdi_staging_store(out, tensor);
 }
 
 OPDI_COLD_BEGIN
@@ -292,7 +293,7 @@ static int opdi_randperm_kernel(opd_call *call) {
         at[i] = at[j];
         at[j] = swapped;
     }
-    return opdi_random_staging_store(out, staging);
+    return opdi_staging_store(out, staging);
 }
 /* opd_rand: uniform random numbers in [0, 1) */
 OPDI_OP(rand) {

@@ -51,9 +51,6 @@ OPDI_INTERNAL opd_tensor *opdi_staging(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
     return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
 }
-OPDI_INTERNAL int opdi_staging_store(opd_tensor *out, opd_tensor *work) {
-    return work == out ? 0 : opdi_copy(out, work);
-}
 /* Returns the dtype in which a kernel for float32 and float64 (`ints`: also int64) computes with elements of dtype
    `dtype`.  If the dtype is not supported, returns -1 and sets PyTorch's error, which names the kernel `what`. */
 OPDI_INTERNAL int opdi_kernel_dtype(opd_scalar_type dtype, bool ints, const char *what) {

@@ -658,12 +658,11 @@ OPDI_OP(conv1d) {
     op->cases = "[1,2,5], [3,2,2], [3]; [2,5], [3,2,2]";
 }
 
-static int opdi_conv1d_padding_kernel(opd_call *call) { return opdi_conv_nd(call, 1, false); }
 /* opd_conv1d_padding: convolution [N, C, L]; padding by numbers, "valid" or "same" */
 OPDI_OP(conv1d_padding) {
     op->schema = "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
         "padding='valid', int[1] dilation=1, int groups=1) -> Tensor";
-    op->composite = opdi_conv1d_padding_kernel;
+    op->composite = opdi_conv1d_kernel;
     op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,5], [3,2,2], [3], 1, 'same'";
 }
@@ -678,12 +677,11 @@ OPDI_OP(conv2d) {
     op->cases = "[1,2,5,4], [3,2,2,3], [3]; [2,4,4], [3,2,2,2], None, 2, 1";
 }
 
-static int opdi_conv2d_padding_kernel(opd_call *call) { return opdi_conv_nd(call, 2, false); }
 /* opd_conv2d_padding: convolution [N, C, H, W]; padding by numbers, "valid" or "same" */
 OPDI_OP(conv2d_padding) {
     op->schema = "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
         "padding='valid', int[2] dilation=1, int groups=1) -> Tensor";
-    op->composite = opdi_conv2d_padding_kernel;
+    op->composite = opdi_conv2d_kernel;
     op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,4,4], [3,2,2,3], [3], 1, 'same'";
 }
@@ -758,12 +756,11 @@ OPDI_OP(conv3d) {
     op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2]";
 }
 
-static int opdi_conv3d_padding_kernel(opd_call *call) { return opdi_conv_nd(call, 3, false); }
 /* opd_conv3d_padding: convolution [N, C, D, H, W]; padding by numbers, "valid" or "same" */
 OPDI_OP(conv3d_padding) {
     op->schema = "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
         "padding='valid', int[3] dilation=1, int groups=1) -> Tensor";
-    op->composite = opdi_conv3d_padding_kernel;
+    op->composite = opdi_conv3d_kernel;
     op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2], 1, 'same'";
 }

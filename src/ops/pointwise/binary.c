@@ -215,7 +215,6 @@ static int opdi_div_Scalar_backward(opd_backward_call *bw) {
 static int opdi_div_Scalar_mode_backward(opd_backward_call *bw) {
     return opd_bw_value(bw, 2).tag == OPD_TAG_NONE ? opdi_div_Scalar_backward(bw) : opdi_zero_backward(bw);
 }
-static int opdi_first_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static int opdi_fmod_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     OPDI_BW_RETURN(0, grad);
@@ -288,7 +287,7 @@ OPDI_OP(fmod_Tensor) {
 /* opd_fmod_Scalar: the remainder of self / other with the sign of self, as fmod in C */
 OPDI_OP(fmod_Scalar) {
     op->schema = "fmod.Scalar(Tensor self, Scalar other) -> Tensor";
-    op->cpu = op->fake = opdi_fmod_kernel; op->backward = opdi_first_backward;
+    op->cpu = op->fake = opdi_fmod_kernel; op->backward = opdi_pass_backward;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "fmod_.Scalar"; op->out = "fmod.Scalar_out";
     op->cases = "[2,3], 0.5";
@@ -305,7 +304,7 @@ OPDI_OP(remainder_Tensor) {
 /* opd_remainder_Scalar: the remainder of self / other with the sign of other, as % in Python */
 OPDI_OP(remainder_Scalar) {
     op->schema = "remainder.Scalar(Tensor self, Scalar other) -> Tensor";
-    op->cpu = op->fake = opdi_remainder_kernel; op->backward = opdi_first_backward;
+    op->cpu = op->fake = opdi_remainder_kernel; op->backward = opdi_pass_backward;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "remainder_.Scalar"; op->out = "remainder.Scalar_out";
     op->cases = "[2,3], 0.5";
@@ -514,8 +513,6 @@ static int opdi_clamp_Tensor_kernel(opd_call *call) {
     if (!low && !high) { return opdi_clamp_fail(); }
     return opdi_pointwise(call, low ? &opdi_formula_maximum : &opdi_formula_minimum, ops, 2, &opdi_no_params);
 }
-static int opdi_clamp_min_Tensor_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, true); }
-static int opdi_clamp_max_Tensor_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, false); }
 /* Computes the gradients.  input gets grad where it is between the bounds.  low gets grad where input < low <= high,
    and high where input > high or high < low.  Where low < high and input equals one of the bounds, input and this bound
    get half of grad each. */
@@ -547,7 +544,7 @@ OPDI_OP(clamp_Tensor) {
 /* opd_clamp_min_Tensor: max(self, min) */
 OPDI_OP(clamp_min_Tensor) {
     op->schema = "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor";
-    op->cpu = op->fake = opdi_maximum_kernel; op->backward = opdi_clamp_min_Tensor_backward; op->save = "self, min";
+    op->cpu = op->fake = opdi_maximum_kernel; op->backward = opdi_maximum_backward; op->save = "self, min";
     op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "clamp_min_.Tensor"; op->out = "clamp_min.Tensor_out";
     op->cases = "[2,3], [3]";
@@ -555,7 +552,7 @@ OPDI_OP(clamp_min_Tensor) {
 /* opd_clamp_max_Tensor: min(self, max) */
 OPDI_OP(clamp_max_Tensor) {
     op->schema = "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor";
-    op->cpu = op->fake = opdi_minimum_kernel; op->backward = opdi_clamp_max_Tensor_backward; op->save = "self, max";
+    op->cpu = op->fake = opdi_minimum_kernel; op->backward = opdi_minimum_backward; op->save = "self, max";
     op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "clamp_max_.Tensor"; op->out = "clamp_max.Tensor_out";
     op->cases = "[2,3], [3]";

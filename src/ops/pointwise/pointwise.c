@@ -369,9 +369,6 @@ OPDI_INTERNAL opd_tensor *opdi_operand_of(const opd_call *call, int i, opdi_numb
     opd_value value = opd_arg_value(call, i);
     return value.tag == OPD_TAG_TENSOR ? value.u.t : opdi_number_make(number, value);
 }
-OPDI_INTERNAL double opdi_number_f64(opd_value value) {
-    return value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0] : (double)value.u.i;
-}
 OPDI_INTERNAL bool opdi_number_is_zero(opd_value value) {
     return opdi_number_f64(value) == 0 && (value.tag != OPD_TAG_COMPLEX || value.u.c[1] == 0);
 }

@@ -433,14 +433,10 @@ OPDI_OP(sinc) {
 
 OPDI_FORMULA_A(floor, floor, OPDI_NOT_BOOL)
 static int opdi_floor_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_floor); }
-static int opdi_floor_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_zeros_like(grad));
-}
 /* opd_floor: the greatest integer that is not greater than self */
 OPDI_OP(floor) {
     op->schema = "floor(Tensor self) -> Tensor";
-    op->cpu = op->fake = opdi_floor_kernel; op->backward = opdi_floor_backward;
+    op->cpu = op->fake = opdi_floor_kernel; op->backward = opdi_flat_backward;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "floor_"; op->out = "floor.out";
     op->cases = "[2,3]";
@@ -448,14 +444,10 @@ OPDI_OP(floor) {
 
 OPDI_FORMULA_F(frac, frac, 0)
 static int opdi_frac_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_frac); }
-static int opdi_frac_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, grad);
-}
 /* opd_frac: the fractional part, self - trunc(self) */
 OPDI_OP(frac) {
     op->schema = "frac(Tensor self) -> Tensor";
-    op->cpu = op->fake = opdi_frac_kernel; op->backward = opdi_frac_backward;
+    op->cpu = op->fake = opdi_frac_kernel; op->backward = opdi_pass_backward;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "frac_"; op->out = "frac.out";
     op->cases = "[2,3]";
@@ -469,14 +461,10 @@ static int opdi_sign_kernel(opd_call *call) {
     }
     return opdi_unary(call, &opdi_formula_sign);
 }
-static int opdi_sign_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_zeros_like(grad));
-}
 /* opd_sign: -1 where self < 0, 0 where it is 0, 1 where self > 0 */
 OPDI_OP(sign) {
     op->schema = "sign(Tensor self) -> Tensor";
-    op->cpu = op->fake = opdi_sign_kernel; op->backward = opdi_sign_backward;
+    op->cpu = op->fake = opdi_sign_kernel; op->backward = opdi_flat_backward;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "sign_"; op->out = "sign.out";
     op->cases = "[2,3]";
@@ -561,42 +549,30 @@ static const opdi_formula opdi_formula_isposinf = {{NULL, opdi_f64_isposinf, opd
 static const opdi_formula opdi_formula_isneginf = {{NULL, opdi_f64_isneginf, opdi_i64_zero}, "isneginf_cpu",
     OPDI_TO_BOOL, OPDI_NUMBER(isneginf, zero)};
 static int opdi_ceil_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_ceil); }
-static int opdi_ceil_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_zeros_like(grad));
-}
 /* opd_ceil: the least integer that is not less than self */
 OPDI_OP(ceil) {
     op->schema = "ceil(Tensor self) -> Tensor";
-    op->cpu = op->fake = opdi_ceil_kernel; op->backward = opdi_ceil_backward;
+    op->cpu = op->fake = opdi_ceil_kernel; op->backward = opdi_flat_backward;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "ceil_"; op->out = "ceil.out";
     op->cases = "[2,3]";
 }
 
 static int opdi_round_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_round); }
-static int opdi_round_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_zeros_like(grad));
-}
 /* opd_round: the nearest integer; the even one if two are equally near */
 OPDI_OP(round) {
     op->schema = "round(Tensor self) -> Tensor";
-    op->cpu = op->fake = opdi_round_kernel; op->backward = opdi_round_backward;
+    op->cpu = op->fake = opdi_round_kernel; op->backward = opdi_flat_backward;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "round_"; op->out = "round.out";
     op->cases = "[2,3]";
 }
 
 static int opdi_trunc_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_trunc); }
-static int opdi_trunc_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0);
-    return opd_bw_return(bw, 0, opd_zeros_like(grad));
-}
 /* opd_trunc: self without its fractional part */
 OPDI_OP(trunc) {
     op->schema = "trunc(Tensor self) -> Tensor";
-    op->cpu = op->fake = opdi_trunc_kernel; op->backward = opdi_trunc_backward;
+    op->cpu = op->fake = opdi_trunc_kernel; op->backward = opdi_flat_backward;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "trunc_"; op->out = "trunc.out";
     op->cases = "[2,3]";

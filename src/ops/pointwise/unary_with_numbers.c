@@ -15,8 +15,6 @@ OPDI_INTERNAL opdi_params opdi_params_of(const opd_call *call, int first, int co
     for (int k = 0; k < count; k++) { opdi_params_set(&params, k, opd_arg_value(call, first + k)); }
     return params;
 }
-#define OPDI_BW1(id) static int opdi_##id##_backward(opd_backward_call *bw)
-#define OPDI_KERNEL(id) static int opdi_##id##_kernel(opd_call *call)
 /* Returns zeros with grad's sizes as the gradients of the first two arguments.  grad * 0 would be NaN where grad is
    infinite. */
 OPDI_INTERNAL int opdi_zero_backward(opd_backward_call *bw) {

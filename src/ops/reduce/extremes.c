@@ -261,7 +261,6 @@ OPDI_OP(min) {
     op->out = "min.unary_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = OPDI_CASES_ALL;
 }
-#define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
 /* opd_max_dim(self, dim, keepdim): the greatest element along dim, and its index */
 OPDI_OP(max_dim) {

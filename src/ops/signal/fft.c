@@ -197,55 +197,54 @@ OPDI_OP(fft_ihfft) {
     op->out = "fft_ihfft.out";
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
-static int opdi_fft_fft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FORWARD); }
+static int opdi_fft_fftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FORWARD); }
 /* opd_fft_fft2: Fourier transform over two dims */
 OPDI_OP(fft_fft2) {
     op->schema = "fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
-    opdi_fft_card(op, opdi_fft_fft2_kernel, OPD_AUTOCAST_FP32_CPU);
+    opdi_fft_card(op, opdi_fft_fftn_kernel, OPD_AUTOCAST_FP32_CPU);
     op->out = "fft_fft2.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
-static int opdi_fft_ifft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_INVERSE); }
+static int opdi_fft_ifftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_INVERSE); }
 /* opd_fft_ifft2: inverse of fft over two dims */
 OPDI_OP(fft_ifft2) {
     op->schema = "fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
-    opdi_fft_card(op, opdi_fft_ifft2_kernel, OPD_AUTOCAST_FP32_CPU);
+    opdi_fft_card(op, opdi_fft_ifftn_kernel, OPD_AUTOCAST_FP32_CPU);
     op->out = "fft_ifft2.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
-static int opdi_fft_rfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_REAL); }
+static int opdi_fft_rfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_REAL); }
 /* opd_fft_rfft2: Fourier transform of real numbers over two dims; only one half of the last dim */
 OPDI_OP(fft_rfft2) {
     op->schema = "fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
-    opdi_fft_card(op, opdi_fft_rfft2_kernel, OPD_AUTOCAST_FP32_CPU);
+    opdi_fft_card(op, opdi_fft_rfftn_kernel, OPD_AUTOCAST_FP32_CPU);
     op->out = "fft_rfft2.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
-static int opdi_fft_irfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_TO_REAL); }
+static int opdi_fft_irfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_TO_REAL); }
 /* opd_fft_irfft2: inverse of rfft over two dims */
 OPDI_OP(fft_irfft2) {
     op->schema = "fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
-    opdi_fft_card(op, opdi_fft_irfft2_kernel, OPD_AUTOCAST_FP32_CPU);
+    opdi_fft_card(op, opdi_fft_irfftn_kernel, OPD_AUTOCAST_FP32_CPU);
     op->out = "fft_irfft2.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
-static int opdi_fft_hfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_HERMITE); }
+static int opdi_fft_hfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_HERMITE); }
 /* opd_fft_hfft2: Fourier transform over two dims of input with Hermitian symmetry; the result is real */
 OPDI_OP(fft_hfft2) {
     op->schema = "fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
-    opdi_fft_card(op, opdi_fft_hfft2_kernel, OPD_AUTOCAST_KEEP);
+    opdi_fft_card(op, opdi_fft_hfftn_kernel, OPD_AUTOCAST_KEEP);
     op->out = "fft_hfft2.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
-static int opdi_fft_ihfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FROM_HERMITE); }
+static int opdi_fft_ihfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FROM_HERMITE); }
 /* opd_fft_ihfft2: inverse of hfft over two dims */
 OPDI_OP(fft_ihfft2) {
     op->schema = "fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
-    opdi_fft_card(op, opdi_fft_ihfft2_kernel, OPD_AUTOCAST_KEEP);
+    opdi_fft_card(op, opdi_fft_ihfftn_kernel, OPD_AUTOCAST_KEEP);
     op->out = "fft_ihfft2.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
-static int opdi_fft_fftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FORWARD); }
 /* opd_fft_fftn: Fourier transform over dims */
 OPDI_OP(fft_fftn) {
     op->schema = "fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
@@ -253,7 +252,6 @@ OPDI_OP(fft_fftn) {
     op->out = "fft_fftn.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
-static int opdi_fft_ifftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_INVERSE); }
 /* opd_fft_ifftn: inverse of fft over dims */
 OPDI_OP(fft_ifftn) {
     op->schema = "fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
@@ -261,7 +259,6 @@ OPDI_OP(fft_ifftn) {
     op->out = "fft_ifftn.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
-static int opdi_fft_rfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_REAL); }
 /* opd_fft_rfftn: Fourier transform of real numbers over dims; only one half of the last dim */
 OPDI_OP(fft_rfftn) {
     op->schema = "fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
@@ -269,7 +266,6 @@ OPDI_OP(fft_rfftn) {
     op->out = "fft_rfftn.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
-static int opdi_fft_irfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_TO_REAL); }
 /* opd_fft_irfftn: inverse of rfft over dims */
 OPDI_OP(fft_irfftn) {
     op->schema = "fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
@@ -277,7 +273,6 @@ OPDI_OP(fft_irfftn) {
     op->out = "fft_irfftn.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
-static int opdi_fft_hfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_HERMITE); }
 /* opd_fft_hfftn: Fourier transform over dims of input with Hermitian symmetry; the result is real */
 OPDI_OP(fft_hfftn) {
     op->schema = "fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
@@ -285,7 +280,6 @@ OPDI_OP(fft_hfftn) {
     op->out = "fft_hfftn.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
-static int opdi_fft_ihfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FROM_HERMITE); }
 /* opd_fft_ihfftn: inverse of hfft over dims */
 OPDI_OP(fft_ihfftn) {
     op->schema = "fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";

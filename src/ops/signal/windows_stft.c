@@ -11,39 +11,33 @@ static opd_tensor *opdi_window_steps(const opdi_options *options, int64_t start,
     return opd_arange_start_full(opd_value_int(start), opd_value_int(end), opd_value_int(dtype), opd_value_none(),
                                  opd_value_device(options->device), opd_value_none());
 }
-static opd_tensor *opdi_window_times(opd_tensor *tensor, double factor) {
-    return opd_mul_Scalar(tensor, opd_value_float(factor));
-}
-static opd_tensor *opdi_window_plus(opd_tensor *tensor, double term) {
-    return opd_add_Scalar(tensor, opd_value_float(term));
-}
 /* Returns the bartlett window of `points` elements: 2 k / (points - 1) for step k of the first half, and 2 minus
    this in the second half. */
 static opd_tensor *opdi_window_bartlett(opd_tensor *steps, int64_t points) {
     const int64_t half = (points - 1) / 2 + 1;
-    opd_tensor *window = opdi_window_times(steps, 2 / (double)(points - 1));
+    opd_tensor *window = opdi_muls(steps, 2 / (double)(points - 1));
     opd_tensor *rest = opd_narrow(window, 0, half, points - half);
-    return opd_copy_(rest, opdi_window_plus(opdi_window_times(rest, -1), 2)) ? window : NULL;
+    return opd_copy_(rest, opdi_adds(opdi_muls(rest, -1), 2)) ? window : NULL;
 }
 /* Returns the blackman window: 0.08 cos(4 a) - 0.5 cos(2 a) + 0.42 with a = pi k / (points - 1), for each step k. */
 static opd_tensor *opdi_window_blackman(opd_tensor *steps, int64_t points) {
-    opd_tensor *angle = opdi_window_times(steps, 3.14159265358979323846 / (double)(points - 1));
-    opd_tensor *fast = opdi_window_times(opd_cos(opdi_window_times(angle, 4)), 0.08);
-    opd_tensor *slow = opdi_window_times(opd_cos(opdi_window_times(angle, 2)), 0.5);
-    return opdi_window_plus(opd_sub(fast, slow), 0.42);
+    opd_tensor *angle = opdi_muls(steps, 3.14159265358979323846 / (double)(points - 1));
+    opd_tensor *fast = opdi_muls(opd_cos(opdi_muls(angle, 4)), 0.08);
+    opd_tensor *slow = opdi_muls(opd_cos(opdi_muls(angle, 2)), 0.5);
+    return opdi_adds(opd_sub(fast, slow), 0.42);
 }
 /* Returns the window alpha - beta cos(2 pi k / (points - 1)), for each step k. */
 static opd_tensor *opdi_window_cosine(opd_tensor *steps, int64_t points, double alpha, double beta) {
-    opd_tensor *angle = opdi_window_times(steps, 6.28318530717958647693 / (double)(points - 1));
-    return opdi_window_plus(opdi_window_times(opd_cos(angle), -beta), alpha);
+    opd_tensor *angle = opdi_muls(steps, 6.28318530717958647693 / (double)(points - 1));
+    return opdi_adds(opdi_muls(opd_cos(angle), -beta), alpha);
 }
 /* Returns the kaiser window: i0(beta sqrt(1 - x^2)) / i0(beta) with x = 2 k / (points - 1) - 1, for each step k. */
 static opd_tensor *opdi_window_kaiser(opd_tensor *steps, int64_t points, double beta) {
-    opd_tensor *x = opdi_window_plus(opdi_window_times(steps, 2 / (double)(points - 1)), -1);
+    opd_tensor *x = opdi_adds(opdi_muls(steps, 2 / (double)(points - 1)), -1);
     opd_tensor *root = opd_sqrt(opd_clamp_min(opd_rsub_Scalar(opd_mul(x, x), opd_value_int(1)), opd_value_int(0)));
     opd_tensor *most = opd_i0(opd_full(opd_ints_of(NULL, 0), opd_value_float(beta), OPD_FLOAT64));
     if (!most) { return NULL; }
-    return opdi_window_times(opd_i0(opdi_window_times(root, beta)), 1 / opd_item_f64(most));
+    return opdi_muls(opd_i0(opdi_muls(root, beta)), 1 / opd_item_f64(most));
 }
 /* Runs the operators *_window: makes a window of this kind, with the length in argument 0.  A periodic window is
    made with one more point, and the last point is then cut off. */
@@ -203,7 +197,7 @@ static int opdi_fft_frequencies(opd_call *call, bool half) {
     parts[0] = opdi_window_steps(&options, 0, half ? count : (points + 1) / 2, options.dtype);
     parts[1] = opdi_window_steps(&options, half ? 0 : -(points / 2), 0, options.dtype);
     if (!parts[0] || !parts[1]) { return -1; }
-    opd_tensor *steps = opdi_window_times(opd_cat(opd_tensors_of(parts, 2)), 1 / whole);
+    opd_tensor *steps = opdi_muls(opd_cat(opd_tensors_of(parts, 2)), 1 / whole);
     return steps ? opdi_copy(out, steps) : -1;
 }
 static int opdi_fft_fftfreq_kernel(opd_call *call) { return opdi_fft_frequencies(call, false); }

@@ -95,7 +95,7 @@ static int opdi_conj_copy_kernel(opd_call *call) {
     if (!tensor || opdi_copy_into(tensor, self)) { return -1; }
     pair[0] = pair[1] = tensor;
     if (opdi_is_complex(tensor)) { opdi_pairs_run(loop, pair, 1); }
-    return opdi_random_staging_store(out, tensor);
+    return opdi_staging_store(out, tensor);
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
 /* Computes conj for another device: copies argument 0 and negates the imaginary parts. */

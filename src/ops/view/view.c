@@ -292,8 +292,6 @@ static int opdi_expand_kernel(opd_call *call) {
     return opdi_expand_geometry(self, opd_arg_ints(call, 1), &geometry) ? -1 : opdi_return_geometry(call, self,
         &geometry, 0);
 }
-/* Returns grad as the gradient of argument 0; the engine sums it if the argument was broadcast. */
-OPDI_INTERNAL int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static int opdi_expand_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1);
