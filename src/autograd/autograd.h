@@ -349,14 +349,6 @@ typedef struct opdi_mutation {
 /* The thread's state while the tangents of level `level` are computed.  Operators called meanwhile belong to the levels
    around it. */
 typedef struct opdi_level_frame { opdi_level *level, *dual; opdi_state state; } opdi_level_frame;
-OPDI_COLD_BEGIN
-/* Lets only the forward-mode levels inside layer number `floor` compute tangents.  If `floor` is 0, all levels do. */
-static inline void opdi_forward_at(opdi_thread *thread, int32_t floor) {
-    const bool open = thread->innermost.level && thread->innermost.level->layer > floor;
-    thread->innermost.floor = floor;
-    thread->state.forward = (int16_t)((thread->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
-}
-OPDI_COLD_END
 #endif
 
 //== forward results ===================================================================================================
@@ -377,8 +369,6 @@ struct opd_jvp_call {
 
 OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw);
 #if defined(OPDI_CORE)
-OPDI_INTERNAL int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
-                                   int below);
 OPDI_INTERNAL int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                                     const opd_backward_options *options, opd_tensor **grads);
 OPDI_INTERNAL int opdi_function_layer(opd_context *ctx);

@@ -534,7 +534,7 @@ static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "
                     "@once_differentiable (%s)", opdi_kept(bw->node)->u.s);
 }
-OPDI_INTERNAL const opdi_derivative opdi_twice_formula = {
+static const opdi_derivative opdi_twice_formula = {
     "Error", opdi_twice, /* card, plugin */ NULL, NULL, /* context, once, fresh, real */ false, false, false, false};
 
 /* Sets *reads to an array in the innermost scope with the tensors that a backward function can read: the gradients and
@@ -560,6 +560,82 @@ static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
         }
     }
     return opd_ok() ? count : -1;
+}
+
+/* Makes *tensors, a reference, the result of a node whose backward function fails.  The tensor was computed from the
+   `count` tensors in `reads` by the backward function of `from`, which can be differentiated only once.  Does
+   nothing if autograd records none of these tensors, nor their tangents in `level`.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
+                         opdi_level *level) {
+    const opd_value name = opd_value_str(from->formula->name);
+    opd_node *twice = opdi_node_make(&opdi_twice_formula, 2 * count, 1, 0, tensors, 1, 0);
+    bool followed = false;
+    if (!twice) { return -1; }
+    for (int i = 0; i < count; i++) {
+        opdi_edge *edge = &opdi_edges(twice)[2 * i];
+        opdi_edge_to(edge, reads[i]);
+        opdi_lock(&opdi_dual_lock);
+        const opdi_dual *dual = level && reads[i] ? opdi_dual_at(reads[i], level) : NULL;
+        if (dual) { opdi_edge_to(edge + 1, dual->tangent); }
+        opdi_unlock(&opdi_dual_lock);
+        followed = followed || edge[0].vertex || edge[1].vertex;
+    }
+    int rc = opdi_keep_value(opdi_kept(twice), &name, true) || (followed && opdi_unalias(tensors, true)) ? -1 : 0;
+    if (!rc && followed) { opdi_attach(*tensors, twice, 0); }
+    opdi_node_release(twice);
+    return rc;
+}
+static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
+                            int below);
+/* Calls opdi_once_tie for the tangents of `tensor` in those open levels that are outside of layer `below` and inside
+   of the tensor's own layer. */
+static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, opd_tensor *const *reads, int count,
+                              int below) {
+    const int above = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->level : 0;
+    int rc = 0;
+    for (opdi_level *level = opdi_self()->innermost.level; level && !rc; level = level->outer) {
+        opd_tensor *tangent, *was;
+        if (level->layer <= above || level->layer > below) { continue; }
+        opdi_lock(&opdi_dual_lock);
+        opdi_dual *dual = opdi_dual_at(tensor, level);
+        tangent = was = dual ? opd_keep(dual->tangent) : NULL;
+        opdi_unlock(&opdi_dual_lock);
+        if (!tangent) { continue; }
+        rc = opdi_once_deeper(from, &tangent, reads, count, level->layer);
+        if (!rc) { rc = opdi_once_tie(from, &tangent, reads, count, level); }
+        if (!rc && tangent != was) {
+            opdi_retain(tangent);
+            opdi_lock(&opdi_dual_lock);
+            was = dual->tangent;
+            dual->tangent = tangent;
+            opdi_unlock(&opdi_dual_lock);
+            opdi_drop(was);
+        }
+        opdi_drop(tangent);
+    }
+    return rc;
+}
+/* Calls opdi_once_tie for the outer layers: for the tangents of *tensors, and for the value inside its vmap wrapper. */
+static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
+                            int below) {
+    opd_tensor **outside;
+    if (!*tensors || opdi_once_tangents(from, *tensors, reads, count, below)) { return *tensors ? -1 : 0; }
+    if (!((*tensors)->flags & OPDI_BATCHED)) { return 0; }
+    if (opdi_unalias(tensors, true) || !(outside = opdi_scope_tensors(count))) { return -1; }
+    for (int i = 0; i < count; i++) {
+        outside[i] = reads[i];
+        while (outside[i] && (outside[i]->flags & OPDI_BATCHED) &&
+               opdi_batched_of(outside[i])->level >= opdi_batched_of(*tensors)->level) {
+            outside[i] = opdi_batched_of(outside[i])->value;
+        }
+    }
+    opd_tensor *value = opd_keep(opdi_batched_of(*tensors)->value);
+    int rc = opdi_once_deeper(from, &value, outside, count, opdi_batched_of(*tensors)->level);
+    if (!rc) { rc = opdi_once_tie(from, &value, outside, count, NULL); }
+    opd_release(opdi_batched_of(*tensors)->value);
+    opdi_batched_of(*tensors)->value = value;
+    return rc;
 }
 
 /* Calls, with grad mode off, a backward function that is differentiable only once.  If a graph of the gradients is

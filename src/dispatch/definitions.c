@@ -703,6 +703,13 @@ static opd_op *opdi_define_schema(opd_library *lib, const opd_op_desc *desc, con
     return opdi_def_text(lib, text, options);
 }
 
+/* Returns 0 if `policy` is a policy of autocast, else -1 and sets an error. */
+OPDI_INTERNAL int opdi_check_policy(opd_autocast policy) {
+    const int place = (int)policy;
+    return place >= 0 && place < 256 && (place & 15) < OPDI_POLICIES && place >> 4 < OPDI_POLICIES ? 0
+        : opd_fail(OPD_ERROR_REGISTER, "%d is not a policy of autocast (OPD_AUTOCAST_...)", place);
+}
+
 /* Defines an operator and registers all parts of the descriptor.  Returns 0, or -1 and sets an error.  On failure
    everything is undone, and the caller still owns `user`. */
 int opd_define(opd_library *lib, const opd_op_desc *desc) {

@@ -57,6 +57,7 @@ typedef struct opdi_derivative {
     bool real;                                    /* written for real numbers only, see opdi_call_conjugated */
 } opdi_derivative;
 #define OPDI_EDGE_COUNTED (-2)
+#define OPDI_POLICIES (OPD_AUTOCAST_FP32_APPEND_DTYPE + 1)            /* policies of autocast for one device */
 /* A registered operator descriptor: a copy of the opd_op_desc, and the facts that the autograd kernel needs, computed
    once.  An opdi_card is never freed, because nodes of the autograd graph may outlive the library. */
 typedef struct opdi_card {
@@ -632,7 +633,6 @@ OPDI_SHARED const char *opdi_left_out(const char *name);
 OPDI_SHARED int opdi_register_card(int i);
 #if defined(OPDI_CORE)
 OPDI_INTERNAL int opdi_dead_argument(opd_call *call);
-OPDI_INTERNAL bool opdi_backend_pointwise(int type);
 OPDI_INTERNAL int opdi_by_device_kernel(opd_call *call);
 OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
 OPDI_INTERNAL void opdi_plugins_sweep(void);
@@ -647,7 +647,6 @@ OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call);
 OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
-OPDI_INTERNAL int opdi_check_policy(opd_autocast policy);
 OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call);
 #endif

@@ -35,6 +35,8 @@ OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_s
 OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype);
 OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
 #if defined(OPDI_CORE)
+OPDI_INTERNAL uint32_t opdi_formula_backends;            /* a bit for each registered backend that runs formulas */
+OPDI_INTERNAL bool opdi_backend_pointwise(int type) { return OPDI_LOAD(&opdi_formula_backends) >> type & 1; }
 /* Returns true if op is a built-in pointwise operator with a formula, and `key` belongs to a device that runs formulas.
    The operator's Meta kernel then also serves as its kernel for the device. */
 static bool opdi_runs_formula(const opd_op *op, opd_key key) {

@@ -13,7 +13,6 @@
 
 OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
 #if defined(OPDI_CORE)
-#define OPDI_BATCHED_BIT OPD_BIT_OF(OPD_F_BATCHED)
 
 //== the stack of layers ===============================================================================================
 
@@ -115,87 +114,12 @@ bool opd_tensor_is_batched(const opd_tensor *tensor) {
 
 //== batched tensors ===================================================================================================
 
-/* Makes the tensor that stands for one example of `value`; it holds a reference to `value`.  Dim `dim` of `value`
-   counts the examples of the vmap layer at `level`, whose number is `serial`.  Returns a reference, or NULL if memory
-   runs out. */
-OPDI_INTERNAL opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level, uint32_t serial) {
-    const int ndim = value->ndim - 1;
-    opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
-                                                  sizeof(opdi_view_record) + sizeof(opdi_batched));
-    int64_t want = 1;
-    bool contiguous = true;
-    if (!tensor) { return NULL; }
-    opdi_tensor_init(tensor, (opd_scalar_type)value->dtype, value->backend, ndim);
-    opdi_view_record_of(tensor)->base = NULL;
-    tensor->ndim = (uint8_t)ndim;
-    tensor->numel = 1;
-    for (int i = 0; i < ndim; i++) {
-        const int from = i < dim ? i : i + 1;
-        tensor->dims[i] = value->dims[from];
-        tensor->dims[ndim + i] = value->dims[value->ndim + from];
-        tensor->numel *= tensor->dims[i];
-    }
-    for (int i = ndim; i-- > 0;) {
-        contiguous = contiguous && (tensor->dims[i] == 1 || tensor->dims[ndim + i] == want);
-        want *= tensor->dims[i];
-    }
-    if (contiguous || tensor->numel == 0) { tensor->flags |= OPDI_CONTIGUOUS; }
-    tensor->flags = (uint8_t)(tensor->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
-    tensor->functionality = (tensor->functionality & ~OPDI_GRAD_KEYS) | OPDI_BATCHED_BIT |
-        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS)) | (opdi_self()->innermost.tape
-            ? OPDI_GRAD_KEYS : 0);
-    tensor->storage = value->storage;
-    tensor->data = value->data;
-    opdi_ref_up(&tensor->storage->refs);
-    opdi_batched *batched = opdi_batched_of(tensor);
-    opdi_retain(value);
-    batched->value = value;
-    batched->dim = dim;
-    batched->level = level;
-    batched->serial = serial;
-    return tensor;
-}
-
 OPDI_COLD_BEGIN
-/* Updates the batched `tensor` after its value was replaced by a value with other memory or other strides.  Returns
-   0, or -1 and sets an error if sizes or dtype have changed. */
-OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
-    const opdi_batched *batched = opdi_batched_of(tensor);
-    opd_tensor *value = batched->value;
-    const int ndim = tensor->ndim;
-    bool fits = value->ndim == ndim + 1 && value->dtype == tensor->dtype && value->backend == tensor->backend &&
-        (value->storage == tensor->storage || !(tensor->flags & OPDI_IS_VIEW));
-    for (int i = 0; fits && i < ndim; i++) { fits = tensor->dims[i] == value->dims[i < batched->dim ? i : i + 1]; }
-    if (!fits) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a batched tensor inside vmap (level %d) no longer fits the tensor that it "
-                        "was made from: the sizes or the dtype of that tensor were changed during vmap, by an operator "
-                        "such as resize_ or unsqueeze_ or by giving it other data. Change it before vmap",
-                        (int)batched->level);
-    }
-    for (int i = 0; i < ndim; i++) {
-        tensor->dims[ndim + i] = value->dims[value->ndim + (i < batched->dim ? i : i + 1)];
-    }
-    const bool contiguous = tensor->numel == 0 || opdi_strides_contiguous(tensor->dims, tensor->dims + ndim, ndim);
-    tensor->flags = (uint8_t)(contiguous ? tensor->flags | OPDI_CONTIGUOUS : tensor->flags & ~OPDI_CONTIGUOUS);
-    opdi_set_lazy(tensor, value->functionality);
-    opdi_ref_up(&value->storage->refs);
-    opdi_storage_drop(tensor->storage);
-    tensor->storage = value->storage;
-    tensor->data = value->data;
-    return 0;
-}
 /* Sets the error that the layer of a batched tensor has ended.  Returns -1. */
 OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor) {
     return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched at "
                     "level %d, by a vmap that has ended. Use the outputs of the function instead",
                     (int)opdi_batched_of(tensor)->level);
-}
-/* Returns a new batched tensor for `value`, with the dim, level and serial number of the batched `tensor`, as a
-   reference.  Returns NULL and sets an error on failure. */
-OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value) {
-    const opdi_batched *batched = opdi_batched_of(tensor);
-    if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
-    return opdi_batch_wrap(value, batched->dim, batched->level, batched->serial);
 }
 /* Checks that the values inside the wrappers of `tensor` have not been replaced, or updates the wrappers
    (opdi_batch_refit).  Returns 0, or -1 and sets an error. */
@@ -204,6 +128,50 @@ OPDI_INTERNAL int opdi_batch_fit(const opd_tensor *tensor) {
         if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return -1; }
     }
     return 0;
+}
+/* Until opdi_untaped_end, makes calls bypass autograd inside of the layer at which `tensor` is batched.  Their
+   results have no history there, only in the outer layers.  Returns 0.  On failure, returns -1, sets an error and
+   begins nothing. */
+OPDI_INTERNAL int opdi_untaped_begin(const opd_tensor *tensor, opdi_rule_frame *was) {
+    opdi_thread *thread = opdi_self();
+    opdi_layer *layer = thread->innermost.layer;
+    while (layer && layer->level != opdi_batched_of(tensor)->level) { layer = layer->outer; }
+    if (!layer) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched "
+                        "at level %d, which has ended", (int)opdi_batched_of(tensor)->level);
+    }
+    opdi_rule_begin(thread, layer, was);
+    opdi_layer_set(thread, layer);
+    thread->innermost.rule = NULL;
+    layer->bare = true;
+    return 0;
+}
+OPDI_INTERNAL void opdi_untaped_end(const opdi_rule_frame *was) {
+    opdi_thread *thread = opdi_self();
+    thread->innermost.layer->bare = false;
+    opdi_rule_end(thread, was);
+}
+/* Returns a copy of the batched `tensor` without history, as a reference.  Returns NULL and sets an error on
+   failure. */
+OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
+    opdi_rule_frame was;
+    if (opdi_untaped_begin(tensor, &was)) { return NULL; }
+    opd_tensor *copy = opd_clone((opd_tensor *)(uintptr_t)tensor);
+    opdi_untaped_end(&was);
+    return copy ? opd_keep(copy) : NULL;
+}
+/* Returns the result of as_strided with these arguments on the batched `tensor`, without history, as a reference.
+   The bits OPDI_LAZY_KEYS in `keys` tell whether the result is conjugated or negated.  Returns NULL and sets an
+   error on failure. */
+OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
+                                          uint64_t keys) {
+    opdi_rule_frame was;
+    if (opdi_untaped_begin(tensor, &was)) { return NULL; }
+    opd_tensor *part = opd_as_strided_full(tensor, sizes, strides, opd_value_int(offset));
+    if (part && (keys & OPD_BIT_OF(OPD_F_CONJUGATE))) { part = opd_conj_view(part); }
+    if (part && (keys & OPD_BIT_OF(OPD_F_NEGATIVE))) { part = opd__neg_view(part); }
+    opdi_untaped_end(&was);
+    return part ? opdi_shallow_copy(part) : NULL;
 }
 OPDI_COLD_END
 

@@ -37,24 +37,43 @@ static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
     if (layer && layer->vmaps) { thread->state.include |= OPDI_FRONT_BIT; }
     else { thread->state.include &= ~OPDI_FRONT_BIT; }
 }
-/* Returns true if the value of the batched `tensor` has not been replaced since the tensor was made. */
-static inline bool opdi_batch_fits(const opd_tensor *tensor) {
-    const opd_tensor *value = opdi_batched_of(tensor)->value;
-    const int dim = opdi_batched_of(tensor)->dim, ndim = tensor->ndim;
-    if (value->ndim != ndim + 1 || value->storage != tensor->storage || value->data != tensor->data ||
-        value->dtype != tensor->dtype || ((value->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS)) {
-        return false;
+/* Lets only the forward-mode levels inside layer number `floor` compute tangents.  If `floor` is 0, all levels do. */
+static inline void opdi_forward_at(opdi_thread *thread, int32_t floor) {
+    const bool open = thread->innermost.level && thread->innermost.level->layer > floor;
+    thread->innermost.floor = floor;
+    thread->state.forward = (int16_t)((thread->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
+}
+/* The thread's state before a batching rule.  A rule runs in the layers outside of its vmap layer, and in their
+   modes. */
+typedef struct opdi_rule_frame {
+    opdi_layer *layer, *rule;
+    struct opdi_level *level;
+    opdi_state state;
+    int32_t floor;
+} opdi_rule_frame;
+static inline void opdi_rule_begin(opdi_thread *thread, opdi_layer *layer, opdi_rule_frame *was) {
+    was->layer = thread->innermost.layer;
+    was->rule = thread->innermost.rule;
+    was->level = thread->innermost.level;
+    was->state = thread->state;
+    was->floor = thread->innermost.floor;
+    for (const opdi_layer *inner = thread->innermost.layer; inner != layer; inner = inner->outer) {
+        if (inner->kind == OPDI_LAYER_GRAD && inner->around.no_grad) { thread->state.no_grad = 1; }
+        if (inner->kind == OPDI_LAYER_JVP) { thread->state.forward |= inner->around.forward & OPDI_FORWARD_OFF; }
     }
-    for (int i = 0; i < ndim; i++) {
-        const int from = i < dim ? i : i + 1;
-        if (tensor->dims[i] != value->dims[from] || tensor->dims[ndim + i] != value->dims[value->ndim + from]) {
-            return false;
-        }
-    }
-    return true;
+    thread->innermost.rule = layer;
+    thread->innermost.level = layer->forward;
+    opdi_forward_at(thread, 0);
+    opdi_layer_set(thread, layer->outer);
+}
+static inline void opdi_rule_end(opdi_thread *thread, const opdi_rule_frame *was) {
+    thread->innermost.layer = was->layer;
+    thread->innermost.rule = was->rule;
+    thread->innermost.level = was->level;
+    thread->state = was->state;
+    thread->innermost.floor = was->floor;
 }
 
-OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor);
 OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor);
 /* Checks that `tensor`, which is batched at the level of `layer`, belongs to that layer and has its number of examples.
    Returns 0, or -1 and sets an error. */

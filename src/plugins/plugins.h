@@ -42,11 +42,6 @@ typedef void (*opdi_any_fn)(void);
 #define OPDI_PLACE 256                            /* in bytes, with its final 0 */
 #endif
 
-//== functions of higher layers that this layer calls ==================================================================
-
-#if defined(OPDI_CORE)
-OPDI_INTERNAL void opdi_manuals_forget(const opd_plugin *plugin);
-#endif
 #include "plugins.prototypes.h"
 #endif
 

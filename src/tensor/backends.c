@@ -22,10 +22,6 @@ OPDI_SHARED opdi_backend *opdi_backend_of(int type) {
     return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
         : NULL;
 }
-OPDI_INTERNAL bool opdi_backend_pointwise(int type) {
-    const opdi_backend *backend = opdi_backend_of(type);
-    return backend && backend->desc.pointwise;
-}
 static const char *opdi_missing_why[OPD_BACKEND_COUNT];
 void opd_backend_missing_set(opd_backend backend, const char *why) {
     if ((unsigned)backend < OPD_BACKEND_COUNT) { OPDI_PUBLISH(&opdi_missing_why[backend], why); }
@@ -113,6 +109,8 @@ static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_lock(&opdi_registry.lock);
     OPDI_PUBLISH(&opdi_on_release.device, &opdi_device_free);
     OPDI_PUBLISH(&opdi_backends[backend].registered, on);
+    const uint32_t bit = (uint32_t)1 << backend, others = opdi_formula_backends & ~bit;
+    OPDI_STORE(&opdi_formula_backends, others | (on && opdi_backends[backend].desc.pointwise ? bit : 0));
     opdi_tables_retire_all();
     opdi_unlock(&opdi_registry.lock);
 }

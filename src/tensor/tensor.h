@@ -92,6 +92,22 @@ static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, i
 static inline bool opdi_is_inference(const opd_tensor *tensor) {
     return (tensor->functionality & (OPDI_GRAD_KEYS | OPD_BIT_OF(OPD_F_DENSE))) == OPD_BIT_OF(OPD_F_DENSE);
 }
+/* Returns true if the value of the batched `tensor` has not been replaced since the tensor was made. */
+static inline bool opdi_batch_fits(const opd_tensor *tensor) {
+    const opd_tensor *value = opdi_batched_of(tensor)->value;
+    const int dim = opdi_batched_of(tensor)->dim, ndim = tensor->ndim;
+    if (value->ndim != ndim + 1 || value->storage != tensor->storage || value->data != tensor->data ||
+        value->dtype != tensor->dtype || ((value->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS)) {
+        return false;
+    }
+    for (int i = 0; i < ndim; i++) {
+        const int from = i < dim ? i : i + 1;
+        if (tensor->dims[i] != value->dims[from] || tensor->dims[ndim + i] != value->dims[value->ndim + from]) {
+            return false;
+        }
+    }
+    return true;
+}
 #endif
 
 //== tangents ==========================================================================================================
@@ -350,10 +366,6 @@ OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call);
 OPDI_SHARED int opdi_copy__kernel(opd_call *call);
 OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
 #if defined(OPDI_CORE)
-OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value);
-OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
-OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
-                                          uint64_t keys);
 #endif
 #include "tensor.prototypes.h"
 #endif

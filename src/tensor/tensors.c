@@ -218,6 +218,84 @@ OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const 
     return tensor;
 }
 
+/* Makes the tensor that stands for one example of `value`; it holds a reference to `value`.  Dim `dim` of `value`
+   counts the examples of the vmap layer at `level`, whose number is `serial`.  Returns a reference, or NULL if memory
+   runs out. */
+OPDI_INTERNAL opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level, uint32_t serial) {
+    const int ndim = value->ndim - 1;
+    opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
+                                                  sizeof(opdi_view_record) + sizeof(opdi_batched));
+    int64_t want = 1;
+    bool contiguous = true;
+    if (!tensor) { return NULL; }
+    opdi_tensor_init(tensor, (opd_scalar_type)value->dtype, value->backend, ndim);
+    opdi_view_record_of(tensor)->base = NULL;
+    tensor->ndim = (uint8_t)ndim;
+    tensor->numel = 1;
+    for (int i = 0; i < ndim; i++) {
+        const int from = i < dim ? i : i + 1;
+        tensor->dims[i] = value->dims[from];
+        tensor->dims[ndim + i] = value->dims[value->ndim + from];
+        tensor->numel *= tensor->dims[i];
+    }
+    for (int i = ndim; i-- > 0;) {
+        contiguous = contiguous && (tensor->dims[i] == 1 || tensor->dims[ndim + i] == want);
+        want *= tensor->dims[i];
+    }
+    if (contiguous || tensor->numel == 0) { tensor->flags |= OPDI_CONTIGUOUS; }
+    tensor->flags = (uint8_t)(tensor->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
+    tensor->functionality = (tensor->functionality & ~OPDI_GRAD_KEYS) | OPD_BIT_OF(OPD_F_BATCHED) |
+        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS)) | (opdi_self()->innermost.tape
+            ? OPDI_GRAD_KEYS : 0);
+    tensor->storage = value->storage;
+    tensor->data = value->data;
+    opdi_ref_up(&tensor->storage->refs);
+    opdi_batched *batched = opdi_batched_of(tensor);
+    opdi_retain(value);
+    batched->value = value;
+    batched->dim = dim;
+    batched->level = level;
+    batched->serial = serial;
+    return tensor;
+}
+
+OPDI_COLD_BEGIN
+/* Updates the batched `tensor` after its value was replaced by a value with other memory or other strides.  Returns
+   0, or -1 and sets an error if sizes or dtype have changed. */
+OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
+    const opdi_batched *batched = opdi_batched_of(tensor);
+    opd_tensor *value = batched->value;
+    const int ndim = tensor->ndim;
+    bool fits = value->ndim == ndim + 1 && value->dtype == tensor->dtype && value->backend == tensor->backend &&
+        (value->storage == tensor->storage || !(tensor->flags & OPDI_IS_VIEW));
+    for (int i = 0; fits && i < ndim; i++) { fits = tensor->dims[i] == value->dims[i < batched->dim ? i : i + 1]; }
+    if (!fits) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a batched tensor inside vmap (level %d) no longer fits the tensor that it "
+                        "was made from: the sizes or the dtype of that tensor were changed during vmap, by an operator "
+                        "such as resize_ or unsqueeze_ or by giving it other data. Change it before vmap",
+                        (int)batched->level);
+    }
+    for (int i = 0; i < ndim; i++) {
+        tensor->dims[ndim + i] = value->dims[value->ndim + (i < batched->dim ? i : i + 1)];
+    }
+    const bool contiguous = tensor->numel == 0 || opdi_strides_contiguous(tensor->dims, tensor->dims + ndim, ndim);
+    tensor->flags = (uint8_t)(contiguous ? tensor->flags | OPDI_CONTIGUOUS : tensor->flags & ~OPDI_CONTIGUOUS);
+    opdi_set_lazy(tensor, value->functionality);
+    opdi_ref_up(&value->storage->refs);
+    opdi_storage_drop(tensor->storage);
+    tensor->storage = value->storage;
+    tensor->data = value->data;
+    return 0;
+}
+/* Returns a new batched tensor for `value`, with the dim, level and serial number of the batched `tensor`, as a
+   reference.  Returns NULL and sets an error on failure. */
+OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value) {
+    const opdi_batched *batched = opdi_batched_of(tensor);
+    if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
+    return opdi_batch_wrap(value, batched->dim, batched->level, batched->serial);
+}
+OPDI_COLD_END
+
 OPDI_INTERNAL bool opdi_differentiable(const opd_tensor *tensor) {
     return opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
         opd_dtype_is_complex((opd_scalar_type)tensor->dtype);

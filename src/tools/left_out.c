@@ -35,7 +35,6 @@ static int opdi_autocast_of_fakes(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOCAST)));
 }
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) { return NULL; }
-static int opdi_check_policy(opd_autocast policy) { return 0; }
 OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
 OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
 #endif

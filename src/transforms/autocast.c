@@ -478,11 +478,10 @@ static int opdi_autocast_banned(opd_call *call) {
 }
 
 #define OPDI_POLICY(fn) {fn, NULL, NULL, 0, NULL, false, {"by `autocast` of its opd_op_desc", 0}, NULL}
-static opdi_kernel opdi_policies[] = {         /* indexed by policy */
+static opdi_kernel opdi_policies[OPDI_POLICIES] = {             /* indexed by policy */
     OPDI_POLICY(NULL), OPDI_POLICY(opd_fallthrough), OPDI_POLICY(opdi_autocast_lower), OPDI_POLICY(opdi_autocast_fp32),
     OPDI_POLICY(opdi_autocast_set_dtype), OPDI_POLICY(opdi_autocast_promote), OPDI_POLICY(opdi_autocast_banned),
     OPDI_POLICY(opdi_autocast_append_dtype)};
-#define OPDI_POLICIES ((int)(sizeof opdi_policies / sizeof opdi_policies[0]))
 
 static int opdi_policy_on(opd_autocast policy, int device) {
     const int place = (int)policy;
@@ -494,11 +493,6 @@ OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
     const int place = card && !card->base && opdi_autocast_default(device) != OPD_DTYPE_NONE
         ? opdi_policy_on(card->desc.autocast, device) : 0;
     return place > OPD_AUTOCAST_KEEP ? &opdi_policies[place] : NULL;
-}
-OPDI_INTERNAL int opdi_check_policy(opd_autocast policy) {
-    const int place = (int)policy;
-    return place >= 0 && place < 256 && (place & 15) < OPDI_POLICIES && place >> 4 < OPDI_POLICIES ? 0
-        : opd_fail(OPD_ERROR_REGISTER, "%d is not a policy of autocast (OPD_AUTOCAST_...)", place);
 }
 
 /* Registers the policy's kernel at the autocast key of `device`, or of all devices if it is OPD_BACKEND_COUNT.  On

@@ -387,37 +387,6 @@ OPDI_SHARED int opdi_batch_unfit(opd_call *call) {
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
-/* Until opdi_untaped_end, makes calls bypass autograd inside of the layer at which `tensor` is batched.  Their
-   results have no history there, only in the outer layers.  Returns 0.  On failure, returns -1, sets an error and
-   begins nothing. */
-static int opdi_untaped_begin(const opd_tensor *tensor, opdi_rule_frame *was) {
-    opdi_thread *thread = opdi_self();
-    opdi_layer *layer = thread->innermost.layer;
-    while (layer && layer->level != opdi_batched_of(tensor)->level) { layer = layer->outer; }
-    if (!layer) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched "
-                        "at level %d, which has ended", (int)opdi_batched_of(tensor)->level);
-    }
-    opdi_rule_begin(thread, layer, was);
-    opdi_layer_set(thread, layer);
-    thread->innermost.rule = NULL;
-    layer->bare = true;
-    return 0;
-}
-static void opdi_untaped_end(const opdi_rule_frame *was) {
-    opdi_thread *thread = opdi_self();
-    thread->innermost.layer->bare = false;
-    opdi_rule_end(thread, was);
-}
-/* Returns a copy of the batched `tensor` without history, as a reference.  Returns NULL and sets an error on
-   failure. */
-OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
-    opdi_rule_frame was;
-    if (opdi_untaped_begin(tensor, &was)) { return NULL; }
-    opd_tensor *copy = opd_clone((opd_tensor *)(uintptr_t)tensor);
-    opdi_untaped_end(&was);
-    return copy ? opd_keep(copy) : NULL;
-}
 OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
     const bool deeper = !(dst->flags & OPDI_BATCHED) ||
         ((src->flags & OPDI_BATCHED) && opdi_batched_of(src)->level > opdi_batched_of(dst)->level);
@@ -427,20 +396,6 @@ OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
     opdi_untaped_end(&was);
     return rc;
 }
-/* Returns the result of as_strided with these arguments on the batched `tensor`, without history, as a reference.
-   The bits OPDI_LAZY_KEYS in `keys` tell whether the result is conjugated or negated.  Returns NULL and sets an
-   error on failure. */
-OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
-                                          uint64_t keys) {
-    opdi_rule_frame was;
-    if (opdi_untaped_begin(tensor, &was)) { return NULL; }
-    opd_tensor *part = opd_as_strided_full(tensor, sizes, strides, opd_value_int(offset));
-    if (part && (keys & OPD_BIT_OF(OPD_F_CONJUGATE))) { part = opd_conj_view(part); }
-    if (part && (keys & OPD_BIT_OF(OPD_F_NEGATIVE))) { part = opd__neg_view(part); }
-    opdi_untaped_end(&was);
-    return part ? opdi_shallow_copy(part) : NULL;
-}
-
 /* Returns one example of `tensor` as a plain tensor, for operators that only use its sizes and strides.  Returns
    NULL and sets an error on failure. */
 static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {

@@ -33,41 +33,6 @@ typedef struct opdi_cast_cache { opdi_mutex lock; int64_t n; opdi_cast *chains[O
 #endif
 #endif
 
-//== layer calls =======================================================================================================
-
-#if defined(OPDI_CORE)
-/* The thread's state before a batching rule.  A rule runs in the layers outside of its vmap layer, and in their
-   modes. */
-typedef struct opdi_rule_frame {
-    opdi_layer *layer, *rule;
-    struct opdi_level *level;
-    opdi_state state;
-    int32_t floor;
-} opdi_rule_frame;
-static inline void opdi_rule_begin(opdi_thread *thread, opdi_layer *layer, opdi_rule_frame *was) {
-    was->layer = thread->innermost.layer;
-    was->rule = thread->innermost.rule;
-    was->level = thread->innermost.level;
-    was->state = thread->state;
-    was->floor = thread->innermost.floor;
-    for (const opdi_layer *inner = thread->innermost.layer; inner != layer; inner = inner->outer) {
-        if (inner->kind == OPDI_LAYER_GRAD && inner->around.no_grad) { thread->state.no_grad = 1; }
-        if (inner->kind == OPDI_LAYER_JVP) { thread->state.forward |= inner->around.forward & OPDI_FORWARD_OFF; }
-    }
-    thread->innermost.rule = layer;
-    thread->innermost.level = layer->forward;
-    opdi_forward_at(thread, 0);
-    opdi_layer_set(thread, layer->outer);
-}
-static inline void opdi_rule_end(opdi_thread *thread, const opdi_rule_frame *was) {
-    thread->innermost.layer = was->layer;
-    thread->innermost.rule = was->rule;
-    thread->innermost.level = was->level;
-    thread->state = was->state;
-    thread->innermost.floor = was->floor;
-}
-#endif
-
 //== derivatives =======================================================================================================
 
 #if !defined(OPD_NO_TRANSFORMS)
