@@ -215,17 +215,6 @@ typedef struct opdi_pointer_set { uintptr_t *at; int64_t count, cap; int64_t *ta
 
 //== functions of higher layers that this layer calls ==================================================================
 
-OPDI_SHARED void opdi_generator_pause_set(bool on);
-OPDI_SHARED bool opdi_generator_was_missed(void);
-OPDI_SHARED bool opdi_generator_sides_set(bool on);
-OPDI_SHARED bool opdi_generator_has_sides(void);
-OPDI_SHARED bool opdi_usual_lazy_set(bool on);
-OPDI_SHARED opd_device opdi_usual_device(void);
-OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel));
-#if !defined(OPD_NO_COMPILER)
-OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
-                                    double step);
-#endif
 #if defined(OPDI_CORE)
 OPDI_INTERNAL const char *opdi_call_name(const opd_call *call);
 OPDI_INTERNAL opdi_thread *opdi_call_thread(const opd_call *call);

@@ -126,6 +126,7 @@ typedef struct opdi_gathered {
 //== operators =========================================================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
+OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor);
 #if defined(OPDI_OPERATORS)
 enum { OPDI_C10D_OPS = 22 };
 #endif

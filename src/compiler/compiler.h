@@ -383,6 +383,8 @@ typedef struct opdi_open {
    is an error. */
 typedef struct opdi_unit_job { opd_scope scope; bool was; } opdi_unit_job;
 #endif
+OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
+                                    double step);
 #endif
 #include "compiler.prototypes.h"
 #endif

@@ -621,11 +621,7 @@ typedef struct opdi_text { char *buf; size_t cap, length; } opdi_text;
 
 //== functions of higher layers that this layer calls ==================================================================
 
-OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element);
-OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
-OPDI_SHARED int opdi_lazy_fallback(opd_call *call);
 OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
-OPDI_SHARED int opdi_batched_kernel(opd_call *call);
 OPDI_SHARED int opdi_detach__kernel(opd_call *call);
 OPDI_SHARED int opdi_register_builtins(void);
 OPDI_SHARED int opdi_register_extra(int which);
@@ -633,7 +629,6 @@ OPDI_SHARED const char *opdi_left_out(const char *name);
 OPDI_SHARED int opdi_register_card(int i);
 #if defined(OPDI_CORE)
 OPDI_INTERNAL int opdi_dead_argument(opd_call *call);
-OPDI_INTERNAL int opdi_by_device_kernel(opd_call *call);
 OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
 OPDI_INTERNAL void opdi_plugins_sweep(void);
 OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw);

@@ -262,13 +262,6 @@ typedef struct opdi_checkpoint_writer {
 #endif
 #endif
 
-//== functions of higher layers that this layer calls ==================================================================
-
-#if defined(OPDI_CORE)
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i);
-#endif
-#endif
 #include "files.prototypes.h"
 #endif
 

@@ -419,12 +419,6 @@ typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
 
 //== functions of higher layers that this layer calls ==================================================================
 
-OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]);
-OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]);
-OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim);
-OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any);
-OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
-OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
 #if defined(OPDI_OPERATORS)
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y);
 #endif

@@ -90,12 +90,6 @@ static inline bool opdi_batched_at(const opd_tensor *tensor, int level) {
     return tensor && (tensor->flags & OPDI_BATCHED) && opdi_batched_of(tensor)->level == level;
 }
 #endif
-
-//== functions of higher layers that this layer calls ==================================================================
-
-#if defined(OPDI_CORE)
-OPDI_INTERNAL void opdi_level_end(opdi_thread *thread);
-#endif
 #include "levels.prototypes.h"
 #endif
 

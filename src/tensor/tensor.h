@@ -176,6 +176,14 @@ static inline bool opdi_has_sizes(const opd_tensor *tensor, const int64_t *sizes
 #if defined(OPDI_OPERATORS)
 struct opd_generator { uint64_t seed, used; };
 #endif
+OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]);
+OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]);
+OPDI_SHARED void opdi_generator_pause_set(bool on);
+OPDI_SHARED bool opdi_generator_was_missed(void);
+OPDI_SHARED bool opdi_generator_sides_set(bool on);
+OPDI_SHARED bool opdi_generator_has_sides(void);
+OPDI_SHARED bool opdi_usual_lazy_set(bool on);
+OPDI_SHARED opd_device opdi_usual_device(void);
 
 //== conversions =======================================================================================================
 
@@ -255,11 +263,16 @@ OPDI_LOOPS_END
 /* Converts `count` contiguous elements from one dtype to another. */
 typedef void (*opdi_convert)(void *dst, const void *src, int64_t count);
 #endif
+OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element);
 
 //== shapes ============================================================================================================
 
-#if defined(OPDI_OPERATORS)
+OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim);
+OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any);
+OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
+OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
 OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
+#if defined(OPDI_OPERATORS)
 static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count) {
     return count == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
         ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, count);
@@ -353,20 +366,17 @@ typedef struct opdi_backend {
 #if defined(OPDI_CORE)
 #define OPDI_DEVICE_WITH(device, hook, what) opdi_device_with(device, offsetof(opd_backend_desc, hook), what)
 #endif
+OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel));
+OPDI_SHARED int opdi_lazy_fallback(opd_call *call);
 OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                 int64_t offset);
 
 //== functions of higher layers that this layer calls ==================================================================
 
 OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
-#if !defined(OPD_NO_COLLECTIVES)
-OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor);
-#endif
 OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call);
 OPDI_SHARED int opdi_copy__kernel(opd_call *call);
 OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
-#if defined(OPDI_CORE)
-#endif
 #include "tensor.prototypes.h"
 #endif
 

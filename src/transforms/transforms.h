@@ -92,6 +92,7 @@ struct opd_cost {
     int64_t begun, most, given;                   /* live bytes: at the start; peak; given: real tensors */
 };
 OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
+OPDI_SHARED int opdi_batched_kernel(opd_call *call);
 
 //== functions of higher layers that this layer calls ==================================================================
 
