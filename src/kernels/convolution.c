@@ -96,23 +96,29 @@ static inline int64_t opdi_unfold_row(const opdi_conv *conv, int64_t row) {
 typedef void opdi_unfold_fn(const opdi_unfold *unfold, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld,
                             void *out);
 static opdi_unfold_fn opdi_unfold_runs_plain_f32, opdi_unfold_runs_plain_f64;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static opdi_unfold_fn opdi_unfold_runs_avx2_f32, opdi_unfold_runs_avx2_f64;
+#endif
+#if defined(OPDI_X86)
 OPDI_AVX512 static opdi_unfold_fn opdi_unfold_runs_avx512_f32, opdi_unfold_runs_avx512_f64;
 #endif
 #include "../typed/f32.h"
 #include "unfolded_runs.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "unfolded_runs.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f32_avx512.h"
 #include "unfolded_runs.typed.h"
 #endif
 #include "../typed/f64.h"
 #include "unfolded_runs.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f64_avx2.h"
 #include "unfolded_runs.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f64_avx512.h"
 #include "unfolded_runs.typed.h"
 #endif
@@ -121,9 +127,11 @@ static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int6
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const bool four = unfold->conv->size == 4;
     opdi_unfold_fn *runs = four ? opdi_unfold_runs_plain_f32 : opdi_unfold_runs_plain_f64;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int level = opdi_cpu_level();
     if (level == 1) { runs = four ? opdi_unfold_runs_avx2_f32 : opdi_unfold_runs_avx2_f64; }
+#endif
+#if defined(OPDI_X86)
     if (level == 2) { runs = four ? opdi_unfold_runs_avx512_f32 : opdi_unfold_runs_avx512_f64; }
 #endif
     runs(unfold, k0, kc, j0, nc, ld, out);
@@ -212,12 +220,14 @@ static void opdi_depthwise_f64(const opdi_conv *conv, const double *pad, const d
 static void opdi_depthwise_gw_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
 static void opdi_depthwise_gw_f64(const opdi_conv *conv, const double *pad, const double *gy, double *gw);
 
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #define OPDI_MAX_TAPS 64
 /* Vector versions of these functions for float and at most OPDI_MAX_TAPS taps. */
 OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias,
                                               float *y);
 OPDI_AVX2 static void opdi_depthwise_gw_avx2_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
+#endif
+#if defined(OPDI_X86)
 OPDI_AVX512 static void opdi_depthwise_avx512_f32(const opdi_conv *conv, const float *pad, const float *weight,
                                                   float bias, float *y);
 OPDI_AVX512 static void opdi_depthwise_gw_avx512_f32(const opdi_conv *conv, const float *pad, const float *gy,
@@ -225,9 +235,11 @@ OPDI_AVX512 static void opdi_depthwise_gw_avx512_f32(const opdi_conv *conv, cons
 #endif
 #include "../typed/f32.h"
 #include "depthwise.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "depthwise_vectors.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f32_avx512.h"
 #include "depthwise_vectors.typed.h"
 #endif
@@ -244,10 +256,10 @@ static void opdi_conv_depthwise(const opdi_conv_job *job, int64_t group, const c
         opdi_depthwise_f64(conv, (const double *)image, (const double *)weights, b, (double *)out);
         return;
     }
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int level = conv->kh * conv->kw <= OPDI_MAX_TAPS ? opdi_cpu_level() : 0;
     if (level) {
-        (level == 2 ? opdi_depthwise_avx512_f32 : opdi_depthwise_avx2_f32)
+        OPDI_WIDEST(level, opdi_depthwise_avx512_f32, opdi_depthwise_avx2_f32)
             (conv, (const float *)image, (const float *)weights, (float)b, (float *)out);
         return;
     }
@@ -260,10 +272,10 @@ static void opdi_conv_depthwise_gw(const opdi_conv *conv, const void *pad, const
         opdi_depthwise_gw_f64(conv, (const double *)pad, (const double *)gy, (double *)gw);
         return;
     }
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int level = conv->kh * conv->kw <= OPDI_MAX_TAPS ? opdi_cpu_level() : 0;
     if (level) {
-        (level == 2 ? opdi_depthwise_gw_avx512_f32 : opdi_depthwise_gw_avx2_f32)
+        OPDI_WIDEST(level, opdi_depthwise_gw_avx512_f32, opdi_depthwise_gw_avx2_f32)
             (conv, (const float *)pad, (const float *)gy, (float *)gw);
         return;
     }

@@ -1,12 +1,40 @@
+/* Returns the sum of the lanes of a vector: adds the upper half to the lower half, until one lane is left. */
+OPDI_TARGET OPDI_ALWAYS OPDI_T OPDI_WIDE(lanes_sum)(OPDI_V sum) {
+#if defined(OPDI_NEON)
+    OPDI_T lanes[sizeof(OPDI_V) / sizeof(OPDI_T)];
+    memcpy(lanes, &sum, sizeof lanes);
+#else
+    typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
+    typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
+    H half[2];
+    Q quarter[2];
+    OPDI_T lanes[sizeof(Q) / sizeof(OPDI_T)];
+    memcpy(half, &sum, sizeof half);
+    half[0] += half[1];
+    memcpy(quarter, &half[0], sizeof quarter);
+    quarter[0] += quarter[1];
+    memcpy(lanes, &quarter[0], sizeof lanes);
+#endif
+    for (int w = (int)(sizeof lanes / sizeof(OPDI_T)) / 2; w > 0; w /= 2) {
+        for (int lane = 0; lane < w; lane++) { lanes[lane] += lanes[lane + w]; }
+    }
+    return lanes[0];
+}
 /* Returns the dot product of `depth` elements of a and x.  Four vectors accumulate it and are summed at the end. */
 OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const OPDI_T *x) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+#if !defined(OPDI_NEON)
     typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
     typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
+#endif
     OPDI_V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+#if defined(OPDI_NEON)
+    OPDI_T lanes[1], sum = 0;
+#else
     H half[2];
     Q quarter[2];
     OPDI_T lanes[WIDTH / 4], sum = 0;
+#endif
     int64_t step = 0;
     for (; step + 4 * WIDTH <= depth; step += 4 * WIDTH) {
         const OPDI_V *v8f = (const OPDI_V *)(const void *)(a + step), *other = (const OPDI_V *)(const void *)(x + step);
@@ -19,6 +47,9 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
         s0 += *(const OPDI_V *)(const void *)(a + step) * *(const OPDI_V *)(const void *)(x + step);
     }
     s0 = (s0 + s1) + (s2 + s3);
+#if defined(OPDI_NEON)
+    lanes[0] = OPDI_WIDE(lanes_sum)(s0);
+#else
     memcpy(half, &s0, sizeof half);
     half[0] += half[1];
     memcpy(quarter, &half[0], sizeof quarter);
@@ -27,24 +58,9 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
     for (int w = WIDTH / 8; w > 0; w /= 2) {
         for (int lane = 0; lane < w; lane++) { lanes[lane] += lanes[lane + w]; }
     }
+#endif
     for (; step < depth; step++) { sum += a[step] * x[step]; }
     return lanes[0] + sum;
-}
-OPDI_TARGET OPDI_ALWAYS OPDI_T OPDI_WIDE(lanes_sum)(OPDI_V sum) {
-    typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
-    typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
-    H half[2];
-    Q quarter[2];
-    OPDI_T lanes[sizeof(Q) / sizeof(OPDI_T)];
-    memcpy(half, &sum, sizeof half);
-    half[0] += half[1];
-    memcpy(quarter, &half[0], sizeof quarter);
-    quarter[0] += quarter[1];
-    memcpy(lanes, &quarter[0], sizeof lanes);
-    for (int w = (int)(sizeof(Q) / sizeof(OPDI_T)) / 2; w > 0; w /= 2) {
-        for (int lane = 0; lane < w; lane++) { lanes[lane] += lanes[lane + w]; }
-    }
-    return lanes[0];
 }
 /* These macros define a function of type opdi_dots_fn, which multiplies rows of OPDI_T by four rows of `type`;
    `load` reads a vector of these. */
@@ -87,10 +103,10 @@ OPDI_TARGET OPDI_ALWAYS OPDI_T OPDI_WIDE(lanes_sum)(OPDI_V sum) {
         ROWS(OPDI_DOTS_SUM) \
     }
 #define OPDI_DOTS_1(M) M(0)
-#if OPDI_LEVEL == 1
-#define OPDI_DOTS_FEW(M) M(0) M(1)
-#else
+#if OPDI_V_MANY
 #define OPDI_DOTS_FEW(M) M(0) M(1) M(2) M(3)
+#else
+#define OPDI_DOTS_FEW(M) M(0) M(1)
 #endif
 #define OPDI_DOTS_LOAD(at) (*(const OPDI_V *)(const void *)(at))
 #define OPDI_DOTS_ONE(x) (x)
@@ -98,7 +114,7 @@ OPDI_DOTS_TILE(dots_few, OPDI_DOTS_FEW, OPDI_T, OPDI_DOTS_LOAD)
 #if OPDI_LEVEL > 0 && OPDI_BYTES == 4
 OPDI_TARGET OPDI_ALWAYS OPDI_V OPDI_WIDE(from_f16)(const uint16_t *at) {
     OPDI_V wide;
-    __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const OPDI_V_HALVES *)(const void *)at));
+    OPDI_ASM_WIDEN(wide, *(const OPDI_V_HALVES *)(const void *)at);
     return wide;
 }
 #undef OPDI_DOTS_ONE

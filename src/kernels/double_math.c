@@ -2,8 +2,8 @@
 
 //== functions of doubles ==============================================================================================
 //
-//  With AVX2 or AVX-512, vectors compute eight elements per step; otherwise the C library computes them.  Error bounds
-//  in units in the last place: exp, log 1; sin, cos 1.5; tanh 3; erf, erfc 1.6; sinc 2.5.
+//  With AVX2, AVX-512 or NEON, vectors compute eight elements per step; otherwise the C library computes them.  Error
+//  bounds in units in the last place: exp, log 1; sin, cos 1.5; tanh 3; erf, erfc 1.6; sinc 2.5.
 
 OPDI_ALWAYS double opdi_sigmoid1_f64(double x) { return 1.0 / (1.0 + opdi_exp1_f64(-x)); }
 /* Returns tanh(a).  With x = |a|, tanh(x) = m / (m + 2), m = e^(2x) - 1 = 2^n (e^r - 1) + (2^n - 1).  The error is
@@ -79,16 +79,18 @@ static double opdi_sinc_f64(double x) {
             out[i] = one; \
         } \
         break;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static void opdi_vmath64_avx2(int function, int64_t count, double *out, const double *a) {
     switch (function) { OPDI_VMATH64_LIST(OPDI_VMATH64_CASE) default: break; }
 }
+#if defined(OPDI_X86)
 OPDI_AVX512 static void opdi_vmath64_avx512(int function, int64_t count, double *out, const double *a) {
     switch (function) { OPDI_VMATH64_LIST(OPDI_VMATH64_CASE) default: break; }
 }
+#endif
 /* Applies function number `function` of OPDI_VMATH64_LIST to `count` elements, a multiple of eight. */
 static void opdi_vmath64_steps(int function, int64_t count, double *out, const double *a) {
-    (opdi_cpu_level() > 1 ? opdi_vmath64_avx512 : opdi_vmath64_avx2)(function, count, out, a);
+    OPDI_WIDEST(opdi_cpu_level() > 1 ? 2 : 1, opdi_vmath64_avx512, opdi_vmath64_avx2)(function, count, out, a);
 }
 /* Recomputes those elements with the C library that are too large for the range reduction of sin, cos and sinc. */
 static void opdi_vtrig64_again(int function, int64_t count, double *out, const double *a) {
@@ -102,7 +104,7 @@ static void opdi_vtrig64_again(int function, int64_t count, double *out, const d
 }
 #endif
 static void opdi_vmath64(int function, int64_t count, double *out, const double *a) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const bool angles = function == 6 || function == 7 || function == 15;
     const int64_t most = angles ? 256 : count;
     for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {

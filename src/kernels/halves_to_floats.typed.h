@@ -4,8 +4,8 @@
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(longer)(const uint16_t *at, bool bf16, OPDI_V *two) {
     if (!bf16) {
         const OPDI_V_HALVES *const halves = (const OPDI_V_HALVES *)(const void *)at;
-        __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(two[0]) : "m"(halves[0]));
-        __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(two[1]) : "m"(halves[1]));
+        OPDI_ASM_WIDEN(two[0], halves[0]);
+        OPDI_ASM_WIDEN(two[1], halves[1]);
         return;
     }
     OPDI_V_BITS words;

@@ -27,6 +27,22 @@ static int opdi_cpu_known = -1;
 #else
 #define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
 #endif
+/* On 64-bit ARM, level 1 is NEON, which every processor has: vectors of 16 bytes and 32 registers.  Its functions have
+   `avx2` in their names, like all functions of level 1.  NEON of 32-bit ARM has no vectors of doubles and rounds
+   denormals to 0, so 32-bit ARM runs plain C, as do machines that store the highest byte first. */
+#elif defined(__aarch64__) && defined(__ARM_NEON) && defined(__GNUC__) && defined(__OPTIMIZE__) && \
+    !defined(__AARCH64EB__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
+#define OPDI_NEON
+#define OPDI_AVX2
+#endif
+#if defined(OPDI_X86) || defined(OPDI_NEON)
+#define OPDI_VECTORS
+#endif
+/* Chooses between functions for AVX-512 and for level 1, which is the highest level of ARM. */
+#if defined(OPDI_X86)
+#define OPDI_WIDEST(level, avx512, other) ((level) == 2 ? avx512 : other)
+#else
+#define OPDI_WIDEST(level, avx512, other) (other)
 #endif
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define OPDI_FMAF(level, a, b, c) ((level) > 0 ? __builtin_fmaf(a, b, c) : (a) * (b) + (c))
@@ -35,7 +51,7 @@ static int opdi_cpu_known = -1;
 #endif
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void);
 OPDI_LOOPS_BEGIN
-/* Returns the level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ.
+/* Returns the level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, or NEON, 2 AVX-512 F, BW, VL, DQ.
    OPD_CPU_LEVEL in the environment may lower it. */
 OPDI_ALWAYS int opdi_cpu_level(void) {
     const int level = OPDI_LOAD(&opdi_cpu_known);
@@ -314,14 +330,65 @@ typedef double opdi_v4d __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 /* Assembly, because ISO mode (-std=c11) does not let the compiler contract a * b + c. */
 #define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+/* OPDI_ASM_SPLAT sets all lanes of x to the number at p.  OPDI_ASM_ONE reads it for OPDI_ASM_FMA_ONE, c += a b, where
+   this number is a. */
 #define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
+#define OPDI_ASM_ONE OPDI_ASM_SPLAT
+#define OPDI_ASM_FMA_ONE OPDI_ASM_FMA
 #define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
+#define OPDI_STREAM_END __builtin_ia32_sfence()
+/* Sets r to the square roots of x, or of r itself; sets r to the larger of x and r, or leaves it if one is NaN. */
+#define OPDI_ASM_ROOT(s, r, x) __asm__("vsqrtp" s " {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
+#define OPDI_ASM_ROOT_OF(s, r) __asm__("vsqrtp" s " {%0, %0|%0, %0}" : "+x"(r))
+#define OPDI_ASM_MAX(s, r, x) __asm__("vmaxp" s " {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(x))
+/* Converts float16 to float and back, rounded to nearest.  Every processor with AVX2 has these instructions (F16C). */
+#define OPDI_ASM_WIDEN(x, halves) __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(x) : "m"(halves))
+#define OPDI_ASM_NARROW(halves, x) __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves) : "v"(x))
 /* For each 32-bit lane of c, a float, adds the products of the two bfloat16 of a and b in this lane. */
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
 #define OPDI_ASM_PAIRS(c, a, b) __asm__("vdpbf16ps {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 #endif
 typedef uint16_t opdi_v8h __attribute__((vector_size(16), aligned(2), may_alias));
 typedef uint16_t opdi_v16h __attribute__((vector_size(32), aligned(2), may_alias));
+#elif defined(OPDI_NEON)
+typedef uint32_t opdi_v4u __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint64_t opdi_v2w __attribute__((vector_size(16), aligned(8), may_alias));
+typedef double opdi_v2d __attribute__((vector_size(16), aligned(8), may_alias));
+typedef uint16_t opdi_v4h __attribute__((vector_size(8), aligned(2), may_alias));
+/* The forms of the macros above.  Here, OPDI_ASM_ONE reads the number only to the first lane of x, from which
+   OPDI_ASM_FMA_ONE takes it.  OPDI_ASM_STREAM writes as usual, not past the caches. */
+#define OPDI_ASM_LANES(x) (sizeof(x) / sizeof((x)[0]))
+#define OPDI_ASM_FMA(s, c, a, b) { \
+        if (OPDI_ASM_LANES(c) == 4) { __asm__("fmla %0.4s, %1.4s, %2.4s" : "+w"(c) : "w"(a), "w"(b)); } \
+        else { __asm__("fmla %0.2d, %1.2d, %2.2d" : "+w"(c) : "w"(a), "w"(b)); } \
+    }
+#define OPDI_ASM_FMA_ONE(s, c, a, b) { \
+        if (OPDI_ASM_LANES(c) == 4) { __asm__("fmla %0.4s, %2.4s, %1.s[0]" : "+w"(c) : "w"(a), "w"(b)); } \
+        else { __asm__("fmla %0.2d, %2.2d, %1.d[0]" : "+w"(c) : "w"(a), "w"(b)); } \
+    }
+#define OPDI_ASM_SPLAT(s, x, p) { \
+        if (OPDI_ASM_LANES(x) == 4) { __asm__("ld1r {%0.4s}, %1" : "=w"(x) : "Q"(*(p))); } \
+        else { __asm__("ld1r {%0.2d}, %1" : "=w"(x) : "Q"(*(p))); } \
+    }
+#define OPDI_ASM_ONE(s, x, p) { \
+        if (OPDI_ASM_LANES(x) == 4) { __asm__("ldr %s0, %1" : "=w"(x) : "m"(*(p))); } \
+        else { __asm__("ldr %d0, %1" : "=w"(x) : "m"(*(p))); } \
+    }
+#define OPDI_ASM_STREAM(s, p, x) *(p) = (x)
+#define OPDI_STREAM_END (void)0
+#define OPDI_ASM_ROOT(s, r, x) { \
+        if (OPDI_ASM_LANES(r) == 4) { __asm__("fsqrt %0.4s, %1.4s" : "=w"(r) : "w"(x)); } \
+        else { __asm__("fsqrt %0.2d, %1.2d" : "=w"(r) : "w"(x)); } \
+    }
+#define OPDI_ASM_ROOT_OF(s, r) OPDI_ASM_ROOT(s, r, r)
+#define OPDI_ASM_MAX(s, r, x) { \
+        opdi_v4u larger; \
+        if (OPDI_ASM_LANES(r) == 4) { __asm__("fcmgt %0.4s, %1.4s, %2.4s" : "=w"(larger) : "w"(x), "w"(r)); } \
+        else { __asm__("fcmgt %0.2d, %1.2d, %2.2d" : "=w"(larger) : "w"(x), "w"(r)); } \
+        __asm__("bit %0.16b, %1.16b, %2.16b" : "+w"(r) : "w"(x), "w"(larger)); \
+    }
+#define OPDI_ASM_WIDEN(x, halves) __asm__("fcvtl %0.4s, %1.4h" : "=w"(x) : "w"(halves))
+#define OPDI_ASM_NARROW(halves, x) __asm__("fcvtn %0.4h, %1.4s" : "=w"(halves) : "w"(x))
 #endif
 OPDI_LOOPS_BEGIN
 /* Returns the size of elements that are packed without conversion, or 0 for half precision, which is converted to
@@ -331,7 +398,7 @@ static inline size_t opdi_gemm_moved(const opdi_gemm_in *in) {
         : in->dtype == OPD_FLOAT64 || in->dtype == OPD_INT64 ? 8 : 0;
 }
 OPDI_LOOPS_END
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 typedef float opdi_v4f __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int opdi_v4i __attribute__((vector_size(16)));
 #if defined(__clang__)
@@ -358,8 +425,7 @@ static inline void opdi_transpose4(const void *p0, const void *p1, const void *p
 }
 OPDI_LOOPS_END
 #endif
-#if defined(OPDI_X86)
-#else
+#if !defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
 static inline void opdi_transpose4(const void *p0, const void *p1, const void *p2, const void *p3, void *to,
                                    int64_t ld) {
@@ -423,12 +489,14 @@ typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y);
 #endif
 
-#if defined(OPDI_OPERATORS) && defined(OPDI_X86)
+#if defined(OPDI_OPERATORS) && defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
 #include "../typed/f32_avx2.h"
 #include "halves_to_floats.typed.h"
+#if defined(OPDI_X86)
 #include "../typed/f32_avx512.h"
 #include "halves_to_floats.typed.h"
+#endif
 #include "../typed/end.h"
 OPDI_LOOPS_END
 #endif

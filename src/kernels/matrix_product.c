@@ -17,29 +17,35 @@
 
 static opdi_micro_fn opdi_micro_plain_f32, opdi_micro_plain_f64, opdi_micro_whole_plain_f32, opdi_micro_whole_plain_f64;
 
+#if defined(OPDI_VECTORS)
+OPDI_AVX2 static opdi_micro_fn opdi_micro_avx2_f32, opdi_micro_avx2_f64;
+OPDI_AVX2 static opdi_micro_fn opdi_micro_whole_avx2_f32, opdi_micro_whole_avx2_f64;
+#endif
 #if defined(OPDI_X86)
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
 OPDI_AVX512 OPDI_INTERNAL opdi_micro_fn opdi_micro_pairs_avx512_f32;
 #endif
-OPDI_AVX2 static opdi_micro_fn opdi_micro_avx2_f32, opdi_micro_avx2_f64;
-OPDI_AVX2 static opdi_micro_fn opdi_micro_whole_avx2_f32, opdi_micro_whole_avx2_f64;
 OPDI_AVX512 static opdi_micro_fn opdi_micro_avx512_f32, opdi_micro_avx512_f64;
 OPDI_AVX512 static opdi_micro_fn opdi_micro_narrow_avx512_f32, opdi_micro_narrow_avx512_f64;
 OPDI_AVX512 static opdi_micro_fn opdi_micro_whole_avx512_f32, opdi_micro_whole_avx512_f64;
 #endif
 #include "../typed/f32.h"
 #include "micro_kernel_plain.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "micro_kernel_vectors.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f32_avx512.h"
 #include "micro_kernel_vectors.typed.h"
 #endif
 #include "../typed/f64.h"
 #include "micro_kernel_plain.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f64_avx2.h"
 #include "micro_kernel_vectors.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f64_avx512.h"
 #include "micro_kernel_vectors.typed.h"
 #endif
@@ -50,14 +56,22 @@ OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
     const bool whole = dtype == OPD_INT32 || dtype == OPD_INT64, four = dtype == OPD_FLOAT32 || dtype == OPD_INT32;
     opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8, whole ? OPDI_GEMM_K / 2 : OPDI_GEMM_K};
     if (whole) { mk.run = four ? opdi_micro_whole_plain_f32 : opdi_micro_whole_plain_f64; }
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     int level = opdi_cpu_level();
     if (level == 1) {
         mk.run = four ? opdi_micro_avx2_f32 : opdi_micro_avx2_f64;
         if (whole) { mk.run = four ? opdi_micro_whole_avx2_f32 : opdi_micro_whole_avx2_f64; }
+#if defined(OPDI_NEON)
+        mk.mr = whole ? 4 : 8;
+        mk.nr = four ? 8 : 4;
+#else
         mk.mr = whole ? 4 : 6;
         mk.nr = four ? 16 : 8;
-    } else if (level == 2) {
+#endif
+    }
+#endif
+#if defined(OPDI_X86)
+    else if (level == 2) {
         mk.run = four ? opdi_micro_avx512_f32 : opdi_micro_avx512_f64;
         if (whole) { mk.run = four ? opdi_micro_whole_avx512_f32 : opdi_micro_whole_avx512_f64; }
         mk.mr = whole ? 4 : 8;
@@ -81,23 +95,25 @@ static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
     return ((const float *)in->data)[at];
 }
 
-#if defined(OPDI_X86)
-/* Converts float16 to float, 8 or 16 at a time, and returns the number of converted elements.  Every processor with
-   AVX2 has the instruction (F16C). */
+#if defined(OPDI_VECTORS)
+/* Converts float16 to float, a vector at a time, and returns the number of converted elements. */
 OPDI_AVX2 OPDI_INTERNAL int64_t opdi_widen_f16_avx2(const uint16_t *at, int64_t count, float *out) {
+    const int step = (int)(sizeof(OPDI_V_4_1) / sizeof(float));
     int64_t j = 0;
-    for (; j + 8 <= count; j += 8) {
-        opdi_v8f wide;
-        __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v8h *)(const void *)(at + j)));
-        *(opdi_v8f *)(void *)(out + j) = wide;
+    for (; j + step <= count; j += step) {
+        OPDI_V_4_1 wide;
+        OPDI_ASM_WIDEN(wide, *(const OPDI_V_HALVES_1 *)(const void *)(at + j));
+        *(OPDI_V_4_1 *)(void *)(out + j) = wide;
     }
     return j;
 }
+#endif
+#if defined(OPDI_X86)
 OPDI_AVX512 OPDI_INTERNAL int64_t opdi_widen_f16_avx512(const uint16_t *at, int64_t count, float *out) {
     int64_t j = 0;
     for (; j + 16 <= count; j += 16) {
         opdi_v16f wide;
-        __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const opdi_v16h *)(const void *)(at + j)));
+        OPDI_ASM_WIDEN(wide, *(const opdi_v16h *)(const void *)(at + j));
         *(opdi_v16f *)(void *)(out + j) = wide;
     }
     return j;
@@ -107,8 +123,10 @@ OPDI_AVX512 OPDI_INTERNAL int64_t opdi_widen_f16_avx512(const uint16_t *at, int6
 OPDI_INTERNAL void opdi_widen(const uint16_t *at, int bf16, int64_t count, float *out) {
     int64_t j = 0;
 #if defined(OPDI_X86)
-    if (!bf16 && opdi_cpu_level() > 1) { j = opdi_widen_f16_avx512(at, count, out); }
-    else if (!bf16 && opdi_cpu_level() > 0) { j = opdi_widen_f16_avx2(at, count, out); }
+    if (!bf16 && opdi_cpu_level() > 1) { j = opdi_widen_f16_avx512(at, count, out); } else
+#endif
+#if defined(OPDI_VECTORS)
+    if (!bf16 && opdi_cpu_level() > 0) { j = opdi_widen_f16_avx2(at, count, out); }
 #endif
     for (; bf16 && j + 16 <= count; j += 16) {
         float x[16];

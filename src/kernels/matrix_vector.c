@@ -16,20 +16,24 @@ static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *job, int64_t i, int64_
 static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static float opdi_dot_plain_f32(int64_t depth, const float *a, const float *x);
 static double opdi_dot_plain_f64(int64_t depth, const double *a, const double *x);
+#if defined(OPDI_VECTORS)
+OPDI_AVX2 static float opdi_dot_avx2_f32(int64_t depth, const float *a, const float *x);
+OPDI_AVX2 static double opdi_dot_avx2_f64(int64_t depth, const double *a, const double *x);
+#endif
 #if defined(OPDI_X86)
 OPDI_AVX512 static void opdi_gemv_cols_avx512_f32(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 OPDI_AVX512 static void opdi_gemv_cols_avx512_f64(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
-OPDI_AVX2 static float opdi_dot_avx2_f32(int64_t depth, const float *a, const float *x);
-OPDI_AVX2 static double opdi_dot_avx2_f64(int64_t depth, const double *a, const double *x);
 OPDI_AVX512 static float opdi_dot_avx512_f32(int64_t depth, const float *a, const float *x);
 OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, const double *x);
 #endif
 #include "../typed/f32.h"
 #include "columns_by_vector.typed.h"
 #include "dots_plain.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "dots_vectors.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f32_avx512.h"
 #include "columns_by_vector.typed.h"
 #include "dots_vectors.typed.h"
@@ -37,9 +41,11 @@ OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, co
 #include "../typed/f64.h"
 #include "columns_by_vector.typed.h"
 #include "dots_plain.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f64_avx2.h"
 #include "dots_vectors.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f64_avx512.h"
 #include "columns_by_vector.typed.h"
 #include "dots_vectors.typed.h"
@@ -53,12 +59,14 @@ OPDI_INTERNAL void opdi_dots(size_t size, int64_t count, int64_t depth, const vo
                              const void *second, int64_t bs, double beta, void *product, int64_t cs) {
     float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
     double (*f64)(int64_t, const double *, const double *) = opdi_dot_plain_f64;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     int level = opdi_cpu_level();
     if (level == 1) {
         f32 = opdi_dot_avx2_f32;
         f64 = opdi_dot_avx2_f64;
     }
+#endif
+#if defined(OPDI_X86)
     if (level == 2) {
         f32 = opdi_dot_avx512_f32;
         f64 = opdi_dot_avx512_f64;
@@ -82,13 +90,13 @@ static void opdi_gemv_rows(const opdi_gemv_job *job, int64_t i, int64_t rows, vo
 
 /* These functions write the rows of an outer product C [rows, count], which are rs elements apart: row i is a[i *
    as] times b.  If `stream` is true (C is larger than the caches), the writes bypass the caches. */
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static void opdi_outer_avx2_f32(int64_t rows, int64_t count, const float *a, int64_t as, const float *b,
                                           float *out_row, int64_t rs, int stream);
 OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t rows, int64_t count, const double *a, int64_t as, const double *b,
                                           double *out_row, int64_t rs, int stream);
 #endif
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "outer_products.typed.h"
 #include "../typed/f64_avx2.h"
@@ -100,7 +108,7 @@ OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t rows, int64_t count, const dou
    0.  `large` says that C is larger than the caches. */
 OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const void *first, int64_t as,
                                  const void *second, void *product, int64_t rs, bool large) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int stream = large && ((uintptr_t)product & 31) == 0 && rs * (int64_t)size % 32 == 0;
     if (opdi_cpu_level() == 0) { return 0; }
     if (size == 4) {
@@ -110,7 +118,7 @@ OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const
         opdi_outer_avx2_f64(rows, count, (const double *)first, as, (const double *)second, (double *)product, rs,
                             stream);
     }
-    if (stream) { __builtin_ia32_sfence(); }
+    if (stream) { OPDI_STREAM_END; }
     return 1;
 #else
     (void)size;
@@ -220,7 +228,7 @@ OPDI_INTERNAL int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count,
    and computes nothing, for any other product. */
 OPDI_INTERNAL bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                                    const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     if (rows > 64 || count > 64 || depth > 64 || rows * count * depth > 4096 || rows < 2 || depth < 1 || csc != 1 ||
         right->cs != 1 || right->pack || count % (dtype == OPD_FLOAT32 ? 8 : 4) || (beta != 0 && beta != 1) ||
         left->dtype != dtype || right->dtype != dtype || opdi_cpu_level() == 0) { return false; }
@@ -427,17 +435,19 @@ static void opdi_few_rows_range(void *ctx, int64_t begin, int64_t end) {
 static void opdi_few_rows_choose(opdi_few_rows_job *few, int many, bool pairs) {
     few->run = NULL;
     few->high = 4;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int level = opdi_cpu_level();
     if (level == 0) { return; }
+#if defined(OPDI_X86)
     if (level == 1) { few->high = 2; }
-    if (many == OPD_FLOAT32) { few->run = level == 2 ? opdi_dots_few_avx512_f32 : opdi_dots_few_avx2_f32; }
-    if (many == OPD_FLOAT64) { few->run = level == 2 ? opdi_dots_few_avx512_f64 : opdi_dots_few_avx2_f64; }
+#endif
+    if (many == OPD_FLOAT32) { few->run = OPDI_WIDEST(level, opdi_dots_few_avx512_f32, opdi_dots_few_avx2_f32); }
+    if (many == OPD_FLOAT64) { few->run = OPDI_WIDEST(level, opdi_dots_few_avx512_f64, opdi_dots_few_avx2_f64); }
     if (many == OPD_FLOAT16 && few->nrows > 1) {
-        few->run = level == 2 ? opdi_dots_few_f16_avx512_f32 : opdi_dots_few_f16_avx2_f32;
+        few->run = OPDI_WIDEST(level, opdi_dots_few_f16_avx512_f32, opdi_dots_few_f16_avx2_f32);
     }
     if (many == OPD_FLOAT16 && few->nrows == 1) {
-        few->run = level == 2 ? opdi_dots_one_f16_avx512_f32 : opdi_dots_one_f16_avx2_f32;
+        few->run = OPDI_WIDEST(level, opdi_dots_one_f16_avx512_f32, opdi_dots_one_f16_avx2_f32);
         few->high = 1;
     }
 #if defined(OPDI_ASM_PAIRS)
@@ -507,7 +517,7 @@ OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_
     return 1;
 }
 
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 /* A row of floats times a matrix of float16 or bfloat16, whose rows are contiguous and `rs` elements apart. */
 typedef struct opdi_cols_job {
     const float *x;
@@ -520,14 +530,14 @@ typedef struct opdi_cols_job {
 static void opdi_cols_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_cols_job *job = (const opdi_cols_job *)ctx;
     float sums[1024] __attribute__((aligned(64)));
-    const int64_t step = opdi_cpu_level() == 2 ? 32 : 16;
+    const int64_t step = 2 * (int64_t)OPDI_WIDEST(opdi_cpu_level(), sizeof(opdi_v16f), sizeof(OPDI_V_4_1)) / 4;
     for (int64_t at = begin, count; at < end; at += count) {
         count = OPDI_MIN(1024, end - at);
         const int64_t whole = count - count % step;
         const uint16_t *const b = job->b + at;
         memset(sums, 0, (size_t)count * sizeof *sums);
-        (step == 32 ? opdi_halves_cols_avx512_f32
-                    : opdi_halves_cols_avx2_f32)(job->depth, whole, job->bf16, job->x, b, job->rs, sums);
+        OPDI_WIDEST(step == 32 ? 2 : 1, opdi_halves_cols_avx512_f32, opdi_halves_cols_avx2_f32)
+            (job->depth, whole, job->bf16, job->x, b, job->rs, sums);
         for (int64_t k = 0; k < job->depth; k++) {
             for (int64_t j = whole; j < count; j++) {
                 const uint16_t half = b[k * job->rs + j];

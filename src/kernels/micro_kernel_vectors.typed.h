@@ -4,9 +4,9 @@
     OPDI_V c##i = {0};
 #define OPDI_ROW_STEP(i) { \
         OPDI_V v8f; \
-        OPDI_ASM_SPLAT(OPDI_ASM, v8f, p##i + at); \
-        OPDI_ASM_FMA("p" OPDI_ASM, c##i, v8f, b0); \
-        OPDI_ASM_FMA("p" OPDI_ASM, d##i, v8f, b1); \
+        OPDI_ASM_ONE(OPDI_ASM, v8f, p##i + at); \
+        OPDI_ASM_FMA_ONE("p" OPDI_ASM, c##i, v8f, b0); \
+        OPDI_ASM_FMA_ONE("p" OPDI_ASM, d##i, v8f, b1); \
     }
 #define OPDI_ROW_PAIRS(i) { \
         OPDI_V v8f; \
@@ -16,8 +16,8 @@
     }
 #define OPDI_ROW_NARROW(i) { \
         OPDI_V v8f; \
-        OPDI_ASM_SPLAT(OPDI_ASM, v8f, p##i + at); \
-        OPDI_ASM_FMA("p" OPDI_ASM, c##i, v8f, b0); \
+        OPDI_ASM_ONE(OPDI_ASM, v8f, p##i + at); \
+        OPDI_ASM_FMA_ONE("p" OPDI_ASM, c##i, v8f, b0); \
     }
 #define OPDI_ROW_PUT(i) { \
         OPDI_V *v8f = (OPDI_V *)(void *)(out_row + i * ldc); \
@@ -30,10 +30,10 @@
         *v8f = c##i; \
         *q1 = d##i; \
     }
-#if OPDI_LEVEL == 1
-#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5)
-#else
+#if OPDI_V_MANY
 #define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+#else
+#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5)
 #endif
 OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb,
                                          void *cv, int64_t ldc, int add) {

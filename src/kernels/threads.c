@@ -23,6 +23,10 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void) {
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) { level = 1; }
     if (level && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) { level = 2; }
+#elif defined(OPDI_NEON)
+    level = 1;
+#endif
+#if defined(OPDI_VECTORS)
     const char *wish = getenv("OPD_CPU_LEVEL");
     if (wish && wish[0] >= '0' && wish[0] <= '2' && wish[1] == 0 && wish[0] - '0' < level) { level = wish[0] - '0'; }
 #endif
@@ -157,6 +161,8 @@ static void opdi_pool_start(void) { (void)pthread_atfork(NULL, NULL, opdi_pool_c
 static inline void opdi_pause(void) {
 #if defined(OPDI_X86)
     __builtin_ia32_pause();
+#elif defined(OPDI_NEON)
+    __asm__ volatile("yield");
 #endif
 }
 

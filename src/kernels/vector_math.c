@@ -212,10 +212,12 @@ OPDI_ALWAYS void opdi_vmath_body(int lv, int function, int64_t count, float *out
 static void opdi_vmath_plain(int function, int64_t count, float *out, const float *a) {
     opdi_vmath_body(0, function, count, out, a);
 }
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static void opdi_vmath_avx2(int function, int64_t count, float *out, const float *a) {
     opdi_vmath_body(1, function, count, out, a);
 }
+#endif
+#if defined(OPDI_X86)
 OPDI_AVX512 static void opdi_vmath_avx512(int function, int64_t count, float *out, const float *a) {
     opdi_vmath_body(2, function, count, out, a);
 }
@@ -223,12 +225,14 @@ OPDI_AVX512 static void opdi_vmath_avx512(int function, int64_t count, float *ou
 
 /* Applies function number `function` of OPDI_VMATH_LIST to `count` elements, a multiple of OPDI_VSTEP. */
 static void opdi_vmath_steps(int function, int64_t count, float *out, const float *a) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     int level = opdi_cpu_level();
+#if defined(OPDI_X86)
     if (level == 2) {
         opdi_vmath_avx512(function, count, out, a);
         return;
     }
+#endif
     if (level == 1) {
         opdi_vmath_avx2(function, count, out, a);
         return;
@@ -283,18 +287,19 @@ OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_
 
 /* Square roots or, if `inverse` is true, their reciprocals.  They use assembly, because sqrtf may have to set errno,
    which keeps gcc from using vectors. */
-#if defined(OPDI_X86)
-/* OPDI_ROOT_LANES computes one vector of 32 bytes, from element i on.  OPDI_ROOTS defines the loop over the vectors,
+#if defined(OPDI_VECTORS)
+/* OPDI_ROOT_LANES computes one vector, from element i on.  OPDI_ROOTS defines the loop over the vectors,
    which returns the number of computed elements. */
 #define OPDI_ROOT_LANES(type, letter) \
-        typedef type lanes __attribute__((vector_size(32), aligned(4), may_alias)); \
+        typedef type lanes __attribute__((vector_size(OPDI_ROOT_BYTES), aligned(4), may_alias)); \
         lanes root = *(const lanes *)(const void *)(a + i); \
-        __asm__("vsqrtp" letter " {%0, %0|%0, %0}" : "+x"(root)); \
+        OPDI_ASM_ROOT_OF(letter, root); \
         if (inverse) { root = (type)1 / root; } \
         *(lanes *)(void *)(out + i) = root;
+#define OPDI_ROOT_BYTES sizeof(OPDI_V_4_1)
 #define OPDI_ROOTS(name, type, letter) \
     OPDI_AVX2 static int64_t name(int64_t count, type *out, const type *a, bool inverse) { \
-        const int64_t step = (int64_t)(32 / sizeof(type)); \
+        const int64_t step = (int64_t)(OPDI_ROOT_BYTES / sizeof(type)); \
         int64_t i = 0; \
         for (; i + step <= count; i += step) { OPDI_ROOT_LANES(type, letter) } \
         return i; \
@@ -302,18 +307,19 @@ OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_
 OPDI_ROOTS(opdi_roots_avx2_f32, float, "s")
 OPDI_ROOTS(opdi_roots_avx2_f64, double, "d")
 #undef OPDI_ROOTS
+#undef OPDI_ROOT_BYTES
 #undef OPDI_ROOT_LANES
 #endif
 static void opdi_roots_f32(int64_t count, float *out, const float *a, bool inverse) {
     int64_t i = 0;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     if (opdi_cpu_level() > 0) { i = opdi_roots_avx2_f32(count, out, a, inverse); }
 #endif
     for (; i < count; i++) { out[i] = inverse ? 1 / sqrtf(a[i]) : sqrtf(a[i]); }
 }
 static void opdi_roots_f64(int64_t count, double *out, const double *a, bool inverse) {
     int64_t i = 0;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     if (opdi_cpu_level() > 0) { i = opdi_roots_avx2_f64(count, out, a, inverse); }
 #endif
     for (; i < count; i++) { out[i] = inverse ? 1 / sqrt(a[i]) : sqrt(a[i]); }

@@ -44,11 +44,13 @@ static opdi_tiles_in_fn opdi_tiles_in_plain_f32, opdi_tiles_grad_plain_f32;
 static opdi_tiles_out_fn opdi_tiles_out_plain_f32;
 static opdi_tiles_weight_fn opdi_tiles_weight_plain_f32;
 static opdi_tiles_taps_fn opdi_tiles_taps_plain_f32;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static opdi_tiles_in_fn opdi_tiles_in_avx2_f32, opdi_tiles_grad_avx2_f32;
 OPDI_AVX2 static opdi_tiles_out_fn opdi_tiles_out_avx2_f32;
 OPDI_AVX2 static opdi_tiles_weight_fn opdi_tiles_weight_avx2_f32;
 OPDI_AVX2 static opdi_tiles_taps_fn opdi_tiles_taps_avx2_f32;
+#endif
+#if defined(OPDI_X86)
 OPDI_AVX512 static opdi_tiles_in_fn opdi_tiles_in_avx512_f32, opdi_tiles_grad_avx512_f32;
 OPDI_AVX512 static opdi_tiles_out_fn opdi_tiles_out_avx512_f32;
 OPDI_AVX512 static opdi_tiles_weight_fn opdi_tiles_weight_avx512_f32;
@@ -56,9 +58,11 @@ OPDI_AVX512 static opdi_tiles_taps_fn opdi_tiles_taps_avx512_f32;
 #endif
 #include "../typed/f32.h"
 #include "winograd_tiles.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "winograd_tiles.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f32_avx512.h"
 #include "winograd_tiles.typed.h"
 #endif
@@ -104,14 +108,17 @@ static void opdi_tiles_functions(opdi_tiles *tiles) {
     tiles->out = opdi_tiles_out_plain_f32;
     tiles->weigh = opdi_tiles_weight_plain_f32;
     tiles->taps = opdi_tiles_taps_plain_f32;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     if (level == 1) {
         tiles->in = opdi_tiles_in_avx2_f32;
         tiles->grad = opdi_tiles_grad_avx2_f32;
         tiles->out = opdi_tiles_out_avx2_f32;
         tiles->weigh = opdi_tiles_weight_avx2_f32;
         tiles->taps = opdi_tiles_taps_avx2_f32;
-    } else if (level == 2) {
+    }
+#endif
+#if defined(OPDI_X86)
+    else if (level == 2) {
         tiles->in = opdi_tiles_in_avx512_f32;
         tiles->grad = opdi_tiles_grad_avx512_f32;
         tiles->out = opdi_tiles_out_avx512_f32;
@@ -670,15 +677,19 @@ typedef void opdi_grouped_line_fn(const opdi_conv *conv, const float *const *lin
 /* Adds the contribution of one line of gradients `grad` [count, 16] to sums [taps, 16]. */
 typedef void opdi_grouped_sum_fn(const opdi_conv *conv, const float *const *lines, const float *grad, int64_t count,
                                  float *sums);
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static opdi_grouped_line_fn opdi_grouped_line_avx2_f32;
 OPDI_AVX2 static opdi_grouped_sum_fn opdi_grouped_sum_avx2_f32;
+#endif
+#if defined(OPDI_X86)
 OPDI_AVX512 static opdi_grouped_line_fn opdi_grouped_line_avx512_f32;
 OPDI_AVX512 static opdi_grouped_sum_fn opdi_grouped_sum_avx512_f32;
 #endif
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "winograd_lines.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f32_avx512.h"
 #include "winograd_lines.typed.h"
 #endif
@@ -707,9 +718,9 @@ static bool opdi_grouped_fits(const opdi_conv *conv, opdi_grouped *grouped) {
     grouped->each.kh = conv->kh * conv->cg;
     grouped->kept = (conv->kh - 1) * conv->dh + 1;
     grouped->wide = conv->wp;
-#if defined(OPDI_X86)
-    grouped->line = level == 1 ? opdi_grouped_line_avx2_f32 : opdi_grouped_line_avx512_f32;
-    grouped->sum = level == 1 ? opdi_grouped_sum_avx2_f32 : opdi_grouped_sum_avx512_f32;
+#if defined(OPDI_VECTORS)
+    grouped->line = OPDI_WIDEST(level, opdi_grouped_line_avx512_f32, opdi_grouped_line_avx2_f32);
+    grouped->sum = OPDI_WIDEST(level, opdi_grouped_sum_avx512_f32, opdi_grouped_sum_avx2_f32);
 #endif
     return true;
 }

@@ -1,11 +1,11 @@
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static int64_t OPDI_TYPED(adam_avx2)(void *const *data, int64_t count, int64_t i, const opdi_adam *other);
 OPDI_AVX2 static int64_t OPDI_TYPED(sgd_avx2)(void *const *data, int64_t count, int64_t i, const opdi_sgd *other);
 #endif
 static void OPDI_TYPED(adam)(void *const *data, int64_t count, const opdi_params *params) {
     const opdi_adam *adam = (const opdi_adam *)(const void *)params;
     int64_t i = 0;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     if (opdi_cpu_level() > 0) { i = OPDI_TYPED(adam_avx2)(data, count, i, adam); }
 #endif
     (void)OPDI_TYPED(adam_plain)(data, count, i, adam);
@@ -13,7 +13,7 @@ static void OPDI_TYPED(adam)(void *const *data, int64_t count, const opdi_params
 static void OPDI_TYPED(sgd)(void *const *data, int64_t count, const opdi_params *params) {
     const opdi_sgd *sgd = (const opdi_sgd *)(const void *)params;
     int64_t i = 0;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     if (opdi_cpu_level() > 0) { i = OPDI_TYPED(sgd_avx2)(data, count, i, sgd); }
 #endif
     (void)OPDI_TYPED(sgd_plain)(data, count, i, sgd);

@@ -4,8 +4,8 @@
 #define OPDI_LANES_ROOT(r, x) r = OPDI_FN(sqrt)(x)
 #define OPDI_LANES_MAX(r, x) if ((x) > (r)) { r = (x); }
 #else
-#define OPDI_LANES_ROOT(r, x) __asm__("vsqrtp" OPDI_ASM " {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
-#define OPDI_LANES_MAX(r, x) __asm__("vmaxp" OPDI_ASM " {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(x))
+#define OPDI_LANES_ROOT(r, x) OPDI_ASM_ROOT(OPDI_ASM, r, x)
+#define OPDI_LANES_MAX(r, x) OPDI_ASM_MAX(OPDI_ASM, r, x)
 #endif
 /* Makes a step of Adam for elements i, i + 1, .. below `count`, as long as they fill whole vectors.  The operands
    data[] are those of opdi_adam_f32.  Returns the index of the first element that is left. */

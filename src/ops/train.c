@@ -32,14 +32,14 @@ static void opdi_unscale_f64(void *const *data, int64_t count, const opdi_params
 #include "../typed/f32.h"
 #include "optimizer_vectors.typed.h"
 #include "optimizer_steps.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "optimizer_vectors.typed.h"
 #endif
 #include "../typed/f64.h"
 #include "optimizer_vectors.typed.h"
 #include "optimizer_steps.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f64_avx2.h"
 #include "optimizer_vectors.typed.h"
 #endif

@@ -101,24 +101,27 @@ OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
 OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
 OPDI_CONVERT(opdi_cvt_f32_f16_most, float, uint16_t, opdi_f16_to_f32(x))
 OPDI_CONVERT(opdi_cvt_f16_f32_most, uint16_t, float, opdi_f32_to_f16(x))
-#if defined(OPDI_X86)
-/* Converts 16 (AVX-512) or 8 (AVX2) floats at a time to float16, with one instruction.  Returns how many of the `count`
+/* Converts a vector of floats at a time to float16, with one instruction.  Returns how many of the `count`
    floats were converted; the rest is for the caller, as in opdi_widen_f16_avx2, the opposite conversion. */
+#if defined(OPDI_X86)
 OPDI_AVX512 static int64_t opdi_narrow_f16_avx512(const float *at, int64_t count, uint16_t *out) {
     int64_t j = 0;
     for (; j + 16 <= count; j += 16) {
         opdi_v16h half;
-        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(half) : "v"(*(const opdi_v16f *)(const void *)(at + j)));
+        OPDI_ASM_NARROW(half, *(const opdi_v16f *)(const void *)(at + j));
         *(opdi_v16h *)(void *)(out + j) = half;
     }
     return j;
 }
+#endif
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static int64_t opdi_narrow_f16_avx2(const float *at, int64_t count, uint16_t *out) {
+    const int step = (int)(sizeof(OPDI_V_4_1) / sizeof(float));
     int64_t j = 0;
-    for (; j + 8 <= count; j += 8) {
-        opdi_v8h half;
-        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(half) : "v"(*(const opdi_v8f *)(const void *)(at + j)));
-        *(opdi_v8h *)(void *)(out + j) = half;
+    for (; j + step <= count; j += step) {
+        OPDI_V_HALVES_1 half;
+        OPDI_ASM_NARROW(half, *(const OPDI_V_4_1 *)(const void *)(at + j));
+        *(OPDI_V_HALVES_1 *)(void *)(out + j) = half;
     }
     return j;
 }
@@ -126,16 +129,20 @@ OPDI_AVX2 static int64_t opdi_narrow_f16_avx2(const float *at, int64_t count, ui
 OPDI_INTERNAL void opdi_cvt_f32_f16(void *dst, const void *src, int64_t count) {
     int64_t done = 0;
 #if defined(OPDI_X86)
-    if (opdi_cpu_level() > 1) { done = opdi_widen_f16_avx512((const uint16_t *)src, count, (float *)dst); }
-    else if (opdi_cpu_level() > 0) { done = opdi_widen_f16_avx2((const uint16_t *)src, count, (float *)dst); }
+    if (opdi_cpu_level() > 1) { done = opdi_widen_f16_avx512((const uint16_t *)src, count, (float *)dst); } else
+#endif
+#if defined(OPDI_VECTORS)
+    if (opdi_cpu_level() > 0) { done = opdi_widen_f16_avx2((const uint16_t *)src, count, (float *)dst); }
 #endif
     opdi_cvt_f32_f16_most((float *)dst + done, (const uint16_t *)src + done, count - done);
 }
 static void opdi_cvt_f16_f32(void *dst, const void *src, int64_t count) {
     int64_t done = 0;
 #if defined(OPDI_X86)
-    if (opdi_cpu_level() > 1) { done = opdi_narrow_f16_avx512((const float *)src, count, (uint16_t *)dst); }
-    else if (opdi_cpu_level() > 0) { done = opdi_narrow_f16_avx2((const float *)src, count, (uint16_t *)dst); }
+    if (opdi_cpu_level() > 1) { done = opdi_narrow_f16_avx512((const float *)src, count, (uint16_t *)dst); } else
+#endif
+#if defined(OPDI_VECTORS)
+    if (opdi_cpu_level() > 0) { done = opdi_narrow_f16_avx2((const float *)src, count, (uint16_t *)dst); }
 #endif
     opdi_cvt_f16_f32_most((uint16_t *)dst + done, (const float *)src + done, count - done);
 }

@@ -57,15 +57,21 @@ static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 #if defined(__GNUC__) && !defined(__TINYC__)
+#if defined(OPDI_NEON)
+typedef float opdi_lanes8 __attribute__((vector_size(16), aligned(4), may_alias));
+#else
 typedef float opdi_lanes8 __attribute__((vector_size(32), aligned(4), may_alias));     /* also without OPDI_X86 */
-/* Returns the sum of x[0 .. count).  Each group of up to 4096 elements is summed in 64 float accumulators, whose sum is
-   added to a double.  If `odd` is not NULL, elements at odd indices are added to *odd instead; then count is even. */
+#endif
+/* Returns the sum of x[0 .. count).  Each group of up to 4096 elements is summed in 64 float accumulators (32 with
+   NEON), whose sum is added to a double.  If `odd` is not NULL, elements at odd indices are added to *odd instead; then
+   count is even. */
 OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd) {
+    enum { LANES = (int)(sizeof(opdi_lanes8) / sizeof(float)), STEP = 8 * LANES };
     double total = 0;
     int64_t i = 0;
-    while (count - i >= 64) {
+    while (count - i >= STEP) {
         opdi_lanes8 a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
-        for (int64_t rows = OPDI_MIN(count, i + 4096) - 63; i < rows; i += 64) {
+        for (int64_t rows = OPDI_MIN(count, i + 4096) - (STEP - 1); i < rows; i += STEP) {
             const opdi_lanes8 *lanes8 = (const opdi_lanes8 *)(const void *)(x + i);
             a0 += lanes8[0];
             a1 += lanes8[1];
@@ -77,7 +83,7 @@ OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd)
             a7 += lanes8[7];
         }
         a0 = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7));
-        for (int j = 0; j < 8; j++) { *(odd && j & 1 ? odd : &total) += (double)a0[j]; }
+        for (int j = 0; j < LANES; j++) { *(odd && j & 1 ? odd : &total) += (double)a0[j]; }
     }
     for (; i < count; i++) { *(odd && i & 1 ? odd : &total) += (double)x[i]; }
     return total;
@@ -96,6 +102,51 @@ OPDI_AVX2 OPDI_INTERNAL double opdi_sum_f32_avx2(const float *x, int64_t count) 
 OPDI_AVX2 static double opdi_sum_c64_avx2(const float *x, int64_t count, double *imaginary) {
     return opdi_sum_f32_body(x, 2 * count, imaginary);
 }
+#endif
+#if defined(OPDI_NEON)
+/* Returns the product of the `count` floats at x, a multiple of 32.  Two instructions convert four floats to double. */
+static double opdi_prod_avx2(const float *x, int64_t count) {
+    opdi_v2d a0 = {1, 1}, a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0, next;
+    for (int64_t i = 0; i < count; i += 16) {
+        const opdi_v4f *const at = (const opdi_v4f *)(const void *)(x + i);
+#define OPDI_PROD_STEP(k, low, high) \
+        __asm__("fcvtl %0.2d, %1.2s" : "=w"(next) : "w"(at[k])); \
+        a##low *= next; \
+        __asm__("fcvtl2 %0.2d, %1.4s" : "=w"(next) : "w"(at[k])); \
+        a##high *= next;
+        OPDI_PROD_STEP(0, 0, 1) OPDI_PROD_STEP(1, 2, 3) OPDI_PROD_STEP(2, 4, 5) OPDI_PROD_STEP(3, 6, 7)
+#undef OPDI_PROD_STEP
+    }
+    a0 = ((a0 * a4) * (a2 * a6)) * ((a1 * a5) * (a3 * a7));
+    return a0[0] * a0[1];
+}
+#define OPDI_EXTREME_STEP(a, x) { \
+        if (most) { __asm__("fmax %0.4s, %0.4s, %1.4s" : "+w"(a) : "w"(x)); } \
+        else { __asm__("fmin %0.4s, %0.4s, %1.4s" : "+w"(a) : "w"(x)); } \
+    }
+#define OPDI_EXTREME_FOUR(a, b, c, d, w, x, y, z) \
+    OPDI_EXTREME_STEP(a, w) OPDI_EXTREME_STEP(b, x) OPDI_EXTREME_STEP(c, y) OPDI_EXTREME_STEP(d, z)
+/* Returns the largest (smallest, if `most` is false) of `count` floats, a multiple of 64, or NaN if one of them is NaN,
+   as the instructions do. */
+OPDI_ALWAYS float opdi_extreme_body(const float *x, int64_t count, bool most) {
+    const opdi_v4f *const start = (const opdi_v4f *)(const void *)x;
+    opdi_v4f a0 = start[0], a1 = start[1], a2 = start[2], a3 = start[3];
+    opdi_v4f a4 = start[4], a5 = start[5], a6 = start[6], a7 = start[7];
+    float best;
+    for (const opdi_v4f *at = start; at < start + count / 4; at += 8) {
+        OPDI_EXTREME_FOUR(a0, a1, a2, a3, at[0], at[1], at[2], at[3])
+        OPDI_EXTREME_FOUR(a4, a5, a6, a7, at[4], at[5], at[6], at[7])
+    }
+    OPDI_EXTREME_FOUR(a0, a1, a2, a3, a4, a5, a6, a7)
+    OPDI_EXTREME_FOUR(a0, a1, a0, a0, a2, a3, a1, a1)
+    if (most) { __asm__("fmaxv %s0, %1.4s" : "=w"(best) : "w"(a0)); }
+    else { __asm__("fminv %s0, %1.4s" : "=w"(best) : "w"(a0)); }
+    return best == best ? best : NAN;
+}
+static float opdi_extreme_max_avx2(const float *x, int64_t count) { return opdi_extreme_body(x, count, true); }
+static float opdi_extreme_min_avx2(const float *x, int64_t count) { return opdi_extreme_body(x, count, false); }
+#undef OPDI_EXTREME_STEP
+#undef OPDI_EXTREME_FOUR
 #endif
 #if defined(OPDI_X86)
 /* Returns the product of the `count` floats at x, a multiple of 32.  One instruction reads four floats and converts
@@ -167,10 +218,10 @@ OPDI_EXTREME(opdi_extreme_min_avx2, "min")
 #undef OPDI_EXTREME_TWO
 #endif
 /* Multiplies *product by the first floats at x, as many of `count` as fill whole vectors.  Returns their number; 0
-   without AVX2. */
+   without AVX2 or NEON. */
 OPDI_INTERNAL int64_t opdi_prod_whole(const float *x, int64_t count, double *product) {
     const int64_t whole = count & ~(int64_t)31;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     if (whole && opdi_cpu_level() > 0) {
         *product *= opdi_prod_avx2(x, whole);
         return whole;
@@ -185,7 +236,7 @@ OPDI_INTERNAL int64_t opdi_prod_whole(const float *x, int64_t count, double *pro
    vectors.  Returns their number; 0 without AVX2. */
 OPDI_INTERNAL int64_t opdi_extreme_whole(bool most, const float *x, int64_t count, float *best) {
     const int64_t whole = count & ~(int64_t)63;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     if (whole && opdi_cpu_level() > 0) {
         *best = (most ? opdi_extreme_max_avx2 : opdi_extreme_min_avx2)(x, whole);
         return whole;

@@ -253,18 +253,22 @@ static int opdi_half_op(opdi_loop loop) {
     return 0;
 }
 #endif
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static int64_t opdi_half_loop_avx2_f32(int what, bool bf16, uint16_t *to, const uint16_t *x,
                                                  const uint16_t *y, int64_t count);
+OPDI_AVX2 OPDI_INTERNAL double opdi_sum_halves_avx2_f32(const uint16_t *x, int64_t count, bool bf16);
+#endif
+#if defined(OPDI_X86)
 OPDI_AVX512 static int64_t opdi_half_loop_avx512_f32(int what, bool bf16, uint16_t *to, const uint16_t *x,
                                                      const uint16_t *y, int64_t count);
-OPDI_AVX2 OPDI_INTERNAL double opdi_sum_halves_avx2_f32(const uint16_t *x, int64_t count, bool bf16);
 OPDI_AVX512 OPDI_INTERNAL double opdi_sum_halves_avx512_f32(const uint16_t *x, int64_t count, bool bf16);
 #endif
 OPDI_LOOPS_BEGIN
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../typed/f32_avx2.h"
 #include "sums_of_halves.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../typed/f32_avx512.h"
 #include "sums_of_halves.typed.h"
 #endif
@@ -295,13 +299,13 @@ OPDI_INTERNAL void opdi_sum_four(float *acc, const float *from, int64_t step, in
 /* Computes elements of a pass over 16-bit floats, beginning at `begin`, as many before `end` as fill whole vectors.
    `what` is OPDI_SHORTS_*.  Returns how many were computed. */
 static int64_t opdi_half_loop(int what, void *const *data, int64_t begin, int64_t end) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     uint16_t *const to = (uint16_t *)data[0] + begin;
     const uint16_t *const x = (const uint16_t *)data[1] + begin, *const y = (const uint16_t *)data[2] + begin;
     const bool bf16 = what > OPDI_HALF_BF16;
     const int level = opdi_cpu_level(), plain = bf16 ? what - OPDI_HALF_BF16 : what;
     if (level == 0) { return 0; }
-    return (level == 2 ? opdi_half_loop_avx512_f32 : opdi_half_loop_avx2_f32)(plain, bf16, to, x, y, end - begin);
+    return OPDI_WIDEST(level, opdi_half_loop_avx512_f32, opdi_half_loop_avx2_f32)(plain, bf16, to, x, y, end - begin);
 #else
     (void)what;
     (void)data;

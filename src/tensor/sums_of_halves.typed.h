@@ -10,8 +10,8 @@ OPDI_TARGET OPDI_ALWAYS OPDI_V_BITS OPDI_WIDE(nearest)(OPDI_V x) {
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorter)(const OPDI_V *two, bool bf16, uint16_t *at) {
     if (!bf16) {
         OPDI_V_HALVES *const halves = (OPDI_V_HALVES *)(void *)at;
-        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves[0]) : "v"(two[0]));
-        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves[1]) : "v"(two[1]));
+        OPDI_ASM_NARROW(halves[0], two[0]);
+        OPDI_ASM_NARROW(halves[1], two[1]);
         return;
     }
     const OPDI_V_BITS words = (OPDI_WIDE(nearest)(two[0]) >> 16) | (OPDI_WIDE(nearest)(two[1]) & 0xffff0000u);

@@ -8,7 +8,7 @@
 //      OPDI_T          the type: float, double, int64_t              OPDI_BYTES   its size
 //      OPDI_WHOLE      1 for int64_t, else 0
 //      OPDI_TYPED(f)   opdi_f_f32, opdi_f_f64 or opdi_f_i64          OPDI_FN(f)   C's function f for float or double
-//      OPDI_LEVEL      0 plain C, 1 AVX2, 2 AVX-512
+//      OPDI_LEVEL      0 plain C, 1 AVX2 (on 64-bit ARM: NEON), 2 AVX-512
 //      OPDI_WIDE(f)    opdi_f_plain_f32, opdi_f_avx2_f32, opdi_f_avx512_f32, and the same with f64
 //
 //  The macros below follow from these.
@@ -29,22 +29,37 @@
    numbers. */
 #define OPDI_V OPDI_BY_BOTH(OPDI_V_, OPDI_BYTES, OPDI_LEVEL)
 #define OPDI_V_4_0 float
-#define OPDI_V_4_1 opdi_v8f
 #define OPDI_V_4_2 opdi_v16f
 #define OPDI_V_8_0 double
-#define OPDI_V_8_1 opdi_v4d
 #define OPDI_V_8_2 opdi_v8d
 #define OPDI_V_INT OPDI_BY(OPDI_V_INT_, OPDI_LEVEL)
-#define OPDI_V_INT_1 opdi_v8i
 #define OPDI_V_INT_2 opdi_v16i
 #define OPDI_V_BITS OPDI_BY_BOTH(OPDI_V_BITS_, OPDI_BYTES, OPDI_LEVEL)
-#define OPDI_V_BITS_4_1 opdi_v8u
 #define OPDI_V_BITS_4_2 opdi_v16u
-#define OPDI_V_BITS_8_1 opdi_v4w
 #define OPDI_V_BITS_8_2 opdi_v8w
 #define OPDI_V_HALVES OPDI_BY(OPDI_V_HALVES_, OPDI_LEVEL)
-#define OPDI_V_HALVES_1 opdi_v8h
 #define OPDI_V_HALVES_2 opdi_v16h
+#if defined(__aarch64__)
+#define OPDI_V_4_1 opdi_v4f
+#define OPDI_V_8_1 opdi_v2d
+#define OPDI_V_INT_1 opdi_v4i
+#define OPDI_V_BITS_4_1 opdi_v4u
+#define OPDI_V_BITS_8_1 opdi_v2w
+#define OPDI_V_HALVES_1 opdi_v4h
+#else
+#define OPDI_V_4_1 opdi_v8f
+#define OPDI_V_8_1 opdi_v4d
+#define OPDI_V_INT_1 opdi_v8i
+#define OPDI_V_BITS_4_1 opdi_v8u
+#define OPDI_V_BITS_8_1 opdi_v4w
+#define OPDI_V_HALVES_1 opdi_v8h
+#endif
+/* True if code can hold 32 vectors in registers: AVX-512 and NEON, not AVX2. */
+#if defined(__aarch64__)
+#define OPDI_V_MANY 1
+#else
+#define OPDI_V_MANY (OPDI_LEVEL == 2)
+#endif
 
 /* The unsigned integer type for the bits of a number, the bits of its exponent, the last letter of its instructions,
    and the LAPACK function for its type. */

@@ -34,9 +34,11 @@ typedef struct opdi_chase {
 } opdi_chase;
 static void opdi_chase_plain_f32(const opdi_chase *chase);
 static void opdi_chase_plain_f64(const opdi_chase *chase);
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static void opdi_chase_avx2_f32(const opdi_chase *chase);
 OPDI_AVX2 static void opdi_chase_avx2_f64(const opdi_chase *chase);
+#endif
+#if defined(OPDI_X86)
 OPDI_AVX512 static void opdi_chase_avx512_f32(const opdi_chase *chase);
 OPDI_AVX512 static void opdi_chase_avx512_f64(const opdi_chase *chase);
 #endif
@@ -189,18 +191,22 @@ static void opdi_swap_apply(int count, const double *v, double tau, double d[4][
 #include "../../typed/f32.h"
 #include "bulge_chasing.typed.h"
 #include "eig.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../../typed/f32_avx2.h"
 #include "bulge_chasing.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../../typed/f32_avx512.h"
 #include "bulge_chasing.typed.h"
 #endif
 #include "../../typed/f64.h"
 #include "bulge_chasing.typed.h"
 #include "eig.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../../typed/f64_avx2.h"
 #include "bulge_chasing.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../../typed/f64_avx512.h"
 #include "bulge_chasing.typed.h"
 #endif

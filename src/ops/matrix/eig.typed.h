@@ -13,12 +13,14 @@ static double OPDI_TYPED(schur_least)(int64_t n) {
     return OPDI_BYTES == 4 ? (double)FLT_MIN * (double)n / (double)FLT_EPSILON : opdi_schur_least(n);
 }
 static void OPDI_TYPED(chase)(const opdi_chase *chase) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int level = opdi_cpu_level();
+#if defined(OPDI_X86)
     if (level == 2) {
         OPDI_TYPED(chase_avx512)(chase);
         return;
     }
+#endif
     if (level == 1) {
         OPDI_TYPED(chase_avx2)(chase);
         return;

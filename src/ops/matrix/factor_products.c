@@ -73,17 +73,23 @@ typedef int64_t opdi_factor_fn(const opdi_factor_step *rows);
 OPDI_FACTOR_FN(cholesky_rows)
 OPDI_FACTOR_FN(lu_rows)
 OPDI_FACTOR_FN(ldl_rows)
-#if defined(OPDI_X86)
-#define OPDI_FACTOR_X86_FN(name) \
+#if defined(OPDI_VECTORS)
+#define OPDI_FACTOR_AVX2_FN(name) \
     OPDI_AVX2 static int64_t opdi_##name##_avx2_f32(const opdi_factor_step *rows); \
-    OPDI_AVX2 static int64_t opdi_##name##_avx2_f64(const opdi_factor_step *rows); \
-    OPDI_AVX512 static int64_t opdi_##name##_avx512_f32(const opdi_factor_step *rows); \
-    OPDI_AVX512 static int64_t opdi_##name##_avx512_f64(const opdi_factor_step *rows);
-OPDI_FACTOR_X86_FN(cholesky_rows)
-OPDI_FACTOR_X86_FN(lu_rows)
-OPDI_FACTOR_X86_FN(ldl_rows)
+    OPDI_AVX2 static int64_t opdi_##name##_avx2_f64(const opdi_factor_step *rows);
+OPDI_FACTOR_AVX2_FN(cholesky_rows)
+OPDI_FACTOR_AVX2_FN(lu_rows)
+OPDI_FACTOR_AVX2_FN(ldl_rows)
 OPDI_AVX2 static void opdi_skinny_minus_avx2_f32(const opdi_skinny *skinny);
 OPDI_AVX2 static void opdi_skinny_minus_avx2_f64(const opdi_skinny *skinny);
+#endif
+#if defined(OPDI_X86)
+#define OPDI_FACTOR_AVX512_FN(name) \
+    OPDI_AVX512 static int64_t opdi_##name##_avx512_f32(const opdi_factor_step *rows); \
+    OPDI_AVX512 static int64_t opdi_##name##_avx512_f64(const opdi_factor_step *rows);
+OPDI_FACTOR_AVX512_FN(cholesky_rows)
+OPDI_FACTOR_AVX512_FN(lu_rows)
+OPDI_FACTOR_AVX512_FN(ldl_rows)
 OPDI_AVX512 static void opdi_skinny_minus_avx512_f32(const opdi_skinny *skinny);
 OPDI_AVX512 static void opdi_skinny_minus_avx512_f64(const opdi_skinny *skinny);
 #endif
@@ -128,9 +134,11 @@ enum { OPDI_LAPACK_MOST = 20000 };                /* rows at most: 4 rows^2 must
 #include "skinny_updates.typed.h"
 #include "matrix_blocks.typed.h"
 #include "factors.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../../typed/f32_avx2.h"
 #include "skinny_updates.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../../typed/f32_avx512.h"
 #include "skinny_updates.typed.h"
 #endif
@@ -138,9 +146,11 @@ enum { OPDI_LAPACK_MOST = 20000 };                /* rows at most: 4 rows^2 must
 #include "skinny_updates.typed.h"
 #include "matrix_blocks.typed.h"
 #include "factors.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../../typed/f64_avx2.h"
 #include "skinny_updates.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../../typed/f64_avx512.h"
 #include "skinny_updates.typed.h"
 #endif

@@ -36,12 +36,14 @@ OPDI_INTERNAL void OPDI_TYPED(skinny_minus)(int64_t rows, int64_t columns, int64
     skinny.ldb = ldb;
     skinny.c = c;
     skinny.ldc = ldc;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int level = opdi_cpu_level();
+#if defined(OPDI_X86)
     if (level == 2) {
         OPDI_TYPED(skinny_minus_avx512)(&skinny);
         return;
     }
+#endif
     if (level == 1) {
         OPDI_TYPED(skinny_minus_avx2)(&skinny);
         return;
@@ -54,13 +56,15 @@ OPDI_INTERNAL void OPDI_TYPED(skinny_minus)(int64_t rows, int64_t columns, int64
 static int64_t OPDI_TYPED(factor_step)(int which, const opdi_factor_step *rows) {
     static opdi_factor_fn *const plain[3] = {OPDI_TYPED(cholesky_rows_plain), OPDI_TYPED(lu_rows_plain),
         OPDI_TYPED(ldl_rows_plain)};
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     static opdi_factor_fn *const avx2[3] = {OPDI_TYPED(cholesky_rows_avx2), OPDI_TYPED(lu_rows_avx2),
         OPDI_TYPED(ldl_rows_avx2)};
+#if defined(OPDI_X86)
     static opdi_factor_fn *const avx512[3] = {OPDI_TYPED(cholesky_rows_avx512), OPDI_TYPED(lu_rows_avx512),
         OPDI_TYPED(ldl_rows_avx512)};
+#endif
     const int level = opdi_cpu_level();
-    if (level > 0) { return (level == 2 ? avx512 : avx2)[which](rows); }
+    if (level > 0) { return OPDI_WIDEST(level, avx512, avx2)[which](rows); }
 #endif
     return plain[which](rows);
 }

@@ -424,7 +424,7 @@ OPDI_ALWAYS void opdi_complex_sums(const char *a, const char *b, int64_t as, int
     if (count & 1) { opdi_complex_step(a, b, wide, even); }
     for (int i = 0; i < 4; i++) { sums[i] = even[i] + odd[i]; }
 }
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_COLD_END
 #define OPDI_LANES(lanes, at) (*(const lanes *)(const void *)(at))
 OPDI_LOOPS_BEGIN
@@ -433,41 +433,45 @@ OPDI_LOOPS_BEGIN
    even j, a[j] b[j + 1] and a[j + 1] b[j] are products of a real and an imaginary part, so that no shuffles are
    needed. */
 OPDI_AVX2 static void opdi_complex_dot_f32(const void *x, const void *y, int64_t count, double *sums) {
+    enum { WIDTH = (int)(sizeof(OPDI_V_4_1) / sizeof(float)) };
     const float *a = (const float *)x, *b = (const float *)y;
-    opdi_v8f straight[2] = {{0}, {0}}, ahead[2] = {{0}, {0}}, behind[2] = {{0}, {0}};
-    for (int64_t i = 0; i < 2 * count; i += 16) {
+    OPDI_V_4_1 straight[2] = {{0}, {0}}, ahead[2] = {{0}, {0}}, behind[2] = {{0}, {0}};
+    for (int64_t i = 0; i < 2 * count; i += 2 * WIDTH) {
         OPDI_UNROLL
         for (int k = 0; k < 2; k++) {
-            const opdi_v8f first = OPDI_LANES(opdi_v8f, a + i + 8 * k), second = OPDI_LANES(opdi_v8f, b + i + 8 * k);
+            const OPDI_V_4_1 first = OPDI_LANES(OPDI_V_4_1, a + i + WIDTH * k),
+                second = OPDI_LANES(OPDI_V_4_1, b + i + WIDTH * k);
             straight[k] += first * second;
-            ahead[k] += first * OPDI_LANES(opdi_v8f, b + i + 8 * k + 1);
-            behind[k] += OPDI_LANES(opdi_v8f, a + i + 8 * k + 1) * second;
+            ahead[k] += first * OPDI_LANES(OPDI_V_4_1, b + i + WIDTH * k + 1);
+            behind[k] += OPDI_LANES(OPDI_V_4_1, a + i + WIDTH * k + 1) * second;
         }
     }
-    for (int j = 0; j < 16; j += 2) {
-        sums[0] += (double)straight[j / 8][j % 8];
-        sums[1] += (double)straight[j / 8][j % 8 + 1];
-        sums[2] += (double)ahead[j / 8][j % 8];
-        sums[3] += (double)behind[j / 8][j % 8];
+    for (int j = 0; j < 2 * WIDTH; j += 2) {
+        sums[0] += (double)straight[j / WIDTH][j % WIDTH];
+        sums[1] += (double)straight[j / WIDTH][j % WIDTH + 1];
+        sums[2] += (double)ahead[j / WIDTH][j % WIDTH];
+        sums[3] += (double)behind[j / WIDTH][j % WIDTH];
     }
 }
 OPDI_AVX2 static void opdi_complex_dot_f64(const void *x, const void *y, int64_t count, double *sums) {
+    enum { WIDTH = (int)(sizeof(OPDI_V_8_1) / sizeof(double)) };
     const double *a = (const double *)x, *b = (const double *)y;
-    opdi_v4d straight[2] = {{0}, {0}}, ahead[2] = {{0}, {0}}, behind[2] = {{0}, {0}};
-    for (int64_t i = 0; i < 2 * count; i += 8) {
+    OPDI_V_8_1 straight[2] = {{0}, {0}}, ahead[2] = {{0}, {0}}, behind[2] = {{0}, {0}};
+    for (int64_t i = 0; i < 2 * count; i += 2 * WIDTH) {
         OPDI_UNROLL
         for (int k = 0; k < 2; k++) {
-            const opdi_v4d first = OPDI_LANES(opdi_v4d, a + i + 4 * k), second = OPDI_LANES(opdi_v4d, b + i + 4 * k);
+            const OPDI_V_8_1 first = OPDI_LANES(OPDI_V_8_1, a + i + WIDTH * k),
+                second = OPDI_LANES(OPDI_V_8_1, b + i + WIDTH * k);
             straight[k] += first * second;
-            ahead[k] += first * OPDI_LANES(opdi_v4d, b + i + 4 * k + 1);
-            behind[k] += OPDI_LANES(opdi_v4d, a + i + 4 * k + 1) * second;
+            ahead[k] += first * OPDI_LANES(OPDI_V_8_1, b + i + WIDTH * k + 1);
+            behind[k] += OPDI_LANES(OPDI_V_8_1, a + i + WIDTH * k + 1) * second;
         }
     }
-    for (int j = 0; j < 8; j += 2) {
-        sums[0] += (double)straight[j / 4][j % 4];
-        sums[1] += (double)straight[j / 4][j % 4 + 1];
-        sums[2] += (double)ahead[j / 4][j % 4];
-        sums[3] += (double)behind[j / 4][j % 4];
+    for (int j = 0; j < 2 * WIDTH; j += 2) {
+        sums[0] += (double)straight[j / WIDTH][j % WIDTH];
+        sums[1] += (double)straight[j / WIDTH][j % WIDTH + 1];
+        sums[2] += (double)ahead[j / WIDTH][j % WIDTH];
+        sums[3] += (double)behind[j / WIDTH][j % WIDTH];
     }
 }
 OPDI_LOOPS_END
@@ -480,7 +484,7 @@ static void opdi_complex_all(const char *a, const char *b, int64_t as, int64_t b
     double rest[4] = {0, 0, 0, 0};
     int64_t eights = 0;
     for (int k = 0; k < 4; k++) { sums[k] = 0; }
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int64_t size = wide ? 16 : 8;
     eights = opdi_cpu_level() > 0 && as == size && bs == size && count > 0 ? (count - 1) & ~(int64_t)7 : 0;
     for (int64_t i = 0; i < eights; i += 1024) {  /* pieces, whose sums are added in double */

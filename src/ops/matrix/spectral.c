@@ -18,9 +18,11 @@ typedef struct opdi_rotations {
 } opdi_rotations;
 static void opdi_rotate_piece_plain_f32(const opdi_rotations *all, int64_t from, int64_t to);
 static void opdi_rotate_piece_plain_f64(const opdi_rotations *all, int64_t from, int64_t to);
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_AVX2 static void opdi_rotate_piece_avx2_f32(const opdi_rotations *all, int64_t from, int64_t to);
 OPDI_AVX2 static void opdi_rotate_piece_avx2_f64(const opdi_rotations *all, int64_t from, int64_t to);
+#endif
+#if defined(OPDI_X86)
 OPDI_AVX512 static void opdi_rotate_piece_avx512_f32(const opdi_rotations *all, int64_t from, int64_t to);
 OPDI_AVX512 static void opdi_rotate_piece_avx512_f64(const opdi_rotations *all, int64_t from, int64_t to);
 #endif
@@ -40,18 +42,22 @@ OPDI_SOLVER_FN(svd_one)
 #include "../../typed/f32.h"
 #include "rotations.typed.h"
 #include "symmetric_eig_and_svd.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../../typed/f32_avx2.h"
 #include "rotations.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../../typed/f32_avx512.h"
 #include "rotations.typed.h"
 #endif
 #include "../../typed/f64.h"
 #include "rotations.typed.h"
 #include "symmetric_eig_and_svd.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../../typed/f64_avx2.h"
 #include "rotations.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../../typed/f64_avx512.h"
 #include "rotations.typed.h"
 #endif

@@ -3,9 +3,11 @@ static void OPDI_TYPED(rotate)(void *ctx, int64_t begin, int64_t end) {
     const opdi_rotations *all = (const opdi_rotations *)ctx;
     const int64_t left = begin * 64, right = OPDI_MIN(end * 64, all->width);
     void (*piece)(const opdi_rotations *, int64_t, int64_t) = OPDI_TYPED(rotate_piece_plain);
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int level = opdi_cpu_level();
     if (level == 1) { piece = OPDI_TYPED(rotate_piece_avx2); }
+#endif
+#if defined(OPDI_X86)
     if (level == 2) { piece = OPDI_TYPED(rotate_piece_avx512); }
 #endif
     for (int64_t from = left; from < right; from += 64) { piece(all, from, OPDI_MIN(from + 64, right)); }

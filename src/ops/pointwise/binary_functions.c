@@ -5,7 +5,7 @@
 /* Computes atan2(y, x) for 64 pairs of finite numbers that are not both 0; writes NaN for other pairs.  With t = the
    smaller absolute value divided by the larger, uses atan(t) or, for t above tan(pi / 8), pi / 4 + atan((t - 1) / (t +
    1)).  The error is at most 2 ulp. */
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
 static const double opdi_atan_series[11] = {
     -0.3333333333333333, 0.19999999999995652, -0.1428571428469138, 0.11111111017100327, -0.0909090464769568,
@@ -30,7 +30,7 @@ OPDI_AVX2 static void opdi_atan2_wide(const double *y, const double *x, double *
 OPDI_LOOPS_END
 #endif
 static void opdi_f64_vatan2(void *const *data, int64_t count, const opdi_params *params) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {
         double y[64] = {0}, x[64] = {0}, out[64];
         rows = OPDI_MIN(count - from, (int64_t)64);

@@ -368,7 +368,7 @@ OPDI_LOOPS_END
    a part of a number is 0, large or NaN, the function for single numbers computes the result. */
 enum { OPDI_TRIG_EXP, OPDI_TRIG_SIGMOID, OPDI_TRIG_SIN, OPDI_TRIG_COS };
 OPDI_LOOPS_BEGIN
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_ALWAYS void opdi_complex_trig_exp(const opdi_complex *x, opdi_complex *y, double sign) {
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
         const double a = sign * x[i].re, b = sign * x[i].im, size = opdi_exp1_f64(a);
@@ -414,7 +414,7 @@ static void opdi_complex_trig(int wave, void *const *data, int64_t count) {
     const opdi_complex *x = (const opdi_complex *)data[1];
     opdi_complex *out = (opdi_complex *)data[0];
     int64_t at = 0;
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     for (opdi_complex y[64]; opdi_cpu_level() > 0 && at + 64 <= count; at += 64) {
         opdi_complex_trig_avx2(wave, x + at, y);
         for (int i = 0; i < 64; i++) {

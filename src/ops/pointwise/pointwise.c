@@ -242,7 +242,7 @@ OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const op
 //== powers and remainders with vector instructions ====================================================================
 
 enum { OPDI_TWO_POW, OPDI_TWO_FMOD, OPDI_TWO_REMAINDER };
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 /* Returns x^y = 2^(y log2(x)), computed in double.  If y is odd, the result has the sign of x.  If x is negative and y
    is not an integer, the result is not valid. */
 OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
@@ -323,12 +323,12 @@ OPDI_ALWAYS uint64_t opdi_pow_bad_f64(double x, double y) {
 #endif
 
 #include "../../typed/f32.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "remainders_and_powers.typed.h"
 #endif
 #include "two_operands.typed.h"
 #include "../../typed/f64.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "remainders_and_powers.typed.h"
 #endif
 #include "two_operands.typed.h"

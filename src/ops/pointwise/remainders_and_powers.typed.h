@@ -42,12 +42,18 @@ OPDI_AVX2 static bool OPDI_TYPED(two_avx2)(int function, int64_t count, OPDI_T *
                                              OPDI_BITS *flags) {
     return OPDI_TYPED(two_body)(function, count, out, x, y, flags);
 }
+#if defined(OPDI_X86)
 OPDI_AVX512 static bool OPDI_TYPED(two_avx512)(int function, int64_t count, OPDI_T *out, const OPDI_T *x,
                                                  const OPDI_T *y, OPDI_BITS *flags) {
     return OPDI_TYPED(two_body)(function, count, out, x, y, flags);
 }
+#endif
 static bool OPDI_TYPED(two_wide)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
                                    OPDI_BITS *flags) {
+#if defined(OPDI_X86)
     if (opdi_cpu_level() == 1) { return OPDI_TYPED(two_avx2)(function, count, out, x, y, flags); }
     return OPDI_TYPED(two_avx512)(function, count, out, x, y, flags);
+#else
+    return OPDI_TYPED(two_avx2)(function, count, out, x, y, flags);
+#endif
 }

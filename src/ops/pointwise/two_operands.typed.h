@@ -2,7 +2,7 @@
    these give no valid result, and all elements on CPUs without vector instructions. */
 static void OPDI_TYPED(two)(int function, void *const *data, int64_t count, const opdi_params *params,
                               opdi_loop each) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     OPDI_T out[256], x[256], y[256];
     OPDI_BITS flags[256];
     for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {

@@ -138,14 +138,14 @@ static bool opdi_reduce_contiguous(const opdi_reduce *reduce, int64_t at, int64_
         folded->g += imaginary;
         return true;
     }
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const opdi_operand *const operand = &reduce->it.op[0];
     const bool bf16 = operand->load == opdi_load_of(OPDI_F32, OPD_BFLOAT16);
     if (operand->walk != OPDI_WALK_LINEAR || reduce->fold->step[OPDI_F32] != opdi_fold_sum_f32 || count < 64 ||
         reduce->it.compute != OPDI_F32 || (!bf16 && operand->load != opdi_cvt_f32_f16) || opdi_cpu_level() == 0) {
         return false;
     }
-    folded->f += (opdi_cpu_level() == 2 ? opdi_sum_halves_avx512_f32 : opdi_sum_halves_avx2_f32)
+    folded->f += OPDI_WIDEST(opdi_cpu_level(), opdi_sum_halves_avx512_f32, opdi_sum_halves_avx2_f32)
         ((const uint16_t *)(const void *)operand->data + at, count, bf16);
     return true;
 #else

@@ -75,8 +75,10 @@ typedef struct opdi_fft_steps {
 } opdi_fft_steps;
 typedef struct opdi_fft opdi_fft;
 static void opdi_fft_steps_plain_f32(opdi_fft_steps *steps), opdi_fft_steps_plain_f64(opdi_fft_steps *steps);
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 static void opdi_fft_steps_avx2_f32(opdi_fft_steps *steps), opdi_fft_steps_avx2_f64(opdi_fft_steps *steps);
+#endif
+#if defined(OPDI_X86)
 static void opdi_fft_steps_avx512_f32(opdi_fft_steps *steps), opdi_fft_steps_avx512_f64(opdi_fft_steps *steps);
 #endif
 static int64_t opdi_fft_scratch_size_f32(const opdi_fft_plan *plan),
@@ -86,17 +88,21 @@ static void opdi_fft_range_f64(void *ctx, int64_t begin, int64_t end);
 static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double *y, double *scratch);
 #include "../../typed/f32.h"
 #include "fft_passes.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../../typed/f32_avx2.h"
 #include "fft_passes.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../../typed/f32_avx512.h"
 #include "fft_passes.typed.h"
 #endif
 #include "../../typed/f64.h"
 #include "fft_passes.typed.h"
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 #include "../../typed/f64_avx2.h"
 #include "fft_passes.typed.h"
+#endif
+#if defined(OPDI_X86)
 #include "../../typed/f64_avx512.h"
 #include "fft_passes.typed.h"
 #endif
@@ -120,9 +126,13 @@ struct opdi_fft {
 /* Sets *steps to the functions for this machine's vectors, in double if `twice` is true, else in float. */
 static void opdi_fft_steps_here(opdi_fft_steps *steps, bool twice) {
     if (twice) { opdi_fft_steps_plain_f64(steps); } else { opdi_fft_steps_plain_f32(steps); }
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     const int level = opdi_cpu_level();
+#endif
+#if defined(OPDI_X86)
     if (level == 2) { if (twice) { opdi_fft_steps_avx512_f64(steps); } else { opdi_fft_steps_avx512_f32(steps); } }
+#endif
+#if defined(OPDI_VECTORS)
     if (level == 1) { if (twice) { opdi_fft_steps_avx2_f64(steps); } else { opdi_fft_steps_avx2_f32(steps); } }
 #endif
 }

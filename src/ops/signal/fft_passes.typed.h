@@ -229,12 +229,17 @@ OPDI_TARGET static void OPDI_WIDE(fft_real)(const void *turn, int64_t count, boo
 }
 /* Separate pairs in two vectors into a vector of first and one of second numbers, and the inverse. */
 #if OPDI_LEVEL > 0
-#if OPDI_LEVEL == 2 && OPDI_BYTES == 4
+#if defined(OPDI_NEON) && OPDI_BYTES == 8
+#define OPDI_FFT_EVEN 0, 2
+#define OPDI_FFT_ODD 1, 3
+#define OPDI_FFT_LOW 0, 2
+#define OPDI_FFT_HIGH 1, 3
+#elif OPDI_LEVEL == 2 && OPDI_BYTES == 4
 #define OPDI_FFT_EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
 #define OPDI_FFT_ODD 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
 #define OPDI_FFT_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define OPDI_FFT_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
-#elif OPDI_LEVEL == 2 || OPDI_BYTES == 4
+#elif OPDI_LEVEL == 2 || (OPDI_BYTES == 4 && !defined(OPDI_NEON))
 #define OPDI_FFT_EVEN 0, 2, 4, 6, 8, 10, 12, 14
 #define OPDI_FFT_ODD 1, 3, 5, 7, 9, 11, 13, 15
 #define OPDI_FFT_LOW 0, 8, 1, 9, 2, 10, 3, 11
@@ -305,7 +310,7 @@ OPDI_TARGET static void OPDI_WIDE(fft_join)(const void *re, const void *im, int6
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_four_by_four)(const OPDI_T *from, int64_t fs, OPDI_T *to, int64_t ts) {
 #if OPDI_BYTES == 4
     opdi_transpose4(from, from + fs, from + 2 * fs, from + 3 * fs, to, ts);
-#elif OPDI_LEVEL > 0
+#elif OPDI_LEVEL > 0 && !defined(OPDI_NEON)
     typedef opdi_v4d pack;
 #if !defined(__clang__)
     const opdi_v4w low = {0, 4, 2, 6}, high = {1, 5, 3, 7}, first = {0, 1, 4, 5}, last = {2, 3, 6, 7};

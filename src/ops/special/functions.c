@@ -441,8 +441,15 @@ OPDI_INTERNAL double opdi_special_erfinv(double y) {
 OPDI_LOOPS_BEGIN
 #define OPDI_SINGLES OPDI_IVDEP for (int i = 0; i < 64; i++)
 /* Defines opdi_NAME_f32, which computes any number of float32 values, from opdi_NAME_body, which computes 64 values.
-   The code exists once for each level of the processor (plain, AVX2, AVX-512). */
-#if defined(OPDI_X86)
+   The code exists once for each level of the processor (plain, AVX2, AVX-512; on ARM plain, NEON). */
+#if defined(OPDI_NEON)
+#define OPDI_SINGLES_LEVELS(name) \
+    static void opdi_##name##_plain(const float *x, float *y) { opdi_##name##_body(0, x, y); } \
+    static void opdi_##name##_avx2(const float *x, float *y) { opdi_##name##_body(1, x, y); } \
+    OPDI_INTERNAL void opdi_##name##_f32(int64_t count, float *out, const float *x) { \
+        opdi_singles(opdi_cpu_level() > 0 ? opdi_##name##_avx2 : opdi_##name##_plain, count, out, x); \
+    }
+#elif defined(OPDI_X86)
 #define OPDI_SINGLES_LEVELS(name) \
     static void opdi_##name##_plain(const float *x, float *y) { opdi_##name##_body(0, x, y); } \
     OPDI_AVX2 static void opdi_##name##_avx2(const float *x, float *y) { opdi_##name##_body(1, x, y); } \

@@ -2,10 +2,11 @@
 
 //== special functions in vectors ======================================================================================
 //
-//  These compute the functions above for most arguments, 64 numbers at a time, in loops without branches, for AVX2.  A
+//  These compute the functions above for most arguments, 64 numbers at a time, in loops without branches, for AVX2
+//  and NEON.  A
 //  result of NaN means that the number must be passed to the function itself.
 
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
 typedef void opdi_wide_fn(const double *x, double *y);
 #define OPDI_BLOCK_EACH OPDI_IVDEP for (int i = 0; i < 64; i++)
@@ -126,9 +127,11 @@ OPDI_ALWAYS void opdi_wide_lgamma_any(const double *x, double *y, bool below, bo
 OPDI_AVX2 static void opdi_wide_lgamma_avx2(const double *x, double *y, bool below, bool single, double least) {
     opdi_wide_lgamma_any(x, y, below, single, least);
 }
+#if defined(OPDI_X86)
 OPDI_AVX512 static void opdi_wide_lgamma_avx512(const double *x, double *y, bool below, bool single, double least) {
     opdi_wide_lgamma_any(x, y, below, single, least);
 }
+#endif
 /* Computes digamma for 64 numbers.  If z is below 10, uses digamma(z + 10) - over / under, where over / under =
    sum_k 1 / (z + k) for k < 10.  Terms k and 9 - k together have the numerator 2 z + 9. */
 OPDI_AVX2 static void opdi_wide_digamma(const double *x, double *y) {
@@ -319,9 +322,18 @@ enum { OPDI_HERMITE_H, OPDI_HERMITE_HE, OPDI_LAGUERRE, OPDI_LEGENDRE, OPDI_CHEBY
      : (kind) == OPDI_HERMITE_HE ? (x) * (value) - (k) * (last) \
      : (kind) == OPDI_LAGUERRE ? ((2 * (k) + 1 - (x)) * (value) - (k) * (last)) / ((k) + 1) \
      : ((2 * (k) + 1) * (x) * (value) - (k) * (last)) / ((k) + 1))
+#if defined(OPDI_NEON)
+typedef opdi_v2d opdi_degrees;
+typedef opdi_v2w opdi_degree_bits;
+#define OPDI_DEGREES_ONE {1, 1}
+#else
+typedef opdi_v8d opdi_degrees;
+typedef opdi_v8w opdi_degree_bits;
+#define OPDI_DEGREES_ONE {1, 1, 1, 1, 1, 1, 1, 1}
+#endif
 /* Sets y [64] to the polynomials of degrees `degrees` below `most`, and to NaN for other degrees.  first [64] has
-   the polynomials of degree 1.  Eight numbers at a time stay in registers, and are computed up to the highest of
-   their degrees. */
+   the polynomials of degree 1.  Eight numbers at a time (two with NEON) stay in registers, and are computed up to the
+   highest of all degrees. */
 OPDI_ALWAYS void opdi_wide_recursion(const double *x, const double *first, const double *degrees, double *y, int kind,
                                      double most) {
     double n[64], tops[8] = {0}, top = 0;
@@ -334,19 +346,20 @@ OPDI_ALWAYS void opdi_wide_recursion(const double *x, const double *first, const
         OPDI_IVDEP for (int j = 0; j < 8; j++) { tops[j] = n[i + j] > tops[j] ? n[i + j] : tops[j]; }
     }
     for (int j = 0; j < 8; j++) { top = tops[j] > top ? tops[j] : top; }
-    for (int i = 0; i < 64; i += 8) {
-        const opdi_v8d at = *(const opdi_v8d *)(const void *)(x + i), degree = *(const opdi_v8d *)(const void *)(n + i);
-        opdi_v8d last = {1, 1, 1, 1, 1, 1, 1, 1}, step = last, value = *(const opdi_v8d *)(const void *)(first + i);
-        opdi_v8d found = *(const opdi_v8d *)(const void *)(y + i);
+    for (int i = 0; i < 64; i += (int)(sizeof(opdi_degrees) / sizeof(double))) {
+        const opdi_degrees at = *(const opdi_degrees *)(const void *)(x + i),
+            degree = *(const opdi_degrees *)(const void *)(n + i);
+        opdi_degrees last = OPDI_DEGREES_ONE, step = last, value = *(const opdi_degrees *)(const void *)(first + i);
+        opdi_degrees found = *(const opdi_degrees *)(const void *)(y + i);
         for (double k = 1; k < top; k++) {
-            const opdi_v8d next = OPDI_NEXT_DEGREE(kind, at, value, last, k);
+            const opdi_degrees next = OPDI_NEXT_DEGREE(kind, at, value, last, k);
             step = step + 1;
-            const opdi_v8w mask = (opdi_v8w)(degree == step);
-            found = (opdi_v8d)(((opdi_v8w)next & mask) | ((opdi_v8w)found & ~mask));
+            const opdi_degree_bits mask = (opdi_degree_bits)(degree == step);
+            found = (opdi_degrees)(((opdi_degree_bits)next & mask) | ((opdi_degree_bits)found & ~mask));
             last = value;
             value = next;
         }
-        *(opdi_v8d *)(void *)(y + i) = found;
+        *(opdi_degrees *)(void *)(y + i) = found;
     }
 }
 OPDI_ALWAYS void opdi_wide_orthogonal(const double *x, const double *n, double *y, int kind) {
@@ -380,7 +393,9 @@ OPDI_ALWAYS void opdi_wide_chebyshev(const double *x, const double *n, double *y
         opdi_wide_chebyshev(x, n, y, slope, less, shifted, most); \
     }
 OPDI_WIDE_ORTHOGONAL(OPDI_AVX2, avx2)
+#if defined(OPDI_X86)
 OPDI_WIDE_ORTHOGONAL(OPDI_AVX512, avx512)
+#endif
 #undef OPDI_WIDE_ORTHOGONAL
 #undef OPDI_NEXT_DEGREE
 OPDI_LOOPS_END
@@ -412,7 +427,7 @@ static bool opdi_wide_chebyshev_run(const opdi_special *function, const double *
                                     bool single) {
     for (int k = 0; function->two && k < 8; k++) {
         if (opdi_wide_chebyshevs[k].two != function->two) { continue; }
-        (opdi_cpu_level() == 2 ? opdi_wide_chebyshev_avx512 : opdi_wide_chebyshev_avx2)(
+        OPDI_WIDEST(opdi_cpu_level(), opdi_wide_chebyshev_avx512, opdi_wide_chebyshev_avx2)(
             x, z, y, opdi_wide_chebyshevs[k].slope, opdi_wide_chebyshevs[k].less, opdi_wide_chebyshevs[k].shifted,
             single ? 32 : opdi_wide_chebyshevs[k].most);
         opdi_wide_fallback(function, x, z, y);
@@ -444,15 +459,15 @@ static bool opdi_wide_run(const opdi_special *function, const double *x, const d
     if (function->one == opdi_special_lgamma) {
         bool below = false;
         for (int i = 0; i < 64; i++) { below = below || x[i] < 0; }
-        (opdi_cpu_level() == 2 ? opdi_wide_lgamma_avx512 : opdi_wide_lgamma_avx2)(x, y, below, single,
-                                                                                  single ? 1e-3 : 0.05);
+        OPDI_WIDEST(opdi_cpu_level(), opdi_wide_lgamma_avx512, opdi_wide_lgamma_avx2)
+            (x, y, below, single, single ? 1e-3 : 0.05);
         opdi_wide_fallback(function, x, z, y);
         return true;
     }
     if (opdi_wide_chebyshev_run(function, x, z, y, single)) { return true; }
     for (int k = 0; function->two && k < 4; k++) {
         if (opdi_wide_polynomials[k].two != function->two) { continue; }
-        (opdi_cpu_level() == 2 ? opdi_wide_orthogonal_avx512 : opdi_wide_orthogonal_avx2)(
+        OPDI_WIDEST(opdi_cpu_level(), opdi_wide_orthogonal_avx512, opdi_wide_orthogonal_avx2)(
             x, z, y, opdi_wide_polynomials[k].kind);
         opdi_wide_fallback(function, x, z, y);
         return true;
@@ -478,7 +493,7 @@ static void opdi_wide_read(const void *from, int64_t at, int64_t rows, bool sing
    function has no vector form. */
 OPDI_INTERNAL bool opdi_wide_all(const opdi_special *function, void *const *data, int64_t count, bool two,
                                  bool single) {
-#if defined(OPDI_X86)
+#if defined(OPDI_VECTORS)
     double x[64], z[64], y[64];
     bool known = opdi_cpu_level() > 0 && two == (function->two != NULL);
     for (int64_t at = 0, rows; known && at < count; at += rows) {
