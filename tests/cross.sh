@@ -12,7 +12,7 @@ Compiles the implementation once for each target, and runs tests of code that de
 an unwinder.
 
   s390x riscv64 aarch64 armhf    the tests of $TESTS and examples/quickstart.c, with Debian's cross compilers and
-                                 qemu-user
+                                 qemu-user; aarch64 also tests the vector code for NEON
   i686                           the same tests, directly on this machine if possible
   mingw                          examples/quickstart.c for Windows, with threads; runs it if wine is installed
   emscripten                     examples/quickstart.c, and one epoch of examples/digits.c, both run by node
@@ -34,6 +34,7 @@ tests=${TESTS:-'keys schema print tensors views overloads exchange
 dispatch:golden,values,kinds,fallthrough,guards,calls,coercions,results,typed,user
 autograd:derivatives,in_place,accumulate,wide,many,threads graphs:programs,by_hand,wrong,constants,files,texts,allocations
 memory:handles,define,network,create_graph kernels:half,edges,philox,random,outer,conv,no_memory'}
+neon='kernels:vector_math,gemm,dots,few_rows,extremes,short_floats,levels,winograd,functions_of_doubles,powers'
 flags=${CFLAGS:--O1}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_cross.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
@@ -96,7 +97,7 @@ linux() {
     then
         example quickstart.c "$tmp/quickstart.out" $run "$tmp/program"
     else bad 'quickstart.c does not build' "$tmp/out"; fi
-    for name in $tests; do
+    for name in $tests $more; do
         cases=; case $name in *:*) cases=$(echo "${name#*:}" | tr , ' '); name=${name%%:*} ;; esac
         source=$(echo tests/*/test_$name.c); [ "$name" != kernels ] || source=          # that is the implementation
         if $cc "$@" -O0 $source "$tmp/$target.o" -o "$tmp/program" -lm -lpthread $libs >"$tmp/out" 2>&1; then
@@ -145,14 +146,14 @@ musl() {
 }
 
 for target in ${*:-$all}; do
-    was=$passed; libs=
+    was=$passed; libs=; more=
     case $target in                     # "#|" lines: rows of the table of platforms, see .ci/run
         #| Linux on s390x | gcc | tests of the core, an example | in an emulator
         s390x) linux s390x-linux-gnu qemu-s390x ;;
         #| Linux on RISC-V | gcc | tests of the core, an example | in an emulator
         riscv64) libs='-latomic'; linux riscv64-linux-gnu qemu-riscv64 ;;
         #| Linux on 64-bit ARM | gcc | tests of the core, an example | in an emulator
-        aarch64) linux aarch64-linux-gnu qemu-aarch64 ;;
+        aarch64) [ -n "${TESTS:-}" ] || more=$neon; linux aarch64-linux-gnu qemu-aarch64 ;;
         #| Linux on 32-bit ARM | gcc | tests of the core, an example | in an emulator
         armhf) linux arm-linux-gnueabihf qemu-arm ;;
         #| Linux on i686 | gcc | tests of the core, an example | natively
