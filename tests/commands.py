@@ -112,6 +112,8 @@ ROWS = {
         ('built', 'bench/functions.c', 'bench/rows.h'),
     ('bench/README.md', 'cc -O2 bench/scaling.c -o bench_scaling -lm -lpthread && ./bench_scaling --quick'):
         ('built', 'bench/scaling.c'),
+    ('bench/README.md', 'sh bench/instructions.sh'): ('why', 'needs a cross compiler and takes minutes',
+                                                      'bench/instructions.c', 'bench/instructions_counter.c'),
     ('bench/README.md', 'python3 bench/peers/compiled_models.py FOLDER'): ('why', 'needs PyTorch and torchvision'),
     ('bench/README.md', 'cc -O2 bench/compiled.c -o bench_compiled -lm -lpthread -ldl && '
      './bench_compiled --quick --python python3 FOLDER'): ('built', 'bench/compiled.c'),
