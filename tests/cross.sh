@@ -152,7 +152,7 @@ for target in ${*:-$all}; do
         s390x) linux s390x-linux-gnu qemu-s390x ;;
         #| Linux on RISC-V | gcc | tests of the core, an example | in an emulator
         riscv64) libs='-latomic'; linux riscv64-linux-gnu qemu-riscv64 ;;
-        #| Linux on 64-bit ARM | gcc | tests of the core, an example | in an emulator
+        #| Linux on 64-bit ARM | gcc | tests of the core and of the kernels for NEON, an example | in an emulator
         aarch64) [ -n "${TESTS:-}" ] || more=$neon; linux aarch64-linux-gnu qemu-aarch64 ;;
         #| Linux on 32-bit ARM | gcc | tests of the core, an example | in an emulator
         armhf) linux arm-linux-gnueabihf qemu-arm ;;
