@@ -52,6 +52,53 @@ extern int fsync(int fd);
 extern char *realpath(const char *path, char *out);
 #endif
 #endif
+#if defined(_WIN32) && defined(OPDI_CORE)
+#include <fcntl.h>
+#include <io.h>
+#include <sys/stat.h>
+#include <wchar.h>
+/* The functions of Windows that the library calls.  windows.h is not included, because of its many macros.  These
+   declarations agree with it. */
+#define OPDI_WIN(R) __declspec(dllimport) R __stdcall
+#if defined(__cplusplus)
+extern "C" {
+#endif
+struct _SECURITY_ATTRIBUTES;
+OPDI_WIN(unsigned long) GetLastError(void);
+OPDI_WIN(int) MultiByteToWideChar(unsigned page, unsigned long flags, const char *text, int length, wchar_t *wide,
+                                  int cap);
+OPDI_WIN(void *) CreateFileW(const wchar_t *path, unsigned long access, unsigned long share,
+                             struct _SECURITY_ATTRIBUTES *security, unsigned long how, unsigned long flags, void *like);
+OPDI_WIN(void *) CreateFileMappingW(void *file, struct _SECURITY_ATTRIBUTES *security, unsigned long protect,
+                                    unsigned long high, unsigned long low, const wchar_t *name);
+#if defined(_WIN64)
+OPDI_WIN(void *) MapViewOfFile(void *map, unsigned long access, unsigned long high, unsigned long low,
+                               unsigned long long bytes);
+#else
+OPDI_WIN(void *) MapViewOfFile(void *map, unsigned long access, unsigned long high, unsigned long low,
+                               unsigned long bytes);
+#endif
+OPDI_WIN(int) UnmapViewOfFile(const void *data);
+OPDI_WIN(int) CloseHandle(void *handle);
+OPDI_WIN(unsigned long) GetFileType(void *file);
+OPDI_WIN(unsigned long) GetFileSize(void *file, unsigned long *high);
+OPDI_WIN(unsigned long) GetFileAttributesW(const wchar_t *path);
+OPDI_WIN(int) DeleteFileW(const wchar_t *path);
+OPDI_WIN(int) MoveFileExW(const wchar_t *from, const wchar_t *to, unsigned long flags);
+#if defined(__cplusplus)
+}
+#endif
+/* Their constants. */
+enum {
+    OPDI_WIN_UTF8 = 65001, OPDI_WIN_INVALID_FAILS = 8, OPDI_WIN_TOO_SMALL = 122, OPDI_WIN_SHARE_ALL = 7,
+    OPDI_WIN_OPEN_EXISTING = 3, OPDI_WIN_ON_DISK = 1, OPDI_WIN_FOLDER = 16, OPDI_WIN_PAGE_WRITECOPY = 8,
+    OPDI_WIN_MAP_COPY = 1, OPDI_WIN_REPLACE = 1, OPDI_WIN_WRITE_THROUGH = 8
+};
+#define OPDI_WIN_READ 0x80000000ul
+#define OPDI_WIN_NO_ATTRIBUTES 0xfffffffful
+#define OPDI_WIN_NO_FILE ((void *)(intptr_t)-1)
+#define OPDI_WIDE_PATH 4096                       /* the longest path in UTF-16, with its final 0 */
+#endif
 #if (!defined(__unix__) || defined(__EMSCRIPTEN__)) && !defined(OPD_NO_PLUGINS)
 #define OPD_NO_PLUGINS
 #endif

@@ -42,9 +42,9 @@ static int opdi_sharded_sum(const char *path, int64_t sum[2]) {
     unsigned char block[4096];
     uint64_t hash = 0xCBF29CE484222325u;
     size_t got;
-    FILE *const file = path ? fopen(path, "rb") : NULL;
+    FILE *const file = path ? opdi_file_open(path, "rb") : NULL;
     if (!file) {
-        return opd_ok() ? opd_fail(OPD_ERROR_FILE, "%s: %s", path, strerror(errno)) : -1;
+        return opd_ok() ? opd_fail(OPD_ERROR_FILE, "%s: %s", path, opdi_errno_text()) : -1;
     }
     sum[0] = 0;
     while ((got = fread(block, 1, sizeof block, file)) > 0) {
@@ -248,9 +248,9 @@ static int64_t opdi_sharded_int(const opdi_sharded_file *sharded, const char *na
 static int opdi_sharded_old(opdi_sharded_file *sharded) {
     const int mark = opd_error_mark();
     const char *const path = opdi_sharded_index(sharded);
-    FILE *const file = path ? fopen(path, "rb") : NULL;
+    FILE *const file = path ? opdi_file_open(path, "rb") : NULL;
     if (!path || (!file && errno == ENOENT)) { return path ? 0 : -1; }
-    if (!file) { return opd_fail(OPD_ERROR_FILE, "%s: %s", path, strerror(errno)); }
+    if (!file) { return opd_fail(OPD_ERROR_FILE, "%s: %s", path, opdi_errno_text()); }
     (void)fclose(file);
     sharded->index = opd_tensor_file_open(path);
     sharded->ranks = sharded->index ? (int)opdi_sharded_int(sharded, "sharded/ranks", 1 << 20) : -1;
@@ -286,7 +286,7 @@ static int opdi_sharded_write(opdi_sharded_file *sharded, int rc, const char *co
     if (opdi_sharded_agree(sharded, rc, NULL, 0, NULL, "opd_sharded_save")) { return -1; }
     for (int rank = 0; has_old && rank < old.ranks; rank++) {
         const char *const part = opdi_sharded_part(&old, old.slot, rank, old.ranks);
-        if (part) { (void)remove(part); }
+        if (part) { (void)opdi_file_remove(part); }
     }
     return 0;
 }

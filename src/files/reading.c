@@ -25,7 +25,7 @@ OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_bad(const opdi_source *source, size
 OPDI_INTERNAL int opdi_bad_errno(const opdi_source *source, size_t at, const char *what) {
     const opd_code code = opdi_errno_code(OPD_ERROR_FILE);
     char text[512];
-    (void)snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
+    (void)snprintf(text, sizeof text, "%s: %s", what, opdi_errno_text());
     return opdi_bad_file(source, code, at, text);
 }
 
@@ -39,9 +39,7 @@ OPDI_INTERNAL opdi_file_buffer *opdi_file_buffer_new(void) {
 OPDI_INTERNAL void opdi_file_buffer_drop(opdi_file_buffer *buffer) {
     opd_plugin *plugin = buffer->plugin;
     if (opdi_ref_down(&buffer->refs) != 0) { return; }
-#if defined(OPDI_MAPS)
-    if (buffer->mapped) { (void)munmap(buffer->data, buffer->length); }
-#endif
+    if (buffer->mapped) { opdi_file_unmap(buffer->data, buffer->length); }
     if (buffer->block) { opdi_free(buffer->data, buffer->block); }
     if (buffer->deleter) { buffer->deleter(buffer->data, buffer->user); }
     opdi_free(buffer, sizeof *buffer);
@@ -52,43 +50,16 @@ OPDI_INTERNAL void opdi_file_buffer_release(void *data, void *user) {
     opdi_file_buffer_drop((opdi_file_buffer *)user);
 }
 
-/* Returns true if the path leads to something that is not a regular file, such as a pipe or device.  Such things are
-   read and written directly. */
-OPDI_INTERNAL bool opdi_is_special(const char *path) {
-#if defined(OPDI_MAPS)
-    struct stat st;
-    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-#else
-    (void)path;
-    return false;
-#endif
-}
 /* Maps a whole file into memory (buffer->data).  Returns false if that is not possible.  Writing to the map changes
    only the memory of this process, not the file. */
 static bool opdi_file_buffer_map(opdi_file_buffer *buffer, const char *path) {
-#if defined(OPDI_MAPS)
-#if defined(MAP_NORESERVE)
-    const int flags = MAP_PRIVATE | MAP_NORESERVE;
-#else
-    const int flags = MAP_PRIVATE;
-#endif
-    struct stat st;
-    int fd;
-    if (opdi_is_special(path) || (fd = open(path, O_RDONLY)) < 0) { return false; }
-    if (fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2) {
-        void *memory = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, flags, fd, 0);
-        buffer->mapped = memory != MAP_FAILED;
-        if (buffer->mapped) {
-            buffer->data = (unsigned char *)memory;
-            buffer->length = (size_t)st.st_size;
-        }
-    }
-    (void)close(fd);
-#else
-    (void)buffer;
-    (void)path;
-#endif
-    return buffer->mapped;
+    void *data;
+    size_t length;
+    if (!opdi_file_map(path, &data, &length)) { return false; }
+    buffer->mapped = true;
+    buffer->data = (unsigned char *)data;
+    buffer->length = length;
+    return true;
 }
 
 OPDI_INTERNAL int opdi_file_buffer_reserve(opdi_file_buffer *buffer, uint64_t count) {
@@ -131,7 +102,7 @@ OPDI_INTERNAL opdi_file_buffer *opdi_file_buffer_open(opdi_source *source, const
     }
     opdi_file_buffer *buffer = opdi_file_buffer_new();
     if (buffer && !opdi_file_buffer_map(buffer, path)) {
-        FILE *file = fopen(path, "rb");
+        FILE *file = opdi_file_open(path, "rb");
         int wrong = !file || opdi_file_buffer_read(buffer, source, file, opdi_is_special(path) ? length_of : NULL);
         if (wrong && opd_ok()) { (void)opdi_bad_errno(source, OPDI_NOWHERE, "cannot be read"); }
         if (file) { (void)fclose(file); }

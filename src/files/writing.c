@@ -2,26 +2,11 @@
 
 //== writing ===========================================================================================================
 
-/* Gives the new file `tmp` the permissions of the file that it will replace, so that no additional users can read it.
-   */
-static void opdi_same_mode(const char *tmp, const char *path) {
-#if defined(OPDI_MAPS)
-    struct stat st;
-    if (stat(path, &st) == 0) { (void)chmod(tmp, st.st_mode & 0777); }
-#else
-    (void)tmp;
-    (void)path;
-#endif
-}
 /* Sets sink->to to `path` or, if path is a link, to the file that it refers to.  Makes space for sink->tmp behind this
    name.  Returns 0, or -1 if memory runs out. */
 static int opdi_sink_names(opdi_sink *sink, const char *path) {
-    char *real = NULL;
-    const char *to = path;
-#if defined(OPDI_MAPS)
-    real = realpath(path, NULL);
-    to = real ? real : path;
-#endif
+    char *const real = opdi_real_path(path);
+    const char *const to = real ? real : path;
     sink->bytes = 2 * strlen(to) + 16;
     sink->to = (char *)opdi_alloc(sink->bytes);
     if (sink->to) { sink->tmp = (char *)memcpy(sink->to, to, strlen(to) + 1) + strlen(to) + 1; }
@@ -37,12 +22,12 @@ OPDI_INTERNAL int opdi_sink_open(opdi_sink *sink, const char *who, const char *p
     if (!opd_ok()) { return -1; }
     if (!path) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the path is NULL", who); }
     if (opdi_is_special(path)) {
-        sink->file = fopen(path, "wb");
+        sink->file = opdi_file_open(path, "wb");
     } else {
         if (opdi_sink_names(sink, path)) { return -1; }
         for (int i = 0; i < 100 && !sink->file && (i == 0 || errno == EEXIST); i++) {
             (void)snprintf(sink->tmp, 15 + strlen(sink->to), "%s.tmp%d", sink->to, i);
-            sink->file = fopen(sink->tmp, "wbx");
+            sink->file = opdi_file_create(sink->tmp);
         }
         if (sink->file) { opdi_same_mode(sink->tmp, sink->to); }
     }
@@ -59,33 +44,18 @@ OPDI_INTERNAL int opdi_sink_put(opdi_sink *sink, const void *data, size_t size) 
     sink->at += size;
     return 0;
 }
-/* Writes all data to the disk, because after a crash the file could otherwise be empty under its final name.  Returns 0
-   on success. */
-static int opdi_sink_sync(opdi_sink *sink) {
-#if defined(OPDI_MAPS)
-    /* some file systems cannot synchronise a file */
-    return fflush(sink->file) || (fsync(fileno(sink->file)) && errno != EINVAL && errno != ENOSYS);
-#else
-    return fflush(sink->file);
-#endif
-}
-static int opdi_sink_rename(const opdi_sink *sink) {
-#if defined(_WIN32)
-    (void)remove(sink->to);                       /* on Windows, rename does not replace a file */
-#endif
-    return rename(sink->tmp, sink->to);
-}
-/* Closes the file.  If rc is 0, gives the file its final name, otherwise removes it.  Returns 0, or -1 and sets an
+/* Closes the file.  If rc is 0, gives the file its final name, otherwise removes it.  All data is written to the disk
+   before, because after a crash the file could otherwise be empty under its final name.  Returns 0, or -1 and sets an
    error. */
 OPDI_INTERNAL int opdi_sink_close(opdi_sink *sink, int rc) {
-    if (sink->to && rc == 0 && opdi_sink_sync(sink)) {
+    if (sink->to && rc == 0 && opdi_file_flush(sink->file)) {
         rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written");
     }
     if (fclose(sink->file) && rc == 0) { rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written"); }
-    if (sink->to && rc == 0 && opdi_sink_rename(sink)) {
+    if (sink->to && rc == 0 && opdi_file_replace(sink->tmp, sink->to)) {
         rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written");
     }
-    if (sink->to && rc) { (void)remove(sink->tmp); }
+    if (sink->to && rc) { (void)opdi_file_remove(sink->tmp); }
     if (sink->to) { opdi_free(sink->to, sink->bytes); }
     return rc;
 }

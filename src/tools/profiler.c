@@ -499,7 +499,7 @@ int opd_profile_write_trace(const opd_profile *profile, const char *path) {
     opdi_flow *flows = (opdi_flow *)opdi_alloc((size_t)profile->events * sizeof *flows);
     if (!flows) { return -1; }
     errno = 0;
-    FILE *file = fopen(path, "w");
+    FILE *file = opdi_file_open(path, "w");
     if (file) {
         (void)fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\","
                     "\"pid\":1,\"tid\":0,\"args\":{\"name\":\"opdispatch\"}}", file);
@@ -516,5 +516,6 @@ int opd_profile_write_trace(const opd_profile *profile, const char *path) {
     opdi_free(flows, (size_t)profile->events * sizeof *flows);
     int bad = !file || ferror(file);
     if (file && fclose(file)) { bad = 1; }
-    return bad ? opd_fail(opdi_errno_code(OPD_ERROR_ARGUMENT), "the trace file '%s' cannot be written", path) : 0;
+    return bad ? opd_fail(opdi_errno_code(OPD_ERROR_ARGUMENT), "the trace file '%s' cannot be written: %s", path,
+                          opdi_errno_text()) : 0;
 }

@@ -1,0 +1,203 @@
+#include "base.h"
+
+//== files of the system ===============================================================================================
+//
+//  Opens, maps, replaces and removes files.  On Windows, paths are UTF-8 and are converted to UTF-16.  A function that
+//  fails sets errno.
+
+/* Returns the system's message for errno. */
+OPDI_INTERNAL const char *opdi_errno_text(void) {
+    return errno == EILSEQ ? "the path is not valid UTF-8" : strerror(errno);
+}
+
+#if defined(_WIN32)
+/* Converts a path to UTF-16.  Returns false and sets errno if the path is not valid UTF-8 or is too long. */
+OPDI_INTERNAL bool opdi_wide_path(const char *path, wchar_t wide[OPDI_WIDE_PATH]) {
+    if (MultiByteToWideChar(OPDI_WIN_UTF8, OPDI_WIN_INVALID_FAILS, path, -1, wide, OPDI_WIDE_PATH) > 0) { return true; }
+    errno = GetLastError() == OPDI_WIN_TOO_SMALL ? ENAMETOOLONG : EILSEQ;
+    return false;
+}
+/* Sets errno to the reason why a function of Windows failed.  Returns -1. */
+static int opdi_windows_failed(void) {
+    switch (GetLastError()) {
+    case 2: case 3: case 123: errno = ENOENT; break;
+    case 8: case 14: case 1455: errno = ENOMEM; break;
+    case 39: case 112: errno = ENOSPC; break;
+    case 80: case 183: errno = EEXIST; break;
+    case 5: case 32: case 33: case 1224: errno = EACCES; break;     /* 32, 33: in use; 1224: mapped */
+    default: errno = EIO; break;
+    }
+    return -1;
+}
+
+/* Opens a file as fopen does.  Returns NULL on failure. */
+OPDI_INTERNAL FILE *opdi_file_open(const char *path, const char *mode) {
+    wchar_t wide[OPDI_WIDE_PATH], wide_mode[8];
+    size_t i = 0;
+    for (; mode[i] && i < 7; i++) { wide_mode[i] = (wchar_t)mode[i]; }
+    wide_mode[i] = 0;
+    return opdi_wide_path(path, wide) ? _wfopen(wide, wide_mode) : NULL;
+}
+/* Makes a new file and opens it for writing.  Returns NULL on failure; if the file exists already, errno is EEXIST. */
+OPDI_INTERNAL FILE *opdi_file_create(const char *path) {
+    wchar_t wide[OPDI_WIDE_PATH];
+    if (!opdi_wide_path(path, wide)) { return NULL; }
+    const int fd = _wopen(wide, _O_CREAT | _O_EXCL | _O_WRONLY | _O_BINARY, _S_IREAD | _S_IWRITE);
+    FILE *const file = fd >= 0 ? _fdopen(fd, "wb") : NULL;
+    if (fd >= 0 && !file) { (void)_close(fd); }
+    return file;
+}
+/* Opens an existing file of the disk, for access OPDI_WIN_READ or, to ask about it, 0.  Meanwhile others may write,
+   rename and remove the file.  Returns NULL if the path leads to something else, such as a pipe, or on failure. */
+static void *opdi_windows_open(const char *path, unsigned long access) {
+    wchar_t wide[OPDI_WIDE_PATH];
+    if (!opdi_wide_path(path, wide)) { return NULL; }
+    void *const file = CreateFileW(wide, access, OPDI_WIN_SHARE_ALL, NULL, OPDI_WIN_OPEN_EXISTING, 0, NULL);
+    if (file == OPDI_WIN_NO_FILE) { return NULL; }
+    if (GetFileType(file) == OPDI_WIN_ON_DISK) { return file; }
+    (void)CloseHandle(file);
+    return NULL;
+}
+/* Returns true if the path leads to something that is not a regular file, such as a folder, pipe or device.  Such
+   things are read and written directly. */
+OPDI_INTERNAL bool opdi_is_special(const char *path) {
+    wchar_t wide[OPDI_WIDE_PATH];
+    const unsigned long about = opdi_wide_path(path, wide) ? GetFileAttributesW(wide) : OPDI_WIN_NO_ATTRIBUTES;
+    if (about == OPDI_WIN_NO_ATTRIBUTES || (about & OPDI_WIN_FOLDER)) { return about != OPDI_WIN_NO_ATTRIBUTES; }
+    void *const file = opdi_windows_open(path, 0);
+    if (file) { (void)CloseHandle(file); }
+    return !file;
+}
+/* Maps a whole file, which is not empty, into memory.  Writing to the map changes only the memory of this process.
+   Returns false if the file cannot be mapped. */
+OPDI_INTERNAL bool opdi_file_map(const char *path, void **data, size_t *length) {
+    void *const file = opdi_windows_open(path, OPDI_WIN_READ);
+    unsigned long high = 0;
+    const unsigned long low = file ? GetFileSize(file, &high) : 0;
+    const uint64_t size = (uint64_t)high << 32 | low;
+    *data = NULL;
+    if (size > 0 && size <= SIZE_MAX / 2) {
+        void *const map = CreateFileMappingW(file, NULL, OPDI_WIN_PAGE_WRITECOPY, 0, 0, NULL);
+        if (map) { *data = MapViewOfFile(map, OPDI_WIN_MAP_COPY, 0, 0, (size_t)size); }
+        if (map) { (void)CloseHandle(map); }      /* the view keeps the mapping */
+    }
+    if (file) { (void)CloseHandle(file); }
+    *length = (size_t)size;
+    return *data != NULL;
+}
+OPDI_INTERNAL void opdi_file_unmap(void *data, size_t length) {
+    (void)length;
+    (void)UnmapViewOfFile(data);
+}
+/* Writes all data of an open file to the disk.  Returns 0 on success. */
+OPDI_INTERNAL int opdi_file_flush(FILE *file) {
+    return fflush(file) || (_commit(_fileno(file)) && errno != EBADF);     /* devices fail with EBADF */
+}
+/* Removes a file.  Returns 0 on success. */
+OPDI_INTERNAL int opdi_file_remove(const char *path) {
+    wchar_t wide[OPDI_WIDE_PATH];
+    return opdi_wide_path(path, wide) ? _wremove(wide) : -1;
+}
+/* Renames the file `to` to a free name beside it, which Windows permits even if the file is mapped.  Returns false on
+   failure. */
+static bool opdi_windows_set_aside(const wchar_t *to, wchar_t aside[OPDI_WIDE_PATH]) {
+    for (int i = 0; i < 100; i++) {
+        if (_snwprintf(aside, OPDI_WIDE_PATH - 1, L"%ls.old%d", to, i) < 0) { return false; }
+        aside[OPDI_WIDE_PATH - 1] = 0;
+        (void)DeleteFileW(aside);                 /* left by an earlier call */
+        if (MoveFileExW(to, aside, OPDI_WIN_WRITE_THROUGH)) { return true; }
+    }
+    return false;
+}
+/* Gives the file `from` the name of the file `to`, which it replaces.  A mapped file cannot be replaced: it keeps a
+   name that ends with .old and a number, and is removed by a later call if it is not mapped any more.  Returns 0 on
+   success. */
+OPDI_INTERNAL int opdi_file_replace(const char *from, const char *to) {
+    wchar_t wide_from[OPDI_WIDE_PATH], wide_to[OPDI_WIDE_PATH], aside[OPDI_WIDE_PATH];
+    if (!opdi_wide_path(from, wide_from) || !opdi_wide_path(to, wide_to)) { return -1; }
+    if (MoveFileExW(wide_from, wide_to, OPDI_WIN_REPLACE | OPDI_WIN_WRITE_THROUGH)) { return 0; }
+    int rc = opdi_windows_failed();
+    if (errno != EACCES || opdi_is_special(to) || !opdi_windows_set_aside(wide_to, aside)) { return rc; }
+    if (MoveFileExW(wide_from, wide_to, OPDI_WIN_WRITE_THROUGH)) { rc = 0; }
+    else { (void)MoveFileExW(aside, wide_to, OPDI_WIN_WRITE_THROUGH); }
+    (void)DeleteFileW(aside);
+    return rc;
+}
+/* Gives the new file `tmp` the permissions of the file `path` that it will replace.  On Windows, it has those of its
+   folder. */
+OPDI_INTERNAL void opdi_same_mode(const char *tmp, const char *path) {
+    (void)tmp;
+    (void)path;
+}
+/* Returns the path of the file that `path` leads to through links, for free(), or NULL if it is not known. */
+OPDI_INTERNAL char *opdi_real_path(const char *path) {
+    (void)path;
+    return NULL;
+}
+
+#else
+OPDI_INTERNAL FILE *opdi_file_open(const char *path, const char *mode) { return fopen(path, mode); }
+OPDI_INTERNAL FILE *opdi_file_create(const char *path) { return fopen(path, "wbx"); }
+OPDI_INTERNAL int opdi_file_remove(const char *path) { return remove(path); }
+OPDI_INTERNAL int opdi_file_replace(const char *from, const char *to) { return rename(from, to); }
+
+#if defined(OPDI_MAPS)
+OPDI_INTERNAL bool opdi_is_special(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+}
+OPDI_INTERNAL bool opdi_file_map(const char *path, void **data, size_t *length) {
+#if defined(MAP_NORESERVE)
+    const int flags = MAP_PRIVATE | MAP_NORESERVE;
+#else
+    const int flags = MAP_PRIVATE;
+#endif
+    struct stat st;
+    void *memory = MAP_FAILED;
+    int fd;
+    if (opdi_is_special(path) || (fd = open(path, O_RDONLY)) < 0) { return false; }
+    if (fstat(fd, &st) == 0 && st.st_size > 0 && (uint64_t)st.st_size <= SIZE_MAX / 2) {
+        memory = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, flags, fd, 0);
+        *data = memory;
+        *length = (size_t)st.st_size;
+    }
+    (void)close(fd);
+    return memory != MAP_FAILED;
+}
+OPDI_INTERNAL void opdi_file_unmap(void *data, size_t length) { (void)munmap(data, length); }
+OPDI_INTERNAL int opdi_file_flush(FILE *file) {
+    /* some file systems cannot synchronise a file */
+    return fflush(file) || (fsync(fileno(file)) && errno != EINVAL && errno != ENOSYS);
+}
+OPDI_INTERNAL void opdi_same_mode(const char *tmp, const char *path) {
+    struct stat st;
+    if (stat(path, &st) == 0) { (void)chmod(tmp, st.st_mode & 0777); }
+}
+OPDI_INTERNAL char *opdi_real_path(const char *path) { return realpath(path, NULL); }
+
+#else
+OPDI_INTERNAL bool opdi_is_special(const char *path) {
+    (void)path;
+    return false;
+}
+OPDI_INTERNAL bool opdi_file_map(const char *path, void **data, size_t *length) {
+    (void)path;
+    (void)data;
+    (void)length;
+    return false;
+}
+OPDI_INTERNAL void opdi_file_unmap(void *data, size_t length) {
+    (void)data;
+    (void)length;
+}
+OPDI_INTERNAL int opdi_file_flush(FILE *file) { return fflush(file); }
+OPDI_INTERNAL void opdi_same_mode(const char *tmp, const char *path) {
+    (void)tmp;
+    (void)path;
+}
+OPDI_INTERNAL char *opdi_real_path(const char *path) {
+    (void)path;
+    return NULL;
+}
+#endif
+#endif

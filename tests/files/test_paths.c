@@ -1,0 +1,131 @@
+/* Paths: blanks and letters outside ASCII (UTF-8, also on Windows), and replacing a file that is in use. */
+#include "../check.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+#if defined(_WIN32)
+#include <wchar.h>
+#endif
+
+static const char *in_folder(const char *name) {
+    static char folder[300], path[2][600];
+    static int k;
+    const char *tmp = getenv("TMPDIR");
+    if (!folder[0]) {
+        (void)snprintf(folder, sizeof folder, "%s/opd_paths_XXXXXX", tmp && *tmp ? tmp : "/tmp");
+        CHECK(mkdtemp(folder) != NULL);
+    }
+    if (!name) {
+        CHECK(rmdir(folder) == 0);
+        folder[0] = 0;
+        return NULL;
+    }
+    k = !k;
+    (void)snprintf(path[k], sizeof path[k], "%s/%s", folder, name);
+    return path[k];
+}
+static opd_tensor *numbers(float first) {
+    return opd_add_Scalar(opd_arange(OPD_V(5), OPD_FLOAT32), OPD_V(first));
+}
+static bool begins_with(opd_tensor *tensor, double first) {
+    return tensor && opd_numel(tensor) == 5 && fabs(opd_item_f64(opd_select(tensor, 0, 0)) - first) < 1e-6;
+}
+
+/* Writes, replaces and reads each kind of file. */
+static void check_name(const char *path) {
+    const char *const names[] = {"a"};
+    OPD_SCOPE {                                   /* Windows does not remove a file whose bytes a tensor uses */
+        CHECK_INT(opd_npy_save(path, numbers(1)), 0);
+        CHECK_INT(opd_npy_save(path, numbers(2)), 0);
+        CHECK(begins_with(opd_npy_load(path), 2));
+        CHECK_INT(opd_file_kind_of(path), OPD_FILE_NPY);
+        CHECK_INT(opd_npz_save(path, names, OPD_TENSORS(numbers(1))), 0);
+        CHECK_INT(opd_safetensors_save(path, names, OPD_TENSORS(numbers(2)), NULL), 0);
+        opd_tensor_file *file = opd_tensor_file_open(path);
+        CHECK(begins_with(opd_tensor_file_get(file, "a"), 2));
+        opd_tensor_file_close(file);
+        CHECK_OK();
+    }
+}
+TEST(paths_have_blanks_and_any_letters) {
+    const char *const path = in_folder("two words.bin");
+    const char *const other = in_folder("gr\xc3\xb6\xc3\x9f" "e \xe6\x97\xa5.bin");
+    check_name(path);
+    CHECK(remove(path) == 0);
+    check_name(other);
+#if defined(_WIN32)
+    wchar_t wide[600];
+    (void)mbstowcs(wide, other, 600);             /* the folder is ASCII */
+    (void)wcscpy(wcsrchr(wide, L'/'), L"/gr\u00f6\u00dfe \u65e5.bin");
+    CHECK(_wremove(wide) == 0);
+#else
+    CHECK(remove(other) == 0);
+#endif
+    (void)in_folder(NULL);
+}
+TEST(a_profile_is_written_to_any_path) {
+    const char *const path = in_folder("spur\xc3\xa9.json");
+    CHECK_INT(opd_profiler_begin(NULL), 0);
+    (void)numbers(1);
+    opd_profile *profile = opd_profiler_end();
+    CHECK_INT(opd_profile_write_trace(profile, path), 0);
+    opd_profile_free(profile);
+#if defined(_WIN32)
+    wchar_t wide[600];
+    (void)mbstowcs(wide, path, 600);
+    (void)wcscpy(wcsrchr(wide, L'/'), L"/spur\u00e9.json");
+    CHECK(_wremove(wide) == 0);
+#else
+    CHECK(remove(path) == 0);
+#endif
+    (void)in_folder(NULL);
+}
+TEST(a_path_that_is_not_utf_8) {
+#if defined(_WIN32)
+    const char *const path = in_folder("gr\xf6\xdf" "e.npy");
+    CHECK_INT(opd_npy_save(path, numbers(1)), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be written: the path is not valid UTF-8");
+    CHECK(!opd_npy_load(path));
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be read: the path is not valid UTF-8");
+    (void)in_folder(NULL);
+#else
+    SKIP("a path is any bytes here");
+#endif
+}
+/* A tensor of a file may use the file's own bytes: it keeps its values when the file is replaced, removed or mapped
+   again. */
+TEST(a_file_in_use_is_replaced) {
+    const char *const path = in_folder("in use.safetensors"), *const names[] = {"a"};
+    int i;
+    for (i = 0; i < 3; i++) {
+        OPD_SCOPE {
+            CHECK_INT(opd_safetensors_save(path, names, OPD_TENSORS(numbers(1)), NULL), 0);
+            opd_tensor_file *const file = opd_tensor_file_open(path);
+            opd_tensor *const old = opd_tensor_file_get(file, "a");
+            opd_tensor_file_close(file);
+            CHECK_INT(opd_safetensors_save(path, names, OPD_TENSORS(numbers(7)), NULL), 0);
+            opd_tensor_file *const again = opd_tensor_file_open(path);
+            opd_tensor *const replaced = opd_tensor_file_get(again, "a");
+            opd_tensor_file_close(again);
+            CHECK(begins_with(old, 1));
+            CHECK(begins_with(replaced, 7));
+            (void)opd_add_Scalar_(old, OPD_V(1));     /* changes this process alone */
+            CHECK(begins_with(old, 2));
+        }
+    }
+    CHECK_INT(opd_safetensors_save(path, names, OPD_TENSORS(numbers(3)), NULL), 0);
+    CHECK(remove(path) == 0);
+    (void)in_folder(NULL);                        /* no other file is left */
+}
+/* Where a folder is, nothing is written, and the folder stays. */
+TEST(a_folder_is_not_replaced) {
+    const char *const path = in_folder("folder");
+    CHECK(mkdir(path, 0700) == 0);
+    CHECK_INT(opd_npy_save(path, numbers(1)), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be written");
+    CHECK(!opd_npy_load(path));
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be read");
+    CHECK(rmdir(path) == 0);
+    (void)in_folder(NULL);
+}
+CHECK_MAIN()
