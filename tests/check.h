@@ -16,7 +16,8 @@
 
    run.sh links all files with the implementation of one of them, test_kernels.c, which defines OPDISPATCH_IMPLEMENTATION
    before this header; others call what is behind the public names by inside.h.
-   Program arguments: parts of names of the cases to run; -v names each case before it runs; --list names them only. */
+   Program arguments: parts of names of the cases to run; --without=NAME leaves a case out; -v names each case before it
+   runs; --list names them only. */
 #ifndef OPD_TESTS_CHECK_H
 #define OPD_TESTS_CHECK_H
 
@@ -250,6 +251,20 @@ OPD_UNUSED static void check_add(check_case *c, const char *name, void (*run)(vo
     *check_last = c;
     check_last = &c->next;
 }
+#if defined(_WIN32)
+/* mingw-w64 runs the constructors of a C file in reverse: each is put before those that were added. */
+OPD_UNUSED static void check_add_first(check_case *c, const char *name, void (*run)(void), int keeps) {
+    check_case *const others = check_first;
+    check_first = NULL;
+    check_last = &check_first;
+    check_add(c, name, run, keeps);
+    c->next = others;
+    while (*check_last) { check_last = &(*check_last)->next; }
+}
+#define CHECK_ADD check_add_first
+#else
+#define CHECK_ADD check_add
+#endif
 /* Adds a case while the program runs, before check_main, if it is walked over: the name must stay. */
 OPD_UNUSED static void check_add_with(const char *name, void (*run)(void *arg), void *arg) {
     check_case *c = check_walks(name) ? (check_case *)calloc(1, sizeof *c) : NULL;
@@ -274,7 +289,7 @@ struct check_entry {
     static void check_run_##id(void); \
     __attribute__((constructor)) static void check_add_##id(void) { \
         static check_case c; \
-        check_add(&c, #id, check_run_##id, keeps); \
+        CHECK_ADD(&c, #id, check_run_##id, keeps); \
     } \
     static void check_run_##id(void)
 #endif
@@ -322,6 +337,9 @@ static void check_case_run(const check_case *c) {
 static bool check_wanted(const check_case *c, int argc, char **argv) {
     bool any = false;
     int i;
+    for (i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--without=", 10) == 0 && strcmp(c->name, argv[i] + 10) == 0) { return false; }
+    }
     for (i = 1; i < argc; i++) {
         if (argv[i][0] == '-') { continue; }
         if (strstr(c->name, argv[i])) { return true; }

@@ -62,15 +62,27 @@ typedef struct opd_plugin_info {
 
 #if defined(OPDISPATCH_PLUGIN)
 /* These variables exist once in a plug-in of several files. */
+#if defined(_WIN32)
+#define OPD_PLUGIN_ONCE __declspec(selectany)
+#if defined(__cplusplus)
+#define OPD_PLUGIN_ENTRY extern __declspec(selectany) __declspec(dllexport)       /* else it would be static */
+#else
+#define OPD_PLUGIN_ENTRY __declspec(selectany) __declspec(dllexport)
+#endif
+#else
+#define OPD_PLUGIN_ONCE
+#define OPD_PLUGIN_ENTRY
 #define OPD_PLUGIN_HIDDEN __attribute__((weak, visibility("hidden")))
 extern const struct opd_host *opd_plugin_host OPD_PLUGIN_HIDDEN;
 extern opd_block *opd_plugin_blocks OPD_PLUGIN_HIDDEN;
 extern const opd_plugin_info opd_plugin_entry __attribute__((weak, visibility("default")));
+#endif
 OPD_HOST_STRUCT;
-const struct opd_host *opd_plugin_host = NULL;
-opd_block *opd_plugin_blocks = NULL;
-const opd_plugin_info opd_plugin_entry = {
+OPD_PLUGIN_ONCE const struct opd_host *opd_plugin_host = NULL;
+OPD_PLUGIN_ONCE opd_block *opd_plugin_blocks = NULL;
+OPD_PLUGIN_ENTRY const opd_plugin_info opd_plugin_entry = {
     OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
+#if !defined(_WIN32)
 /* Warns when a plug-in is unloaded that opd_library_load has not loaded: dlopen alone registers nothing, without an
    error. */
 extern int dprintf(int file, const char *format, ...);
@@ -81,6 +93,7 @@ void opd_plugin_unused(void) {
                       "registered\n", opd_plugin_blocks->file);
     }
 }
+#endif
 
 #define OPD_FORWARD(R, name, n, types) static R name OPD_X##n types { return opd_plugin_host->name OPD_Y##n; }
 #define OPD_FORWARD_V(name, n, types) static void name OPD_X##n types { opd_plugin_host->name OPD_Y##n; }
@@ -90,8 +103,14 @@ OPD_HOST_FUNCTIONS(OPD_FORWARD, OPD_FORWARD_V)
 
 static void opd_block_link(opd_block *block) {
     opd_block **blocks = &opd_plugin_blocks;
+#if defined(_WIN32)                               /* it runs the constructors of a file in reverse */
+    while (*blocks && ((*blocks)->file != block->file || (*blocks)->line < block->line)) { blocks = &(*blocks)->next; }
+#else
     while (*blocks && *blocks != block) { blocks = &(*blocks)->next; }
-    if (!*blocks) { *blocks = block; }
+#endif
+    if (*blocks == block) { return; }
+    block->next = *blocks;
+    *blocks = block;
 }
 
 /* Returns the program's function for a kernel with a special meaning, which the dispatcher recognises by its address.

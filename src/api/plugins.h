@@ -6,6 +6,8 @@
 typedef struct opd_plugin opd_plugin;
 /* Loads a library of operators (torch.ops.load_library) and runs its OPD_LIBRARY blocks:
        cc -shared -fPIC -DOPDISPATCH_PLUGIN ops.c -o ops.so
+   On Windows, a library is a DLL, path is UTF-8, and the define is needed:
+       gcc -shared -DOPDISPATCH_PLUGIN ops.c -o ops.dll
    With the define, the library calls the program through a table, whatever the program exports.  Without it, the
    program must export its symbols (-rdynamic).  path names a file; no folders are searched.  Loading a file again does
    nothing and returns the same handle.  Returns NULL and sets an error, with nothing registered, if one of these holds.
@@ -28,7 +30,7 @@ OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
 OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
 /* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX) or cc (c++) into a plug-in and loads it
    (torch.utils.cpp_extension.load).  No shell is used.  On failure, the error has the compiler's message.  With
-   $OPD_VERBOSE, commands are logged.
+   $OPD_VERBOSE, commands are logged.  On Windows, this fails with an error that says so.
    files: Ends with NULL.
    flags: Words separated by blanks, for compiler and linker, or NULL.
    name: Letters, digits and _.+-, used in the names of files in the cache.

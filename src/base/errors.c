@@ -29,6 +29,13 @@ static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
         thread->stack_bytes = size;
         (void)pthread_attr_destroy(&attr);
     }
+#elif defined(_WIN32)
+    if (!thread->stack_low) {
+        opdi_windows_size low = 0, high = 0;
+        GetCurrentThreadStackLimits(&low, &high);
+        thread->stack_low = (uintptr_t)low;
+        thread->stack_bytes = (size_t)(high - low);
+    }
 #endif
     return p - thread->stack_low < thread->stack_bytes;
 }

@@ -72,12 +72,13 @@ OPDI_WIN(void *) CreateFileW(const wchar_t *path, unsigned long access, unsigned
 OPDI_WIN(void *) CreateFileMappingW(void *file, struct _SECURITY_ATTRIBUTES *security, unsigned long protect,
                                     unsigned long high, unsigned long low, const wchar_t *name);
 #if defined(_WIN64)
-OPDI_WIN(void *) MapViewOfFile(void *map, unsigned long access, unsigned long high, unsigned long low,
-                               unsigned long long bytes);
+typedef unsigned long long opdi_windows_size;
 #else
-OPDI_WIN(void *) MapViewOfFile(void *map, unsigned long access, unsigned long high, unsigned long low,
-                               unsigned long bytes);
+typedef unsigned long opdi_windows_size;
 #endif
+OPDI_WIN(void) GetCurrentThreadStackLimits(opdi_windows_size *low, opdi_windows_size *high);
+OPDI_WIN(void *) MapViewOfFile(void *map, unsigned long access, unsigned long high, unsigned long low,
+                               opdi_windows_size bytes);
 OPDI_WIN(int) UnmapViewOfFile(const void *data);
 OPDI_WIN(int) CloseHandle(void *handle);
 OPDI_WIN(unsigned long) GetFileType(void *file);
@@ -85,6 +86,17 @@ OPDI_WIN(unsigned long) GetFileSize(void *file, unsigned long *high);
 OPDI_WIN(unsigned long) GetFileAttributesW(const wchar_t *path);
 OPDI_WIN(int) DeleteFileW(const wchar_t *path);
 OPDI_WIN(int) MoveFileExW(const wchar_t *from, const wchar_t *to, unsigned long flags);
+OPDI_WIN(unsigned long) GetFullPathNameW(const wchar_t *path, unsigned long cap, wchar_t *whole, wchar_t **name);
+struct HINSTANCE__;
+OPDI_WIN(struct HINSTANCE__ *) LoadLibraryExW(const wchar_t *path, void *file, unsigned long flags);
+OPDI_WIN(void) FlushProcessWriteBuffers(void);
+OPDI_WIN(int) FreeLibrary(struct HINSTANCE__ *library);
+typedef intptr_t (__stdcall *opdi_windows_fn)(void);
+OPDI_WIN(opdi_windows_fn) GetProcAddress(struct HINSTANCE__ *library, const char *name);
+OPDI_WIN(unsigned long) FormatMessageW(unsigned long flags, const void *source, unsigned long code,
+                                       unsigned long language, wchar_t *text, unsigned long cap, va_list *arguments);
+OPDI_WIN(int) WideCharToMultiByte(unsigned page, unsigned long flags, const wchar_t *wide, int length, char *text,
+                                  int cap, const char *other, int *was_other);
 #if defined(__cplusplus)
 }
 #endif
@@ -92,18 +104,26 @@ OPDI_WIN(int) MoveFileExW(const wchar_t *from, const wchar_t *to, unsigned long 
 enum {
     OPDI_WIN_UTF8 = 65001, OPDI_WIN_INVALID_FAILS = 8, OPDI_WIN_TOO_SMALL = 122, OPDI_WIN_SHARE_ALL = 7,
     OPDI_WIN_OPEN_EXISTING = 3, OPDI_WIN_ON_DISK = 1, OPDI_WIN_FOLDER = 16, OPDI_WIN_PAGE_WRITECOPY = 8,
-    OPDI_WIN_MAP_COPY = 1, OPDI_WIN_REPLACE = 1, OPDI_WIN_WRITE_THROUGH = 8
+    OPDI_WIN_MAP_COPY = 1, OPDI_WIN_REPLACE = 1, OPDI_WIN_WRITE_THROUGH = 8, OPDI_WIN_SEARCH_ITS_FOLDER = 8,
+    OPDI_WIN_SYSTEM_TEXT = 0x1200
 };
 #define OPDI_WIN_READ 0x80000000ul
 #define OPDI_WIN_NO_ATTRIBUTES 0xfffffffful
 #define OPDI_WIN_NO_FILE ((void *)(intptr_t)-1)
 #define OPDI_WIDE_PATH 4096                       /* the longest path in UTF-16, with its final 0 */
 #endif
-#if (!defined(__unix__) || defined(__EMSCRIPTEN__)) && !defined(OPD_NO_PLUGINS)
+#if ((!defined(__unix__) && !defined(_WIN32)) || defined(__EMSCRIPTEN__)) && !defined(OPD_NO_PLUGINS)
 #define OPD_NO_PLUGINS
 #endif
-#if defined(OPDI_CORE)
 #if !defined(OPD_NO_PLUGINS)
+#if defined(_WIN32)
+#define OPDI_DLLS                /* plug-ins are DLLs */
+#else
+#define OPDI_SPAWNS              /* plug-ins are ELF files, and can be compiled at run time */
+#endif
+#endif
+#if defined(OPDI_CORE)
+#if defined(OPDI_SPAWNS)
 #include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>

@@ -102,6 +102,11 @@ static bool opdi_barrier(void) {
     }
     return OPDI_LOAD(&ready) > 0 && syscall(SYS_membarrier, 8, 0) == 0;
 }
+#elif !defined(OPD_NO_THREADS) && defined(_WIN32)
+static bool opdi_barrier(void) {
+    FlushProcessWriteBuffers();
+    return true;
+}
 #else
 static bool opdi_barrier(void) { return OPDI_ALONE != 0; }
 #endif

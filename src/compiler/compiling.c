@@ -424,9 +424,7 @@ OPDI_COLD_BEGIN
 /* Frees a variant and unloads its code. */
 static void opdi_variant_free(opdi_variant *variant) {
     if (!variant) { return; }
-#if !defined(OPD_NO_PLUGINS)
-    if (variant->library) { (void)dlclose(variant->library); }
-#endif
+    if (variant->library) { opdi_dlclose(variant->library); }
     for (int i = 0; i < variant->nfrozen; i++) {
         if (variant->storages[i]) { opdi_storage_drop(variant->storages[i]); }
     }
@@ -515,10 +513,10 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
 }
 /* Compiles the C text `source` and loads it.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const char *source) {
-#if defined(OPD_NO_PLUGINS)
+#if !defined(OPDI_SPAWNS)
     (void)variant;
     (void)source;
-    return opd_fail(OPD_ERROR_REGISTER, "%s: this program was built with OPD_NO_PLUGINS", compiled->what);
+    return opd_fail(OPD_ERROR_REGISTER, "%s: %s", compiled->what, OPDI_NO_COMPILER_HERE);
 #else
     typedef int (*opdi_init)(opdi_c_model *model, const void *weights, void *fixed, void *arena);
     static const char *const flags[] = {"-O3 -march=native -fno-math-errno -fno-trapping-math -w", "-O2", NULL};

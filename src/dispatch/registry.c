@@ -188,10 +188,16 @@ void opd_block_link(opd_block *block) {
     opdi_lock(&opdi_registry.lock);
     if (!block->linked) {
         if (!opdi_registry.blocks_end) { opdi_registry.blocks_end = &opdi_registry.blocks; }
+        opd_block **at = opdi_registry.blocks_end;
+#if defined(_WIN32)                               /* it runs the constructors of a file in reverse */
+        for (at = &opdi_registry.blocks; *at && ((*at)->file != block->file || (*at)->line < block->line);) {
+            at = &(*at)->next;
+        }
+#endif
         block->linked = 1;
-        block->next = NULL;
-        *opdi_registry.blocks_end = block;
-        opdi_registry.blocks_end = &block->next;
+        block->next = *at;
+        *at = block;
+        if (!block->next) { opdi_registry.blocks_end = &block->next; }
         OPDI_PUBLISH(&opdi_registry.started, 0);
     }
     opdi_unlock(&opdi_registry.lock);

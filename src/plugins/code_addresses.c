@@ -13,7 +13,7 @@ static bool opdi_is_own_function(const char *function) {
     return strncmp(function, "opd_", 4) == 0 || strncmp(function, "opdi_", 5) == 0;
 }
 
-#if defined(OPD_NO_PLUGINS)
+#if !defined(OPDI_SPAWNS)
 static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
     (void)address;
     (void)file;

@@ -91,9 +91,7 @@ OPDI_INTERNAL void opdi_plugins_sweep(void) {
         }
         opdi_unlock(&opdi_registry.lock);
         if (!plugin) { break; }
-#if !defined(OPD_NO_PLUGINS)
-        (void)dlclose(plugin->handle);
-#endif
+        opdi_dlclose(plugin->handle);
         opdi_free(plugin, plugin->bytes);
     }
 }
@@ -215,27 +213,29 @@ int opd_library_unload(opd_plugin *plugin) {
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "%s", wrong) : 0;
 }
 
-#if defined(OPD_NO_PLUGINS)
+#if !defined(OPDI_SPAWNS)
 
-static opd_plugin *opdi_no_plugins(void) {
-    (void)opd_fail(OPD_ERROR_REGISTER, "this program was built with OPD_NO_PLUGINS");
+static opd_plugin *opdi_no_plugins(const char *who) {
+    (void)opd_fail(OPD_ERROR_REGISTER, "%s: %s", who, OPDI_NO_COMPILER_HERE);
     return NULL;
-}
-opd_plugin *opd_library_load(const char *path) {
-    (void)path;
-    return opdi_no_plugins();
 }
 opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
     (void)name;
     (void)files;
     (void)flags;
-    return opdi_no_plugins();
+    return opdi_no_plugins("opd_load");
 }
 opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
     (void)name;
     (void)source;
     (void)flags;
-    return opdi_no_plugins();
+    return opdi_no_plugins("opd_load_inline");
+}
+#endif
+#if defined(OPD_NO_PLUGINS)
+opd_plugin *opd_library_load(const char *path) {
+    (void)path;
+    return opdi_no_plugins("opd_library_load");
 }
 
 #else
@@ -257,6 +257,7 @@ static const struct opd_host opdi_host_table = {
     opd_fail, opd_warn, /* define, impl, fallback */ opdi_host_define, opd_impl_key, opd_fallback,
     OPD_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
 
+#if defined(OPDI_SPAWNS)
 static const char *opdi_machine_name(const unsigned char *elf) {
     const unsigned machine = elf[5] == 2 ? (unsigned)elf[18] << 8 | elf[19] : (unsigned)elf[19] << 8 | elf[18];
     switch (machine) {
@@ -395,12 +396,13 @@ static int opdi_plugin_range(opd_plugin *plugin) {
     return found ? 0
         : opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", plugin->path);
 }
+#endif
 
 /* Checks the version and kind of a library that has just been mapped, and connects it with this host.  Returns 0, or
    -1 and sets an error. */
 static int opdi_plugin_check(opd_plugin *plugin) {
-    const uintptr_t own = (uintptr_t)dlsym(plugin->handle, "opd_library_load");
-    const opd_plugin_info *info = (const opd_plugin_info *)dlsym(plugin->handle, "opd_plugin_entry");
+    const uintptr_t own = (uintptr_t)opdi_dlsym(plugin->handle, "opd_library_load");
+    const opd_plugin_info *info = (const opd_plugin_info *)opdi_dlsym(plugin->handle, "opd_plugin_entry");
     if (opdi_plugin_has(plugin, own) && own != (uintptr_t)opd_library_load) {
         return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' contains its own implementation of opdispatch: "
                         "build it with -DOPDISPATCH_PLUGIN and without OPDISPATCH_IMPLEMENTATION", plugin->path);
@@ -491,7 +493,7 @@ opd_plugin *opd_library_load(const char *path) {
     }
     opdi_start_leave(entered);
     /* an older opd_plugin has its own handle of the library; without one, the handle is not needed */
-    if (plugin != fresh && fresh->handle) { (void)dlclose(fresh->handle); }
+    if (plugin != fresh && fresh->handle) { opdi_dlclose(fresh->handle); }
     if (plugin != fresh) { opdi_free(fresh, fresh->bytes); }
     if (!opd_ok()) {
         opdi_plugins_sweep();

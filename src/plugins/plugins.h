@@ -11,8 +11,9 @@
 #if defined(OPDI_CORE)
 /* A string that grows.  If `failed` is set, memory has run out and an error is pending. */
 typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
-#if defined(OPD_NO_PLUGINS)
-#else
+#if defined(OPDI_SPAWNS)
+#define opdi_dlclose(handle) ((void)dlclose(handle))
+#define opdi_dlsym(handle, name) dlsym(handle, name)
 #if UINTPTR_MAX > 0xffffffffu
 typedef Elf64_Ehdr opdi_elf;
 typedef Elf64_Phdr opdi_elf_segment;
@@ -24,13 +25,24 @@ typedef Elf32_Phdr opdi_elf_segment;
 typedef Elf32_Shdr opdi_elf_section;
 typedef Elf32_Sym opdi_elf_symbol;
 #endif
+#elif defined(OPDI_DLLS)
+#define opdi_dlclose(handle) ((void)FreeLibrary((struct HINSTANCE__ *)(handle)))
+#define opdi_dlsym(handle, name) ((void *)(uintptr_t)GetProcAddress((struct HINSTANCE__ *)(handle), name))
+#else
+#define opdi_dlclose(handle) ((void)(handle))
+#endif
+/* Tells why nothing is compiled at run time. */
+#if defined(OPD_NO_PLUGINS)
+#define OPDI_NO_COMPILER_HERE "this program was built with OPD_NO_PLUGINS"
+#else
+#define OPDI_NO_COMPILER_HERE "on Windows, nothing is compiled at run time: build a DLL (opd_library_load loads it)"
 #endif
 #endif
 
 //== compiling =========================================================================================================
 
 #if defined(OPDI_CORE)
-#if !defined(OPD_NO_PLUGINS)
+#if defined(OPDI_SPAWNS)
 #define OPDI_PATH 1024
 #endif
 #endif
