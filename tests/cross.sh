@@ -158,7 +158,7 @@ for target in ${*:-$all}; do
         armhf) linux arm-linux-gnueabihf qemu-arm ;;
         #| Linux on i686 | gcc | tests of the core, an example | natively
         i686) linux i686-linux-gnu '' -msse2 -mfpmath=sse ;;
-        #| Windows on x86-64 (no plug-ins) | mingw-w64 gcc | an example | with wine, if it is installed
+        #| Windows on x86-64 (compiles nothing at run time) | mingw-w64 gcc | an example | with wine, if it is installed
         mingw) mingw ;;
         #| browser (no plug-ins, no threads) | emscripten | an example | with node
         emscripten) emscripten ;;
