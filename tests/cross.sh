@@ -14,7 +14,8 @@ an unwinder.
   s390x riscv64 aarch64 armhf    the tests of $TESTS and examples/quickstart.c, with Debian's cross compilers and
                                  qemu-user; aarch64 also tests the vector code for NEON
   i686                           the same tests, directly on this machine if possible
-  mingw                          examples/quickstart.c for Windows, with threads; runs it if wine is installed
+  mingw                          examples/quickstart.c for Windows, with threads; if wine is installed, it and the tests
+                                 of tests/windows.sh run
   emscripten                     examples/quickstart.c, and one epoch of examples/digits.c, both run by node
   musl                           examples/quickstart.c with another C library, linked statically
 
@@ -109,14 +110,20 @@ mingw() {
     cc=x86_64-w64-mingw32-gcc
     have $cc || { skip "no $cc"; return; }
     # -O0: nothing is run where wine is missing, and of its warnings none is the optimiser's that other gccs do not give
-    if ! $cc -Wall -Wextra -Werror -O0 -I. -c "$tmp/implementation.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 ||
+    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "tests/inside.h"\n' >"$tmp/inside.c"
+    if ! $cc -Wall -Wextra -Werror -O0 -I. -c "$tmp/inside.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 ||
        ! $cc -O0 -static "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/q.exe" -lm -lpthread >"$tmp/out" 2>&1; then
         bad 'does not build' "$tmp/out"; return
     fi
     good
     wine=; for w in wine64 wine /usr/lib/wine/wine64; do have $w && wine=$w; done
     if [ -z "$wine" ]; then skip 'no wine to run it'; return; fi
-    WINEDEBUG=-all WINEPREFIX=$tmp/wine example quickstart.c "$tmp/quickstart.out" $wine "$tmp/q.exe"
+    export WINEDEBUG=-all WINEPREFIX="$tmp/wine"
+    example quickstart.c "$tmp/quickstart.out" $wine "$tmp/q.exe"
+    OBJECT=$tmp/$target.o sh tests/windows.sh >"$tmp/out" 2>&1
+    cat "$tmp/out"
+    set -- $(tail -n 1 "$tmp/out" | tr -c '0-9\n' ' ')
+    passed=$((passed + ${1:-0})); failed=$((failed + ${2:-1})); skipped=$((skipped + ${3:-0}))
 }
 emscripten() {
     have emcc || { skip 'no emcc'; return; }
@@ -158,7 +165,7 @@ for target in ${*:-$all}; do
         armhf) linux arm-linux-gnueabihf qemu-arm ;;
         #| Linux on i686 | gcc | tests of the core, an example | natively
         i686) linux i686-linux-gnu '' -msse2 -mfpmath=sse ;;
-        #| Windows on x86-64 (compiles nothing at run time) | mingw-w64 gcc | an example | with wine, if it is installed
+        #| Windows on x86-64 (compiles nothing at run time) | mingw-w64 gcc | tests of the core, of files and of plug-ins, an example | with wine, if it is installed
         mingw) mingw ;;
         #| browser (no plug-ins, no threads) | emscripten | an example | with node
         emscripten) emscripten ;;

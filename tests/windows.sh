@@ -1,0 +1,105 @@
+#!/bin/sh
+# Builds tests for Windows with mingw-w64, and runs them under wine.  See --help.
+set -u
+
+# The test files that tell most of Windows: files, DLLs, threads, thread-locals, memory, the size of long, printing.
+usual='paths dlls json keys memory registration scopes threads gradcheck graphs vmap_api print modules'
+help() {
+    cat <<TEXT
+usage: sh tests/windows.sh [--whole] [NAME...]
+
+Builds the implementation and test files (tests/*/test_NAME.c) for Windows with mingw-w64, without optimisation, and
+runs them under wine.  Without names, these are: $usual.
+Cases that Windows or wine cannot pass are left out: the list in this script says why.
+
+  --whole         all test files except those that the list leaves out (about 20 minutes)
+  OBJECT=file.o   an implementation that is compiled already, with tests/inside.h
+  WINEPREFIX=...  an existing prefix of wine, instead of a new one (695 MB in \$TMPDIR while this runs)
+TEXT
+}
+
+# FILE or FILE:CASE, and why it is left out.
+left_out() {
+    cat <<'TEXT'
+plugins                     needs the compiler at run time; test_dlls.c has what applies to DLLs
+compile                     needs the compiler at run time
+compiled                    needs the compiler at run time
+extension                   libraries of PyTorch for Linux
+aoti                        libraries of PyTorch for Linux
+kernels                     is an implementation of its own
+cuda                        needs CUDA
+fuzz_scripts                needs signals of a timer
+engine:backward_in_a_forked_child            needs fork
+threads:children_of_a_fork_register          needs fork
+TEXT
+}
+
+whole=
+case ${1:-} in --help|-h) help; exit 0 ;; --whole) whole=yes; shift ;; esac
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root" || exit 1
+cc=x86_64-w64-mingw32-gcc
+have() { command -v "$1" >/dev/null 2>&1; }
+passed=0; failed=0; skipped=0
+finish() {
+    tail=; [ $skipped -eq 0 ] || tail=", $skipped skipped"
+    echo "$passed passed, $failed failed$tail"
+    [ $failed -eq 0 ]
+    exit
+}
+bad() { failed=$((failed + 1)); echo "FAIL windows: $1"; [ -z "${2:-}" ] || head -n 12 "$2" | cut -c 1-240; }
+wine=; for w in wine64 wine /usr/lib/wine/wine64; do have $w && wine=$w; done
+if [ -z "$wine" ] || ! have $cc; then echo 'skip windows: no wine or no mingw-w64'; skipped=1; finish; fi
+
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_windows.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+export WINEDEBUG=-all TMPDIR="$tmp" WINEPREFIX="${WINEPREFIX:-$tmp/wine}"
+limit=; have timeout && limit='timeout 900'
+
+mkdir -p "$tmp/headers/sys" "$tmp/dlls/größe 日"
+for name in sys/wait sys/mman sys/resource dlfcn; do : >"$tmp/headers/$name.h"; done
+if [ -z "${OBJECT:-}" ]; then
+    OBJECT=$tmp/implementation.o
+    printf '#define OPDISPATCH_IMPLEMENTATION\n#include "tests/inside.h"\n' >"$tmp/implementation.c"
+    if ! $cc -O0 -I. -c "$tmp/implementation.c" -o "$OBJECT" >"$tmp/out" 2>&1; then
+        bad 'the implementation does not build' "$tmp/out"; finish
+    fi
+fi
+
+# The DLLs of test_dlls.c.
+dlls() {
+    plugin="$cc -O0 -w -shared -static -I. -DOPDISPATCH_PLUGIN"
+    echo 'no DLL' >"$tmp/dlls/text.dll"
+    echo 'int missing(void) { return 1; }' >"$tmp/missing.c"
+    echo 'int missing(void); int needs(void) { return missing(); }' >"$tmp/needs.c"
+    $plugin tests/linkage/ops.c -o "$tmp/dlls/ops.dll" && $plugin tests/linkage/order.c -o "$tmp/dlls/order.dll" &&
+        $plugin tests/linkage/ops.c tests/linkage/ops_cuda.c -o "$tmp/dlls/größe 日/two files.dll" &&
+        $cc -shared "$tmp/missing.c" -o "$tmp/dlls/plain.dll" && $cc -shared "$tmp/missing.c" -o "$tmp/missing.dll" &&
+        $cc -shared "$tmp/needs.c" "$tmp/missing.dll" -o "$tmp/dlls/needs.dll" &&
+        $cc -shared -static "$OBJECT" -o "$tmp/dlls/own.dll" -lpthread
+}
+case " $usual $* " in *' dlls '*)
+    dlls >"$tmp/out" 2>&1 || bad 'the DLLs do not build' "$tmp/out"
+    export OPD_DLLS="$tmp/dlls"
+esac
+
+names=${*:-$usual}
+if [ -n "$whole" ]; then names=$(ls tests/*/test_*.c | sed 's|.*/test_||; s|\.c$||' | grep -v '^fuzz_'); fi
+for name in $names; do
+    left_out | grep -q "^$name " && continue
+    without=$(left_out | sed -n "s/^$name:\([^ ]*\) .*/--without=\1/p")
+    if ! $cc -O0 -w -I"$tmp/headers" -include tests/on_windows.h tests/*/test_"$name".c "$OBJECT" -static \
+         -o "$tmp/program.exe" -lm -lpthread >"$tmp/out" 2>&1; then
+        bad "test_$name.c does not build" "$tmp/out"; continue
+    fi
+    $limit "$wine" "$tmp/program.exe" $without >"$tmp/out" 2>&1 </dev/null
+    rc=$?
+    line=$(tr -d '\r' <"$tmp/out" | grep -a "^test_$name.c: [0-9]* passed, [0-9]* failed" | tail -n 1)
+    set -- $(echo "${line#*: }" | tr -c '0-9\n' ' ')
+    if [ $# -lt 2 ]; then bad "test_$name.c died" "$tmp/out"; continue; fi
+    passed=$((passed + $1)); failed=$((failed + $2)); skipped=$((skipped + ${3:-0}))
+    if [ "$2" != 0 ]; then echo "FAIL windows: $line"; grep -a -v '^skipped' "$tmp/out" | head -n 12 | cut -c 1-240
+    elif [ $rc -ne 0 ]; then bad "test_$name.c: exit status $rc" "$tmp/out"; fi
+done
+finish
