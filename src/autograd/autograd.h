@@ -27,6 +27,13 @@ struct opd_node {
     uint8_t saved;                                /* low bits: an opdi_saved; above: number of backwards using it */
     uint8_t flags;                                /* OPDI_NODE_* */
 };
+/* Returns the number of dims in the description of a forward result (see opdi_node_meta). */
+static inline int opdi_meta_ndim(const int64_t *meta) { return (int)(*meta >> 24 & 0xff); }
+#define OPDI_META_COLUMN_MAJOR ((int64_t)1 << 32) /* in a description: the result was a column-major matrix */
+/* Returns true if tensor is a matrix whose columns lie one behind the other in memory. */
+static inline bool opdi_is_column_major(const opd_tensor *tensor) {
+    return tensor->ndim == 2 && tensor->dims[2] == 1 && tensor->dims[3] == tensor->dims[0];
+}
 #define OPDI_NODE_EXTRA 2u       /* the node has an opdi_extra (hooks, a trace) */
 #define OPDI_SEQUENCE_BITS 44
 static inline uint64_t opdi_node_sequence(const opd_node *node) {
@@ -183,6 +190,7 @@ OPDI_COLD_END
 //== formulas ==========================================================================================================
 
 OPDI_SHARED int opdi_pass_backward(opd_backward_call *bw);
+OPDI_INTERNAL bool opdi_bw_is_column_major(const opd_backward_call *bw, int i);
 OPDI_SHARED int opdi_refused_backward(opd_backward_call *bw);
 #if defined(OPDI_CORE)
 #define OPDI_TOO_FEW "returned an incorrect number of gradients"

@@ -396,7 +396,7 @@ OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad
 static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     opd_node *node = opdi_slices_inner(bw->node);
     const int64_t *meta = opdi_node_meta(bw->node, 0), *at = opdi_kept(bw->node)[1].u.ints;
-    const int ndim = (int)(*meta >> 24), edge = (int)opdi_edges(bw->node)[0].spare;
+    const int ndim = opdi_meta_ndim(meta), edge = (int)opdi_edges(bw->node)[0].spare;
     opd_tensor *grads = opd_bw_grad(bw, 0), *grad;
     opd_backward_call in;
     opd_tensor *whole = opd_new_empty_strided(grads, opd_ints_of(meta + 1, ndim),

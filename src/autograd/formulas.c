@@ -223,7 +223,7 @@ opd_value opd_bw_value(opd_backward_call *bw, int i) {
    NULL and sets an error. */
 static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *tensor) {
     const int64_t *meta = opdi_node_meta(bw->base, 0), *at = opdi_kept(bw->base)[1].u.ints;
-    const int ndim = (int)(*meta >> 24);
+    const int ndim = opdi_meta_ndim(meta);
     opd_tensor *base;
     if (tensor->flags & OPDI_BATCHED) {
         base = opdi_batch_part(tensor, opd_ints_of(meta + 1, ndim), opd_ints_of(at + 3 + 2 * at[0], ndim),
@@ -370,12 +370,22 @@ OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, 
         const int64_t *meta = opdi_node_meta(opdi_edge_node(edge->vertex), edge->nr);
         if (!meta) { return false; }
         *sizes = meta + 1;
-        *ndim = (int)(*meta >> 24);
+        *ndim = opdi_meta_ndim(meta);
         *dtype = (opd_scalar_type)(*meta & 0xff);
         *place = (int)(*meta >> 8 & 0xffff);
         return true;
     }
     return false;
+}
+
+/* Returns true if argument i of the forward call was a column-major matrix.  Its gradient then gets this layout, too. */
+OPDI_INTERNAL bool opdi_bw_is_column_major(const opd_backward_call *bw, int i) {
+    const int edge = opdi_bw_edge(bw, i, 0);
+    const opdi_edge *to = edge >= 0 ? &opdi_edges(bw->node)[edge] : NULL;
+    if (!to || !to->vertex) { return false; }
+    if (to->vertex & OPDI_LEAF) { return opdi_is_column_major(opdi_edge_leaf(to->vertex)); }
+    const int64_t *const meta = opdi_node_meta(opdi_edge_node(to->vertex), to->nr);
+    return meta && (*meta & OPDI_META_COLUMN_MAJOR);
 }
 
 /* The sizes returned for an argument whose gradient is not needed.  They have zeros on both sides of the returned

@@ -513,7 +513,7 @@ OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) 
    `meta` (see opdi_node_meta).  Returns a reference, or NULL if the output was not a tensor. */
 OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
     if (!meta || !opd_ok()) { return NULL; }
-    opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff),
+    opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, opdi_meta_ndim(meta), (opd_scalar_type)(*meta & 0xff),
                                         (int)(*meta >> 8 & 0xffff));
     opd_tensor *zero = grad ? opd_tensor_wrapped_number(opd_value_int(0)) : NULL;
     if (grad && (!zero || opdi_copy(grad, zero))) {

@@ -238,7 +238,8 @@ OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
             continue;
         }
         even = even && tensor->ndim == outs[0]->ndim;
-        *meta++ = (uint8_t)tensor->dtype | opdi_place_of(tensor) << 8 | (int64_t)tensor->ndim << 24;
+        *meta++ = (uint8_t)tensor->dtype | opdi_place_of(tensor) << 8 | (int64_t)tensor->ndim << 24 |
+            (opdi_is_column_major(tensor) ? OPDI_META_COLUMN_MAJOR : 0);
         for (int k = 0; k < tensor->ndim; k++) { *meta++ = tensor->dims[k]; }
     }
     node->flags = (uint8_t)(even ? node->flags | OPDI_NODE_EVEN : node->flags & ~OPDI_NODE_EVEN);
@@ -295,10 +296,10 @@ OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedge
 OPDI_INTERNAL const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
     const int64_t *meta = opdi_node_metas(node);
     if (node->flags & OPDI_NODE_EVEN) {
-        meta += nr * (1 + (*meta >> 24));
+        meta += (int)nr * (1 + opdi_meta_ndim(meta));
         nr = 0;
     }
-    for (; nr > 0; nr--) { meta += 1 + (*meta < 0 ? 0 : *meta >> 24); }
+    for (; nr > 0; nr--) { meta += 1 + (*meta < 0 ? 0 : opdi_meta_ndim(meta)); }
     return *meta < 0 ? NULL : meta;
 }
 

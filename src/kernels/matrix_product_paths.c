@@ -153,6 +153,7 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
     }
     int done = opdi_gemv_try(&job, rows, count, depth);
     if (!done) { done = opdi_few_rows_try(&job, rows, count, depth); }
+    if (!done) { done = opdi_row_groups_try(&job, rows, count, depth); }
     if (!done) { done = opdi_halves_try(&job, rows, count, depth); }
     if (!done) { done = opdi_cols_try(&job, rows, count, depth); }
     if (done) { return done < 0 ? -1 : 0; }

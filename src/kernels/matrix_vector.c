@@ -517,6 +517,104 @@ OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_
     return 1;
 }
 
+//== few rows times a matrix with contiguous rows ======================================================================
+//
+//  The matrix is read once and not packed.
+
+#if defined(OPDI_VECTORS)
+#include "../typed/f32_avx2.h"
+#include "row_groups.typed.h"
+#include "../typed/f64_avx2.h"
+#include "row_groups.typed.h"
+#if defined(OPDI_X86)
+#include "../typed/f32_avx512.h"
+#include "row_groups.typed.h"
+#include "../typed/f64_avx512.h"
+#include "row_groups.typed.h"
+#endif
+#include "../typed/end.h"
+typedef void opdi_row_groups_f32_fn(int64_t rows, int64_t count, int64_t depth, const float *x, const float *b, int64_t bs,
+                                    float *y, int64_t ys);
+typedef void opdi_row_groups_f64_fn(int64_t rows, int64_t count, int64_t depth, const double *x, const double *b,
+                                    int64_t bs, double *y, int64_t ys);
+typedef struct opdi_row_groups_job {
+    opdi_row_groups_f32_fn *f32;
+    opdi_row_groups_f64_fn *f64;
+    const char *x, *b;                            /* x [depth, nrows] */
+    char *out;
+    int64_t nrows, depth, bs, rsc;                /* element (i, j) of the result: out + (i * rsc + j) * size */
+    size_t size;
+    int add;
+} opdi_row_groups_job;
+/* An opdi_range_fn: computes columns [begin, end) of the result, as many at a time as stay in the cache. */
+static void opdi_row_groups_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_row_groups_job *const job = (const opdi_row_groups_job *)ctx;
+    const int64_t size = (int64_t)job->size, most = OPDI_ROW_GROUPS_BYTES / (job->nrows * size) & ~(int64_t)15;
+    for (int64_t at = begin, count; at < end; at += count) {
+        const void *const b = job->b + at * size;
+        void *const out = job->out + at * size;
+        count = OPDI_MIN(most, end - at);
+        for (int64_t i = 0; i < job->nrows && !job->add; i++) {
+            memset((char *)out + i * job->rsc * size, 0, (size_t)(count * size));
+        }
+        if (size == 4) {
+            job->f32(job->nrows, count, job->depth, (const float *)(const void *)job->x, (const float *)b, job->bs,
+                     (float *)out, job->rsc);
+        } else {
+            job->f64(job->nrows, count, job->depth, (const double *)(const void *)job->x, (const double *)b, job->bs,
+                     (double *)out, job->rsc);
+        }
+    }
+}
+/* Computes a product of a few rows of floats or doubles with a matrix whose rows are contiguous.  Returns 1 if it has
+   computed the product, 0 if the shapes do not suit it, or -1 if memory runs out. */
+OPDI_INTERNAL int opdi_row_groups_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+    const int dtype = job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    const double matrix = (double)count * (double)depth * (double)job->size;      /* in bytes */
+    /* with more rows, packing the matrix takes less time than it saves; the limits were measured on Zen 4 */
+    const int64_t most = matrix >= 8 << 20 ? 6 : matrix >= 256 << 10 ? 3 : matrix >= 64 << 10 ? 2 : 0;
+    opdi_row_groups_job groups;
+    if (rows < 2 || rows > most || count < 64 || depth < 64 || job->b.pack || job->b.cs != 1 || job->csc != 1 ||
+        job->a.dtype != dtype || job->b.dtype != dtype || opdi_cpu_level() == 0) { return 0; }
+    const size_t bytes = (size_t)(rows * depth) * job->size;
+    char *const x = opdi_scratch_alloc(bytes);
+    if (!x) { return -1; }
+    for (int64_t k = 0; k < depth; k++) {
+        opdi_pack_line(&job->a, k * job->a.rs, job->a.cs, rows, x + k * rows * (int64_t)job->size);
+    }
+    groups.f32 = opdi_row_groups_avx2_f32;
+    groups.f64 = opdi_row_groups_avx2_f64;
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() == 2) {
+        groups.f32 = opdi_row_groups_avx512_f32;
+        groups.f64 = opdi_row_groups_avx512_f64;
+    }
+#endif
+    groups.x = x;
+    groups.b = (const char *)job->b.data;
+    groups.out = job->c;
+    groups.nrows = rows;
+    groups.depth = depth;
+    groups.bs = job->b.rs;
+    groups.rsc = job->rsc;
+    groups.size = job->size;
+    groups.add = job->add;
+    opdi_parallel_for(count, opdi_round_up(OPDI_MAX(64, 65536 / depth), 64), opdi_row_groups_range, &groups);
+    opdi_scratch_free(x, bytes);
+    return 1;
+}
+#else
+OPDI_INTERNAL int opdi_row_groups_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+    (void)job;
+    (void)rows;
+    (void)count;
+    (void)depth;
+    return 0;
+}
+#endif
+
+//== one row times a matrix of half precision =========================================================================
+
 #if defined(OPDI_VECTORS)
 /* A row of floats times a matrix of float16 or bfloat16, whose rows are contiguous and `rs` elements apart. */
 typedef struct opdi_cols_job {

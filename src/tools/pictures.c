@@ -83,7 +83,7 @@ static int opdi_picture_node(opdi_picture *picture, int64_t number, const opd_no
     }
     for (uint32_t i = 0; i < node->noutputs && i < 4; i++) {
         const int64_t *meta = opdi_node_meta(node, i);
-        if (meta) { opdi_picture_sizes(text, meta + 1, (int)(*meta >> 24), (opd_scalar_type)(*meta & 255)); }
+        if (meta) { opdi_picture_sizes(text, meta + 1, opdi_meta_ndim(meta), (opd_scalar_type)(*meta & 255)); }
     }
     if (node->noutputs > 4) { opdi_text_add(text, "\\n... %u in all", (unsigned)node->noutputs); }
     if (!picture->options->no_saved && opdi_saved_is_freed(node)) { opdi_text_add(text, "\\nsaved: freed"); }

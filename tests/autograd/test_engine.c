@@ -177,6 +177,32 @@ TEST(gradients_have_the_layout_of_their_leaf) {
     }
 }
 
+/* The gradient of a factor of a matrix product has the layout of the factor, so that the leaf of a turned weight takes
+   it without a copy. */
+TEST(gradients_of_products_have_the_layout_of_the_factor) {
+    for (int way = 0; way < 8; way++) {
+        OPD_SCOPE {
+            opd_tensor *a = opd_arange(opd_value_int(12), OPD_FLOAT64), *b = opd_arange(opd_value_int(20), OPD_FLOAT64), *bias = opd_zeros(OPD_INTS(5), OPD_FLOAT64), *y;
+            a = opd_reshape(a, way & 1 ? OPD_INTS(4, 3) : OPD_INTS(3, 4));
+            b = opd_reshape(b, way & 2 ? OPD_INTS(5, 4) : OPD_INTS(4, 5));
+            opd_tensor_set_requires_grad(a, true);
+            opd_tensor_set_requires_grad(b, true);
+            opd_tensor *in[2] = {way & 1 ? opd_t(a) : a, way & 2 ? opd_t(b) : b}, *g[2] = {NULL, NULL};
+            y = way & 4 ? opd_addmm_full(bias, in[0], in[1], opd_value_int(1), opd_value_int(2)) : opd_mm(in[0], in[1]);
+            y = opd_sum(opd_mul(y, y));
+            CHECK_INT(opd_autograd_grad(&y, 1, in, 2, NULL, g), 0);
+            for (int i = 0; i < 2 && g[i]; i++) {
+                CHECK(opd_strides(g[i])[0] == opd_strides(in[i])[0] && opd_strides(g[i])[1] == opd_strides(in[i])[1]);
+            }
+            opd_tensor *const sum = opd_mm(in[0], in[1]);
+            opd_tensor *const factor = opd_tensor_wrapped_number(opd_value_int(way & 4 ? 8 : 2));
+            CHECK(opd_equal(g[0], opd_mul(opd_mm(sum, opd_t(in[1])), factor)).u.i != 0);
+            CHECK(opd_equal(g[1], opd_mul(opd_mm(opd_t(in[0]), sum), factor)).u.i != 0);
+            CHECK_OK();
+        }
+    }
+}
+
 static const void *gradient_at;
 static opd_tensor *where_it_is(opd_tensor *grad, void *user) { (void)user; gradient_at = opd_data(grad); return NULL; }
 TEST(gradients_that_nobody_holds_are_taken_over) {

@@ -665,6 +665,36 @@ TEST(kernels_few_rows_threads) {
     opd_threads_set(0);
 }
 
+/* The same for a matrix with contiguous rows, which is read without a copy. */
+TEST(kernels_row_groups) {
+    static opd_op *mm_out;
+    static const int64_t dims[][3] = {{2, 130, 131}, {3, 263, 257}, {4, 1100, 2001}, {5, 2049, 1030}, {6, 1501, 1400}, {7, 1501, 1400}};
+    for (int way = 0; way < 4 * 6; way++) {
+        OPD_SCOPE {
+            const int64_t *d = dims[way / 4];
+            const opd_scalar_type dtype = way & 1 ? OPD_FLOAT64 : OPD_FLOAT32;
+            opd_tensor *a = way & 2 ? opd_t(opd_randn(OPD_INTS(d[1], d[0]), dtype)) : opd_randn(OPD_INTS(d[0], d[1]), dtype);
+            opd_tensor *b = opd_narrow(opd_randn(OPD_INTS(d[1], d[2] + 5), dtype), 1, way & 2 ? 3 : 0, d[2]);
+            opd_tensor *c = opd_randn(OPD_INTS(d[0], d[2]), dtype);
+            opd_threads_set(1);
+            opd_tensor *one = opd_mm(a, b), *added = opd_addmm(c, a, b);
+            opd_tensor *want = opd_mm(opd_to_dtype(a, OPD_FLOAT64), opd_t(opd_contiguous(opd_t(opd_to_dtype(b, OPD_FLOAT64)))));
+            opd_tensor *out = opd_narrow(opd_zeros(OPD_INTS(d[0], d[2] + 9), dtype), 1, 4, d[2]);
+            CHECK(OPD_CALL(OPD_OP(&mm_out, "aten::mm.out"), a, b, out) == out);
+            CHECK(opd_item(opd_all(opd_eq(out, one))).u.i != 0);
+            for (int threads = 2; threads < 6; threads++) {
+                opd_threads_set(threads);
+                CHECK(opd_item(opd_all(opd_eq(opd_mm(a, b), one))).u.i != 0);
+            }
+            const double most = way & 1 ? 1e-11 : 4e-4;
+            CHECK(opd_item(opd_max(opd_abs(opd_sub(opd_to_dtype(one, OPD_FLOAT64), want)))).u.d < most);
+            CHECK(opd_item(opd_max(opd_abs(opd_sub(opd_to_dtype(added, OPD_FLOAT64), opd_add(want, c))))).u.d < most);
+            CHECK_OK();
+        }
+    }
+    opd_threads_set(0);
+}
+
 /* Loops over the definition; which: 0 y, 1 gx, 2 gw from the other two. */
 static void kn_conv(const opdi_conv *v, int which, double *x, double *w, double *y) {
     for (int64_t n = 0; n < v->n; n++)

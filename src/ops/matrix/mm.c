@@ -22,10 +22,21 @@ static int opdi_mm_kernel(opd_call *call) {
     opd_tensor *out = opd_result(call, 0, sizes, 2, OPDI_DTYPE(a));
     return out ? opdi_product(out, NULL, a, b, opdi_one(), opdi_one()) : -1;
 }
+/* Returns the gradient of argument number `at`, the first factor of a matrix product whose second factor is number
+   at + 1.  A gradient has the layout of its factor, as in PyTorch (mm_mat1_backward): a parameter's gradient then needs
+   no copy.  Returns NULL and sets an error on failure. */
+static opd_tensor *opdi_mm_backward_first(opd_backward_call *bw, int at) {
+    opd_tensor *const grad = opd_bw_grad(bw, 0), *const second = opd_bw_tensor(bw, at + 1);
+    return opdi_bw_is_column_major(bw, at) ? opdi_mt(opd_mm(second, opdi_mt(grad))) : opd_mm(grad, opdi_mt(second));
+}
+/* Does the same for argument number `at`, the second factor of a product whose first factor is number at - 1. */
+static opd_tensor *opdi_mm_backward_second(opd_backward_call *bw, int at) {
+    opd_tensor *const grad = opd_bw_grad(bw, 0), *const first = opd_bw_tensor(bw, at - 1);
+    return opdi_bw_is_column_major(bw, at) ? opdi_mt(opd_mm(opdi_mt(grad), first)) : opd_mm(opdi_mt(first), grad);
+}
 static int opdi_mm_backward(opd_backward_call *bw) {
-    opd_tensor *grad = opd_bw_grad(bw, 0);
-    OPDI_BW_RETURN(0, opd_mm(grad, opdi_mt(opd_bw_tensor(bw, 1))));
-    OPDI_BW_RETURN(1, opd_mm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
+    OPDI_BW_RETURN(0, opdi_mm_backward_first(bw, 0));
+    OPDI_BW_RETURN(1, opdi_mm_backward_second(bw, 1));
     return 0;
 }
 /* Computes the tangent of an operator that multiplies arguments number `first` and `second`, and adds argument number c
@@ -90,8 +101,8 @@ static int opdi_addmm_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_value beta = opd_bw_value(bw, 3), alpha = opd_bw_value(bw, 4);
     OPDI_BW_RETURN(0, opdi_scale(grad, beta));
-    OPDI_BW_RETURN(1, opdi_scale(opd_mm(grad, opdi_mt(opd_bw_tensor(bw, 2))), alpha));
-    OPDI_BW_RETURN(2, opdi_scale(opd_mm(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
+    OPDI_BW_RETURN(1, opdi_scale(opdi_mm_backward_first(bw, 1), alpha));
+    OPDI_BW_RETURN(2, opdi_scale(opdi_mm_backward_second(bw, 2), alpha));
     return 0;
 }
 /* opd_addmm: beta * self + alpha * mat1 mat2 */
