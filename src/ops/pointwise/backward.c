@@ -2,7 +2,8 @@
 
 //== operators that compute gradients of pointwise operators ===========================================================
 
-/* Runs a pointwise formula of grad and self (arguments 0 and 1), with `count` numbers from argument `first` on. */
+/* Runs a pointwise formula of arguments 0 and 1, grad and self.  Its numbers are `count` arguments from number `first`
+   on. */
 static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int first, int count) {
     opd_tensor *ops[3];
     opdi_params params = opdi_params_of(call, first, count);
@@ -10,8 +11,8 @@ static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int f
     ops[2] = opd_arg_tensor(call, 1);
     return opdi_pointwise(call, formula, ops, 2, &params);
 }
-/* Runs a pointwise formula of self and grad, in this order, and one number.  PyTorch's iterator takes the operands in
-   this order, which decides the strides of the result. */
+/* Runs a pointwise formula of self and grad, in this order, and of the number in argument 2.  PyTorch passes the
+   operands to its iterator in this order, which decides the strides of the result. */
 static int opdi_binary_swapped(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_params params = opdi_params_of(call, 2, 1);
@@ -292,9 +293,9 @@ static int opdi_elu_backward_kernel(opd_call *call) {
     return opdi_pointwise(call, result ? &opdi_formula_elu_backward_result : &opdi_formula_elu_backward, ops, 2,
                           &params);
 }
-/* Computes the gradients of elu_backward.  If elu_backward was computed from elu's input, the second derivative is
-   alpha scale input_scale^2 e^(input input_scale) for input <= 0.  If it was computed from elu's result (is_result), it
-   is a linear function of that result, with the derivative input_scale. */
+/* Computes the gradients of elu_backward.  The second derivative of elu is alpha scale input_scale^2 e^(input
+   input_scale) for input < 0.  If is_result, elu_backward was computed from elu's result, which argument 5 holds; where
+   this is negative, the derivative with respect to it is input_scale.  Elsewhere, the derivative is 0. */
 static int opdi_elu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 5);
     const opd_value alpha = opd_bw_value(bw, 1), scale = opd_bw_value(bw, 2), input_scale = opd_bw_value(bw, 3);

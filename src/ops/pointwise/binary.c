@@ -324,7 +324,7 @@ OPDI_FORMULA_A(pow_bool, ge, 0)                   /* x^y is x >= y for bools */
 static int opdi_pow_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow); }
 OPDI_FORMULA_V(pow_Scalar, pow, OPDI_NOT_BOOL | OPDI_CONTIGUOUS_RESULT)
 static int opdi_pow_Scalar_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow_Scalar); }
-/* pow.Tensor_Scalar: computes powers.  Some exponents, such as 2 and 0.5, have their own loops
+/* pow.Tensor_Scalar: computes self^exponent.  Some exponents, such as 2 and 0.5, have their own loops
    (at::native::pow_tensor_scalar_optimized_kernel). */
 static int opdi_pow_Tensor_Scalar_kernel(opd_call *call) {
     opd_tensor *ops[3];
@@ -349,7 +349,7 @@ static int opdi_pow_Tensor_Scalar_kernel(opd_call *call) {
     const bool both = formula == &opdi_formula_pow || formula == &opdi_formula_pow_bool;
     return opdi_pointwise_typed(call, formula, ops, both ? 2 : 1, dtype, dtype, &opdi_no_params);
 }
-/* Computes the gradient of input^e: e input^(e-1), or 0 if e is 0, times grad. */
+/* Computes the gradient of input^e: grad times e input^(e-1), or 0 if e is 0. */
 static int opdi_pow_Tensor_Scalar_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     opd_value value = opd_bw_value(bw, 1), less = value;
@@ -381,7 +381,8 @@ static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
                                                 opd_logical_and(opd_eq_Scalar(input, zero), opdi_pow_flat(extra)))));
     return 0;
 }
-/* Returns log(value).  If `pairs`, computes the complex logarithm, and also stores it in logs[2]. */
+/* Returns log(value): the logarithm of its real part or, if `pairs`, the complex logarithm, which is also stored in
+   logs[2]. */
 static opd_value opdi_number_log(opd_value value, bool pairs, double *logs) {
     const double re = opdi_number_f64(value), im = value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0;
     const opdi_complex log_of = opdi_complex_log(opdi_complex_make(re, im));
@@ -430,7 +431,7 @@ OPDI_OP(pow_Scalar) {
 
 //== maximum, minimum, fmax, fmin ======================================================================================
 
-/* maximum and minimum.  Where both inputs are equal, each of them gets half of the gradient. */
+/* maximum, minimum, fmax and fmin.  Where both inputs are equal, each of them gets half of the gradient. */
 OPDI_FORMULA_A(maximum, maximum, 0)
 OPDI_FORMULA_A(minimum, minimum, 0)
 OPDI_FORMULA_A(fmax, fmax, 0)
@@ -439,7 +440,8 @@ static int opdi_maximum_kernel(opd_call *call) { return opdi_binary(call, &opdi_
 static int opdi_minimum_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_minimum); }
 static int opdi_fmax_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmax); }
 static int opdi_fmin_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_fmin); }
-/* Returns grad where self determines the result, grad / 2 where `equal` is true, and 0 where `loses` is true. */
+/* Returns the gradient of one input of maximum or minimum: 0 where `loses` is true, because this input is not the
+   result; grad / 2 where `equal` is true; grad elsewhere. */
 static opd_tensor *opdi_tie_gradient(opd_tensor *grad, opd_tensor *equal, opd_tensor *loses) {
     return opdi_unless(opd_where_self(equal, opdi_muls(grad, 0.5), grad), loses);
 }
@@ -453,8 +455,8 @@ static int opdi_extreme_share(opd_backward_call *bw, int other, bool larger) {
 }
 static int opdi_maximum_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, true); }
 static int opdi_minimum_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, false); }
-/* Computes the gradients of fmax and fmin.  wins: true where self, but not other, determines the result; the elements
-   where other is NaN are added here. */
+/* Computes the gradients of fmax or fmin.  `wins` is true where self is greater than other (fmax) or smaller (fmin).
+   Where other is NaN, self is the result, too. */
 static int opdi_fmaxmin_backward(opd_backward_call *bw, opd_tensor *wins) {
     opd_tensor *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1), *extra = opd_eq(input, other);
     opd_tensor *mask = opd_logical_or(wins, opd_isnan(other));
@@ -513,9 +515,9 @@ static int opdi_clamp_Tensor_kernel(opd_call *call) {
     if (!low && !high) { return opdi_clamp_fail(); }
     return opdi_pointwise(call, low ? &opdi_formula_maximum : &opdi_formula_minimum, ops, 2, &opdi_no_params);
 }
-/* Computes the gradients.  input gets grad where it is between the bounds.  low gets grad where input < low <= high,
-   and high where input > high or high < low.  Where low < high and input equals one of the bounds, input and this bound
-   get half of grad each. */
+/* Computes the gradients of clamp.  input gets grad where it is between the bounds.  low gets grad where input < low <=
+   high.  high gets grad where input > high or high < low.  Where low < high and input equals one of the bounds, input
+   and this bound get half of grad each. */
 static int opdi_clamp_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *low = opd_bw_tensor(bw, 1),
         *high = opd_bw_tensor(bw, 2);

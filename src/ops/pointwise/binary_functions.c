@@ -2,9 +2,9 @@
 
 //== atan2, hypot, xlogy, logaddexp and similar functions ==============================================================
 
-/* Computes atan2(y, x) for 64 pairs of finite numbers that are not both 0; writes NaN for other pairs.  With t = the
-   smaller absolute value divided by the larger, uses atan(t) or, for t above tan(pi / 8), pi / 4 + atan((t - 1) / (t +
-   1)).  The error is at most 2 ulp. */
+/* Computes atan2(y, x) for 64 pairs of finite numbers of which one is at least 1e-300 in absolute value; writes NaN for
+   other pairs.  With t = the smaller absolute value divided by the larger, uses atan(t) or, for t above tan(pi / 8), pi
+   / 4 + atan((t - 1) / (t + 1)).  The error is at most 2 ulp. */
 #if defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
 static const double opdi_atan_series[11] = {
@@ -314,7 +314,7 @@ OPDI_OP(masked_fill_Scalar) {
     op->cases = "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0";
 }
 
-/* Batches masked_fill if each example has its own value: calls where. */
+/* The kernel of masked_fill under vmap if each example has its own value: calls where. */
 static int opdi_masked_fill_where(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 2);
     if (value->ndim != 0) { return opdi_masked_fill_kernel(call); }

@@ -118,7 +118,7 @@ static opdi_complex opdi_complex_tanh(opdi_complex x) {
     const double t = tan(x.im), s = sinh(x.re), r = sqrt(1 + s * s), k = 1 + t * t, below = 1 + k * s * s;
     return opdi_complex_make(k * r * s / below, t / below);
 }
-/* These return i x and -i x; sin and tan are computed from sinh and tanh with them. */
+/* The next two functions return i x and -i x.  With them, trigonometric functions are computed from hyperbolic ones. */
 static opdi_complex opdi_complex_times_i(opdi_complex x) { return opdi_complex_make(-x.im, x.re); }
 static opdi_complex opdi_complex_times_minus_i(opdi_complex x) { return opdi_complex_make(x.im, -x.re); }
 static opdi_complex opdi_complex_sin(opdi_complex x) {
@@ -130,17 +130,19 @@ static opdi_complex opdi_complex_tan(opdi_complex x) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
-/* Returns true if the squares of x's parts would overflow.  The inverse functions then use log(2 x) instead. */
+/* Returns true if the squares of x's parts could overflow.  The inverse functions then use opdi_complex_log2x, which
+   returns log(2 |x|). */
 static bool opdi_complex_large(opdi_complex x) { return fabs(x.re) > 1e150 || fabs(x.im) > 1e150; }
 static double opdi_complex_log2x(opdi_complex x) { return log(hypot(x.re / 2, x.im / 2)) + 2 * 0.69314718055994530942; }
-/* Returns asinh(x) = +-log(1 + u) with u = |x| + x^2 / (1 + sqrt(1 + x^2)), corrected by the rounding error of 1 +
-   u. */
+/* Returns asinh(x), computed as +-log(1 + u) with u = |x| + x^2 / (1 + sqrt(1 + x^2)), and corrected by the rounding
+   error of 1 + u. */
 static double opdi_complex_asinh_of(double x) {
     const double size = fabs(x), square = size * size, u = size + square / (1 + sqrt(1 + square)), one = 1 + u;
     if (!(size < 1e150)) { return asinh(x); }
     return copysign(opdi_log1_f64(one) + (u - (one - 1)) / one, x);
 }
-/* These return the square roots of 1 - x and 1 + x, which Kahan's formulas for the inverse functions use. */
+/* The next two functions return the square roots of 1 - x and 1 + x, which Kahan's formulas for the inverse functions
+   use. */
 static opdi_complex opdi_complex_root_less(opdi_complex x) {
     return opdi_complex_sqrt(opdi_complex_make(1 - x.re, -x.im));
 }
@@ -177,7 +179,7 @@ static opdi_complex opdi_complex_atanh(opdi_complex x) {
     if (opdi_complex_large(x)) {
         return opdi_complex_make(copysign(0, x.re), isnan(x.im) ? x.im : copysign(1.57079632679489661923, x.im));
     }
-    if (size == 1 && x.im != 0 && square < 1e-200) {  /* x.im^2 may have become 0 */
+    if (size == 1 && x.im != 0 && square < 1e-200) {  /* x.im^2 may have underflowed to 0 */
         return opdi_complex_make(copysign(log(2 / fabs(x.im)) / 2, x.re), atan2(2 * x.im, -square) / 2);
     }
     return opdi_complex_make(copysign(log1p(4 * size / ((1 - size) * (1 - size) + square)) / 4, x.re),
@@ -197,8 +199,8 @@ static opdi_complex opdi_complex_pow(opdi_complex x, opdi_complex y) {
     if (opdi_complex_zero(x) && y.re > 0) { return opdi_complex_make(0, 0); }
     return opdi_complex_exp(opdi_complex_mul(y, opdi_complex_log(x)));
 }
-/* Returns log(e^x + e^y) as h + log1p(e^(l - h)), where h has the larger real part and l is the other one.  If both
-   real parts are infinity, computes the exponentials themselves. */
+/* Returns log(e^x + e^y), computed as h + log1p(e^(l - h)), where h is the number with the larger real part and l the
+   other number.  If both real parts are +infinity, computes the exponentials themselves. */
 OPDI_INTERNAL opdi_complex opdi_complex_logaddexp(opdi_complex x, opdi_complex y) {
     const bool second = x.re < y.re;
     const opdi_complex high = second ? y : x, low = second ? x : y;
@@ -266,7 +268,7 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
                                                                              opdi_complex_mul(y, y))))) \
     X(sigmoid_backward, 2, opdi_complex_mul(x, opdi_complex_conj(opdi_complex_mul( \
         opdi_complex_sub(opdi_complex_make(1, 0), y), y))))
-/* Pointwise formulas that also have faster loops over contiguous tensors, in which results are bool or real. */
+/* Pointwise formulas with bool or real results.  For contiguous tensors, they also have faster loops. */
 #define OPDI_COMPLEX_TO_REAL(X) \
     X(eq, 2, OPDI_B(x.re == y.re && x.im == y.im)) \
     X(ne, 2, OPDI_B(x.re != y.re || x.im != y.im)) \
@@ -289,14 +291,14 @@ OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_LOOP)
 OPDI_COMPLEX_TO_REAL(OPDI_COMPLEX_LOOP)
 OPDI_COLD_END
 /* Arithmetic on contiguous numbers, with loops that are compiled for speed.  These formulas treat real and imaginary
-   parts alike: X(name, inputs, part) computes each part of the result from the same part x of the first and y of the
-   second input. */
+   parts alike: X(name, inputs, part) computes each part of the result from the same part x of the first input and y of
+   the second input. */
 #define OPDI_COMPLEX_PARTS(X) \
     X(add, 2, x + y) \
     X(sub, 2, x - y) \
     X(neg, 1, -x)
-/* X(name, inputs, real part, imaginary part): the parts of the result for inputs a + bi and c + di.  Compiled without
-   FMA, so that z conj(z) is real. */
+/* Arithmetic that combines real and imaginary parts: X(name, inputs, real part, imaginary part) has the parts of the
+   result for inputs a + bi and c + di.  Compiled without FMA, so that z conj(z) is real. */
 #define OPDI_COMPLEX_PAIRS(X) \
     X(mul, 2, a * c - b * d, a * d + b * c) \
     X(square, 1, a * a - b * b, a * b + b * a) \
@@ -351,7 +353,7 @@ OPDI_LOOP_TEXT void opdi_pair_sign_f64(double a, double b, OPD_UNUSED double c, 
                                        double *imaginary) {
     opdi_pair_unit(a, b, opdi_pair_scale(a, b), real, imaginary);
 }
-/* Defines functions for floats that compute in double, in which squares of floats do not overflow. */
+/* Defines opdi_pair_<name>_f32, which computes in double, where squares of floats do not overflow. */
 #define OPDI_LONG_PAIR_FN(name, call) \
     OPDI_LOOP_TEXT void opdi_pair_##name##_f32(float a, float b, OPD_UNUSED float c, OPD_UNUSED float d, float *real, \
                                                float *imaginary) { \
@@ -363,9 +365,10 @@ OPDI_LOOP_TEXT void opdi_pair_sign_f64(double a, double b, OPD_UNUSED double c, 
 OPDI_LONG_PAIR_FN(reciprocal, opdi_pair_over((double)a, (double)b, 1, &re, &im))
 OPDI_LONG_PAIR_FN(div, opdi_pair_div_f64((double)a, (double)b, (double)c, (double)d, &re, &im))
 OPDI_LOOPS_END
-/* Functions that are computed from exp(a) cos(b) and exp(a) sin(b), for 64 numbers a + bi at a time, by loops for real
-   numbers.  sin and cos use m = exp(|b|) - 1: sinh|b| = (m + m / (m + 1)) / 2 and cosh(b) = 1 + m^2 / (2 (m + 1)).  If
-   a part of a number is 0, large or NaN, the function for single numbers computes the result. */
+/* exp, sigmoid, sin and cos of complex numbers a + bi, computed for 64 numbers at a time by vectorized loops for real
+   numbers.  exp and sigmoid use exp(a) cos(b) and exp(a) sin(b).  sin and cos use m = exp(|b|) - 1: sinh|b| = (m + m /
+   (m + 1)) / 2 and cosh(b) = 1 + m^2 / (2 (m + 1)).  If a part of a number is 0, large or NaN, opdi_complex_trig_one
+   computes the result. */
 enum { OPDI_TRIG_EXP, OPDI_TRIG_SIGMOID, OPDI_TRIG_SIN, OPDI_TRIG_COS };
 OPDI_LOOPS_BEGIN
 #if defined(OPDI_VECTORS)
@@ -430,7 +433,7 @@ static void opdi_complex_trig(int wave, void *const *data, int64_t count) {
     for (; at < count; at++) { out[at] = opdi_complex_trig_one(wave, x[at]); }
 }
 #if defined(OPDI_X86)
-/* Computes the square roots rr + i ri of 64 numbers re + i im, whose squares must not overflow. */
+/* Computes the square roots rr + i ri of 64 numbers re + i im.  The squares of re and im must not overflow. */
 __attribute__((target("avx2"))) static void opdi_complex_roots(const double *re, const double *im, double *rr,
                                                                double *ri) {
     double size[64], root[64];
@@ -444,9 +447,8 @@ __attribute__((target("avx2"))) static void opdi_complex_roots(const double *re,
         ri[i] = re[i] >= 0 ? other : signed_root;
     }
 }
-/* Does the work of opdi_complex_asin for 64 numbers that are neither large nor nearly real.  Sets the imaginary parts
-   of y to those of the results.  The real part of a result is an angle: sets y.re to the second coordinate of a point
-   at this angle, whose first coordinate is x.re. */
+/* Computes asin of 64 complex numbers that are neither large nor nearly real, like opdi_complex_asin.  Sets y.im to the
+   imaginary part of the result, and y.re to a number from which the caller gets the real part: atan2(x.re, y.re). */
 __attribute__((target("avx2"))) static void opdi_complex_trig_asin(const opdi_complex *x, opdi_complex *y) {
     double a[64], b[64], less[2][64], more[2][64], root[64], turned[64];
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
@@ -489,7 +491,7 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
     for (; at < count; at++) { out[at] = opdi_complex_asin(x[at]); }
     (void)params;
 }
-/* Defines opdi_c128_<name> for the functions above. */
+/* Defines opdi_c128_<name> for exp, sigmoid, sin and cos. */
 #define OPDI_COMPLEX_TRIGS(X) X(exp, EXP) X(sigmoid, SIGMOID) X(sin, SIN) X(cos, COS)
 #define OPDI_COMPLEX_TRIG(name, wave) \
     static void opdi_c128_##name(void *const *data, int64_t count, const opdi_params *params) { \
@@ -499,8 +501,8 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
 OPDI_COMPLEX_TRIGS(OPDI_COMPLEX_TRIG)
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
-/* Define loops over contiguous complex numbers whose parts have type `type`: of functions, of comparisons and of
-   absolute values. */
+/* The next three macros define loops over contiguous complex numbers with parts of type `type`: for a function of
+   pairs, for == and !=, and for absolute values. */
 #define OPDI_PAIRS_LOOP(type, suffix) \
     typedef void opdi_pair_fn_##suffix(type a, type b, type c, type d, type *real, type *imaginary); \
     OPDI_LOOP_TEXT void opdi_pairs_##suffix(void *const *data, int inputs, int64_t count, opdi_pair_fn_##suffix one) { \
@@ -531,9 +533,9 @@ OPDI_LOOPS_BEGIN
     OPDI_PAIRS_ABS_LOOP(type, suffix)
 OPDI_PAIRS_LOOPS(float, f32)
 OPDI_PAIRS_LOOPS(double, f64)
-/* Computes z / |z| for 64 complex64 numbers in double, in which squares of floats do not overflow.  It is called twice:
-   with out NULL, it sets size [64] to the squares of the absolute values; the caller takes their roots, and then it
-   divides the numbers by these roots. */
+/* Computes z / |z| for 64 complex64 numbers in double, where squares of floats do not overflow.  Must be called twice.
+   With out NULL, sets size[64] to the squares of the absolute values, which the caller replaces by their square roots.
+   With out, divides the numbers by these roots. */
 OPDI_ALWAYS void opdi_units_body(const float *x, double *size, float *out) {
     if (!out) {
         OPDI_IVDEP for (int i = 0; i < 64; i++) {
@@ -573,7 +575,7 @@ static void opdi_c64_sign(void *const *data, int64_t count, const opdi_params *p
     (void)params;
 }
 OPDI_LOOPS_END
-/* Defines opdi_<prefix>_<name>, a loop that calls `run`, which is also compiled for AVX2. */
+/* Defines opdi_<prefix>_<name>, a loop with the code `run`, which is compiled a second time for AVX2. */
 #if defined(OPDI_X86)
 #define OPDI_PAIRS_OF(prefix, name, run) \
     __attribute__((target("avx2"))) \
@@ -611,8 +613,8 @@ OPDI_LOOPS_END
 OPDI_LOOPS_BEGIN
 OPDI_COMPLEX_PARTS(OPDI_PARTS_BOTH)
 OPDI_COMPLEX_PAIRS(OPDI_PAIRS_BOTH)
-/* The reciprocal is also compiled for AVX-512, whose multiply-add rounds only once.  This does not change the results,
-   because products of floats are exact in double. */
+/* The loop of the reciprocal is also compiled for AVX-512, where a multiplication and an addition are rounded together.
+   This does not change the results, because products of floats are exact in double. */
 #if defined(OPDI_X86)
 /* Computes the reciprocals of 64 numbers.  Returns false if a number is 0 or has an infinite or NaN part. */
 OPDI_AVX512 static bool opdi_c64_reciprocal_block(const float *x, float *out) {
@@ -684,8 +686,8 @@ OPDI_COMPLEX_OF_PAIRS(square)
 OPDI_COMPLEX_OF_PAIRS(reciprocal)
 OPDI_COMPLEX_OF_PAIRS(div)
 OPDI_COMPLEX_OF_PAIRS(sign)
-/* A loop over complex numbers, without number arguments, and the contiguous tensors that it runs on: result and
-   inputs. */
+/* A loop over complex numbers that has no number arguments, and its operands: the result and the inputs, which are
+   contiguous.  size: bytes of an element. */
 typedef struct opdi_pairs { opdi_loop loop; char *data[4]; int64_t size[4]; int nops; } opdi_pairs;
 static void opdi_pairs_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_pairs *pairs = (const opdi_pairs *)ctx;
@@ -694,7 +696,8 @@ static void opdi_pairs_range(void *ctx, int64_t begin, int64_t end) {
     pairs->loop(data, end - begin, NULL);
 }
 /* Returns true if opdi_pairs_run can be used: the result ops[0] of dtype `result` and the inputs ops[1..nin] of dtype
-   `common` are contiguous CPU tensors of the same shape that do not overlap partially. */
+   `common` are contiguous CPU tensors of the same shape.  An input must not share memory with the result, unless both
+   have the same dtype and the same first element. */
 OPDI_INTERNAL bool opdi_pairs_alike(opd_tensor *const *ops, int nin, opd_scalar_type common, opd_scalar_type result) {
     for (int k = 0; k <= nin; k++) {
         if (ops[k]->dtype != (int8_t)(k ? common : result) || !(ops[k]->flags & OPDI_CONTIGUOUS) ||
@@ -753,8 +756,8 @@ OPDI_INTERNAL int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned w
     }
     return opd_ok() ? opd_call_all((opd_op *)(uintptr_t)op, rets, args, op->nargs) : -1;
 }
-/* The kernel of an operator that is linear in all its complex tensors together: runs the operator once for the real
-   parts and once for the imaginary parts. */
+/* The kernel of an operator that is linear in all its complex tensors: runs the operator once for the real parts and
+   once for the imaginary parts, and returns the sum re + i im. */
 OPDI_INTERNAL int opdi_by_parts(opd_call *call) {
     opd_value re, im;
     if (opdi_call_parts(call, 0, 0, &re) || opdi_call_parts(call, ~0u, 0, &im)) { return -1; }

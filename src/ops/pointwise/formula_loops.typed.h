@@ -1,5 +1,5 @@
 /* Computes one element by a pointwise formula.  x, y, z are inputs and a, b, c are numbers.  Parameters that a formula
-   does not use have any value. */
+   does not use may have any value. */
 typedef OPD_T OPDI_LOOP(formula)(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c, const opdi_params *params);
 /* Computes one element after another; such loops compile quickly. */
 OPDI_LOOP_TEXT void OPDI_LOOP(each)(void *const *data, int64_t count, const opdi_params *params, int inputs,

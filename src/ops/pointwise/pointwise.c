@@ -244,7 +244,7 @@ OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const op
 enum { OPDI_TWO_POW, OPDI_TWO_FMOD, OPDI_TWO_REMAINDER };
 #if defined(OPDI_VECTORS)
 /* Returns x^y = 2^(y log2(x)), computed in double.  If y is odd, the result has the sign of x.  If x is negative and y
-   is not an integer, the result is not valid. */
+   is not an integer, the result is NaN. */
 OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
     double e;
     const double m = opdi_split_f64((double)fabsf(x), &e), s = (m - 1.0) / (m + 1.0), z = s * s;
@@ -273,8 +273,8 @@ OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
 OPDI_ALWAYS uint32_t opdi_pow_bad_f32(float x, float y) {
     return ((fabsf(x) > 0.0f) & (fabsf(x) < HUGE_VALF) & (fabsf(y) < 4194304.0f)) ? 0u : 1u;
 }
-/* Returns x^y.  log(m) / 2 is computed as s + s^3 (1/3 + z^2 P(z)) with s = (m - 1) / (m + 1) and z = s^2.  Everything
-   except P is computed with pairs of doubles, which have twice as many digits. */
+/* Returns x^y.  For |x| = m 2^e, log(m) / 2 is computed as s + s (z / 3 + z^2 P(z)) with s = (m - 1) / (m + 1) and z =
+   s^2.  The logarithm, except for P, is computed with pairs of doubles, which have twice as many digits. */
 OPDI_ALWAYS double opdi_pow1_f64(double x, double y) {
     double e;
     const double m = opdi_split_f64(fabs(x), &e), f = m - 1.0, d = m + 1.0, d_low = m - (d - 1.0), inverse = 1.0 / d;
@@ -377,7 +377,7 @@ OPDI_INTERNAL int64_t opdi_number_i64(opd_value value) {
         ? opdi_to_i64(value.u.c[0]) : value.u.i;
 }
 /* Returns true if a number can be cast to dtype, by the rules of c10::overflows: negative integers may wrap to uint8,
-   infinities are allowed, and only bool and complex dtypes accept an imaginary part. */
+   infinities fit floating point dtypes, and only bool and complex dtypes accept an imaginary part. */
 OPDI_INTERNAL bool opdi_number_fits(opd_value value, opd_scalar_type dtype) {
     static const double top[5] = {255.0, 127.0, 32767.0, 2147483647.0, 9223372036854775807.0};
     const double d = opdi_number_f64(value);
@@ -403,8 +403,8 @@ OPDI_INTERNAL void opdi_params_set_f64(opdi_params *params, int element, double 
     params->i64[element] = opdi_to_i64(d);
 }
 OPDI_INTERNAL bool opdi_is_half(opd_scalar_type dtype) { return dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT16; }
-/* If dtype is a 16-bit float, rounds number `element` of params to it.  For kernels in which PyTorch casts a Scalar to
-   16 bits before it computes in float32. */
+/* If dtype is a 16-bit float, rounds number `element` of params to it.  Used by kernels for which PyTorch casts a
+   Scalar to 16 bits before it computes in float32. */
 OPDI_INTERNAL void opdi_params_half(opdi_params *params, int element, opd_scalar_type dtype) {
     const float f = params->f32[element];
     if (!opdi_is_half(dtype)) { return; }
@@ -421,9 +421,9 @@ OPDI_INTERNAL void opdi_params_set(opdi_params *params, int element, opd_value v
     params->beyond = params->beyond || (isinf(params->f32[element]) && !isinf(params->f64[element]));
 }
 
-/* Makes the result if the inputs in[nin] are not all contiguous and of the same shape.  It has the sizes to which they
-   broadcast, and the strides that TensorIterator chooses (TensorIteratorBase::fast_set_up, allocate_or_resize_outputs).
-   On failure, returns NULL and sets an error. */
+/* Makes result 0 if the inputs in[nin] are not all contiguous and of the same shape.  The result has the sizes to which
+   the inputs broadcast, and the strides that TensorIterator chooses (TensorIteratorBase::fast_set_up,
+   allocate_or_resize_outputs).  On failure, returns NULL and sets an error. */
 OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_tensor *const *in, int nin,
                                                             opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], next = 1;
@@ -479,8 +479,9 @@ OPDI_INTERNAL const opdi_params opdi_no_params = {
     /* f64, f32, i64 */ {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, /* zero, beyond */ NULL, false,
     /* imaginary, pairs */ {0, 0, 0, 0}, false};
 OPDI_COLD_BEGIN
-/* Fills in the operand for a number, or for a tensor without dims in host memory, beside operands on a device.
-   `common` is the dtype of the operands, `compute` the type of the computation. */
+/* Fills in *operand for `tensor`, which has one element in host memory (a number, or a tensor without dims), while
+   other operands are on a device.  `common` is the dtype to which operands are promoted, `compute` the compute type.
+   Returns 0, or -1 and sets an error. */
 static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, opd_scalar_type common, int compute) {
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     uint64_t count[2] = {0, 0}, raw[2];
@@ -585,8 +586,8 @@ OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     return opdi_device_run(ops, 2, OPD_FORMULA_copy, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype),
                            &opdi_no_params);
 }
-/* Runs a loop of complex numbers like opdi_pointwise_typed.  Tensors of other devices are computed on the CPU.  `fast`
-   is a loop for contiguous numbers of dtype `common`, or NULL. */
+/* Runs a loop of complex numbers like opdi_pointwise_typed.  If a tensor is on another device, runs the operator on the
+   CPU (opd_cpu_fallback).  `fast` is a loop for contiguous numbers of dtype `common`, or NULL. */
 static int opdi_complex_run(opd_call *call, opdi_loop loop, opdi_loop fast, opd_tensor **ops, int nin,
                             opd_scalar_type common, opd_scalar_type result, const opdi_params *params,
                             bool contiguous) {
@@ -681,8 +682,9 @@ OPDI_INTERNAL int opdi_binary(opd_call *call, const opdi_formula *formula) {
     ops[2] = opdi_operand_of(call, 1, &other);
     return opdi_pointwise(call, formula, ops, 2, &opdi_no_params);
 }
-/* Runs a pointwise formula of two arguments for integer division.  Division by zero fails before anything is written,
-   and so does dividing the smallest int64 or int32 by -1, which crashes PyTorch; narrower types wrap. */
+/* Runs a pointwise formula that divides argument 0 by argument 1.  Integers: division by zero fails before self is
+   written, and so does the division of the smallest int64 or int32 by -1, which crashes PyTorch; narrower types
+   wrap. */
 OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
@@ -692,7 +694,7 @@ OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     ops[1] = opdi_operand_of(call, 0, &number);
     ops[2] = opdi_operand_of(call, 1, &other);
     opd_scalar_type common = opdi_result_type(ops + 1, 2);
-    if (opd_dtype_is_integral(common, true)) { call->elementwise = false; }      /* self is only written on success */
+    if (opd_dtype_is_integral(common, true)) { call->elementwise = false; }      /* self is written only on success */
     params.i64[0] = common == OPD_INT32 ? INT32_MIN : INT64_MIN;
     if (opdi_pointwise(call, formula, ops, 2, &params) != 0) { return -1; }
     if (zero == 2) {
@@ -706,7 +708,7 @@ OPDI_COLD_BEGIN
 
 //== helpers for backward functions ====================================================================================
 
-/* Returns tensor times a Scalar argument; returns tensor itself if the factor is 1. */
+/* Returns tensor times the number `kept`, or tensor itself if the number is 1. */
 OPDI_INTERNAL opd_tensor *opdi_scale(opd_tensor *tensor, opd_value kept) {
     return kept.tag != OPD_TAG_COMPLEX && opdi_number_f64(kept) == 1.0 ? tensor : opd_mul_Scalar(tensor, kept);
 }

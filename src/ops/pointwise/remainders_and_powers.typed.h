@@ -13,7 +13,7 @@ OPDI_ALWAYS OPDI_BITS OPDI_TYPED(mod_bad)(OPDI_T x, OPDI_T y) {
     return ((OPDI_FN(fabs)(x / y) < (OPDI_T)4194304) & (OPDI_FN(fabs)(y) < (OPDI_T)HUGE_VAL)) ? 0u : 1u;
 }
 /* Computes out[i] = value and flags[i] = flag for `count` elements, a multiple of 16.  A flag is not 0 if the value is
-   not valid; any[16] collects the flags. */
+   not valid; any[16] is the bitwise or of the flags. */
 #define OPDI_TWO_EACH(value, flag) \
     for (int64_t i = 0; i < count; i += 16) { \
         OPDI_IVDEP \

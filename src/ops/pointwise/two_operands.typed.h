@@ -1,5 +1,5 @@
 /* Runs a loop of two inputs (OPDI_TWO_..) with vector instructions.  The loop `each` computes the elements for which
-   these give no valid result, and all elements on CPUs without vector instructions. */
+   the vector instructions give no valid result, and all elements on CPUs without these instructions. */
 static void OPDI_TYPED(two)(int function, void *const *data, int64_t count, const opdi_params *params,
                               opdi_loop each) {
 #if defined(OPDI_VECTORS)

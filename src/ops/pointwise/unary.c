@@ -323,7 +323,7 @@ OPDI_FORMULA_D(acosh, acosh, OPDI_TO_FLOAT)
 static int opdi_acosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_acosh); }
 static int opdi_acosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
-    if (input && opdi_is_complex(input)) {        /* the root of the product would have the wrong sign left of 0 */
+    if (input && opdi_is_complex(input)) {        /* if Re(input) < 0, the root of the product has the wrong sign */
         opd_tensor *const roots = opd_mul(opd_rsqrt(opdi_adds(input, -1)), opd_rsqrt(opdi_adds(input, 1)));
         return opd_bw_return(bw, 0, opd_mul(grad, roots));
     }
@@ -731,7 +731,7 @@ OPDI_OP(relu) {
     op->cases = "[2,3]";
 }
 
-/* silu; float32 has a loop that processes blocks. */
+/* The formula of silu.  Its float32 loop processes blocks by vector functions. */
 static const opdi_formula opdi_formula_silu = {{opdi_f32_vsilu, opdi_f64_silu, NULL}, "silu_cpu", 0,
     OPDI_NUMBER(silu, silu)};
 static int opdi_silu_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_silu); }

@@ -82,8 +82,8 @@ static int opdi_clamp_min_kernel(opd_call *call) {
 static int opdi_clamp_max_kernel(opd_call *call) {
     return opdi_clamp_bounds(call, opd_value_none(), opd_arg_value(call, 1));
 }
-/* Returns the gradient of clamp: grad where low < input < high, else 0; at the bounds, the result does not depend on
-   input. */
+/* Returns the gradient of clamp: grad where low < input < high, and 0 elsewhere, also at the bounds.  A bound may be
+   None. */
 static opd_tensor *opdi_clamp_mask(opd_tensor *grad, opd_tensor *input, opd_value low, opd_value high) {
     if (low.tag != OPD_TAG_NONE) { grad = opdi_where(opd_gt_Scalar(input, low), grad); }
     return high.tag != OPD_TAG_NONE ? opdi_where(opd_lt_Scalar(input, high), grad) : grad;
@@ -186,7 +186,8 @@ static int opdi_gelu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_gelu_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw,
         1).u.s));
 }
-/* opd_gelu: self * Phi(self), with the normal distribution Phi; approximate="tanh": approximated by a tanh */
+/* opd_gelu: self * Phi(self), with the standard normal distribution Phi; approximate="tanh": Phi is approximated by a
+   tanh */
 OPDI_OP(gelu) {
     op->schema = "gelu(Tensor self, *, str approximate='none') -> Tensor";
     op->cpu = op->fake = opdi_gelu_kernel; op->backward = opdi_gelu_backward; op->save = "self";
@@ -216,7 +217,7 @@ OPDI_OP(leaky_relu) {
 /* Returns the numbers of the formula of elu: (e^(x input_scale) - 1) alpha scale for x <= 0, else x scale. */
 OPDI_INTERNAL opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value input_scale) {
     opdi_params params = opdi_no_params;
-    opdi_params_set(&params, 0, alpha);           /* refuses an alpha that does not fit */
+    opdi_params_set(&params, 0, alpha);           /* notes whether alpha fits: params.beyond, params.pairs */
     opdi_params_set_f64(&params, 0, opdi_number_f64(alpha) * opdi_number_f64(scale));
     opdi_params_set(&params, 1, scale);
     opdi_params_set(&params, 2, input_scale);
@@ -395,8 +396,8 @@ static int opdi_shrink_backward_kernel(opd_call *call) {
     opdi_params_half(&params, 0, (opd_scalar_type)ops[2]->dtype);
     return opdi_pointwise(call, &opdi_formula_shrink_backward, ops, 2, &params);
 }
-/* Computes the gradients of grad f'(input) for a piecewise constant f': for grad, the same operator applied; for input,
-   0. */
+/* Computes the gradients of grad f'(input), where f' is piecewise constant: for grad, the incoming gradient times
+   f'(input); for input, 0. */
 static int opdi_softshrink_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_softshrink_backward(grad, input, opd_bw_value(bw, 2))) != 0) {
@@ -423,7 +424,7 @@ OPDI_OP(hardshrink_backward) {
     op->cases = "[2,3], [2,3], 0.5";
 }
 
-/* nan_to_num.  If an argument is None, NaN is replaced by 0, and infinities by the largest or smallest number of the
+/* nan_to_num.  Defaults: NaN is replaced by 0, infinity and -infinity by the largest and smallest number of the
    dtype. */
 static const opdi_formula opdi_formula_nan_to_num =
     {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor}, "nan_to_num", 0, OPDI_NUMBER(nan_to_num, floor)};
@@ -495,7 +496,7 @@ OPDI_OP(rad2deg) {
 }
 
 OPDI_COLD_END
-/* logit: log(p / (1 - p)), where p is the input limited to [eps, 1 - eps], the numbers of params. */
+/* Computes logit: log(p / (1 - p)), where p is the input limited to [params->f64[0], params->f64[1]]. */
 static void opdi_f64_vlogit(void *const *data, int64_t count, const opdi_params *params) {
     const double low = params->f64[0], high = params->f64[1], *x = (const double *)data[1];
     double ratio[256];
@@ -538,8 +539,8 @@ OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 static const opdi_formula opdi_formula_logit = {{opdi_f32_vlogit, opdi_f64_vlogit, NULL}, "logit_cpu", OPDI_TO_FLOAT,
     OPDI_NUMBER(logit, logit)};
-/* Computes logit for 16-bit floats.  Each step is rounded to 16 bits, as in PyTorch's CPU kernel.  eps: NULL or the
-   bound. */
+/* Computes logit for 16-bit floats.  Each step is rounded to 16 bits, as in PyTorch's CPU kernel.  If eps is not NULL,
+   x is first limited to [*eps, 1 - *eps]. */
 static opd_tensor *opdi_logit_of_halves(opd_tensor *x, const double *eps) {
     if (eps) {
         opd_tensor *low = opd_full(opd_ints_of(NULL, 0), opd_value_float(*eps), (opd_scalar_type)x->dtype);
@@ -589,7 +590,8 @@ static int opdi_logit_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     opd_value eps = opd_bw_value(bw, 2);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_logit_backward_full(grad, input, eps)) != 0) { return -1; }
-    if (!opd_bw_needs(bw, 1)) { return 0; }      /* d/dx 1 / (x (1 - x)) = (2x - 1) / (x (1 - x))^2 */
+    if (!opd_bw_needs(bw, 1)) { return 0; }
+    /* d/dx 1 / (x (1 - x)) = (2x - 1) / (x (1 - x))^2 */
     return opd_bw_return(bw, 1,
                          opd_mul(opd_mul(grad, opd_logit_backward_full(grad_out, input, eps)),
                                  opd_div(opdi_adds(opdi_muls(input, 2), -1), opd_mul(input, opdi_rsubs(1, input)))));
