@@ -8,8 +8,8 @@ OPDI_COLD_BEGIN
 
 //== filling ===========================================================================================================
 
-/* Converts a number to an element of dtype and writes its bytes to out[2], as c10::checked_convert does.  Returns 0, or
-   -1 and sets an error if the number does not fit. */
+/* Converts `value` to dtype, as c10::checked_convert does, and writes the bytes of the element to out[2].  Returns 0,
+   or -1 and sets an error if the number does not fit. */
 OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
         : (double)value.u.i;
@@ -53,7 +53,7 @@ OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double
 }
 
 typedef struct opdi_fill { char *data; const char *element; int64_t size; } opdi_fill;
-/* Fills elements [begin, end) of ctx, an opdi_fill.  Copies the element in runs of up to 1024 bytes. */
+/* Fills elements [begin, end) of ctx, an opdi_fill, with copies of its element, up to 1024 bytes at a time. */
 static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_fill *fill = (const opdi_fill *)ctx;
     char run[1024];
@@ -92,7 +92,7 @@ OPDI_INTERNAL int opdi_fill_with(opd_tensor *tensor, opd_value value) {
 
 //== operators that create tensors =====================================================================================
 
-/* Sets the error that this number is no memory format.  Returns -1. */
+/* Sets the error that `format` is not a supported memory format.  Returns -1. */
 OPDI_INTERNAL int opdi_format_fail(int64_t format) {
     return opd_fail(OPD_ERROR_ARGUMENT, "unsupported memory format %lld: it must be 0 (contiguous), 1 (preserve), 2 "
                     "(channels_last) or 3 (channels_last_3d)", (long long)format);
@@ -273,7 +273,8 @@ static int opdi_empty_permuted_kernel(opd_call *call) {
     }
     return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, options.dtype, options.device) ? 0 : -1;
 }
-/* opd_empty_permuted: uninitialized memory, whose dims lie in memory in the order physical_layout, the slowest first */
+/* opd_empty_permuted: an uninitialized tensor whose dims lie in memory in the order physical_layout, the slowest
+   first */
 OPDI_OP(empty_permuted) {
     op->schema = "empty_permuted(SymInt[] size, int[] physical_layout, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_empty_permuted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -464,7 +465,7 @@ static int opdi_fill_Tensor_kernel(opd_call *call) {
     if (!out) { return -1; }
     return !out->data || !value->data ? 0 : opdi_copy(out, value);
 }
-/* Returns zeros like grad as the gradient of argument 0, which does not change the result where a derivative exists. */
+/* Returns zeros as the gradient of argument 0.  The derivative of the result is 0 wherever it exists. */
 OPDI_INTERNAL int opdi_flat_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0)));
 }
@@ -483,7 +484,8 @@ OPDI_OP(fill__Scalar) {
     op->cases = "[2,3], 2";
 }
 
-/* Batches fill if each example has its own value: copies the values into self. */
+/* The kernel of fill under vmap if each example has its own value: copies the values to self or, for the operator that
+   is not in-place, to a new tensor. */
 static int opdi_fill_copied(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 1);
     if (value->ndim != 0) { return opdi_fill_Tensor_kernel(call); }
@@ -541,9 +543,9 @@ OPDI_OP(zero) {
 //== sequences =========================================================================================================
 
 OPDI_COLD_END
-/* The numbers start + step i.  linear (linspace): in the second half, they are computed from `end`, so that both ends
-   are exact.  power (logspace): the results are `base` to the power of these numbers.  whole: they are computed in
-   int64, from i_start and i_step. */
+/* A sequence of `count` numbers start + step i, which are written to `out`.  linear (linspace): in the second half,
+   they are computed from `end`, so that both ends are exact.  power (logspace): the results are `base` to the power of
+   these numbers.  whole: they are computed in int64, from i_start and i_step. */
 typedef struct opdi_sequence {
     double start, end, step, base;
     int64_t i_start, i_step, count;
@@ -584,7 +586,7 @@ static int opdi_sequence_write(opd_tensor *out, opdi_sequence *sequence) {
     opdi_parallel_for(tensor->numel, OPDI_GRAIN, opdi_sequence_part, sequence);
     return tensor == out ? 0 : opdi_copy(out, tensor);
 }
-/* Returns a number as a double: of a complex number, the real part. */
+/* Returns a number as a double; for a complex number, its real part. */
 OPDI_INTERNAL double opdi_number_f64(opd_value value) {
     return value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0] : (double)value.u.i;
 }
@@ -593,16 +595,16 @@ static int64_t opdi_scalar_i64(opd_value value) {
     return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL ? value.u.i : opdi_f64_to_i64(opdi_number_f64(value));
 }
 static bool opdi_is_whole(opd_value value) { return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL; }
-/* Fails if dtype is complex, or if it is bool and count is more than 1: sequences of these do not exist.  Returns 0, or
-   -1 and sets an error. */
+/* Checks the dtype of a sequence of `count` numbers.  Complex dtypes are not supported, nor is bool if count is more
+   than 1.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype, int64_t count) {
     if ((dtype != OPD_BOOL || count <= 1) && !opd_dtype_is_complex(dtype)) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name,
                     opd_dtype_cname(dtype));
 }
 OPDI_COLD_END
-/* Computes arange (at::arange_out) or, if `closed`, range (at::range_out), in which the end belongs to the sequence.
-   Returns 0, or -1 and sets an error. */
+/* Computes arange (at::arange_out) or, if `closed`, range (at::range_out), which includes the end.  Returns 0, or -1
+   and sets an error. */
 static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_value step, bool closed) {
     const bool whole = opdi_is_whole(start) && opdi_is_whole(end) && opdi_is_whole(step);
     const double a = opdi_number_f64(start), b = opdi_number_f64(end), sum = opdi_number_f64(step);
@@ -748,9 +750,9 @@ static int opdi_complex_linspace(opd_call *call, const opd_value *ends, bool pow
     opd_tensor *made = opdi_complex_sequence(ends, count, power, power ? opd_arg_float(call, 3) : 0);
     return made && opd_copy_(out, made) ? 0 : -1;
 }
-/* linspace and logspace, which has 8 arguments: makes `steps` evenly spaced numbers from start to end, both included.
-   logspace returns the powers of base with these exponents.  If the result's dtype is integral, start and end are
-   truncated first, except for a logspace with a single step. */
+/* linspace, and logspace if the operator has 8 arguments: makes `steps` evenly spaced numbers from start to end, both
+   included.  logspace returns the powers of base with these exponents.  If the result's dtype is integral, start and
+   end are truncated first, except for a logspace with a single step. */
 static int opdi_linspace_kernel(opd_call *call) {
     const bool power = call->op->nargs == 8;
     opd_value ends[2];
@@ -972,7 +974,7 @@ static int opdi_tril_backward(opd_backward_call *bw) {
 static int opdi_triu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* opd_tril: the lower triangular part: self with zeros above this diagonal */
+/* opd_tril: the lower triangular part: self with zeros above diagonal number `diagonal` (0: the main diagonal) */
 OPDI_OP(tril) {
     op->schema = "tril(Tensor self, int diagonal=0) -> Tensor";
     op->cpu = op->fake = opdi_tril_kernel; op->backward = opdi_tril_backward;
@@ -980,7 +982,7 @@ OPDI_OP(tril) {
     op->inplace = "tril_"; op->out = "tril.out";
     op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
 }
-/* opd_triu: the upper triangular part: self with zeros below this diagonal */
+/* opd_triu: the upper triangular part: self with zeros below diagonal number `diagonal` (0: the main diagonal) */
 OPDI_OP(triu) {
     op->schema = "triu(Tensor self, int diagonal=0) -> Tensor";
     op->cpu = op->fake = opdi_triu_kernel; op->backward = opdi_triu_backward;
@@ -989,22 +991,22 @@ OPDI_OP(triu) {
     op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
 }
 
-/* Sets *from and *to so that columns [*from, *to) of row `row` belong to the lower or upper triangular part that ends
-   at diagonal `offset`. */
+/* Sets *from and *to so that columns [*from, *to) of row `row` belong to the lower or upper triangular part, which is
+   bounded by diagonal number `offset`. */
 static void opdi_triangle_row(int64_t row, int64_t cols, int64_t offset, bool lower, int64_t *from, int64_t *to) {
     int64_t depth = OPDI_MIN(OPDI_MAX(row + offset + (lower ? 1 : 0), 0), cols);
     *from = lower ? 0 : depth;
     *to = lower ? depth : cols;
 }
-/* Returns the sum over rows r of r + channels, limited to 0 .. cols: the number of elements in the first r + channels
-   columns.  Sets *low to the first row for which r + channels is not negative, and *high to the first row in which it
-   is at least cols. */
+/* Returns the number of elements in the first r + channels columns of each row r, summed over all rows; r + channels is
+   limited to [0, cols].  Sets *low to the first row for which r + channels is not negative, and *high to the first row
+   for which it is at least cols. */
 static int64_t opdi_triangle_count(int64_t rows, int64_t cols, int64_t channels, int64_t *low, int64_t *high) {
     *low = OPDI_MIN(OPDI_MAX(-channels, 0), rows);
     *high = OPDI_MIN(OPDI_MAX(cols - channels, *low), rows);
     return (*high - *low) * (*low + *high - 1 + 2 * channels) / 2 + (rows - *high) * cols;
 }
-/* tril_indices (lower) and triu_indices of a matrix [row, col].  The result [2, count] has the row numbers and the
+/* tril_indices (lower) and triu_indices of a matrix [row, col].  The result [2, count] holds the row numbers and the
    column numbers of the elements of the triangular part, row by row.  Returns 0, or -1 and sets an error. */
 static int opdi_triangle_indices(opd_call *call, bool lower) {
     int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), sizes[2], from, to, i = 0;

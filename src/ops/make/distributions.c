@@ -3,14 +3,14 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:sample    random numbers from distributions, such as Poisson, binomial, gamma, Dirichlet and Cauchy
 //
-//  Each element of a result is drawn from its own stream of random words, which depends only on the generator's key and
-//  the element's position.  If a candidate is rejected, the next words of the same stream are used.  So the numbers do
+//  Each element of a result is drawn from its own stream of random words, which depends only on the generator's state
+//  and the element's position.  If a candidate is rejected, the next words of the same stream are used.  So the numbers do
 //  not depend on the number of threads, nor on the device.  They differ from those of PyTorch's generator, like all
 //  random numbers here, but have the same distributions.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The stream of random words of one element, which is computed four words at a time.  turn: number of these groups so
-   far; used: words of the last group that were used. */
+/* A stream of random words for one element, which Philox computes in groups of four.  turn: the number of groups so
+   far; used: how many words of the last group have been used. */
 typedef struct opdi_stream { uint64_t key, place, turn; uint32_t words[4]; int used; } opdi_stream;
 typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second);
 
@@ -72,9 +72,10 @@ static double opdi_sample_geometric(opdi_stream *stream, double p, double unused
     (void)unused;
     return fmax(ceil(log(opdi_stream_next(stream)) / log1p(-p)), 1);
 }
-/* Returns a binomial random number: the successes in `count` trials of probability p, if p <= 0.5 and count p >= 10.
-   Uses transformed rejection (W. Hoermann, The generation of binomial random variates, 1993).  The probability of k is,
-   up to a constant factor, the product of the Poisson probabilities of k and of count - k. */
+/* Returns a binomial random number: the number of successes in `count` trials, each of which succeeds with probability
+   p.  Requires p <= 0.5 and count p >= 10.  Uses transformed rejection (W. Hoermann, The generation of binomial random
+   variates, 1993).  The probability of k is, up to a constant factor, the product of the Poisson probabilities of k and
+   of count - k. */
 static double opdi_sample_binomial_large(opdi_stream *stream, double count, double p) {
     const double mean = count * p, others = count * (1 - p), deviation = sqrt(mean * (1 - p));
     const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, sure = 0.92 - 4.2 / b;
@@ -90,7 +91,7 @@ static double opdi_sample_binomial_large(opdi_stream *stream, double count, doub
     }
 }
 /* Returns the number of successes in `count` trials, each of which succeeds with probability p.  If fewer than 10
-   successes (or failures) are expected, jumps from one to the next. */
+   successes (or failures) are expected, jumps from one success (or failure) to the next. */
 static double opdi_sample_binomial(opdi_stream *stream, double count, double p) {
     if (isnan(count) || isnan(p)) { return NAN; }
     if (count <= 0 || p <= 0) { return 0; }
@@ -111,9 +112,9 @@ static double opdi_sample_cauchy(opdi_stream *stream, double median, double sigm
 static double opdi_sample_log_normal(opdi_stream *stream, double mean, double deviation) {
     return exp(mean + deviation * opdi_stream_normal(stream));
 }
-/* Returns a gamma random number divided by e^*scale, a factor which may be very small (G. Marsaglia and W. Tsang, A
-   simple method for generating gamma variables, 2000).  If shape is below 1, draws a number for shape + 1, and sets
-   *scale to the correction; otherwise sets *scale to 0. */
+/* Returns a number x for which x e^*scale is a gamma random number (G. Marsaglia and W. Tsang, A simple method for
+   generating gamma variables, 2000).  If shape is below 1, x is drawn for shape + 1, and the factor e^*scale, which may
+   be too small for a double, corrects this; otherwise *scale is 0. */
 static double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
     *scale = 0;
     if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
@@ -140,11 +141,11 @@ static double opdi_sample_log_gamma(opdi_stream *stream, double shape, double un
     const double value = opdi_draw_gamma(stream, shape, &scale);
     (void)unused;
     const double result = log(value) + scale;
-    return result < -DBL_MAX ? -DBL_MAX : result;    /* if all numbers are 0, they share the sum equally */
+    return result < -DBL_MAX ? -DBL_MAX : result;    /* if all were -infinity, their softmax would be NaN */
 }
 
-/* A job that draws out [n].  The two parameters of number i are first[i] and second[i] or, where these are NULL, a and
-   b. */
+/* Draws the random numbers out [n].  The two parameters of number i are first[i] and second[i] or, where these are
+   NULL, a and b. */
 typedef struct opdi_sampling {
     opdi_sampler sample;
     double *out;

@@ -53,8 +53,8 @@ static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal)
     uint64_t key, at = opdi_random_words(call, wide ? 2 * out->numel : out->numel, &key);
     opdi_fill_random((normal ? 1 : 0) + (wide ? 2 : 0), out->numel, out->data, key, wide ? at / 2 : at);
 }
-/* Returns a contiguous tensor of this dtype in host memory in which the random numbers for out can be made: out itself
-   if it is one, else a new tensor.  On failure, returns NULL and sets an error. */
+/* Returns a contiguous tensor of dtype `dtype` in host memory, in which the random numbers for out are made: out itself
+   if it is such a tensor, else a new one.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_random_staging(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
@@ -127,8 +127,8 @@ static void opdi_shape_part(void *ctx, int64_t begin, int64_t end) {
     if (shape->to) { shape->store(shape->to + begin * shape->size, (const float *)shape->p + begin, end - begin); }
 }
 /* Fills out with random numbers of a distribution `kind`: uniform in [a, b), normal with mean a and deviation b,
-   exponential with rate a, or 1 with probability a, else 0.  Uniform numbers for 16-bit floats have only as many random
-   bits as the dtype can hold, so that rounding cannot make them b.  Returns 0, or -1 and sets an error. */
+   exponential with rate a, or Bernoulli (1 with probability a, else 0).  Uniform numbers for 16-bit floats have only as
+   many random bits as the dtype can hold, so that rounding cannot make them b.  Returns 0, or -1 and sets an error. */
 static int opdi_draw_into(const opd_call *call, opd_tensor *out, int kind, double a, double b) {
     opd_tensor *tensor;
     opdi_shape shape;
@@ -242,8 +242,8 @@ static int opdi_ints_into(const opd_call *call, opd_tensor *out, int64_t low, in
 }
 
 OPDI_COLD_BEGIN
-/* Makes the result of an operator such as rand.  Argument number `sizes` holds the sizes; the last four arguments are
-   the options; dtype is used if none is given.  On failure, returns NULL and sets an error. */
+/* Makes the result of an operator such as rand.  Argument number `sizes` holds the sizes, and the last four arguments
+   are the options.  `dtype` is used if no dtype is given.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_random_result(opd_call *call, int sizes, opd_scalar_type dtype) {
     opdi_options options;
     if (opdi_options_read(call, call->op->nargs - 4, false, dtype, opdi_usual_device(), &options)) { return NULL; }
@@ -507,7 +507,7 @@ OPDI_OP(randint_like_low_generator_dtype) {
     op->cases = "[2,3], 2, 5, None";
 }
 
-/* Kernels that serve both in-place operators and operators that make a result with self's sizes. */
+/* The following kernels serve both in-place operators and operators that make a result with self's sizes. */
 static int opdi_normal__kernel(opd_call *call) {
     return opdi_normal_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2));
 }
