@@ -4,8 +4,8 @@
 //  >>op:sample    random numbers from distributions, such as Poisson, binomial, gamma, Dirichlet and Cauchy
 //
 //  Each element of a result is drawn from its own stream of random words, which depends only on the generator's state
-//  and the element's position.  If a candidate is rejected, the next words of the same stream are used.  So the numbers do
-//  not depend on the number of threads, nor on the device.  They differ from those of PyTorch's generator, like all
+//  and the element's position.  If a candidate is rejected, the next words of the same stream are used.  So the numbers
+//  do not depend on the number of threads, nor on the device.  They differ from those of PyTorch's generator, like all
 //  random numbers here, but have the same distributions.
 //----------------------------------------------------------------------------------------------------------------------
 

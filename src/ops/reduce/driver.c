@@ -33,13 +33,13 @@ OPDI_INTERNAL int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, boo
 
 //== the reduction driver ==============================================================================================
 //
-//  The input is viewed as `outer` rows of `count` elements, one row for each element of the result.  A fold adds the
-//  elements of a row to a state, piece by piece; a piece is contiguous and has a compute type.  If there are only a few
-//  long rows, they are cut into chunks, whose states are joined in order.  The chunks depend only on the sizes, so the
-//  number of threads does not change a result.
+//  The input is viewed as `outer` rows of `count` elements, one row for each element of the result.  A fold combines
+//  the elements of a row with a state, piece by piece; a piece is contiguous and has a compute type.  If there are only
+//  a few long rows, they are cut into chunks, whose states are joined in order.  The chunks depend only on the sizes, so
+//  the number of threads does not change a result.
 
-/* Adds a dim with this size and these strides of the operands to reduce->it.  If the strides allow it, merges the dim
-   with the one added last, unless that is before number `first`. */
+/* Adds a dim with size `size` to reduce->it; strides[] has the strides of the operands in bytes.  If the strides allow
+   it, merges the dim with the dim that was added last, unless the latter is before dim number `first`. */
 static void opdi_reduce_add(opdi_reduce *reduce, int first, int64_t size, const int64_t *strides) {
     opdi_iter *iter = &reduce->it;
     int last = iter->ndim - 1;
@@ -277,11 +277,12 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-#define OPDI_COLUMNS_WIDE 1024                    /* columns at a time, for folds with a column loop */
-#define OPDI_COLUMN_ROWS 64                       /* rows summed before they are added to the states */
-#define OPDI_COLUMN_LINE 32                       /* rows transposed at a time, for other folds */
-/* For rows whose elements lie side by side in memory: moves `base` to the next element of all these rows, whose
-   coordinates in the reduced dims are in red[].  Returns the new base. */
+#define OPDI_COLUMNS_WIDE 1024                    /* rows that are folded together, by a column loop */
+#define OPDI_COLUMN_ROWS 64                       /* elements of a row that are folded before its state */
+#define OPDI_COLUMN_LINE 32                       /* elements of each row that are folded at a time if there is no
+                                                     column loop */
+/* Moves to the next element of rows that lie side by side in memory.  `base` is the address of the current element of
+   the first row, red[] has its coordinates in the reduced dims.  Updates red[] and returns the new address. */
 static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base, int64_t *red) {
     for (int dim = 0; dim < reduce->nred; dim++) {
         base += reduce->it.op[0].stride[dim];
@@ -296,7 +297,7 @@ static bool opdi_reduce_sums(const opdi_reduce *reduce) {
     return reduce->it.compute == OPDI_F32 && !reduce->it.op[0].convert && reduce->nred == 1 &&
         reduce->fold->column[OPDI_F32] == opdi_f32_add && reduce->it.op[0].stride[0] % 4 == 0;
 }
-/* Adds the sums acc[wide] that were accumulated for `wide` columns to their states. */
+/* Folds acc[wide], the results that were accumulated for `wide` rows, into the states of the rows. */
 static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, int64_t wide, opdi_folded *foldeds) {
     const opdi_fold_step step = reduce->fold->step[reduce->it.compute];
     const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
@@ -306,9 +307,9 @@ static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, 
     }
     for (int64_t j = 0; j < wide; j++) { step(&foldeds[j], (const char *)acc + (size_t)j * es, 1, 0, reduce); }
 }
-/* Folds `count` elements of each of `wide` rows into foldeds, if the rows are short and follow each other in memory.
-   `group` elements of each row, a power of two, are folded in parallel; in the end, their halves are joined
-   repeatedly. */
+/* Folds `count` elements of each of `wide` rows into foldeds.  In memory, the elements number k + 1 of all rows must
+   follow the elements number k.  `group` elements of each row, a power of two, are folded in parallel; in the end, the
+   second half of the group is combined with the first half, again and again. */
 static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int64_t count, int64_t group, int64_t wide,
                                 opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -338,8 +339,8 @@ static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int
     }
     opdi_reduce_columns_end(reduce, acc, wide, foldeds);
 }
-/* Folds elements [from, to) of `wide` rows into foldeds with a loop over columns, which adds up 64 elements of each row
-   before they are added to its state. */
+/* Folds elements [from, to) of `wide` rows, which lie side by side in memory, into foldeds.  A column loop combines
+   OPDI_COLUMN_ROWS elements of each row before they change its state. */
 static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
                                int64_t wide, opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -379,8 +380,8 @@ static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int6
         if (inner == OPDI_COLUMN_ROWS - 1 || k + 1 == to) { opdi_reduce_columns_end(reduce, acc, wide, foldeds); }
     }
 }
-/* Does the work of opdi_reduce_looped for folds that have no loop over columns: takes 32 elements of each row at a
-   time, in place or as a transposed copy. */
+/* Does the work of opdi_reduce_looped for folds that have no column loop: copies OPDI_COLUMN_LINE elements of each row
+   at a time, transposed unless the fold has a side function. */
 static void opdi_reduce_transposed(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
                                    int64_t wide, opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -542,7 +543,6 @@ OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t
 #endif
     folded->f += opdi_sum_f32_plain((const float *)x, count);
 }
-/* Defines the fold `name`, whose code is in name_body; long pieces use a version for AVX2. */
 OPDI_FOLD_SUM(opdi_fold_sum_f64, double, x)
 OPDI_LOOP_TEXT void opdi_fold_sum_i64_body(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                            const opdi_reduce *reduce) {
@@ -564,7 +564,7 @@ OPDI_LOOP_TEXT void opdi_fold_sum_i64_body(opdi_folded *folded, const void *px, 
     folded->i = (int64_t)sum;
 }
 OPDI_FOLD_WIDE(opdi_fold_sum_i64)
-/* Sums of complex128, eight numbers in parallel. */
+/* Adds up complex128 numbers, eight sums in parallel. */
 OPDI_LOOP_TEXT void opdi_fold_sum_c128_body(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                             const opdi_reduce *reduce) {
     const double *x = (const double *)px;
@@ -615,7 +615,7 @@ OPDI_INTERNAL opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_
 //== helpers for the backward functions of reductions ==================================================================
 
 /* Returns grad, the gradient of a reduction over `dims`, with the reduced dims restored with size 1.  If `keep`, grad
-   already has them.  ndim is the number of dims of the input. */
+   already has these dims.  ndim is the number of dims of the input. */
 OPDI_INTERNAL opd_tensor *opdi_unreduce(opd_tensor *grad, opd_ints dims, bool keep, int ndim) {
     uint64_t mask;
     if (keep || ndim == 0 || !grad) { return grad; }
@@ -637,8 +637,8 @@ OPDI_INTERNAL opd_tensor *opdi_bw_expand(opd_backward_call *bw, opd_tensor *grad
     return grad ? opd_expand(grad, sizes) : NULL;
 }
 
-/* For batching an operator that reduces a tensor to one element: returns the tensor of all examples, with the examples
-   in dim 0, and sets *dims (in buffer) to the other dims.  On failure, returns NULL and sets an error. */
+/* For the batching rule of an operator that reduces a tensor to one element: returns the tensor of all examples, with
+   the examples in dim 0, and sets *dims (in buffer) to its other dims.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_batch_whole(opd_call *call, int64_t *buffer, opd_ints *dims) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, buffer);

@@ -27,7 +27,7 @@ OPDI_INTERNAL int opdi_reduce_nonempty(const opd_tensor *tensor, opd_ints dims, 
     return 0;
 }
 OPDI_COLD_END
-/* Defines a fold that finds the extreme of n > 0 elements, or NaN if an element is NaN.  OP is > or <. */
+/* Defines a fold that finds the largest (OP is >) or smallest (<) of n > 0 elements, or NaN if an element is NaN. */
 #define OPDI_MORE(x, OP, y) ((((x) OP (y)) | ((x) != (x))) ? (x) : (y))
 #define OPDI_MORE_LANES(from, x, OP, count) for (j = from; j < count; j++) { a[j] = OPDI_MORE((x)[j], OP, a[j]); }
 #define OPDI_MORE_HALVES(OP) \
@@ -49,8 +49,8 @@ OPDI_FOLD_EXTREME(opdi_fold_max_i64, int64_t, i, >)
 OPDI_FOLD_EXTREME(opdi_fold_less_f32, float, f, <)
 OPDI_FOLD_EXTREME(opdi_fold_min_f64, double, f, <)
 OPDI_FOLD_EXTREME(opdi_fold_min_i64, int64_t, i, <)
-/* Folds the extreme of float32 elements: the largest or, if `most` is false, the smallest.  Most elements are processed
-   by the CPU's vector instructions for this. */
+/* Finds the largest or, if `most` is false, the smallest of float32 elements.  opdi_extreme_whole processes most of the
+   elements with vector instructions. */
 static void opdi_fold_extreme_f32(bool most, OPDI_FOLD_ARGS) {
     const float *x = (const float *)px;
     void (*const fold)(OPDI_FOLD_ARGS) = most ? opdi_fold_more_f32 : opdi_fold_less_f32;
@@ -79,8 +79,8 @@ static const opdi_fold opdi_the_min = {
     /* column */ {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum}, /* side */ {NULL, NULL},
     /* join, finish */ opdi_join_min, NULL, /* init */ {OPDI_INF, 0, INT64_MAX, 0},
     /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "min_cpu"};
-/* Defines a fold that finds the first extreme, or the first NaN, and its index.  folded->n is the index so far, or -1
-   before the first element.  OP is <= or >=. */
+/* Defines a fold that finds the first of the largest (OP is <=) or smallest (>=) elements, or the first NaN, and its
+   index.  folded->n is the index so far, or -1 before the first element. */
 #define OPDI_FOLD_WHERE(name, type, field, OP)                                                              \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *x = (const type *)px; type best = (type)folded->field; int64_t i, index = folded->n;    \
@@ -280,7 +280,7 @@ OPDI_OP(min_dim) {
     op->out = "min.dim_min(min, min_indices)";
     op->cases = OPDI_CASES_SELECT;
 }
-/* opd_argmax: the index of the greatest element along dim or, without dim, in self as one row */
+/* opd_argmax: the index of the greatest element along dim or, without dim, in the flattened self */
 OPDI_OP(argmax) {
     op->schema = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmax_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -289,7 +289,7 @@ OPDI_OP(argmax) {
     op->out = "argmax.out";
     op->cases = "[2,3]; [2,3], 1, True";
 }
-/* opd_argmin: the index of the smallest element along dim or, without dim, in self as one row */
+/* opd_argmin: the index of the smallest element along dim or, without dim, in the flattened self */
 OPDI_OP(argmin) {
     op->schema = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmin_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -305,7 +305,7 @@ static int opdi_max_other_kernel(opd_call *call) {
 static int opdi_min_other_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_minimum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
-/* opd_max_other: the greater of each two elements of self and other */
+/* opd_max_other: for each pair of elements of self and other, the greater one; the same as maximum */
 OPDI_OP(max_other) {
     op->schema = "max.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_max_other_kernel;
@@ -313,7 +313,7 @@ OPDI_OP(max_other) {
     op->out = "max.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [3]";
 }
-/* opd_min_other: the smaller of each two elements of self and other */
+/* opd_min_other: for each pair of elements of self and other, the smaller one; the same as minimum */
 OPDI_OP(min_other) {
     op->schema = "min.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_min_other_kernel;
@@ -323,7 +323,8 @@ OPDI_OP(min_other) {
 }
 
 OPDI_COLD_END
-/* Folds both extremes.  folded->f (for integers i) is the largest element so far, folded->g (n) the smallest. */
+/* Finds both the largest and the smallest element.  folded->f (for integers i) is the largest element so far, folded->g
+   (for integers n) the smallest. */
 static void opdi_fold_both_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                const opdi_reduce *reduce) {
     opdi_folded other = *folded;

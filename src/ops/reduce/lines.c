@@ -301,8 +301,8 @@ OPDI_INTERNAL double opdi_line_sum(const float *x, int64_t count) {
 /* The results of passes 0 and 1 of softmax for a line: its largest element, and the sum of exp(x - top). */
 typedef struct opdi_softmax_state { double top, sum; } opdi_softmax_state;
 /* Computes softmax of a line or, if lines->flag is set, its logarithm.  Pass 0 finds the largest element, pass 1 sums
-   the exponentials, and pass 2 writes the result; tmp holds the opdi_softmax_state.  If the whole line is one piece,
-   pass 1 stores the exponentials in the result. */
+   the exponentials, and pass 2 writes the result; tmp holds the opdi_softmax_state.  If the whole line is one piece and
+   lines->flag is not set, pass 1 stores the exponentials in the result. */
 static void opdi_line_softmax_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                   void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -438,8 +438,8 @@ static void opdi_line_softmax_backward_f64(const opdi_lines *lines, const opdi_p
         state->sum = folded.f;
     }
 }
-/* Softmax of lines that lie side by side in memory, as up to 256 columns at a time.  Row i has element i of each
-   line. */
+/* Softmax of lines that lie side by side in memory, for up to OPDI_COLUMNS lines at a time.  The lines are the columns
+   of a matrix, whose row i has element i of each line.  A step OPDI_COLUMN_.. processes one row. */
 enum { OPDI_COLUMN_TOP, OPDI_COLUMN_LESS, OPDI_COLUMN_TIMES, OPDI_COLUMN_PART, OPDI_COLUMN_SUM, OPDI_COLUMN_DOT,
        OPDI_COLUMN_BACK, OPDI_COLUMN_LOG_BACK, OPDI_COLUMN_ADD };
 typedef struct opdi_columns {
@@ -447,7 +447,7 @@ typedef struct opdi_columns {
     float part[OPDI_COLUMNS];                     /* sums of some rows, not yet added to sum */
     double sum[OPDI_COLUMNS];
 } opdi_columns;
-/* Does one step, OPDI_COLUMN_.., for a row x (and y) of count columns; `to` is the output row. */
+/* Runs step `what`, OPDI_COLUMN_.., for a row x (and y) of `count` columns.  `to` is the output row. */
 OPDI_ALWAYS void opdi_column_row_body(int what, opdi_columns *columns, float *to, const float *x, const float *y,
                                       int64_t count) {
     float *top = columns->top, *factor = columns->factor;
@@ -621,8 +621,8 @@ static void opdi_columns_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Runs fn on blocks of columns if the lines are float32, lie side by side in memory, and are numerous enough.  Returns
-   true if it did. */
+/* Runs fn on blocks of columns if the compute type is float32 and at least 8 lines lie side by side in memory.
+   Otherwise, returns false. */
 OPDI_INTERNAL bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn fn) {
     if (type != OPDI_F32 || lines->ndim == 0 || lines->sizes[0] < 8) { return false; }
     for (int k = 0; k < lines->nops; k++) {

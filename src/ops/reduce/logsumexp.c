@@ -6,7 +6,7 @@
 
 //== logsumexp =========================================================================================================
 
-/* These compute block = exp(block) for count elements. */
+/* The next two functions compute block = exp(block) for `count` elements. */
 static inline void opdi_exps_f32(float *block, int64_t count) { opdi_vexp(count, block, block); }
 static inline void opdi_exps_f64(double *block, int64_t count) { opdi_vexp64(count, block, block); }
 /* The parameters of a side function, which folds `count` rows that lie side by side, `depth` elements each, into
@@ -202,8 +202,8 @@ OPDI_OP(equal) {
     op->cases = "[2,3], [2,3]; [2], [3]";
 }
 
-/* isclose: returns true where self == other or, if the difference is finite, |self - other| <= atol + |rtol other|
-   (aten/src/ATen/native/TensorCompare.cpp). */
+/* isclose: returns true where self == other; where the difference is finite and |self - other| <= atol + |rtol other|;
+   and, if equal_nan, where both are NaN (aten/src/ATen/native/TensorCompare.cpp). */
 static int opdi_isclose_kernel(opd_call *call) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
     const double rtol = opd_arg_float(call, 2), atol = opd_arg_float(call, 3);

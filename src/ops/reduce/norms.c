@@ -71,7 +71,7 @@ static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, 
     const bool whole = opd_dtype_is_integral(opd_dtype(tensor), true) ||
         (given != OPD_DTYPE_NONE && opd_dtype_is_integral(given, true));
     if (!whole && opdi_norm_dtype_check(tensor, given, "linalg.vector_norm")) { return -1; }
-    if (opdi_is_complex(tensor)) {                /* uses the absolute values */
+    if (opdi_is_complex(tensor)) {                /* the norm of the absolute values */
         if (given != OPD_DTYPE_NONE) { given = (opd_scalar_type)opdi_real_dtype((int8_t)given); }
         if (!(tensor = opd_abs(tensor))) { return -1; }
     }
@@ -251,7 +251,7 @@ OPDI_OP(norm_Scalar) {
     op->schema = "norm.Scalar(Tensor self, Scalar p=2) -> Tensor";
     op->cpu = op->fake = opdi_norm_Scalar_kernel; op->backward = opdi_norm_all_backward; op->save = "self, result";
     op->vmap = opdi_norm_Scalar_batch; op->autocast = OPD_AUTOCAST_APPEND_NOT_CPU; op->flops = opdi_flops_elements;
-    OPDI_NEEDS(norm_ScalarOpt_dtype);             /* autocast calls it */
+    OPDI_NEEDS(norm_ScalarOpt_dtype);             /* autocast calls this operator */
     op->out = "norm.Scalar_out";
     op->cases = "[2,3]; [2,3], 3";
 }
@@ -278,7 +278,7 @@ OPDI_OP(norm_ScalarOpt_dim) {
     op->cpu = op->fake = opdi_norm_ScalarOpt_dim_kernel; op->backward = opdi_norm_dims_backward;
     op->save = "self, result";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_APPEND_NOT_CPU; op->flops = opdi_flops_elements;
-    OPDI_NEEDS(norm_ScalarOpt_dim_dtype);         /* autocast calls it */
+    OPDI_NEEDS(norm_ScalarOpt_dim_dtype);         /* autocast calls this operator */
     op->out = "norm.out";
     op->cases = "[2,3], 2, (1); [2,3], 3, (0), True";
 }

@@ -51,7 +51,7 @@ static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Runs opdi_lines_cumsum if the lines are contiguous float32.  Returns true if it did. */
+/* Runs opdi_lines_cumsum if the lines are contiguous float32.  Otherwise, returns false. */
 static bool opdi_lines_cumsum_try(opdi_lines *lines, int type) {
     if (type != OPDI_F32 || lines->ndim != 1 || lines->load[0] || lines->store[1] || lines->step[0] != 4 ||
         lines->step[1] != 4) {
@@ -160,7 +160,8 @@ static int opdi_cumprod_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_conj(opdi_cumprod_gradient(opdi_conj(opd_arg_tensor(call, 0)),
         opd_arg_tensor(call, 1), opd_arg_int(call, 2), opd_arg_tensor(call, 3))));
 }
-/* Computes the gradient from logarithms, separately for positive and negative elements of grad. */
+/* Computes the gradient of logcumsumexp: exp(input) times the sums of grad exp(-output) from each element to the end.
+   The sums are computed as logcumsumexp of log|grad| - output, separately for positive and negative grad. */
 static int opdi_logcumsumexp_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *output = opd_bw_result(bw, 0), *part[2];
     const int64_t dim = opd_bw_value(bw, 1).u.i;

@@ -60,7 +60,8 @@ OPDI_AVX512 static int64_t opdi_keys_below_avx512(int32_t *places, const uint64_
 #else
 #define OPDI_KEYS_WIDE(wide)
 #endif
-/* These run the two functions above for any count, in memory whose size is rounded up to a multiple of 16. */
+/* opdi_keys_of and opdi_keys_below run the two functions above for any count.  The arrays of keys and indices must have
+   a size of at least count, rounded up to a multiple of 16. */
 static void opdi_keys_of(uint64_t *place, const void *px, int64_t count, int type, bool descending) {
     const int64_t most = count & ~(int64_t)15, size = type == OPDI_F32 ? 4 : 8;
     const uint64_t flip = descending ? UINT64_MAX : 0;
@@ -77,8 +78,9 @@ static int64_t opdi_keys_below(int32_t *places, uint64_t *keys, int64_t count, u
     OPDI_KEYS_WIDE(return opdi_keys_below_avx512(places, keys, up, limit))
     return opdi_keys_below_body(places, keys, up, limit);
 }
-#define OPDI_COUNTED 128                          /* from so many keys on, counting sort is faster than merging */
-#define OPDI_COUNTED_WIDE 8192                    /* from so many on, digits of 11 bits are faster than 8 */
+#define OPDI_COUNTED 128                          /* from so many words on (4 times as many keys), counting sort is
+                                                     faster */
+#define OPDI_COUNTED_WIDE 8192                    /* from so many words on, digits of 11 bits are faster than 8 */
 /* Replaces the number of keys with each digit by the index at which these keys begin.  `all` is the number of keys.
    Returns false if all keys have the same digit. */
 static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
@@ -243,12 +245,13 @@ OPDI_LINE_TYPES(sort)
    which keys differ.  The line is not copied.  The counts are in tmp. */
 #define OPDI_DIGIT 11
 #define OPDI_DIGITS ((int64_t)1 << OPDI_DIGIT)
-/* Returns the key that has index *place in the sorted line.  Sets *place to its index among the keys equal to it. */
+/* Returns the key that has index *place in the sorted line.  Sets *place to the index of this occurrence among equal
+   keys. */
 OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, char *tmp, int type, bool descending,
                                    int64_t *place) {
     int64_t *count = (int64_t *)(void *)tmp;
     uint64_t least = UINT64_MAX, most = 0, prefix = 0;
-    const int end = type == OPDI_F32 ? 32 : 0;    /* the lowest bit of keys */
+    const int end = type == OPDI_F32 ? 32 : 0;    /* the lowest bit that keys use */
     const int digit = lines->count < 4 * OPDI_DIGITS ? 8 : OPDI_DIGIT;
     const uint64_t digits = ((uint64_t)1 << digit) - 1;
     int shift = 64, dim;
@@ -269,9 +272,9 @@ OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, 
     if (end && descending) { prefix |= 0xffffffffu; }
     return prefix;
 }
-/* Writes the first lines->len[1] elements of the sorted line, if they are few.  Keeps the best elements so far, appends
-   each element that is better than the last of them, and sorts again when the memory is full.  Returns false if so many
-   were appended, as in a line of decreasing keys, that counting digits is faster. */
+/* Writes the first lines->len[1] elements of the sorted line, if they are few.  Keeps the elements that come first so
+   far, appends each element that comes before the last of these, and sorts again when the memory is full.  Returns
+   false if so many elements were appended, as in a line of decreasing keys, that counting digits is faster. */
 #define OPDI_TOP_CAPACITY(want) (2 * (want) + OPDI_BLOCK)
 OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                     int type) {
@@ -317,8 +320,8 @@ OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *lines, const void *memory,
     for (count = 0; count < want; count++) { opdi_line_take(lines, memory, other[count].index, out, count); }
 }
 OPDI_LINE_TYPES(top)
-/* Writes one element of the sorted line: number lines->number or, if lines->flag2 is set, the median; if lines->flag is
-   set too, it ignores NaN. */
+/* Writes one element of the sorted line: number lines->number or, if lines->flag2 is set, the median.  If lines->flag
+   is set too, the median ignores NaN. */
 OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const bool descending = false;
@@ -427,8 +430,8 @@ static int opdi_nanmedian_dim_kernel(opd_call *call) {
 static int opdi_mode_kernel(opd_call *call) {
     return opdi_pick_of(call, opdi_line_mode, opd_arg_int(call, 1), 0, false, false, opd_arg_bool(call, 2), "mode");
 }
-/* Computes the median of all elements: those of a contiguous copy as one line.  If skip_nan, NaN is ignored.  Returns
-   0, or -1 and sets an error. */
+/* Computes the median of all elements, which are read as one line of a contiguous tensor.  If skip_nan, NaN is ignored.
+   Returns 0, or -1 and sets an error. */
 static int opdi_median_all(opd_call *call, bool skip_nan) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[3];
     const int type = opdi_compute_type((opd_scalar_type)tensor->dtype);
@@ -440,7 +443,7 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
     ops[1] = opd_result(call, 0, NULL, 0, (opd_scalar_type)tensor->dtype);
     if (!ops[1]) { return -1; }
     if (!ops[1]->data || !tensor->data) { return 0; }
-    if (tensor->numel == 0) {                     /* the median is NaN, or the smallest integer */
+    if (tensor->numel == 0) {                     /* NaN; for integers, the smallest int64 or int32, or 0 */
         const double nan = (double)NAN;
         const int64_t least = tensor->dtype == OPD_INT64 ? INT64_MIN : tensor->dtype == OPD_INT32 ? INT32_MIN : 0;
         opdi_store_of(type == OPDI_I64 ? OPDI_I64 : OPDI_F64, tensor->dtype)(

@@ -7,8 +7,8 @@
 static opd_tensor *opdi_slice_dim(opd_tensor *tensor, int dim, int64_t start, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(start), end ? opd_value_int(end) : OPD_NONE, 1);
 }
-/* Returns the differences of neighbouring coordinates in x, which is [size] or [.., size, ..], with as many dims as y.
-   `name` is used in messages.  On failure, returns NULL and sets an error. */
+/* Returns the differences of neighbouring coordinates along dim.  x is [size] or [.., size, ..]; the result has at
+   least as many dims as y.  `name` is used in messages.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, const char *name) {
     int64_t sizes[OPD_MAX_DIMS];
     if (y->dtype == OPD_BOOL || x->dtype == OPD_BOOL) {
@@ -329,7 +329,7 @@ OPDI_OP(gradient_tensorarray) {
 
 //== quantile, nanquantile =============================================================================================
 
-/* How a rank that is not a whole number is rounded, or how its two neighbours are interpolated. */
+/* How to round a rank that is not a whole number, or to interpolate between the two elements next to it. */
 enum { OPDI_QUANTILE_LINEAR, OPDI_QUANTILE_LOWER, OPDI_QUANTILE_HIGHER, OPDI_QUANTILE_MIDPOINT, OPDI_QUANTILE_NEAREST };
 static int opdi_quantile_interpolation(const char *name) {
     static const char *const names[5] = {"linear", "lower", "higher", "midpoint", "nearest"};
@@ -365,8 +365,8 @@ static bool opdi_ends_of(const opd_tensor *tensor, double *ends) {
     }
     return true;
 }
-/* Returns the ranks [.., parts] of the quantiles q [parts] in sorted [.., count], where NaN comes last.  If there is a
-   NaN, the rank is that of the last element; if `skips`, NaN is not counted instead. */
+/* Returns the ranks [.., parts] of the quantiles q [parts] in sorted [.., count], where NaN comes last.  If `skips`,
+   NaN is not counted.  Otherwise, a line with a NaN has the rank of its last element, which is NaN. */
 static opd_tensor *opdi_quantile_ranks(opd_tensor *sorted, opd_tensor *q, bool skips) {
     const int64_t last = opdi_sizes(sorted)[sorted->ndim - 1] - 1, along = -1;
     opd_tensor *nan = opd_isnan(sorted);
@@ -378,7 +378,7 @@ static opd_tensor *opdi_quantile_ranks(opd_tensor *sorted, opd_tensor *q, bool s
     opd_tensor *ranks = opd_mul_Scalar(q, opd_value_int(last));
     return opd_masked_fill_Scalar(ranks, opd_any_dim(nan, -1, true), opd_value_int(last));
 }
-/* Returns the elements of `sorted` at these ranks, rounded or interpolated by `way` (OPDI_QUANTILE_..). */
+/* Returns the elements of `sorted` at `ranks`, which are rounded or interpolated by `way` (OPDI_QUANTILE_..). */
 static opd_tensor *opdi_quantile_read(opd_tensor *sorted, opd_tensor *ranks, int way) {
     if (way == OPDI_QUANTILE_LOWER) { ranks = opd_floor(ranks); }
     if (way == OPDI_QUANTILE_HIGHER) { ranks = opd_ceil(ranks); }
@@ -496,8 +496,8 @@ static int opdi_cov_weights(opd_tensor *weights, int64_t count, const char *name
 }
 /* Returns the conjugate transpose. */
 static opd_tensor *opdi_cov_adjoint(opd_tensor *tensor) { return opdi_conj(opd_t(tensor)); }
-/* cov: computes (x - m) (w (x - m))^H / norm for the rows x and their weighted means m, with norm = the sum of the
-   weights w minus the correction (more general with aweights). */
+/* cov: computes (x - m) (w (x - m))^H / norm for the rows x and their weighted means m.  norm is the sum of the weights
+   w minus the correction; with aweights, the correction is multiplied by sum(w aweights) / sum(w). */
 static int opdi_cov_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *often = opd_arg_tensor(call, 2), *share = opd_arg_tensor(call, 3);
     const int64_t correction = opd_arg_int(call, 1), along = 1;
@@ -518,7 +518,7 @@ static int opdi_cov_kernel(opd_call *call) {
     }
     if (often && share) { weights = opd_mul(often, share); }
     if (!weights) {
-        for (int i = 0; i < 2; i++) {             /* subtracted twice, like in opdi_centred */
+        for (int i = 0; i < 2; i++) {             /* subtracted twice, as in opdi_centred */
             opd_tensor *mean = opd_div_Scalar(opd_sum_dim(self, opd_ints_of(&along, 1), true), opd_value_int(count));
             self = opd_sub(self, mean);
         }

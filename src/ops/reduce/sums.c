@@ -225,7 +225,7 @@ OPDI_INTERNAL opd_tensor *opdi_range_dim(opd_tensor *tensor, int64_t dim, int64_
     return opd_slice(tensor, dim, opd_value_int(begin), opd_value_int(end), 1);
 }
 /* Returns grad times the product of all other elements along dim: the product of the elements before, times the product
-   of the elements behind. */
+   of the elements after. */
 static opd_tensor *opdi_prod_others(opd_tensor *grad, opd_tensor *input, int64_t dim) {
     const int64_t count = input ? opd_size(input, (int)dim) : 0;
     if (count <= 1) {
@@ -447,7 +447,8 @@ static int opdi_std_correction_backward(opd_backward_call *bw) { return opdi_var
 static int opdi_var_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, false, true); }
 static int opdi_std_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, true, true); }
 #define OPDI_CASES_VAR "[2,3], (1); [2,3,2], (0,-1), correction=0, keepdim=True; [4], None"
-/* opd_var_correction(self, dim, correction, keepdim): variance: sum of squared deviations / (n - correction (1)) */
+/* opd_var_correction(self, dim, correction, keepdim): the variance: the sum of squared deviations / (n - correction);
+   the default correction is 1 */
 OPDI_OP(var_correction) {
     op->schema = "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
         "Tensor";
@@ -494,7 +495,7 @@ OPDI_OP(std_mean_correction) {
 }
 
 /* Runs an overload that has `unbiased` instead of a correction (true: correction 1, false: 0).  `name` is the operator
-   to call; dims: there are arguments dim and keepdim.  Returns 0, or -1 and sets an error. */
+   to call.  If `dims`, the overload has arguments dim and keepdim.  Returns 0, or -1 and sets an error. */
 static int opdi_var_composite(opd_call *call, opd_op **handle, const char *name, bool dims) {
     opd_value values[4], rets[2];
     values[0] = opd_value_tensor(opd_arg_tensor(call, 0));
