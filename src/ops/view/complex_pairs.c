@@ -51,9 +51,8 @@ static int opdi_view_as_complex_kernel(opd_call *call) {
     return opdi_return_retyped(call, self, &geometry, self->dtype == OPD_FLOAT16 ? OPD_COMPLEX32
                                : self->dtype == OPD_FLOAT32 ? OPD_COMPLEX64 : OPD_COMPLEX128);
 }
-/* Computes the gradient of view_as_real.  If grad is batched, makes the complex numbers from the two parts, which are
-   selected in the last dim: then the tangents of views of the parts are found even if each example is a single
-   number. */
+/* Computes the gradient of view_as_real.  If grad is batched, selects its two parts in the last dim and joins them by
+   complex: so the tangents of views of the parts are found even if each example is a single number. */
 static int opdi_view_as_real_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     if (!grad || !(grad->flags & OPDI_BATCHED)) {
@@ -98,7 +97,7 @@ static int opdi_conj_copy_kernel(opd_call *call) {
     return opdi_staging_store(out, tensor);
 }
 static int opdi_conj_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_conj(opd_bw_grad(bw, 0))); }
-/* Computes conj for another device: copies argument 0 and negates the imaginary parts. */
+/* Computes _conj_physical on another device: copies argument 0 and negates the imaginary parts. */
 static int opdi_conj_device_kernel(opd_call *call) {
     opd_tensor *out = opd_clone(opd_arg_tensor(call, 0));
     if (out && opd_dtype_is_complex(opd_dtype(out))) {
@@ -119,8 +118,8 @@ OPDI_OP(_conj_physical) {
     op->cases = "[2,3]";
 }
 
-/* Returns a view of argument 0 whose keys include `key`, one of OPDI_LAZY_KEYS, if those of argument 0 do not, and vice
-   versa. */
+/* Returns a view of argument 0 with the same keys, except that `key`, one of OPDI_LAZY_KEYS, is added if argument 0
+   does not have it, else removed. */
 static int opdi_toggle_lazy_key(opd_call *call, uint64_t key) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_tensor *view = opdi_view(self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
@@ -283,10 +282,11 @@ static int opdi_angle_kernel(opd_call *call) {
                                      opd_dtype_is_integral(dtype, true) ? OPD_FLOAT32 : dtype);
     opd_tensor *out = opd_mul_Scalar(below, opd_value_float(3.14159265358979323846));
     return opd_return_tensor(call, opd_dtype_is_integral(dtype, true) ? out
-                             : opd_where_self(opd_isnan(self), opd_floor(self), out));       /* for a gradient of 0 */
+                             : opd_where_self(opd_isnan(self), opd_floor(self), out));       /* floor: NaN with gradient
+                                                                                                0 */
 }
 /* Returns a complex tensor with the real parts pair[0] and the imaginary parts pair[1], which have the same sizes.  Its
-   dims lie in memory in the same order as theirs.  On failure, returns NULL. */
+   dims lie in memory in the same order as those of the parts.  On failure, returns NULL. */
 static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
     const int ndim = pair[0]->ndim;
     int perm[OPD_MAX_DIMS];

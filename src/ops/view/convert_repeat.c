@@ -99,8 +99,9 @@ static int opdi_tiling_add(opdi_tiling *tiling, int64_t size, int64_t out, int64
     tiling->in[tiling->n++] = in;
     return 0;
 }
-/* Fills *tiling for an input with the sizes `in`, whose dims belong to the last of the repeats, and the given strides
-   (NULL: not needed).  Returns 0, or -1 and sets an error. */
+/* Fills *tiling for an input with the sizes `in`, whose dims belong to the last of the repeats.  in_strides and
+   out_strides are the strides of the input and of the result, or NULL if they are not needed.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_tiling_make(opdi_tiling *tiling, opd_ints in, const int64_t *in_strides, const int64_t *out_strides,
                             opd_ints repeats) {
     tiling->n = tiling->nsums = 0;
@@ -300,7 +301,7 @@ static int opdi_roll_backward(opd_backward_call *bw) {
     return back ? opd_bw_return(bw, 0, opd_roll_full(opd_bw_grad(bw, 0), opd_ints_of(back, shifts.n),
                                                      opd_ints_of(dims.u.ints, dims.n))) : -1;
 }
-/* Batches roll.  If dims is empty, the elements of each example are rolled as one row. */
+/* The batching rule of roll.  If dims is empty, the elements of each example are rolled as one row. */
 static int opdi_roll_batch(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints shifts = opd_arg_ints(call, 1);

@@ -86,7 +86,8 @@ static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     }
     return !opdi_is_dense(tensor);
 }
-/* Batches copies that take a memory format.  For the contiguous format, each example becomes contiguous. */
+/* The batching rule of copies that take a memory format.  For the contiguous format, each example becomes
+   contiguous. */
 static int opdi_copy_format_batch(opd_call *call) {
     opd_value args[8], *value = &args[call->op->nargs - 1], ret;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -122,7 +123,7 @@ static int opdi_to_copy_kernel(opd_call *call) {
     opd_tensor *out = opdi_result_like(call, self, options.dtype, options.device, options.format);
     return out ? opdi_copy_into(out, self) : -1;
 }
-/* Needs no cast in the backward function: the engine casts a gradient to the input's dtype. */
+/* The backward function of _to_copy need not cast the gradient, because the engine casts it to the input's dtype. */
 /* opd_to_copy(self, dtype): a copy of self in another dtype or on another device */
 OPDI_OP(_to_copy) {
     op->schema = "_to_copy(Tensor self, *, " OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? "
@@ -162,7 +163,7 @@ OPDI_OP(contiguous) {
     op->cases = "[2,3]";
 }
 
-/* Returns true if tensor is on this device.  A device without an index stands for the current device of its type. */
+/* Returns true if tensor is on `device`.  A device without an index stands for the current device of its type. */
 OPDI_INTERNAL bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
     const opd_device its = opd_tensor_device(tensor);  /* for a fake tensor, the device that it stands for */
     if (device.type != its.type || device.type == OPD_CPU || device.type == OPD_META) {
@@ -180,7 +181,7 @@ OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, boo
         (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
         return opd_return_tensor(call, self);
     }
-    if (device.tag == OPD_TAG_DEVICE && device.u.device.index < 0) {       /* resolved before self's kernel is called */
+    if (device.tag == OPD_TAG_DEVICE && device.u.device.index < 0) {       /* before a kernel for self's device runs */
         device = opd_value_device(opd_device_current((opd_backend)device.u.device.type));
     }
     return opd_return_tensor(call, opd_to_copy_full(self, dtype, OPD_NONE, device, OPD_NONE, false, format));
@@ -237,7 +238,7 @@ OPDI_OP(item) {
 
 //== view.dtype ========================================================================================================
 
-/* Makes the result a view of self's memory with another dtype and this geometry.  Returns 0, or -1 and sets an
+/* Makes the result a view of self's memory with dtype `dtype` and geometry *geometry.  Returns 0, or -1 and sets an
    error. */
 OPDI_INTERNAL int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *geometry,
                                       opd_scalar_type dtype) {

@@ -385,7 +385,7 @@ OPDI_OP(unsafe_chunk) {
 }
 
 /* Cuts self into `count` slices along dim, with sizes as equal as possible, the longer ones first.  Each slice is a
-   view of its own.  Returns 0, or -1 and sets an error. */
+   separate view, made by opd_slice.  Returns 0, or -1 and sets an error. */
 static int opdi_tensor_split_sections(opd_call *call, opd_tensor *self, int64_t count, int64_t dim) {
     int d = opdi_dim_of(dim, self->ndim);
     opd_tensor **list;
@@ -789,8 +789,8 @@ OPDI_OP(broadcast_tensors) {
     op->cases = "{[3],[2,1]}";
 }
 
-/* meshgrid: returns vector number i (or a number) expanded along dim i of the grid that all vectors span, for each i.
-   If `swap`, the first two dims of the grid are exchanged. */
+/* meshgrid: returns, for each i, vector number i (or a number) expanded to the grid that all vectors span, in which it
+   runs along dim i.  If `swap`, the first two dims of the grid are exchanged. */
 static int opdi_meshgrid(opd_call *call, bool swap) {
     const opd_tensors in = opd_arg_tensors(call, 0);
     opd_tensor **list = in.n > 0 && in.n <= OPD_MAX_DIMS ? opdi_list_alloc(in.n) : NULL;
@@ -826,7 +826,7 @@ static int opdi_meshgrid_indexing_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s",
                     indexing);
 }
-/* opd_meshgrid: each vector, expanded along its dim of the grid that all vectors span */
+/* opd_meshgrid: each vector, expanded to the grid that all vectors span; vector number i runs along dim i */
 OPDI_OP(meshgrid) {
     op->schema = "meshgrid(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_meshgrid_kernel;

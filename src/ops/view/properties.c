@@ -6,7 +6,7 @@ static int opdi_is_same_size_kernel(opd_call *call) {
     const opd_tensor *first = opd_arg_tensor(call, 0);
     return opd_return_bool(call, opdi_has_sizes(opd_arg_tensor(call, 1), opdi_sizes(first), first->ndim));
 }
-/* size.int and stride.int. */
+/* size.int and stride.int: return the size or the stride of a dim. */
 static int opdi_size_kernel(opd_call *call) {
     const opd_tensor *tensor = opd_arg_tensor(call, 0);
     int dim = opdi_dim_of(opd_arg_int(call, 1), tensor->ndim);
@@ -151,7 +151,7 @@ static int opdi_is_nonzero_kernel(opd_call *call) {
     const int truth = opdi_truth(opd_arg_tensor(call, 0));
     return truth < 0 ? -1 : opd_return_bool(call, truth != 0);
 }
-/* Ends an assertion that holds: an operator named _functional_.. returns a copy of its last argument. */
+/* Ends an assertion that holds.  If the operator has a result (_functional_..), returns a copy of its last argument. */
 static int opdi_assert_done(opd_call *call) {
     return call->op->nrets ? opd_return_tensor(call, opd_clone(opd_arg_tensor(call, call->op->nargs - 1))) : 0;
 }
@@ -165,7 +165,7 @@ static int opdi_assert_async_kernel(opd_call *call) {
 }
 /* _assert_async of a fake tensor: there is no memory to check. */
 static int opdi_assert_async_fake(opd_call *call) { return opdi_assert_done(call); }
-/* Batches _assert_async: checks all examples at once; none of their elements may be 0. */
+/* The batching rule of _assert_async: checks all examples at once; none of their elements may be 0. */
 static int opdi_assert_async_batch(opd_call *call) {
     int dim;
     opd_value args[3], rets[1];

@@ -118,8 +118,8 @@ static int opdi_view_kernel(opd_call *call) {
 OPDI_INTERNAL int opdi_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
-/* Batches view and _unsafe_view: the number of examples is the first of the new sizes.  _unsafe_view may copy, because
-   its result does not count as a view of self. */
+/* The batching rule of view and _unsafe_view: the number of examples is the first of the new sizes.  _unsafe_view may
+   copy, because its result does not count as a view of self. */
 static int opdi_view_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints shape = opd_arg_ints(call, 1);
@@ -136,7 +136,7 @@ OPDI_OP(view) {
     op->cases = "[2,3], (3,2); [2,3], (-1); [], (1,1)";
 }
 
-/* _unsafe_view: views a tensor that nothing else uses; the result does not count as a view of it. */
+/* _unsafe_view: returns a view of self, which nothing else may use; the result does not count as a view of self. */
 static int opdi_unsafe_view_kernel(opd_call *call) {
     if (opdi_view_kernel(call)) { return -1; }
     opdi_view_untie(call->rets[0].u.t);
@@ -440,8 +440,8 @@ OPDI_OP(unsqueeze) {
     op->cases = "[2,3], 1; [2,3], -1; [], 0";
 }
 
-/* Sets *geometry to the geometry of argument 0 without dims of size 1: without all of them or, if there is an argument
-   1, without those of the dims in it.  Returns 0, or -1 and sets an error. */
+/* Sets *geometry to the geometry of argument 0 without its dims of size 1.  If the operator has an argument 1, removes
+   only those of the dims that argument 1 names.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *geometry) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_value value = call->op->nargs < 2 ? opd_value_none() : opd_arg_value(call, 1);
@@ -483,7 +483,7 @@ OPDI_OP(squeeze_dim) {
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,1,3], 1; [2,3], 0; [], 0";
 }
-/* opd_squeeze_dims: a view of self without those of these dims whose size is 1 */
+/* opd_squeeze_dims: a view of self without those dims in `dim` whose size is 1 */
 OPDI_OP(squeeze_dims) {
     op->schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
@@ -517,8 +517,8 @@ OPDI_OP(alias) {
 
 //== parts of tensors: select, slice, as_strided =======================================================================
 
-/* Sets *geometry to the geometry of the slice of tensor at `index` of dim, without dim.  Returns its offset in memory
-   from the first element of tensor, or -1 and sets an error. */
+/* Sets *geometry to the geometry of the slice of tensor at `index` of dim, without dim.  Returns the offset of the
+   slice from the first element of tensor in memory, or -1 and sets an error. */
 static int64_t opdi_select_geometry(const opd_tensor *tensor, int64_t dim, int64_t index, opdi_geometry *geometry) {
     char text[256];
     int axis;
@@ -552,7 +552,8 @@ OPDI_OP(select_int) {
 }
 
 /* Sets *geometry to the geometry of every step-th slice of dim in [start, end), both of which are limited to the size
-   of dim.  Returns its offset in memory from the first element of tensor, or -1 and sets an error. */
+   of dim.  Returns the offset of the first slice from the first element of tensor in memory, or -1 and sets an
+   error. */
 static int64_t opdi_slice_geometry(const opd_tensor *tensor, int64_t dim, int64_t start, int64_t end, int64_t step,
                                    opdi_geometry *geometry) {
     int axis;
@@ -791,7 +792,7 @@ static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_tensor *base = opd_as_strided_backward(grad, whole, one, in, in_strides, -low);
     return opd_bw_return(bw, 0, opd_as_strided_full(base, size, stride, opd_value_int(offset - low)));
 }
-/* Batches as_strided_backward, with the bases of the examples one after another in memory. */
+/* The batching rule of as_strided_backward: the base buffers of the examples lie one after another in memory. */
 static int opdi_as_strided_backward_batch(opd_call *call) {
     int64_t buffer[4][OPD_MAX_DIMS];
     const int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0), count = opd_batch_size();
