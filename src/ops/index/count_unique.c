@@ -6,7 +6,7 @@
 
 //== bincount, multinomial =============================================================================================
 
-/* Counts how often each number from 0 on occurs in input or, if there are weights, sums the weights of its
+/* bincount: counts how often each number from 0 on occurs in input or, if there are weights, sums the weights of its
    occurrences. */
 static int opdi_bincount_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weights = opd_arg_tensor(call, 1);
@@ -109,10 +109,10 @@ static int opdi_multinomial_values(opd_tensor *probs) {
     return sums && opd_item_f64(sums) > 0 ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
 }
-/* Draws `count` samples from each row of probs.  Without replacement, every element gets an exponential random number
-   whose rate is its probability, and the elements with the smallest numbers are chosen (the code compares the
-   reciprocals).  With replacement, uniform random numbers are looked up among the cumulative sums of the
-   probabilities. */
+/* multinomial: draws `count` samples from each row of probs.  Without replacement, or if count is 1, every element gets
+   an exponential random number whose rate is its probability, and the elements with the smallest numbers are chosen
+   (the code compares the reciprocals).  With replacement, uniform random numbers are looked up among the cumulative
+   sums of the probabilities. */
 static int opdi_multinomial_kernel(opd_call *call) {
     opd_tensor *probs = opd_arg_tensor(call, 0), *parts[2];
     const int64_t count = opd_arg_int(call, 1);
@@ -152,8 +152,8 @@ OPDI_OP(multinomial) {
 
 //== histc =============================================================================================================
 
-/* Counts how many elements are in each of `bins` equal parts of [min, max], both ends included.  If min and max are
-   equal, the range of the elements is used. */
+/* histc: counts how many elements are in each of `bins` equal parts of [min, max], both ends included.  If min and max
+   are equal, the range of the elements is used; if this has length 0, it is extended by 1 at both ends. */
 static int opdi_histc_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *ends[2];
     const int64_t bins = opd_arg_int(call, 1);

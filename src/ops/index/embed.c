@@ -31,8 +31,8 @@ static int opdi_embedding_backward(opd_backward_call *bw) {
                                                              opd_bw_value(bw, 2).u.i,
                                                             opd_bw_value(bw, 3).u.i != 0));
 }
-/* Batches embedding if each example has its own weight: selects rows of the example's weight.  The row at padding_idx
-   gets no gradient. */
+/* The kernel of embedding under vmap if each example has its own weight: selects rows of the example's weight.  The row
+   at padding_idx gets no gradient. */
 static int opdi_embedding_rows(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t skip = opd_arg_int(call, 2);
@@ -94,8 +94,8 @@ static opd_tensor *opdi_embedding_rows_in(opd_tensor *index, int64_t rows) {
                    (long long)((const int64_t *)(const void *)index->data)[bad], (long long)rows);
     return NULL;
 }
-/* embedding_renorm: takes the rows of self [n, d] at the indices.  A row whose norm is larger than max_norm is scaled
-   down to norm max_norm. */
+/* embedding_renorm: scales down rows of self [n, d] at the indices: a row whose norm is larger than max_norm gets norm
+   max_norm. */
 static int opdi_embedding_renorm_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     const double most = opd_arg_float(call, 2), p = opd_arg_float(call, 3);
@@ -165,7 +165,8 @@ static int opdi_embedding_grad_check(const opd_tensor *grad, int64_t rows) {
                    "dimensions and %lld", grad->ndim, (long long)rows);
 }
 OPDI_COLD_END
-/* Adds each row of grad_output to the row of the result at its index.  The threads share the columns. */
+/* embedding_dense_backward: adds each row of grad_output to the row of the result at its index, unless the index is
+   padding_idx.  If scale_grad_by_freq, the row is first divided by the number of times that its index occurs. */
 static int opdi_embedding_dense_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t rows = opd_arg_int(call, 2), skip = opd_arg_int(call, 3);
@@ -227,8 +228,8 @@ static int opdi_embedding_dense_backward_backward(opd_backward_call *bw) {
     if (skip >= 0) { grad = opdi_unless(grad, opdi_maybe_unsqueeze(opd_eq_Scalar(input, opd_value_int(skip)), -1)); }
     return opd_bw_return(bw, 0, grad);
 }
-/* Batches embedding_dense_backward if each example has its own indices: adds each example's rows to a result of its
-   own. */
+/* The kernel of embedding_dense_backward under vmap if each example has its own indices: adds each example's rows to a
+   result of its own. */
 static int opdi_embedding_dense_backward_put(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t skip = opd_arg_int(call, 3);
@@ -244,9 +245,9 @@ static int opdi_embedding_dense_backward_put(opd_call *call) {
                              opd_index_put_full(opdi_maybe_zeros(grad, opd_ints_of(sizes, 2)),
                                                 opd_tensors_of(&input, 1), grad, true));
 }
-/* Batches embedding_dense_backward.  If all examples share their indices, a single call computes all gradients; it
-   takes the examples' rows side by side as one longer row.  Otherwise index_put adds up the rows or, if gradients are
-   scaled by frequency, the examples run one after another. */
+/* The batching rule of embedding_dense_backward.  If all examples share their indices, a single call computes all
+   gradients; it takes the examples' rows side by side as one longer row.  Otherwise index_put adds up the rows or, if
+   gradients are scaled by frequency, the examples run one after another. */
 static int opdi_embedding_dense_backward_batch(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     const int ndim = call->args[0].u.t->ndim;
@@ -401,7 +402,7 @@ static int opdi_bags_check(opd_tensor *weight, opd_tensor *input, opd_tensor *of
     }
     return opdi_same_dtype(weight, factors);
 }
-/* Returns begin [bags + 1]: the position in the `total` indices at which each bag begins, and the position behind the
+/* Returns begin [bags + 1]: the position in the `total` indices at which each bag begins, and the position after the
    last bag.  If `last` is set, the last offset is the end of the last bag.  On failure, returns NULL and sets an
    error. */
 static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t total, bool last) {
@@ -433,8 +434,8 @@ static int64_t *opdi_bags_begin(opd_tensor *offsets, int64_t total, bool last) {
 }
 /* Computes _embedding_bag and _embedding_bag_forward_only.  Result 0 is the sum, mean or maximum of the rows of weight
    in each bag, [bags, d].  The other three results are the bag of each index, the sizes of the bags, and the rows that
-   the maxima came from; with `forward_only`, sizes of sums have the size of offsets.  Returns 0, or -1 and sets an
-   error. */
+   the maxima came from.  For sums with `forward_only`, result 2 has the length of offsets.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
     opd_tensor *weight = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *offsets = opd_arg_tensor(call, 2),
         *results[4];
@@ -519,7 +520,7 @@ static int opdi__embedding_bag_backward(opd_backward_call *bw) {
                                                                       mode, skip));
     return 0;
 }
-/* opd_under_embedding_bag: the operator under embedding_bag, whose other results its backward function uses */
+/* opd_under_embedding_bag: the operator that embedding_bag calls; its backward function uses the results 1 to 3 */
 OPDI_OP(_embedding_bag) {
     op->schema = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
         "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
@@ -596,13 +597,13 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
-/* Returns for each index the row of grad [bags, ..] that belongs to its bag.  Indices behind the last bag get zeros. */
+/* Returns for each index the row of grad [bags, ..] that belongs to its bag.  Indices after the last bag get zeros. */
 static opd_tensor *opdi_bags_rows(opd_tensor *grad, opd_tensor *bags) {
     static const int64_t below[4] = {0, 0, 0, 1};
     return opd_index_select(opd_constant_pad_nd(grad, opd_ints_of(below, 4)), 0, bags);
 }
 /* Computes the gradient of weight: adds each bag's row of grad, times the index's factor, to the rows at the bag's
-   indices.  For maxima, each element of grad goes to the row that the maximum came from. */
+   indices.  For maxima, each element of grad is added to the row that the maximum came from. */
 static int opdi__embedding_bag_dense_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *bags = opd_arg_tensor(call, 2);
     opd_tensor *counts = opd_arg_tensor(call, 3), *most = opd_arg_tensor(call, 4), *factors = opd_arg_tensor(call, 8);

@@ -10,8 +10,7 @@
 OPDI_COLD_BEGIN
 
 OPDI_INTERNAL bool opdi_selects_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
-/* Expands the list of n indices to an index tensor that has size n in `dim` and the sizes like[ndim] in the other
-   dims. */
+/* Expands `list`, n indices, to an index tensor that has size n in `dim` and the sizes like[ndim] in the other dims. */
 OPDI_INTERNAL opd_tensor *opdi_rows_expand(opd_tensor *list, int dim, const int64_t *like, int ndim) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     for (int axis = 0; axis < ndim; axis++) {
@@ -20,7 +19,8 @@ OPDI_INTERNAL opd_tensor *opdi_rows_expand(opd_tensor *list, int dim, const int6
     }
     return opdi_view(list, sizes, strides, ndim, 0);
 }
-/* Views tensor's memory as one dim, in which the index of an element is its offset from the first element. */
+/* Returns a view of tensor's memory with one dim, in which the index of an element is its offset from the first
+   element. */
 OPDI_INTERNAL opd_tensor *opdi_span_view(opd_tensor *tensor) {
     const int64_t one = 1;
     int64_t span = tensor->numel ? 1 : 0;
@@ -82,7 +82,7 @@ static opd_tensor *opdi_row_subset_rows(opdi_row_subset *subset) {
     return subset->rows ? slot : NULL;
 }
 /* Prepares subset->scratch, which holds those rows of subset->self that subset->index selects, converted to dtype
-   `work`. Changes subset->index and subset->src to match the scratch memory.  Returns 0, or -1 and sets an error. */
+   `work`.  Changes subset->index and subset->src to match the scratch memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_row_subset_open(opdi_row_subset *subset, opd_scalar_type work) {
     int64_t sizes[OPD_MAX_DIMS];
     opd_tensor *slot;
@@ -116,7 +116,8 @@ OPDI_INTERNAL bool opdi_fold_rounds(int kind, const opd_tensor *tensor) {
         (kind == OPDI_WALK_ADD || kind == OPDI_WALK_MUL);
 }
 
-/* Checks the shapes of gather (src is NULL) and scatter by the rules of PyTorch's ScatterGatherChecks.h. */
+/* Checks the shapes of gather (src is NULL) and scatter by the rules of PyTorch's ScatterGatherChecks.h.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
                               const char *name) {
     char first[256], second[256], at[256];
@@ -318,8 +319,9 @@ static void opdi_reduce_divide(opd_tensor *scratch, const opd_tensor *count) {
     }
 }
 OPDI_COLD_BEGIN
-/* Runs the reduction `how` on scratch memory.  If include_self is false, the written elements first get the neutral
-   element.  For means, the memory must be contiguous and of a compute type. */
+/* Reduces src into scratch memory, like opdi_reduce_into.  If include_self is false, the written elements are first set
+   to the neutral element.  For means, the memory must be contiguous and of a compute type.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_reduce_on(opd_tensor *scratch, int dim, opd_tensor *index, opd_tensor *src, int how,
                           bool include_self) {
     static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};
@@ -438,8 +440,8 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     }
     return 0;
 }
-/* Computes the gradients of scatter_reduce and (`rows`) index_reduce.  sum: grad; mean: grad / count; prod: see above;
-   amax and amin: grad, divided equally among the elements that equal the result. */
+/* Computes the gradients of scatter_reduce and (`rows`) index_reduce.  sum: grad; mean: grad / count; prod: see
+   opdi_reduce_prod_backward; amax and amin: grad, divided equally among the elements that equal the result. */
 OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     opd_tensor *self = opd_bw_tensor(bw, 0), *src = opd_bw_tensor(bw, 3), *result = opd_bw_result(bw, 0);
     opd_tensor *grad = opd_bw_grad(bw, 0);

@@ -64,12 +64,12 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
 //  A walk visits every position p of `index`.  It pairs the element of b at p with an element of a: the one at p, but
 //  with index[p] as its coordinate in dim.  A gather copies from a to b, a scatter from b to a.  A fold combines the
 //  element of a with the element of b.  It computes blocks of elements in the compute type and stores them in a's dtype
-//  immediately; sums of 16-bit floats need float32 memory instead (opdi_fold_into).  Threads that share a walk never
-//  write the same element of a, so results do not depend on the number of threads.
+//  immediately; sums of 16-bit floats need float32 memory instead (opdi_fold_into).  A walk may be divided among
+//  threads, which never write the same element of a, so results do not depend on the number of threads.
 
 typedef struct opdi_indexed {
-    int ndim, row, split;                         /* row: the dim of the inner loop; split: the dim that threads share,
-                                                     or -1 */
+    int ndim, row, split;                         /* row: the dim of the inner loop; split: the dim that is divided
+                                                     among threads, or -1 */
     int kind, compute, size, bsize;               /* size, bsize: bytes of an element of a, of b */
     opd_scalar_type dtype;                        /* of a */
     int64_t sizes[OPD_MAX_DIMS];                  /* of index or, if that has fewer dims, of b */
@@ -81,7 +81,8 @@ typedef struct opdi_indexed {
     double alpha;                                 /* elements of b are multiplied by alpha */
 } opdi_indexed;
 
-/* m rows of n elements: where they begin in a, b and index, and the distances as, bs, xs between two rows. */
+/* m rows of n elements.  self, source and index: where the first row begins in a, b and index; as, bs, xs: the
+   distances between two rows there. */
 typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; int64_t n, m, as, bs, xs;
                                   } opdi_indexed_rows;
 
@@ -125,7 +126,7 @@ static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_ro
 #include "../../typed/i64.h"
 #include "indexed_elements.typed.h"
 #include "../../typed/end.h"
-/* Folds *rows into a.  b has the compute type; its elements are `bs` apart. */
+/* Folds *rows into a.  b has the compute type; its elements are `bs` elements apart. */
 static void opdi_indexed_fold(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs) {
     if (indexed->dtype == OPD_FLOAT64) { opdi_indexed_fold_f64(indexed, rows, bs); }
     else if (opd_dtype_is_floating(indexed->dtype)) { opdi_indexed_fold_f32(indexed, rows, bs); }
@@ -150,8 +151,9 @@ static void opdi_indexed_load(const opdi_indexed *indexed, void *to, const char 
         else { ((int64_t *)to)[k] = opdi_wrap_mul(((int64_t *)to)[k], (int64_t)indexed->alpha); }
     }
 }
-/* Folds a row block by block.  If `loads`, elements of b are first converted and multiplied by alpha.  If `sums`, all
-   elements of the row have the same index, and contiguous blocks of b are added to contiguous blocks of a. */
+/* Folds one row of b into a, block by block.  If `loads`, elements of b are first converted and multiplied by alpha.
+   If `sums`, all elements of the row have the same index, and contiguous blocks of b are added to contiguous blocks of
+   a. */
 static void opdi_indexed_fold_blocks(const opdi_indexed *indexed, const opdi_indexed_rows *rows, bool loads,
                                      bool sums) {
     const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row];
@@ -176,8 +178,8 @@ static void opdi_indexed_fold_blocks(const opdi_indexed *indexed, const opdi_ind
         }
     }
 }
-/* Runs part [begin, end) of the dim that threads share; without such a dim, runs the whole walk.  The two innermost
-   dims are processed together as rows if possible, otherwise row after row. */
+/* Runs part [begin, end) of dim indexed->split, which is divided among threads; if split is -1, runs the whole walk.
+   The two innermost dims are processed together as rows if possible, otherwise row after row. */
 static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_indexed *indexed = (const opdi_indexed *)ctx;
     const int row = indexed->row;
@@ -241,8 +243,8 @@ static void opdi_complex_fold(bool product, opd_tensor *first, int64_t at, const
         else { ((float *)(void *)first->data)[2 * at + i] = (float)(i ? im : re); }
     }
 }
-/* Returns a dim that threads can share, or -1 if there is none.  Two positions that differ in this dim never write the
-   same element of a. */
+/* Returns a dim that can be divided among threads, or -1 if there is none.  Two positions that differ in this dim never
+   write the same element of a. */
 static int opdi_indexed_split(const opdi_indexed *indexed) {
     int best = -1;
     for (int dim = 0; dim < indexed->ndim; dim++) {

@@ -80,9 +80,9 @@ static int opdi_histogram_edges(opd_tensor *points, opd_ints counts, opd_value r
     }
     return 0;
 }
-/* Returns the number of the bin of each point along one axis; values [points] are the coordinates.  Sets to false in
-   *inside [points] the points outside of the edges; if *inside is NULL, makes it.  If `even`, all bins have the same
-   size: the numbers are computed and then corrected by comparisons with the edges. */
+/* Returns the number of the bin of each point along one axis.  values [points] are the coordinates.  Sets *inside
+   [points] to false where a point is outside of the edges; makes *inside first if it is NULL.  If `even`, all bins have
+   the same size: the numbers are computed and then corrected by comparisons with the edges. */
 static opd_tensor *opdi_histogram_bin(opd_tensor *values, opd_tensor *edges, bool even, opd_tensor **inside) {
     if (!values || !edges) { return NULL; }       /* an earlier operator failed */
     const int64_t bins = edges->numel - 1;
@@ -107,7 +107,7 @@ static int opdi_histogram_axes_fail(int64_t axes) {
     return opd_fail(OPD_ERROR_SHAPE, "a histogram has at most %d dimensions, but the input has %lld columns",
                     OPD_MAX_DIMS, (long long)axes);
 }
-/* Returns the sum of the points' weights (1 by default) in each bin.  If `density`, divides by the sum of all weights
+/* Returns the sum of the points' weights (1 by default) in each bin.  If `density`, divides by the sum over all bins
    and by the sizes of the bins.  16-bit floats are summed in float32, because adding 1 to a large 16-bit float would
    not change it. */
 static opd_tensor *opdi_histogram_of(opd_tensor *points, opd_tensor *const *edges, bool even, opd_tensor *weight,
@@ -157,8 +157,8 @@ static int opdi_histogram_weight(opd_tensor *self, opd_tensor *weight, int64_t p
     }
     return 0;
 }
-/* Checks the edges given by the caller, which must be vectors of the points' dtype.  Returns 0, or -1 and sets an
-   error. */
+/* Checks `given`, the edges that the caller passed, which must be vectors of self's dtype.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_histogram_given(opd_tensor *self, opd_tensors given) {
     for (int64_t i = 0; i < given.n; i++) {
         if (given.data[i]->ndim != 1 || given.data[i]->numel < 1) {
@@ -179,7 +179,7 @@ static int opdi_histogram_given(opd_tensor *self, opd_tensors given) {
     }
     return 0;
 }
-/* The results of an operator: only edges, only counts, counts and a list of edges, or counts and one tensor of
+/* Which results an operator returns: only edges, only counts, counts and a list of edges, or counts and one tensor of
    edges. */
 enum { OPDI_HISTOGRAM_EDGES, OPDI_HISTOGRAM_COUNTS, OPDI_HISTOGRAM_BOTH, OPDI_HISTOGRAM_FLAT };
 /* Counts the points of self between edges.  `bins` holds either the number of bins of each axis or their edges.

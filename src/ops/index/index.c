@@ -175,8 +175,8 @@ static void opdi_pick_elements(const char *first, const int64_t *places, char *s
     }
     for (int64_t k = 0; k < count; k++) { memcpy(second + k * size, first + places[k] * size, (size_t)size); }
 }
-/* Copies positions [begin, end) to values.  Positions are counted over the dims before the indexed dims times the
-   broadcast index; at each of them, all elements of the dims after are copied. */
+/* Copies the elements at positions [begin, end) to values.  A position combines an index in the dims before the indexed
+   dims with a position of the broadcast index; all elements of the dims after are copied for it. */
 static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_pick_job *pick_job = (const opdi_pick_job *)ctx;
     const opdi_pick_plan *plan = pick_job->plan;
@@ -355,8 +355,8 @@ static int opdi_index_batch(opd_call *call) {
     if (dim < 0) { return opd_batch_return(call, result, plan.adjacent ? plan.lead : 0); }
     return opd_batch_return(call, plan.adjacent ? opdi_index_swap(result, plan.nshape, plan.lead) : result, 0);
 }
-/* Batches index_put.  Dim 0 of self counts the examples.  If an index differs per example, one more index selects the
-   example. */
+/* The batching rule of index_put.  Dim 0 of self counts the examples.  If an index differs per example, one more index
+   selects the example. */
 static int opdi_index_put_batch(opd_call *call) {
     opdi_index_plan plan;
     int64_t sizes[OPD_MAX_DIMS + 1];
@@ -570,7 +570,7 @@ static int opdi_take_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_put_full(opdi_maybe_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensor(bw, 1), grad,
                                              true));
 }
-/* Batches take: reshapes self to one row and indexes this row. */
+/* The kernel of take under vmap: reshapes self to one row and indexes this row. */
 static int opdi_take_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 1);
     self = opdi_maybe_reshape(self, &self->numel, 1);
@@ -798,7 +798,7 @@ static int opdi_masked_select_backward(opd_backward_call *bw) {
     if (ndim && grad) { grad = opdi_maybe_reshape(opdi_maybe_sum_dims(grad, sizes, ndim, true), own.data, own.n); }
     return opd_bw_return(bw, 0, grad);
 }
-/* Batches masked_select if all examples share the mask: the mask becomes an index. */
+/* The kernel of masked_select under vmap if all examples share the mask: uses the mask as an index. */
 static int opdi_masked_select_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
     int64_t sizes[OPD_MAX_DIMS];

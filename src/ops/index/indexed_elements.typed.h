@@ -1,5 +1,5 @@
-/* indexed_get reads an element of dtype `dtype` as an OPDI_T, the type in which folds are computed; indexed_set writes
-   one. */
+/* indexed_get returns an element of dtype `dtype` as an OPDI_T, the type in which folds are computed.  indexed_set
+   writes an OPDI_T as an element of dtype `dtype`. */
 #if OPDI_WHOLE
 OPDI_ALWAYS OPDI_T OPDI_TYPED(indexed_get)(const void *data, int dtype) {
     switch (dtype) {

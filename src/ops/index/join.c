@@ -147,7 +147,8 @@ static int opdi_cat_backward(opd_backward_call *bw) {
 static int opdi_list_of_none(opd_call *call) {
     return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
-/* Batches cat (`more` is 0) and stack (`more` is 1).  `more` is the number of dims that the operator adds. */
+/* The batching rule of cat (`more` is 0) and stack (`more` is 1).  `more` is the number of dims that the operator
+   adds. */
 static int opdi_join_batch(opd_call *call, int more) {
     const opd_tensors list = opd_arg_tensors(call, 0);
     opd_tensor **all = (opd_tensor **)opdi_scope_alloc(((size_t)list.n + 1) * sizeof *all);
@@ -413,7 +414,8 @@ static int opdi_chunk_cat_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_cat_full(opd_tensors_of(rows, list.n), dim + 1));
 }
-/* opd__chunk_cat: cuts dim of each tensor into num_chunks chunks, flattens each chunk, and joins them behind dim */
+/* opd__chunk_cat: cuts dim of each tensor into num_chunks chunks, flattens each chunk, and joins chunks of equal
+   number */
 OPDI_OP(_chunk_cat) {
     op->schema = "_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor";
     op->composite = opdi_chunk_cat_kernel;
@@ -709,7 +711,8 @@ static int opdi_pad_nd_backward_kernel(opd_call *call) {
     memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
     return opdi_pad_run(scratch, grad, pad, reflect, true) == 0 ? opdi_staging_store(out, scratch) : -1;
 }
-/* Batches padding: merges the examples with the planes, which are padded independently, in one call. */
+/* The batching rule of reflection and replication padding: merges the examples with the planes, which are padded
+   independently, in one call. */
 static int opdi_pad_nd_batch(opd_call *call) {
     const int tensors = call->op->nargs - 1, nd = (int)call->args[tensors].n / 2, ndim = call->args[0].u.t->ndim;
     const bool merge = ndim == nd + 2;            /* the tensors have batch dims: examples are merged with those */

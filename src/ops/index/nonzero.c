@@ -29,7 +29,8 @@ OPDI_OP(argwhere) {
     op->cases = "[2,3]i2";
 }
 
-/* Hashes elements: each is converted to `wide` (double or int64_t), and the 64 bits are combined by exclusive or. */
+/* Defines a fold that hashes elements: each is converted to `wide` (double or int64_t), and the 64 bits are combined by
+   exclusive or. */
 #define OPDI_FOLD_HASH(name, type, wide) \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *const x = (const type *)px; \
@@ -194,9 +195,9 @@ static int opdi_vector_check(const opd_tensor *tensor) {
     return tensor->ndim == 1 ? 0
         : opd_fail(OPD_ERROR_SHAPE, "Expect a 1D vector, but got shape %s", opdi_shape_text(tensor, text));
 }
-/* Makes a grid of all r-tuples of positions in self, keeps the tuples that increase (with replacement: that do not
-   decrease), and reads self at these positions.  If self is a meta tensor, the positions are still real numbers in
-   memory, because the number of kept tuples is computed from them. */
+/* combinations: makes a grid of all r-tuples of positions in self, keeps the tuples that increase (with replacement:
+   that do not decrease), and reads self at these positions.  If self is a meta tensor, the positions are still real
+   numbers in memory, because the number of kept tuples is computed from them. */
 static int opdi_combinations_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[OPD_MAX_DIMS], *mask = NULL;
     const int64_t count = opd_arg_int(call, 1), none = 0;

@@ -384,8 +384,8 @@ static int opdi_rows_indexed(opd_call *call) {
     return opd_return_tensor(call, opd_index_put_full(self, opd_tensors_of(list, dim + 1), src,
                                                       kind == OPDI_INDEX_ADD));
 }
-/* Batches index_select, index_add and similar operators: if possible by a single call with a shifted dim, else by
-   indexing with an index per example. */
+/* The batching rule of index_select, index_add and similar operators: if possible a single call with a shifted dim,
+   else indexing with an index per example. */
 static int opdi_rows_batch(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], ret;
@@ -398,7 +398,7 @@ static int opdi_rows_batch(opd_call *call) {
     args[0].u.t = opd_batch_arg(call, 0, &at);
     args[2].u.t = opd_batch_arg(call, 2, &at_index);
     if (src) { args[3].u.t = opd_batch_arg(call, 3, &at_src); }
-    if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* all read one tensor */
+    if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* all share self */
         int64_t sizes[OPD_MAX_DIMS + 1], numel = call->args[2].u.t->numel * call->th->innermost.rule->size;
         opd_tensor *input = opd_batch_front(args[2].u.t, at_index);
         opd_tensor *result = opd_index_select(args[0].u.t, dim, opdi_maybe_reshape(input, &numel, 1));

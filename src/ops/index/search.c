@@ -46,8 +46,8 @@ OPDI_OP(repeat_interleave_Tensor) {
     op->cases = "[3]i4";
 }
 
-/* Repeats each slice i of self along dim repeats[i] times.  Without dim, repeats each element.  If `repeats` has only
-   one number, it applies to all slices. */
+/* repeat_interleave.self_Tensor: repeats each slice i of self along dim repeats[i] times.  Without dim, repeats each
+   element.  If `repeats` has only one number, it applies to all slices. */
 static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *repeats = opd_arg_tensor(call, 1);
     const int64_t minus = -1;
@@ -67,7 +67,7 @@ static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     opd_tensor *index = opd_repeat_interleave_Tensor_full(repeats, opd_arg_value(call, 3));
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
-/* repeat_interleave.self_int: repeats each slice of dim `count` times.  The copies first form a new dim behind dim,
+/* repeat_interleave.self_int: repeats each slice of dim `count` times.  The copies first form a new dim after dim,
    which is then merged with dim.  Without dim, repeats each element. */
 static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -103,8 +103,9 @@ OPDI_OP(repeat_interleave_self_int) {
 }
 OPDI_COLD_END
 
-/* Returns the position of v among count sorted numbers in seq: the first number that is not less than v or, if `right`,
-   the first number that is greater.  If order is not NULL, number i of the sorted sequence is seq[order[i]]. */
+/* opdi_search_f64 and opdi_search_i64 return the position of v among count sorted numbers in seq: the first number that
+   is not less than v or, if `right`, the first number that is greater.  If order is not NULL, number i of the sorted
+   sequence is seq[order[i]]. */
 #define OPDI_SEARCH(type) {                                                                                 \
         const type *sums = (const type *)(const void *)seq; const type x = v;                               \
         while (low < high) {                                                                                \
@@ -238,8 +239,8 @@ static int opdi_bucketize_kernel(opd_call *call) {
     if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, NULL)) { return -1; }
     return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
 }
-/* Batches searchsorted.  If all examples share the sequence, it is searched for the values of all examples in one call;
-   otherwise the examples become leading dims of one call. */
+/* The batching rule of searchsorted.  If all examples share the sequence, it is searched for the values of all examples
+   in one call; otherwise the examples become leading dims of one call. */
 static int opdi_searchsorted_batch(opd_call *call) {
     opd_tensor *seq = call->args[0].u.t, *values = call->args[1].u.t, *front[3], *result;
     opd_value args[OPD_MAX_ARGS];
@@ -327,7 +328,7 @@ OPDI_COLD_BEGIN
 //
 //  Dim `axis` of data [.., size, ..] is cut into segments, and each segment is reduced to one number.  The segments are
 //  given either by lengths [.., segments] or by offsets [.., segments + 1]: the positions at which each segment begins,
-//  and the position behind the last segment.  lengths and offsets also have the dims of data before axis.
+//  and the position after the last segment.  lengths and offsets also have the dims of data before axis.
 
 typedef struct opdi_segments {
     int axis, how;                                /* how: the number of the reduction, see opdi_reduce_of */
@@ -568,8 +569,8 @@ static opd_tensor *opdi_isin_as(opd_tensor *tensor, const opd_tensor *beside, op
     return tensor->flags & OPDI_WRAPPED ? opd_to_device(tensor, opd_tensor_device(beside), dtype)
         : opd_to_dtype(tensor, dtype);
 }
-/* Returns to the call which of `elements` are among `others` or, if `invert`, which are not.  If there are only a few
-   others, compares each element with all of them; otherwise sorts the others and searches them. */
+/* Returns to the call which of `elements` are among `others` or, if `invert`, which are not.  If `others` has fewer
+   than 8 elements, compares each element with all of them; otherwise sorts them and searches. */
 static int opdi_isin(opd_call *call, opd_tensor *elements, opd_tensor *others, bool invert) {
     opd_tensor *both[2], *pair[2], *found;
     const int64_t flat = -1;
