@@ -41,12 +41,12 @@ static inline bool opdi_complex_left_out(void) {
     return false;
 #endif
 }
-/* These functions set an error that several families report, most of them in PyTorch's words.  They return -1.  The
-   first: there is no kernel `what` for this dtype. */
+/* The functions below set an error that several families report, most of them in PyTorch's words, and return -1.
+   opdi_dtype_fail: there is no kernel `what` for this dtype. */
 static inline int opdi_dtype_fail(const char *what, int dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname((opd_scalar_type)dtype));
 }
-/* Two tensors must have the same dtype. */
+/* A tensor has dtype `found`, but must have dtype `expected`, like another tensor. */
 static inline int opdi_found_fail(int found, int expected) {
     return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname((opd_scalar_type)found),
                     opd_dtype_cname((opd_scalar_type)expected));
@@ -64,18 +64,18 @@ static inline int opdi_overflow_fail(opd_scalar_type dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
                     (unsigned)dtype <= OPD_INT64 ? integers[dtype] : opdi_type_name(dtype));
 }
-/* A tensor without dimensions was given with `dim`. */
+/* `dim` was given for a tensor without dimensions. */
 static inline int opdi_no_dims_fail(int64_t dim) {
     return opd_fail(OPD_ERROR_INDEX, "Dimension specified as %lld but tensor has no dimensions", (long long)dim);
 }
 static inline int opdi_dim_twice_fail(int64_t dim) {
     return opd_fail(OPD_ERROR_ARGUMENT, "dim %lld appears multiple times in the list of dims", (long long)dim);
 }
-/* A tensor would have `ndim` dimensions, more than are possible. */
+/* A tensor would have `ndim` dimensions, which are too many. */
 static inline int opdi_dims_fail(int64_t ndim) {
     return (int)opdi_count_error(NULL, (int)OPDI_MIN(ndim, (int64_t)INT32_MAX));
 }
-/* A kernel could not allocate a buffer for its own use. */
+/* A kernel could not allocate a temporary buffer. */
 static inline int opdi_buffer_fail(void) {
     return opd_fail(OPD_ERROR_MEMORY, "out of memory: a temporary buffer could not be allocated");
 }
@@ -89,8 +89,10 @@ OPDI_COLD_END
 //== options of operators that create tensors ==========================================================================
 
 #if defined(OPDI_OPERATORS)
-/* The options of an operator that creates a tensor: dtype, layout, device, pin_memory and, for some, memory_format. */
+/* The options of an operator that creates a tensor.  format: the memory format, or -1 if none was given.  The options
+   layout and pin_memory are not stored, because they have only one supported value. */
 typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
+/* Memory formats, with the numbers of c10::MemoryFormat. */
 enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_FORMAT_LAST_3D };
 #define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
@@ -119,14 +121,14 @@ static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((ui
 static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
 OPDI_LOOPS_END
-/* Rules that tell how an operator treats dtypes and numbers. */
+/* Flags for opdi_formula.rule: how an operator treats dtypes and numbers. */
 #define OPDI_TO_FLOAT 1                           /* integers and bool are promoted to float32 */
 #define OPDI_TO_BOOL 2                            /* results are bool, whatever the dtype of the inputs */
 #define OPDI_NOT_BOOL 4                           /* bool inputs are an error */
 #define OPDI_BOOL_TO_INT 8                        /* bool is promoted to int64 */
 #define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take its inputs' strides */
-#define OPDI_NUMBER_KEPT 32                       /* beside 16-bit floats, an operand that is a single number is not
-                                                     rounded */
+#define OPDI_NUMBER_KEPT 32                       /* if the other operand is a 16-bit float, a number is
+                                                     not rounded to 16 bits */
 /* A pointwise formula.  loop: its loops by compute type, or NULL; if there is a double loop but no float loop, floats
    are computed in double.  what: the kernel's name in the message "not implemented for".  rule: the flags above.
    number: the opd_formula for floats, and the one for integers. */
@@ -207,6 +209,9 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 /* The last members of an opdi_formula: the numbers of the formulas for floats and for integers, and the complex
    loops. */
 #define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f)
+/* These macros define opdi_formula_ID.  Their letters tell its loops.  A: float, double, int64.  F: float, double.  D:
+   double.  DI: double, int64.  I: int64.  DV: double, by a vector function.  V: float and double, by vector functions,
+   and int64. */
 #define OPDI_FORMULA_A(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};
@@ -269,8 +274,8 @@ OPDI_COLD_END
 #if defined(OPDI_OPERATORS)
 #define OPDI_ALL_DIMS (~(uint64_t)0)
 typedef struct opdi_folded {
-    double f, g;                                  /* accumulators of float and double; of complex, both */
-    int64_t i, n;                                 /* of integers; a count or an index */
+    double f, g;                                  /* for float and double; the parts of complex numbers */
+    int64_t i, n;                                 /* for integers; n is also a count or an index */
 } opdi_folded;
 /* Which field of the state becomes a result of a fold. */
 typedef enum opdi_fold_out {
@@ -284,8 +289,8 @@ typedef struct opdi_reduce opdi_reduce;
    row. */
 typedef void (*opdi_fold_step)(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                const opdi_reduce *reduce);
-/* Folds `depth` more elements of each of `count` rows that lie side by side into foldeds [count]; the elements x of a
-   row are OPDI_COLUMNS_TRANSPOSED apart. */
+/* Folds `depth` more elements of each of `count` rows that lie side by side into foldeds [count].  Element k of row j
+   is x[k * OPDI_COLUMNS_TRANSPOSED + j]. */
 typedef void opdi_side_fn(opdi_folded *foldeds, const void *x, int64_t count, int64_t depth);
 typedef struct opdi_fold {
     opdi_fold_step step[4];                       /* by compute type; NULL: not supported */
@@ -308,10 +313,11 @@ struct opdi_reduce {
     const opdi_fold *fold;
     double number;                                /* a number that the operator sets, such as an order */
 };
-#define OPDI_COLUMNS 256                          /* rows that lie side by side in memory */
-#define OPDI_COLUMNS_TRANSPOSED 128               /* so many rows at a time */
+#define OPDI_COLUMNS 256                          /* lines side by side that are processed together */
+#define OPDI_COLUMNS_TRANSPOSED 128               /* rows side by side that a reduction folds together */
 /* The parameters of an opdi_fold_step. */
 #define OPDI_FOLD_ARGS opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce
+/* Defines the fold `name`, whose code is in name_body.  On x86, long pieces use a version for AVX2. */
 #if defined(OPDI_X86)
 #define OPDI_FOLD_WIDE(name) \
     OPDI_AVX2 static void name##_avx2(OPDI_FOLD_ARGS) { name##_body(folded, px, count, at, reduce); } \
@@ -373,9 +379,11 @@ OPDI_LOOPS_END
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 typedef struct opdi_lines opdi_lines;
+/* Elements [from, from + count) of a line in pass number `pass`. */
 typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
-/* Processes a piece of a line.  in[k]: at->count elements of the compute type.  out[k]: as many elements or, if that
-   differs, len[k], of the compute type or int64_t.  tmp: scratch memory. */
+/* Processes a piece of a line.  in[k]: at->count elements of the compute type.  out[k]: memory for as many elements, of
+   the compute type or int64_t; if the piece is a whole line, for len[k] elements.  tmp: scratch memory, which keeps its
+   contents between the pieces of a line. */
 typedef void (*opdi_line_fn)(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out,
                              char *tmp);
 struct opdi_lines {
@@ -385,7 +393,7 @@ struct opdi_lines {
     int64_t sizes[OPD_MAX_DIMS];                  /* of the ndim dims, innermost first */
     int64_t stride[4][OPD_MAX_DIMS], step[4];     /* in bytes; step: along the line */
     char *data[4];
-    int32_t size[4], work[4];                     /* bytes of an element: in memory, for the function */
+    int32_t size[4], work[4];                     /* bytes of an element: in the tensor, for the function */
     opdi_convert load[4], store[4];               /* conversions; NULL: none is needed */
     int64_t buffer_bytes[4];                      /* bytes of each operand's buffer; 0: none is needed */
     size_t tmp;                                   /* bytes of scratch memory */
@@ -514,7 +522,7 @@ typedef struct opdi_results { opd_tensor *out[4], *work[4]; int count; } opdi_re
 
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
-enum { OPDI_SWEEPS = 60 };                        /* for one value, before it counts as not converging */
+enum { OPDI_SWEEPS = 60 };                        /* iterations for one value, after which it has not converged */
 #endif
 #endif
 
@@ -534,8 +542,8 @@ OPDI_ALWAYS double opdi_j1_zeros(double x) {
     const double first = ((x - 3.8317059702075125) + 1.5269184090088067e-16) * (x + 3.8317059702075125);
     return first * (((x - 7.015586669815619) + 9.414165653410389e-17) * (x + 7.015586669815619));
 }
-/* Returns x^2 - z^2, where z = 0.8935769662791675 is the first zero of y0.  y0 minus its logarithmic part, which is
-   also 0 at z, is a multiple of this. */
+/* Returns x^2 - z^2, where z = 0.8935769662791675 is the first zero of y0.  y0 is the sum of 2 / pi log(x / z) j0(x),
+   which is 0 at z, and a multiple of x^2 - z^2. */
 OPDI_ALWAYS double opdi_y0_zero(double x) {
     return ((x - 0.8935769662791675) - 2.6596231539720385e-17) * (x + 0.8935769662791675);
 }
@@ -563,6 +571,7 @@ typedef struct opdi_vol {
     int64_t n, c, oc, groups;
     int64_t in[3], kernel[3], stride[3], pad[3], dilation[3], out[3];
 } opdi_vol;
+/* The tensor to compute: y, the gradient of x, or the gradient of w. */
 enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
 #endif
 #endif
@@ -571,7 +580,7 @@ enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
 
 #if !defined(OPD_NO_OP_RESAMPLE)
 #if defined(OPDI_OPERATORS)
-/* Numbers of memory formats (c10::MemoryFormat). */
+/* The memory format torch.contiguous_format as a value. */
 #define OPDI_MEMORY_DENSE opd_value_int(0)
 #endif
 #endif
@@ -580,8 +589,9 @@ enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
 
 #if !defined(OPD_NO_OP_NORM)
 #if defined(OPDI_OPERATORS)
-/* A normalization of x [a, c, n].  In a layer or group norm, each group of `per` neighbouring channels of one a has its
-   own statistics; in a batch norm, each channel, for all a together.  A layer norm has c = 1 and n weights. */
+/* A normalization of x [a, c, n].  In a layer or group norm, each group of `per` neighbouring channels with the same
+   index a has its own statistics.  In a batch norm, each channel has its own statistics, over all a and n.  A layer
+   norm has c = 1 and n weights. */
 typedef struct opdi_norm {
     int64_t a, c, n, per;
     int64_t groups;                               /* layer, group norm: number of statistics, a * c / per */
@@ -593,7 +603,7 @@ typedef struct opdi_norm {
     opdi_convert load, store;                     /* layer norm of 16-bit floats; else NULL */
     bool layer, eval;                             /* a layer norm; given statistics are used */
 } opdi_norm;
-#define OPDI_NORM_ROW 2048                        /* elements of the longest row */
+#define OPDI_NORM_ROW 2048                        /* elements of the longest row that is converted at once */
 #define OPDI_NORM_COLUMNS 512                     /* columns of a layer norm whose gradients are summed together */
 #define OPDI_NORM_ROWS 64                         /* rows that are summed in float before they are added up in double */
 #if defined(OPDI_X86)
@@ -623,7 +633,7 @@ typedef enum opdi_channel_kind {
     OPDI_CHANNEL_NONE,                            /* not at all */
     OPDI_CHANNEL_IMAGE,                           /* [N, C, ..] */
     OPDI_CHANNEL_LIST,                            /* [C] */
-    OPDI_CHANNEL_WRITTEN,                         /* [C], written */
+    OPDI_CHANNEL_WRITTEN,                         /* [C], written by the operator */
     OPDI_CHANNEL_COUNT                            /* an int: the number of channels, or of groups */
 } opdi_channel_kind;
 #endif
@@ -641,6 +651,8 @@ enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
 
 #if !defined(OPD_NO_OP_INDEX)
 #if defined(OPDI_OPERATORS)
+/* What a walk does with an element of a, which an index selects, and an element of b (see >>op:index): copies a to b
+   (gather) or b to a (scatter), or combines b with a. */
 enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
 #endif
 #endif
@@ -649,6 +661,8 @@ enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OP
 
 #if !defined(OPD_NO_OP_INDEX)
 #if defined(OPDI_OPERATORS)
+/* A scatter of src into a few slices of dim of self.  rows: the indices of these slices; part: a copy of them; scratch:
+   this copy in the dtype of the computation. */
 typedef struct opdi_row_subset { opd_tensor *self, *scratch, *part, *rows, *index, *src; int dim; } opdi_row_subset;
 #endif
 #endif

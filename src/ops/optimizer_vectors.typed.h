@@ -1,5 +1,6 @@
-/* The square root and the maximum of vectors (at level 0, of single numbers).  They use assembly, because sqrtf would
-   have to set errno.  If an operand is NaN, the maximum is the second operand. */
+/* OPDI_LANES_ROOT sets r to the square root of x.  OPDI_LANES_MAX sets r to the maximum of r and x, but leaves r
+   unchanged if r or x is NaN.  r and x are vectors, or numbers at level 0.  Assembly is used because sqrtf would have
+   to set errno. */
 #if OPDI_LEVEL == 0
 #define OPDI_LANES_ROOT(r, x) r = OPDI_FN(sqrt)(x)
 #define OPDI_LANES_MAX(r, x) if ((x) > (r)) { r = (x); }
@@ -8,7 +9,8 @@
 #define OPDI_LANES_MAX(r, x) OPDI_ASM_MAX(OPDI_ASM, r, x)
 #endif
 /* Makes a step of Adam for elements i, i + 1, .. below `count`, as long as they fill whole vectors.  The operands
-   data[] are those of opdi_adam_f32.  Returns the index of the first element that is left. */
+   data[] are x, m, v to be written (with amsgrad also the largest v so far), the same tensors again as inputs, and
+   grad.  Returns the index of the first element that is left. */
 OPDI_TARGET static int64_t OPDI_WIDE(adam)(void *const *data, int64_t count, int64_t i, const opdi_adam *other) {
     const OPDI_T sign = (OPDI_T)other->sign, l2 = (OPDI_T)other->l2, decay = (OPDI_T)other->decay,
         w1 = (OPDI_T)other->w1, beta2 = (OPDI_T)other->beta2, w2 = (OPDI_T)other->w2, step = (OPDI_T)other->step,

@@ -46,7 +46,7 @@ static void opdi_unscale_f64(void *const *data, int64_t count, const opdi_params
 #include "../typed/end.h"
 OPDI_COLD_BEGIN
 
-/* The lists of tensors of a step: parameters, gradients, and state.  Lists that a step does not use are empty. */
+/* The largest number of lists of tensors that a step has: parameters, gradients, and state. */
 #define OPDI_STEP_LISTS 6
 /* Checks the lists of an optimizer step.  lists[0] has the parameters; all lists k with wanted[k] must be equally long.
    A parameter's tensors must have its dtype, backend and sizes.  A tensor that is written must not partially overlap
@@ -79,7 +79,7 @@ static int opdi_step_check(const opd_call *call, const opd_tensors *lists, int n
                                 opdi_shape_text(input, second));
             }
             if (k != 1 && opdi_check_internal_overlap(tensor)) { return -1; }
-            for (int j = 0; j < k; j++) {         /* written tensors must not overlap any other */
+            for (int j = 0; j < k; j++) {         /* tensors must not partially overlap */
                 const opd_tensor *other = wanted[j] ? lists[j].data[i] : NULL;
                 if (other && opdi_check_partial_overlap(tensor, other)) { return -1; }
             }
@@ -103,7 +103,7 @@ static int opdi_step_scale(opd_call *call, const opd_tensors *grads, int at) {
     if (!scale) { return 0; }
     scale = opd_tensor_wrapped_number(opd_value_float(opd_item_f64(scale)));
     if (!scale || !opd_ok()) { return -1; }
-    for (int64_t i = 0; i < grads->n; i++) {      /* gradients are written, too */
+    for (int64_t i = 0; i < grads->n; i++) {      /* the gradients themselves are divided */
         ops[0] = ops[1] = grads->data[i];
         ops[2] = scale;
         opd_scalar_type dtype = (opd_scalar_type)ops[0]->dtype;
@@ -290,7 +290,7 @@ static int opdi_amp_update_kernel(opd_call *call) {
     else if ((successful = opd_item_i64(tracker) + 1) == opd_arg_int(call, 5)) {
         successful = 0;
         grown *= (float)opd_arg_float(call, 3);
-        if (!(grown < OPDI_INF)) { grown = (float)opd_item_f64(scale); }   /* stays within float32 */
+        if (!(grown < OPDI_INF)) { grown = (float)opd_item_f64(scale); }   /* must stay finite in float32 */
     }
     if (!opd_ok()) { return -1; }
     opdi_amp_put(scale, (double)grown);

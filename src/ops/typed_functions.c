@@ -18,8 +18,8 @@ static const char *const opd_builtin_names[] = {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Returns the built-in operator with this id of the header that the plug-in was compiled with.  It is found by its
-   name, because the program may contain another version of the library with other ids. */
+/* Returns the built-in operator whose id is `id` in the header that the plug-in was compiled with.  Finds the operator
+   by its name, because the program may contain another version of the library, with other ids. */
 opd_op *opd_op_builtin(opd_op_id id) {
     return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(opd_builtin_names[id]) : NULL;
 }
