@@ -209,9 +209,9 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 /* The last members of an opdi_formula: the numbers of the formulas for floats and for integers, and the complex
    loops. */
 #define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f)
-/* These macros define opdi_formula_ID.  Their letters tell its loops.  A: float, double, int64.  F: float, double.  D:
-   double.  DI: double, int64.  I: int64.  DV: double, by a vector function.  V: float and double, by vector functions,
-   and int64. */
+/* The macros OPDI_FORMULA_.. define opdi_formula_ID.  The letters in their names tell the loops.  A: float, double,
+   int64.  F: float, double.  D: double.  DI: double, int64.  I: int64.  DV: double, by a vector function.  V: float and
+   double, by vector functions, and int64. */
 #define OPDI_FORMULA_A(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};

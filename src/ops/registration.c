@@ -214,8 +214,8 @@ OPDI_SHARED const char *opdi_left_out(const char *name) {
 }
 #endif
 
-/* Registers the operator of card i and its derived forms; does nothing if its family was left out.  Returns 0, or -1
-   and sets an error; then the operators stay unregistered. */
+/* Registers the operator of card i and its derived forms; does nothing if its family was left out.  Returns 0.  On
+   failure, registers nothing, returns -1 and sets an error. */
 OPDI_SHARED int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;

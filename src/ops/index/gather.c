@@ -61,11 +61,12 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
 
 //== gather and scatter: walks =========================================================================================
 //
-//  A walk visits every position p of `index`.  It pairs the element of b at p with an element of a: the one at p, but
-//  with index[p] as its coordinate in dim.  A gather copies from a to b, a scatter from b to a.  A fold combines the
-//  element of a with the element of b.  It computes blocks of elements in the compute type and stores them in a's dtype
-//  immediately; sums of 16-bit floats need float32 memory instead (opdi_fold_into).  A walk may be divided among
-//  threads, which never write the same element of a, so results do not depend on the number of threads.
+//  A walk visits every position p of `index`.  At p, the walk pairs the element of b at p with an element of a, whose
+//  coordinate in dim is index[p] and whose other coordinates are those of p.  A gather copies from a to b, a scatter
+//  from b to a.  A fold combines the element of a with the element of b.  Folds compute blocks of elements in the
+//  compute type and store them in a's dtype immediately; sums of 16-bit floats need float32 memory instead
+//  (opdi_fold_into).  A walk may be divided among threads, which never write the same element of a, so results do not
+//  depend on the number of threads.
 
 typedef struct opdi_indexed {
     int ndim, row, split;                         /* row: the dim of the inner loop; split: the dim that is divided
@@ -272,10 +273,10 @@ static int opdi_indexed_complex(int kind, opd_tensor *first, int dim, const opd_
     }
     return 0;
 }
-/* Runs a gather, scatter or fold, as `kind` says.  `first` (a) is indexed along dim by `index`, which holds checked
-   int64 numbers.  `second` (b) has at least index's sizes, or is a single number.  Its dtype must be first's, except
-   for folds.  If index has fewer dims than second, it is a list of positions along dim that applies to all other
-   coordinates.  Folds multiply second by alpha.  Returns 0, or -1 and sets an error. */
+/* Runs a gather, scatter or fold, as `kind` (OPDI_WALK_..) says.  `first` (a) is indexed along dim by `index`, which
+   holds checked int64 numbers.  `second` (b) has at least index's sizes, or is a single number.  Except for folds, both
+   must have the same dtype.  If index has fewer dims than second, index is a list of positions along dim that applies
+   to all other coordinates.  Folds multiply second by alpha.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_indexed_go(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second,
                                   double alpha) {
     opdi_indexed indexed;

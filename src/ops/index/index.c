@@ -425,9 +425,9 @@ static opd_tensor *opdi_put_source(const opdi_pick_plan *plan, const opd_tensor 
     }
     return opdi_view(values, sizes, strides, ndim, 0);
 }
-/* Writes values to the positions of out that the index list selects or, if `accumulate`, adds them there.  It does so
-   in one walk (see opdi_indexed_go), whose index contains offsets: the view of out has one dim of stride 1 for all
-   indexed dims.  Returns 0, or -1 and sets an error. */
+/* Writes values to the positions of out that the index list selects or, if `accumulate`, adds them there.  Uses one
+   walk (see opdi_indexed_go), whose index contains offsets: the view of out has one dim of stride 1 for all indexed
+   dims.  Returns 0, or -1 and sets an error. */
 static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values, bool accumulate) {
     int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
     opdi_pick_plan plan;

@@ -485,8 +485,8 @@ static opd_tensor *opdi_segments_others(const opdi_segments *segments, opd_tenso
     opd_tensor *count = opdi_segments_fold(segments, own, "sum", opd_value_int(0), true);
     return opd_gt_Scalar(opd_sub(opdi_segments_pick(segments, count), own), opd_value_float(0.5));
 }
-/* Computes the gradient of prod: grad times the product of the other elements of the segment.  It is 0 if another
-   element is zero, and NaN if another element is NaN. */
+/* Computes the gradient of prod: grad times the product of the other elements of the segment.  The gradient is 0 if
+   another element is zero, and NaN if another element is NaN. */
 static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor *grad, opd_tensor *data,
                                       opd_value initial) {
     opd_tensor *zero = opd_eq_Scalar(data, opd_value_int(0)), *lost = opd_isnan(data);

@@ -97,9 +97,9 @@ OPDI_INTERNAL int opdi_format_fail(int64_t format) {
     return opd_fail(OPD_ERROR_ARGUMENT, "unsupported memory format %lld: it must be 0 (contiguous), 1 (preserve), 2 "
                     "(channels_last) or 3 (channels_last_3d)", (long long)format);
 }
-/* Reads the options of a factory operator (dtype, layout, device, pin_memory and, if has_format, a memory format) into
-   *options.  They are the call's arguments from number `at` on.  If the dtype or the device is None, the parameters
-   dtype and device are used.  Returns 0, or -1 and sets an error that names the unsupported option. */
+/* Reads the options of a factory operator into *options: dtype, layout, device, pin_memory and, if has_format, a memory
+   format.  The options are the call's arguments from number `at` on.  If the dtype or the device is None, the
+   parameters dtype and device are used.  Returns 0, or -1 and sets an error that names the unsupported option. */
 OPDI_INTERNAL int opdi_options_read(const opd_call *call, int at, bool has_format, opd_scalar_type dtype,
                                     opd_device device, opdi_options *options) {
     opd_value value = opd_arg_value(call, at), layout = opd_arg_value(call, at + 1), pin = opd_arg_value(call, at + 3);

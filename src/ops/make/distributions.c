@@ -202,7 +202,8 @@ OPDI_INTERNAL int opdi_sample_dtype(const char *name, const opd_tensor *tensor, 
     }
     return opdi_random_dtype(name, tensor);
 }
-/* Limits each element of draws to the range from the smallest positive normal number of dtype to `most`.  NaN stays. */
+/* Limits each element of draws, except NaN, to the range from the smallest positive normal number of dtype to
+   `most`. */
 static void opdi_sample_clip(opd_tensor *draws, opd_scalar_type dtype, double most) {
     const double least = dtype == OPD_FLOAT64 ? DBL_MIN : (double)FLT_MIN;
     double *values = (double *)(void *)draws->data;
@@ -283,7 +284,7 @@ static int opdi_standard_gamma_kernel(opd_call *call) {
     opdi_sample_clip(draws, dtype, OPDI_INF);
     return opdi_copy(out, draws);
 }
-/* _sample_dirichlet: draws gamma numbers and divides them by their sum along the last dim.  It computes with their
+/* _sample_dirichlet: draws gamma numbers and divides them by their sum along the last dim.  Computes with their
    logarithms, because with small parameters the gamma numbers are too small for a double. */
 static int opdi_sample_dirichlet_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);

@@ -2,8 +2,8 @@
 
 //== operators that compute gradients of pointwise operators ===========================================================
 
-/* Runs a pointwise formula of arguments 0 and 1, grad and self.  Its numbers are `count` arguments from number `first`
-   on. */
+/* Runs a pointwise formula of arguments 0 and 1, grad and self.  The numbers of the formula are `count` arguments from
+   number `first` on. */
 static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int first, int count) {
     opd_tensor *ops[3];
     opdi_params params = opdi_params_of(call, first, count);

@@ -579,8 +579,8 @@ OPDI_OP(trunc) {
 }
 
 static int opdi_sgn_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sgn); }
-/* Computes the gradient (g - Re(g conj(result)) result) / |input|: the component of g along the unit circle.  It is 0
-   where input is 0. */
+/* Computes the gradient (g - Re(g conj(result)) result) / |input|: the component of g along the unit circle.  The
+   gradient is 0 where input is 0. */
 static int opdi_sgn_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     if (!opdi_is_complex(input)) { return opd_bw_return(bw, 0, opd_zeros_like(grad)); }

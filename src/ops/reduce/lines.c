@@ -2,11 +2,11 @@
 
 //== lines: operators along one dim ====================================================================================
 //
-//  These operators compute from each line of a tensor along one dim a new line, which may have another length: softmax,
-//  scans, sorting.  A line function gets contiguous input of the compute type and writes contiguous output; these may
-//  be the tensors' own memory.  If operands of long lines must be copied, the lines are processed in pieces, so that
-//  the copies stay small.  lines->passes tells how many times all pieces of a line are passed to the function; it keeps
-//  its state between calls in tmp, and writes the output in the last pass.
+//  The operators of this section compute from each line of a tensor along one dim a new line, which may have another
+//  length: softmax, scans, sorting.  A line function gets contiguous input of the compute type and writes contiguous
+//  output; both may be the tensors' own memory.  If operands of long lines must be copied, the lines are processed in
+//  pieces, so that the copies stay small.  lines->passes tells how many times all pieces of a line are passed to the
+//  function.  The function keeps its state between calls in tmp, and writes the output in the last pass.
 
 OPDI_COLD_BEGIN
 

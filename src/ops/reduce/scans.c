@@ -28,7 +28,7 @@ static const opdi_line_fn opdi_line_cumsum[3] = {opdi_line_cumsum_f32, opdi_line
 static const opdi_line_fn opdi_line_cumprod[3] = {opdi_line_cumprod_f32, opdi_line_cumprod_f64, opdi_line_cumprod_i64};
 static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f32, opdi_line_logcumsumexp_f64, NULL};
 /* Computes the cumulative sums of groups [begin, end) of lines of ctx, an opdi_lines.  A group has four contiguous
-   lines of float32.  They are summed at the same time, because within a line each addition must wait for the one
+   lines of float32, which are summed at the same time, because within a line each addition must wait for the one
    before. */
 static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
     const opdi_lines *lines = (const opdi_lines *)ctx;

@@ -146,7 +146,7 @@ OPDI_INTERNAL opd_value opdi_listed_number(opd_value value, int64_t i) {
     return value.tag == OPD_TAG_BOOLS ? opd_value_int(value.u.bools[i]) : value;
 }
 /* Returns the sum of three slices of self with weights: slice i begins at index at + i and has `length` elements along
-   dim.  Its weight is weights[i], a tensor that broadcasts, or numbers[i] if weights is NULL. */
+   dim.  The weight of slice i is weights[i], a tensor that broadcasts, or numbers[i] if weights is NULL. */
 static opd_tensor *opdi_three_points(opd_tensor *self, int dim, int64_t at, int64_t length, opd_tensor *const *weights,
                                      const double *numbers) {
     opd_tensor *sum = NULL;
@@ -177,8 +177,8 @@ static opd_tensor *opdi_gradient_even(opd_tensor *self, int dim, opd_value step,
     return opd_ok() ? opd_cat_full(opd_tensors_of(list, 3), dim) : NULL;
 }
 /* Sets weights[3] to the weights by which three samples give the derivative of a parabola at the middle one (`where` is
-   0), the first (-1) or the last (1).  x and y are the distances from the middle sample to the one before and the one
-   behind. */
+   0), the first (-1) or the last (1).  x and y are the distances from the middle sample to the first and the last
+   one. */
 static void opdi_parabola(opd_tensor **weights, opd_tensor *x, opd_tensor *y, int where) {
     opd_tensor *sum = opd_add(x, y), *xx = opd_mul(x, sum), *yy = opd_mul(y, sum), *xy = opd_mul(x, y);
     if (where == 0) {

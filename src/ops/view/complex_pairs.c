@@ -302,7 +302,7 @@ static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
     return rows || !joined ? joined : opd_permute(joined, opd_ints_of(back, ndim));
 }
 /* complex and (`polar`) polar: make a complex tensor from two tensors that broadcast: real and imaginary parts, or
-   absolute values and angles.  They are broadcast by subtracting zeros, which keeps -0. */
+   absolute values and angles.  Real and imaginary parts are broadcast by subtracting zeros, which keeps -0. */
 static int opdi_complex_of_parts(opd_call *call, bool polar) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1), *pair[2];
     for (int i = 0; i < 2; i++) {
