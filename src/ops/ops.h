@@ -46,7 +46,7 @@ static inline bool opdi_complex_left_out(void) {
 static inline int opdi_dtype_fail(const char *what, int dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname((opd_scalar_type)dtype));
 }
-/* A tensor has dtype `found`, but must have dtype `expected`, like another tensor. */
+/* A tensor has dtype `found`, but must have the dtype of another tensor, `expected`. */
 static inline int opdi_found_fail(int found, int expected) {
     return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s", opd_dtype_cname((opd_scalar_type)found),
                     opd_dtype_cname((opd_scalar_type)expected));
@@ -209,9 +209,9 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
 /* The last members of an opdi_formula: the numbers of the formulas for floats and for integers, and the complex
    loops. */
 #define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f)
-/* The macros OPDI_FORMULA_.. define opdi_formula_ID.  The letters in their names tell the loops.  A: float, double,
-   int64.  F: float, double.  D: double.  DI: double, int64.  I: int64.  DV: double, by a vector function.  V: float and
-   double, by vector functions, and int64. */
+/* The macros OPDI_FORMULA_.. define opdi_formula_ID.  The letters in their names say which loops the formula has.  A:
+   float, double, int64.  F: float, double.  D: double.  DI: double, int64.  I: int64.  DV: double, by a vector
+   function.  V: float and double, by vector functions, and int64. */
 #define OPDI_FORMULA_A(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};

@@ -83,7 +83,7 @@ typedef struct opdi_indexed {
 } opdi_indexed;
 
 /* m rows of n elements.  self, source and index: where the first row begins in a, b and index; as, bs, xs: the
-   distances between two rows there. */
+   distances from one row to the next there. */
 typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; int64_t n, m, as, bs, xs;
                                   } opdi_indexed_rows;
 

@@ -7,8 +7,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* The plan of an index list for self.  The dims of self are in three groups: before the indexed dims, the indexed dims,
-   and after them.  If the indexed dims are not adjacent, they count as being in front.  The index tensors are broadcast
-   to one shape; each position of this shape selects an offset in self. */
+   and after them.  If the indexed dims are not adjacent, the group before them is empty, and all other dims are in the
+   group after them.  The index tensors are broadcast to one shape; each position of this shape selects an offset in
+   self. */
 typedef struct opdi_pick_plan {
     int nbefore, nafter, nshape;                  /* numbers of dims in before, after and shape */
     int64_t before[OPD_MAX_DIMS], before_stride[OPD_MAX_DIMS], after[OPD_MAX_DIMS], after_stride[OPD_MAX_DIMS];

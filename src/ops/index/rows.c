@@ -154,8 +154,8 @@ static int opdi_rows_check(const opd_tensor *self, int dim, const opd_tensor *in
                         "and source %s, at dim %d", name, opdi_shape_text(self, first),
                         opdi_shape_text(src, second), dim) : 0;
 }
-/* Checks the index and returns it expanded to src's sizes, so that every element of src has an index.  `wrap` and
-   `text` are as for opdi_index_checked. */
+/* Checks `index` and returns it expanded to src's sizes, so that every element of src has an index.  `wrap` and `text`
+   are as for opdi_index_checked. */
 static opd_tensor *opdi_rows_index(const opd_tensor *out, int dim, opd_tensor *index, const opd_tensor *src, bool wrap,
                                    const char *text) {
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, wrap, text);
@@ -355,7 +355,8 @@ static int opdi_rows_indexed(opd_call *call) {
     if (input->ndim > 1) { return opd_fail(OPD_ERROR_INDEX, "%s(): Index is supposed to be a vector", name); }
     if (opdi_index_dtype(input, "Expected dtype int32 or int64 for index") ||
         (src && kind != OPDI_INDEX_FILL && opdi_rows_check(self, dim, input, src, name))) { return -1; }
-    if (self->ndim == 0 || (src && src->ndim == 0 && kind != OPDI_INDEX_FILL)) {         /* a vector of one element */
+    /* A tensor without dims is treated as a vector of one element. */
+    if (self->ndim == 0 || (src && src->ndim == 0 && kind != OPDI_INDEX_FILL)) {
         opd_value args[OPD_MAX_ARGS];
         memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
         if (self->ndim == 0) { args[0].u.t = opdi_maybe_reshape(self, &one, 1); }

@@ -59,7 +59,7 @@ OPDI_INTERNAL opd_tensor *opdi_random_staging(opd_tensor *out, opd_scalar_type d
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
 }
-/* Copies `staging` to out, unless it is out itself.  Returns 0, or -1 and sets an error. */
+/* Copies `staging` to out, unless both are the same tensor.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_staging_store(opd_tensor *out, const opd_tensor *staging) {
     return staging == out ? 0 : opdi_copy(out, staging);
 }

@@ -278,7 +278,8 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 #define OPDI_COLUMNS_WIDE 1024                    /* rows that are folded together, by a column loop */
-#define OPDI_COLUMN_ROWS 64                       /* elements of a row that are folded before its state */
+#define OPDI_COLUMN_ROWS 64                       /* elements of a row that are combined before the row's state
+                                                     changes */
 #define OPDI_COLUMN_LINE 32                       /* elements of each row that are folded at a time if there is no
                                                      column loop */
 /* Moves to the next element of rows that lie side by side in memory.  `base` is the address of the current element of

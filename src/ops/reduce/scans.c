@@ -128,9 +128,9 @@ static opd_tensor *opdi_sum_from_end(opd_tensor *grad, int64_t dim) {
 static int opdi_cumsum_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_sum_from_end(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* Returns the gradient of cumprod with respect to input.  If input has no zeros, it is the cumulative sum from the end
-   of grad * output, divided by input.  Otherwise each element k is computed from products without input[k].  On
-   failure, returns NULL and sets an error. */
+/* Returns the gradient of cumprod with respect to input.  If input has no zeros, the gradient is the cumulative sum
+   from the end of grad * output, divided by input.  Otherwise each element k is computed from products without
+   input[k].  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_cumprod_gradient(opd_tensor *grad, opd_tensor *input, int64_t dim, opd_tensor *output) {
     opd_tensor *result = NULL;
     if (!grad || !input || !output) { return NULL; }

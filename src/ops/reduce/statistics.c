@@ -31,7 +31,7 @@ static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, c
     if (x->ndim == 1 || x->ndim < y->ndim) { x = opd_view(x, opd_ints_of(sizes, y->ndim)); }
     return opd_sub(opdi_slice_dim(x, dim, 1, 0), opdi_slice_dim(x, dim, 0, -1));
 }
-/* Returns the sum of each two neighbours along dim. */
+/* Returns the sums of neighbouring elements along dim: y[i] + y[i + 1]. */
 static opd_tensor *opdi_neighbour_sums(opd_tensor *y, int dim) {
     return opd_add(opdi_slice_dim(y, dim, 0, -1), opdi_slice_dim(y, dim, 1, 0));
 }

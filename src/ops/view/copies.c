@@ -181,7 +181,9 @@ OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, boo
         (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
         return opd_return_tensor(call, self);
     }
-    if (device.tag == OPD_TAG_DEVICE && device.u.device.index < 0) {       /* before a kernel for self's device runs */
+    /* A device without a number stands for the current device, which is looked up before a kernel for self's device
+       runs. */
+    if (device.tag == OPD_TAG_DEVICE && device.u.device.index < 0) {
         device = opd_value_device(opd_device_current((opd_backend)device.u.device.type));
     }
     return opd_return_tensor(call, opd_to_copy_full(self, dtype, OPD_NONE, device, OPD_NONE, false, format));
