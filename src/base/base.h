@@ -27,10 +27,12 @@ typedef struct opdi_retired {
 //== memory ============================================================================================================
 
 #define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* the most bytes of free blocks that a thread keeps */
-#define OPDI_MEDIUM ((size_t)65536)
-OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* bit 0: opd_memory_fail_at; plus 2 per opdi_poison */
-/* opdi_typeof returns the size class of a block of `count` bytes (1 <= count <= OPDI_MEDIUM), and opdi_typebytes the
-   size in bytes of a class. */
+#define OPDI_MEDIUM ((size_t)65536)               /* size of the largest blocks that have a size class */
+/* opdi_fail_on: opd_memory_fail_at sets bit 0, and each opdi_poison adds 2.  opdi_fail_forever: all allocations after
+   the failing one fail, too. */
+OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;
+/* opdi_typeof returns the size class of a block of `count` bytes, 1 <= count <= OPDI_MEDIUM.  opdi_typebytes returns
+   the size in bytes of the blocks of a class. */
 static inline int opdi_typeof(size_t count) {
     if (count <= 1024) { return (int)((count - 1) >> 4); }
     int power = opdi_top_bit((uint64_t)count - 1);
@@ -49,11 +51,14 @@ static inline size_t opdi_large_bytes(size_t count) {
 }
 #if defined(OPDI_CORE)
 #if !defined(OPD_NO_CACHE)
+/* The free blocks larger than OPDI_MEDIUM, for all threads: a list for each size.  cached: bytes in the lists.  hand:
+   the index of the list from which blocks were freed last. */
 typedef struct opdi_large_blocks {
     opdi_mutex lock; int64_t cached; int hand; opdi_free_block *lists[32 * 8];
 } opdi_large_blocks;
 #endif
 #define OPDI_MAX_POISONED 1024
+/* Used by opcheck: new blocks of a thread are filled with `byte` and recorded in blocks[count]. */
 typedef struct opdi_poison {
     struct opdi_poison *outer;
     int byte, count;
@@ -69,7 +74,7 @@ OPDI_SHARED void *opdi_large_cache_take(size_t rounded);
 #endif
 OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n);
 /* Allocates `size` bytes, which the caller frees by opdi_free with the same size.  Returns NULL and sets an error if
-   memory runs out.  All other memory comes from this function. */
+   memory runs out. */
 static inline void *opdi_alloc(size_t size) {
     opdi_thread *thread = opdi_self();
     const size_t asked = size ? size : 1;
@@ -111,8 +116,9 @@ OPDI_SHARED void opdi_raw_free(void *memory, size_t size);
 OPDI_NOINLINE OPDI_SHARED void opdi_cache_evict(opdi_thread *thread, int size_class);
 OPDI_SHARED bool opdi_large_cache_put(void *memory, size_t rounded);
 #endif
-/* Frees the `size` bytes at `memory`, which opdi_alloc returned.  A block of up to OPDI_MEDIUM bytes goes to this
-   thread's free list of its size class, a larger block to lists that all threads share.  `memory` may be NULL. */
+/* Frees the `size` bytes at `memory`, which opdi_alloc returned.  Unless the cache is full, a block of up to
+   OPDI_MEDIUM bytes goes to this thread's free list of its size class, and a larger block to a list for all threads.
+   `memory` may be NULL. */
 static inline void opdi_free(void *memory, size_t size) {
     if (!memory) { return; }
     opdi_thread *thread = opdi_self();
@@ -187,7 +193,8 @@ typedef struct opdi_region {
 /* The plan for the memory of a graph's runs.  One run at a time uses it. */
 typedef struct opdi_planned {
     opdi_live_range *ranges;
-    int32_t count, cap, next, clock;
+    int32_t count, cap, next, clock;              /* number of ranges; size of the array; in this run: index of the next
+                                                     range; number of the next allocation or free */
     int32_t steps;               /* how many allocations and frees the recorded run has made */
     int32_t misses;              /* consecutive runs that differed from the one before */
     bool follows;                /* so far, this run has made the steps of the recorded run */

@@ -76,8 +76,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_forget_left(opdi_thread *thread) {
 }
 
 /* Removes a name that is repeated in a message.  The first `length` bytes of the message are "name: ".  If the rest
-   begins with the same name, these bytes are removed.  If it begins with the name without its namespace and with ": ",
-   these are removed from the rest. */
+   begins with the same name, the first `length` bytes are removed.  If the rest begins with the name without its
+   namespace, followed by ": ", this beginning of the rest is removed. */
 static void opdi_name_once(char *message, int length) {
     char *const rest = message + length;
     const size_t name = (size_t)length - 2;
@@ -113,8 +113,8 @@ int opd_fail(opd_code code, const char *format, ...) {
    `otherwise`. */
 OPDI_INTERNAL opd_code opdi_errno_code(opd_code otherwise) { return errno == ENOMEM ? OPD_ERROR_MEMORY : otherwise; }
 
-/* Appends a formatted text to the message of the pending error.  A text " [in the ...]", which names the function
-   around, is not appended a second time.  Returns -1. */
+/* Appends a formatted text to the message of the pending error.  A text that begins with " [in the " is not appended
+   if the message already contains it.  Returns -1. */
 OPDI_INTERNAL int opdi_fail_more(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
 OPDI_INTERNAL int opdi_fail_more(const char *format, ...) {
     opdi_thread *thread = opdi_self();

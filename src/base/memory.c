@@ -6,7 +6,7 @@
 //  lists.  Reusing a block that was just freed costs no page faults.  The caller that frees a block passes its size, so
 //  blocks have no headers.
 
-#define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* bytes of large free blocks that are kept at most */
+#define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* the most bytes of large free blocks that are kept */
 #if defined(OPDI_CORE)
 #define OPDI_ALIGN ((size_t)64)
 #define OPDI_HUGE ((size_t)2 << 20)
@@ -14,7 +14,7 @@
 #if defined(OPDI_APART)                           /* base.h declares these variables */
 int opdi_fail_on, opdi_fail_forever;
 #endif
-static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: the countdown; allocations since then */
+static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: its countdown; allocations since its call */
 #endif
 
 #if defined(OPDI_CORE)
@@ -28,8 +28,8 @@ static inline size_t opdi_large_typebytes(int size_class) {
 }
 
 /* Allocates `size` bytes by OPD_MALLOC.  Returns NULL, without an error, if memory runs out.  Blocks over 1 KiB are
-   aligned to a cache line, and very large blocks to a huge page; the word before such a block holds the address that
-   OPD_MALLOC returned. */
+   aligned to a cache line, and blocks of 4 MiB or more to a huge page.  The word before an aligned block holds the
+   address that OPD_MALLOC returned. */
 OPDI_SHARED void *opdi_raw_alloc(size_t size) {
     size_t align = size >= 2 * OPDI_HUGE ? OPDI_HUGE : OPDI_ALIGN;
     if (size <= 1024) { return OPD_MALLOC(size); }
@@ -105,9 +105,9 @@ OPDI_SHARED void *opdi_large_cache_take(size_t rounded) {
     return block;
 }
 
-/* Puts a large free block, of `rounded` bytes, into the list of its size that all threads share, and returns true.
-   Returns false if the cache is full and the block is not kept.  Before that, blocks of other sizes are freed, one
-   class after another, so that blocks of earlier work do not stay for ever. */
+/* Puts a large free block of `rounded` bytes into the list of its size, and returns true.  If the cache is full, first
+   frees blocks of other sizes, one class after another, so that blocks of earlier work do not stay for ever.  Returns
+   false if the cache is still full; then the block is not kept. */
 OPDI_SHARED bool opdi_large_cache_put(void *memory, size_t rounded) {
     const int size_class = opdi_large_class(rounded);
     const int64_t limit = OPDI_LARGE_CACHE - (int64_t)rounded;
@@ -138,9 +138,9 @@ OPDI_SHARED bool opdi_large_cache_put(void *memory, size_t rounded) {
 }
 #endif
 
-/* Allocates n bytes for opcheck, which wants to see a kernel's effect on memory.  If a thread has an opdi_poison,
-   opdi_alloc calls this.  The block and the OPDI_GUARD bytes behind it are filled with poison->byte.  Returns NULL and
-   sets an error if memory runs out. */
+/* Allocates n bytes for a thread with an opdi_poison: opdi_alloc calls this function during opcheck, which examines
+   the bytes that a kernel writes.  Fills the block and the OPDI_GUARD bytes behind it with poison->byte.  Returns NULL
+   and sets an error if memory runs out. */
 #define OPDI_GUARD ((size_t)64)
 OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
     opdi_poison *poison = thread->poison;
@@ -212,7 +212,7 @@ OPDI_INTERNAL void *opdi_alloc_fresh(size_t size) {
     }
     return memory;
 }
-/* opdi_lists_hide moves the cached blocks of this thread to `lists`, so that objects which stay do not use them.
+/* opdi_lists_hide moves the cached blocks of this thread to `lists`, so that long-lived objects do not take them.
    opdi_lists_show moves them back. */
 OPDI_INTERNAL void opdi_lists_hide(opdi_thread *thread, opdi_free_block *lists[OPDI_CLASSES]) {
     memcpy(lists, thread->free_lists, sizeof thread->free_lists);

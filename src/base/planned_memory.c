@@ -22,15 +22,15 @@ OPDI_SHARED char *opdi_data_alloc(int64_t bytes);
 OPDI_SHARED void opdi_data_free(char *data, int64_t bytes);
 #if defined(OPDI_CORE)
 
-#define OPDI_MAX_LIVE_RANGES 4096                 /* only so many blocks of a run are planned, the first ones */
+#define OPDI_MAX_LIVE_RANGES 4096                 /* only the first blocks of a run, at most so many, are planned */
 #define OPDI_NEVER INT32_MAX
-#define OPDI_MISSES 8                             /* after so many consecutive runs that differ, runs are not planned */
+#define OPDI_MISSES 8                             /* after so many runs in a row that differ, no plan is made */
 
 /* The header in front of a block's data, in OPDI_DATA_HEADER bytes. */
 typedef struct opdi_data_header {
     opdi_region *region;         /* NULL if the block is not in a region */
     uint32_t run;                /* number of the run that asked for the block; 0: none */
-    int32_t range;
+    int32_t range;               /* index of the block's range in the plan's `ranges` */
 } opdi_data_header;
 #define OPDI_DATA_HEADER 16
 static opdi_planned opdi_planned_taken;           /* replaces a graph's plan while a run uses the plan */
@@ -39,8 +39,8 @@ static uint32_t opdi_runs;
 static inline opdi_data_header *opdi_data_header_of(char *data) {
     return (opdi_data_header *)(void *)(data - OPDI_DATA_HEADER);
 }
-/* Returns how many bytes of a region a block with `bytes` bytes of data takes up.  The data begins at 64, behind the
-   header. */
+/* Returns how many bytes of a region a block with `bytes` bytes of data takes up.  The data begins at a multiple of 64,
+   and the header is in front of the data. */
 static inline int64_t opdi_planned_extent(int64_t bytes) {
     return (bytes + (bytes < 8192 ? OPDI_DATA_HEADER : OPDI_DATA_OFFSET) + 63) & ~(int64_t)63;
 }
@@ -74,8 +74,8 @@ static void opdi_region_drop(opdi_region *region) {
     opdi_region_free(region);
 }
 
-/* Ends following the plan, because this step of the run differs from it, and forgets the recorded steps that have not
-   happened yet. */
+/* Stops following the plan, because this step of the run differs from the plan.  Forgets the recorded steps that have
+   not happened yet. */
 static void opdi_planned_leave(opdi_planned *planned) {
     planned->follows = false;
     planned->count = planned->next;
@@ -210,7 +210,8 @@ static int64_t opdi_planned_places(opdi_planned *planned, opdi_ranked_range *ran
     return total;
 }
 
-/* Returns the largest number of bytes that are in use at one time of a run. */
+/* Returns the largest number of bytes that are in use at one time of a run.  events[i] is the index of the range that
+   begins or ends at step i. */
 static int64_t opdi_planned_most(const opdi_planned *planned, const int32_t *events) {
     int64_t sum = 0, most = 0;
     for (int32_t i = 0; i < planned->steps; i++) {
@@ -220,9 +221,9 @@ static int64_t opdi_planned_most(const opdi_planned *planned, const int32_t *eve
     }
     return most;
 }
-/* Gives the blocks offsets by three orders, and returns the size of the region for the first good one.  Returns 0 if,
-   in each order, the region and the blocks that are not freed in the run would together need over 5% more than the
-   largest number of bytes that are in use at one time. */
+/* Gives the blocks offsets, and returns the size of the region.  Tries three orders of the blocks (the ways of
+   opdi_planned_places).  An order is accepted if the region and the blocks that are not freed in the run together need
+   at most 5% more than the largest number of bytes that are in use at one time.  Returns 0 if no order is accepted. */
 static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_range *ranked, int32_t *events) {
     int64_t others = 0;
     for (int32_t i = 0; i < planned->count; i++) {

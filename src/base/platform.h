@@ -1,9 +1,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>platform     allocation, atomics, threads, errors, log, arenas
 //
-//  The base of all other folders, on top of the C library and, unless OPD_NO_THREADS is defined, pthreads.  All memory
-//  comes from one private function, opdi_alloc.  Each thread has one structure, opdi_thread, with everything that is
-//  thread-local.  This folder does not depend on tensors.
+//  The base of all other folders, on top of the C library and, unless OPD_NO_THREADS is defined, pthreads.  Nearly all
+//  memory comes from one private function, opdi_alloc.  Each thread has one structure, opdi_thread, with everything
+//  that is thread-local.  This folder does not depend on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 #include <stdarg.h>
@@ -100,7 +100,7 @@ OPDI_WIN(int) WideCharToMultiByte(unsigned page, unsigned long flags, const wcha
 #if defined(__cplusplus)
 }
 #endif
-/* Their constants. */
+/* The constants for these functions. */
 enum {
     OPDI_WIN_UTF8 = 65001, OPDI_WIN_INVALID_FAILS = 8, OPDI_WIN_TOO_SMALL = 122, OPDI_WIN_SHARE_ALL = 7,
     OPDI_WIN_OPEN_EXISTING = 3, OPDI_WIN_ON_DISK = 1, OPDI_WIN_FOLDER = 16, OPDI_WIN_PAGE_WRITECOPY = 8,
@@ -147,7 +147,7 @@ extern char **environ;
 #endif
 #endif
 
-/* Families of operators that are left out (see CONFIGURATION), and the families that need them. */
+/* If a family of operators is left out (see CONFIGURATION), so are the families that need it. */
 #if defined(OPD_NO_OPERATORS)
 #if !defined(OPD_NO_COLLECTIVES)
 #define OPD_NO_COLLECTIVES
@@ -323,9 +323,9 @@ typedef pthread_mutex_t opdi_mutex;
    gcc takes a third of the time to compile it.  OPDI_COLD marks a single function.  Functions that hot loops call and
    the compiler should inline stay outside.
    Between OPDI_ONCE_BEGIN and OPDI_ONCE_END nothing is optimised: tools, text and code that runs once.
-   Between OPDI_LOOPS_BEGIN and OPDI_LOOPS_END are loops over elements.  A dozen passes of gcc that gain nothing there
-   are switched off.  Floating-point exceptions do not trap there, so that the loops vectorise.  Still, gcc lets square
-   roots set errno: see opdi_vsqrt. */
+   Between OPDI_LOOPS_BEGIN and OPDI_LOOPS_END are loops over elements.  Passes of gcc that gain nothing there are
+   switched off.  gcc may assume that floating-point exceptions do not trap, so that the loops vectorise.  Still, gcc
+   lets square roots set errno: see opdi_vsqrt. */
 #define OPDI_COLD_BEGIN
 #define OPDI_COLD_END
 #define OPDI_COLD
@@ -354,10 +354,10 @@ typedef pthread_mutex_t opdi_mutex;
 #if defined(OPD_LEAN)            /* gcc keeps unused functions that are compiled at -O0: its PR24561 */
 #define OPDI_ONCE_BEGIN OPDI_COLD_BEGIN
 #define OPDI_ONCE_END OPDI_COLD_END
-#else
+#else                            /* in C, gcc's pop_options does not restore __OPTIMIZE__ */
 #define OPDI_ONCE_BEGIN _Pragma("push_macro(\"__OPTIMIZE__\")") \
     _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\", \"omit-frame-pointer\")")
-#define OPDI_ONCE_END _Pragma("GCC pop_options") _Pragma("pop_macro(\"__OPTIMIZE__\")")      /* gcc forgets it in C */
+#define OPDI_ONCE_END _Pragma("GCC pop_options") _Pragma("pop_macro(\"__OPTIMIZE__\")")
 #endif
 #undef OPDI_LOOPS_BEGIN
 #undef OPDI_LOOPS_END
@@ -377,14 +377,14 @@ typedef pthread_mutex_t opdi_mutex;
 #endif
 #define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
-/* A check for an array whose elements other files count.  If the array does not have `count` elements, the code does
+/* Checks that `array` has `count` elements, a number that other files depend on.  If the number is wrong, the code does
    not compile, and the error names the array. */
 #define OPDI_HAS_COUNT(array, count) \
     typedef char array##_has_another_count[sizeof array / sizeof array[0] == (size_t)(count) ? 1 : -1]
 
 /* The part of a thread's state that a kernel may change and the dispatcher restores. */
 typedef struct opdi_state {
-    uint64_t include, allow;     /* functionality bits: those that every call's set has; those that are not excluded */
+    uint64_t include, allow;     /* functionality bits: added to the keys of every call; those that are not excluded */
     int16_t no_grad;
     uint16_t autocast;           /* number of the state in opdi_autocasts; 0: no autocast region */
     int16_t inference;           /* not 0: new tensors have no history and no version */
@@ -428,7 +428,7 @@ typedef struct opdi_innermost {
     const char *packers_off;     /* autograd: not NULL: why saved-tensor hooks are refused now */
     struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
     struct opdi_level *level;    /* forward mode: the innermost open level that called operators see */
-    struct opdi_level *dual;     /* forward mode: the level inside it whose tangents are being computed */
+    struct opdi_level *dual;     /* forward mode: the level, inside `level`, whose tangents are being computed */
     int32_t floor;               /* forward mode: levels outside of this layer are off; 0: none is off */
     struct opdi_layer *layer;    /* transforms: the innermost layer */
     struct opdi_layer *rule;     /* transforms: the vmap layer whose batching rule is running */
@@ -458,7 +458,7 @@ typedef struct opdi_thread {
     uint8_t late_at[OPDI_QUARANTINE_CLASSES];     /* index of the oldest block in each row of `late` */
     int32_t hand;                                 /* the size class that was emptied last: see opdi_cache_evict */
     struct opdi_planned *planned;                 /* the memory plan of the graph that this thread runs */
-    uint32_t run;                                 /* the number of that run; 0: none */
+    uint32_t run;                                 /* the number of the graph's run; 0: no planned run */
     const char *ending;          /* the reason why tensors are being freed: see opdi_dead_why */
     int64_t cached;              /* bytes in free_lists and late */
     int64_t live_delta;          /* bytes handed out but not yet added to the global count */
@@ -472,13 +472,13 @@ typedef struct opdi_thread {
     opdi_mutex observe_lock;     /* protects the list of observers */
     opdi_watch observers[OPDI_MAX_OBSERVERS];
     opdi_observer *own_observers;                 /* observers of this thread only */
-    int64_t skip, skip_from;     /* sampling: events to skip before the list is read again; that number at its start */
+    int64_t skip, skip_from;     /* sampling: events to skip before the list is read again; the first value of skip */
     uint64_t random, events;
     int32_t depth;               /* autograd: how many backwards are nested on this thread */
     void *recorder;              /* profiler: this thread's recorder, if it belongs to profile recorder_of */
     uint64_t recorder_of;
     char message[2048];
-    uintptr_t stack_low;         /* lowest address of this thread's stack; 0: not asked yet; see opdi_on_own_stack */
+    uintptr_t stack_low;         /* lowest address of this thread's stack; 0: not known yet; see opdi_on_own_stack */
     size_t stack_bytes;
     bool no_wait;                /* copies to and from a device do not wait */
     int32_t sorting;             /* scripts: nesting depth of sorts that call __lt__ */

@@ -47,8 +47,9 @@ OPDI_INTERNAL FILE *opdi_file_create(const char *path) {
     if (fd >= 0 && !file) { (void)_close(fd); }
     return file;
 }
-/* Opens an existing file of the disk, for access OPDI_WIN_READ or, to ask about it, 0.  Meanwhile others may write,
-   rename and remove the file.  Returns NULL if the path leads to something else, such as a pipe, or on failure. */
+/* Opens an existing file on a disk.  `access` is OPDI_WIN_READ, or 0 if the file is not read.  While the file is open,
+   other programs may write, rename and remove it.  Returns NULL on failure, or if the path leads to another object,
+   such as a pipe. */
 static void *opdi_windows_open(const char *path, unsigned long access) {
     wchar_t wide[OPDI_WIDE_PATH];
     if (!opdi_wide_path(path, wide)) { return NULL; }
@@ -68,8 +69,8 @@ OPDI_INTERNAL bool opdi_is_special(const char *path) {
     if (file) { (void)CloseHandle(file); }
     return !file;
 }
-/* Maps a whole file, which is not empty, into memory.  Writing to the map changes only the memory of this process.
-   Returns false if the file cannot be mapped. */
+/* Maps a whole file into memory, and sets *data and *length.  Writing to the map changes only the memory of this
+   process.  Returns false if the file is empty or cannot be mapped. */
 OPDI_INTERNAL bool opdi_file_map(const char *path, void **data, size_t *length) {
     void *const file = opdi_windows_open(path, OPDI_WIN_READ);
     unsigned long high = 0;
@@ -109,9 +110,9 @@ static bool opdi_windows_set_aside(const wchar_t *to, wchar_t aside[OPDI_WIDE_PA
     }
     return false;
 }
-/* Gives the file `from` the name of the file `to`, which it replaces.  A mapped file cannot be replaced: it keeps a
-   name that ends with .old and a number, and is removed by a later call if it is not mapped any more.  Returns 0 on
-   success. */
+/* Renames the file `from` to `to`, and so replaces a file of that name.  Windows does not replace a mapped file.  So a
+   mapped file `to` is renamed first, to a name that ends with .old and a number; a later call removes it if it is no
+   longer mapped.  Returns 0 on success. */
 OPDI_INTERNAL int opdi_file_replace(const char *from, const char *to) {
     wchar_t wide_from[OPDI_WIDE_PATH], wide_to[OPDI_WIDE_PATH], aside[OPDI_WIDE_PATH];
     if (!opdi_wide_path(from, wide_from) || !opdi_wide_path(to, wide_to)) { return -1; }
@@ -123,13 +124,14 @@ OPDI_INTERNAL int opdi_file_replace(const char *from, const char *to) {
     (void)DeleteFileW(aside);
     return rc;
 }
-/* Gives the new file `tmp` the permissions of the file `path` that it will replace.  On Windows, it has those of its
-   folder. */
+/* Gives the new file `tmp` the permissions of the file `path`, which `tmp` will replace.  On Windows, does nothing: a
+   file has the permissions of its folder. */
 OPDI_INTERNAL void opdi_same_mode(const char *tmp, const char *path) {
     (void)tmp;
     (void)path;
 }
-/* Returns the path of the file that `path` leads to through links, for free(), or NULL if it is not known. */
+/* Returns the path of the file to which `path` leads through links, or NULL if that path is not known.  The caller
+   frees the result by free(). */
 OPDI_INTERNAL char *opdi_real_path(const char *path) {
     (void)path;
     return NULL;
