@@ -147,8 +147,8 @@ OPDI_INTERNAL void opdi_key_expand(opd_key key, uint8_t *slots_out) {
     for (opd_key slot = 0; slot < OPD_KEY_SLOTS; slot++) { slots_out[slot] = opdi_key_covers(key, slot); }
 }
 
-/* Returns true if the slot is in the backend set: a kernel there hides CompositeImplicitAutograd at the autograd key
-   above it. */
+/* Returns true if the slot is that of a backend.  A kernel in such a slot hides the operator's
+   CompositeImplicitAutograd kernel from the backend's autograd key. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role(slot) & OPDI_IS_BACKEND) != 0; }
 
 /* Returns true if the slot belongs to a backend that has no separate autograd key and uses AutogradOther. */
@@ -229,9 +229,9 @@ OPDI_INTERNAL opd_key opdi_key_find(const char *name) {
 
 static int opdi_lower(char letter) { return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter; }
 
-/* Returns the edit distance of two names, ignoring case, or `most` + 1 if it is larger than `most`, which is at most 3.
-   "Did you mean" uses it.  Cells of the table that are far from its diagonal are larger than `most`, so they are not
-   computed. */
+/* Returns the edit distance of two names, ignoring case, or `most` + 1 if it is larger than `most` (at most 3).  Error
+   messages with "did you mean" use it.  Cells of the table that are farther than `most` from the diagonal are not
+   computed, because they are larger than `most`. */
 OPDI_INTERNAL int opdi_distance(const char *first, const char *second, int most) {
     int row[2][72], na = (int)strlen(first), nb = (int)strlen(second);
     if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }
@@ -369,7 +369,8 @@ OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after) {
     return OPD_KEY_UNDEFINED;
 }
 
-/* Appends a text to buf at *at, and moves *at to the end.  The text is cut to `cap` bytes with its zero. */
+/* Appends a text to buf at *at, without a terminating zero, and moves *at to the end.  Writes at most cap - 1 bytes of
+   buf. */
 static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *text) {
     while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
 }

@@ -7,7 +7,7 @@
 OPDI_NOINLINE static double opdi_strtod_any(const char *text, int count) {
     char buf[512], half[16];
     int k = 0;
-    snprintf(half, sizeof half, "%.1f", 0.5);                        /* between 0 and 5: the locale's point */
+    snprintf(half, sizeof half, "%.1f", 0.5);     /* "0", the locale's decimal point, "5" */
     int point = (int)strlen(half) - 2;
     if (count > 480 || point < 1) { return OPDI_INF; }
     for (int i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ static double opdi_decimal(const char *text, int count) {
         if (i < count && text[i] == '.') {
             for (i++; i < count && opdi_is_digit(text[i]); i++, digits++) { m = 10 * m + (text[i] - '0'); }
         }
-        /* only if doubles are not wider in registers (x87) */
+        /* not on 32-bit x86, where registers hold doubles with more bits (x87) */
         if (i == count && sizeof(void *) == 8) { return (double)m / tens[digits]; }
     }
     return opdi_strtod(text, count);
@@ -216,8 +216,8 @@ static int opdi_parse_device(opdi_parser *parser, opd_value *out) {
     return 0;
 }
 
-/* Reads one constant of any kind into *out; the type has little influence (see opdi_parse_number).  Returns 0, or -1
-   and sets an error. */
+/* Reads one constant of any kind into *out.  The text determines the kind; `type` matters only for dtypes, devices and
+   numbers (see opdi_parse_number).  Returns 0, or -1 and sets an error. */
 static int opdi_parse_constant(opdi_parser *parser, const opdi_type *type, opd_value *out) {
     opdi_token tok = parser->lx.cur;
     switch (tok.kind) {
@@ -337,7 +337,8 @@ OPDI_INTERNAL int opdi_parse_default(opdi_parser *parser, const opdi_type *type,
         return opdi_parse_constant(parser, type, out);
     case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
         if (opdi_parse_constant(parser, type, out) < 0) { return -1; }
-        if (out->tag != OPD_TAG_INT) { return 0; }    /* it was a word, such as strided */
+        if (out->tag != OPD_TAG_INT) { return 0; }
+        /* the integer was written as a word, such as strided */
         if (type->kind == OPDI_TYPE_COMPLEX) { return opdi_make_complex(parser, (double)out->u.i, 0.0, out); }
         *out = opd_value_float((double)out->u.i);
         return 0;

@@ -103,8 +103,8 @@ static int opdi_parse_items(opdi_parser *parser, opdi_arg *args, bool returns, b
     return opdi_lex_expect(&parser->lx, ')', NULL) < 0 ? -1 : count;
 }
 
-/* Checks that no positional argument without default follows one with default, and that a schema with "..." has no
-   defaults.  Returns 0, or -1 and sets an error. */
+/* Checks that no positional argument without a default, unless it is a list, follows an argument with a default, and
+   that a schema with "..." has no defaults.  Returns 0, or -1 and sets an error. */
 static int opdi_check_defaults(const opdi_parser *parser, const opd_schema *schema) {
     const int length = (int)OPDI_MIN(parser->lx.end - parser->lx.text, 400);
     bool seen = false;
@@ -169,11 +169,12 @@ static size_t opdi_schema_estimate(const char *text, size_t length) {
            brackets * (sizeof(opdi_type) + sizeof(opdi_alias) + 16);
 }
 
-/* The addresses of the schemas that were freed last, to find a second opd_schema_free.  Their memory may have been
-   reused or unmapped. */
+/* The addresses of the schemas that were freed last.  By these, opd_schema_free detects a second call for one schema.
+   The memory at these addresses may have been reused or unmapped. */
 #define OPDI_FREED_SCHEMAS 8
 static const opd_schema *opdi_freed_schemas[OPDI_FREED_SCHEMAS];
 static unsigned opdi_freed_schemas_at;
+/* Returns true if the address `schema` is among opdi_freed_schemas.  Removes it if `forget` is true. */
 static bool opdi_schema_was_freed(const opd_schema *schema, bool forget) {
     bool found = false;
     for (int i = 0; i < OPDI_FREED_SCHEMAS; i++) {
@@ -184,9 +185,9 @@ static bool opdi_schema_was_freed(const opd_schema *schema, bool forget) {
     return found;
 }
 
-/* Parses a declaration.  `ns` is the namespace if the text names no namespace; if `ns` is NULL, too, the namespace is
-   "".  If `typevars` is true, type variables are allowed outside of aten and prim, too.  Returns NULL and sets an error
-   if that fails. */
+/* Parses a declaration.  If the text names no namespace, the namespace is `ns`, or "" if `ns` is NULL.  If `typevars`
+   is true, type variables are allowed in all namespaces, not only in aten and prim.  Returns NULL and sets an error if
+   that fails. */
 OPDI_INTERNAL opd_schema *opdi_schema_parse(const char *text, size_t length, const char *ns, bool typevars) {
     opdi_parser parser;
     opdi_arena arena;

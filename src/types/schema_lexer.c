@@ -8,33 +8,36 @@
 //  only on the base folder.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Deliberate differences from PyTorch (2.6; 1.13 was run beside it):
+/* Deliberate differences from PyTorch 2.6 (PyTorch 1.13 was tested, too).  "There" means in PyTorch.
    PyTorch crashes or stops on an assertion of its own; the parser here sets an error:
    - a positional argument without default after one with default (1.13 crashes);
-   - NoneType?, and a Union whose types are one; an element of a list default that is of another type;
+   - NoneType?, and a Union of one type; an element of a list default that is not of the list's type;
    - a default for a type that can have none ("file a bug report" there); a number out of range (a bare C++ exception).
    PyTorch misreads the text; the parser here reads it right:
-   - 0x10 is 16 and 1E3 is 1000. (0 and 1 there). N of T[N] is read the same way; there 99999999999 is another number;
-   - a complex default without j is real: "complex x=12" is 12+0j, not 1j. Words like `strided` have the type of the
-     argument that they stand for, also float.
+   - 0x10 is 16 and 1E3 is 1000 (there 0 and 1), also as N of T[N]; an N that is too large is refused (there 99999999999
+     becomes another number);
+   - a complex default without j is real: "complex x=12" is 12+0j, not 1j. A word such as `strided` as the default of a
+     float argument becomes a float.
    PyTorch prints text that does not parse to the same schema; the printer here prints text that does:
    - several alias sets keep their source order (there: the order of a hash table); equal sets count once;
    - a bare "!" prints as it was written (there "($0! -> )"). Annotations under ? and inside T[][] print where they were
      written ("Tensor?(a!)[]", "Tensor[]()[]");
    - "1.+2.j", which is how complex defaults are printed, can be read;
    - a Device default prints with quotes, and so does any string default (there only of str and str?);
-   - equal numbers of an int[] default print as a list (there as one number), also of int[N] unless there are N;
+   - an int[] default of equal numbers prints as a list (there as one number), and so does the default of int[N], unless
+     it has N numbers;
    - a Union with Scalar and others has its commas (there "Union(, str, Scalar)");
    - Scalar?? is Scalar?, as int?? is int? (there "Union(Scalar)?");
    - UTF-8 in a string default comes back as octal escapes of its bytes (1.13: wrong ones).
    PyTorch refuses the text for reasons that do not exist here:
    - __torch__.torch.classes.NS.Cls is accepted without registration: there are no classes to register;
-   - DeviceIndex and Await are accepted, as by 2.6 and not by 1.13; a string default of Device? is a device.
+   - DeviceIndex and Await are accepted (2.6 accepts them, 1.13 does not); a string default of Device? is a device.
    Other differences:
-   - an argument is written also when only its elements are ("Tensor(a!)[](b) x");
+   - an argument counts as written also if only its elements are written ("Tensor(a!)[](b) x");
    - two lists of one alias set may alias (there no two lists do), as may a tuple and itself;
    - "invalid numeric default value" underlines the word and not the text behind it;
-   - a bad character is shown whole, and never the blank before it; of two mistakes, another one may be reported;
+   - a bad character is shown with all its bytes, never as the blank before it; if a text has two mistakes, the parsers
+     may report different ones;
    - limits: OPD_MAX_ARGS arguments and returns, 256 nested types in an argument, 32 alias sets in an annotation, 32
      types in a Union, N of a repeated default up to 65536, 16 MiB of text.
    As in PyTorch:
@@ -116,8 +119,8 @@ OPDI_NOINLINE static void opdi_lex_bad(opdi_lexer *lexer) {
     opdi_syntax_error(lexer, &lexer->cur, what);
 }
 
-/* Skips blanks, comments and, inside brackets, newlines.  Outside of brackets, consecutive newlines are one token: in
-   that case sets lexer->cur to it and returns true.  "# type:" does not begin a comment. */
+/* Skips blanks, comments and, inside brackets, newlines.  Outside of brackets, consecutive newlines are one token: if
+   there are any, sets lexer->cur to this token and returns true.  "# type:" does not begin a comment. */
 static bool opdi_lex_blank(opdi_lexer *lexer) {
     const char *newline = NULL, *line = lexer->at;
     for (;;) {

@@ -9,9 +9,10 @@
 
 //== relations =========================================================================================================
 
-/* The alias annotation of an argument or return, taken from its type.  there: there is one.  write: it has "!".  sets:
-   the annotation of the type itself, or NULL.  elem: the type of the elements of a list, if it is annotated, or NULL.
-   If only the elements are annotated, `write` is that of the elements. */
+/* The alias annotation of an argument or return, taken from its type.  there: the type or the type of its elements is
+   annotated.  write: the annotation has "!".  sets: the annotation of the type itself, or NULL.  elem: the type of the
+   elements of a list if that is annotated, else NULL.  If only the elements are annotated, `write` is that of the
+   elements. */
 typedef struct opdi_alias_info { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_alias_info;
 
 static opdi_alias_info opdi_alias_info_of(const opdi_type *type) {
@@ -103,7 +104,7 @@ OPD_API bool opd_schema_equal(const opd_schema *schema, const opd_schema *other)
         schema->nreturns);
 }
 
-/* Mixes a number into the hash of a schema (FNV-1a).  Equal schemas have equal hashes. */
+/* Returns `hash` mixed with the 8 bytes of `bits` (FNV-1a). */
 static uint64_t opdi_schema_hash_bits(uint64_t hash, uint64_t bits) {
     for (int i = 0; i < 64; i += 8) { hash = (hash ^ (bits >> i & 255)) * UINT64_C(0x100000001b3); }
     return hash;
@@ -154,7 +155,7 @@ static uint64_t opdi_schema_hash_args(uint64_t hash, const opdi_arg *args, int c
     for (int i = 0; i < count; i++) {
         const opdi_arg *arg = &args[i];
         const opdi_alias_info marks = opdi_alias_info_of(arg->type);
-        uint64_t sets = 0;                        /* the order of sets does not count */
+        uint64_t sets = 0;                        /* a sum, because the order of sets does not count */
         for (int k = 0; marks.sets != NULL && k < marks.sets->nbefore; k++) {
             sets += opdi_schema_hash_text(1, marks.sets->before[k]);
         }
@@ -369,9 +370,9 @@ static bool opdi_types_may_alias(const opdi_type *type, const opdi_type *other) 
 }
 
 #define OPDI_MAX_INSIDE 256
-/* Appends to out[OPDI_MAX_INSIDE], which has `count` types, the types inside `type`, at any depth; also `type` itself
-   if `top` is set and its values have memory.  Returns the new number of types, or OPDI_MAX_INSIDE + 1 if there are
-   more. */
+/* Appends the types of the elements of `type`, at any depth, to out[OPDI_MAX_INSIDE], which has `count` types.  If
+   `top` is true, skips types whose values have no memory, and treats each member of an optional type or union like
+   `type`.  Returns the new number of types, or OPDI_MAX_INSIDE + 1 if there are more. */
 static int opdi_types_inside(const opdi_type *type, bool top, const opdi_type **out, int count) {
     const bool choice = top && (type->kind == OPDI_TYPE_OPTIONAL || type->kind == OPDI_TYPE_UNION);
     if (top && !opdi_type_has_memory(type)) { return count; }
@@ -387,8 +388,8 @@ static int opdi_types_inside(const opdi_type *type, bool top, const opdi_type **
     return count;
 }
 
-/* Returns true if a value of type `other` may contain a value of type `type`.  If `deep` is true, returns true if it
-   may contain a value whose type is found inside `type`. */
+/* Returns true if a value of type `other` may contain a value of type `type` or, if `deep` is true, a value whose type
+   is the type of an element of `type`, at any depth. */
 static bool opdi_types_contain(const opdi_type *other, const opdi_type *type, bool deep) {
     const opdi_type *types[OPDI_MAX_INSIDE], *list[OPDI_MAX_INSIDE];
     const int count = opdi_types_inside(other, true, types, 0), m = deep ? opdi_types_inside(type, true, list, 0) : 0;

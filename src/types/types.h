@@ -123,9 +123,9 @@ typedef struct opdi_dtype_info { const char *name, *cname; uint8_t size, kind; }
    if none was given.  Filled once, under opdi_backend_lock, and read without a lock. */
 typedef struct opdi_given_name { const char *name, *keys[7]; char text[8][48]; } opdi_given_name;
 #endif
-/* The memory of one or more tensors.  The struct is part of the block of the tensor for which the memory was made; for
-   foreign memory it has a separate block.  When `refs` is zero, the block is freed, and so is the block of `data` if
-   that is another one (opdi_is_apart). */
+/* The memory of one or more tensors.  The struct is part of the block of the tensor for which the memory was allocated
+   or, for foreign memory, of an opdi_foreign.  When `refs` becomes zero, `block` is freed, and so is the memory at
+   `data` if it lies in a separate block (opdi_is_apart). */
 typedef struct opdi_storage {
     int32_t refs;
     uint32_t version;            /* counts in-place writes */
@@ -157,9 +157,9 @@ typedef struct opdi_foreign {
 #define OPDI_BATCHED 64u         /* stands for each example of a vmap: has an opdi_batched */
 #define OPDI_TRACED 128u         /* a value of the graph that is being recorded */
 /* Bits of the field `own` of a tensor. */
-#define OPDI_SAVED_BY_OWN 1u     /* its grad_fn's node holds it: see opdi_drop_last */
+#define OPDI_SAVED_BY_OWN 1u     /* its grad_fn holds a reference to the tensor: see opdi_drop_last */
 #define OPDI_WEAK_NODE 2u        /* the tensor does not hold grad_fn; only the node holds the tensor */
-#define OPDI_GRAD_LEFT 4u        /* the tensor is a gradient that a data parallel backward has left */
+#define OPDI_GRAD_LEFT 4u        /* a data parallel backward has made the tensor the gradient of a parameter */
 /* dims points to sizes[ndim], then strides[ndim] (in elements).  They lie behind the struct, unless a resize has needed
    more memory. */
 struct opd_tensor {
@@ -167,7 +167,7 @@ struct opd_tensor {
     int8_t dtype;
     uint8_t ndim;
     uint8_t capacity;            /* how many int64_t there are behind the struct, for dims */
-    uint8_t own;                 /* OPDI_SAVED_BY_OWN and so on; other threads may write it meanwhile */
+    uint8_t own;                 /* the bits OPDI_SAVED_BY_OWN to OPDI_GRAD_LEFT; any thread may write them */
     uint64_t functionality;      /* key set, together with backend_bit */
     opdi_storage *storage;
     int64_t *dims;
@@ -211,10 +211,12 @@ typedef struct opdi_view_record {
     uint32_t version;            /* the storage's version for which grad_fn is valid */
     uint32_t creation;           /* opdi_creation */
 } opdi_view_record;
-/* How a view was made.  With any value but the first, writing into the view fails while grad mode is on. */
+/* How a view was made: normally, with grad mode off, as one of several results, by a custom function, in inference
+   mode, or by an operator that has no derivative.  Except for the first value, writing into the view fails while grad
+   mode is on. */
 enum opdi_creation {
     OPDI_VIEW_DEFAULT, OPDI_VIEW_NO_GRAD, OPDI_VIEW_MULTI_OUTPUT, OPDI_VIEW_CUSTOM, OPDI_VIEW_INFERENCE,
-    OPDI_VIEW_NO_FORMULA         /* made by an operator that has no derivative */
+    OPDI_VIEW_NO_FORMULA
 };
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(tensor + 1) + tensor->capacity);
@@ -362,12 +364,12 @@ typedef struct opdi_parser {
     bool written;                /* an annotation of the current argument has "!" */
     int inside;                  /* number of open brackets of composite types; inside them, annotations are dropped,
                                     and words like SymInt become int */
-    int nodes;                   /* composite types in the current argument (in brackets twice) */
-    int fresh;                   /* number of bare "!" so far, which gives each a set */
+    int nodes;                   /* composite types in the current argument; those with brackets count twice */
+    int fresh;                   /* number of bare "!" so far; each gets a set that is named by its number */
 } opdi_parser;
 /* The words that are types, with their kinds and printed forms. */
 typedef struct opdi_base_type { const char *spelled; opdi_type type; } opdi_base_type;
-enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 25 };      /* rows of the table of words */
+enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 25 };      /* rows of opdi_base_types */
 #endif
 
 //== schema constants ==================================================================================================
@@ -398,8 +400,8 @@ typedef struct opdi_writer {
 #if defined(OPDI_CORE)
 #define OPDI_BACKEND_MASK (((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
 #define OPDI_ROWS 7                               /* number of per-backend functionalities */
-/* For each functionality, its slot in the dispatch table.  A per-backend functionality has a row of slots; this is the
-   first. */
+/* For each functionality, its slot in the dispatch table.  A per-backend functionality has a row of slots, of which the
+   first is listed here. */
 static const uint8_t opdi_key_base[64] = {
     0, 64, 2, 3, 4, 5, 80, 7, 8, 96, 112, 128, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
     30, 31, 32, 33, 34, 35, 36, 144, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 160, 49, 50, 51, 52, 53, 54, 55, 56, 57,

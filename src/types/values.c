@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>values       half precision, dtypes, devices, reading elements of tensors
 //
-//  Dtypes and type promotion (c10/core/ScalarType.h), devices by name (c10/core/Device.cpp), the structs of tensors and
-//  storages.  This section reads single elements in place, allocates nothing, and does not depend on operators.
+//  Dtypes and type promotion (c10/core/ScalarType.h), devices by name (c10/core/Device.cpp), and functions that read
+//  single elements of tensors.  This section allocates nothing, and does not depend on operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== eight-bit floats ==================================================================================================
@@ -221,8 +221,8 @@ OPDI_SHARED double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
     }
 }
 
-/* Returns a double as an integer, rounded towards zero.  A number out of range becomes the nearest end, and nan becomes
-   0. */
+/* Returns a double as an integer, rounded towards zero.  A number out of range becomes INT64_MIN or INT64_MAX, and NaN
+   becomes 0. */
 OPDI_SHARED int64_t opdi_f64_to_i64(double d) {
     if (d != d) { return 0; }
     if (d >= 9223372036854775808.0) { return INT64_MAX; }
