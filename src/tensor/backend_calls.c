@@ -79,8 +79,9 @@ OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
     return first->dtype == second->dtype && opdi_has_sizes(first, second->dims, second->ndim) &&
         (first->flags & second->flags & OPDI_CONTIGUOUS);
 }
-/* Copies src to dst between two memories, as contiguous tensors of dst's or src's dtype.  For use if a device on one
-   side runs pointwise formulas: this device converts and packs the elements.  Returns 0, or -1 and sets an error. */
+/* Copies src to dst between two memories, as contiguous tensors of dst's or src's dtype.  One of the two must be on a
+   device that runs pointwise formulas: this device converts and packs the elements.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
     const bool from = opdi_on_device(src), at_source = from && (!(src->flags & OPDI_CONTIGUOUS) ||
                                                                 src->dtype != dst->dtype);
@@ -213,8 +214,8 @@ static opd_kernel opdi_guarded_kernel(opd_call *call, int i) {
     call->user = table->slots[call->slot].user;
     return table->behind[i] ? table->behind[i] : table->slots[call->slot].fn;
 }
-/* Runs a kernel of the lazy device.  The compiler sets this function: if the kernel fails, it removes what the kernel
-   has recorded, and records a call of the operator instead. */
+/* The compiler's function that runs a kernel of the lazy device, or NULL.  If the kernel fails, the function removes
+   the operators that the kernel has recorded, and records a call of the kernel's operator instead. */
 static int (*opdi_lazy_round)(opd_call *call, opd_kernel kernel);
 OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel)) { opdi_lazy_round = round; }
 /* Runs the kernel behind a device's slot while that device is the current one, and then restores the previous device.
@@ -277,8 +278,9 @@ static bool opdi_has_device_kernel(const opd_op *op) {
 }
 
 /* If a backend is registered for a slot of the table, replaces the slot's kernel by a guarding kernel
-   (opdi_device_kernel and so on), which calls the replaced kernel, table->behind.  Does the same for
-   opdi_by_device_kernel at the slot of calls without tensors.  `how` tells where the slot's kernel comes from. */
+   (opdi_device_kernel or opdi_device_mixed_kernel), which calls the replaced kernel, table->behind.  At the slot of
+   calls without tensors, the guarding kernel is opdi_by_device_kernel.  `how` tells where the slot's kernel comes
+   from. */
 OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
     opdi_slot *to = &table->slots[slot];
     const int device = slot - OPD_KEY_CPU;
@@ -302,8 +304,8 @@ OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot
 //== results like those of the Meta kernel =============================================================================
 
 #define OPDI_STAND_INS 8
-/* Tensors without memory that replace the tensors of a call.  They live as long as this struct, so no code may keep
-   them. */
+/* A stand-in: a tensor without memory that replaces a tensor of a call.  It lives as long as the opdi_stand_ins that
+   contains it, so no code may keep it. */
 typedef struct opdi_stand_in_tensor {
     opd_tensor tensor;
     opdi_view_record record;                      /* all zero, for code that looks for a view's base */
@@ -604,8 +606,9 @@ static int opdi_resolve_value(const opd_op *op, int i, opd_value *value) {
     if (list) { value->u.tensors = list; }
     return 0;
 }
-/* Copies new values from args, where the operator wrote copies of lazy arguments, to the arguments of the call.  If
-   such a copy is a result, replaces it by the argument.  Returns 0, or -1 and sets an error. */
+/* Called after the operator has run with `args`, in which copies replace the call's lazy arguments.  Copies the values
+   that the operator wrote to such copies to the call's arguments.  If such a copy is a result, the argument becomes the
+   result instead.  Returns 0, or -1 and sets an error. */
 static int opdi_resolved_back(opd_call *call, const opd_value *args) {
     const opd_op *op = call->op;
     for (uint64_t mask = op->tensor_args & op->written_args; mask; mask &= mask - 1) {

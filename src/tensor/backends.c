@@ -345,8 +345,8 @@ void opd_device_event_free(opd_device_event event) {
         backend->desc.event_free(backend->desc.user, event.device.index, event.id);
     }
 }
-/* Checks that stream belongs to `device`, which the function `what` uses with it.  Returns 0, or -1 and sets an
-   error. */
+/* Checks that stream belongs to `device`.  `what` is the object of the device that is used with the stream, such as "an
+   event", for the error.  Returns 0, or -1 and sets an error. */
 static int opdi_stream_check(const char *what, opd_device device, opd_stream stream) {
     char one[48], two[48];
     if (stream.device.type == device.type && stream.device.index == device.index) { return 0; }
@@ -404,7 +404,8 @@ opd_capture *opd_capture_end(opd_stream stream) {
     opdi_backend *backend = OPDI_DEVICE_WITH(&stream.device, capture_end, "captures");
     opd_capture *capture = backend ? (opd_capture *)opdi_alloc(sizeof *capture) : NULL;
     int64_t id = 0;
-    if (!backend) { return NULL; }                /* ends the work even if an earlier step has failed */
+    if (!backend) { return NULL; }
+    /* the capture is ended even if an earlier call has failed */
     if (opdi_backend_rc(backend->desc.capture_end(backend->desc.user, stream.device.index, stream.id, &id),
                         stream.device.type, "capture_end") || !capture || !opd_ok()) {
         if (id && backend->desc.capture_free) {

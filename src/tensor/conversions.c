@@ -25,7 +25,7 @@ static inline int32_t opdi_f32_to_i32(float x) {
 static inline int64_t opdi_f32_to_i64(float x) {
     return (int64_t)(((x >= -9223372036854775808.0f) & (x < 9223372036854775808.0f)) ? x : -9223372036854775808.0f);
 }
-/* Convert a 64-bit integer to a narrower unsigned or signed type, whose low bits are kept. */
+/* Convert a 64-bit integer to a narrower type, which keeps the low bits. */
 #define OPDI_WRAP_u8(x) ((uint8_t)((uint64_t)(x) & 255u))
 #define OPDI_WRAP_i8(x) ((int8_t)(uint8_t)((uint64_t)(x) & 255u))
 #define OPDI_WRAP_i16(x) ((int16_t)(uint16_t)((uint64_t)(x) & 65535u))
@@ -101,8 +101,8 @@ OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
 OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
 OPDI_CONVERT(opdi_cvt_f32_f16_most, float, uint16_t, opdi_f16_to_f32(x))
 OPDI_CONVERT(opdi_cvt_f16_f32_most, uint16_t, float, opdi_f32_to_f16(x))
-/* Converts a vector of floats at a time to float16, with one instruction.  Returns how many of the `count`
-   floats were converted; the rest is for the caller, as in opdi_widen_f16_avx2, the opposite conversion. */
+/* Converts floats to float16, one vector at a time, with one instruction.  Returns how many of the `count` floats were
+   converted; the caller converts the rest.  opdi_widen_f16_avx2 is the opposite conversion. */
 #if defined(OPDI_X86)
 OPDI_AVX512 static int64_t opdi_narrow_f16_avx512(const float *at, int64_t count, uint16_t *out) {
     int64_t j = 0;
@@ -332,11 +332,11 @@ OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_sc
     opdi_store_of(from == OPD_INT64 ? OPDI_I64 : from == OPD_FLOAT64 ? OPDI_F64 : OPDI_C128, dtype)(element, number, 1);
 }
 
-//== strided runs ======================================================================================================
+//== copies between strided and contiguous memory (gather, scatter) ====================================================
 
-/* OPDI_GATHER copies `count` elements of a type from src, where they are k elements apart, to contiguous dst.
-   OPDI_MOVE copies elements between two index expressions.  Four elements are loaded at a time, so that the loads do
-   not wait for each other. */
+/* OPDI_GATHER copies `count` elements of a type from src, where they are k elements apart, to contiguous dst.  It loads
+   four elements at a time, so that the loads do not wait for each other.  OPDI_MOVE copies elements from index
+   src_index(i) to index dst_index(i). */
 #define OPDI_GATHER(type)                                                                       \
     {                                                                                           \
         type *to = (type *)dst; const type *from = (const type *)src; int64_t i = 0;            \

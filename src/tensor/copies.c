@@ -217,8 +217,8 @@ OPDI_EXTREME(opdi_extreme_min_avx2, "min")
 #undef OPDI_EXTREME_FOLD
 #undef OPDI_EXTREME_TWO
 #endif
-/* Multiplies *product by the first floats at x, as many of `count` as fill whole vectors.  Returns their number; 0
-   without AVX2 or NEON. */
+/* Multiplies *product by the first floats at x: by as many of the `count` floats as make a multiple of 32.  Returns the
+   number of these floats; 0 without AVX2 or NEON. */
 OPDI_INTERNAL int64_t opdi_prod_whole(const float *x, int64_t count, double *product) {
     const int64_t whole = count & ~(int64_t)31;
 #if defined(OPDI_VECTORS)
@@ -232,8 +232,8 @@ OPDI_INTERNAL int64_t opdi_prod_whole(const float *x, int64_t count, double *pro
     (void)whole;
     return 0;
 }
-/* Sets *best to the largest (smallest, if `most` is false) of the first floats at x, as many of `count` as fill whole
-   vectors.  Returns their number; 0 without AVX2. */
+/* Sets *best to the largest (smallest, if `most` is false) of the first floats at x: of as many of the `count` floats
+   as make a multiple of 64.  Returns the number of these floats; 0 without AVX2 or NEON. */
 OPDI_INTERNAL int64_t opdi_extreme_whole(bool most, const float *x, int64_t count, float *best) {
     const int64_t whole = count & ~(int64_t)63;
 #if defined(OPDI_VECTORS)
@@ -356,7 +356,7 @@ OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) 
     return opdi_copy(dst, plain);
 }
 
-/* Copies src, which broadcasts to dst, whatever dtypes and strides the two have (copy_, contiguous, to, clone).
+/* Copies src, which broadcasts to dst, to dst.  Both may have any dtypes and strides (copy_, contiguous, to, clone).
    Returns 0, or -1 and sets an error if src does not broadcast or the memory overlaps. */
 OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];

@@ -42,8 +42,8 @@ OPDI_INTERNAL int8_t opdi_real_dtype(int8_t t) {
 }
 /* Prepares a pass over nops operands, of which nout are outputs.  Every operand broadcasts to the sizes of ops[0], the
    inputs are promoted to dtype `common`, and loops run in `compute`.  If common is OPD_DTYPE_NONE (copies), nothing is
-   promoted, and a complex operand is walked by its real parts.  Returns 0, or -1 and sets an error if an output
-   overlaps itself or, partially, an input. */
+   promoted, and the pass visits only the real parts of a complex operand.  Returns 0, or -1 and sets an error if an
+   output overlaps itself or, partially, an input. */
 OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
                                  int compute) {
     const opd_tensor *out = ops[0];
@@ -237,7 +237,8 @@ static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Sums, differences and products of 16-bit floats (float16, bfloat16), which are converted, computed and converted back
-   without leaving registers.  The resulting bits are the same as with separate passes. */
+   without leaving registers.  The resulting bits are the same as with separate passes.  For bfloat16, OPDI_HALF_BF16 is
+   added to the number of the operation. */
 enum { OPDI_HALF_ADD = 1, OPDI_HALF_SUB, OPDI_HALF_MUL, OPDI_HALF_BF16 = 4 };
 #if defined(OPDI_OPERATORS) && !defined(OPD_NO_OPERATORS)
 OPDI_INTERNAL void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
@@ -297,7 +298,7 @@ OPDI_INTERNAL void opdi_sum_four(float *acc, const float *from, int64_t step, in
     opdi_sum_four_body(acc, from, step, count);
 }
 /* Computes elements of a pass over 16-bit floats, beginning at `begin`, as many before `end` as fill whole vectors.
-   `what` is OPDI_SHORTS_*.  Returns how many were computed. */
+   `what` is OPDI_HALF_*.  Returns how many were computed. */
 static int64_t opdi_half_loop(int what, void *const *data, int64_t begin, int64_t end) {
 #if defined(OPDI_VECTORS)
     uint16_t *const to = (uint16_t *)data[0] + begin;
@@ -314,8 +315,7 @@ static int64_t opdi_half_loop(int what, void *const *data, int64_t begin, int64_
     return 0;
 #endif
 }
-/* Returns the number (OPDI_SHORTS_*) under which opdi_half_loop can run `loop` over these operands, or 0 if it
-   cannot. */
+/* Returns the number (OPDI_HALF_*) under which opdi_half_loop can run `loop` over these operands, or 0 if it cannot. */
 static int opdi_half_loop_of(opd_tensor *const *ops, int nops, opdi_loop loop) {
     const int dtype = ops[0]->dtype;
     const int what = opdi_half_op(loop);
@@ -333,7 +333,7 @@ typedef struct opdi_flat {
     uint64_t number[OPDI_ITER_OPS];
     int nops, compute_size;
     bool whole;                                   /* no operand is converted or repeated */
-    int half_loop;                                /* OPDI_SHORTS_* of the loop; 0: it has none */
+    int half_loop;                                /* OPDI_HALF_* of the loop; 0: none */
     opdi_loop loop;
     const opdi_params *params;
 } opdi_flat;
@@ -419,8 +419,8 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
 }
 #define OPDI_MAX_TRANSPOSED 2                     /* the most operands of a pass that are transposed by tiles */
 /* Transposes a tile of at most 64 x 64 elements: dst[j][i] = src[i][j], i < ni, j < nj.  Rows of dst are `ds` bytes
-   apart, those of src `ss` bytes.  With the buffer `table`, both sides are walked along their cache lines.  Whole tiles
-   have loops of constant length. */
+   apart, those of src `ss` bytes.  With the buffer `table`, src is read and dst is written along cache lines.  For
+   whole tiles, the loops have a constant length. */
 #define OPDI_TILE_MOVE(type, ni_, nj_) do {                                                                 \
         for (i = 0; i < ni_; i++) {                                                                         \
             const type *sizes = (const type *)(const void *)(src + i * ss);                                 \
@@ -477,9 +477,9 @@ OPDI_INTERNAL int64_t opdi_band_at(const opdi_transpose *tr, int64_t item, char 
 static bool opdi_iter_transposed(const opdi_iter *iter, int k, int across) {
     return iter->op[k].stride[0] != iter->op[k].size && iter->op[k].stride[across] == iter->op[k].size;
 }
-/* Finds a pass in which one or two inputs are contiguous along a dim other than dim 0, and all other operands along dim
-   0.  Tiles of these inputs are then transposed before the loop reads them.  Returns that dim, or 0 for any other pass
-   and for passes that are too small for tiles. */
+/* Returns the dim, other than dim 0, along which one or two inputs are contiguous, if all other operands are contiguous
+   along dim 0.  Tiles of these inputs are transposed before the loop reads them.  Returns 0 for any other pass, and for
+   a pass that is too small for tiles. */
 static int opdi_iter_across(const opdi_iter *iter) {
     int across = 0, turned = 0;
     if (iter->sizes[0] < 32 || iter->compute == OPDI_C128) { return 0; }

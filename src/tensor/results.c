@@ -73,8 +73,8 @@ OPDI_SHARED opd_device opdi_call_device(const opd_call *call);
 #if defined(OPDI_CORE)
 
 /* Fails if the target `to` does not have `dtype`, the dtype of the result.  Used for operators that do not convert
-   results.  Returns 0, or -1 and sets an error.  A real result of a pointwise operator on complex numbers, such as abs,
-   may go into any dtype. */
+   results.  But a real result of a pointwise operator on complex numbers, such as abs, may be written to a target of
+   any dtype.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_check_exact(const opd_call *call, const opd_tensor *to, opd_scalar_type dtype) {
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     const bool pointwise = (opd_op_tags(call->op) & OPD_OPTAG_POINTWISE) != 0;
@@ -113,9 +113,9 @@ OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *
     return opdi_resize_bytes(out, sizes, ndim) < 0 ? -1 : 0;
 }
 
-/* Returns the tensor to which a kernel writes result `i` of a derived form.  This is the target (the out= tensor or
-   self), or a temporary tensor if the target has other sizes or another dtype, or shares memory with an input.  Returns
-   NULL and sets an error if that fails. */
+/* Returns the tensor to which a kernel writes result `i` of an in-place or out= form.  This is the target (self or the
+   out= tensor), or a temporary tensor if the target has other sizes or another dtype, or shares memory with an input.
+   Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     opd_tensor *out = call->targets[i];
     const bool fits = out->dtype == dtype && opdi_has_sizes(out, sizes, ndim);
@@ -173,8 +173,8 @@ OPDI_NOINLINE static int opdi_check_meta(const opd_call *call) {
     }
     return 0;
 }
-/* Makes result `i` of a call, which owns it.  In a derived form, result `i` is the target, if possible.  Returns NULL
-   and sets an error if that fails. */
+/* Makes result `i` of a call.  The call owns the result.  In an in-place or out= form, the result is the target, if
+   possible.  Returns NULL and sets an error if that fails. */
 opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                opd_scalar_type dtype, opd_device device) {
     if (OPDI_UNLIKELY(call->th->error != OPD_OK)) { return NULL; }

@@ -295,7 +295,7 @@ static int opdi_stored_mixed(opd_call *call, const opdi_stored_call *stored, opd
 }
 
 /* Returns true if the operator promotes operands of several dtypes.  Operators with a pointwise formula do, except two
-   whose operands must have one dtype.  So do operators that join tensors. */
+   whose operands must have one dtype.  So do operators that join tensors or compare them for equality. */
 static bool opdi_stored_promotes(const opd_op *op, int how) {
     static const char joining[] = " cat stack where block_diag eq ne equal ";
     static const char alike[] = " lerp heaviside ";
@@ -304,8 +304,8 @@ static bool opdi_stored_promotes(const opd_op *op, int how) {
     return card && card->desc.tags & OPDI_OPTAG_FORMULA && !opdi_is_in_names(op->schema->name, alike) &&
         how != OPDI_STORED_MOVED;
 }
-/* Returns how (OPDI_STORED_*) a call computes that may have numbers as operands; OPDI_STORED_NOT if it is not
-   supported.  `how` is the operator's usual way.  If a number has a fraction, unsigned integers become float32.  For
+/* Returns the mode (OPDI_STORED_*) of a call that may have numbers as operands, or OPDI_STORED_NOT if the call is not
+   supported.  `how` is the operator's usual mode.  If a number has a fraction, unsigned integers become float32.  For
    comparisons and bounds, sets change->rounded, so that numbers are rounded to the dtype of the elements. */
 static int opdi_stored_numbers(const opd_call *call, opdi_stored_change *change, int how, opd_scalar_type dtype) {
     static const char bounded[] = " clamp clamp_min clamp_max ", comparing[] = " eq ne ", promoting[] = " eq ne mul ";

@@ -300,7 +300,7 @@ typedef struct opdi_operand {
     char *data;
     int64_t stride[OPD_MAX_DIMS];                 /* in bytes, dim 0 innermost */
     int32_t size;                                 /* bytes of an element */
-    int8_t walk;
+    int8_t walk;                                  /* OPDI_WALK_* */
     bool convert;                                 /* its dtype is not the compute type */
     bool round;                                   /* an input that is first rounded to the common dtype */
     opdi_convert load, store;                     /* convert into and out of the compute type */
@@ -322,14 +322,16 @@ static inline int64_t opdi_iter_most(const opdi_iter *iter) {
 }
 /* The number of rows and columns of a tile that is transposed. */
 #define OPDI_TILE 64
+/* Transposes a tile: see OPDI_TRANSPOSE. */
 typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
+/* A pass that runs by tiles, which extend along dim 0 and dim `across`. */
 typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
                                                  int compute, opdi_loop loop, const opdi_params *params);
 /* Runs a loop over nops operands (nout outputs first), which broadcast to ops[0].  Inputs are promoted to dtype
-   `common`.  The loop works in the compute type `compute`, which can hold all numbers of `common`.  There may be no
-   elements.  Returns 0, or -1 and sets an error. */
+   `common`.  The loop works in the compute type `compute`, which can hold all numbers of `common`.  Does nothing if
+   there are no elements.  Returns 0, or -1 and sets an error. */
 static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
                            opdi_loop loop, const opdi_params *params) {
     const opd_tensor *out = ops[0];

@@ -287,8 +287,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
     tensor->data = value->data;
     return 0;
 }
-/* Returns a new batched tensor for `value`, with the dim, level and serial number of the batched `tensor`, as a
-   reference.  Returns NULL and sets an error on failure. */
+/* Returns a new reference to a new batched tensor for `value`, with the dim, level and serial number of the batched
+   `tensor`.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value) {
     const opdi_batched *batched = opdi_batched_of(tensor);
     if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
