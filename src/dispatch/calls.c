@@ -12,7 +12,7 @@
 //  A call binds its arguments (compares their tags with the schema; opdi_bind converts values of other kinds), combines
 //  the key sets of the tensor arguments, finds the slot, runs its kernel in a new scope, and moves the results to the
 //  caller's scope.  The table below shows which function calls which function (opdi_call_x is written ..x), and on
-//  which condition; a > b means that a calls b.  Every path ends in opdi_invoke_here:
+//  which condition ("lists" are lists of tensors); a > b means that a calls b.  Every path ends in opdi_invoke_here:
 //
 //    function            condition                                 calls
 //    opd_call_all        all given, no lists, a table ............ ..dispatch > opdi_invoke_here, ..keep_results
@@ -48,7 +48,7 @@ OPDI_INTERNAL bool opdi_is_number(const opd_value *value) {
 OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out);
 
 /* Converts the elements of a list to the type `type`.  `want` is the tag of the new list, which determines how its
-   elements are stored.  Returns 0 if that is done, 1 if an element does not fit the type, or -1 on failure. */
+   elements are stored.  Returns 0 on success, 1 if an element does not fit the type, or -1 on failure. */
 static int opdi_bind_elements(const opdi_type *type, const opd_value *value, opd_tag want, opd_value *out) {
     opd_value one, element, *values = (opd_value *)opdi_scope_alloc((size_t)value->n * sizeof *values);
     int64_t *ints = (int64_t *)(void *)values;    /* reuses the memory: no element is larger than an opd_value */
@@ -69,7 +69,7 @@ static int opdi_bind_elements(const opdi_type *type, const opd_value *value, opd
     return 0;
 }
 
-/* Binds a single number to a list of numbers with a size: for int[3], 1 becomes [1, 1, 1].  Returns 0 if that is done,
+/* Binds a single number to a list of numbers with a size: for int[3], 1 becomes [1, 1, 1].  Returns 0 on success,
    1 if the number does not fit, or -1 on failure. */
 static int opdi_bind_list(const opdi_type *type, const opd_value *value, opd_value *out) {
     const int32_t want = type->elems[0]->kind;
@@ -110,7 +110,7 @@ static opd_tag opdi_list_tag(const opdi_type *element) {
 }
 
 /* Binds a value to `type`, which is a list type: the value is a list, or a number that is repeated.  An empty list fits
-   every type.  Returns 0 if that is done, 1 if the value does not fit, or -1 on failure. */
+   every type.  Returns 0 on success, 1 if the value does not fit, or -1 on failure. */
 static int opdi_bind_as_list(const opdi_type *type, const opd_value *value, opd_value *out) {
     const opd_tag want = opdi_list_tag(type->elems[0]);
     if (!opdi_is_list(value)) { return opdi_bind_list(type, value, out); }
@@ -135,7 +135,7 @@ static int opdi_bind_complex(const opd_value *value, opd_value *out) {
     return 0;
 }
 
-/* Binds a value to the first type of a Union that accepts it.  Returns 0 if that is done, 1 if no type accepts it, or
+/* Binds a value to the first type of a Union that accepts it.  Returns 0 on success, 1 if no type accepts it, or
    -1 on failure. */
 static int opdi_bind_union(const opdi_type *type, const opd_value *value, opd_value *out) {
     int rc = 1;
@@ -148,7 +148,7 @@ static bool opdi_class_has_names(const opdi_type *type) {
     static const char groups[] = "__torch__.torch.classes.c10d.";
     return strncmp(type->word, groups, sizeof groups - 1) == 0;
 }
-/* Converts one value to `type`.  Returns 0 if that is done, 1 if the value does not fit, or -1 on failure. */
+/* Converts one value to `type`.  Returns 0 on success, 1 if the value does not fit, or -1 on failure. */
 OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out) {
     const opdi_type *plain = opdi_strip_optional(type);
     *out = *value;
@@ -235,7 +235,7 @@ static const opd_value *opdi_given_at(const opdi_given *given, const opdi_arg *a
 }
 
 /* Binds the given arguments in the order of the schema: fills in defaults, converts, and wraps numbers as tensors.
-   Writes them to out.  Returns OPDI_BOUND if that is done, or -1 and sets an error if a conversion fails.  If the
+   Writes them to out.  Returns OPDI_BOUND on success, or -1 and sets an error if a conversion fails.  If the
    arguments do not fit, returns the reason (opdi_unbound) without setting an error, and sets *at to the index of the
    argument. */
 OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value *out, int *at) {
@@ -645,8 +645,8 @@ OPDI_NOINLINE static int opdi_call_converting(opdi_thread *thread, opd_op *op, c
     return opdi_call_binding(thread, op, table, rets, &given, false);
 }
 
-/* Runs a call in which trailing arguments may be left out (they get their defaults) and lists may be given, or whose
-   table is not made yet.  `was` is the result of opdi_enter, and this function leaves (opdi_leave).  Returns 0, or -1
+/* Runs a call in which trailing arguments may be left out (they get their defaults) and lists of tensors may be given,
+   or whose table is not made yet.  `was` is the result of opdi_enter; this function calls opdi_leave.  Returns 0, or -1
    and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd_op *op, opd_value *rets,
                                                         const opd_value *args, int nargs, uint64_t was) {
@@ -661,7 +661,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd
         rc = opdi_call_converting(thread, op, table, rets, args, nargs);
     } else {
         if (nargs < op->nargs) {
-            for (i = 0; i < nargs; i++) {  /* usually too few for a memcpy */
+            for (i = 0; i < nargs; i++) {  /* usually so few that memcpy would be slower */
                 full[i] = args[i];
                 OPDI_IN_ORDER();
             }
@@ -699,7 +699,7 @@ OPDI_NOINLINE static int opdi_call_observed(opdi_thread *thread, opd_op *op, opd
     return opdi_call_binding(thread, op, table, rets ? rets : unwanted, &given, watched);
 }
 /* Runs a call if observers must see it, or an array is missing.  Returns 0, or -1 if an error is pending or the call
-   fails.  Returns 1 without running the call if it turns out to be an ordinary one. */
+   fails.  Returns 1 without running the call if no observer must see it and no array is missing. */
 OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *thread, opd_op *op, opd_value *rets, const opd_value *args,
                                                int nargs) {
     if (thread->error != OPD_OK) { return -1; }

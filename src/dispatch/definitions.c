@@ -68,8 +68,7 @@ int opd_impl_function(opd_library *lib, const char *name, const char *key, const
     return 0;
 }
 
-/* Returns true for a built-in fallback at a key at which PyTorch has no fallback, and which a program may therefore
-   replace. */
+/* Returns true if a program may replace the built-in fallback `kernel`, because PyTorch has no fallback at this key. */
 static bool opdi_fallback_yields(const opdi_kernel *kernel) {
     const int backend = opdi_key_backend(kernel->key), functionality = opdi_key_functionality(kernel->key);
     return !kernel->next &&
@@ -178,9 +177,9 @@ static int opdi_card_next(const char **p, const opd_schema *schema, const char *
     return 0;
 }
 
-/* Parses the field `save` of a descriptor, such as "self, other(self), result".  The names are those of the schema.  A
-   name in brackets is a condition: save only if the gradient of that argument is needed.  Returns 0, or -1 and sets an
-   error. */
+/* Parses the field `save` of a descriptor, such as "self, weight.sizes, other(self), result".  The names are those of
+   the schema.  ".sizes" behind a name saves only the sizes and the dtype.  A name in brackets is a condition: save only
+   if the gradient of that argument is needed.  Returns 0, or -1 and sets an error. */
 static int opdi_card_save(opdi_card *card, const opd_schema *schema) {
     const char *at = card->desc.save ? card->desc.save : "";
     while (*at) {
@@ -312,8 +311,8 @@ static opdi_card *opdi_card_known(const opdi_card *card) {
 }
 
 /* Makes the opdi_card of an operator that was just defined.  `base` and `inplace` are for a derived form.  If `own` is
-   true, it becomes the operator's descriptor; otherwise only one kernel at Autograd uses it.  Returns NULL and sets an
-   error if that fails. */
+   true, the opdi_card becomes the operator's descriptor; otherwise only one kernel at Autograd uses it.  Returns NULL
+   and sets an error if that fails. */
 static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *base, bool inplace, bool own) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card);
     if (!card) { return NULL; }
@@ -421,7 +420,7 @@ static size_t opdi_outs_add(char *text, size_t cap, size_t length, const opd_sch
 
 /* Makes the schema of a derived form from a functional schema.  If `inplace` is true, self is written; otherwise out
    arguments follow the other arguments.  `name` is "add.out", or "sort.values(values, indices)" to name several out
-   arguments.  It may also be a whole schema, which is only parsed.  Returns NULL and sets an error if that fails. */
+   arguments.  If `name` is a whole schema, it is only parsed.  Returns NULL and sets an error if that fails. */
 static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns, const char *name, bool inplace) {
     char text[1600], item[600];
     const size_t cap = sizeof text;
@@ -470,7 +469,8 @@ static bool opdi_derives_list(const opd_schema *schema, const opd_schema *own) {
 }
 
 /* Checks that the form `own` can be derived from `schema`.  The form must write one tensor for each result of `schema`,
-   and must have each of its arguments that have no default.  Returns 0, or -1 and sets an error. */
+   and must have every argument of `schema` that has no default, except dtype and device.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_derive_check(const opd_schema *schema, const opd_schema *own, const char *name, bool inplace) {
     int k, written = 0;
     const char *why = NULL;

@@ -49,7 +49,7 @@ typedef struct opdi_table {
 typedef struct opdi_derivative {
     const char *name;
     opd_backward_fn fn;
-    const struct opdi_card *card;                 /* NULL for calls that are recorded by hand */
+    const struct opdi_card *card;                 /* NULL for nodes of opd_autograd_record and opd_autograd_apply */
     opd_plugin *plugin;                           /* the plug-in that contains fn; each node pins it */
     bool context;                                 /* the last value that a node keeps is its opd_context */
     bool once;                                    /* differentiable only once */
@@ -75,10 +75,11 @@ typedef struct opdi_card {
     uint8_t nkept, nresults;                      /* number of bits in kept_args and save_results */
     int8_t kept_at[OPD_MAX_ARGS];                 /* index of each argument among the kept values; -1: not kept */
     int8_t edge_at[OPD_MAX_ARGS];                 /* edge of each argument; -1: not a tensor; OPDI_EDGE_COUNTED */
-    int8_t save_if[OPD_MAX_ARGS];                 /* save argument i if this one's gradient is needed; -1: always */
+    int8_t save_if[OPD_MAX_ARGS];                 /* argument i is saved if argument save_if[i] needs a gradient; -1:
+                                                     always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
     struct opdi_card *base;                       /* derived forms: the descriptor of the functional operator */
-    int8_t map[OPD_MAX_ARGS];                     /* derived forms: index of each functional argument here, or -1 */
+    int8_t map[OPD_MAX_ARGS];                     /* derived forms: index here of each argument of `base`, or -1 */
     bool inplace, with_user;                      /* with_user: the kernels own a user pointer */
     struct opdi_card *next;                       /* the next in the operator's list */
 } opdi_card;
@@ -91,7 +92,7 @@ struct opd_op {
     struct opdi_registration *definition;         /* its oldest definition; NULL: not defined */
     const uint16_t *accepts;                      /* for argument i, bit t: a value of opd_tag t needs no conversion */
     int32_t nargs, nrets;
-    int32_t direct;                               /* number of arguments; -1 if some of them are lists */
+    int32_t direct;                               /* number of arguments; -1 if some of them are lists of tensors */
     uint32_t all_rets;                            /* a bit for each result */
     opdi_card *card;
     uint64_t list_args, tensor_args;              /* a bit for each argument that is Tensor(?)[], or Tensor(?) */
@@ -341,7 +342,7 @@ typedef struct opdi_tape_release_hooks {
     bool (*drop)(opd_tensor *tensor);
     void (*node)(opd_node *node);                 /* drops a reference to a node */
     void (*extra)(struct opdi_extra *extra);      /* frees an extra with its hooks, boxes and anomaly trace */
-    void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to a box */
+    void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to its opdi_retained_grad */
 } opdi_tape_release_hooks;
 /* The fake mode that is open on a thread (opdi_innermost.fake), as far as tensors need it. */
 typedef struct opdi_fake {
@@ -391,7 +392,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t cou
 static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
     return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
 }
-#define OPDI_ROOT_WARNING 1048576                 /* number of handles, a power of two; its multiples warn */
+#define OPDI_ROOT_WARNING 1048576                 /* a power of two; each multiple of so many handles gives a warning */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_op *op);
 /* Pushes a handle, for which opdi_scope_reserve has made room.  The tensor is a result of op, which may be NULL. */
 static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
@@ -412,7 +413,7 @@ struct opdi_observer {
     opd_plugin *plugin;                           /* the plug-in that contains its callbacks, or NULL */
     struct opdi_observer *next;
 };
-/* The values of thread->observed, if it is not 0 */
+/* The values of thread->observed, if it is not 0: when the list of observers is read next. */
 enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* LOOK: at the next call; SKIP: after thread->skip calls */
 /* An event in progress. */
 typedef struct opdi_observing {

@@ -423,8 +423,8 @@ static int opdi_definition_again(opd_op *op, opdi_registration *registration, co
                     opdi_place_text(last->place, places[1], sizeof places[1]));
 }
 
-/* Defines an operator by a parsed schema, which it owns from then on, even on failure.  Returns NULL and sets an error
-   if that fails. */
+/* Defines an operator by a parsed schema.  Takes over the schema, even on failure.  Returns NULL and sets an error if
+   that fails. */
 OPDI_INTERNAL opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_def_options *options) {
     char name[256], local[200];
     opdi_registration *registration = NULL;

@@ -3,10 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>observers    observers: registration, sampling, callbacks
 //
-//  Observers, as at::RecordFunction.  Each thread has a list of the observers that see its events, protected by a lock
-//  of the thread.  Only code that adds or removes an observer takes another thread's lock.  A call reads only one word,
-//  thread->observed, to know if it has observers.  An event in progress holds references to its observers, so that the
-//  data of a callback is not freed while the callback runs.
+//  Observers work as in at::RecordFunction.  Each thread has a list of the observers that see its events, protected by
+//  a lock of the thread.  Only code that adds or removes an observer takes another thread's lock.  A call reads only
+//  one word, thread->observed, to know if it has observers.  An event in progress holds references to its observers, so
+//  that the data of a callback is not freed while the callback runs.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_CORE)

@@ -202,7 +202,7 @@ static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overloa
 
 /* Binds the given arguments to the first overload that accepts them, and returns the overload.  Returns NULL and sets
    an error if there is none.  A number is accepted for a tensor only if no overload accepts it as a number.  If
-   set->wrap is true, it is accepted for both from the start. */
+   set->wrap is true, each overload may accept a number as a tensor from the start. */
 static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_value *bound) {
     const opdi_overload_list *list = set ? opdi_overloads_list(set) : NULL;
     int at;

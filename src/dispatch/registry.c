@@ -189,7 +189,7 @@ void opd_block_link(opd_block *block) {
     if (!block->linked) {
         if (!opdi_registry.blocks_end) { opdi_registry.blocks_end = &opdi_registry.blocks; }
         opd_block **at = opdi_registry.blocks_end;
-#if defined(_WIN32)                               /* it runs the constructors of a file in reverse */
+#if defined(_WIN32)                               /* Windows runs the constructors of a file in reverse order */
         for (at = &opdi_registry.blocks; *at && ((*at)->file != block->file || (*at)->line < block->line);) {
             at = &(*at)->next;
         }
@@ -299,8 +299,7 @@ OPDI_NOINLINE static void opdi_start(void) {
     opdi_thread *thread = opdi_self();
     char message[sizeof thread->message];
     opd_code failed = OPD_OK;
-    /* this thread is already starting: a library block, or registering an operator, has called a function that starts
-       */
+    /* this thread may already be inside this function, or be registering: a library block may use the dispatcher */
     if (thread->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == thread) { return; }
     opdi_lock(&opdi_registry.start);
     OPDI_STORE(&opdi_registry.starter, thread);
@@ -417,8 +416,8 @@ typedef struct opdi_manual_derivative {
     struct opdi_manual_derivative *next;
     size_t bytes;
 } opdi_manual_derivative;
-static opdi_manual_derivative *opdi_manual_derivatives; /* one for each name and function; a plug-in's are freed with
-                                                           it */
+static opdi_manual_derivative *opdi_manual_derivatives; /* one for each name and function; those of a plug-in are freed
+                                                           with the plug-in */
 
 static opdi_manual_derivative *opdi_manual_find(const char *name, opd_backward_fn fn, bool context, bool once) {
     opdi_manual_derivative *manual = OPDI_ACQUIRE(&opdi_manual_derivatives);

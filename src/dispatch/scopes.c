@@ -74,7 +74,7 @@ static const opd_tensor opdi_dead_tensor = {
     /* grad_fn, meta, output_nr */ NULL, NULL, 0,
     /* flags, backend, backend_bit */ OPDI_TRACED, OPD_CPU, 1
 };
-static const char opdi_released[] = "";           /* value of thread->ending during the last opd_release */
+static const char opdi_released[] = "";           /* value of thread->ending while opd_release frees a tensor */
 /* The range of addresses of unmapped plug-ins, whose texts must not be read.  Protected by the registry's lock. */
 OPDI_INTERNAL uintptr_t opdi_unmapped_begin = UINTPTR_MAX;
 OPDI_INTERNAL uintptr_t opdi_unmapped_end;

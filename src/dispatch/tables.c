@@ -109,7 +109,8 @@ static bool opdi_cpu_stands_in(uint32_t slot) {
 OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
     char have[1200];
     if (opdi_cpu_stands_in((uint32_t)call->slot)) { return opd_cpu_fallback(call); }
-    if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }    /* no shapes */
+    /* there are no results whose sizes would be computed */
+    if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }
     opdi_lock(&opdi_registry.lock);
     bool none = !call->op->kernels;
     (void)opdi_table_text(call->op, have, sizeof have);
@@ -142,7 +143,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
                     call->op->name, have);
 }
 
-/* Runs the fallback of the call's slot.  A kernel for every backend calls this if it has nothing to do in this call. */
+/* Runs the fallback of the call's slot.  A kernel that is registered for every backend calls this function if it has
+   nothing to do in this call. */
 OPDI_SHARED int opdi_hidden_fallback(opd_call *call) {
     opdi_lock(&opdi_registry.lock);
     const opdi_kernel *kernel = opdi_registry.fallbacks[call->slot];
