@@ -16,8 +16,8 @@ OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
 
 //== the stack of layers ===============================================================================================
 
-/* Removes the layer `what` from the thread's stack when its handle leaves the scope stack.  The layers inside of it
-   have ended before. */
+/* Removes the layer `what` from its thread's stack of layers.  Called when the layer's handle leaves the scope stack.
+   The layers inside of this layer have ended before. */
 static void opdi_layer_release(void *what) {
     opdi_layer *layer = (opdi_layer *)what;
     opdi_thread *thread = layer->th;
@@ -83,7 +83,7 @@ OPDI_INTERNAL int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor
                     "Tensor(s) as inputs.", thread->current ? thread->current->op->name : "");
 }
 
-/* Ends the innermost layer, by removing its handle from the scope stack, in which it need not be the topmost. */
+/* Ends the innermost layer: removes its handle from the scope stack.  The handle need not be the topmost. */
 OPDI_INTERNAL void opdi_layer_pop(opdi_layer *layer) {
     opdi_thread *thread = layer->th;
     const uintptr_t h = (uintptr_t)((opdi_block *)(void *)layer - 1) | OPDI_HANDLE_BLOCK;
@@ -129,9 +129,9 @@ OPDI_INTERNAL int opdi_batch_fit(const opd_tensor *tensor) {
     }
     return 0;
 }
-/* Until opdi_untaped_end, makes calls bypass autograd inside of the layer at which `tensor` is batched.  Their
-   results have no history there, only in the outer layers.  Returns 0.  On failure, returns -1, sets an error and
-   begins nothing. */
+/* Makes calls bypass autograd inside of the layer at which `tensor` is batched, until opdi_untaped_end.  The results of
+   these calls have a history only in the outer layers.  Saves the previous state in *was.  Returns 0.  On failure,
+   returns -1, sets an error and changes nothing. */
 OPDI_INTERNAL int opdi_untaped_begin(const opd_tensor *tensor, opdi_rule_frame *was) {
     opdi_thread *thread = opdi_self();
     opdi_layer *layer = thread->innermost.layer;
@@ -151,7 +151,7 @@ OPDI_INTERNAL void opdi_untaped_end(const opdi_rule_frame *was) {
     thread->innermost.layer->bare = false;
     opdi_rule_end(thread, was);
 }
-/* Returns a copy of the batched `tensor` without history, as a reference.  Returns NULL and sets an error on
+/* Returns a new reference to a copy of the batched `tensor` without history.  Returns NULL and sets an error on
    failure. */
 OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
     opdi_rule_frame was;
@@ -160,7 +160,7 @@ OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
     opdi_untaped_end(&was);
     return copy ? opd_keep(copy) : NULL;
 }
-/* Returns the result of as_strided with these arguments on the batched `tensor`, without history, as a reference.
+/* Returns a new reference to the result of as_strided with these arguments on the batched `tensor`, without history.
    The bits OPDI_LAZY_KEYS in `keys` tell whether the result is conjugated or negated.  Returns NULL and sets an
    error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
