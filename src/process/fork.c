@@ -91,12 +91,12 @@ static uint32_t opdi_fork_held;                   /* a bit for each lock that th
 
 static void opdi_fork_release(void) {
     const uint32_t held = opdi_fork_held;
-    opdi_fork_held = 0;                           /* first, because another forking thread may take the locks next */
+    opdi_fork_held = 0;                           /* before the unlocking: then another thread may fork and set it */
     for (int i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
 }
-/* Takes all locks before a fork, in no fixed order.  If another thread has a lock, releases all locks taken so far
-   and tries again.  Leaves out a lock that this thread already holds, or that another thread holds for seconds: it
-   may be the lock under which library blocks run. */
+/* Takes all locks before a fork.  Other code may take some of them in another order.  So if another thread has a lock,
+   this function releases all locks taken so far and tries again.  Leaves out a lock that this thread already holds, or
+   that another thread holds for seconds: such a lock may be the one under which library blocks run. */
 static void opdi_fork_prepare(void) {
     const int most = 1000000;                     /* tries, in total a second or more */
     uint32_t held = 0, all = ~(uint32_t)0;
