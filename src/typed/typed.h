@@ -25,8 +25,9 @@
 #define OPDI_TARGET_1 OPDI_AVX2
 #define OPDI_TARGET_2 OPDI_AVX512
 
-/* A vector of OPDI_T (at level 0 a single number), and vectors of as many integers, unsigned integers and 16-bit
-   numbers. */
+/* OPDI_V is a vector of OPDI_T (at level 0 a single number), and OPDI_V_BITS a vector of as many unsigned integers of
+   the same width.  OPDI_V_INT and OPDI_V_HALVES have as many 32-bit integers and 16-bit numbers as a vector of floats
+   has elements. */
 #define OPDI_V OPDI_BY_BOTH(OPDI_V_, OPDI_BYTES, OPDI_LEVEL)
 #define OPDI_V_4_0 float
 #define OPDI_V_4_2 opdi_v16f
@@ -54,15 +55,15 @@
 #define OPDI_V_BITS_8_1 opdi_v4w
 #define OPDI_V_HALVES_1 opdi_v8h
 #endif
-/* True if code can hold 32 vectors in registers: AVX-512 and NEON, not AVX2. */
+/* True if there are 32 vector registers (AVX-512, NEON), not 16 (AVX2). */
 #if defined(__aarch64__)
 #define OPDI_V_MANY 1
 #else
 #define OPDI_V_MANY (OPDI_LEVEL == 2)
 #endif
 
-/* The unsigned integer type for the bits of a number, the bits of its exponent, the last letter of its instructions,
-   and the LAPACK function for its type. */
+/* OPDI_BITS is the unsigned integer type as wide as OPDI_T.  OPDI_EXPONENT is the mask of the exponent in its bits.
+   OPDI_ASM is the last letter of instructions for OPDI_T.  OPDI_FORTRAN(f) is the LAPACK function f for OPDI_T. */
 #define OPDI_BITS OPDI_BY(OPDI_BITS_, OPDI_BYTES)
 #define OPDI_BITS_4 uint32_t
 #define OPDI_BITS_8 uint64_t
