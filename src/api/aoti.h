@@ -20,12 +20,12 @@
 //  that are composed of other operators.  Kernels for other devices are left out, and so are the libraries that only
 //  these kernels need: CUDA need not be installed.  Users of PyTorch register derivatives and fake kernels in Python,
 //  so the binary lacks them: the program registers them (opd_autograd_register, opd_fake_register).  For torchvision
-//  they are built in.  Scalars and generators are not handed over, as in PyTorch.  torch_parallel_for runs on the
-//  calling thread.
+//  they are built in.  As in PyTorch, Scalars and generators cannot be passed to an extension.  torch_parallel_for runs
+//  on the calling thread.
 //      opd_extension_load("torchvision/_C_stable.so");
 //      opd_tensor *kept = OPD_CALL(opd_find("torchvision::nms"), boxes, scores, 0.5);
 //
-//  The reverse.  A file of operators (OPD_LIBRARY blocks, as in a plug-in) becomes a library that
+//  Operators for PyTorch.  A file of operators (OPD_LIBRARY blocks, as in a plug-in) can be compiled to a library that
 //  torch.ops.load_library of PyTorch 2.10 and later loads:
 //      cc -O2 -shared -fPIC -DOPDISPATCH_IN_TORCH ops.c -x c opdispatch.h -o ops.so -lm
 //  The header itself is compiled as the last source.  The operators are torch.ops.NAMESPACE.NAME, on CPU and meta
@@ -34,8 +34,8 @@
 //  torch.library.register_autograd, since PyTorch takes backward functions from Python alone.  PyTorch's headers and
 //  libraries are not needed.  See examples/plugin_in_torch.py.
 //
-//  Trust.  A compiled model is a program: loading it runs its code, with all rights of this process.  The archive, the
-//  machine and the library's tables are checked before.
+//  Trust.  A compiled model is a program: loading it runs its code, with all rights of this process.  Before that, the
+//  archive, the machine and the library's tables are checked.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if (!defined(OPD_STATIC) && !defined(OPDISPATCH_PLUGIN)) || defined(OPD_AOTI)
@@ -49,7 +49,7 @@ typedef struct opd_aoti opd_aoti;
 /* Options of opd_aoti_load. */
 typedef struct opd_aoti_options {
     const char *name;            /* which model of the package; NULL: "model", or the first model of the package */
-    int copies;                  /* how many runs may go on at once (0 means 1), more wait; all share the constants */
+    int copies;                  /* how many runs may go on at once (0 means 1); further runs wait */
     bool unchecked;              /* does not check sizes, strides and dtypes of inputs and of operators' results: a run
                                     has less work, and crashes if they are wrong */
 } opd_aoti_options;
@@ -64,7 +64,7 @@ OPD_API void opd_aoti_free(opd_aoti *model);
 OPD_API const char *opd_aoti_name(const opd_aoti *model);
 /* Returns the name of the i-th model in the package that `model` was loaded from; NULL beyond the last. */
 OPD_API const char *opd_aoti_file_name(const opd_aoti *model, int i);
-/* Returns the package's text about the model under a key, as "AOTI_CPU_ISA"; NULL if the key is missing. */
+/* Returns the package's text about the model under a key such as "AOTI_CPU_ISA"; NULL if the key is missing. */
 OPD_API const char *opd_aoti_metadata(const opd_aoti *model, const char *key);
 /* opd_aoti_ninputs and opd_aoti_noutputs return the number of inputs and outputs of a model.  Lists and dicts are taken
    apart: each tensor in them counts. */
@@ -76,18 +76,18 @@ OPD_API const char *opd_aoti_output_name(const opd_aoti *model, int i);
 /* Runs a model.  The inputs are CPU tensors.  Writes the results to outputs, which has room for `cap` tensors: they
    belong to the innermost scope, and an output that is None is NULL.  Returns the number of outputs.  Returns -1 with
    an error if the number of inputs is wrong, if the model was not compiled for their sizes, dtypes or strides, or if an
-   operator fails.  A model has no derivative: with grad mode on, inputs that require grad fail.  A model that writes
-   into its buffers or its inputs changes them: buffers keep the new values for the next run. */
+   operator fails.  A model has no derivative: if grad mode is on and an input requires grad, the run fails.  A model
+   that writes into its buffers or its inputs changes them: buffers keep the new values for the next run. */
 OPD_API int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap);
 /* Runs a model as opd_aoti_run does, with the type opd_transform_fn: the model is passed as `user`. */
 OPD_API int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* A constant of a model: a parameter, a buffer or a value that the compiler folded.  The names live as long as the
    model. */
 typedef struct opd_aoti_constant {
-    const char *name;            /* PyTorch's, as "layers.0.weight"; the compiler's if the constant was folded */
-    const char *symbol;          /* the compiler's */
+    const char *name;            /* PyTorch's name, such as "layers.0.weight"; the compiler's name if it was folded */
+    const char *symbol;          /* the compiler's name */
     opd_scalar_type dtype;
-    int64_t bytes;               /* as they are stored: to a multiple of 64 */
+    int64_t bytes;               /* the size in which it is stored: rounded up to a multiple of 64 */
     bool folded;                 /* computed from other constants, by the compiler or before the first run */
     bool buffer;                 /* not a parameter: runs may write it */
 } opd_aoti_constant;
@@ -96,21 +96,22 @@ OPD_API int64_t opd_aoti_constants(const opd_aoti *model);
 /* Describes the i-th constant in *constant.  Returns 0, or -1 with an error. */
 OPD_API int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_constant *constant);
 /* Returns a copy of the constant of that name or symbol with its present value: buffers are as runs have left them.
-   Returns NULL with an error, also if the model was compiled by PyTorch before 2.10, which cannot tell its values. */
+   Returns NULL with an error, also if the model was compiled by PyTorch before 2.10: such a model does not give access
+   to its values. */
 OPD_API opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name);
 /* Gives constants new values.  names[i] is the name or the symbol of a constant.  Its tensor, tensors[i], must have the
    dtype and size of the constant, and is copied.  The model must not be running.  A model that was compiled without its
    weights needs all of them before its first run.  Returns 0, or -1 with an error and nothing changed. */
 OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tensors);
 
-/* Loads an extension of PyTorch, as torchvision's _C_stable.so: a library that registers operators by the stable
+/* Loads an extension of PyTorch, such as torchvision's _C_stable.so: a library that registers operators by the stable
    interface of PyTorch 2.9 and later (torch/csrc/stable, aoti_torch_library_...).  Returns the number of operators that
-   it defines; 0 if it only gives kernels to operators of other libraries.  The new operators are operators like any
-   others: they can be called, traced and saved, and differentiated if they have a derivative.  Kernels for other
-   devices than the CPU are left out.  If a kernel throws, the call fails with the text of the exception.  Loading a
-   library again does nothing.  If the file is missing, damaged or for another machine, if functions that it needs are
-   not here, or if a registration is refused, nothing is registered.  The function then returns -1 with an error, which
-   names missing functions. */
+   the library defines; 0 if it only gives kernels to operators of other libraries.  The new operators can be called,
+   traced and saved like all others, and differentiated if they have a derivative.  Kernels for other devices than the
+   CPU are left out.  If a kernel throws, the call fails with the text of the exception.  Loading a library again does
+   nothing.  If the file is missing, damaged or for another machine, if functions that it needs are not here, or if a
+   registration is refused, nothing is registered.  The function then returns -1 with an error, which names missing
+   functions. */
 OPD_API int opd_extension_load(const char *path);
 /* Undoes all registrations of an extension; path is the path that it was loaded from.  The code stays in memory while
    tensors need it.  Returns 0, or -1 with an error. */

@@ -6,16 +6,17 @@
 typedef struct opd_autocast_region { uint16_t was; bool was_on, open; } opd_autocast_region;
 /* Begins a region of this thread in which operators choose their dtypes (torch.autocast).  The field `autocast` of an
    operator descriptor is its policy: matrix products and convolutions run in `dtype`, operators that need a large range
-   in float32.  Floating arguments on the device are cast, differentiably, but float64 is not.  In-place and out= forms
-   are left alone.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
-   With dtype OPD_DTYPE_NONE the region takes the dtype of the region around it.  The outermost region takes the
+   in float32.  Floating arguments on the device, except those of float64, are cast differentiably.  Autocast does not
+   change in-place and out= forms.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled,
+   cache) { }.
+   With dtype OPD_DTYPE_NONE the region takes the dtype of the enclosing region.  The outermost region takes the
    device's default, which is bfloat16 on CPU, XLA and HPU, else float16.  If `enabled` is false, autocast is off
    inside.  If cache is 1, casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
-   If it is 0 they are not kept, and if it is -1 the setting of the region around it stays.  Regions nest, and each
-   device has its own.
-   A device that has no autocast or is not registered fails with an error and no region (`open` is false).  CUDA and
-   similar devices of PyTorch that are not registered only give a warning.  A dtype that the device does not support
-   gives a warning and a region that is off. */
+   If cache is 0, they are not kept, and if it is -1, the setting of the enclosing region stays.  Regions nest, and each
+   device has its own regions.
+   If the device has no autocast or is not registered, sets an error and begins no region (`open` is false).  For CUDA
+   and similar devices of PyTorch that are not registered, only gives a warning.  If the device does not support dtype,
+   gives a warning and begins a region in which autocast is off. */
 OPD_API opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache);
 /* Ends a region: restores the state from before.  The end of the outermost region clears the cache.  A second call does
    nothing.  Works while an error is pending.  A region that a kernel has begun ends with the kernel.  To carry regions
@@ -44,14 +45,14 @@ OPD_API int opd_autocast_register(opd_library *lib, const char *name, opd_backen
    floating tensor.  Returns NULL for NULL, or with an error.  Follows at::autocast::cached_cast. */
 OPD_API opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor);
 /* Returns the widest of `dtype` and the dtypes of the tensors, for a hand-written kernel at an autocast key.  NULLs and
-   float64 tensors do not count.  If a dtype is neither float32 nor the device's, returns OPD_DTYPE_NONE with an error.
-   Follows at::autocast::promote_type. */
+   float64 tensors do not count.  If a dtype is neither float32 nor the device's autocast dtype, returns OPD_DTYPE_NONE
+   with an error.  Follows at::autocast::promote_type. */
 OPD_API opd_scalar_type opd_autocast_promote(opd_scalar_type dtype, opd_tensor *const *tensors, int count);
 
 /* Runs `forward`, the forward of a custom function, under autocast (torch.amp.custom_fwd).  Call this from the struct's
    `forward`.  With cast_inputs OPD_DTYPE_NONE, `forward` runs in the present autocast state.  If cast_inputs is a dtype
-   and a region of the device is on, floating inputs of the device (but float64) are cast to it, and `forward` runs with
-   autocast off.  Outside a region nothing is cast.  Returns 0, or not 0 after an error. */
+   and a region of the device is on, floating inputs on the device, except float64, are cast to this dtype, and
+   `forward` runs with autocast off.  Outside a region nothing is cast.  Returns 0, or not 0 after an error. */
 OPD_API int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward);
 /* Runs `backward`, the backward of a custom function, with the autocast state that its forward had: on or off, and with
    its dtype (torch.amp.custom_bwd).  Returns 0, or not 0 after an error. */

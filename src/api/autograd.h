@@ -11,8 +11,8 @@ OPD_API bool opd_tensor_is_leaf(const opd_tensor *tensor);
    a view.  The result is borrowed.  After a write into a view or its base, the history of the other includes the write.
    */
 OPD_API opd_tensor *opd_tensor_base(const opd_tensor *tensor);
-/* Returns the accumulated gradient of a leaf, or of a tensor that was given as `inputs`; NULL if it has none.  The
-   result is borrowed. */
+/* Returns the accumulated gradient of a leaf, or of a tensor in `inputs` of opd_backward_with; NULL if it has none.
+   The result is borrowed. */
 OPD_API opd_tensor *opd_tensor_grad(const opd_tensor *tensor);
 /* Sets the gradient of a tensor.  Pass NULL to remove the gradient.  Returns 0, or -1 with an error. */
 OPD_API int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad);
@@ -102,8 +102,8 @@ OPD_API bool opd_bw_needs(const opd_backward_call *bw, int i);
 OPD_API bool opd_bw_needs_at(const opd_backward_call *bw, int i, int element);
 /* opd_bw_sizes, opd_bw_dtype and opd_bw_device return sizes, dtype and device of argument i; opd_bw_sizes_at returns
    the sizes of one element of list argument i.  They are known only if the gradient of the argument is needed.
-   Otherwise the sizes have n = -1, with data that reads as zeros, also at indices before and behind it.  So a backward
-   function of several arguments asks opd_bw_needs first. */
+   Otherwise the sizes have n = -1, with data that reads as zeros, also at indices before and behind it.  So in a
+   backward function of several arguments, call opd_bw_needs first. */
 OPD_API opd_ints opd_bw_sizes(const opd_backward_call *bw, int i);
 OPD_API opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int element);
 OPD_API opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i);
@@ -116,20 +116,21 @@ OPD_API int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad);
 /* Sets the gradient of one element of list argument i, as opd_bw_return does. */
 OPD_API int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad);
 
-/* Records results in the autograd graph by hand.  A kernel at an Autograd key first calls the operator below this key,
-   then connects the results to a backward function with this.  `inputs` are the tensors whose gradients `backward`
-   gives, in the order of opd_bw_return.  `saved` are tensors for opd_bw_tensor, numbered from 0.  `values` are copied
-   for opd_bw_value and numbered after the saved tensors; there are at most 255 of both together.  Does nothing if no
-   input requires grad or grad mode is off.  Returns 0, or -1 with an error. */
+/* Connects results to a backward function in the autograd graph.  A kernel at an Autograd key first calls the operator
+   below this key, and then this function.  `inputs` are the tensors whose gradients `backward` gives, in the order of
+   opd_bw_return.  `saved` are tensors for opd_bw_tensor, numbered from 0.  `values` are copied for opd_bw_value and
+   numbered after the saved tensors; there are at most 255 of both together.  Does nothing if no input requires grad or
+   grad mode is off.  Returns 0, or -1 with an error. */
 OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                                 opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                 opd_tensor *const *results, int nresults);
 /* Returns true if grad mode is on and a tensor of the call requires grad, or if a tensor of the call has a tangent. */
 OPD_API bool opd_call_requires_grad(const opd_call *call);
 
-/* The batching rule of a custom function.  inputs[i] has all examples along dim in_dims[i]; -1 is not batched, and a
-   list has them along dim 0.  Fills outputs and out_dims in the same way, by operators and functions of the layers
-   around (see opd_batch_size).  Returns the number of outputs. */
+/* The batching rule of a custom function.  inputs[i] has all examples along dim in_dims[i], or is not batched if that
+   is -1; the tensors of a list have the examples along dim 0.  The rule fills outputs and out_dims in the same way.
+   The operators that it calls run in the layers outside of the vmap (see opd_batch_size).  Returns the number of
+   outputs. */
 typedef int (*opd_function_vmap_fn)(void *user, const opd_value *inputs, const int *in_dims, int count,
                                     opd_value *outputs, int *out_dims);
 /* A custom function (torch.autograd.Function).  `forward` runs with grad mode off and computes the outputs of
@@ -153,8 +154,8 @@ typedef struct opd_autograd_function {
 } opd_autograd_function;
 /* Calls a custom function (Function.apply).  Inputs may be lists of tensors; an output is one tensor or another value.
    Writes the first `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 with an
-   error.  An input that is returned as it is comes back as a view of it.  An input that is returned twice, marked dirty
-   or not, is the same tensor twice.  The struct and its name are copied.  Any thread. */
+   error.  If `forward` returns an input unchanged, the output is a view of this input.  If it returns an input twice,
+   marked dirty or not, both outputs are the same tensor.  The struct and its name are copied.  Any thread. */
 OPD_API int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                                int count);
 /* Calls a custom function and returns its first output, which must be a tensor.  Returns NULL if that fails.
@@ -215,8 +216,8 @@ OPD_API opd_context *opd_bw_context(const opd_backward_call *bw);
 /* How the process treats an operator with neither a backward function nor a kernel at Autograd, if an input requires
    grad. */
 typedef enum opd_autograd_fallback_mode {
-    OPD_AUTOGRAD_FALLBACK_ERROR = 0,   /* the default: backward through it fails with an error that names it, and an
-                                          operator that writes an argument without returning it fails at once */
+    OPD_AUTOGRAD_FALLBACK_ERROR = 0,   /* the default: backward through the operator fails with an error that names the
+                                          operator; one that writes an argument without returning it fails at once */
     OPD_AUTOGRAD_FALLBACK_WARN,        /* PyTorch's default: a warning, and no gradient */
     OPD_AUTOGRAD_FALLBACK_NOTHING      /* results require no grad, unless the kernel records them */
 } opd_autograd_fallback_mode;

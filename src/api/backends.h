@@ -85,9 +85,9 @@ OPD_API int opd_backend_unregister(opd_backend backend);
 /* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies written
    arguments and results back.  Operators that return views cannot run so.  Follows at::native::cpu_fallback. */
 OPD_API int opd_cpu_fallback(opd_call *call);
-/* Switches opd_cpu_fallback on or off for operators that have neither a kernel nor a fallback at a backend.  While off,
-   the default, calling these operators fails.  Kernels that are registered later have precedence.  Returns the previous
-   setting.  Any thread.  Follows PYTORCH_ENABLE_MPS_FALLBACK. */
+/* Switches opd_cpu_fallback on or off for operators that have neither a kernel nor a fallback at a backend.  By default
+   it is off, and calls of these operators fail.  Kernels that are registered later have precedence.  Returns the
+   previous setting.  Any thread.  Follows PYTORCH_ENABLE_MPS_FALLBACK. */
 OPD_API bool opd_cpu_fallback_set(opd_backend backend, bool on);
 /* Returns the number of calls that went through opd_cpu_fallback, of all backends in this process.  Any thread. */
 OPD_API int64_t opd_cpu_fallback_count(void);
@@ -109,8 +109,8 @@ OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t
                                        opd_device device, opd_deleter deleter, void *user);
 /* Returns the number of devices of a backend; 0 if it is not registered, 1 for OPD_CPU. */
 OPD_API int opd_device_count(opd_backend backend);
-/* Returns this thread's current device of a backend.  A device with index -1 means this device.  Around each kernel,
-   the dispatcher makes the device of the call's tensors the current one. */
+/* Returns this thread's current device of a backend.  An opd_device with index -1 means the current device.  While a
+   kernel runs, the dispatcher makes the device of the call's tensors the current one. */
 OPD_API opd_device opd_device_current(opd_backend backend);
 /* Sets this thread's current device and returns the previous one:
    `opd_device was = opd_device_set(d); ... opd_device_set(was);` */
@@ -188,8 +188,8 @@ OPD_API void opd_capture_free(opd_capture *capture);
 /* The precision of float32 matrix products and convolutions of a device.  The CPU only knows HIGHEST. */
 typedef enum opd_matmul_precision {
     OPD_MATMUL_HIGHEST = 0,      /* the default: rounds as float32 does */
-    OPD_MATMUL_HIGH              /* a device may round factors shorter to be faster (TF32 on a GPU: 10 bits after the
-                                    point); sums stay float32 */
+    OPD_MATMUL_HIGH              /* to be faster, a device may round factors to fewer bits (TF32 on a GPU: a mantissa of
+                                    10 bits); sums stay float32 */
 } opd_matmul_precision;
 /* Sets the precision for the process and returns the previous one.  Any thread.  Follows
    torch.set_float32_matmul_precision. */

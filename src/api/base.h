@@ -88,7 +88,7 @@ OPD_API void opd_memory_trim(void);
 OPD_API int64_t opd_memory_fail_at(int64_t count, bool forever);
 
 /* Sets the number of threads that kernels may use, the caller's included.  0 restores the default: the number of cores,
-   or $OPD_NUM_THREADS.  Results do not depend on it. */
+   or $OPD_NUM_THREADS.  Results do not depend on the number. */
 OPD_API void opd_threads_set(int count);
 /* Returns the number of threads that kernels may use. */
 OPD_API int opd_threads(void);

@@ -21,7 +21,7 @@ OPD_API opd_cell_kind opd_value_cell(opd_value value);
    ends the hold. */
 OPD_API opd_value opd_value_keep(opd_value value);
 OPD_API void opd_value_release(opd_value value);
-/* Makes a string of `length` bytes, which are copied; -1: up to the zero. */
+/* Makes a string of `length` bytes, which are copied.  If length is -1, the string ends before the first zero byte. */
 OPD_API opd_value opd_string_new(const char *text, int64_t length);
 /* Returns the text of a string, zero-terminated; NULL, without an error, if the value is not a string.  Writes the
    length to *length, unless length is NULL. */

@@ -11,13 +11,15 @@ typedef struct opd_gradcheck_options {
     double eps, atol, rtol;            /* step of the central differences; |a - n| <= atol + rtol |n| */
     double nondet_tol;                 /* largest difference between two backward runs */
     bool raise_exception;              /* false: a failed check returns 1, and no error is left */
-    bool check_undefined_grad;         /* undefined gradients of outputs give zero or undefined ones of inputs */
+    bool check_undefined_grad;         /* undefined gradients of outputs must give zero or undefined gradients of
+                                          inputs */
     bool check_grad_dtypes;            /* a gradient must have its input's dtype */
     bool check_backward_ad, check_forward_ad;     /* check backward, check forward mode: at least one */
-    bool check_batched_grad, check_batched_forward_grad;      /* vmap of two gradients equals two single runs */
+    bool check_batched_grad, check_batched_forward_grad;      /* two gradients by one vmap must equal two single runs */
     bool fast_mode;                    /* one random projection of each Jacobian instead of all its elements */
     bool check_fwd_over_rev, check_rev_over_rev;  /* second derivatives: forward or reverse over reverse mode */
-    char *report; size_t report_cap;   /* NULL, or a buffer for the whole text of a failed check (a message is short) */
+    char *report; size_t report_cap;   /* NULL, or a buffer for the text of a failed check, of which the error message
+                                          may have only the beginning */
 } opd_gradcheck_options;
 /* Returns the default options: eps 1e-6, atol 1e-5, rtol 1e-3, nondet_tol 0.  Four options are on: raise_exception,
    check_undefined_grad, check_backward_ad, check_rev_over_rev. */

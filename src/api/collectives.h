@@ -3,30 +3,32 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A process group: several processes that run one program.  A group has a name, a rank for each process, and a table of
-   functions that move memory between them.  A program or plug-in registers the table: examples/mpi_group.c is one over
-   MPI.  The group "self" always exists and has this process alone.  Collectives are operators with PyTorch's schemas,
-   in the namespace _c10d_functional: all_reduce, all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single,
-   broadcast, isend, irecv, batch_p2p_ops, wait_tensor, wait_tensors.  The first three also exist as _coalesced.
-   In-place forms are all_reduce_, broadcast_ and all_reduce_coalesced_, and out forms are all_gather_into_tensor_out
-   and reduce_scatter_tensor_out.  Namespace _c10d_functional_autograd has the same operators again.  Every rank calls
-   the same collectives in the same order. reduce_op is "sum", "avg", "product", "min", "max", "band", "bor" or "bxor".
-   The argument group_name is a group's name (a str: the objects that PyTorch takes there are Python's).  Operator irecv
-   fills its argument and returns it.  Operator isend returns a tensor without elements, and graphs keep it.
+   functions that move memory between them.  A program or plug-in registers the table: examples/mpi_group.c does so for
+   MPI.  The group "self" always exists and has this process alone.
+   Collectives are operators with PyTorch's schemas, in the namespace _c10d_functional: all_reduce,
+   all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single, broadcast, isend, irecv, batch_p2p_ops,
+   wait_tensor, wait_tensors.  The first three also exist as _coalesced.  In-place forms are all_reduce_, broadcast_ and
+   all_reduce_coalesced_, and out forms are all_gather_into_tensor_out and reduce_scatter_tensor_out.  Namespace
+   _c10d_functional_autograd has the same operators again.  Every rank calls the same collectives in the same order.
+   reduce_op is "sum", "avg", "product", "min", "max", "band", "bor" or "bxor".  The argument group_name is a group's
+   name (a str: the objects that PyTorch takes there are Python's).  Operator irecv fills its argument and returns it.
+   Operator isend returns a tensor without elements, and graphs do not drop its calls.
+   A collective is still running when the operator returns.  The result is an ordinary tensor: the first operator that
+   reads it waits, and so does opd_data; views do not wait.  An operator that writes the input waits, too.  Until then,
+   the program must not use an older pointer to the data of the input or the result.  If the collective fails, the first
+   use of the result fails with the same error.  Tensors of a device are copied through the host, unless
+   opd_group_device_add or opd_group_desc.takes is used.
    Collectives have derivatives, of the sum of the values that all ranks differentiate.  For all_reduce and
-   reduce_scatter_tensor the reductions "sum", "avg", "product", "min" and "max" have one, in place only "sum" and
-   "avg".  The derivative of "product" gathers all ranks' numbers.  For "min" and "max" the gradient is divided among
-   the ranks that have the extreme value.  Operators isend and irecv have no derivative.  Collectives have rules for
-   vmap (isend and irecv move all examples in one message) and for forward mode.  Like other operators they are
-   recorded, counted and shown by the profiler, with the bytes that they move.  The namespace c10d has PyTorch's other
-   set, allreduce_ to recv_, which write into existing memory.  A ProcessGroup is an opd_group (opd_value_object) or its
-   name, and a ReduceOp is its name.  A returned Work is an opd_work, which the caller gives to opd_work_wait or
-   opd_work_release.  These operators have no derivatives, and are not recorded or batched.  If an operator takes a list
-   with an element per rank, it waits before it returns.  Receiving from any rank (recv_any_source_) is not supported.
-   Tensors of a device are copied through the host, unless opd_group_device_add or opd_group_desc.takes is used.  A
-   collective is still running when the operator returns.  The result is an ordinary tensor: the first operator that
-   reads it waits, and so does opd_data; views do not wait.  An operator that writes the input waits, too.  The program
-   must not use an older pointer to either of them until then.  If the collective fails, the first use of the result
-   fails with its error. */
+   reduce_scatter_tensor, the reductions "sum", "avg", "product", "min" and "max" have a derivative, in place only "sum"
+   and "avg".  The derivative of "product" gathers all ranks' numbers.  For "min" and "max" the gradient is divided
+   among the ranks that have the extreme value.  Operators isend and irecv have no derivative.  Collectives have rules
+   for vmap (isend and irecv move all examples in one message) and for forward mode.  Like other operators they are
+   recorded, counted and shown by the profiler, with the bytes that they move.
+   The namespace c10d has PyTorch's other set, allreduce_ to recv_, which write into existing memory.  A ProcessGroup is
+   an opd_group (opd_value_object) or the name of a group, and a ReduceOp is its name.  A returned Work is an opd_work,
+   which the caller passes to opd_work_wait or opd_work_release.  These operators have no derivatives, and are not
+   recorded or batched.  If an operator takes a list with an element per rank, it waits before it returns.  Receiving
+   from any rank (recv_any_source_) is not supported. */
 typedef struct opd_group opd_group;
 /* The kinds of transfers. */
 typedef enum opd_collective {
@@ -47,7 +49,8 @@ typedef enum opd_reduction {
     OPD_REDUCTION_SUM = 0, OPD_REDUCTION_AVG, OPD_REDUCTION_PRODUCT, OPD_REDUCTION_MIN, OPD_REDUCTION_MAX,
     OPD_REDUCTION_BAND, OPD_REDUCTION_BOR, OPD_REDUCTION_BXOR
 } opd_reduction;
-/* A transfer of contiguous memory, which stays valid until the transfer is done.  If send == recv, it is in place. */
+/* A transfer of contiguous memory, which stays valid until the transfer is done.  If send == recv, the transfer is in
+   place. */
 typedef struct opd_transfer {
     opd_collective kind;
     opd_reduction reduction;     /* a group never gets AVG: it gets SUM, and the sum is divided here; see `averages` */
@@ -62,7 +65,7 @@ typedef struct opd_transfer {
 /* The functions by which a group moves memory.  A function that fails returns -1, with or without an opd_fail.
    Functions of one group are called by one thread at a time, functions of several groups by several. */
 typedef struct opd_group_desc {
-    const char *name;            /* letters, digits, anything; at most 63 bytes */
+    const char *name;            /* any text of at most 63 bytes */
     int32_t rank, size;          /* this process is rank 0 to size - 1 */
     /* Begins a transfer, and sets *request for `test`.  Returns 0 or -1.  NULL only for a group of one. */
     int (*start)(void *user, const opd_transfer *transfer, void **request);
@@ -131,13 +134,13 @@ typedef struct opd_group_mover {
     int (*ready)(void *user);
     /* Returns true if these functions can do a transfer; the answer must be the same on all ranks. */
     bool (*takes)(void *user, const opd_transfer *transfer);
-    /* Begins a transfer after the work that is queued on the current stream now.  Gets AVG, too, for floating and
-       complex dtypes. */
+    /* Begins a transfer, which runs after the work that is now queued on the current stream.  For floating and complex
+       dtypes, the reduction may be AVG. */
     int (*start)(void *user, const opd_transfer *transfer, void **request);
     /* Makes later work on the current stream wait for the transfer.  Frees the request.  Returns 0 or -1. */
     int (*wait)(void *user, void *request);
     int (*test)(void *user, void *request);       /* 1, 0 or -1: done, not yet, failed; keeps the request */
-    int (*flush)(void *user);                     /* begins transfers that `start` kept to begin together; or NULL */
+    int (*flush)(void *user);                     /* begins transfers that `start` has only collected; may be NULL */
     int (*abandon)(void *user, const char *why);  /* this rank gives up: its streams no longer wait for other ranks */
     int (*destroy)(void *user);                   /* frees all requests; returns -1 if a transfer had not finished */
     void *user;
@@ -146,14 +149,14 @@ typedef struct opd_group_mover {
 /* A handle of running work.  Tensors that the work moves may be used as results of operators: the first use that needs
    them waits. */
 typedef struct opd_work opd_work;
-/* Waits for work and frees its handle.  Returns 0, or -1 with an error.  work may be NULL, which means that it failed
-   to begin, so `opd_work_wait(opd_group_send(...))` is a send that waits. */
+/* Waits for work and frees its handle.  Returns 0, or -1 with an error.  work may be NULL, which means that the work
+   failed to begin, so `opd_work_wait(opd_group_send(...))` is a send that waits. */
 OPD_API int opd_work_wait(opd_work *work);
 /* Returns 1 if work is done, 0 if not yet, -1 if it failed. */
 OPD_API int opd_work_test(opd_work *work);
 /* Frees the handle of work, which goes on. */
 OPD_API void opd_work_release(opd_work *work);
-/* Functions opd_group_send to opd_group_barrier begin transfers that are no operators, and return the work, or NULL
+/* Functions opd_group_send to opd_group_barrier begin transfers that are not operators, and return the work, or NULL
    with an error.  Tensors that are written into must have no gaps and require no grad.  The `list` of gather and
    scatter is one tensor [ranks, ...] at the root, and NULL elsewhere.  Any number of sends and receives may begin, in
    any order, before the program waits for one (batch_isend_irecv).  Of messages between two ranks with one tag, the
@@ -179,7 +182,7 @@ OPD_API opd_tensor *opd_broadcast_(opd_tensor *input, int src, const char *group
 typedef struct opd_parallel opd_parallel;
 /* Options of opd_data_parallel and opd_sharded_parallel. */
 typedef struct opd_parallel_options {
-    int64_t bucket_bytes;                 /* of one message, about; 0: 25 MiB */
+    int64_t bucket_bytes;                 /* the approximate size of one message; 0: 25 MiB */
     bool find_unused;                     /* a backward may leave parameters out, on some ranks or on all: their
                                              gradients count as zeros, and stay unchanged if no rank has one; if false,
                                              every rank fails then */
@@ -195,8 +198,9 @@ typedef struct opd_parallel_options {
    once, while backward goes on.  Gradients that a backward has made become parts of their buckets
    (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of 512 KiB or more on the
    host is a message by itself, sent without a copy.  Results are the same from run to run, as far as the group's sums
-   are the same.  Parameters, buffers and the group must live as long as the result.  Use it in one thread.  Returns
-   NULL with an error, also if options, or numbers, sizes or dtypes of parameters or buffers, differ between ranks. */
+   are the same.  Parameters, buffers and the group must live as long as the result.  Only one thread may use it.
+   Returns NULL with an error, also if options, or numbers, sizes or dtypes of parameters or buffers, differ between
+   ranks. */
 OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group *group,
                                         const opd_parallel_options *options);
 /* Begins a step with `samples` examples on this rank.  Every rank calls this before forward, also while gradients only
@@ -247,9 +251,9 @@ OPD_API int opd_sharded_hooks_begin(opd_parallel *parallel);
 OPD_API opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm);
 /* Writes a checkpoint of sharded training into an existing folder.  Every rank calls this.  Each rank writes its parts,
    and rank 0 the tensors that are not split, and then an index.  The index has `count` values under paths, as in
-   opd_checkpoint_file_save (not "sharded...").  Read them by opd_tensor_file_open("FOLDER/index.pt").  Names are those
-   of `module`, which has all split parameters.  optimizer may be NULL.  The last checkpoint is valid until the new
-   index is written, even if writing is interrupted.  Returns 0, or -1 with an error. */
+   opd_checkpoint_file_save; no path may begin with "sharded".  Read them by opd_tensor_file_open("FOLDER/index.pt").
+   Names are those of `module`, which has all split parameters.  optimizer may be NULL.  The last checkpoint is valid
+   until the new index is written, even if writing is interrupted.  Returns 0, or -1 with an error. */
 OPD_API int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_module *module,
                              const opd_optimizer *optimizer, const char *const *names, const opd_value *values,
                              int64_t count);

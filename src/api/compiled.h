@@ -6,10 +6,11 @@
 typedef struct opd_c_options {
     const char *name;            /* name of the files and of the functions in them: up to 40 letters, digits and _;
         NULL: "model" */
-    const int *open;             /* for each input the dim whose size is open, -1 none; NULL: all sizes are fixed */
+    const int *open;             /* for each input, the dim whose size is open (may differ between runs), or -1; NULL:
+        all sizes are fixed */
     int64_t least, most;         /* the range of the open size; a program may restrict it further.  `least` is at least
         1 and `most` at least 2.  The arena is planned for the whole range, and a run with another size returns 3. */
-    const int *open_2;           /* a second open size, as the number of tokens beside the batch; NULL: none */
+    const int *open_2;           /* a second open size, such as the number of tokens beside the batch; NULL: none */
     int64_t least_2, most_2;     /* the range of the second open size */
     bool calls;                  /* operators without a form in C are called: NAME.c includes opdispatch.h, and is
         linked with a program that has its implementation; no size is open then */
@@ -24,7 +25,7 @@ typedef struct opd_c_options {
    sizes may depend on it by multiples, squares and products only.  Otherwise, or if some sizes need other work, this
    fails with an error that names the place.  Sizes that depend on data and random operators fail.  Operators without a
    form in C fail, unless options->calls is set.  Then no file is written.
-   For a condition (cond) on data both sides are computed, and an error of either side fails.
+   If a condition (cond) depends on data, both sides are computed, and a run fails if either side fails.
    No other thread may run the graph meanwhile, and only one thread may write at a time.  Returns 0, or -1 with an
    error. */
 OPD_API int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
@@ -52,11 +53,11 @@ typedef struct opd_compile_options {
    that.  Operators without a form in C, a program's own among them, are called with contiguous copies of their
    tensors.  Random operators are called too, and use the numbers of an uncompiled run.  If a size is open, or a random
    operator's tensors are not contiguous, the run is uncompiled instead.  Compiled sums have another order, and kernels
-   that are replaced later are not called.  An uncompiled run does the work of the graph itself.  Gradients, transforms,
-   autocast, other devices and sizes that depend on data need it.  Runs are also uncompiled if written tensors share
-   memory, or if results are views of a part of each other.  The same holds if a run turns its inputs (t_) or does more
-   than compute (prints), or if there is no compiler.  The first failure of the compiler gives a warning.  Sizes that
-   cannot be open give a warning too, and each size is then a kind. */
+   that are replaced later are not called.  An uncompiled run executes the graph itself.  Runs are uncompiled for
+   gradients, transforms, autocast, other devices and sizes that depend on data.  They are also uncompiled if written
+   tensors share memory, if results are views of a part of each other, if a run transposes its inputs in place (t_) or
+   has side effects (prints), or if there is no compiler.  The first failure of the compiler gives a warning.  Sizes
+   that cannot be open give a warning, too, and each size is then a kind. */
 typedef struct opd_compiled opd_compiled;
 /* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The graph or program
    stays the caller's, must not change, and must not be run elsewhere meanwhile.  On failure they return NULL with an
@@ -70,7 +71,7 @@ OPD_API int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, in
 /* Runs a compiled graph or program on tensors, as an opd_transform_fn: pass the opd_compiled as user. */
 OPD_API int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Returns the reason why the last run was uncompiled, or NULL if it was compiled.  Before the first run, the reason is
-   that there was none.  The text is valid until opd_compiled_free. */
+   that there was no run.  The text is valid until opd_compiled_free. */
 OPD_API const char *opd_compiled_reason(const opd_compiled *compiled);
 OPD_API void opd_compiled_free(opd_compiled *compiled);
 

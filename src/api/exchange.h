@@ -37,13 +37,13 @@ OPD_API opd_tensor *opd_npy_load(const char *path);
 /* Reads the contents of a .npy file from `size` bytes of memory, as opd_npy_load does. */
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
 /* Writes a .npy file (numpy.save).  The tensor may have any strides and device, and may require grad.  A dtype that
-   NumPy lacks fails.  All functions that save write beside the path (or beside the target, if the path is a link), and
-   rename when all bytes are on the disk: there is never half a file.  The new file has the permissions of the old one.
-   Returns 0, or -1 with an error. */
+   NumPy lacks fails.  All functions that save write a temporary file beside the path (or beside the target, if the path
+   is a link), and rename it when all bytes are on the disk: there is never half a file.  The new file has the
+   permissions of the old one.  Returns 0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 
 /* A file of several tensors by name: .safetensors, .npz or a checkpoint of torch.save (.pt, .pth, also the format of
-   PyTorch before 1.6).  The contents tell which.  Any thread may use a file, and several at a time. */
+   PyTorch before 1.6).  The contents determine the format.  Any thread may use a file, and several at a time. */
 typedef struct opd_tensor_file opd_tensor_file;
 /* Opens a file of tensors: maps it and reads its directory, but no tensor.  Returns NULL with an error that names file,
    byte and entry.
@@ -108,7 +108,7 @@ OPD_API int opd_tensor_file_value(const opd_tensor_file *file, const char *name,
 OPD_API int opd_tensor_file_value_at(const opd_tensor_file *file, int64_t i, opd_value *value);
 /* Writes an entry that is an int, float, bool or tensor of one element to *number.  Returns 0, or -1 with an error. */
 OPD_API int opd_tensor_file_number(const opd_tensor_file *file, const char *name, double *number);
-/* Returns the string under a key of a safetensors file's __metadata__; NULL: not there. */
+/* Returns the string under a key of a safetensors file's __metadata__; NULL if the key is missing. */
 OPD_API const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key);
 /* Returns the i-th key of a safetensors file's __metadata__; NULL beyond the last. */
 OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i);

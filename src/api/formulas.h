@@ -213,8 +213,8 @@ struct opd_pointwise {
      bernoulli    1 if u < a, else 0
      normal       two at once, of u and the next, v: a + b * r * cos(2 pi v), a + b * r * sin(2 pi v), where
                   r = sqrt(-2 log(u + 2^-25)) in float32, sqrt(-2 log(1 - u)) in float64
-     integers     low + x % range, with x of two words as above; if range is below 2^32, low + (x * range >> 64);
-                  if range is 0, low + x, cut to 64 bits */
+     integers     low + x % range, with x = second << 32 | first of two words; if range is below 2^32,
+                  low + (x * range >> 64); if range is 0, low + x, cut to 64 bits */
 typedef enum opd_draw_kind {
     OPD_DRAW_UNIFORM, OPD_DRAW_NORMAL, OPD_DRAW_EXPONENTIAL, OPD_DRAW_BERNOULLI, OPD_DRAW_INTEGERS
 } opd_draw_kind;

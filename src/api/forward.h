@@ -19,9 +19,9 @@ OPD_INLINE void opd_dual_end(int *level) {
 }
 /* Returns a dual tensor: a view of primal with a tangent of the same sizes.  Autograd differentiates the view.  A
    tangent with primal's memory layout is kept as it is.  Any other tangent is copied differentiably.  Views of a dual
-   tensor have views of its tangent.  Writing into any of them in place also writes their tangent, into a new one if the
-   autograd graph may hold the old one.  A tensor detached from a dual tensor has no tangent.  Only this thread sees the
-   tangents.  On failure returns NULL and sets an error. */
+   tensor have views of its tangent.  An in-place write into a dual tensor or its views also writes the tangent, or
+   replaces the tangent if the autograd graph may hold it.  A tensor detached from a dual tensor has no tangent.  Only
+   this thread sees the tangents.  On failure returns NULL and sets an error. */
 OPD_API opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent);
 /* Splits a dual tensor: returns a view of tensor without tangent, and sets *tangent to the tangent (in the innermost
    scope), or to NULL if tensor has none.  If no level is open, returns `tensor` itself and sets *tangent to NULL.
@@ -55,11 +55,10 @@ OPD_API opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i);                  /*
 OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /* returns the tangent of argument i */
 OPD_API opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int element); /* the tangent of an element of list i */
 OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /* result i; list elements are counted */
-/* Sets the tangent of result i, and holds it at once.  tangent has the sizes of the result.  A result for which this is
-   not called has no tangent.  Returns 0, or -1.  A NULL tangent after a failure passes the error on.  The jvp of a
-   custom function sets one tangent for each differentiable output.  If the output is an input marked dirty, pass the
-   input's tangent, after writing into it.  If the output is a view of an input, pass the same view of that input's
-   tangent. */
+/* Sets the tangent of result i, and retains it at once.  tangent has the sizes of the result.  A result whose tangent
+   is not set has none.  Returns 0, or -1.  A NULL tangent after a failure passes the error on.  The jvp of a custom
+   function sets one tangent for each differentiable output.  If the output is an input marked dirty, pass the input's
+   tangent, after writing into it.  If the output is a view of an input, pass the same view of that input's tangent. */
 OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 /* Returns the context of a custom function, or NULL.  Arguments and results are then the function's inputs and outputs.
    */

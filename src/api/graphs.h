@@ -70,10 +70,10 @@ OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t size);
 /* Returns the number of nodes that call an operator with that qualified name ("aten::mul", any overload).  If name is
    NULL, returns the number of all nodes. */
 OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
-/* Creates an empty graph, to be built by hand as with torch._C.Graph.  The functions below add to it, and also change
-   traced, parsed and loaded graphs.  Each step is checked against the schemas.  A step that fails returns NULL or -1,
-   sets an error and changes nothing.  Values belong to their graph.  Use one thread at a time, and only while the graph
-   is not running.
+/* Creates an empty graph, to be built step by step as with torch._C.Graph.  The functions below add to it, and also
+   change traced, parsed and loaded graphs.  Each step is checked against the schemas.  A step that fails returns NULL
+   or -1, sets an error and changes nothing.  Values belong to their graph.  Use one thread at a time, and only while
+   the graph is not running.
        opd_graph *g = opd_graph_new();
        opd_graph_value *in[] = {opd_graph_input(g, "x", NULL), opd_graph_constant(g, opd_value_int(2))}, *y;
        opd_graph_call(g, "aten::mul", in, 2, &y, 1);
@@ -84,7 +84,8 @@ OPD_API opd_graph *opd_graph_new(void);
    strides=[1], device=cpu)", or NULL for "Tensor".  Returns the input's value, or NULL and sets an error. */
 OPD_API opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
 /* Adds a constant (prim::Constant) and returns its value.  A list becomes a constant for each element and a
-   prim::ListConstruct.  The graph copies value.  Of a tensor, which must not require grad, it holds a reference. */
+   prim::ListConstruct.  The graph copies value.  If value is a tensor, it must not require grad, and the graph holds a
+   reference to it. */
 OPD_API opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value);
 /* Adds a list of `count` values (prim::ListConstruct). element: the type of the elements, "Tensor", "Tensor?", "int",
    "float", "bool" or "Scalar".  Returns the list's value. */

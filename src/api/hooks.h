@@ -50,7 +50,7 @@ typedef int (*opd_node_post_hook_fn)(opd_tensor **out, int nout, opd_tensor *con
 OPD_API int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *user, opd_destroy destroy);
 /* Adds a hook of count tensors (torch.autograd.graph.register_multi_grad_hook), which runs once in a backward.
    OPD_MULTI_ALL: The hook runs when the gradients of all the tensors that this backward reaches have arrived.  `grads`
-   has NULL for the tensors that it does not reach.
+   has NULL for the tensors that the backward does not reach.
    OPD_MULTI_ANY: The hook runs when the first gradient has arrived.  All other elements of `grads` are NULL. */
 typedef enum opd_multi_mode { OPD_MULTI_ALL = 0, OPD_MULTI_ANY } opd_multi_mode;
 typedef int (*opd_multi_hook_fn)(opd_tensor *const *grads, int count, void *user);
@@ -106,8 +106,8 @@ OPD_API const char *opd_saved_hooks_disabled(void);
 /* Allows writing into saved tensors until opd_allow_mutation_end
    (torch.autograd.graph.allow_mutation_on_saved_tensors).  This holds for tensors saved by nodes that this thread
    records, and for writes on this thread.  The first write into a tensor's memory copies it for the backward, which
-   must run before the end.  Code that writes memory without an operator must report that first
-   (opd_context_mark_dirty), else backward fails as usual. The implementation is a pair of saved-tensor hooks.  The
+   must run before the end.  Code that writes memory without an operator must report the write first
+   (opd_context_mark_dirty), else backward fails as usual.  The implementation is a pair of saved-tensor hooks.  The
    block form is OPD_ALLOW_MUTATION { }, which is skipped if it cannot be opened.  Returns 0, or -1 and sets an error if
    a block is already open or saved-tensor hooks are disabled. */
 OPD_API int opd_allow_mutation_begin(void);

@@ -83,8 +83,8 @@ OPD_PLUGIN_ONCE opd_block *opd_plugin_blocks = NULL;
 OPD_PLUGIN_ENTRY const opd_plugin_info opd_plugin_entry = {
     OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
 #if !defined(_WIN32)
-/* Warns when a plug-in is unloaded that opd_library_load has not loaded: dlopen alone registers nothing, without an
-   error. */
+/* Called when a plug-in is unloaded.  Warns if it was loaded by dlopen alone and not by opd_library_load: then nothing
+   in it was registered, and no error was set. */
 extern int dprintf(int file, const char *format, ...);
 extern void opd_plugin_unused(void) __attribute__((weak, visibility("hidden"), destructor));
 void opd_plugin_unused(void) {
@@ -103,7 +103,7 @@ OPD_HOST_FUNCTIONS(OPD_FORWARD, OPD_FORWARD_V)
 
 static void opd_block_link(opd_block *block) {
     opd_block **blocks = &opd_plugin_blocks;
-#if defined(_WIN32)                               /* it runs the constructors of a file in reverse */
+#if defined(_WIN32)                               /* Windows runs the constructors of a file in reverse order */
     while (*blocks && ((*blocks)->file != block->file || (*blocks)->line < block->line)) { blocks = &(*blocks)->next; }
 #else
     while (*blocks && *blocks != block) { blocks = &(*blocks)->next; }

@@ -36,7 +36,7 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
    A flag such as `training` in `values` decides whether running statistics are written.  If a place does not exist, the
    functions return false and set an error.
    opd_schema_is_mutable_at: Returns true if the argument or result at `place` is written.
-   opd_schema_is_aliasing: Returns true if it has an alias annotation.
+   opd_schema_is_aliasing: Returns true if the argument or result at `place` has an alias annotation.
    opd_schema_may_alias: Returns true if the places `first` and `second` may be aliases. */
 #define OPD_RESULT(j) (-1 - (j))
 OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const opd_value *values);

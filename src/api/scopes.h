@@ -17,7 +17,7 @@ typedef struct opd_scope_info { int depth; int64_t handles; } opd_scope_info;
 OPD_API opd_scope_info opd_scope_stats(void);
 /* opd_keep holds a tensor across scopes, and returns it.  opd_release ends this hold.  Both accept NULL and may be
    called by any thread.  A function that gets a freed tensor fails with an error that names the ended scope.  The error
-   is certain until the tensor's handle is used again, which happens at the earliest after its thread has freed 32 more
+   is certain until the tensor's handle is used again, which happens at the earliest after its thread has freed 16 more
    tensors.  The address sanitizer also finds later uses. */
 OPD_API opd_tensor *opd_keep(opd_tensor *tensor);
 OPD_API void opd_release(opd_tensor *tensor);

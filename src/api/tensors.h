@@ -27,8 +27,8 @@ OPD_API opd_tensor *opd_tensor_unwrap_key(const opd_tensor *tensor, opd_key key)
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                     int64_t offset);
 
-/* Queries.  NULL, which failed calls return, has no dims, no elements and no dtype.  A freed tensor has none either,
-   and sets an error. */
+/* Queries of a tensor's properties.  NULL, which failed calls return, has no dims, no elements and no dtype.  The same
+   holds for a freed tensor, for which the functions also set an error. */
 OPD_API int opd_ndim(const opd_tensor *tensor);
 OPD_API const int64_t *opd_sizes(const opd_tensor *tensor);
 OPD_API const int64_t *opd_strides(const opd_tensor *tensor);                 /* in elements */

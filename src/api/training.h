@@ -40,7 +40,7 @@ OPD_API const char *opd_optimizer_name(const opd_optimizer *optimizer);
 /* Returns parameter i, borrowed.  Returns NULL beyond the last. */
 OPD_API opd_tensor *opd_optimizer_param(const opd_optimizer *optimizer, int i);
 /* Takes one step with the current gradients.  Parameters without a gradient do not change.  Returns 0, or -1 and sets
-   an error.  Then the group with the error and the groups after it are not changed. */
+   an error.  On failure, the group with the error and the groups after it are not changed. */
 OPD_API int opd_optimizer_step(opd_optimizer *optimizer);
 /* Removes the gradients of all parameters (zero_grad with set_to_none).  Returns 0, or -1 and sets an error. */
 OPD_API int opd_optimizer_zero_grad(opd_optimizer *optimizer);

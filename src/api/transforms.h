@@ -11,7 +11,7 @@
 typedef enum opd_randomness { OPD_RANDOM_ERROR = 0, OPD_RANDOM_DIFFERENT, OPD_RANDOM_SAME } opd_randomness;
 typedef struct opd_vmap_options {
     const int *in_dims; int nin_dims;       /* dim of the examples, per input; NULL: all 0; one: for all inputs */
-    const int *out_dims; int nout_dims;     /* the same for the outputs */
+    const int *out_dims; int nout_dims;     /* dim of the examples, per output; NULL and one: as for in_dims */
     opd_randomness randomness;
     int64_t chunk_size;                     /* at most this many examples at once; 0: all */
     const char *name;                       /* name of the function in errors; NULL: "fn" */
@@ -68,11 +68,11 @@ OPD_API opd_randomness opd_batch_randomness(void);
 OPD_API int opd_batch_return(opd_call *call, opd_tensor *tensor, int dim);
 OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count, int dim);
 
-/* Options for derivatives of functions.  Zero is the default of every option.  Derivatives nest by a function that
-   calls one.  For per-example gradients, pass opd_vmap a function whose body is `return opd_grad(loss, user, inputs,
-   ninputs, NULL, outputs);`.  Inside, grad mode is on.  Tensors from outside are constants, and must not be written.
-   Results have a history only if something outside is differentiated, too.  An input that does not affect the output
-   has a gradient of zeros. */
+/* Options for derivatives of functions.  Zero is the default of every option.  A function that is differentiated may
+   itself call the functions below, so derivatives nest.  For per-example gradients, pass opd_vmap a function whose body
+   is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  While the function runs, grad mode is on, and
+   tensors from outside are constants and must not be written.  Results have a history only if something outside of the
+   derivative is differentiated, too.  An input that does not affect the output has a gradient of zeros. */
 typedef struct opd_transform_options {
     const int *argnums; int nargnums;       /* inputs to differentiate by; < 0: from the end; NULL: input 0 */
     int naux;                               /* number of trailing outputs that are passed through (has_aux) */
@@ -92,7 +92,7 @@ OPD_API int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *cons
    The sizes are the output's sizes, then the input's.  Return how many tensors they wrote, or -1 and set an error.
    opd_jacrev: Runs a vmap of the vjp over all elements of the outputs.
    opd_jacfwd: Runs a vmap of the jvp over all elements of the inputs.
-   opd_hessian: Is jacfwd of jacrev. */
+   opd_hessian: Computes jacfwd of jacrev. */
 OPD_API int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                        const opd_transform_options *options, opd_tensor **outputs);
 OPD_API int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
@@ -100,7 +100,7 @@ OPD_API int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *input
 OPD_API int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                         const opd_transform_options *options, opd_tensor **outputs);
 /* Computes the outputs of fn (aux outputs last) and their tangents (torch.func.jvp).  tangents[count] belong to
-   primals[count].  A NULL tangent means none.  argnums is as above, but NULL means all inputs.  Returns the number of
+   primals[count].  A NULL tangent means none.  If options->argnums is NULL, all inputs are used.  Returns the number of
    outputs, or -1 and sets an error. */
 OPD_API int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
                     const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents);

@@ -22,9 +22,9 @@ OPDI_SHARED char *opdi_data_alloc(int64_t bytes);
 OPDI_SHARED void opdi_data_free(char *data, int64_t bytes);
 #if defined(OPDI_CORE)
 
-#define OPDI_MAX_LIVE_RANGES 4096                 /* only the first blocks of a run, at most so many, are planned */
+#define OPDI_MAX_LIVE_RANGES 4096                 /* the first 4096 blocks of a run are planned, later blocks are not */
 #define OPDI_NEVER INT32_MAX
-#define OPDI_MISSES 8                             /* after so many runs in a row that differ, no plan is made */
+#define OPDI_MISSES 8                             /* after 8 runs in a row that differ from their plans, none is made */
 
 /* The header in front of a block's data, in OPDI_DATA_HEADER bytes. */
 typedef struct opdi_data_header {

@@ -241,7 +241,7 @@ OPDI_INTERNAL int opdi_not_found(const char *name) {
     char near_text[1100], space[8];
     const char *const macro = opdi_left_out(name);
     size_t count = 0;
-    int distance, tries = 10000;                  /* at most so many names are compared, in a few milliseconds */
+    int distance, tries = 10000;                  /* at most 10000 names are compared, in a few milliseconds */
     if (macro) { return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", name, macro); }
     memset(&best, 0, sizeof best);
     near_text[0] = 0;

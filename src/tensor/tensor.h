@@ -226,7 +226,7 @@ OPDI_SHARED opd_device opdi_usual_device(void);
 #else
 #define OPDI_ON_LINE
 #endif
-#define OPDI_ROW 128                              /* rows of at least so many elements are used in place */
+#define OPDI_ROW 128                              /* the least number of elements of a row that is used in place */
 #define OPDI_GRAIN 32768                          /* the number of elements that is worth another thread */
 /* The types for which loops are written.  OPDI_C128 serves all complex numbers (see >>op:complex). */
 enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2, OPDI_C128 = 3 };
