@@ -28,7 +28,7 @@ typedef struct opd_backward_options {
     opd_tensor *const *grad_outputs;   /* one for each output; NULL, or a NULL element, means 1 */
     bool retain_graph, create_graph;   /* create_graph retains too */
     bool allow_unused;                 /* opd_autograd_grad: an unused input gets NULL instead of an error */
-    opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: accumulates only into these, leaves or not */
+    opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: accumulates only into these, also if no leaves */
     bool materialize_grads;            /* opd_autograd_grad: an unused input gets zeros */
     const opd_edge *input_edges;       /* ninputs edges instead of `inputs`, for both functions */
     bool is_grads_batched;             /* opd_autograd_grad: grad_outputs and the gradients have one more dim in front,
@@ -142,7 +142,7 @@ typedef int (*opd_function_vmap_fn)(void *user, const opd_value *inputs, const i
    Otherwise `forward` itself runs batched.  If autograd or forward mode outside of the vmap follows an input, the whole
    function runs for each example instead. */
 typedef struct opd_autograd_function {
-    const char *name;            /* its nodes are NAMEBackward */
+    const char *name;            /* its nodes are called NAMEBackward */
     opd_setup_fn forward;
     opd_setup_fn setup_context;  /* may be NULL */
     opd_backward_fn backward;    /* NULL: backward through the function fails */

@@ -47,9 +47,9 @@ typedef enum opd_opcheck_test {
                                     grad); a backward function gives the gradients of all such arguments */
     OPD_OPCHECK_FAKE = 4,        /* the fake kernel and the real one give the same sizes, strides, dtype and device */
     OPD_OPCHECK_TRACE = 8,       /* a graph with the operator gives the results and gradients of a plain call */
-    OPD_OPCHECK_VMAP = 16,       /* under opd_vmap it gives the results of a loop.  The second example is made up: the
-                                    numbers of the first shifted by one, as far as the operator takes them.  Skipped
-                                    for random operators and sizes that depend on data */
+    OPD_OPCHECK_VMAP = 16,       /* opd_vmap of the operator gives the results of a loop.  The second example is made
+                                    up: the numbers of the first shifted by one, as far as the operator takes them.
+                                    Skipped for random operators and sizes that depend on data */
     OPD_OPCHECK_MEMORY = 32,     /* results do not depend on strides, nor on old contents of memory (unwritten elements,
                                     reads behind the end); nothing is written behind the end.  On the CPU; skipped for
                                     random operators */
@@ -59,8 +59,8 @@ typedef enum opd_opcheck_test {
 typedef struct opd_opcheck_options {
     unsigned tests;                    /* OPD_OPCHECK_*; 0: all that this program is built with */
     double atol, rtol;                 /* tolerances; both 0: by dtype, as torch.testing.assert_close */
-    uint64_t seed;                     /* of the default generator before each call of a random operator; afterwards
-                                          generators have their old states again */
+    uint64_t seed;                     /* seed of the default generator before each call of a random operator;
+                                          afterwards generators have their old states again */
     bool same_sizes;                   /* FAKE and TRACE are not repeated with other sizes */
     unsigned *failed;                  /* not NULL: runs all sub-tests and gets the failed ones, without an error */
     char *report; size_t report_cap;   /* NULL, or a buffer for a line for each sub-test that failed */

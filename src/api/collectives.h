@@ -60,10 +60,11 @@ typedef struct opd_transfer {
     int64_t count;
     const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL only: elements to and from each rank, in rank order */
     int32_t peer;                /* root, destination or source */
-    int32_t tag;                 /* of SEND and RECV, from 0 on */
+    int32_t tag;                 /* the tag of SEND and RECV, 0 or more */
 } opd_transfer;
 /* The functions by which a group moves memory.  A function that fails returns -1, with or without an opd_fail.
-   Functions of one group are called by one thread at a time, functions of several groups by several. */
+   The functions of one group are called by only one thread at a time.  Different threads may call those of different
+   groups at once. */
 typedef struct opd_group_desc {
     const char *name;            /* any text of at most 63 bytes */
     int32_t rank, size;          /* this process is rank 0 to size - 1 */

@@ -32,13 +32,13 @@ OPD_API int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs,
                               const opd_c_options *options);
 /* Writes an exported program as C99, as opd_graph_write_c does for a graph.  The program's tensors are the weights.  A
    buffer that the program writes is state: it is kept from run to run in the memory that NAME_init gets.  Inputs that
-   are no tensors are fixed to the values in `inputs`. */
+   are not tensors are fixed to the values in `inputs`. */
 OPD_API int opd_program_write_c(const opd_program *program, const opd_value *inputs, int ninputs, const char *folder,
                                 const opd_c_options *options);
 /* Options of opd_graph_compile and opd_program_compile. */
 typedef struct opd_compile_options {
-    const char *name;            /* of files and messages, as in opd_c_options; NULL: "model" */
-    const char *flags;           /* of the compiler; NULL: for this machine, as fast as possible */
+    const char *name;            /* the name in files and messages, as in opd_c_options; NULL: "model" */
+    const char *flags;           /* flags of the compiler; NULL: the fastest code for this machine */
     bool frozen;                 /* constants, or the program's tensors, do not change: values made from them are made
         once; after one has changed, runs are uncompiled */
     int kinds;                   /* most kinds of inputs that are compiled; 0: 8 */
@@ -48,7 +48,7 @@ typedef struct opd_compile_options {
     int64_t least_2, most_2;
 } opd_compile_options;
 /* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  A kind of
-   inputs has the same dtypes, sizes, strides, and values that are no tensors.  The first run of each kind is
+   inputs has the same dtypes, sizes, strides, and values that are not tensors.  The first run of each kind is
    uncompiled.  Then $CC or cc compiles it in seconds, as opd_load does, and it is found in opd_load's cache after
    that.  Operators without a form in C, a program's own among them, are called with contiguous copies of their
    tensors.  Random operators are called too, and use the numbers of an uncompiled run.  If a size is open, or a random

@@ -192,10 +192,10 @@ OPD_API const opd_op_desc *opd_op_card(const opd_op *op);
 OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
 /* Returns the next operator in the order of definition.  Pass NULL to get the first. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
-/* Checks a C signature against the operator's schema.  The signature has a letter for each type, the result first, as
-   "TTTi".  T is a tensor, i int64_t, d double, b bool, s string, D device, G generator, I opd_ints, F opd_floats, L
-   opd_tensors, V opd_value (anything).  As result, v means no result and N several tensors.  Trailing arguments with
-   defaults may be left out.  Returns 0, or -1 with an error. */
+/* Checks a C signature against the operator's schema.  The signature has a letter for each type, first for the
+   result: "TTTi", for example.  T is a tensor, i int64_t, d double, b bool, s string, D device, G generator, I
+   opd_ints, F opd_floats, L opd_tensors, V opd_value (anything).  As result, v means no result and N several tensors.
+   Trailing arguments with defaults may be left out.  Returns 0, or -1 with an error. */
 OPD_API int opd_op_check(const opd_op *op, const char *signature);
 /* A filter for opd_op_list; NULL fields select all operators. */
 typedef struct opd_op_filter {

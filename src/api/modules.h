@@ -38,7 +38,8 @@ OPD_API opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i);
 /* Writes the selected parameters of floating dtypes into tensors[cap] (borrowed), at most cap.  Returns how many there
    are. */
 OPD_API int opd_module_parameters(const opd_module *module, const char *pattern, opd_tensor **tensors, int cap);
-OPD_API int64_t opd_module_numel(const opd_module *module, const char *pattern);   /* number of their elements */
+/* Returns the number of elements of all selected parameters. */
+OPD_API int64_t opd_module_numel(const opd_module *module, const char *pattern);
 /* Sets requires_grad of the selected parameters. */
 OPD_API int opd_module_set_requires_grad(opd_module *module, const char *pattern, bool on);
 OPD_API int opd_module_zero_grad(opd_module *module);                         /* removes the gradients of all tensors */

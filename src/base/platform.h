@@ -415,7 +415,7 @@ typedef struct OPDI_MAY_ALIAS opdi_free_block { struct opdi_free_block *next; } 
 #define OPDI_DEFAULT_INCLUDE (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW))
 #define OPDI_DEFAULT_ALLOW (~OPD_BIT_OF(OPD_F_AUTOCAST))
 
-#define OPDI_MAX_OBSERVERS 32                     /* per thread; half of them are for all threads */
+#define OPDI_MAX_OBSERVERS 32                     /* observers of a thread; half of the places are for all threads */
 typedef struct opdi_observer opdi_observer;
 typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* left: events to skip */
 

@@ -107,7 +107,7 @@ struct opd_op {
     int32_t required;                             /* arguments from this index on have defaults */
     uint64_t written_args;                        /* a bit for each argument that the schema marks as written */
     uint64_t dim_args, size_args;                 /* bits of arguments: dims; result sizes; valid if dims_known */
-    const int8_t *ret_alias;                      /* for each result: the written argument that it is, or -1 */
+    const int8_t *ret_alias;                      /* for each result: index of the written argument returned, or -1 */
     uint32_t tensor_rets;                         /* a bit for each result that is Tensor(?) */
     bool unobserved;                              /* observers do not see its calls (queries such as size) */
     bool any_args;                                /* some arguments may be of any type */
@@ -170,7 +170,7 @@ struct opd_call {
     int64_t mark;                                 /* the index at which the kernel's scope begins in the scope stack */
     uint32_t flags;                               /* flags of all tensors, combined, and OPDI_FLAGS_KNOWN; 0: unknown */
     opd_key slot;
-    bool inplace, elementwise;                    /* the target is self; the kernel may write what it reads */
+    bool inplace, elementwise;                    /* the target is self; the kernel may write where it reads */
     bool exact;                                   /* targets must have the dtypes of the results */
     bool stands_in;                               /* a Meta kernel runs on stand-ins: it makes new results */
 };
@@ -217,7 +217,7 @@ struct opd_plugin {
     uintptr_t begin, end;                         /* the addresses at which it is mapped */
     const opd_plugin_info *info;                  /* NULL: the plug-in calls the program's own symbols */
     opd_block *blocks;                            /* if info is NULL: the blocks that its constructors linked */
-    int64_t pins;                                 /* it stays mapped while this is not 0; being loaded is one pin */
+    int64_t pins;                                 /* the plug-in stays mapped while not 0; being loaded is one pin */
     uint64_t left;                                /* the epoch in which it was unloaded */
     bool loaded;
     size_t bytes;
@@ -341,7 +341,7 @@ typedef struct opdi_tape_release_hooks {
        reference was dropped. */
     bool (*drop)(opd_tensor *tensor);
     void (*node)(opd_node *node);                 /* drops a reference to a node */
-    void (*extra)(struct opdi_extra *extra);      /* frees an extra with its hooks, boxes and anomaly trace */
+    void (*extra)(struct opdi_extra *extra);      /* frees an extra, its hooks, retained grads and anomaly trace */
     void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to its opdi_retained_grad */
 } opdi_tape_release_hooks;
 /* The fake mode that is open on a thread (opdi_innermost.fake), as far as tensors need it. */

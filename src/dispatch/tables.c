@@ -194,7 +194,7 @@ OPDI_INTERNAL void opdi_fill_table(const opd_op *op, opdi_table *table) {
             to->user = (void *)(uintptr_t)kernel;
             casts = true;
         } else if (slot == OPDI_AUTOCAST_SLOT + OPD_META && casts) {
-            to->fn = opdi_autocast_of_fakes;      /* Meta is the last of these slots */
+            to->fn = opdi_autocast_of_fakes;      /* Meta is the last autocast slot */
         }
         if (to->fn == opd_fallthrough && slot) { opdi_mask_out(table, slot, 16); }
         if ((to->fn == opd_fallthrough && slot) || opdi_slot_skips(to)) { opdi_mask_out(table, slot, 0); }

@@ -21,12 +21,12 @@ typedef struct opdi_layer {
     opdi_state around;                            /* the thread's state when the layer was made */
     opdi_state through;                           /* vmap: state of a call before its rule */
     struct opdi_level *forward;                   /* the level of forward mode outside of the layer */
-    uint32_t serial, tape;                        /* the layer's number; innermost.tape before it */
+    uint32_t serial, tape;                        /* the layer's number; innermost.tape before the layer */
     opd_tensor **inputs;                          /* grad, jvp: the inputs of the function, as seen inside */
     int ninputs;
     uint64_t since;                               /* grad: number of the first node recorded inside */
     bool bare;                                    /* vmap: calls bypass autograd, see opdi_untaped_begin */
-    bool at_tape;                                 /* vmap: a call is at the autograd kernels inside */
+    bool at_tape;                                 /* vmap: a call is at the autograd kernels inside the layer */
 } opdi_layer;
 
 #if defined(OPDI_CORE)

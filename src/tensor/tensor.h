@@ -236,7 +236,7 @@ typedef struct opdi_params {
     double f64[4];
     float f32[4];
     int64_t i64[4];
-    int32_t *zero;                                /* integer division sets it: 1: by zero; 2: i64[0] by -1 */
+    int32_t *zero;                                /* set by integer division: 1: by zero; 2: i64[0] by -1 */
     bool beyond;                                  /* a number argument is finite but overflows float32 */
     double imaginary[4];                          /* the imaginary parts of f64, if the numbers are complex */
     bool pairs;                                   /* a number argument has an imaginary part */

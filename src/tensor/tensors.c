@@ -301,8 +301,8 @@ OPDI_INTERNAL bool opdi_differentiable(const opd_tensor *tensor) {
         opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
 }
 
-/* Makes `copy`, a new tensor, hold the storage of `tensor` and have its lazy keys (conjugate, negative).  `copy` is an
-   inference tensor if `tensor` is one. */
+/* Adds a reference to the storage of `tensor` for `copy`, a new tensor on that storage, and gives `copy` the lazy keys
+   (conjugate, negative) of `tensor`.  `copy` is an inference tensor if `tensor` is one. */
 OPDI_INTERNAL void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_ref_up(&tensor->storage->refs);
     opdi_set_lazy(copy, tensor->functionality);
