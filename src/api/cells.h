@@ -55,6 +55,7 @@ OPD_API const char *opd_object_class(opd_value object);
 /* opd_object_get returns an attribute of an object by name.  opd_object_set sets it. */
 OPD_API opd_value opd_object_get(opd_value object, const char *name);
 OPD_API int opd_object_set(opd_value object, const char *name, opd_value value);
-/* Writes a value to buf as TorchScript's print does, cut to `cap` bytes with the zero.  Returns the full length. */
+/* Writes a value to buf as TorchScript's print does, cut to `cap` bytes including the final zero.  Returns the full
+   length. */
 OPD_API size_t opd_value_print(opd_value value, char *buf, size_t cap);
 

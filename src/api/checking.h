@@ -81,8 +81,8 @@ typedef struct opd_graph_options {
 } opd_graph_options;
 /* Writes the backward graph of tensors to buf as Graphviz DOT.  A node is a box with the operator's name, the sizes of
    its results and the bytes it has saved.  Leaves are blue, and the given tensors are green.  Arrows follow the forward
-   computation.  The text is cut to `cap` bytes with its zero, as in opd_dump; with cap 0, buf may be NULL.  Returns the
-   full length, or 0 with an error. */
+   computation.  The text is cut to `cap` bytes including the final zero, as in opd_dump; with cap 0, buf may be NULL.
+   Returns the full length, or 0 with an error. */
 OPD_API size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_options *options, char *buf,
                              size_t cap);
 

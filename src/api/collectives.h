@@ -220,8 +220,8 @@ OPD_API void opd_parallel_free(opd_parallel *parallel);
 /* Begins sharded training (FullyShardedDataParallel, ZeRO 3).  A rank keeps one of `size of the group` parts of each
    parameter, of its gradient and of the optimizer's state for it.  Afterwards params[i] is this rank's part: a leaf
    [ceil(numel / ranks)] with rank 0's values, and zeros behind the last one.  Forward uses the whole parameter from
-   opd_parallel_full, which returns while it is still gathered.  Backward sums the gradient and leaves this rank's part
-   in the parameter.  Make optimizers afterwards, from the parts.  Example:
+   opd_parallel_full, which returns before all parts of the parameter have arrived.  Backward sums the gradient and
+   leaves this rank's part in the parameter.  Make optimizers afterwards, from the parts.  Example:
        opd_parallel *parallel = opd_sharded_parallel(params, count, group, NULL);
        opd_optimizer *adam = opd_adamw_new(params, count, NULL);
        while (opd_parallel_begin(parallel, size of this rank's part of the batch) > 0) {

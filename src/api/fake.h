@@ -51,7 +51,7 @@ OPD_API opd_cost_sum opd_cost_total(const opd_cost *cost);
 /* Returns row i, one per operator.  After opd_cost_end, the most expensive operator is row 0.  Beyond the last row, op
    is NULL. */
 OPD_API opd_cost_row opd_cost_at(const opd_cost *cost, int i);
-/* Writes a table of the operators, then the sum and the peak, into buf.  The text is cut to `cap` bytes with its zero.
-   Returns the full length. */
+/* Writes a table of the operators, then the sum and the peak, into buf.  The text is cut to `cap` bytes including the
+   final zero.  Returns the full length. */
 OPD_API size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap);
 

@@ -54,11 +54,12 @@ OPD_API opd_value opd_jvp_value(opd_jvp_call *jv, int i);                     /*
 OPD_API opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i);                  /* returns tensor argument i, or NULL */
 OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /* returns the tangent of argument i */
 OPD_API opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int element); /* the tangent of an element of list i */
-OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /* result i; list elements are counted */
-/* Sets the tangent of result i, and retains it at once.  tangent has the sizes of the result.  A result whose tangent
-   is not set has none.  Returns 0, or -1.  A NULL tangent after a failure passes the error on.  The jvp of a custom
-   function sets one tangent for each differentiable output.  If the output is an input marked dirty, pass the input's
-   tangent, after writing into it.  If the output is a view of an input, pass the same view of that input's tangent. */
+OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /* result i; a list element is a result */
+/* Sets the tangent of result i, and retains `tangent` at once.  `tangent` has the sizes of the result.  A result whose
+   tangent is not set has none.  Returns 0, or -1.  A NULL tangent after a failure passes the error on.  The jvp of a
+   custom function sets one tangent for each differentiable output.  If the output is an input marked dirty, pass the
+   input's tangent, after writing into it.  If the output is a view of an input, pass the same view of that input's
+   tangent. */
 OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 /* Returns the context of a custom function, or NULL.  Arguments and results are then the function's inputs and outputs.
    */

@@ -48,7 +48,8 @@ OPD_API int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs
                                  int cap);
 /* Runs a graph as an opd_transform_fn.  Pass the graph as user. */
 OPD_API int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
-/* Writes the graph as TorchScript's text into buf, cut to `cap` bytes with its zero.  Returns the full length. */
+/* Writes the graph as TorchScript's text into buf, cut to `cap` bytes including the final zero.  Returns the full
+   length. */
 OPD_API size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap);
 OPD_API int opd_graph_ninputs(const opd_graph *graph);
 OPD_API int opd_graph_noutputs(const opd_graph *graph);
@@ -80,8 +81,9 @@ OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
        opd_graph_output(g, &y, 1, false); */
 typedef struct opd_graph_value opd_graph_value;
 OPD_API opd_graph *opd_graph_new(void);
-/* Adds a tensor input behind the other inputs.  name: NULL for a number.  type: in the form that is printed, "Float(2,
-   strides=[1], device=cpu)", or NULL for "Tensor".  Returns the input's value, or NULL and sets an error. */
+/* Adds a tensor input behind the other inputs.  name: if NULL, the input is named by a number.  type: in the form that
+   is printed, "Float(2, strides=[1], device=cpu)", or NULL for "Tensor".  Returns the input's value, or NULL and sets
+   an error. */
 OPD_API opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
 /* Adds a constant (prim::Constant) and returns its value.  A list becomes a constant for each element and a
    prim::ListConstruct.  The graph copies value.  If value is a tensor, it must not require grad, and the graph holds a

@@ -7,7 +7,8 @@
    a caret. */
 OPD_API opd_schema *opd_schema_parse(const char *text);
 OPD_API void opd_schema_free(opd_schema *schema);
-/* Writes the schema in PyTorch's form into buf, cut to `cap` bytes with its zero.  Returns the full length. */
+/* Writes the schema in PyTorch's form into buf, cut to `cap` bytes including the final zero.  Returns the full
+   length. */
 OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap);
 OPD_API int opd_schema_nargs(const opd_schema *schema);
 OPD_API int opd_schema_nreturns(const opd_schema *schema);
@@ -18,8 +19,8 @@ OPD_API bool opd_schema_equal(const opd_schema *schema, const opd_schema *other)
 OPD_API uint64_t opd_schema_hash(const opd_schema *schema);
 /* opd_schema_is_backward_compatible_with: Returns true if every call of `old` is also a call of `schema`.
    opd_schema_is_forward_compatible_with: Returns true if every call of `schema` that uses nothing new in it is also a
-   call of `old`.  If the result is false, the reason is written to `why` (cut to `cap` bytes with its zero). `why` may
-   be NULL. */
+   call of `old`.  If the result is false, the reason is written to `why` (cut to `cap` bytes including the final zero).
+   `why` may be NULL. */
 OPD_API bool opd_schema_is_backward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,
                                                     size_t cap);
 OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, const opd_schema *old, char *why,

@@ -40,8 +40,8 @@ OPD_API opd_module *opd_script_module(const opd_script *script);
 OPD_API int opd_script_count(const opd_script *script);
 OPD_API const char *opd_script_name(const opd_script *script, int place);
 /* Describe the arguments of a method, without self: their number, the name of one, and its type as annotations write it
-   ("List[int]").  The type is cut to cap bytes with its zero.  Place -1 means the return type.  Return -1 or NULL and
-   set an error. */
+   ("List[int]").  The type is cut to cap bytes including the final zero.  Place -1 means the return type.  Return -1 or
+   NULL and set an error. */
 OPD_API int opd_script_nargs(const opd_script *script, const char *method);
 OPD_API const char *opd_script_arg_name(const opd_script *script, const char *method, int place);
 OPD_API size_t opd_script_arg_type(const opd_script *script, const char *method, int place, char *buf, size_t cap);

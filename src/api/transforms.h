@@ -51,8 +51,8 @@ OPD_API int64_t opd_vmap_fallback_count(void);
 
 /* The next functions are for use inside a batching rule: `.vmap` of an operator descriptor, or a kernel registered at
    the key "FuncTorchBatched".  A rule runs if one of the tensors is batched at the innermost vmap layer.  The rule of
-   an operator tagged NONDETERMINISTIC_SEEDED runs for every call in the layer that randomness allows.  Operators that a
-   rule calls belong to the layers around.
+   an operator tagged NONDETERMINISTIC_SEEDED runs for every call in the layer that the layer's randomness mode allows.
+   Operators that a rule calls belong to the layers around.
    opd_batch_arg: Returns tensor argument i with all its examples.  *dim becomes the dim that counts the examples, or -1
    if the tensor is the same for all.  Returns NULL if the argument is None. */
 OPD_API opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim);

@@ -38,7 +38,7 @@ OPD_INLINE opd_device opd_device_of(opd_backend type, int index) {
 }
 /* Parses a device such as "cpu", "cuda:1" or "meta" into *out.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_device_parse(const char *text, opd_device *out);
-/* Writes the device as "cuda:1" into buf, cut to `cap` bytes with its zero.  Returns buf. */
+/* Writes the device as "cuda:1" into buf, cut to `cap` bytes including the final zero.  Returns buf. */
 OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap);
 
 typedef enum opd_tag {

@@ -214,7 +214,7 @@ int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
         return opdi_return_other(call, tensor);
     }
     int alias = op->ret_alias[i];
-    /* an argument belongs to its owner */
+    /* no reference is taken to an argument that is returned */
     if (alias < 0 || call->args[alias].u.t != tensor) {
         opdi_retain(tensor);
         call->owned |= bit;

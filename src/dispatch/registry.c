@@ -59,7 +59,7 @@ OPDI_SHARED bool opdi_same_family(const char *first, const char *second);
 OPDI_INTERNAL void opdi_plugin_unpin(opd_plugin *plugin);
 OPDI_INTERNAL int opdi_autograd_registered(opd_call *call);
 
-/* Writes an argument as it stands in a schema to buf, cut to `cap` bytes with the terminating zero.  Returns buf. */
+/* Writes an argument as it stands in a schema to buf, cut to `cap` bytes including the final zero.  Returns buf. */
 OPDI_INTERNAL const char *opdi_arg_print(const opdi_arg *arg, char *buf, size_t cap) {
     opdi_writer writer = {buf, cap - 1, 0, false};
     opdi_write_argument(&writer, arg);

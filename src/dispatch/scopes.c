@@ -194,7 +194,7 @@ OPDI_NOINLINE static void opdi_release_last(opd_tensor *tensor) {
 void opd_release(opd_tensor *tensor) {
     if (tensor && opdi_drop_last(tensor)) { opdi_release_last(tensor); }
 }
-/* Sets the `count` tensors that a function could not make to NULL.  Returns -1. */
+/* Sets all `count` elements of `list` to NULL, for a function that could not make these tensors.  Returns -1. */
 OPDI_INTERNAL int opdi_no_tensors(opd_tensor **list, int count) {
     for (int i = 0; list && i < count; i++) { list[i] = NULL; }
     return -1;

@@ -176,7 +176,7 @@ static void opdi_write_type(opdi_writer *writer, const opdi_type *type) {
     if (!writer->plain) { opdi_write_alias(writer, type->alias); }
 }
 
-/* Writes the text of a type to buf, cut to `cap` bytes with the terminating zero.  Returns buf. */
+/* Writes the text of a type to buf, cut to `cap` bytes including the final zero.  Returns buf. */
 OPDI_INTERNAL const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
     opdi_writer writer = {buf, cap - 1, 0, false};
     opdi_write_type(&writer, type);

@@ -225,7 +225,7 @@ static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
    dims of one example; `value` has all examples.  The tensor's data pointer is that of `value`, but no code reads data
    there. */
 typedef struct opdi_batched {
-    opd_tensor *value;           /* a reference */
+    opd_tensor *value;           /* this struct holds a reference to it */
     int32_t dim, level;          /* the dim of `value` along which the examples are; the layer's level */
     uint32_t serial;             /* the layer's number, which no other layer has */
 } opdi_batched;
