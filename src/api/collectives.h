@@ -155,7 +155,7 @@ typedef struct opd_work opd_work;
 OPD_API int opd_work_wait(opd_work *work);
 /* Returns 1 if work is done, 0 if not yet, -1 if it failed. */
 OPD_API int opd_work_test(opd_work *work);
-/* Frees the handle of work, which goes on. */
+/* Frees the handle `work`.  The transfer continues. */
 OPD_API void opd_work_release(opd_work *work);
 /* Functions opd_group_send to opd_group_barrier begin transfers that are not operators, and return the work, or NULL
    with an error.  Tensors that are written into must have no gaps and require no grad.  The `list` of gather and

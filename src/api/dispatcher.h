@@ -220,9 +220,9 @@ OPD_API opd_registry_info opd_registry_stats(void);
    fit the schema. */
 OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap);
 /* Switches the dispatch trace on or off for all threads.  The trace shows each kernel before it runs: "[call]
-   op=[aten::add.Tensor], key=[CPU]", or "[redispatch] ...", indented by a blank for each kernel around it.  The text
-   goes to stderr, or to the log function (with is_error -1).  With $OPD_SHOW_DISPATCH_TRACE=1 the trace is on from the
-   start.  While off, it costs nothing.  Returns the previous setting. */
+   op=[aten::add.Tensor], key=[CPU]", or "[redispatch] ...", indented by one blank for each kernel that called it.  The
+   text goes to stderr, or to the log function (with is_error -1).  With $OPD_SHOW_DISPATCH_TRACE=1 the trace is on from
+   the start.  While off, it costs nothing.  Returns the previous setting. */
 OPD_API bool opd_dispatch_trace_set(bool on);
 /* Adds a listener.  Calls `defined` at once for each operator that is defined, and later for each new operator.  Calls
    `undefined` before an operator is removed.  Both run while the registry is locked: they may read the name and schema,

@@ -14,7 +14,7 @@ OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* order in it
 OPD_API opd_op *opd_node_op(const opd_node *node);                /* the forward operator, or NULL */
 OPD_API opd_tensor *opd_node_variable(const opd_node *node);      /* the leaf of AccumulateGrad; else NULL */
 OPD_API int opd_node_edges(const opd_node *node);                 /* the number of edges to next nodes */
-OPD_API opd_edge opd_node_edge(const opd_node *node, int i);      /* node NULL: that gradient is not needed */
+OPD_API opd_edge opd_node_edge(const opd_node *node, int i);      /* its node is NULL if that gradient is not needed */
 /* The gradients that a node receives, one for each result of the forward call.  opd_node_inputs returns their number.
    The other functions return the sizes, dtype and device of gradient i.  If i is undefined, the sizes have n = -1. */
 OPD_API int opd_node_inputs(const opd_node *node);

@@ -10,8 +10,9 @@
 typedef struct opd_program opd_program;
 /* opd_program_load reads the program of that name from a file.  opd_program_parse reads it from memory, which must
    outlive the module's tensors.  If name is NULL, the program "model" is read, or else the first one.  The caller frees
-   the program; the module has separate owners.  Returns NULL and sets an error with the cause and the place.  An
-   operator that is not registered is an error only when a run reaches it.  opd_program_operator names it before. */
+   the program; its module goes on living if opd_module_keep has added an owner.  Returns NULL and sets an error with
+   the cause and the place.  An operator that is not registered is an error only when a run reaches it;
+   opd_program_operator tells before a run which operators that concerns. */
 OPD_API opd_program *opd_program_load(const char *path, const char *name);
 OPD_API opd_program *opd_program_parse(const void *data, size_t size, const char *name);
 OPD_API void opd_program_free(opd_program *program);

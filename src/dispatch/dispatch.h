@@ -277,7 +277,7 @@ typedef enum opdi_chosen {
    DYNAMIC_OUTPUT_SHAPE.  CONJUGATES: `backward` is correct for complex numbers, too.
    An out= tensor must have the result's dtype, as in PyTorch.  There are two exceptions, for which it is enough that
    the result can be cast to the dtype: pointwise operators without OUT_EXACT, and operators with OUT_CASTS.
-   OUT_PART: the out= tensor must not share a part of an argument's memory; sharing the same elements in the same order
+   OUT_PART: the out= tensor must not overlap an argument's memory in part; having the same elements in the same order
    is allowed.  (Pointwise kernels check that by themselves.)  OUT_SELF: the out= tensor must not share the memory of
    the first argument, if it has the same sizes.  OUT_APART: the out= tensor must not share memory with any argument. */
 #define OPDI_OPTAG_FORMULA (1u << 23)

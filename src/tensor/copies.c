@@ -325,7 +325,8 @@ static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
         iter.op[1].data = (char *)&zero;
         for (int dim = 0; dim < iter.ndim; dim++) { iter.op[1].stride[dim] = 0; }
         iter.op[1].walk = OPDI_WALK_STRIDED;
-        if (src->dtype == OPD_FLOAT8_E8M0FNU) { iter.op[1].load = opdi_load_of(compute, OPD_UINT8); }  /* has no 0 */
+        /* float8_e8m0fnu has no 0, so the zero is read as uint8 */
+        if (src->dtype == OPD_FLOAT8_E8M0FNU) { iter.op[1].load = opdi_load_of(compute, OPD_UINT8); }
     }
     opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_copy_blocks, &iter);
     return 0;

@@ -3,7 +3,7 @@
 //== reading tensors ===================================================================================================
 
 /* Queries of a tensor's properties.  NULL, which failed calls return, has no elements, no dims and no dtype.  The same
-   holds for a freed tensor, for which they also set an error. */
+   holds for a freed tensor, for which the functions also set an error. */
 int opd_ndim(const opd_tensor *tensor) { return opdi_is_none(tensor, "opd_ndim") ? 0 : tensor->ndim; }
 const int64_t *opd_sizes(const opd_tensor *tensor) { return opdi_is_none(tensor, "opd_sizes") ? NULL : tensor->dims; }
 const int64_t *opd_strides(const opd_tensor *tensor) {
@@ -96,8 +96,8 @@ static const struct { opd_scalar_type dtype; const char *function, *word; } opdi
     {OPD_FLOAT32, "opd_data_f32", "OPD_FLOAT32"}, {OPD_FLOAT64, "opd_data_f64", "OPD_FLOAT64"},
     {OPD_INT64, "opd_data_i64", "OPD_INT64"}, {OPD_INT32, "opd_data_i32", "OPD_INT32"},
     {OPD_UINT8, "opd_data_u8", "OPD_UINT8"}, {OPD_BOOL, "opd_data_bool", "OPD_BOOL"}};
-/* Sets the error that the data of `tensor` was asked for as `dtype`, which it does not have.  In a built-in kernel, the
-   text is PyTorch's. */
+/* Sets the error for reading the data of `tensor` as `dtype`, which is not the dtype of `tensor`.  In a built-in
+   kernel, the text is PyTorch's. */
 static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtype) {
     const opd_call *const call = opdi_self()->current;
     const opd_scalar_type have = (opd_scalar_type)tensor->dtype;

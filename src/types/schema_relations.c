@@ -388,8 +388,8 @@ static int opdi_types_inside(const opdi_type *type, bool top, const opdi_type **
     return count;
 }
 
-/* Returns true if a value of type `other` may contain a value of type `type`.  If `deep` is true, returns true if it
-   may contain a value of the type of an element of `type`, at any depth. */
+/* Returns true if a value of type `other` may contain a value of type `type`.  If `deep` is true, instead returns true
+   if a value of type `other` may contain a value of the type of an element of `type`, at any depth. */
 static bool opdi_types_contain(const opdi_type *other, const opdi_type *type, bool deep) {
     const opdi_type *types[OPDI_MAX_INSIDE], *list[OPDI_MAX_INSIDE];
     const int count = opdi_types_inside(other, true, types, 0), m = deep ? opdi_types_inside(type, true, list, 0) : 0;
