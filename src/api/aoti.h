@@ -55,8 +55,8 @@ typedef struct opd_aoti_options {
 } opd_aoti_options;
 /* Loads a model from a package (.pt2), or from the library out of a package (.so).  If options is NULL, defaults are
    used.  The model belongs to the caller, who frees it with opd_aoti_free.  Returns NULL with an error if the file is
-   missing, damaged, or made for another machine, device or instruction set, or if it needs functions that are not here
-   (the error names them). */
+   missing, damaged, or made for another machine, device or instruction set, or if it needs functions that opdispatch
+   does not have (the error names them). */
 OPD_API opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options);
 /* Frees a model, which must not be running.  Results of earlier runs stay valid.  The model may be NULL. */
 OPD_API void opd_aoti_free(opd_aoti *model);
@@ -89,7 +89,7 @@ typedef struct opd_aoti_constant {
     opd_scalar_type dtype;
     int64_t bytes;               /* the size in which it is stored: rounded up to a multiple of 64 */
     bool folded;                 /* computed from other constants, by the compiler or before the first run */
-    bool buffer;                 /* not a parameter: runs may write it */
+    bool buffer;                 /* not a parameter; runs may write into it */
 } opd_aoti_constant;
 /* Returns the number of constants of a model. */
 OPD_API int64_t opd_aoti_constants(const opd_aoti *model);

@@ -44,10 +44,10 @@ typedef struct opd_backend_desc {
     void (*host_free)(void *user, void *data);
     int (*empty_cache)(void *user, int index);                                /* frees memory that was kept by `free` */
     int64_t (*cached)(void *user, int index);                                 /* number of bytes that `free` kept */
-    int (*event_new)(void *user, int index, bool timing, int64_t *event);     /* sets *event, not to 0 */
+    int (*event_new)(void *user, int index, bool timing, int64_t *event);     /* sets *event to a nonzero number */
     void (*event_free)(void *user, int index, int64_t event);
     int (*event_record)(void *user, int index, int64_t event, int64_t stream);
-    int (*event_wait)(void *user, int index, int64_t event, int64_t stream);  /* makes the stream wait for it */
+    int (*event_wait)(void *user, int index, int64_t event, int64_t stream);  /* makes the stream wait for event */
     int (*event_synchronize)(void *user, int index, int64_t event);
     int (*event_done)(void *user, int index, int64_t event);                  /* 1 done, 0 not yet, -1 an error */
     int (*event_elapsed)(void *user, int index, int64_t from, int64_t to, double *milliseconds);
@@ -83,7 +83,7 @@ OPD_API int opd_backend_register_first(opd_backend backend, const opd_backend_de
    the device. */
 OPD_API int opd_backend_unregister(opd_backend backend);
 /* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies written
-   arguments and results back.  Operators that return views cannot run so.  Follows at::native::cpu_fallback. */
+   arguments and results back.  Operators that return views cannot run this way.  Follows at::native::cpu_fallback. */
 OPD_API int opd_cpu_fallback(opd_call *call);
 /* Switches opd_cpu_fallback on or off for operators that have neither a kernel nor a fallback at a backend.  By default
    it is off, and calls of these operators fail.  Kernels that are registered later have precedence.  Returns the
@@ -129,7 +129,7 @@ OPD_API opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype,
 /* Sets debug mode: each operator waits for its kernels, so that an error names the failed operator.  Returns the
    previous setting. */
 OPD_API bool opd_device_debug_set(opd_backend backend, bool on);
-/* Sets the reason why this program has no device of a kind ("no driver").  Errors contain it.  The text is not
+/* Sets the reason why this program has no device of a kind ("no driver").  Errors contain the reason.  The text is not
    copied. */
 OPD_API void opd_backend_missing_set(opd_backend backend, const char *why);
 /* A queue of work on a device (torch.cuda.Stream).  Works on two streams run in no fixed order unless one stream waits

@@ -80,9 +80,9 @@ typedef struct opd_group_desc {
     void *user;
     int64_t timeout_ms;          /* longer waits fail; 0: ten minutes */
     /* Ranks compare their calls before a collective begins.  If collectives, sizes, dtypes or the order differ, all
-       ranks fail with an error that names the first difference.  A rank that calls nothing makes them fail after
-       timeout_ms.  A send waits until the other rank receives, and both compare their calls, too.  The group gets the
-       doubled `tag`, which must be at most 2^30 - 1 before. */
+       ranks fail with an error that names the first difference.  If a rank calls nothing, the other ranks fail after
+       timeout_ms.  A send waits until the other rank receives, and both compare their calls, too: for a send or
+       receive, `start` also gets transfers with the tags 2 * tag and 2 * tag + 1, so tag must be less than 2^30. */
     bool checked;
     /* Tells the other ranks that this rank gives up.  From then on, their `start` and `test` return -1 with an error
        that contains `why`.  Returns 0 or -1.  NULL: the other ranks find out by timeout_ms. */

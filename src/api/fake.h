@@ -29,9 +29,9 @@ OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
 /* Opens a fake mode in which each operator is counted, to estimate the cost of a program.  An operator that calls
    others is counted through the innermost operators that it calls.  opd_cost_end closes the mode.  All calls must come
    from one thread.  On failure returns NULL and sets an error.  The numbers stay until opd_cost_free.  An OPD_FAKE_MODE
-   in between counts the same, and is not needed.
+   inside is not needed, and does not change the numbers.
    calls: Number of calls.
-   flops: For matrix products and convolutions, two per multiplication with its addition (torch.utils.flop_counter).
+   flops: For matrix products and convolutions, two for a multiplication and its addition (torch.utils.flop_counter).
    For pointwise operators, reductions, scans, softmax, normalisations, pooling and optimizers: one per element of the
    largest tensor.  For operators that fill, copy, move, sort or draw: none.  For other operators: the result of `flops`
    in the operator descriptor.

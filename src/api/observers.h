@@ -45,8 +45,9 @@ typedef struct opd_observer {
    in callbacks and during calls on other threads.  Returns a handle, or 0 and sets an error. */
 OPD_API int64_t opd_observer_add(const opd_observer *observer);
 OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
-/* opd_observer_remove removes an observer.  opd_observer_enable pauses it, or continues it.  Events that it saw begin
-   still get their end callback.  Both return false if the handle does not exist here. */
+/* opd_observer_remove removes an observer.  opd_observer_enable pauses or continues an observer.  After that, the end
+   callback still runs for events whose begin callback has run.  Both return false if no observer of this thread or of
+   all threads has the handle. */
 OPD_API bool opd_observer_remove(int64_t handle);
 OPD_API bool opd_observer_enable(int64_t handle, bool on);
 /* Switches observing of this thread's events on or off.  Returns the previous setting. */

@@ -209,7 +209,7 @@ typedef struct opdi_register {
     int64_t gone_count;
     opd_listener *listeners;
     bool warned_override, warned_gone;
-    int extra[OPDI_EXTRAS];                       /* 1: the group is registered */
+    int extra[OPDI_EXTRAS];                       /* 1: the group OPDI_EXTRA_* is registered */
 } opdi_register;
 #if defined(OPDI_CORE)
 struct opd_plugin {

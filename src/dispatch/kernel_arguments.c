@@ -160,7 +160,7 @@ OPDI_INTERNAL int opdi_ret_block_own(opdi_thread *thread, opd_value *value) {
     return 0;
 }
 
-/* Returns the index of the next result.  Returns -1 and sets an error if all results are there. */
+/* Returns the index of the next result.  Returns -1 and sets an error if all results are set. */
 static int opdi_next_result(opd_call *call) {
     if (call->cursor >= call->op->nrets) {
         return opd_fail(OPD_ERROR_KERNEL, "the kernel returns more than the %d result(s) of the schema",

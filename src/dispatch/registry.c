@@ -393,7 +393,7 @@ static void opdi_extra_make(int which) {
     if (!OPDI_LOAD(&opdi_registry.extra[which])) { (void)opdi_register_extra(which); }
     opdi_registering_end(&making);
 }
-/* Registers the group of operators to which the namespace `ns` belongs, a name of `length` bytes.  Does nothing for
+/* Registers the group of operators to which the namespace `ns`, a name of `length` bytes, belongs.  Does nothing for
    other namespaces. */
 OPDI_INTERNAL void opdi_extras_find(const char *ns, size_t length) {
     if (length == 11 && memcmp(ns, "torchvision", 11) == 0) { opdi_extra_make(OPDI_EXTRA_VISION); }

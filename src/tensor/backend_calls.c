@@ -128,8 +128,8 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     return rc;
 }
 /* Copies src to dst if one of them is on a device.  If their elements lie in the same order without gaps, all bytes are
-   copied at once.  Within a device, its copy_ is used, or its pointwise formulas.  All other copies go through the
-   host.  Returns 0, or -1 and sets an error. */
+   copied at once.  Within a device, the device's copy_ or its pointwise formulas are used.  All other copies go through
+   the host.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     static opd_op *op;
     const bool within = opdi_place_of(dst) == opdi_place_of(src);

@@ -181,7 +181,7 @@ static bool opdi_stored_number(const opd_call *call, bool fraction) {
     }
     return false;
 }
-/* Replaces *number, an operand, by the integer with the bits that an element of dtype change->to with this value has.
+/* Replaces *number, an operand, by an integer: the bits of an element of dtype change->to that has the value *number.
    Returns 0, or -1 and sets an error. */
 static int opdi_stored_number_bits(const opdi_stored_change *change, const opd_call *call, opd_value *number) {
     if (opdi_is_bare_unsigned((int)change->to) && number->tag != OPD_TAG_INT && number->tag != OPD_TAG_BOOL) {

@@ -175,7 +175,7 @@ struct opd_tensor {
     int64_t numel;
     opd_node *grad_fn;           /* NULL if the tensor is a leaf */
     struct opdi_meta *meta;      /* the rare parts: gradient, hooks, tangent family, ... */
-    uint32_t output_nr;          /* which result of grad_fn it is */
+    uint32_t output_nr;          /* index of the tensor among the results of grad_fn */
     uint8_t flags, backend;      /* opdi_traits reads these four bytes together */
     uint16_t backend_bit;
 };
