@@ -19,9 +19,9 @@ OPD_API struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *tensor, u
 /* Makes the older struct, without a version and flags, as opd_dlpack_export does. */
 OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor);
 /* Makes a tensor over another library's memory (torch.from_dlpack).  Takes ownership of the struct: its deleter runs
-   when the last view is freed, on the thread that frees it, or at once if this fails.  *flags gets OPD_DLPACK_*.  If
-   flags is NULL, a read-only tensor is refused, since operators could write into it.  Pinned host memory becomes a CPU
-   tensor.  Returns NULL with an error for another major version, an unsupported dtype, lanes or device, misaligned
+   when the last view is freed, on the thread that frees it, or at once if the import fails.  *flags gets OPD_DLPACK_*.
+   If flags is NULL, a read-only tensor is refused, since operators could write into it.  Pinned host memory becomes a
+   CPU tensor.  Returns NULL with an error for another major version, an unsupported dtype, lanes or device, misaligned
    data, or negative strides. */
 OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags);
 /* Makes a tensor from the older struct, without a version and flags, as opd_dlpack_import does. */

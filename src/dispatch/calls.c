@@ -264,7 +264,7 @@ OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value
             return OPDI_WRONG_TYPE;
         }
         int rc = opdi_bind_value(arg->type, value, &out[i]);
-        /* a default may have another type than the argument: it stays as written */
+        /* a default whose type is not that of the argument stays as written */
         if (rc > 0 && value == &arg->value) {
             out[i] = *value;
             rc = 0;
