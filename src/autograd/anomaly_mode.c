@@ -65,8 +65,8 @@ static void opdi_say(const opdi_string *string) {
     if (!string->failed && string->data) { opdi_log.fn(opdi_log.user, 0, string->data); }
 }
 
-/* Logs where the failed node was recorded.  If it was recorded by another node's backward, also logs where that node
-   was recorded, and so on. */
+/* Logs where `node`, whose backward function has failed, was recorded.  If another node's backward function recorded
+   it, also logs where that other node was recorded, and so on. */
 OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node) {
     bool parent = false;
     for (; node; parent = true) {

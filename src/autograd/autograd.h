@@ -21,10 +21,10 @@ struct opd_node {
     uint8_t nkept, nresults;                      /* kept arguments and saved results: opd_values behind the edges */
     const opdi_derivative *formula;               /* its backward function; in an opdi_extra if OPDI_NODE_EXTRA */
     uint64_t sequence;                            /* low 44 bits: the node's number; above: its thread's number */
-    struct opdi_task *task;                       /* its task in the running backward; of a dead node: next dead */
+    struct opdi_task *task;                       /* the node's task in backward; of a dead node: the next dead node */
     uint32_t bytes;
     uint16_t noutputs;
-    uint8_t saved;                                /* low bits: an opdi_saved; above: number of backwards using it */
+    uint8_t saved;                                /* low 2 bits: an opdi_saved; above: count of backwards using it */
     uint8_t flags;                                /* OPDI_NODE_* */
 };
 /* Returns the number of dims in the description of a forward result (see opdi_node_meta). */
@@ -39,6 +39,8 @@ static inline bool opdi_is_column_major(const opd_tensor *tensor) {
 static inline uint64_t opdi_node_sequence(const opd_node *node) {
     return node->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
 }
+/* Tells if a node has saved tensors, and if they were freed.  OPDI_SAVED_USER is the unit in which opd_node.saved
+   counts the backwards that use the node. */
 enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED = 2, OPDI_SAVED_USER = 4 };
 static inline opdi_edge *opdi_edges(const opd_node *node) { return (opdi_edge *)(uintptr_t)(node + 1); }
 static inline opd_value *opdi_kept(const opd_node *node) {
@@ -55,7 +57,7 @@ static inline opd_tensor *opdi_edge_leaf(uintptr_t vertex) { return (opd_tensor 
 static inline struct opdi_packed_saved *opdi_packed_saved_at(const opd_tensor *element) {
     return (uintptr_t)element & OPDI_PACKED ? (struct opdi_packed_saved *)((uintptr_t)element & ~OPDI_PACKED) : NULL;
 }
-/* Returns true if `value` holds no memory.  This test is cheap, and most values are plain. */
+/* Returns true if `value` is None, an int, a float or a bool, which hold no memory.  Most values are of these types. */
 static inline bool opdi_is_plain(const opd_value *value) {
     return (1u << OPD_TAG_NONE | 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT | 1u << OPD_TAG_BOOL) >> value->tag & 1;
 }
@@ -79,7 +81,7 @@ static inline void opdi_frame_enter(opdi_thread *thread, opdi_frame *frame) {
 }
 
 OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark);
-/* Restores the thread's state from *frame and releases everything made since opdi_frame_enter. */
+/* Restores the thread's state from *frame and releases all tensors made since opdi_frame_enter. */
 static inline void opdi_frame_leave(opdi_thread *thread, const opdi_frame *frame) {
     thread->state = frame->state;
     thread->innermost.node = frame->node;
@@ -92,8 +94,8 @@ OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view);
 static inline int opdi_refresh(opd_tensor *tensor) {
     return OPDI_UNLIKELY(OPDI_LOAD(&tensor->flags) & OPDI_IS_VIEW) ? opdi_view_refresh(tensor) : 0;
 }
-/* Points the empty edge to the history of `tensor`, if it requires grad.  The caller has brought the tensor's history
-   up to date (opdi_view_refresh). */
+/* Points `edge`, which is empty, to the history of `tensor`, if the tensor requires grad.  The caller has brought the
+   history up to date (opdi_view_refresh). */
 static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
     if (!tensor || !(tensor->flags & OPDI_REQUIRES_GRAD)) { return; }
     if (tensor->grad_fn) {
@@ -106,9 +108,9 @@ static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
     }
 }
 #define OPDI_NODE_EXTRA_DIMS 4                    /* how many more dims a result may get by writes in place */
-#define OPDI_WRITTEN_SINCE 1                      /* in a kept value's n: tensor dropped after a write changed it */
-typedef struct opdi_tensor_array { opd_tensor **tensors; int32_t count; } opdi_tensor_array; /* tensors are
-                                                                                                references */
+#define OPDI_WRITTEN_SINCE 1                      /* n of a kept None whose saved tensor was dropped after a write */
+/* A list of references to tensors. */
+typedef struct opdi_tensor_array { opd_tensor **tensors; int32_t count; } opdi_tensor_array;
 typedef struct opdi_attribute {
     struct opdi_attribute *next;
     opd_value value;
@@ -126,7 +128,7 @@ struct opd_context {
     opdi_tensor_array save, save_forward, dirty, constant;
     opdi_edge *edges;                             /* edges to the inputs; references until the node takes them over */
     int32_t nedges, bytes;
-    int32_t *first;                               /* custom function: each input's first edge; then nedges */
+    int32_t *first;                               /* custom function: index of each input's first edge; then nedges */
     opdi_attribute *attributes;
     void *data;
     void (*destroy)(void *data);
@@ -234,15 +236,18 @@ typedef struct opdi_engine {
     opdi_task_block *blocks;                      /* memory for tasks, newest block first */
     char *at, *end;
     opdi_task *tasks, **heap, **hash;
-    opdi_task *ready;                             /* a ready task outside the heap; a chain of nodes needs no other */
+    opdi_task *ready;                             /* a ready task outside the heap; in a chain, the heap stays empty */
     int64_t nheap, heap_cap, ntasks, hash_cap;
     opdi_capture *captures;
     int ncaptures;
+    /* first: tasks are stored in nodes and leaves, not in the hash table.  retain: saved values are not freed.  create:
+       the gradients are recorded.  once: create does not imply retain.  accumulate: gradients are added to leaves.
+       restricted: only the captures are computed. */
     bool first, retain, create, once, accumulate, restricted;
     uint32_t serial;                              /* number of the transform layer whose derivative is computed, or 0 */
     int64_t id;                                   /* number of this backward, unique in the process */
     struct opdi_final *finals, **finals_end;      /* callbacks for the end; where to append the next one */
-    struct opdi_gathering *gatherings;            /* gradients so far received by hooks that wait for several */
+    struct opdi_gathering *gatherings;            /* gradients that multi-gradient hooks have received so far */
 } opdi_engine;
 #define OPDI_INLINE_EDGES 16
 #endif
@@ -289,12 +294,12 @@ typedef struct opdi_retained_grad {
     struct opdi_extra *owner;
     struct opdi_retained_grad *next, **at;
 } opdi_retained_grad;
-/* What only few nodes or leaves have: hooks, retained gradients, traces. */
+/* Data that only few nodes or leaves have: hooks, retained gradients, traces. */
 typedef struct opdi_extra {
     opdi_derivative formula;                      /* copy of the node's derivative; the node's `formula` points here */
     opdi_hook *hooks, **last;
     opdi_retained_grad *boxes;
-    void **frames;                                /* anomaly mode: return addresses, noted when recorded */
+    void **frames;                                /* anomaly mode: return addresses where the node was recorded */
     int nframes;
     opd_node *parent;                             /* anomaly mode: the node whose backward recorded this node */
 } opdi_extra;
@@ -310,8 +315,8 @@ typedef struct opdi_gathering {
 //== saved tensors =====================================================================================================
 
 #if defined(OPDI_CORE)
-/* A pair of saved-tensor hooks.  It is held by the region (opd_saved_hooks_begin to _end) in which it is the default,
-   and by the tensors that it packed. */
+/* A pair of saved-tensor hooks.  It is referenced by the region in which it is used (opd_saved_hooks_begin to _end),
+   and by the tensors that it has packed. */
 typedef struct opdi_packer {
     int32_t refs;
     opd_saved_hooks hooks;
@@ -323,7 +328,7 @@ typedef struct opdi_packer {
 typedef struct opdi_packed_saved {
     opdi_packer *packer;
     void *data;
-    opd_edge edge;                                /* its history, a reference; node NULL: did not require grad */
+    opd_edge edge;                                /* the history, a reference; node NULL: no grad was required */
     bool own;                                     /* edge.node is the saving node: `edge` is not a reference */
     uint8_t ndim;
     int8_t dtype;
@@ -331,7 +336,7 @@ typedef struct opdi_packed_saved {
 } opdi_packed_saved;
 /* A tensor that one or several nodes saved inside opd_allow_mutation_begin, as it was then. */
 typedef struct opdi_snapshot {
-    struct opdi_snapshot *next, **at, *over;      /* next in its row; the pointer to this; next to be dropped */
+    struct opdi_snapshot *next, **at, *over;      /* next in the row; pointer to this entry; next to be dropped */
     struct opdi_mutation *mode;
     const void *key;                              /* the tensor's storage; after the tensor was copied, this entry */
     opd_tensor *tensor;                           /* a reference; NULL after opd_allow_mutation_end */
@@ -367,7 +372,7 @@ struct opd_jvp_call {
     opd_context *ctx;                             /* the context of the custom function */
     const opd_value *args, *rets;
     opd_tensor **inputs, **tangents;              /* one for each edge that a node of the call would have */
-    opd_tensor **results, **out;                  /* lists flattened; the results' tangents, in the call's scope */
+    opd_tensor **results, **out;                  /* results, lists flattened; their tangents, in the call's scope */
     opd_tensor **held;                            /* while the rule runs: references to the tangents in `out` */
     int ninputs, nresults;
     bool *constant;                               /* true: the result has no derivative; NULL: all have one */

@@ -13,7 +13,7 @@ typedef struct opdi_recompute {
     int64_t id;                                   /* number of the backward that it belongs to; -1: none */
     int64_t count, cap;
     opd_tensor **saved;
-    bool stopped;                                 /* it was stopped when it had all needed tensors */
+    bool stopped;                                 /* the run was stopped when it had all needed tensors */
 } opdi_recompute;
 
 /* The state of a generator (NULL: the default generator) at some time. */
@@ -94,8 +94,8 @@ static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
     return ndim;
 }
 
-/* Makes room for one more element of `size` bytes in a block, by doubling the block if it is full.  Returns 0, or -1 if
-   memory runs out. */
+/* Makes room for element number `count` in the array *block, which has space for *cap elements of `size` bytes.  If the
+   array is full, replaces it by one of twice the size.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_grow(void **block, int64_t count, int64_t *cap, size_t size) {
     int64_t more = *cap ? 2 * *cap : 16;
     if (count < *cap) { return 0; }
@@ -252,7 +252,7 @@ static void opdi_recompute_put(opdi_checkpoint *checkpoint, opdi_recompute *reco
     opdi_unlock(&opdi_checkpoint_lock);
 }
 
-/* Called at the end of a backward: frees its recomputation.  Returns 0. */
+/* Called at the end of a backward: frees the recomputation that was made for this backward.  Returns 0. */
 static int opdi_checkpoint_over(void *user) {
     opdi_recompute *recompute = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
     if (recompute) { opdi_recompute_free(recompute); }
@@ -305,9 +305,9 @@ static void opdi_checkpoint_drop(void *packed, void *user) {
     opdi_recompute_put(checkpoint, recompute);
 }
 
-/* Keeps input `i` as a node would keep it, so that the hooks of an outer segment may pack it.  The input is kept
-   without its history (even without a history that it gets later), because the history could lead to the tensors that
-   the segment saves.  Returns 0, or -1 and sets an error. */
+/* Keeps `tensor`, input number `i`, as a node would keep it, so that the hooks of an outer segment may pack it.  The
+   kept tensor has no history, also if the input gets one later, because a history could lead to the tensors that the
+   segment saves.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *tensor) {
     opdi_packer *packer = opdi_self()->innermost.packer;
     if (tensor && opdi_refresh(tensor)) { return -1; }

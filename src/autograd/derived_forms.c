@@ -3,18 +3,18 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>derived      in-place and out= forms of operators, and the count of writes
 //
-//  The kernels of derived forms (the in-place and out= forms of an operator).  Each kernel runs the functional form and
-//  makes it write its results into the tensors that the derived form writes (the targets).  The kernel at
-//  ADInplaceOrView (opdi_version_kernel) runs before the kernels of the backends; it counts writes and refuses
-//  forbidden writes.
+//  The kernels of derived forms (the in-place and out= forms of an operator).  Such a kernel runs the kernel of the
+//  functional form, which then writes its results into the targets, the tensors that the derived form writes.  The
+//  kernel at ADInplaceOrView (opdi_version_kernel) runs before the kernels of the backends; it counts writes and
+//  refuses forbidden writes.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check);
 #if defined(OPDI_CORE)
 
-/* Writes to args the arguments with which a call of a derived form calls the functional form.  An argument that the
-   derived form lacks gets its default.  A missing dtype or device is that of the tensor to write, `target`.  Returns 0.
-   */
+/* Writes to `args` the arguments with which a call of a derived form calls the functional form.  An argument that the
+   derived form lacks gets its default or, if it is a dtype or device, that of `target`, the tensor to write.  Returns
+   0. */
 OPDI_INTERNAL int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_tensor *target, opd_value *args) {
     const opd_op *base = card->base->op;
     for (int i = 0; i < base->nargs; i++) {
@@ -40,8 +40,8 @@ static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, co
     *end = tensor->data + numel * size;
     return true;
 }
-/* Sets an error if any of the `count` targets `to` share memory with each other.  They are compared with the sizes of
-   the results `got` (NULL: with their own sizes).  Returns 0, or -1 and sets an error. */
+/* Sets an error if any of the `count` targets `to` share memory with each other.  A target is taken with the sizes of
+   its result in `got` or, if `got` is NULL, with its own sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int count) {
     const char *begin[2], *end[2];
     for (int i = 1; i < count; i++) {
@@ -94,8 +94,8 @@ static int opdi_check_shared(const opd_call *call, const opdi_card *card, opd_te
     }
     return 0;
 }
-/* Lists the tensors that a derived call writes: self, or the out arguments in order.  Returns their number, or -1 and
-   sets an error. */
+/* Writes to `targets` the tensors that a derived call writes: self, or the out arguments in order.  Returns their
+   number.  Returns -1 and sets an error if one of them must not be written. */
 OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
     uint64_t mask = call->op->written_args;
     int count = 0;
@@ -111,8 +111,8 @@ OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *ca
     return (card->desc.tags & OPDI_OPTAG_OUT_APART) && opdi_check_shared(call, card, targets, count) ? -1 : count;
 }
 
-/* Copies the results that the kernel has not written into the targets themselves to the targets, after checking that
-   all targets may be written.  Returns 0, or -1 and sets an error. */
+/* Copies to the targets those results that the kernel has written to other tensors, after checking that these targets
+   may be written.  Returns 0, or -1 and sets an error. */
 static int opdi_derived_commit(opd_call *call) {
     opd_tensor *got[OPDI_MAX_RETURNS], **to = call->targets;
     const int nrets = call->op->nrets;
@@ -370,8 +370,7 @@ static int opdi_versions_up(const opd_call *call, bool check) {
 /* The kernel at ADInplaceOrView: checks that the written arguments may be written, runs the kernels below, and then
    counts one write of each written argument. */
 OPDI_INTERNAL int opdi_version_kernel(opd_call *call) {
-    if ((call->keys.backends >> OPD_META & 1) && !call->th->innermost.fake &&     /* in fake mode, fakes may be written
-                                                                                     */
+    if ((call->keys.backends >> OPD_META & 1) && !call->th->innermost.fake &&  /* in fake mode, fakes may be written */
         opdi_check_fakes(call->op, call->args)) { return -1; }
     if (opdi_versions_up(call, true)) { return -1; }
     call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* do not count the writes inside, too */

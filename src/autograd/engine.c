@@ -4,9 +4,9 @@
 //  >>engine       running the autograd graph backward, from the last node to the first, and hooks
 //
 //  The engine counts the gradients that each node waits for, runs the nodes whose gradients have all arrived, adds
-//  gradients up and writes them to leaves.  What only few nodes and leaves have (such as hooks) is in an opdi_extra.  A
-//  leaf has a pointer to it in its opdi_meta; of a node, the member `formula` points to the first member of the
-//  opdi_extra, if the node has the flag OPDI_NODE_EXTRA.  So hooks cost nothing in a graph without hooks.
+//  gradients up and writes them to leaves.  Data that only few nodes and leaves have, such as hooks, is in an
+//  opdi_extra.  A leaf has a pointer to its opdi_extra in its opdi_meta.  If a node has the flag OPDI_NODE_EXTRA, its
+//  member `formula` points to the first member of its opdi_extra.  So hooks cost nothing in a graph without hooks.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== the engine ========================================================================================================
@@ -20,7 +20,7 @@
 //
 //  An indented function is called by the function above it.
 //    opd_backward_with, opdi_autograd_grad   check their arguments
-//      opdi_captures_make                      notes the gradients that are asked for
+//      opdi_captures_make                      lists the gradients that are asked for
 //      opdi_engine_run                         sets the options; then calls one of:
 //        opdi_engine_on_thread                   if backwards are nested too deep: runs the engine on another thread
 //        opdi_engine_here                        runs the engine on this thread
@@ -189,8 +189,8 @@ static void opdi_count_deps(opdi_engine *engine) {
     }
 }
 
-/* Returns the rank of a ready task; the task with the highest rank runs first: leaves first, then nodes, the youngest
-   first. */
+/* Returns the priority of a ready task.  The task with the highest priority runs first: leaves before nodes, and
+   younger nodes before older nodes. */
 static uint64_t opdi_task_order(const opdi_task *task) {
     return task->vertex & OPDI_LEAF ? UINT64_MAX : opdi_node_sequence(opdi_edge_node(task->vertex));
 }
@@ -243,14 +243,14 @@ static inline opdi_task *opdi_ready_pop(opdi_engine *engine) {
     return task;
 }
 
-/* Returns true if `tensor` has only `count` references, which the caller knows, and shares its memory with nobody.
-   Then all threads that have dropped a reference before are done with the tensor. */
+/* Returns true if `tensor` has only `count` references, which the caller knows, and shares its memory with no other
+   tensor.  Then all threads that have dropped a reference before are done with the tensor. */
 OPDI_INTERNAL bool opdi_held_by(const opd_tensor *tensor, int count) {
     return OPDI_ACQUIRE(&tensor->refs) == count && OPDI_ACQUIRE(&tensor->storage->refs) == 1 &&
         tensor->storage->block_bytes != OPDI_AGAIN;
 }
 
-/* Returns first + second.  Adds in place if nobody else can see `first` and the sum is not recorded.  Returns NULL and
+/* Returns first + second.  Adds in place if only the caller uses `first` and the sum is not recorded.  Returns NULL and
    sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, opd_tensor *second) {
     static opd_op *add, *add_inplace;
@@ -282,8 +282,8 @@ static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_
     return sum ? 0 : -1;
 }
 
-/* Returns the gradient grad summed to the `ndim` sizes that were broadcast to its own, as aten::sum_to_size does, or
-   NULL and sets an error. */
+/* Returns `grad` summed to the `ndim` sizes in `sizes`, which can be broadcast to the sizes of grad, as
+   aten::sum_to_size does.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_sum_to(opd_tensor *grad, const int64_t *sizes, int ndim) {
     static opd_op *sum, *view;
     int64_t dims[OPD_MAX_DIMS];
@@ -313,9 +313,8 @@ OPDI_INTERNAL bool opdi_expands(const int64_t *from, int nfrom, const int64_t *t
     return true;
 }
 
-/* Returns a copy of a gradient that has a lazy conjugation or negation (a flag that is applied at reading), with the
-   conjugation or negation applied.  The copy is recorded like any operator.  Returns NULL and sets an error on failure.
-   */
+/* Returns a copy of `grad` in which its lazy conjugation or negation (a flag that is applied at reading) is carried
+   out.  Autograd records the copy.  Returns NULL and sets an error on failure. */
 OPDI_NOINLINE static opd_tensor *opdi_clone_lazy(opd_tensor *grad) {
     static opd_op *clone;
     opd_value self[2];
@@ -380,8 +379,8 @@ OPDI_INTERNAL bool opdi_more_examples(const opd_tensor *grad, const opd_tensor *
     }
     return false;
 }
-/* Returns a copy of `whole` with these strides that is batched at every vmap layer at which `whole` or `grad` is.
-   Returns NULL and sets an error if that fails. */
+/* Returns a copy of `whole` with the strides `strides` that is batched at every vmap layer at which `whole` or `grad`
+   is batched.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad, opd_ints strides) {
     const opd_ints none = opd_ints_of(NULL, 0);
     opd_tensor *like = opd_add(opd_new_zeros(grad, none), opd_new_zeros(whole, none));
@@ -488,9 +487,9 @@ OPDI_NOINLINE static int opdi_fake_gradient(void) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake tensor: convert the real tensor "
                     "to a fake tensor first (opd_fake_tensor)");
 }
-/* Accumulates `grad` into the gradient of the leaf `tensor`: makes `grad` itself the gradient, or a copy of it, or adds
-   it.  Takes over a reference to `grad`. `held` is the number of other holders of `grad`, which only read it.  Returns
-   0, or -1 and sets an error. */
+/* Accumulates `grad` into the gradient of the leaf `tensor`.  If the leaf has no gradient yet, `grad` or a copy of it
+   becomes the gradient.  Takes over a reference to `grad`.  `held` is the number of other holders of `grad`, which only
+   read it.  Returns 0, or -1 and sets an error. */
 static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     opdi_meta *meta = tensor->meta;
     opd_tensor *sum;
@@ -526,8 +525,8 @@ static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_ten
     return sum ? 0 : -1;
 }
 /* The lock of accumulation, because several threads may add to the same leaf.  The thread that holds the lock may enter
-   again, because an addition can lead back to accumulation.  opdi_accumulate_enter returns true if it has locked; the
-   result is passed to opdi_accumulate_leave. */
+   again, because an addition can lead back to accumulation.  opdi_accumulate_enter returns true if it has taken the
+   lock; the result is passed to opdi_accumulate_leave. */
 OPDI_INTERNAL opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_accumulate_holder;
 OPDI_INTERNAL bool opdi_accumulate_enter(opdi_thread *thread) {
@@ -541,8 +540,8 @@ OPDI_INTERNAL void opdi_accumulate_leave(bool entered) {
     OPDI_STORE(&opdi_accumulate_holder, (opdi_thread *)NULL);
     opdi_unlock(&opdi_accumulate_lock);
 }
-/* Waits for asynchronous works that compute `grad` or the gradient to which it will be added.  The caller must not hold
-   the lock, because the works may need it.  Returns 0, or -1 and sets an error. */
+/* Waits for the asynchronous operations that compute `grad` or the gradient to which it will be added.  The caller must
+   not hold the lock of accumulation, because these operations may need it.  Returns 0, or -1 and sets an error. */
 OPDI_COLD OPDI_NOINLINE static int opdi_accumulate_await(const opd_tensor *tensor, opd_tensor *grad, int held) {
     bool entered = opdi_accumulate_enter(opdi_self());
     opd_tensor *const before = tensor->meta->grad;
@@ -565,7 +564,7 @@ static int opdi_accumulate(opdi_engine *engine, opd_tensor *tensor, opd_tensor *
 }
 
 OPDI_COLD_BEGIN
-/* Accumulates as opdi_accumulate does, and reports it to observers under the name of PyTorch's node. */
+/* Accumulates as opdi_accumulate does, and reports the accumulation to observers as PyTorch's node AccumulateGrad. */
 OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     const opd_value grads = opd_value_tensors(&grad, 1);
     opdi_thread *thread = opdi_self();
@@ -687,8 +686,7 @@ OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
 OPDI_COLD_END
 
 /* Runs the backward function of a node for the gradients `grads`, and makes the gradients that it writes to `out` fit
-   their edges.  Afterwards frees the saved values, unless the graph is retained.  Returns 0, or -1 and sets an error.
-   */
+   their edges.  Then frees the saved values, unless the graph is retained.  Returns 0, or -1 and sets an error. */
 static int opdi_run_formula(opdi_engine *engine, opd_node *node, opd_tensor **grads, opd_tensor **out) {
     const bool saved = OPDI_LOAD(&node->saved) != OPDI_NOTHING_SAVED;
     opd_backward_call bw;
@@ -751,7 +749,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
         thread->state = frame.state;
         thread->state.no_grad = !engine->create;
         if (rc == 0 && hooked) { rc = opdi_hooks_after(engine, task, out); }
-        for (int i = 0; i < task->ngrads; i++) {  /* then only other holders' references remain */
+        for (int i = 0; i < task->ngrads; i++) {  /* now only others hold the gradients */
             if (task->grads[i]) {
                 opdi_drop(task->grads[i]);
                 task->grads[i] = NULL;
@@ -882,8 +880,8 @@ static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, in
 }
 
 OPDI_COLD_BEGIN
-/* Notes the gradients that the caller asks for, by the tensors `inputs` or by `edges`.  Returns 0, or -1 and sets an
-   error. */
+/* Lists the gradients that the caller asks for, by the tensors `inputs` or by `edges`, in engine->captures.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, const opd_edge *edges, int count) {
     engine->restricted = true;
     engine->captures = (opdi_capture *)opdi_alloc((size_t)count * sizeof *engine->captures);
@@ -893,7 +891,7 @@ static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, co
     for (int i = 0; i < count; i++) {
         opd_tensor *tensor = edges ? NULL : inputs[i];
         opd_edge edge = edges ? edges[i] : opdi_edge_of(tensor);
-        if (!edge.node && opd_ok() && opdi_requires_grad(tensor)) {  /* only the view's base does: no edge comes here */
+        if (!edge.node && opd_ok() && opdi_requires_grad(tensor)) {  /* only its base does: no edge leads here */
             edge.node = (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
         }
         if (!edge.node || (int64_t)edge.nr >= opd_node_inputs(edge.node)) {
@@ -974,8 +972,7 @@ typedef struct opdi_engine_thread_args {
     int count, rc;
 } opdi_engine_thread_args;
 
-/* Runs an engine on a helper thread with the state of the waiting thread, and passes an error on to the waiting thread.
-   */
+/* Runs an engine on a helper thread with the state of the waiting thread, and passes an error on to that thread. */
 static void *opdi_engine_thread(void *arg) {
     opdi_engine_thread_args *elsewhere = (opdi_engine_thread_args *)arg;
     opdi_thread *thread = opdi_self(), *from = elsewhere->from;

@@ -3,7 +3,7 @@
 //== reading saved values and returning gradients in backward functions ================================================
 
 static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int element);
-static opd_tensor opdi_no_gradient;               /* in bw->out: the backward function has returned NULL */
+static opd_tensor opdi_no_gradient;               /* stands for a returned NULL in bw->out */
 
 OPDI_COLD_BEGIN
 /* Sets the error that a backward function did not return the gradient for edge number `edge`, which is needed.  Returns
@@ -115,7 +115,7 @@ OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *val
 /* Returns the kept value of argument i of a node without an operator descriptor (made by opd_autograd_record or by a
    custom function), or NULL. */
 OPDI_NOINLINE static const opd_value *opdi_bw_kept_manual(const opd_backward_call *bw, int i) {
-    const bool context = bw->node->formula->context;          /* the context is last; an index: tensor kept twice */
+    const bool context = bw->node->formula->context;  /* the context is last; an int is the index of an equal tensor */
     const opd_value *value = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
     return value && context && value->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[value->u.i] : value;
 }
@@ -378,7 +378,7 @@ OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, 
     return false;
 }
 
-/* Returns true if argument i of the forward call was a column-major matrix.  Its gradient then gets this layout, too. */
+/* Returns true if argument i of the forward call was a column-major matrix, so that its gradient becomes one, too. */
 OPDI_INTERNAL bool opdi_bw_is_column_major(const opd_backward_call *bw, int i) {
     const int edge = opdi_bw_edge(bw, i, 0);
     const opdi_edge *to = edge >= 0 ? &opdi_edges(bw->node)[edge] : NULL;
@@ -418,8 +418,8 @@ opd_device opd_bw_device(const opd_backward_call *bw, int i) {
                              ? place : OPD_CPU);
 }
 
-/* Takes `grad`, the gradient for element `element` of argument i (NULL: there is none).  It replaces a gradient that
-   was given before.  A gradient that is not needed is ignored.  Returns 0, or -1 and sets an error. */
+/* Takes `grad` as the gradient for element `element` of argument i (NULL: there is none), in place of one that was
+   given before.  A gradient that is not needed is ignored.  Returns 0, or -1 and sets an error. */
 int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad) {
     int edge = opdi_bw_edge(bw, i, element);
     if (!opd_ok()) { return -1; }
@@ -435,7 +435,8 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
     return 0;
 }
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
-/* Returns grad as the gradient of argument 0; the engine sums it if the argument was broadcast. */
+/* Returns the incoming gradient as the gradient of argument 0.  If the argument was broadcast, the engine sums the
+   gradient. */
 OPDI_SHARED int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 /* The backward function of operators whose derivative neither this library nor PyTorch has. */
 OPDI_SHARED int opdi_refused_backward(opd_backward_call *bw) {

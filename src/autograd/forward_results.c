@@ -6,8 +6,8 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* Returns the index that element number `element` of argument `i` has among the inputs of a forward-mode rule
-   (jv->inputs), or -1 if it is not an input. */
+/* Returns the index of element number `element` of argument `i` among the inputs of a forward-mode rule (jv->inputs),
+   or -1 if there is no such tensor. */
 static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int element) {
     const opd_op *op = jv->op;
     int edge = 0;
@@ -198,7 +198,7 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
                                        (opd_scalar_type)results[i]->dtype);
         if (values[i] &&
             ((results[i]->flags & OPDI_BATCHED) || opdi_place_of(values[i]) != opdi_place_of(results[i]))) {
-            values[i] = vs[k - 1] = opd_ones_like(results[i]); /* recorded at the result's layer */
+            values[i] = vs[k - 1] = opd_ones_like(results[i]); /* like the result: batched, or on its device */
         }
         if (values[i]) { values[i]->flags |= OPDI_REQUIRES_GRAD; } else { rc = -1; }
     }
@@ -236,8 +236,8 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
     return rc;
 }
 
-/* Returns true if a ready-made forward-mode rule (opd_jvp_pointwise or similar) is running for an operator.  If it is
-   running for a custom function, sets an error and returns false. */
+/* Returns true if a ready-made forward-mode rule (opd_jvp_pointwise or similar) is running for an operator.  If the
+   rule is running for a custom function, sets an error and returns false. */
 static bool opdi_jvp_of_operator(const opd_jvp_call *jv) {
     if (jv->op) { return true; }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_jvp_pointwise, _linear and _backward are for operators, not for %s",
@@ -285,7 +285,7 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
         rc = node ? opdi_jvp_formula(node, &grad, gave, true) : -1;
         if (node) { opdi_node_release(node); }
         if (rc || !gave[edge]) { continue; }
-        /* the input was broadcast, so the backward function has summed its gradient: use the general way */
+        /* the input was broadcast, so the backward function has summed its gradient: use the general rule */
         if (!opdi_has_sizes(gave[edge], result->dims, result->ndim)) { return opd_jvp_backward(jv); }
         gave[edge] = opdi_tangent_expand(gave[edge], result);
         sum = sum && gave[edge] ? opd_add(sum, gave[edge]) : gave[edge];
@@ -435,14 +435,14 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
 static opdi_level *opdi_call_level(const opd_call *call) {
     return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
 }
-/* Returns true if the call is to become a node of the graph that is being traced.  (Calls that are recorded for
-   autograd inside a vmap layer are not.) */
+/* Returns true if the call is to become a node of the graph that is being traced.  A call that autograd records inside
+   a vmap layer is not. */
 static bool opdi_tracing(const opd_call *call) {
     return call->th->innermost.tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
         !(call->keys.functionality & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK));
 }
-/* Runs the call itself, in the middle of the levels that compute its tangents, and records it if necessary. `first` is
-   the thread's state before the levels were entered, which the call sees.  Returns 0, or -1 and sets an error. */
+/* Runs the call itself, after all levels that compute its tangents were entered, and records the call if necessary.
+   The call runs with the levels that were open before; `first` has them.  Returns 0, or -1 and sets an error. */
 static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self,
                                     const opdi_level_frame *first) {
     opdi_thread *thread = call->th;
@@ -465,9 +465,9 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     return rc;
 }
 
-/* Runs a call and computes its tangents in the level that was entered (innermost.dual).  First the levels around it
-   compute their tangents, because the operators that forward-mode rules call belong to those levels.  Returns 0, or -1
-   and sets an error. */
+/* Runs a call and computes its tangents in the level that was entered (innermost.dual).  First the levels around this
+   level compute their tangents, because the operators that forward-mode rules call belong to those levels.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_level_frame *first) {
     opdi_thread *thread = call->th;
     const opdi_state state = thread->state;
@@ -536,7 +536,7 @@ static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor 
     } else { rc = opdi_forward_record_call(call, card, self, first); }
     thread->state = state;
     if (rc) { return -1; }
-    /* squeeze_ and similar operators change only the geometry, so the tangent stays */
+    /* squeeze_ and similar operators change only the geometry, so self keeps its tangent */
     if (!opdi_differentiable(self) || (rule->desc.tags & OPD_OPTAG_INPLACE_VIEW)) { return 0; }
     results[0] = self;
     jv.rets = &ret;

@@ -9,8 +9,8 @@
 
 //== custom functions ==================================================================================================
 //
-//  The rules for the values that a custom function returns are PyTorch's (custom_function.cpp).  A call is noted in an
-//  opd_context: see "contexts" in >>tape.
+//  The rules for the values that a custom function returns are PyTorch's (custom_function.cpp).  An opd_context stores
+//  the state of a call: see "contexts" in >>tape.
 
 #if defined(OPDI_CORE)
 
@@ -184,7 +184,7 @@ int opd_context_maybe_clear_saved_tensors(opd_context *ctx) {
     }
     if (!ctx->node || opd_backward_keeps_graph()) { return 0; }
     uint8_t was = OPDI_ACQUIRE(&ctx->node->saved);
-    if (was / OPDI_SAVED_USER != 1 ||             /* another backward uses the node: the last to leave frees them */
+    if (was / OPDI_SAVED_USER != 1 ||             /* used by another backward, too: the last one frees the tensors */
         !OPDI_EXCHANGE(&ctx->node->saved, &was, (uint8_t)(was | OPDI_SAVED_FREED))) { return 0; }
     ctx->cleared = true;
     opdi_node_free_saved(ctx->node);
@@ -679,12 +679,12 @@ OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
 //== complex numbers ===================================================================================================
 //
 //  The gradient of a complex tensor is the derivative with respect to its conjugate, as in PyTorch, so that a step
-//  against the gradient goes down.  A backward function that is written for real numbers computes J^T g.  If the
-//  forward function is complex differentiable (sums, products, exp), then the gradient J^H g is conj(J^T conj(g)); so
-//  opdi_call_conjugated gets it from the same backward function, and derivatives of any order, too.  Other forward
-//  functions (abs, conj) have their own backward functions and the tag OPDI_OPTAG_CONJUGATES.  For linear functions
-//  with real coefficients, the backward function is correct as it is.  A real input gets the real part when the engine
-//  casts its gradient.
+//  against the gradient decreases the differentiated function.  A backward function that is written for real numbers
+//  computes J^T g.  If the forward function is complex differentiable (sums, products, exp), then the gradient J^H g is
+//  conj(J^T conj(g)); so opdi_call_conjugated gets it from the same backward function, and derivatives of any order,
+//  too.  Other forward functions (abs, conj) have their own backward functions and the tag OPDI_OPTAG_CONJUGATES.  For
+//  linear functions with real coefficients, the backward function is correct as it is.  A real input gets the real part
+//  when the engine casts its gradient.
 
 #if defined(OPDI_CORE)
 /* Calls a backward function that is written for real numbers with the conjugates of the gradients, and conjugates its

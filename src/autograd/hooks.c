@@ -6,6 +6,8 @@
 //  that hooks may add and remove hooks.  The lists and the table of slots change under one lock, which is not held
 //  while user code runs.
 
+/* When a hook runs: TENSOR: on a tensor's gradient; PRE and POST: before and after a node; ACCUMULATED: after a leaf
+   has got its gradient; MULTI: on the gradients of several tensors. */
 enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
 
 OPDI_INTERNAL opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
@@ -448,7 +450,7 @@ static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tens
         gathering->multi = multi;
         gathering->next = engine->gatherings;
         engine->gatherings = gathering;
-        opdi_lock(&opdi_hooks_lock);              /* as long as it is locked, each member's node or leaf exists */
+        opdi_lock(&opdi_hooks_lock);              /* while the lock is held, each member's node or leaf exists */
         for (int i = 0; i < multi->nmembers; i++) {
             const opdi_task *task = multi->members[i] ? opdi_task_find(engine, multi->members[i]->vertex) : NULL;
             if (task && task->needed && opdi_hook_runs(engine, multi->members[i])) { gathering->left++; }
@@ -561,8 +563,8 @@ static bool opdi_hooks_any(const opdi_extra *extra, int kind) {
     return hook != NULL;
 }
 
-/* Adds the gradients to the boxes of extra, those of tensors that retain their gradient.  Returns 0, or -1 and sets an
-   error. */
+/* Adds the gradients of the task to the boxes of `extra`, which belong to tensors that retain their gradients.  Returns
+   0, or -1 and sets an error. */
 static int opdi_retained_grads_fill(const opdi_hooked *hooked, opdi_extra *extra) {
     opdi_retained_grad *few[8], **list = few;
     int count = 0, i = 0, rc = 0;

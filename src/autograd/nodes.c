@@ -24,7 +24,7 @@ static inline int64_t *opdi_node_metas(const opd_node *node) {
 //
 //  A node that saves its own result would make a cycle of references (result -> node -> result).  To avoid it, the
 //  result is marked OPDI_SAVED_BY_OWN.  When its node is the only holder left, the result drops its reference to the
-//  node (OPDI_WEAK_NODE), and takes a new reference when somebody retains the result.  Reference counts of marked
+//  node (OPDI_WEAK_NODE), and takes a new reference when the result is retained again.  Reference counts of marked
 //  tensors change under one lock; unmarked tensors never need the lock.
 
 OPDI_INTERNAL opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
@@ -95,8 +95,7 @@ OPDI_INTERNAL void opdi_packed_saved_forget(struct opdi_packed_saved *packed, op
 OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const struct opdi_packed_saved *packed, bool history);
 OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history);
 
-/* Drops the tensors that `node` keeps in `value`.  If a tensor is the node's own result, drops it with opdi_own_forget.
-   */
+/* Drops the tensors that `node` keeps in `value`; if a tensor is the node's own result, with opdi_own_forget. */
 OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     if (value->tag == OPDI_TAG_PACKED) {
         opdi_packed_saved_drop((struct opdi_packed_saved *)value->u.object);
@@ -130,7 +129,7 @@ static size_t opdi_kept_bytes(const opd_value *value) {
     }
 }
 
-/* Drops the saved tensors of a node.  The lengths of lists and the values that are not tensors stay. */
+/* Drops the saved tensors of a node.  Keeps the lengths of lists, and the values that are not tensors. */
 OPDI_INTERNAL void opdi_node_free_saved(opd_node *node) {
     opd_value *value = opdi_kept(node);
     opd_node *inner = opdi_slices_inner(node);
@@ -163,8 +162,7 @@ OPDI_INTERNAL bool opdi_saved_is_freed(const opd_node *node) {
     const uint8_t now = OPDI_ACQUIRE(&node->saved);
     return (now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER;
 }
-/* Ends the use of a node that opdi_saved_enter began.  If `free` is true, the node's saved values are no longer needed.
-   */
+/* Ends the use of a node that opdi_saved_enter began.  If `free` is true, its saved values are no longer needed. */
 OPDI_INTERNAL void opdi_saved_leave(opd_node *node, bool free) {
     uint8_t was = OPDI_ACQUIRE(&node->saved), now;
     do {
@@ -341,9 +339,9 @@ static opd_tensor *opdi_sizes_form(const opd_tensor *tensor) {
     return opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_META);
 }
 
-/* Writes the form of an argument that a node keeps to *out: retains tensors, notes their versions, and copies memory.
-   If `save` is false, tensors are left out.  If `sizes` is true, only the sizes and dtype of tensors are kept.  Returns
-   0, or -1 and sets an error. */
+/* Writes to *out the form in which a node keeps the argument `value`: retains tensors, stores their versions, and
+   copies memory.  If `save` is false, tensors are left out.  If `sizes` is true, only the sizes and dtype of tensors
+   are kept.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool save, bool sizes) {
     if (value->tag == OPD_TAG_TENSOR) {
         opd_tensor *tensor = !save ? NULL : sizes ? opdi_sizes_form(value->u.t) : opdi_kept_form(value->u.t);

@@ -7,7 +7,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_PRINT_THRESHOLD 1000                 /* a tensor with more elements is printed with "..." */
-#define OPDI_PRINT_EDGE 3                         /* elements shown at each end of a dimension, if "..." is */
+#define OPDI_PRINT_EDGE 3                         /* elements shown at each end of a dim whose middle is left out */
 #define OPDI_PRINT_LINE 80
 #define OPDI_PRINT_TEXT 400                       /* bytes for one number; "%.4f" of the largest double has 315 */
 
@@ -284,7 +284,7 @@ static void opdi_print_batched(opdi_printer *printer) {
 
 /* Returns a tensor whose elements can be printed: `tensor` itself or, if it is lazily conjugated or negated, a
    reference to a copy with the conjugation or negation applied.  Returns NULL if that fails.  An error that was pending
-   before stays. */
+   before remains pending. */
 static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opd_code was = thread->error;
@@ -298,8 +298,8 @@ static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     thread->error = was;
     return read;
 }
-/* Writes tensor as text.  If it is on another device, prints a copy of it on the host.  A tensor that cannot be read is
-   written as PyTorch writes meta tensors. */
+/* Writes `tensor` as text.  If the tensor is on another device, writes a copy of it on the host.  A tensor that cannot
+   be read is written as PyTorch writes meta tensors. */
 OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */
     opdi_printer printer;

@@ -158,8 +158,8 @@ OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { opdi_retained_grad_follow(tensor); }
 }
 
-/* Returns true if the result `tensor` belongs to the call alone. `owned` tells if the call holds a reference to it.  A
-   result that somebody else holds, too (a returned argument, a tensor returned twice), or that has a history is
+/* Returns true if the result `tensor` belongs to the call alone.  `owned` tells if the call holds a reference to it.  A
+   result to which there are other references (a returned argument, a tensor returned twice), or that has a history, is
    replaced by opdi_unalias. */
 static inline bool opdi_is_own(const opd_tensor *tensor, bool owned) {
     return owned && OPDI_ACQUIRE(&tensor->refs) == 1 && !(tensor->flags & OPDI_REQUIRES_GRAD);
@@ -265,8 +265,8 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
 }
 
 #define OPDI_INLINE_OUTPUTS 64
-/* Records a call whose kernel has run. `args` are the arguments that the backward function sees, which may differ from
-   the call's.  Returns 0, or -1 and sets an error. */
+/* Records a call whose kernel has run.  `args` are the arguments that the backward function sees, which may differ from
+   the arguments of the call.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
                               const opd_value *args) {
     opd_tensor *few[OPDI_INLINE_OUTPUTS], **outs = few;
@@ -320,7 +320,7 @@ OPDI_INTERNAL int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
 
 OPDI_COLD_BEGIN
 
-/* operators without a backward function */
+/* The functions below are for operators without a backward function. */
 
 OPDI_INTERNAL int opdi_fallback_mode;                    /* opd_autograd_fallback_mode */
 opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode mode) {
@@ -350,7 +350,7 @@ static int opdi_written_edge(const opd_call *call, const opd_tensor *tensor) {
     }
     return edge;
 }
-/* Returns a bit for each written argument that is also a result. */
+/* Returns a mask with a bit for each written argument that is also a result. */
 OPDI_INTERNAL uint64_t opdi_written_returned(const opd_op *op) {
     uint64_t mask = 0;
     for (int i = 0; i < op->nrets; i++) { mask |= op->ret_alias[i] >= 0 ? (uint64_t)1 << op->ret_alias[i] : 0; }
@@ -424,8 +424,8 @@ static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
 
 OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge);
 /* Makes `node` the history of `tensor`, result number `nr` of a call without a backward function.  If tensor is a
-   written argument, `node` replaces its history.  If `node` only warns, existing histories stay, and a hook on tensor
-   gives the warning when backward passes tensor.  Returns 0, or -1 and sets an error. */
+   written argument, `node` replaces its history.  If `node` only warns, existing histories are kept, and a hook on
+   tensor warns when backward passes tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr) {
     const bool written = opdi_writes_it(call, tensor), warns = node->formula->fn == opdi_warn_formula;
     if (!warns && written) { return opdi_rebase_to(tensor, node, nr, opdi_written_edge(call, tensor)); }
@@ -440,7 +440,7 @@ static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor 
 }
 
 /* Runs a call of an operator without a backward function in the mode OPD_AUTOGRAD_FALLBACK_WARN.  Nodes that the kernel
-   itself records stay, and one more node warns in backward.  Returns 0, or -1 and sets an error. */
+   itself records are kept, and one more node warns in backward.  Returns 0, or -1 and sets an error. */
 static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {

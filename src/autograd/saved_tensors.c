@@ -4,8 +4,8 @@
 //  >>saved_tensors saved-tensor hooks, checkpoints, anomaly mode
 //
 //  Instead of saving a tensor itself, a node can keep an object that a pack hook made from the tensor or, inside a
-//  checkpoint, a function that recomputes the tensor.  In anomaly mode, nodes also note where in the program they were
-//  recorded.  This section uses the engine.
+//  checkpoint, a function that recomputes the tensor.  In anomaly mode, nodes also store the place in the program where
+//  they were recorded.  This section uses the engine.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== saved-tensor hooks ================================================================================================
@@ -536,8 +536,8 @@ opd_tensor *opd_node_saved(opd_node *node, const char *name) {
     return tensor;
 }
 
-/* Packs the saved tensor of a node that is named `name` with these hooks.  Returns 0.  On failure, returns -1, sets an
-   error, and the caller still owns the user pointer. */
+/* Packs the saved tensor of a node that is named `name` with `hooks`.  Returns 0.  On failure, returns -1 and sets an
+   error; then the caller still owns the user pointer. */
 int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
     opdi_saved_place at;
     uint32_t version;

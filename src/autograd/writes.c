@@ -163,8 +163,7 @@ static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
     }
 }
 
-/* Returns true if the node of a write has to keep the value of result i, according to the operator's descriptor `card`.
-   */
+/* Returns true if the node of a write has to keep the value of result i, according to the descriptor `card`. */
 static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int i) {
     const int when = card->save_result_if[i];
     return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
@@ -275,7 +274,7 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
 }
 
 /* Sets an error if a recorded call writes arguments other than the first and autograd cannot record these writes, or if
-   the call returns nothing that it writes.  Returns 0, or -1 and sets an error. */
+   the call has no results and does not write its first argument.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
     const opd_op *op = call->op;
     const uint64_t back = opdi_written_returned(op);
@@ -382,8 +381,8 @@ static bool opdi_slice_same(const opd_tensor *self, const opd_value *was) {
 }
 
 /* Runs and records a call that writes self.  The node has the backward function of the functional operator, and becomes
-   the history of self; if self is a view, also of its base (opdi_slices_attach).  Returns 0, or -1 and sets an error.
-   */
+   the history of self.  If self is a view, a CopySlices node around this node becomes the history of self's base
+   instead (opdi_slices_attach), unless only the view's geometry changes.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opd_value args[OPD_MAX_ARGS];
     const int ndim = self ? self->ndim : 0;
