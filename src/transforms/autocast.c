@@ -6,8 +6,8 @@
 //  Every tensor has its backend's autocast key, and every thread excludes that key until an autocast region begins.  So
 //  autocast costs nothing while it is off.  A region is stored among the thread's modes as an index into a list of
 //  states; the dispatcher restores the modes after every kernel.  A policy tells how an operator chooses its dtype.
-//  Its kernel casts the arguments and calls the operator again below the autocast keys.  This section uses the
-//  dispatcher and public operators.  It follows aten/src/ATen/autocast_mode.cpp and torch/amp.
+//  The kernel of a policy casts the arguments and calls the operator again below the autocast keys.  This section uses
+//  the dispatcher and public operators, and follows aten/src/ATen/autocast_mode.cpp and torch/amp.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
@@ -69,7 +69,7 @@ static uint32_t opdi_autocast_dtypes(int device) {
     return declared ? declared : 1u << OPD_BFLOAT16 | 1u << OPD_FLOAT16 |
         (device == OPD_CUDA || device == OPD_HIP ? 1u << OPD_FLOAT32 : 0u);
 }
-/* Warns that the device does not support a region's dtype, so that the region is off.  Returns 0. */
+/* Warns that a region is off because the device does not support the region's dtype.  Returns 0. */
 static int opdi_autocast_unsupported(int device) {
     static const opd_scalar_type all[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
     char name[32], names[64];
@@ -272,9 +272,9 @@ static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *tensor) {
     values[5] = opd_value_bool(false);
     return opd_call_op(opd_op_builtin(OPDI_BY_NUMBER(_to_copy)), values, 7);
 }
-/* Returns true if the cast of `tensor` may be cached.  This is so for plain float32 weights that require grad and
-   are cast to the region's dtype.  Casts under transforms are not cached, because these differentiate with respect
-   to views of weights. */
+/* Returns true if the cast of `tensor` to dtype may be cached: if dtype is the region's dtype, and the tensor is a
+   plain float32 weight that requires grad.  Casts under transforms are not cached, because transforms differentiate
+   with respect to views of weights. */
 static bool opdi_cast_cacheable(const opdi_thread *thread, opd_scalar_type dtype, const opd_tensor *tensor) {
     return thread->state.autocast && !opdi_autocast_here(thread)->no_cache && !thread->state.inference &&
         !thread->state.forward && tensor->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(thread,
@@ -306,8 +306,8 @@ OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) {
     return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
 
-/* Runs the call again below the autocast keys with the arguments `args`, which have the same types as the call's
-   own. */
+/* Runs the call again below the autocast keys with the arguments `args`, which have the same types as the call's own
+   arguments. */
 static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     opdi_thread *thread = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
@@ -495,8 +495,8 @@ OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
     return place > OPD_AUTOCAST_KEEP ? &opdi_policies[place] : NULL;
 }
 
-/* Registers the policy's kernel at the autocast key of `device`, or of all devices if it is OPD_BACKEND_COUNT.  On
-   failure, nothing stays registered. */
+/* Registers the policy's kernel at the autocast key of `device`, or of all devices if `device` is OPD_BACKEND_COUNT.
+   Returns 0.  On failure, returns -1 and sets an error, and nothing stays registered. */
 int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
     char qualified[256];
     int count = 0;
@@ -539,7 +539,7 @@ static opd_value *opdi_custom_cast(const opd_context *ctx, int device, opd_scala
     }
     return cast;
 }
-/* Runs `forward` of a custom function and notes the state of autocast for opd_custom_bwd.  If cast_inputs is a dtype
+/* Runs `forward` of a custom function and stores the state of autocast for opd_custom_bwd.  If cast_inputs is a dtype
    and a region is on, `forward` gets inputs cast to that dtype and runs with autocast off. */
 int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward) {
     int rc = -1;

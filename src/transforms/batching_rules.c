@@ -148,7 +148,7 @@ int opd_batch_pointwise(opd_call *call) {
             value->u.t = batched->value;
         } else { alone = OPDI_MAX(alone, tensor->ndim); }
     }
-    apart = apart || (dim > 0 && OPDI_LOAD(&op->random) > 0);     /* random numbers must not depend on the dim */
+    apart = apart || (dim > 0 && OPDI_LOAD(&op->random) > 0);     /* random numbers must not depend on `dim` */
     if (OPDI_UNLIKELY(apart || least != ndim || alone > ndim - dim || (ndim == 0 && mixed))) {
         if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
         dim = 0;
@@ -499,8 +499,8 @@ OPDI_SHARED int opdi_batch_detach_(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *value = opd_detach(opdi_batch_front_arg(call, 0));
     return !value || opdi_batch_become(tensor, value) ? -1 : opd_return_tensor(call, tensor);
 }
-/* The rule of resize_ and resize_as_: each example keeps its first elements.  Sets an error if the new sizes need
-   more elements. */
+/* The rule of resize_ and resize_as_: each example keeps its first elements.  Sets an error if the new sizes need more
+   elements, or if the examples are not contiguous. */
 OPDI_SHARED int opdi_batch_resize(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_value *to = &call->args[1];
@@ -523,8 +523,9 @@ static bool opdi_is_view_op(const opd_op *op) {
     return false;
 }
 
-/* Bits that tell how an operator treats dims.  opdi_dims_analyze sets them by the names of the operator and its
-   arguments. */
+/* Bits that opdi_dims_analyze sets by the names of the operator and its arguments.  KNOWN: the operator was analyzed.
+   VIEW: a result is a view.  MORE: `dim` counts the dims of the result.  NONE: an empty list of dims means no dims, not
+   all.  ANY: a second tensor may have fewer dims than self. */
 enum { OPDI_DIMS_KNOWN = 1, OPDI_DIMS_VIEW = 2, OPDI_DIMS_MORE = 4, OPDI_DIMS_NONE = 8, OPDI_DIMS_ANY = 16 };
 static bool opdi_is_one_of(const char *name, const char *const *names) {
     while (*names && strcmp(name, *names) != 0) { names++; }
@@ -553,8 +554,8 @@ static int opdi_dims_analyze(opd_op *op) {
     return what;
 }
 
-/* Writes the indices of all dims of an example, if dim 0 counts the examples: 1, 2, ..., to dims[64], and returns
-   this list.  An example without dims counts as having one dim. */
+/* Writes 1, 2, ... to dims[64], the indices of all dims of an example if dim 0 counts the examples.  Returns them as a
+   list.  An example without dims counts as having one dim. */
 OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
     int count;
     for (count = 0; count < OPDI_MAX(ndim, 1); count++) { dims[count] = count + 1; }
@@ -775,8 +776,8 @@ static int opdi_batch_fold_nd(opd_call *call, int nd) {
 OPDI_SHARED int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
 OPDI_SHARED int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
 OPDI_SHARED int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
-/* Returns `tensor`, whose examples are at dim `dim` (-1: none), with its examples merged into the channels, the
-   second dim: [N, B C, ...].  Returns NULL and sets an error on failure. */
+/* Merges the examples of `tensor`, which are along dim `dim` (-1: the tensor is not batched), into its channels, the
+   second dim.  Returns a tensor [N, B C, ...], or NULL and sets an error. */
 OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
     if (tensor && dim < 0) {
         tensor = opd_batch_front(tensor, -1);
@@ -786,7 +787,7 @@ OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
     return opdi_batch_merge(tensor, 1);
 }
 
-/* Returns the index of the argument with this name, or -1 if there is none. */
+/* Returns the index of the argument `name`, or -1 if there is none. */
 static int opdi_batch_named(const opd_op *op, const char *name) {
     int i;
     for (i = op->nargs; i-- > 0 && strcmp(op->schema->args[i].name, name) != 0;) { }
@@ -794,7 +795,7 @@ static int opdi_batch_named(const opd_op *op, const char *name) {
 }
 
 /* Inserts the number of examples in front of the sizes of a factory, argument number `at`.  If the next argument has
-   strides, inserts the number of elements that an example spans in front of these.  Returns 0, or -1 and sets an
+   strides, inserts in front of the strides the number of elements that an example spans.  Returns 0, or -1 and sets an
    error. */
 static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
     const int64_t count = args[at].n;
@@ -808,7 +809,7 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
         sizes[i + 1] = args[at].u.ints[i];
         if (!strided) { continue; }
         strides[i + 1] = args[at + 1].u.ints[i];
-        if (sizes[i + 1] <= 0 || strides[i + 1] <= 0) { continue; }   /* the operator refuses negative ones */
+        if (sizes[i + 1] <= 0 || strides[i + 1] <= 0) { continue; }   /* the operator refuses negative numbers */
         if (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1]) {
             return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
         }
@@ -840,7 +841,7 @@ int opd_batch_factory(opd_call *call) {
         if (opdi_batch_enlarge(call, args, at)) { return -1; }
         dim = 0;
     } else if (self) {
-        const bool keep = format < 0 || args[format].tag != OPD_TAG_INT || args[format].u.i == 1;       /* keep */
+        const bool keep = format < 0 || args[format].tag != OPD_TAG_INT || args[format].u.i == 1;  /* preserve_format */
         if (dim < 0 || !keep || opdi_op_is_random(op)) {
             args[0].u.t = opd_batch_front(args[0].u.t, dim);
             dim = 0;
@@ -916,8 +917,8 @@ static int opdi_batch_escaped(const opd_call *call) {
 OPDI_COLD_END
 
 static int opdi_batch_random(opd_call *call, const opdi_card *card);
-/* Runs the batching rule in an operator's descriptor.  If it has no rule, its composite kernel is run, or the
-   examples are computed in a loop. */
+/* Runs the batching rule in an operator's descriptor.  If the descriptor has no rule, runs the operator's composite
+   kernel, or computes the examples in a loop. */
 OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
@@ -999,8 +1000,8 @@ OPDI_SHARED int opdi_batch_drawn(opd_call *call) {
     return rc;
 }
 
-/* Runs an operator that draws random numbers as the layer's `randomness` says: fails, draws once for all examples,
-   or draws for each example.  It is also called if no argument is batched. */
+/* Runs an operator that draws random numbers as the layer's `randomness` says: fails, draws once for all examples, or
+   draws for each example.  Also called if no argument is batched. */
 static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     const opd_vmap_rule rule = card ? card->desc.vmap : NULL;
     if (card && card->base) {

@@ -8,8 +8,8 @@
 //  has ended, so in the outer layers.  They are recorded only if the function's results also depend on other recorded
 //  tensors.
 
-/* Sets the inputs with respect to which to differentiate: those in the options.  If the options have none: all
-   inputs if `all` is true, else the first input. */
+/* Sets diff->argnums to the numbers of the inputs with respect to which to differentiate.  These are in the options; if
+   not, they are all inputs if `all` is true, else the first input.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_argnums(opdi_diff *diff, bool all) {
     const opd_transform_options *options = diff->options;
     const int count = options->argnums || options->nargnums ? options->nargnums : all ? diff->nin : 1;
@@ -115,14 +115,14 @@ static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
     if (alias) {
         alias->flags |= OPDI_REQUIRES_GRAD;
-        alias->functionality |= OPDI_GRAD_KEYS;   /* inside, not an inference tensor */
+        alias->functionality |= OPDI_GRAD_KEYS;   /* inside the function, the alias is no inference tensor */
         alias->output_nr = diff->serial;
     }
     return alias;
 }
 
-/* Begins a layer of this kind.  In a grad layer, the inputs with respect to which to differentiate are replaced by
-   aliases.  Returns 0, or -1 and sets an error. */
+/* Begins a layer of the kind `kind`.  In a grad layer, the inputs with respect to which to differentiate are replaced
+   by aliases.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_enter(opdi_diff *diff, opdi_layer_kind kind) {
     opdi_thread *thread = opdi_self();
     diff->around = thread->state;
@@ -277,7 +277,7 @@ static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
     if (OPDI_UNLIKELY(tensor->storage->duals != NULL) && opdi_diff_tangents(diff, tensor)) { return NULL; }
     if ((keep = opdi_diff_keeps(diff, tensor)) < 0) { return NULL; }
     if (keep && (!batched || opdi_requires_grad(tensor))) { return tensor; }
-    if (batched && !(value = opdi_diff_result(diff, batched->value))) { return NULL; }  /* may be recorded separately */
+    if (batched && !(value = opdi_diff_result(diff, batched->value))) { return NULL; }  /* may have its own history */
     if (keep && value == batched->value) { return tensor; }
     v = opdi_own(batched ? opdi_batch_again(tensor, value) : opdi_shallow_copy(tensor));
     return v && opdi_family_pass(v, tensor) == 0 ? v : NULL;
@@ -387,7 +387,7 @@ OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *c
     memset(&options, 0, sizeof options);
     options.grad_outputs = with;
     options.retain_graph = !(flags & OPD_DERIVATIVE_LAST);
-    /* below a vmap, the outputs are recorded at another layer */
+    /* inside a vmap, the outputs are recorded at another layer */
     options.create_graph = create && (reach || (derivative->vmaps && thread->innermost.layer));
     options.allow_unused = true;
     if (k && opdi_autograd_grad(roots, k, diff.by, diff.nby, &options, !reach, diff.serial, grads)) { return -1; }
@@ -455,8 +455,8 @@ int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *input
 
 //== forward mode ======================================================================================================
 
-/* Calls the function at the primals diff->in with these tangents (NULL stands for zeros).  Writes its outputs and
-   their tangents.  Returns the number of outputs, including auxiliary outputs, or -1. */
+/* Calls the function at the primals diff->in with `tangents` (NULL stands for zeros).  Writes its outputs and their
+   tangents.  Returns the number of outputs, including auxiliary outputs, or -1. */
 OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, opd_tensor **outputs,
                                 opd_tensor **out_tangents) {
     opdi_thread *thread = opdi_self();
@@ -470,7 +470,7 @@ OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, op
         const int first = diff->argnums[i];
         if (!tangents[i]) { continue; }
         if (!(diff->in[first] = opdi_make_dual(diff->in[first], tangents[i]))) { rc = -1; }
-        else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside, not an inference tensor */
+        else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside the function, no inference tensor */
     }
     opdi_level_leave(thread, &within);
     if (rc || (count = opdi_diff_call(diff, outputs)) < 0) { return -1; }

@@ -321,8 +321,8 @@ OPDI_SHARED double opdi_flops_product(const opd_call *call) { return opdi_flops_
 OPDI_SHARED double opdi_flops_added_product(const opd_call *call) {
     return opdi_flops_of_product(call, &call->args[1]);
 }
-/* Returns the number of operations of a convolution, two for each weight at each place.  `places` is the larger
-   image tensor, each element of which is a place: for a transposed convolution the input, else the output. */
+/* Returns the number of operations of a convolution, two for each product of an element of `places` and a weight.
+   `places` is the input of a transposed convolution, and the output of any other. */
 static double opdi_flops_of_places(const opd_tensor *places, const opd_tensor *weight) {
     return 2. * (double)places->numel * (double)weight->numel / (double)OPDI_MAX(weight->dims[0], 1);
 }

@@ -104,8 +104,8 @@ static int opdi_jacobian_all(opdi_jacobian *jacobian, opd_tensor **out) {
     return total;
 }
 
-/* Returns the block of `rows` that belongs to `tensor`, from row `offset` on.  Its dims are those of `tensor`, then
-   those of a row; if `last` is true, those of a row come first.  Returns NULL and sets an error on failure. */
+/* Returns the block of `rows` that belongs to `tensor`, from row `offset` on.  The block has the dims of `tensor`, then
+   those of a row; if `last` is true, the other way round.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_jacobian_part(opd_tensor *rows, const opd_tensor *tensor, int64_t offset, bool last) {
     const int inner = rows->ndim - 1;
     int64_t sizes[2 * OPD_MAX_DIMS];
@@ -135,8 +135,8 @@ static int opdi_jacobian_check(const opdi_diff *diff) {
     return 0;
 }
 
-/* Writes to outputs[] the blocks of the Jacobian, output by output, and then the auxiliary outputs.  Computes it by
-   jacrev if `reverse` is true, else by jacfwd.  Returns the number of all these, or -1. */
+/* Writes to outputs[] the blocks of the Jacobian, output by output, and then the auxiliary outputs.  Computes the
+   Jacobian by jacrev if `reverse` is true, else by jacfwd.  Returns the number of all these, or -1. */
 static int opdi_jacobian_make(opdi_diff *diff, bool reverse, opd_tensor **outputs) {
     opd_derivative derivative;
     opdi_jacobian jacobian;

@@ -9,7 +9,7 @@
 
 //== calls through the layers ==========================================================================================
 //
-//  The path of a call while a vmap layer is open.  Indented functions are called by the one above.
+//  The path of a call while a vmap layer is open.  An indented function is called by the function above it.
 //       opdi_front_kernel         the kernel at DynamicLayerFront, above all keys: finds the layer of the call
 //         opdi_vmap_call            if autograd and forward mode inside of that layer are not involved
 //         opdi_call_again           otherwise: runs the call again, at the autograd kernels inside of that layer
@@ -19,7 +19,7 @@
 //                                 and opdi_batch_tie
 //         opdi_batched_rule         runs the rule in the operator descriptor
 //           opdi_batch_random         if the operator is random
-//           opdi_batch_derived        if it is an in-place or out= form
+//           opdi_batch_derived        if the operator is an in-place or out= form
 //           opd_batch_view            if there is no rule, and the operator is a view
 //           opd_batch_decompose       if there is no rule: runs a composite kernel, or calls opd_batch_loop
 //       opdi_batched_kernel       the kernel at FuncTorchBatched: reports a tensor that has escaped from its vmap
@@ -48,8 +48,8 @@ OPDI_SHARED int opdi_batch_fold_3d(opd_call *call);
 OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
 #if defined(OPDI_CORE)
 
-/* Runs the call again after the layers have seen it: below them or, if `back` is true, at the autograd kernels of a
-   vmap layer.  Returns 0, or -1 and sets an error. */
+/* Runs the call again after the layers have seen it: below the layers or, if `back` is true, at the autograd kernels of
+   a vmap layer.  Returns 0, or -1 and sets an error. */
 static int opdi_call_again(opd_call *call, bool back) {
     opdi_state *state = &call->th->state;
     const uint64_t include = state->include, allow = state->allow;
@@ -65,7 +65,7 @@ static int opdi_call_again(opd_call *call, bool back) {
     state->include = include & ~OPDI_FRONT_BIT;
     if (back) { opdi_back_keys(state); }
     const opdi_slot *slot = opdi_find_slot(call->th, &other, table, &sets);
-    state->include = include;                     /* its kernels' calls pass the layers again */
+    state->include = include;                     /* operators that the kernel calls pass the layers again */
     state->allow = allow;
     int rc = opdi_invoke(call->th, &other, slot);
     call->filled = other.filled;
@@ -74,7 +74,7 @@ static int opdi_call_again(opd_call *call, bool back) {
     return rc;
 }
 
-/* Runs the kernel in *slot for the same call, with another opd_call.  Its results become those of `call`. */
+/* Runs the kernel in *slot with the arguments of `call` in a new opd_call, whose results become those of `call`. */
 OPDI_INTERNAL int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     opd_call other;
     other.op = call->op;

@@ -17,8 +17,9 @@ typedef struct opdi_autocast_state {
     int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default dtype */
 } opdi_autocast_state;
 #define OPDI_AUTOCAST_STATES 1024
-/* The list of all autocast states so far.  Entries never change and are never freed, so a thread's state is a
-   number: state n is at[n - 1].  State 0 means that there is no region, and the excluded keys decide. */
+/* The list of all autocast states so far.  Entries never change and are never freed, so a thread's state is a number:
+   state n is at[n - 1].  State 0 means that no region is open; then the thread's excluded keys tell if autocast is on.
+   */
 typedef struct opdi_autocast_states {
     opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES];
 } opdi_autocast_states;
@@ -44,7 +45,7 @@ typedef struct opdi_diff {
     const opd_transform_options *options;
     opd_tensor **in;                              /* the inputs of fn */
     int nin;
-    opd_tensor **by, **given;                     /* inputs to differentiate by; given: without aliases */
+    opd_tensor **by, **given;                     /* aliases of inputs to differentiate by; these inputs themselves */
     int *argnums, nby;
     opdi_layer *layer;
     opdi_state around;
@@ -89,7 +90,7 @@ struct opd_cost {
     opd_fake_block block;
     opd_cost_row *rows;
     int nrows, capacity;
-    int64_t begun, most, given;                   /* live bytes: at the start; peak; given: real tensors */
+    int64_t begun, most, given;                   /* live bytes at the start; their maximum; bytes of real tensors */
 };
 OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 OPDI_SHARED int opdi_batched_kernel(opd_call *call);

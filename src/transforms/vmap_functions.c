@@ -96,9 +96,10 @@ static bool opdi_is_dual_inside(const opd_tensor *tensor) {
     }
     return tensor && opdi_is_dual(tensor);
 }
-/* Computes a custom function's outputs by its vmap rule.  Without a rule, computes them example by example if
-   autograd or forward mode outside of the layer records an input.  If neither is needed and forward may run as it
-   is, returns -2.  Returns the number of outputs, or -1 and sets an error. */
+/* Computes the outputs of a custom function in the layers outside of ctx->layer, by its vmap rule.  If the function has
+   no rule, but autograd or forward mode outside of the layer records an input, computes the outputs example by example.
+   If nothing records an input, returns -2: the caller then runs forward.  Returns the number of outputs, or -1 and sets
+   an error. */
 static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_dims) {
     opdi_thread *thread = opdi_self();
     opd_value *values = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *values);
@@ -142,8 +143,8 @@ static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_
     return opd_ok() ? total : -1;
 }
 
-/* Computes the outputs of a custom function with batched inputs, instead of calling its forward.  Returns 0, or -1
-   and sets an error. */
+/* Computes the outputs of a custom function with batched inputs (see opdi_function_outside).  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_function_compute(opd_context *ctx) {
     opdi_thread *thread = opdi_self();
     opd_value outputs[OPD_TRANSFORM_OUTPUTS];
