@@ -40,8 +40,8 @@ typedef struct opdi_address_info {
     void *symbol_at;
 } opdi_address_info;
 
-/* Sets *file to the file that contains an address of code, and *offset to the address in the numbering of the file's
-   symbol table.  Returns false if they are unknown. */
+/* Sets *file to the file that the code at `address` was loaded from, and *offset to the address as the file's symbol
+   table counts it.  Returns false if they are unknown. */
 static bool opdi_address_file(void *address, const char **file, uintptr_t *offset) {
     void *self = dlopen(NULL, RTLD_NOW), *f = self ? dlsym(self, "dladdr") : NULL;
     int (*ask)(const void *, opdi_address_info *);
@@ -204,8 +204,8 @@ OPDI_INTERNAL const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t c
     return buf;
 }
 
-/* Writes a stack trace to `out`, with a line for each frame, the innermost last as in Python.  Leaves out frames of
-   this library. */
+/* Writes a stack trace to `out`, with a line for each of the `count` frames, the innermost last as in Python.  Leaves
+   out frames of this library. */
 OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int count) {
     const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opdi_place_name);
     opdi_place_name *place = (opdi_place_name *)opdi_alloc(bytes);
@@ -218,7 +218,7 @@ OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int co
     }
     opdi_addresses_lines(place, count);
     for (i = 0; i < count && !(place[i].text.data && strstr(place[i].text.data, ", in main\n")); i++) { }
-    while (count > i + 1) { opdi_string_free(&place[--count].text); }  /* leave out the callers of main */
+    while (count > i + 1) { opdi_string_free(&place[--count].text); }  /* drop the callers of main */
     for (i = count - 1; i >= 0; i--) {
         char function[200], line[700];
         if (place[i].text.data) {

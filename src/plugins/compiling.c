@@ -4,8 +4,8 @@
 //
 //  The result of a compilation is the file <name>-<key>-<contents>.so.  <key> is a hash of flags, compiler, version and
 //  paths.  <contents> is a hash of every file that the compiler read; <name>-<key>.deps lists these files.  All files
-//  are made in a new folder tmp.* and then renamed.  The remains of a killed build are ignored, and removed after a
-//  day.
+//  are made as tmp.*, or in a new folder tmp.*, and then renamed.  The remains of a killed build are ignored, and
+//  removed after a day.
 
 static uint64_t opdi_hash_bytes(uint64_t hash, const void *data, size_t size) {
     const char *at = (const char *)data;
@@ -33,7 +33,7 @@ static bool opdi_hash_file(uint64_t *hash, const char *path) {
     return count == 0;
 }
 
-/* Reads a whole file as text into *string.  Returns false, without an error, if it cannot be opened. */
+/* Reads a whole file as text into *string.  Returns false, without an error, if the file cannot be opened. */
 static bool opdi_string_read(opdi_string *string, const char *path) {
     char part[4096];
     size_t count;
@@ -69,7 +69,7 @@ static bool opdi_file_end(int fd, const char *data, size_t length) {
     return fd >= 0 && close(fd) == 0 && ok;
 }
 
-/* Writes the file `path`, completely or not at all, by a temporary file in the folder `dir`.  Returns 0, or -1 and
+/* Writes the file `path` completely or not at all, through a temporary file in the folder `dir`.  Returns 0, or -1 and
    sets an error. */
 static int opdi_file_write(const char *dir, const char *path, const char *data, size_t length) {
     char tmp[OPDI_PATH];
@@ -110,10 +110,10 @@ static void opdi_cache_sweep(const char *dir) {
     if (d) { (void)closedir(d); }
 }
 
-/* Returns true if only this user and the system can replace the file at `path`, which must not contain links.  "The
-   system" is root, or the owner of / if root has another number.  No folder of a safe path belongs to another user.
-   Other users may write only into folders in which files can be removed only by their owners.  If `strict` is false,
-   folders of other users are allowed unless anybody could have made them.  Sets `bad` to the first unsafe folder. */
+/* Returns true if only this user and the system (root, or the owner of /) can replace the file at `path`, which must
+   not contain links.  Then no folder of the path belongs to another user, and other users can write only into folders
+   in which a file can be removed only by its owner.  If `strict` is false, folders of other users are allowed unless
+   anybody could have made them.  Sets `bad` to the first unsafe folder. */
 static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     struct stat top, s;
     bool ok = stat("/", &top) == 0, shared = false;
@@ -122,7 +122,7 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
         (void)snprintf(bad, OPDI_PATH, "%.*s", (int)length, path);
         ok = lstat(bad, &s) == 0 &&
              (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
-        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* not the own group */
+        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* not the user's own group */
         ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
         if (length == 1 && path[1]) { length = 0; }
         else if (!path[length]) { return ok; }
@@ -170,7 +170,7 @@ typedef struct opdi_build {
     const char *const *files;
     bool cxx;                                                 /* at least one file is C++ */
     char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
-    char include[OPDI_PATH];                                  /* folder of opdispatch.h, or ""; `hint` tells why */
+    char include[OPDI_PATH];                                  /* folder of opdispatch.h, or "" (`hint` tells why) */
     const char *hint;
 } opdi_build;
 
@@ -185,8 +185,8 @@ static const char *opdi_compiler(bool cxx) {
     return command && *command ? command : cxx ? "c++" : "cc";
 }
 
-/* Mixes the path, size and time of the program of `command` into a hash, so that another version of the compiler
-   gives another key. */
+/* Mixes the path, size and time of the compiler `command` into a hash, so that another version of the compiler gives
+   another key. */
 static uint64_t opdi_hash_compiler(uint64_t hash, const char *command) {
     const size_t n = strcspn(command, " \t");
     const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
@@ -207,9 +207,9 @@ static uint64_t opdi_hash_compiler(uint64_t hash, const char *command) {
 }
 
 /* Finds the folder of opdispatch.h: $OPD_INCLUDE, or else the folder from which this file was compiled.  A relative
-   path is searched in the program's folder and the folder above it, but never in the current folder, whose files may
-   be anybody's.  If the header is not found, the flags and the system's folders may still lead to it; otherwise the
-   compiler's error will contain `hint`.  Returns 0, or -1 and sets an error. */
+   path is searched in the program's folder and the folders above it, but never in the current folder, into which
+   another user may have put files.  If the header is not found, the compiler may still find it through the flags or the
+   system's folders; otherwise the compiler's error will contain `hint`.  Returns 0, or -1 and sets an error. */
 static int opdi_build_include(opdi_build *build) {
     const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
     char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *up;
@@ -245,7 +245,7 @@ static int opdi_build_key(opdi_build *build) {
     hash = opdi_hash_compiler(hash, opdi_compiler(false));
     if (build->cxx) { hash = opdi_hash_compiler(hash, opdi_compiler(true)); }
     hash = opdi_hash_text(opdi_hash_text(hash, build->flags), build->include);
-    if (strstr(build->flags, "native")) {         /* machines with the same folder may differ */
+    if (strstr(build->flags, "native")) {         /* computers that share the folder may have other processors */
         char host[256] = "";
         (void)gethostname(host, sizeof host - 1);
         hash = opdi_hash_text(hash, host);
@@ -254,8 +254,8 @@ static int opdi_build_key(opdi_build *build) {
     return opdi_path(build->stem, "%s/%s-%016llx", build->dir, build->name, (unsigned long long)hash);
 }
 
-/* Writes the path of the result to `out`.  It depends on the contents of the files in `deps`, which the compiler
-   read.  Returns false if one of these files does not exist. */
+/* Writes the path of the result to `out`.  The path depends on the contents of the files in `deps`, which the compiler
+   read.  Returns false if one of these files cannot be read. */
 static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, char *out) {
     uint64_t hash = 2;
     for (size_t at = 0; at < deps->length; at += strlen(deps->data + at) + 1) {
@@ -265,7 +265,7 @@ static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, 
     return snprintf(out, OPDI_PATH, "%s-%016llx.so", build->stem, (unsigned long long)hash) < OPDI_PATH;
 }
 
-/* Adds the paths of a make rule "object: a b", as compilers write it, to `deps`, a list of strings that each end
+/* Adds the paths in `rule`, a make rule "object: a b" as compilers write it, to `deps`, a list of strings that each end
    with a 0. */
 static void opdi_deps_add(opdi_string *deps, const char *rule) {
     const char *at = strstr(rule, ": ");
@@ -385,7 +385,7 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     opdi_argv_add(&words, "-O2");
     opdi_argv_split(&words, build->flags);
     opdi_argv_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
-    words.length -= words.length > 0 && *build->include;  /* joins -I and the folder to one word */
+    words.length -= words.length > 0 && *build->include;  /* drops the last 0, so that -I and the folder are one word */
     if (*build->include) { opdi_argv_add(&words, build->include); }
     opdi_argv_split(&words, "-MD -MF");
     opdi_argv_add(&words, dep);
@@ -431,8 +431,8 @@ static int opdi_checksum_append(const char *path, const char *out) {
     return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
 }
 
-/* Links `count` object files, and moves the result and the list of read files to their final places.  Writes the
-   path of the result to `out`.  Returns 0, or -1 and sets an error. */
+/* Links `count` object files.  Moves the result, and the list `deps` of the files that were read, to their final
+   places.  Writes the path of the result to `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_build_link(const opdi_build *build, int count, const opdi_string *deps, char *out) {
     opdi_string words = {NULL, 0, 0, false};
     char path[OPDI_PATH], list[OPDI_PATH];

@@ -15,7 +15,7 @@ OPD_HOST_STRUCT;
 
 OPDI_ONCE_BEGIN
 
-/* Appends `length` bytes of text to `string`.  If memory runs out, the string stays `failed` from then on. */
+/* Appends `length` bytes of text to `string`.  If memory runs out, sets string->failed; then later calls do nothing. */
 OPD_UNUSED OPDI_INTERNAL void opdi_string_add_n(opdi_string *string, const char *text, size_t length) {
     if (!string->failed && string->length + length + 1 > string->cap) {
         const size_t cap = OPDI_MAX(2 * string->cap, string->length + length + 256);
@@ -49,7 +49,7 @@ static bool opdi_plugin_has(const opd_plugin *plugin, uintptr_t address) {
     return address >= plugin->begin && address < plugin->end;
 }
 
-/* Frees a plug-in's operator descriptors and backward functions, which were kept while a call might have been using
+/* Frees a plug-in's operator descriptors and backward functions, which were kept because a call might have been using
    them.  The caller holds the lock. */
 static void opdi_plugin_forget(const opd_plugin *plugin) {
     size_t i = 0;
@@ -163,7 +163,7 @@ static void opdi_library_unloads(const opd_library *lib) {
     opdi_unlock(&opdi_registry.lock);
 }
 
-/* Undoes all registrations of a plug-in, and removes the pin that it had while it was loaded.  The caller then
+/* Undoes all registrations of a plug-in, and removes the pin that the plug-in had while it was loaded.  The caller then
    releases its locks and calls opdi_plugins_sweep. */
 static void opdi_plugin_undo(opd_plugin *plugin) {
     opd_listener *listener;
@@ -191,8 +191,8 @@ static void opdi_plugin_undo(opd_plugin *plugin) {
     (void)OPDI_SUB(&plugin->pins, 1);             /* the caller calls opdi_plugins_sweep */
 }
 
-/* Undoes the registrations of a plug-in.  It is unmapped as soon as none of its code and data is in use.  Returns 0,
-   or -1 and sets an error. */
+/* Undoes the registrations of `plugin`.  The plug-in is unmapped as soon as none of its code and data is in use.
+   Returns 0, or -1 and sets an error. */
 int opd_library_unload(opd_plugin *plugin) {
     opdi_thread *thread = opdi_self();
     const bool entered = opdi_start_enter(thread);
@@ -240,8 +240,8 @@ opd_plugin *opd_library_load(const char *path) {
 
 #else
 
-/* Defines an operator for a plug-in.  `size` is the size of the plug-in's descriptor, which is smaller in older
-   plug-ins; its missing fields become zero. */
+/* Defines an operator for a plug-in.  `size` is the size of the plug-in's opd_op_desc, which is smaller in older
+   plug-ins; the fields that it lacks become zero. */
 static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
     opd_op_desc whole;
     if (!desc) { return opd_define(lib, NULL); }
@@ -323,7 +323,7 @@ OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     void *handle = NULL;
     opdi_string file = {NULL, 0, 0, false};
     if (opdi_plugin_file_check(path)) { return NULL; }
-    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* without / the loader would search for it */
+    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* without a /, the loader would search for the file */
     opdi_string_add(&file, path);
     errno = 0;
     if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
@@ -348,15 +348,15 @@ typedef struct opdi_loaded {
 } opdi_loaded;
 typedef struct opdi_plugin_place { opd_plugin *plugin; const void *dynamic; } opdi_plugin_place;
 
-/* Returns the address of a library's dynamic section, which identifies the library.  The loader's lock guards this
-   record, but sanitizers do not see this lock. */
+/* Returns the address of a library's dynamic section, which identifies the library.  The loader guards `map` by its own
+   lock, which sanitizers do not see. */
 #if defined(__GNUC__) && !defined(__TINYC__)
 __attribute__((no_sanitize("thread")))
 #endif
 static const void *opdi_linked_dynamic(const void *map) { return ((const opdi_linked *)map)->dynamic; }
 
-/* Called for each loaded library.  If it is the library in `user`, stores the addresses at which it is mapped and
-   returns 1, else returns 0. */
+/* Called for each loaded library.  If the library is that of `user`, an opdi_plugin_place, stores the addresses at
+   which it is mapped and returns 1, else returns 0. */
 static int opdi_plugin_mapped(const void *told, size_t size, void *user) {
     const opdi_loaded *loaded = (const opdi_loaded *)told;
     const opdi_plugin_place *place = (const opdi_plugin_place *)user;
@@ -423,7 +423,7 @@ static int opdi_plugin_check(opd_plugin *plugin) {
                         "in this program", plugin->path);
     }
     plugin->info = info;
-    if (!*info->host) { *info->host = &opdi_host_table; }     /* loaded again: its code may be running */
+    if (!*info->host) { *info->host = &opdi_host_table; }     /* set only once: the code may already be running */
     return 0;
 }
 
@@ -492,7 +492,7 @@ opd_plugin *opd_library_load(const char *path) {
         if (!opd_ok() || opdi_plugin_check(plugin) || opdi_plugin_run(plugin)) { opdi_plugin_undo(plugin); }
     }
     opdi_start_leave(entered);
-    /* an older opd_plugin has its own handle of the library; without one, the handle is not needed */
+    /* an older opd_plugin has a handle of its own; without any opd_plugin, no handle is needed */
     if (plugin != fresh && fresh->handle) { opdi_dlclose(fresh->handle); }
     if (plugin != fresh) { opdi_free(fresh, fresh->bytes); }
     if (!opd_ok()) {

@@ -31,7 +31,7 @@ typedef Elf32_Sym opdi_elf_symbol;
 #else
 #define opdi_dlclose(handle) ((void)(handle))
 #endif
-/* Tells why nothing is compiled at run time. */
+/* A text for errors: why nothing is compiled at run time. */
 #if defined(OPD_NO_PLUGINS)
 #define OPDI_NO_COMPILER_HERE "this program was built with OPD_NO_PLUGINS"
 #else
@@ -51,7 +51,7 @@ typedef Elf32_Sym opdi_elf_symbol;
 
 #if defined(OPDI_CORE)
 typedef void (*opdi_any_fn)(void);
-#define OPDI_PLACE 256                            /* in bytes, with its final 0 */
+#define OPDI_PLACE 256                            /* bytes of the text of a place, with its final 0 */
 #endif
 
 #include "plugins.prototypes.h"

@@ -1,12 +1,12 @@
 #include "plugins.h"
 
-//== libraries of Windows ==============================================================================================
+//== loading DLLs on Windows ===========================================================================================
 //
-//  Loads DLLs.  Before the system loads a file, the file's headers are read, for errors that the system does not report
-//  clearly.
+//  Before the system loads a DLL, the file's headers are read, in order to report errors that the system does not
+//  report clearly.
 
 #if defined(OPDI_DLLS)
-enum { OPDI_PE_HEADERS = 4096, OPDI_PE_SECTION = 40 };      /* bytes read of a file; bytes of a header of a section */
+enum { OPDI_PE_HEADERS = 4096, OPDI_PE_SECTION = 40 };      /* bytes read of a file; bytes of a section's header */
 #if defined(__x86_64__) || defined(_M_X64)
 enum { OPDI_PE_MACHINE = 0x8664 };
 #elif defined(__aarch64__) || defined(_M_ARM64)
@@ -25,13 +25,13 @@ static unsigned opdi_pe_16(const unsigned char *at) { return (unsigned)at[0] | (
 static uint64_t opdi_pe_32(const unsigned char *at) {
     return (uint64_t)opdi_pe_16(at) | (uint64_t)opdi_pe_16(at + 2) << 16;
 }
-/* Returns the place of the PE header in the first `count` bytes of a file, or 0 if it has none. */
+/* Returns the offset of the PE header in the first `count` bytes of a file, or 0 if there is none. */
 static size_t opdi_pe_header(const unsigned char *head, size_t count) {
     const uint64_t at = count >= 64 && head[0] == 'M' && head[1] == 'Z' ? opdi_pe_32(head + 60) : 0;
     return at && at + 84 <= count && memcmp(head + at, "PE\0\0", 4) == 0 ? (size_t)at : 0;
 }
-/* Checks the headers of a library's file: the file is missing, is no DLL, is for another machine, or is cut off.
-   Returns 0, or -1 and sets an error. */
+/* Checks the headers of a library's file.  Returns 0.  If the file is missing, is no DLL, is for another machine, or is
+   cut off, returns -1 and sets an error. */
 static int opdi_pe_check(const char *path) {
     unsigned char head[OPDI_PE_HEADERS];
     FILE *const file = opdi_file_open(path, "rb");
@@ -61,7 +61,7 @@ static int opdi_pe_check(const char *path) {
     return 0;
 }
 
-/* Sets an error with the system's message for the number `code`.  Returns NULL. */
+/* Sets an error with the system's message for the error number `code`.  Returns NULL. */
 static void *opdi_windows_refuses(const char *path, unsigned long code) {
     enum { NOT_FOUND = 126, NO_SUCH_FUNCTION = 127 };
     wchar_t wide[300];
