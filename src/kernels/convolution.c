@@ -137,8 +137,8 @@ static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int6
     runs(unfold, k0, kc, j0, nc, ld, out);
 }
 
-/* Packs the transposed unfolded matrix as an opdi_pack_fn: rows k0 .. k0 + kc - 1 are output positions, columns j0
-   .. j0 + nc - 1 are taps. */
+/* An opdi_pack_fn: packs the transposed unfolded matrix.  Rows k0 .. k0 + kc - 1 are output positions, columns j0 .. j0
+   + nc - 1 are taps. */
 static void opdi_unfold_pack_transposed(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld,
                                         void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
@@ -174,7 +174,8 @@ static void opdi_unfold_pack_transposed(void *ctx, int64_t k0, int64_t kc, int64
         }
     }
 }
-/* Packs the gradients of results as an opdi_pack_fn: rows k0 .. k0 + kc - 1 are output positions of all images. */
+/* An opdi_pack_fn: packs the gradients of the results.  Rows k0 .. k0 + kc - 1 are output positions of all images,
+   columns are output channels. */
 static void opdi_unfold_pack_gy(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const opdi_conv *conv = unfold->conv;
@@ -478,8 +479,8 @@ static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     opdi_scratch_free(pad, bytes);
 }
 
-/* Copies one tap of weights: the element (i, j) for i < rows and j < cols, at i * row + j * col of `from`, goes to i
-   * out_row + j * out_col of `to`.  Elements have `size` bytes. */
+/* Copies one tap of weights: element (i, j), for all i < rows and j < cols, from index i * row + j * col of `from` to
+   index i * out_row + j * out_col of `to`.  Elements have `size` bytes. */
 static void opdi_conv_transpose_tap(size_t size, int64_t rows, int64_t cols, const char *from, int64_t row, int64_t col,
                                     char *to, int64_t out_row, int64_t out_col) {
     for (int64_t j = 0; j < cols; j++) {
@@ -521,8 +522,8 @@ OPDI_INTERNAL void opdi_conv_flip(const opdi_conv *conv, const char *weights, ch
 //== the gradient with respect to the input, for strides ===============================================================
 //
 //  A stride of sh by sw cuts the gradient into sh times sw parts.  All rows whose index in the padded image has the
-//  same remainder modulo sh read the same taps: every sh-th row of taps.  For columns it is likewise.  Each part is a
-//  convolution of gy with stride 1.
+//  same remainder modulo sh read the same taps: every sh-th row of taps.  The same holds for columns and sw.  Each part
+//  is a convolution of gy with stride 1.
 
 /* Describes in *part the convolution of gy that computes those rows and columns of gx whose remainders are `y` and
    `x`.  Sets from[0] and from[1] to the first such row and column.  Returns 1.  Returns 0 if there is no such
@@ -564,7 +565,7 @@ static void opdi_conv_scatter(const opdi_conv *conv, const opdi_conv *part, cons
         }
     }
 }
-/* Returns true if the gradient of x is computed in parts, see above. */
+/* Returns true if the gradient of x can be computed in parts (see opdi_conv_part). */
 static bool opdi_conv_has_parts(const opdi_conv *conv) {
     opdi_conv part;
     int64_t from[2];
@@ -575,7 +576,7 @@ static bool opdi_conv_has_parts(const opdi_conv *conv) {
     }
     return true;
 }
-/* Computes gx in parts.  Returns 0, or -1 and sets an error. */
+/* Computes gx from gy and the weights in parts (see opdi_conv_part).  Returns 0, or -1 and sets an error. */
 static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     const int64_t size = (int64_t)conv->size, high = (conv->h - 1) / conv->sh + 1, wide = (conv->w - 1) / conv->sw + 1;
     const int64_t results = opdi_round_up(conv->n * conv->c * high * wide * size, 64);
@@ -661,8 +662,8 @@ static int64_t opdi_conv_summed(const opdi_conv *conv) {
     if (conv->cg == 1 && conv->og == 1) { return 1; }
     return OPDI_MAX(1, OPDI_MIN(OPDI_MIN(conv->n, 4096 / (conv->oh * conv->ow)), ((int64_t)8 << 20) / bytes));
 }
-/* Adds the gradient from images first .. first + images - 1 to `gw` of group `group`.  `pad` is scratch memory,
-   which the caller has set to zeros.  Returns 0, or -1 if memory runs out. */
+/* Adds to `gw`, the gradient of the weights of group `group`, the contribution of images first .. first + images - 1.
+   `pad` is scratch memory, which the caller has set to zeros.  Returns 0, or -1 if memory runs out. */
 static int opdi_conv_gw_images(const opdi_conv_job *job, int64_t group, int64_t first, int64_t images, char *pad,
                                char *gw) {
     const opdi_conv *conv = &job->conv;

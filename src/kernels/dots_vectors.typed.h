@@ -20,7 +20,7 @@ OPDI_TARGET OPDI_ALWAYS OPDI_T OPDI_WIDE(lanes_sum)(OPDI_V sum) {
     }
     return lanes[0];
 }
-/* Returns the dot product of `depth` elements of a and x.  Four vectors accumulate it and are summed at the end. */
+/* Returns the dot product of `depth` elements of a and x, as the sum of four vectors of sums. */
 OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const OPDI_T *x) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
 #if !defined(OPDI_NEON)
@@ -62,8 +62,8 @@ OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const O
     for (; step < depth; step++) { sum += a[step] * x[step]; }
     return lanes[0] + sum;
 }
-/* These macros define a function of type opdi_dots_fn, which multiplies rows of OPDI_T by four rows of `type`;
-   `load` reads a vector of these. */
+/* The following macros define a function of type opdi_dots_fn, which multiplies rows of OPDI_T by four rows of `type`.
+   load(at) returns a vector of the elements at `at`, converted to OPDI_T. */
 #define OPDI_DOTS_FROM(i) \
     const OPDI_T *const a##i = (const OPDI_T *)few[i]; \
     OPDI_V c##i##0 = {0}, c##i##1 = {0}, c##i##2 = {0}, c##i##3 = {0};
@@ -124,8 +124,8 @@ OPDI_DOTS_TILE(dots_one_f16, OPDI_DOTS_1, uint16_t, OPDI_WIDE(from_f16))
 #endif
 #if OPDI_LEVEL > 0 && OPDI_BYTES == 4
 /* Adds x[k] B[k, j], for all k < depth, to sums[j], for `count` columns of float16 or (if `bf16` is true) bfloat16.
-   Rows of B are `rs` elements apart.  `count` is a multiple of two vectors.  For bfloat16, the sums of each two
-   vectors of columns belong first to the even columns, then to the odd ones. */
+   Rows of B are `rs` elements apart.  `count` is a multiple of two vectors.  For bfloat16, the first of each two
+   vectors of sums is for the even columns, the second for the odd columns. */
 OPDI_TARGET static void OPDI_WIDE(halves_cols)(int64_t depth, int64_t count, bool bf16, const float *x,
                                                const uint16_t *b, int64_t rs, float *sums) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };

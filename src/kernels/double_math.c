@@ -27,7 +27,7 @@ OPDI_ALWAYS double opdi_cos1_f64(double x) { return opdi_trig1_f64(x, 1); }
 #define OPDI_VMATH64_LIST(X) X(exp, 0, exp(x)) X(log, 1, log(x)) X(tanh, 4, tanh(x)) X(sin, 6, sin(x)) \
     X(cos, 7, cos(x)) X(sigmoid, 8, 1 / (1 + exp(-x)))
 #else
-/* The coefficients of erf(x) / x - 1 as a polynomial in x^2, for |x| <= 1.  For erfcx, see >>op:special. */
+/* The coefficients of erf(x) / x - 1 as a polynomial in 2 x^2 - 1, for |x| <= 1.  For erfcx, see >>op:special. */
 static const double opdi_erf_series[14] = {
     -0.03453126133013269, -0.1405360890227171, 0.019852496688983708, -0.0022854855611440673, 0.00021751715604160108,
     -1.75371694414921e-05, 1.223382738352401e-06, -7.511569160678138e-08, 4.11580059766496e-09, -2.0352493920247854e-10,
@@ -92,7 +92,7 @@ OPDI_AVX512 static void opdi_vmath64_avx512(int function, int64_t count, double 
 static void opdi_vmath64_steps(int function, int64_t count, double *out, const double *a) {
     OPDI_WIDEST(opdi_cpu_level() > 1 ? 2 : 1, opdi_vmath64_avx512, opdi_vmath64_avx2)(function, count, out, a);
 }
-/* Recomputes those elements with the C library that are too large for the range reduction of sin, cos and sinc. */
+/* Recomputes with the C library those elements that are too large for the range reduction of sin, cos and sinc. */
 static void opdi_vtrig64_again(int function, int64_t count, double *out, const double *a) {
     for (int64_t i = 0; i < count; i++) {
         if (fabs(a[i]) < OPDI_TRIG_MAX_F64) { continue; }

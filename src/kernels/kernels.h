@@ -61,8 +61,7 @@ OPDI_LOOPS_END
 /* A range function works on the items from `begin` to `end` - 1; `begin` is a multiple of the grain.  A range may span
    several grains. */
 typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
-#define OPDI_SCRATCH_BYTES(bytes) (((bytes) + 63) & ~(size_t)63) /* bytes in a job's buffer that a loan of `bytes`
-                                                                    takes */
+#define OPDI_SCRATCH_BYTES(bytes) (((bytes) + 63) & ~(size_t)63) /* bytes, rounded up to 64 */
 #endif
 
 //== vector math =======================================================================================================
@@ -132,7 +131,7 @@ OPDI_ALWAYS float opdi_log1(int lv, float a) {
     uint32_t bits = opdi_bits(opdi_select_f32(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
     float e = (float)(((int32_t)bits >> 23) - (23 & -tiny));
     float y = opdi_log_core(lv, opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f, e);
-    y = opdi_select_f32(a < HUGE_VALF, y, a);              /* inf and NaN stay */
+    y = opdi_select_f32(a < HUGE_VALF, y, a);              /* inf and NaN are returned */
     y = opdi_select_f32(a < 0.0f, NAN, y);
     return opdi_select_f32(a == 0.0f, -HUGE_VALF, y);
 }
@@ -204,7 +203,7 @@ OPDI_ALWAYS double opdi_log1_f64(double a) {
     p = p * z + 0.39999999999899033;
     p = p * z + 0.666666666666667;
     double y = e * 0.693147180559663 - ((half - (s * (half + z * p) + e * 2.8235290563031577e-13)) - f);
-    y = a < HUGE_VAL ? y : a;                              /* inf and NaN stay */
+    y = a < HUGE_VAL ? y : a;                              /* inf and NaN are returned */
     y = a < 0.0 ? (double)NAN : y;
     return a == 0.0 ? -HUGE_VAL : y;
 }
@@ -300,8 +299,8 @@ typedef uint64_t opdi_word64;
 typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out);
 /* An operand, A or B, of a matrix product C.  `dtype` is that of C; if C is float, it may also be OPD_FLOAT16 or
    OPD_BFLOAT16.  rs and cs are the distances between rows and columns, in elements.  If `pack` is set (only for B),
-   `data` is not used: the function writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc and j < nc, nc <= ld.  It
-   may write anything into columns nc <= j < ld. */
+   `data` is not used: the function `pack` writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc and j < nc, nc <= ld,
+   and may write anything into columns nc <= j < ld. */
 typedef struct opdi_gemm_in {
     const void *data;
     int dtype;
@@ -330,14 +329,15 @@ typedef double opdi_v4d __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 /* Assembly, because ISO mode (-std=c11) does not let the compiler contract a * b + c. */
 #define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
-/* OPDI_ASM_SPLAT sets all lanes of x to the number at p.  OPDI_ASM_ONE reads it for OPDI_ASM_FMA_ONE, c += a b, where
-   this number is a. */
+/* OPDI_ASM_SPLAT sets all lanes of x to the number at p.  OPDI_ASM_ONE prepares x for OPDI_ASM_FMA_ONE(s, c, x, b),
+   which adds the products of the number at p and b to c. */
 #define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
 #define OPDI_ASM_ONE OPDI_ASM_SPLAT
 #define OPDI_ASM_FMA_ONE OPDI_ASM_FMA
 #define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
 #define OPDI_STREAM_END __builtin_ia32_sfence()
-/* Sets r to the square roots of x, or of r itself; sets r to the larger of x and r, or leaves it if one is NaN. */
+/* OPDI_ASM_ROOT sets r to the square roots of x, OPDI_ASM_ROOT_OF to those of r.  OPDI_ASM_MAX sets r to the larger of
+   x and r in each lane; if one of them is NaN, r is unchanged. */
 #define OPDI_ASM_ROOT(s, r, x) __asm__("vsqrtp" s " {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
 #define OPDI_ASM_ROOT_OF(s, r) __asm__("vsqrtp" s " {%0, %0|%0, %0}" : "+x"(r))
 #define OPDI_ASM_MAX(s, r, x) __asm__("vmaxp" s " {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(x))
@@ -355,7 +355,7 @@ typedef uint32_t opdi_v4u __attribute__((vector_size(16), aligned(4), may_alias)
 typedef uint64_t opdi_v2w __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double opdi_v2d __attribute__((vector_size(16), aligned(8), may_alias));
 typedef uint16_t opdi_v4h __attribute__((vector_size(8), aligned(2), may_alias));
-/* The forms of the macros above.  Here, OPDI_ASM_ONE reads the number only to the first lane of x, from which
+/* The macros above for NEON.  Here, OPDI_ASM_ONE reads the number only to the first lane of x, from which
    OPDI_ASM_FMA_ONE takes it.  OPDI_ASM_STREAM writes as usual, not past the caches. */
 #define OPDI_ASM_LANES(x) (sizeof(x) / sizeof((x)[0]))
 #define OPDI_ASM_FMA(s, c, a, b) { \
@@ -448,7 +448,7 @@ typedef struct opdi_gemm_job {
     int64_t rsc, csc;
     int64_t i0, mc, j0, nc, k0, kc;               /* offsets and sizes of the current block */
     int64_t mb, nb;                               /* rows and columns of a work item */
-    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* NULL: each by itself */
+    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* NULL: packs each alone */
     char *apack, *bpack;                          /* packed blocks, or NULL if not packed */
     int add;
 } opdi_gemm_job;
@@ -464,14 +464,14 @@ typedef struct opdi_gemm_job {
 #if defined(OPDI_OPERATORS)
 typedef struct opdi_conv {
     size_t size;                                  /* 4: float, 8: double */
-    bool exact;                                   /* x, not y: representable in bfloat16 */
+    bool exact;                                   /* operands, not results: all are representable in bfloat16 */
     int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
-    int64_t cg, og, hp, wp;                       /* per group: channels of x, of y; padded image */
-    int64_t phases, run, line;                    /* phases: number of runs in a line; lengths */
+    int64_t cg, og, hp, wp;                       /* channels of x and of y per group; sizes of a padded image */
+    int64_t phases, run, line;                    /* runs in a line; length of a run; length of a line */
 } opdi_conv;
-#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may touch */
-/* Padded images, each `image` elements after the previous image.  For small images, whose planes are shifted
-   (opdi_shift), this is the first member of an opdi_shift. */
+#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may read */
+/* Padded images, each `image` elements after the previous image.  For small images, whose planes are shifted, this
+   struct is the first member of an opdi_shift. */
 typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; int64_t image; const char *gy; } opdi_unfold;
 OPDI_LOOPS_BEGIN
 static inline double opdi_number_at(size_t size, const void *memory, int64_t i) {

@@ -51,7 +51,7 @@ OPDI_AVX512 static opdi_micro_fn opdi_micro_whole_avx512_f32, opdi_micro_whole_a
 #endif
 #include "../typed/end.h"
 
-/* Returns the micro-kernel for a C of this dtype, and its tile's sizes. */
+/* Returns the micro-kernel for a C of dtype `dtype`, with the sizes of its tiles. */
 OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
     const bool whole = dtype == OPD_INT32 || dtype == OPD_INT64, four = dtype == OPD_FLOAT32 || dtype == OPD_INT32;
     opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8, whole ? OPDI_GEMM_K / 2 : OPDI_GEMM_K};
@@ -96,7 +96,7 @@ static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
 }
 
 #if defined(OPDI_VECTORS)
-/* Converts float16 to float, a vector at a time, and returns the number of converted elements. */
+/* Converts float16 numbers at `at` to float in whole vectors, at most `count`.  Returns how many it has converted. */
 OPDI_AVX2 OPDI_INTERNAL int64_t opdi_widen_f16_avx2(const uint16_t *at, int64_t count, float *out) {
     const int step = (int)(sizeof(OPDI_V_4_1) / sizeof(float));
     int64_t j = 0;
@@ -353,8 +353,9 @@ static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Adds the products over rows k0 .. k0 + kc - 1 of B to the current block of C, job->mc x job->nc elements at (i0,
-   j0).  Packs A unless it can be read directly, then computes the tiles in groups of mb x nb, which threads share. */
+/* Adds the products over rows k0 .. k0 + kc - 1 of B to the current block of C, job->mc x job->nc elements at (i0, j0).
+   Packs A unless it can be read directly, then computes the tiles in groups of mb x nb, which are divided among the
+   threads. */
 static void opdi_gemm_block(opdi_gemm_job *job) {
     int64_t mr = job->mk.mr, nr = job->mk.nr, rows = (job->mc - 1) / mr + 1, cols = (job->nc - 1) / nr + 1;
     double work = (double)job->mc * (double)job->nc * (double)job->kc;

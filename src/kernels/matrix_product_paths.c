@@ -3,8 +3,8 @@
 //== products of bfloat16, and the choice of the kernel for a product ==================================================
 
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
-/* A bfloat16 matrix that is packed as words, each of which has two consecutive steps of k.  Elements beyond its depth
-   are 0. */
+/* A matrix of bfloat16 (or of floats that are representable in it) that is packed as 32-bit words.  A word has two
+   consecutive steps of k.  Steps from `depth` on are 0. */
 typedef struct opdi_gemm_pairs { opdi_gemm_in in; const uint16_t *data; int64_t rs, cs, depth; } opdi_gemm_pairs;
 
 /* Packs elements of two rows, which begin at `at` and at + rs, as words: out[j] gets element j of both, for all j <
@@ -19,7 +19,7 @@ OPDI_AVX512 static void opdi_pack_pair(const uint16_t *at, int64_t rs, int64_t c
     }
     for (; j < count; j++) { out[j] = at[j * cs] | (uint32_t)after[j * cs] << 16; }
 }
-/* Packs a panel of words, as an opdi_pack_fn.  `ctx` is an opdi_gemm_pairs, and each step of k stands for two rows. */
+/* An opdi_pack_fn: packs a panel of words.  `ctx` is an opdi_gemm_pairs; a step of k stands for two matrix rows. */
 static void opdi_pack_pairs(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t count, int64_t ld, void *out) {
     const opdi_gemm_pairs *pairs = (const opdi_gemm_pairs *)ctx;
     const uint16_t *at = pairs->data + 2 * k0 * pairs->rs + j0 * pairs->cs;
@@ -55,8 +55,8 @@ static void opdi_pack_pair_panels(const opdi_gemm_job *job, int64_t begin, int64
         }
     }
 }
-/* Packs a panel of words, as an opdi_pack_fn, of an operand of floats that are all representable in bfloat16.  Packs
-   a few rows of floats first and then joins their upper halves to words. */
+/* An opdi_pack_fn: packs a panel of words of floats that are all representable in bfloat16.  Packs a few rows of floats
+   first and then joins their upper halves to words. */
 OPDI_AVX512 static void opdi_pack_pairs_exact(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t count, int64_t ld,
                                               void *out) {
     const opdi_gemm_pairs *pairs = (const opdi_gemm_pairs *)ctx;
@@ -77,8 +77,8 @@ OPDI_AVX512 static void opdi_pack_pairs_exact(void *ctx, int64_t k0, int64_t kc,
         }
     }
 }
-/* Turns the bfloat16 operand *in into an operand of words.  *pairs keeps its data and strides, and the depth of the
-   product. */
+/* Turns the operand *in, of bfloat16 or of floats that are representable in it, into an operand of words.  *pairs keeps
+   its data and strides, and the depth of the product, while *in is used. */
 static void opdi_gemm_pair(opdi_gemm_in *in, opdi_gemm_pairs *pairs, int64_t depth) {
     pairs->in = *in;
     pairs->data = (const uint16_t *)in->data;
@@ -92,7 +92,7 @@ static bool opdi_gemm_is_short(const opdi_gemm_in *in, int64_t rows) {
     return (in->dtype == OPD_BFLOAT16 && !in->pack) || (in->exact && rows >= 16);
 }
 #endif
-/* Computes the product of *job by packing and blocks, with words of pairs of bfloat16 if that is possible.  Returns
+/* Computes the product of *job in blocks, with pairs of bfloat16 if the operands and the processor allow it.  Returns
    0, or -1 if memory runs out. */
 static int opdi_gemm_general(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)

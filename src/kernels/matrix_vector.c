@@ -10,8 +10,8 @@ typedef struct opdi_gemv_job {
     int add;
 } opdi_gemv_job;
 
-/* Matrix times vector, y[m] += A[m,k] x[k], where x is contiguous.  If A is stored by columns (gemv_cols), multiples
-   of the columns are added.  If A is stored by rows (dot), each row is a dot product. */
+/* Matrix times vector, y[m] += A[m,k] x[k], where x is contiguous.  If A is stored by columns (gemv_cols), multiples of
+   the columns are added.  If A is stored by rows (dot), each element of y is a dot product. */
 static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static float opdi_dot_plain_f32(int64_t depth, const float *a, const float *x);
@@ -52,9 +52,9 @@ OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, co
 #endif
 #include "../typed/end.h"
 
-/* Computes `count` dot products of `depth` elements of `size` bytes each.  Product number i is that of `first` + i *
-   as and `second` + i * bs (in elements), and goes to product[i * cs].  If beta is not 0, the products are added to
-   the numbers there. */
+/* Computes `count` dot products of `depth` elements of `size` bytes each.  Product number i is that of the elements
+   from index i * as of `first` and from index i * bs of `second` on.  Stores it in product[i * cs]; if beta is not 0,
+   adds beta times the number that was there. */
 OPDI_INTERNAL void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as,
                              const void *second, int64_t bs, double beta, void *product, int64_t cs) {
     float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
@@ -88,8 +88,8 @@ static void opdi_gemv_rows(const opdi_gemv_job *job, int64_t i, int64_t rows, vo
     opdi_dots(job->size, rows, job->k, job->a + i * job->rs * (int64_t)job->size, job->rs, job->x, 0, 0, y, 1);
 }
 
-/* These functions write the rows of an outer product C [rows, count], which are rs elements apart: row i is a[i *
-   as] times b.  If `stream` is true (C is larger than the caches), the writes bypass the caches. */
+/* The following functions write the rows of an outer product C [rows, count], which are rs elements apart.  Row i is b
+   times a[i * as].  If `stream` is true (C is larger than the caches), the writes bypass the caches. */
 #if defined(OPDI_VECTORS)
 OPDI_AVX2 static void opdi_outer_avx2_f32(int64_t rows, int64_t count, const float *a, int64_t as, const float *b,
                                           float *out_row, int64_t rs, int stream);
@@ -104,8 +104,8 @@ OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t rows, int64_t count, const dou
 #endif
 #include "../typed/end.h"
 
-/* Computes the outer product C = first second^T and returns 1, if there is a special loop for it.  Otherwise returns
-   0.  `large` says that C is larger than the caches. */
+/* Computes the outer product C = first second^T and returns 1, if there is a special loop for it.  Otherwise returns 0.
+   `large` tells if C is larger than the caches. */
 OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const void *first, int64_t as,
                                  const void *second, void *product, int64_t rs, bool large) {
 #if defined(OPDI_VECTORS)
@@ -134,7 +134,7 @@ OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const
 #endif
 }
 
-/* Adds the products of rows i .. i + rows - 1 (fewer than 16) of a matrix that is stored by columns to y. */
+/* Adds to y the products of x with rows i .. i + rows - 1 (fewer than 16) of A, which is stored by columns. */
 static void opdi_gemv_rest(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y) {
     const void *first = job->a + i * job->rs * (int64_t)job->size, *x = job->x;
     for (int64_t step = 0; step < job->k; step++) {
@@ -180,8 +180,8 @@ static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Computes a product with one row or column as matrix times vector.  Returns 1 if it has computed the product, 0 if
-   the shapes do not suit it, or -1 if memory runs out. */
+/* Computes a product with one row or column as matrix times vector.  Returns 1, or 0 if the operands do not suit this
+   method, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int dtype = job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     opdi_gemv_job gemv;
@@ -253,7 +253,7 @@ OPDI_INTERNAL bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64
     return false;
 #endif
 }
-/* Computes a product that is so small that any preparation would take longer than the product itself. */
+/* Computes a product that is so small that preparations would take longer than the product itself. */
 OPDI_INTERNAL void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const float *a = (const float *)job->a.data, *b = (const float *)job->b.data;
     const double *x = (const double *)job->a.data, *y = (const double *)job->b.data;
@@ -282,8 +282,7 @@ OPDI_INTERNAL void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_
 
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
 typedef float opdi_v16p __attribute__((vector_size(64), aligned(2), may_alias));      /* for bfloat16 pairs */
-/* Returns the dot product of `depth` bfloat16 numbers of a and x.  Four vectors accumulate it and are summed at the
-   end. */
+/* Returns the dot product of `depth` bfloat16 numbers of a and x, as the sum of four vectors of sums. */
 OPDI_AVX512 static float opdi_dot_pairs(int64_t depth, const uint16_t *a, const uint16_t *x) {
     opdi_v16f s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
     float lanes[16], sum = 0;
@@ -313,8 +312,8 @@ static float opdi_dot_pairs(int64_t depth, const uint16_t *a, const uint16_t *x)
 }
 #endif
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
-/* An opdi_dots_fn: computes the 16 dot products of `depth` bfloat16 numbers of four rows with four other rows, with
-   a vector for each: sums[4 * i + j]. */
+/* An opdi_dots_fn: computes the 16 dot products of `depth` bfloat16 numbers of four rows with four other rows, each in
+   a vector of its own. */
 OPDI_AVX512 static void opdi_dots_pairs(int64_t depth, const void *const *few, const void *const *many, void *product) {
     const uint16_t *const *a = (const uint16_t *const *)few, *const *x = (const uint16_t *const *)many;
     float *const sums = (float *)product;
@@ -430,8 +429,9 @@ static void opdi_few_rows_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Sets run and high of *few to the function that multiplies rows of floats (or doubles) by rows of dtype `many` or,
-   if `pairs` is true, rows of bfloat16 as pairs.  Sets run to NULL if there is no such function for this processor. */
+/* Sets few->run to the function that multiplies rows of floats (or doubles) by rows of dtype `many` or, if `pairs` is
+   true, rows of bfloat16 by rows of bfloat16.  Sets few->high to the number of the few rows that it takes at a time.
+   If this processor has no such function, sets few->run to NULL. */
 static void opdi_few_rows_choose(opdi_few_rows_job *few, int many, bool pairs) {
     few->run = NULL;
     few->high = 4;
@@ -457,9 +457,9 @@ static void opdi_few_rows_choose(opdi_few_rows_job *few, int many, bool pairs) {
     (void)many;
     (void)pairs;
 }
-/* Computes a product by opdi_dots_fn, if one side has few rows and k is contiguous on both sides.  Operands are
-   floats, doubles or half precision.  Returns 1 if it has computed the product, 0 if the shapes do not suit it, or
-   -1 if memory runs out. */
+/* Computes a product by an opdi_dots_fn, if one side has few rows and k is contiguous on both sides.  Operands are
+   floats, doubles or half precision.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows, half = opdi_gemm_moved(&job->a) == 0;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
@@ -490,7 +490,7 @@ OPDI_INTERNAL int opdi_few_rows_try(const opdi_gemm_job *job, int64_t rows, int6
     return 1;
 }
 /* Computes a product of half-precision operands, if one side has at most OPDI_FEW rows and k is contiguous on both
-   sides.  Returns 1 if it has computed the product, 0 if the shapes do not suit it, or -1 if memory runs out. */
+   sides.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
@@ -546,7 +546,7 @@ typedef struct opdi_row_groups_job {
     size_t size;
     int add;
 } opdi_row_groups_job;
-/* An opdi_range_fn: computes columns [begin, end) of the result, as many at a time as stay in the cache. */
+/* An opdi_range_fn: computes columns [begin, end) of the result, as many at a time as fit in the cache. */
 static void opdi_row_groups_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_row_groups_job *const job = (const opdi_row_groups_job *)ctx;
     const int64_t size = (int64_t)job->size, most = OPDI_ROW_GROUPS_BYTES / (job->nrows * size) & ~(int64_t)15;
@@ -566,8 +566,8 @@ static void opdi_row_groups_range(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Computes a product of a few rows of floats or doubles with a matrix whose rows are contiguous.  Returns 1 if it has
-   computed the product, 0 if the shapes do not suit it, or -1 if memory runs out. */
+/* Computes a product of a few rows of floats or doubles with a matrix whose rows are contiguous.  Returns 1, or 0 if
+   the operands do not suit this method, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_row_groups_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int dtype = job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     const double matrix = (double)count * (double)depth * (double)job->size;      /* in bytes */
@@ -651,8 +651,7 @@ static void opdi_cols_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Computes a product of half-precision operands with a single row (or column), if the rows (or columns) of the other
-   operand are contiguous.  Returns 1 if it has computed the product, 0 if the shapes do not suit it, or -1 if memory
-   runs out. */
+   operand are contiguous.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count == 1;
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;

@@ -48,7 +48,7 @@ OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, in
     OPDI_TILE_ROWS(OPDI_ROW_STORE)
 }
 #if OPDI_LEVEL == 2
-/* Computes a tile that is only one vector wide, as an opdi_micro_fn. */
+/* An opdi_micro_fn: computes a tile that is only one vector wide. */
 OPDI_TARGET static void OPDI_WIDE(micro_narrow)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
                                                 int64_t ldb, void *cv, int64_t ldc, int add) {
     const OPDI_T *b = (const OPDI_T *)bv;
@@ -77,7 +77,8 @@ OPDI_TARGET OPDI_INTERNAL void OPDI_WIDE(micro_pairs)(int64_t kc, const void *co
     OPDI_TILE_ROWS(OPDI_ROW_STORE)
 }
 #endif
-/* Computes a tile with four rows of a product of integers that are as wide as OPDI_T, as an opdi_micro_fn. */
+/* An opdi_micro_fn: computes a tile, with four rows, of a product of integer matrices, whose elements are as wide as
+   OPDI_T. */
 OPDI_TARGET static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
                                                int64_t ldb, void *cv, int64_t ldc, int add) {
     enum { WIDTH = (int)(sizeof(OPDI_V_BITS) / sizeof(OPDI_BITS)) };

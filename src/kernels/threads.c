@@ -117,8 +117,8 @@ static OPDI_TLS size_t opdi_scratch_left;
 
 /* Returns `bytes` bytes of scratch memory for a kernel, until opdi_scratch_free is called with the same bytes.  Inside
    a job, the memory comes from the job's buffer (`scratch`), if that is large enough, and blocks are returned in
-   reverse order.  Outside of jobs, a planned run of a graph plans the memory like that of tensors.  Returns NULL and
-   sets an error if memory runs out. */
+   reverse order.  Outside of jobs, the memory is allocated like that of tensors, so a planned run of a graph plans it,
+   too.  Returns NULL and sets an error if memory runs out. */
 OPDI_INTERNAL char *opdi_scratch_alloc(size_t bytes) {
     if (!opdi_in_parallel) { return opdi_data_alloc((int64_t)bytes); }
     bytes = OPDI_MAX(bytes, 1);                   /* gives each block its own address */
@@ -142,7 +142,8 @@ OPDI_INTERNAL void opdi_scratch_free(char *memory, size_t bytes) {
         opdi_scratch_left += OPDI_SCRATCH_BYTES(bytes);
     }
 }
-/* Gives this thread part number `number`, of `bytes` bytes, of a job's buffer, or no buffer if `scratch` is NULL. */
+/* Sets this thread's scratch memory to part number `number`, of `bytes` bytes, of a job's buffer `scratch` (NULL:
+   none). */
 static void opdi_scratch_set(char *scratch, size_t bytes, int number) {
     opdi_thread_scratch = opdi_scratch_next = scratch ? scratch + (size_t)number * bytes : NULL;
     opdi_scratch_left = scratch ? bytes : 0;
@@ -175,8 +176,8 @@ static void opdi_pool_work(opdi_range_fn fn, void *ctx, int64_t count, int64_t s
     }
 }
 
-/* Runs a worker, which never returns.  It joins each open job that it has not joined before, and counts itself in
-   `active` while it takes ranges.  Then it spins a little and sleeps on `wake` until there is another job. */
+/* Runs a worker, which never returns.  The worker joins each open job that it has not joined before, and counts itself
+   in `active` while it takes ranges.  Then it spins a little and sleeps on `wake` until there is another job. */
 static void *opdi_pool_worker(void *unused) {
     opdi_pool *pool = &opdi_the_pool;
     uint32_t seen = 0;
@@ -262,9 +263,9 @@ static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t s
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* Like opdi_parallel_for, for a function that uses opdi_scratch_alloc.  `fn` borrows at most `bytes` bytes at a time,
-   in blocks that are rounded up to 64.  The caller's thread allocates a buffer for all threads, so that no other thread
-   has to allocate. */
+/* Like opdi_parallel_for, for a function that uses opdi_scratch_alloc.  `fn` uses at most `bytes` bytes of scratch
+   memory at a time, in blocks that are rounded up to 64 bytes.  The caller's thread allocates a buffer for all threads,
+   so that no other thread has to allocate. */
 OPDI_INTERNAL void opdi_parallel_for_scratch(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
     opdi_pool *pool = &opdi_the_pool;
     const int threads = opd_threads();
@@ -301,9 +302,9 @@ OPDI_INTERNAL void opdi_parallel_for_scratch(int64_t count, int64_t grain, opdi_
 
 #endif
 
-/* Runs fn over [0, count) in ranges that begin at multiples of `grain`.  The calling thread takes part.  It does all
-   the work alone if there is only one range, inside another opdi_parallel_for, or while another thread owns the
-   pool. */
+/* Runs fn over [0, count) in ranges that begin at multiples of `grain`.  The calling thread takes part.  If there is
+   only one range, inside another opdi_parallel_for, or while another thread owns the pool, the calling thread does all
+   the work. */
 OPDI_INTERNAL void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx) {
     opdi_parallel_for_scratch(count, grain, fn, ctx, 0);
 }

@@ -252,8 +252,8 @@ OPDI_INTERNAL void opdi_vmath(int function, int64_t count, float *out, const flo
     }
 }
 
-/* Computes sin (function 6), cos (7) or tan (12).  Blocks with an element that is too large for the range reduction
-   are computed again by the C library. */
+/* Computes sin (function 6), cos (7) or tan (12).  Elements that are too large for the range reduction are computed
+   again by the C library. */
 static void opdi_vtrig(int function, int64_t count, float *out, const float *a) {
     float x[256];
     for (int64_t i = 0; i < count; i += 256) {
@@ -285,8 +285,8 @@ OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) { opdi_v
 OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(14, count, out, a); }
 OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(13, count, out, a); }
 
-/* Square roots or, if `inverse` is true, their reciprocals.  They use assembly, because sqrtf may have to set errno,
-   which keeps gcc from using vectors. */
+/* The following functions compute square roots or, if `inverse` is true, their reciprocals.  They use assembly, because
+   sqrtf may have to set errno, which keeps gcc from using vectors. */
 #if defined(OPDI_VECTORS)
 /* OPDI_ROOT_LANES computes one vector, from element i on.  OPDI_ROOTS defines the loop over the vectors,
    which returns the number of computed elements. */

@@ -80,13 +80,13 @@ typedef struct opdi_tiles {
     bool turned;                                  /* weight is [cg, og, 3, 3] per group, taps reversed */
     int64_t across, down, rows;                   /* tiles in a row, rows in an image, rows in all images */
     int64_t chunk, chunks;                        /* rows that are processed together; their number */
-    int64_t cp, op, blocks;                       /* channels of a group, rounded up; blocks of outputs */
+    int64_t cp, op, blocks;                       /* per group: channels of x, of y, rounded up; blocks of y */
     int64_t channels;                             /* channels in u: all, or some of them at a time */
     int64_t ld, vplane, uplane, mplane;
     const float *x, *weight, *bias, *gy;
     float *y, *gw;
     float *u, *v, *g, *sums;
-    int64_t first, last;                          /* the current rows, if all threads share them */
+    int64_t first, last;                          /* the current rows, if all threads work on the same rows */
     int failed, bad;
 } opdi_tiles;
 
@@ -203,8 +203,8 @@ static void opdi_tiles_read(const opdi_tiles *tiles, int64_t group, int64_t chan
         tiles->in(strip, line, tiles->across, v + (row - begin) * tiles->across * tile, tile, tiles->vplane);
     }
 }
-/* Transforms the weights of block `block` of output channels, for input channels [begin, end), to u [36, panel, .,
-   nr]. */
+/* Transforms the weights of block `block` of output channels, for input channels [begin, end), to u [36, panels, input
+   channels, nr]. */
 static void opdi_tiles_weights(const opdi_tiles *tiles, int64_t group, int64_t block, int64_t begin, int64_t end,
                                int64_t nr, float *u) {
     const opdi_conv *conv = &tiles->conv;
@@ -255,8 +255,8 @@ static void opdi_tiles_write(const opdi_tiles *tiles, int64_t group, int64_t blo
         opdi_tiles_put(strip + i * line, OPDI_TILE_OUT, count, conv->ow, to + i * conv->ow, area);
     }
 }
-/* Multiplies the tiles v of rows, `count` in all, by the weights u of a block, for OPDI_TILE_DEPTH input channels
-   from `channel` on.  Writes the products to m if these channels are the first, else adds them to m. */
+/* Multiplies the tiles v of some rows, `count` tiles in all, by the weights u of a block, for OPDI_TILE_DEPTH input
+   channels from `channel` on.  Writes the products to m if these channels are the first, else adds them to m. */
 static void opdi_tiles_multiply(const opdi_tiles *tiles, int64_t block, int64_t count, int64_t channel,
                                 const opdi_micro *mk, const float *v, const float *u, float *m) {
     const int64_t lanes = OPDI_MIN(OPDI_TILE_OUT, tiles->op - block * OPDI_TILE_OUT);
@@ -631,15 +631,14 @@ static void opdi_tiles_sums_range(void *ctx, int64_t begin, int64_t end) {
     }
     if (local) { opdi_scratch_free((char *)local, bytes); }
 }
-/* Computes gw from gy and x.  Returns 0, or 1 if this method does not suit the convolution or its numbers are not
-   finite, or -1 and sets an error.  The order in which tiles are summed depends only on the sizes. */
+/* Computes gw from gy and x.  Returns 0, or 1 if this method does not suit the convolution or a gradient is not finite,
+   or -1 and sets an error.  The order in which tiles are summed depends only on the sizes. */
 OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_tiles tiles;
     if (!opdi_tiles_fit(conv, &tiles)) { return 1; }
     const int64_t width = opdi_tiles_width(&tiles), panels = (conv->cg - 1) / width + 1;
     const int64_t items = conv->groups * tiles.blocks * panels, all = items * opdi_tiles_sums(&tiles);
-    const int64_t both = 36 * (panels * width + tiles.op) * conv->groups * tiles.across;      /* floats per row of
-                                                                                                 tiles */
+    const int64_t both = 36 * (panels * width + tiles.op) * conv->groups * tiles.across;  /* floats per row of tiles */
     tiles.chunk = OPDI_MAX(OPDI_MAX(64 / tiles.across, (int64_t)1), ((int64_t)1 << 18) / both);
     if (tiles.chunk >= tiles.rows || tiles.rows * both <= all) { tiles.chunk = tiles.rows; }
     tiles.vplane = tiles.chunk * tiles.across * panels * width + OPDI_TILE_BLOCK;
@@ -666,15 +665,17 @@ OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, 
 }
 //== groups with few channels ==========================================================================================
 //
-//  This method also computes the results of sixteen channels side by side, as floats.  The lines of the padded image
-//  that are needed are copied to [column, 16], one line for each input channel of a group.  Each of the 16 lanes has
-//  the elements that one result channel multiplies.  The last rows of such lines are kept for the next results.
+//  Like Winograd's method, this method computes the results of sixteen channels side by side, as floats.  The lines of
+//  the padded image that are needed are copied to [column, 16], one line for each input channel of a group.  Each of
+//  the 16 lanes has the elements that one result channel multiplies.  The last rows of such lines are kept for the next
+//  results.
 
-/* Computes a line out [count, 16] of results; `count` is at least eight.  `lines` points to the lines that the rows
-   of taps read. */
+/* Computes a line out [count, 16] of results.  `lines` points to the lines that the rows of taps read.  If `count` is
+   less than eight, eight results are computed; the lines and `out` have space for them. */
 typedef void opdi_grouped_line_fn(const opdi_conv *conv, const float *const *lines, const float *weights,
                                   const float *bias, int64_t count, float *out);
-/* Adds the contribution of one line of gradients `grad` [count, 16] to sums [taps, 16]. */
+/* Adds the contribution of one line `grad` [count, 16] of the output's gradient to `sums` [taps, 16], the gradient of
+   the weights.  `lines` points to the lines that the rows of taps read. */
 typedef void opdi_grouped_sum_fn(const opdi_conv *conv, const float *const *lines, const float *grad, int64_t count,
                                  float *sums);
 #if defined(OPDI_VECTORS)
@@ -698,7 +699,7 @@ OPDI_AVX512 static opdi_grouped_sum_fn opdi_grouped_sum_avx512_f32;
 #define OPDI_GROUPED_MAX_CHANNELS 4               /* most channels of a group */
 /* A convolution whose groups have few channels, or one of its gradients. */
 typedef struct opdi_grouped {
-    opdi_conv conv, each;                         /* each: for line functions; one row of taps per line */
+    opdi_conv conv, each;                         /* each: conv for the line functions, with kh * cg rows of taps */
     opdi_grouped_line_fn *line;
     opdi_grouped_sum_fn *sum;
     const float *x, *weight, *bias, *gy;
@@ -733,7 +734,7 @@ static void opdi_grouped_planes(const float *image, int64_t area, int64_t first,
         for (int64_t c = 0; c < step; c++) { planes[c * OPDI_TILE_BLOCK + lane] = plane + c * area; }
     }
 }
-/* Returns the number of floats of the kept lines, with additional memory for seven results after the last. */
+/* Returns the number of floats of the kept lines, with additional memory for seven more results. */
 static int64_t opdi_grouped_kept(const opdi_grouped *grouped, int64_t channels) {
     return (grouped->kept * channels * grouped->wide + 8 * grouped->conv.sw) * OPDI_TILE_BLOCK;
 }
@@ -855,8 +856,8 @@ static void opdi_grouped_gw_range(void *ctx, int64_t begin, int64_t end) {
 //  All rows of gx whose indices have the same remainder modulo sh read the same taps, every sh-th row of taps.  The
 //  same holds for columns and sw.  Lines are those of gy, [kept, og, wide, 16].
 
-/* Copies the taps that the rows and columns of gx with remainders y and x read to `to` [., og, ., 16], in reversed
-   order.  Returns the end of the copy. */
+/* Copies to `to` [., og, ., 16], in reversed order, the taps that the rows and columns of gx with the remainders y and
+   x read.  Returns the end of the copy. */
 static float *opdi_grouped_part(const opdi_grouped *grouped, int64_t channel, int64_t count, int64_t y, int64_t x,
                                 float *to) {
     const opdi_conv *conv = &grouped->conv;
