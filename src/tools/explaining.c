@@ -4,8 +4,8 @@
 //  >>explaining   explaining in words what a call would do
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Writes a list of the arguments that have any of these functionalities or, if `functionality` is 0, this backend:
-   "argument 'self', argument 'list'[1]". */
+/* Writes a list of the arguments that have any of the keys in `functionality` or, if `functionality` is 0, the backend
+   `backend`: "argument 'self', argument 'list'[1]". */
 static void opdi_explain_carriers(opdi_text *text, const opd_op *op, const opd_value *args, uint64_t functionality,
                                   int backend) {
     const char *comma = "";

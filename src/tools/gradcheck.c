@@ -18,8 +18,7 @@ typedef struct opdi_axis {
     opd_tensor *tensor;
     int which;                                    /* its index among the inputs or the results */
     int64_t numel;                                /* number of its real numbers */
-    int64_t count, at;                            /* count: its directions; at: number of directions of the axes before
-                                                     it */
+    int64_t count, at;                            /* its directions; number of directions of the axes before it */
     double unit, sum;                             /* of the random direction: scale, sum of elements */
     opd_tensor *home;                             /* the values of an input before they are perturbed */
 } opdi_axis;
@@ -31,12 +30,10 @@ typedef struct opdi_check {
     int ninputs;
     const opd_gradcheck_options *options;
     bool strict;                                  /* outputs without gradients must not depend on the inputs */
-    bool fast, forward;                           /* fast: one random direction per axis; forward: forward mode is
-                                                     checked now */
+    bool fast, forward;                           /* one random direction per axis; forward mode is checked now */
     opdi_axis in[OPDI_CHECK_INPUTS], out[OPD_GRADCHECK_OUTPUTS];
     int nin, nout, nresults;                      /* nout: number of checked outputs */
-    int64_t rows, columns;                        /* rows: directions of all inputs; columns: directions of all
-                                                     outputs */
+    int64_t rows, columns;                        /* directions of all inputs; directions of all outputs */
     double *numerical, *analytical;               /* [rows][columns] */
     char *report;                                 /* text about the failed check, or "" */
     size_t report_cap;
@@ -107,7 +104,7 @@ static int opdi_check_write(const opdi_check *check, opd_tensor *tensor, const o
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns a tensor like `tensor` that holds this direction of its axis, or NULL and sets an error. */
+/* Returns a tensor like `tensor` that holds direction number `direction` of `axis`, or NULL and sets an error. */
 static opd_tensor *opdi_check_vector(const opdi_check *check, const opd_tensor *tensor, const opdi_axis *axis, int side,
                                      int64_t direction) {
     opd_tensor *value = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
@@ -178,8 +175,8 @@ static int opdi_check_outputs(const opdi_check *check, opd_tensor *const *inputs
 
 //== the two Jacobians =================================================================================================
 
-/* Fills row `direction` of an input's axis of the numerical Jacobian, by central differences of all outputs.  Returns
-   0, or -1 and sets an error. */
+/* Computes the row of the numerical Jacobian for direction `direction` of the input `axis`, by central differences of
+   all outputs.  Returns 0, or -1 and sets an error. */
 static int opdi_check_differences(opdi_check *check, const opdi_axis *axis, int64_t direction) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     double *row = check->numerical + (axis->at + direction) * check->columns;
@@ -233,9 +230,9 @@ static int opdi_check_backward(const opdi_check *check, opd_tensor *const *outs,
     for (int j = 0; j < check->nin; j++) { in[j] = check->in[j].tensor; }
     return opd_autograd_grad(outs, count, in, check->nin, &options, grads);
 }
-/* Fills column `column` of the analytical Jacobian, a direction of an output, by a backward pass.  If `second` is
-   true, compares the pass with the column instead, and raises *worst to the largest difference.  Returns 0, or -1
-   and sets an error. */
+/* Computes the column of the analytical Jacobian for direction `column` of the output `out`, by a backward pass.  If
+   `second` is true, compares the result of the pass with the column instead, and raises *worst to the largest
+   difference.  Returns 0, or -1 and sets an error. */
 static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis *output, int64_t column, bool second,
                              double *worst) {
     opd_tensor *grads[OPDI_CHECK_INPUTS], *value = opdi_check_vector(check, out, output, 1, column);
@@ -254,7 +251,7 @@ static int opdi_check_column(opdi_check *check, opd_tensor *out, const opdi_axis
     }
     return opd_ok() ? 0 : -1;
 }
-/* Fills in the analytical Jacobian of output i, by two backward passes for each column.  Fails if two passes differ by
+/* Computes the analytical Jacobian of output i, by two backward passes for each column.  Fails if two passes differ by
    more than nondet_tol.  Returns 0, or -1 and sets an error. */
 static int opdi_check_analytical(opdi_check *check, opd_tensor **outs, int i) {
     const opdi_axis *axis = &check->out[i];
@@ -294,7 +291,8 @@ static int opdi_check_push(const opdi_check *check, opd_tensor *const *with, opd
     (void)opd_dual_level_end(level);
     return rc;
 }
-/* Fills row `direction` of input j of the analytical Jacobian by forward mode.  Returns 0, or -1 and sets an error. */
+/* Computes the row of the analytical Jacobian for direction `direction` of input j, by forward mode.  Returns 0, or -1
+   and sets an error. */
 static int opdi_check_tangent(opdi_check *check, int j, int64_t direction) {
     const opdi_axis *input = &check->in[j];
     opd_tensor *with[OPDI_CHECK_INPUTS], *tangents[OPD_GRADCHECK_OUTPUTS];
@@ -329,10 +327,10 @@ static int opdi_check_tangents(opdi_check *check) {
     return rc;
 }
 
-//== comparing =========================================================================================================
+//== comparing the two Jacobians =======================================================================================
 
-/* Prints the block of a Jacobian for an input and an output, as a tensor [directions of the input, directions of the
-   output].  Returns the length of the text. */
+/* Writes the block of a Jacobian for `input` and `output` to buf, as a tensor [directions of the input, directions of
+   the output].  Returns the length of the text. */
 static size_t opdi_check_print(const opdi_check *check, const double *jacobian, const opdi_axis *input,
                                const opdi_axis *output, char *buf, size_t cap) {
     opd_scope scope = opd_scope_open();
@@ -477,7 +475,7 @@ static int opdi_check_jacobians(opdi_check *check) {
     return opdi_check_tangents(check) ? -1 : opdi_check_compare(check, outs);
 }
 
-//== the other checks ==================================================================================================
+//== checks with zero, undefined and batched gradients and tangents ====================================================
 
 /* Returns 1 if every number of tensor is zero, 0 if not, or -1 and sets an error. */
 static int opdi_check_is_zero(const opd_tensor *tensor) {
@@ -831,8 +829,8 @@ static int opdi_check_options(const opd_gradcheck_options *options, bool backwar
     return 0;
 }
 
-/* Runs all checks with these options.  Returns 0, or 1 if a check failed and raise_exception is false, or -1 and sets
-   an error. */
+/* Runs all checks that `options` asks for.  Returns 0, or 1 if a check failed and raise_exception is false, or -1 and
+   sets an error. */
 static int opdi_check_start(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                             const opd_gradcheck_options *options, bool strict) {
     char text[2000];

@@ -138,7 +138,7 @@ static int opdi_scaler_unscale(opd_scaler *scaler, opdi_scaler_record *record, o
     }
     for (int i = 0; i < optimizer->count && opd_ok(); i++) {
         const opd_tensor *grad = opd_tensor_grad(optimizer->params[i]);
-        for (k = 0; k < i && grad; k++) {         /* is i the first on its device? */
+        for (k = 0; k < i && grad; k++) {         /* is parameter i the first on its device? */
             const opd_tensor *hidden = opd_tensor_grad(optimizer->params[k]);
             if (hidden && opdi_place_of(hidden) == opdi_place_of(grad)) { break; }
         }
@@ -210,8 +210,8 @@ int opd_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer) {
     record->stage = OPDI_SCALER_STEPPED;
     return record->found_inf;
 }
-/* Updates the scale and the growth tracker with _amp_update_scale_.  `found` tells whether a gradient was not
-   finite.  Returns 0, or -1 and sets an error. */
+/* Updates the scale and the growth tracker with _amp_update_scale_.  `found` tells if a gradient was not finite.
+   Returns 0, or -1 and sets an error. */
 static int opdi_scaler_move(opd_scaler *scaler, bool found) {
     static opd_op *update;
     const int64_t none = 0;

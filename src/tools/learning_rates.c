@@ -141,7 +141,7 @@ opd_one_cycle opd_one_cycle_defaults(double max_lr, int64_t total_steps) {
     cycle.final_div_factor = 1e4;
     return cycle;
 }
-/* Returns the learning rate at step number `step` of the one-cycle policy.  The rate goes from rates[k] to rates[k +
+/* Returns the learning rate at step number `step` of the one-cycle policy.  The rate changes from rates[k] to rates[k +
    1] in phase k.  Returns NaN and sets an error on failure. */
 double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
     double ends[3], rates[4], from = 0;

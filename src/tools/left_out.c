@@ -2,7 +2,7 @@
 //  >>left_out     functions of tools that are left out
 //
 //  If a macro leaves a tool out, all its functions still exist, so that programs, plug-ins and other tools can be
-//  linked.  Each function fails with an error that names the macro.  It writes NULL for its results, and does not take
+//  linked.  Such a function fails with an error that names the macro, writes NULL for its results, and does not take
 //  ownership of arguments.  Functions that free or close something do nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -21,8 +21,7 @@ OPDI_ONCE_BEGIN
 
 //== functions that other sections of the library call =================================================================
 
-#if defined(OPD_NO_AUTOCAST)                      /* without autocast no autocast region can be open; only the thread's
-                                                     `allow` bit decides */
+#if defined(OPD_NO_AUTOCAST)                      /* no region can be open: only the thread's `allow` bit decides */
 OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
     return (thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST)) != 0;
 }

@@ -105,7 +105,7 @@ opd_module *opd_module_open(const char *path, const char *prefix) {
     return NULL;
 }
 
-/* The state of filling a module from a file. */
+/* The state while a module is filled from a file. */
 typedef struct opdi_module_fill {
     opd_module *module;
     const opd_tensor_file *file;
@@ -138,8 +138,8 @@ static int64_t opdi_fill_find(const opdi_module_fill *fill, const char *name) {
     const char *const other = name ? opdi_file_stands_for(fill->file, name) : NULL;
     return name ? opd_tensor_file_find(fill->file, other ? other : name) : -1;
 }
-/* Sets *name to the name that `item` should have in the file, or to NULL if it cannot be in the file.  `buffer` is the
-   buffer of that name.  Returns false if memory runs out. */
+/* Sets *name to the name that `item` should have in the file, or to NULL if it cannot be in the file.  `buffer` holds
+   the name.  Returns false if memory runs out. */
 static bool opdi_fill_name(const opdi_module_fill *fill, const char *item, opdi_string *buffer, const char **name) {
     const char *const add = fill->options.add ? fill->options.add : "";
     *name = NULL;
@@ -274,14 +274,14 @@ int opd_module_load(opd_module *module, const opd_tensor_file *file, const opd_m
     return rc;
 }
 
-//== saving ============================================================================================================
+//== saving modules, with or without the state of training =============================================================
 
-/* The names and values of a file that will be written. */
+/* The names and values of a file that will be written.  text: the names, each with its final 0.  places: size_t[], the
+   positions of the names in `text`.  values: opd_value[].  same: int64_t[], for each of the first entries (those of the
+   module), the number of the first entry with the same tensor. */
 typedef struct opdi_saving {
-    opdi_string text, places, values;     /* text: names, each with its zero; places: size_t[], their positions; values:
-                                             opd_value[] */
-    opdi_string same;                     /* int64_t[]: for each of the first entries, the first entry with the same
-                                             tensor */
+    opdi_string text, places, values;
+    opdi_string same;
     int64_t count;
 } opdi_saving;
 /* Adds a value under a name of any length, made from `format`, which may contain %s and %d. */
@@ -555,7 +555,7 @@ static int opdi_restore_options_read(opdi_restore *saved, int group, double *val
         : opd_fail(OPD_ERROR_ARGUMENT, "opd_optimizer_load: the file contains the state of %s, but the optimizer is %s",
                    decoupled ? "Adam" : "AdamW", opd_optimizer_name(saved->optimizer));
 }
-/* Sets *number to the number in the file of parameter i of a group.  Returns 0, or -1 and sets an error. */
+/* Sets *number to the number that parameter i of a group has in the file.  Returns 0, or -1 and sets an error. */
 static int opdi_restore_param(opdi_restore *saved, int group, int i, int64_t *number) {
     double value = 0;
     const int found = opdi_restore_number(saved, opdi_restore_name(saved, 'g', group, "params", i), &value);
@@ -566,8 +566,8 @@ static int opdi_restore_param(opdi_restore *saved, int group, int i, int64_t *nu
     }
     return found < 0 ? -1 : 0;
 }
-/* Checks state `word` of parameter i, which has the number `number` in the file.  If `put` is true, loads it
-   instead.  Returns 0, or -1 and sets an error. */
+/* Checks state `word` of parameter i, which has the number `number` in the file, or loads the state if `put` is true.
+   Returns 0, or -1 and sets an error. */
 static int opdi_restore_state(opdi_restore *saved, int i, int64_t number, const char *word, bool put) {
     const char *const name = opdi_restore_name(saved, 's', number, word, -1);
     const opd_tensor *const param = opd_optimizer_param(saved->optimizer, i);

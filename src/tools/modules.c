@@ -8,7 +8,7 @@
 //  (state_dict) and torch/nn/init.py.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== the collection ====================================================================================================
+//== the list of named tensors =========================================================================================
 
 opd_module *opd_module_new(void) {
     opd_module *module = opd_ok() ? (opd_module *)opdi_alloc(sizeof *module) : NULL;
@@ -70,7 +70,7 @@ int64_t opd_module_find(const opd_module *module, const char *name) {
 OPDI_INTERNAL int opdi_null_module(const opd_module *module, const char *function) {
     return module ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the module is NULL", function);
 }
-/* Checks that `tensor` can be added under `name` as an item of this kind.  `function` is the caller's name in
+/* Checks that `tensor` can be added under `name` as an item of the kind `kind`.  `function` is the caller's name in
    errors.  Returns 0, or -1 and sets an error. */
 static int opdi_module_check(const char *name, const opd_tensor *tensor, opd_module_kind kind, const char *function) {
     if (opdi_null_tensor(tensor, function)) { return -1; }

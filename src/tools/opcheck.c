@@ -21,8 +21,7 @@ typedef struct opdi_trial {
     bool other_sizes;
     opd_generator *generator;                     /* generator argument, or NULL for the default */
     uint64_t random[2];                           /* initial state of the generators in each call */
-    uint64_t random_was[2][2];                    /* [0]: previous state of the default generator; [1]: of
-                                                     `generator` */
+    uint64_t random_was[2][2];                    /* previous states of the default generator and of `generator` */
 } opdi_trial;
 
 static const char *opdi_trial_arg(const opdi_trial *trial, int element) {
@@ -305,7 +304,7 @@ static int opdi_opcheck_fake(const opdi_trial *trial) {
     int which[OPD_TRANSFORM_OUTPUTS];
     if (opd_op_tags(trial->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT) { return 0; }
     if (opdi_direct(trial->op, OPD_KEY_COMPOSITE_IMPLICIT) && !opdi_opcheck_returns_tensors(trial->op)) {
-        return 0;                                 /* results are numbers: has its own checks */
+        return 0;                                 /* a composite kernel that returns numbers is not run on fakes */
     }
     if (!in || opdi_trial_call(trial, in, rets)) { return -1; }
     int count = opdi_trial_results(trial->op, rets, real, which, OPD_TRANSFORM_OUTPUTS);
@@ -486,7 +485,7 @@ static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *fi
             if (!(one[k] = opd_clone(example && dims[k] == 0 ? second[k] : first[k]))) { return -1; }
         }
         count = opdi_trial_fn((void *)(uintptr_t)trial, one, trial->count, want[example]);
-        if (count < 0 && example && opd_error_code() != OPD_ERROR_MEMORY) { /* it refuses to mix these */
+        if (count < 0 && example && opd_error_code() != OPD_ERROR_MEMORY) { /* the operator refuses this mix */
             (void)opd_error_rewind(mark);
             return 0;
         }
@@ -770,8 +769,8 @@ enum {
                         & ~OPD_OPCHECK_VMAP
 #endif
 };
-/* Runs all sub-tests on the caller's tensors, then those of fakes and traces with other sizes.  Returns 0, or -1 and
-   sets an error. */
+/* Runs all sub-tests on the caller's tensors, then the sub-tests of fakes and traces on tensors of other sizes.
+   Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *options) {
     const int mark = opd_error_mark();
     const unsigned tests = options->tests ? options->tests : (unsigned)OPDI_OPCHECK_HERE;

@@ -197,7 +197,7 @@ opd_tensor *opd_optimizer_param(const opd_optimizer *optimizer, int i) {
     const opd_optimizer *const group = opdi_group_of(optimizer, &i);
     return group ? group->params[i] : NULL;
 }
-/* Appends `group` to the optimizer's groups.  Returns its number. */
+/* Appends `group` to the optimizer's groups.  Returns the number of the group. */
 static int opdi_group_append(opd_optimizer *optimizer, opd_optimizer *group) {
     int number = 1;
     for (; optimizer->next; optimizer = optimizer->next) { number++; }
@@ -256,7 +256,8 @@ int opd_optimizer_move_group(opd_optimizer *optimizer, opd_tensor *const *params
     return opdi_group_append(optimizer, fresh);
 }
 
-/* The options by name.  adam: of Adam and AdamW, else of SGD; flag: the option is a bool; at: its offset. */
+/* The options by name.  adam: an option of Adam and AdamW, else of SGD.  flag: the option is a bool.  at: the offset of
+   the option in the struct of options. */
 static const struct { const char *name; bool adam, flag; size_t at; } opdi_group_options[] = {
     {"lr", false, false, offsetof(opd_sgd_options, lr)},
     {"momentum", false, false, offsetof(opd_sgd_options, momentum)},
@@ -269,7 +270,7 @@ static const struct { const char *name; bool adam, flag; size_t at; } opdi_group
     {"weight_decay", true, false, offsetof(opd_adam_options, weight_decay)},
     {"amsgrad", true, true, offsetof(opd_adam_options, amsgrad)},
     {"maximize", true, true, offsetof(opd_adam_options, maximize)}};
-/* Returns the row of option `name` in this table, or -1 and sets an error. */
+/* Returns the row of option `name` in opdi_group_options, or -1 and sets an error. */
 static int opdi_option_find(const opd_optimizer *group, const char *name, const char *function) {
     for (int i = 0; name && i < (int)(sizeof opdi_group_options / sizeof opdi_group_options[0]); i++) {
         if (opdi_group_options[i].adam == (group->kind != OPDI_SGD) && strcmp(opdi_group_options[i].name, name) == 0) {
@@ -457,7 +458,7 @@ static int opdi_group_step(opd_optimizer *optimizer) {
             rc = opdi_optimizer_begin(optimizer, i);
         }
     }
-    if (rc == 0 && begun + fresh) {            /* one call suffices: a first step equals one from zeros */
+    if (rc == 0 && begun + fresh) {            /* one call suffices if a first step equals a step from zeros */
         const bool dampened = optimizer->kind == OPDI_SGD && optimizer->sgd.momentum > 0 &&
             fabs(optimizer->sgd.dampening) > 0;
         rc = dampened && begun && fresh ? opdi_optimizer_halves(optimizer)

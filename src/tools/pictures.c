@@ -7,10 +7,11 @@
 //  statement is written for each vertex and each edge.  This section reads nodes and changes nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
+/* What the picture shows.  vertices: nodes, and leaves (marked by OPDI_LEAF).  storages: the storages of saved tensors;
+   bytes: their size in all. */
 typedef struct opdi_picture {
-    opdi_pointer_set vertices, storages;          /* vertices: nodes and (marked by OPDI_LEAF) leaves; storages: of
-                                                     saved values */
-    int64_t nodes, leaves, bytes;                 /* bytes: of all these storages */
+    opdi_pointer_set vertices, storages;
+    int64_t nodes, leaves, bytes;
     const opd_graph_options *options;
     opdi_text text;
 } opdi_picture;
@@ -43,11 +44,12 @@ static const char *opdi_picture_name(const opdi_picture *picture, const opd_tens
     return NULL;
 }
 
-/* Returns the number of bytes of one saved tensor; a storage counts only once in the whole picture.  Returns 0 for
-   NULL, and if a saved-tensor hook has packed the tensor.  Returns -1 and sets an error on failure. */
+/* Returns the number of bytes of one saved tensor.  If its storage was not counted before, adds the bytes of the
+   storage to picture->bytes.  Returns 0 for NULL, and if a saved-tensor hook has packed the tensor.  Returns -1 and
+   sets an error on failure. */
 static int64_t opdi_picture_saved_one(opdi_picture *picture, const opd_tensor *tensor) {
     const int64_t before = picture->storages.count;
-    if (!tensor || opdi_packed_saved_at(tensor)) { return 0; }  /* a hook has packed it */
+    if (!tensor || opdi_packed_saved_at(tensor)) { return 0; }
     if (opdi_pointer_set_add(&picture->storages, (uintptr_t)tensor->storage) < 0) { return -1; }
     if (picture->storages.count > before) { picture->bytes += tensor->storage->bytes; }
     return tensor->numel * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);

@@ -92,8 +92,8 @@ static opdi_trace *opdi_trace_make(opdi_recorder *recorder, const opd_event *eve
     return trace;
 }
 
-/* The observer's callback at the beginning of an event.  Returns its record.  Returns NULL if memory runs out, the
-   profile has opdi_profile_most events, or it is closed. */
+/* The observer's callback at the beginning of an event.  Returns the record of the event.  Returns NULL if memory runs
+   out, if the profile has opdi_profile_most events, or if it is closed. */
 static void *opdi_profile_begin(const opd_event *event, void *user) {
     opd_profile *profile = (opd_profile *)user;
     opdi_thread *thread = opdi_self();
@@ -199,7 +199,7 @@ static void opdi_profile_close(opd_profile *profile) {
     profile->stop = opdi_clock() - profile->start;
     for (opdi_recorder *recorder = profile->recorders; recorder; recorder = recorder->next) {
         opdi_lock(&recorder->lock);
-        profile->stop = opdi_clock() - profile->start;  /* from here on, no event begins in it */
+        profile->stop = opdi_clock() - profile->start;  /* now no event begins in this recorder */
         while (recorder->open) { opdi_trace_end(recorder->open, profile->stop, recorder->open->bytes); }
         recorder->closed = true;
         for (opdi_trace *trace = recorder->first; trace; trace = trace->next) { profile->events++; }
@@ -426,7 +426,7 @@ static void opdi_json_text(FILE *file, const char *text) {
     }
     (void)putc('"', file);
 }
-/* Writes a member of a JSON object in microseconds, with a decimal point in every locale. */
+/* Writes a member of a JSON object: a time in microseconds, with a decimal point in every locale. */
 static void opdi_json_time(FILE *file, const char *name, int64_t ns) {
     (void)fprintf(file, ",\"%s\":%lld.%03d", name, (long long)(ns / 1000), (int)(ns % 1000));
 }

@@ -16,8 +16,7 @@ struct opd_optimizer {                            /* a group; the first group is
     uint64_t number;                              /* number of the optimizer in this process, from 1 */
     opd_sgd_options sgd;
     opd_adam_options adam;
-    opd_tensor **params;                          /* [n], then [OPDI_STATES][n] states; states are NULL before the first
-                                                     step */
+    opd_tensor **params;                          /* [n], then [OPDI_STATES][n] states, NULL before the first step */
     opd_tensor **lists;                           /* [2 + OPDI_STATES][n]: arguments of one call */
     bool *begun;                                  /* [n]: true if the parameter has taken a step */
     size_t bytes;
@@ -49,17 +48,15 @@ struct opd_module {
 #if !defined(OPD_NO_PROFILER)
 #if defined(OPDI_CORE)
 typedef struct opdi_trace {
-    struct opdi_trace *next, *parent;            /* next: the event that began next; parent: the event around this
-                                                    one */
+    struct opdi_trace *next, *parent;            /* the event that began next; the event around this event */
     struct opdi_recorder *of;
     const char *name, *shapes;
-    int64_t begin, end, inner;                    /* in ns; end: -1 while it runs; inner: time of the events inside
-                                                     it */
+    int64_t begin, end, inner;                    /* in ns; end: -1 while it runs; inner: time of the events inside */
     int64_t bytes, inner_bytes, sequence;
     uint32_t forward_thread;
     int32_t kind;
 } opdi_trace;
-/* The records that one thread writes.  Only this thread locks it, until `closed` is set at the end. */
+/* The records of one thread.  Only this thread locks the recorder, until `closed` is set at the end. */
 typedef struct opdi_recorder {
     opdi_mutex lock;
     opd_profile *profile;
@@ -72,12 +69,10 @@ typedef struct opdi_recorder {
 } opdi_recorder;
 struct opd_profile {
     int32_t refs;                                 /* references of the caller and the observer */
-    uint64_t number;                              /* number of the profile in this process; compared with
-                                                     th->recorder_of */
+    uint64_t number;                              /* in this process; compared with opdi_thread.recorder_of */
     opd_profiler_options options;
     int64_t handle, start, stop, lost, events;
-    int64_t taken;                                /* number of records used, at most opdi_profile_most; counted without
-                                                     a lock */
+    int64_t taken;                                /* number of records asked for; counted without a lock */
     opdi_mutex lock;                              /* protects the members below, and `lost` */
     bool closed;                                  /* events that begin now are not recorded */
     opdi_recorder *recorders;
