@@ -11,8 +11,8 @@
 
 //== checksums and decompression =======================================================================================
 //
-//  The checksum of zip files (CRC-32) and their compression (deflate, RFC 1951).  The functions here set no error: on
-//  failure, they set opdi_inflate.wrong to the message.
+//  The checksum of zip files (CRC-32) and their compression (deflate, RFC 1951).  The functions that unpack data set no
+//  error: on failure, they set opdi_inflate.wrong to the message.
 
 OPDI_INTERNAL void opdi_crc_init(opdi_crc *crc) {
     for (uint32_t i = 0; i < 256; i++) {
@@ -44,8 +44,8 @@ OPDI_INTERNAL uint32_t opdi_crc_add(const opdi_crc *table, uint32_t crc, const v
     return ~crc;
 }
 
-/* Makes a prefix code from the lengths of the codes of `count` symbols.  Returns the unused part of the code space (0:
-   the code is complete), which is negative if there are too many codes. */
+/* Makes a prefix code from the lengths of the codes of `count` symbols.  Returns the unused part of the code space, in
+   units of 2^-15: 0 if the code is complete, below 0 if there are too many codes. */
 static int opdi_prefix_make(opdi_prefix *prefix, const uint8_t *lengths, int count) {
     unsigned next[16], at[16], code = 0;
     int left = 1;
@@ -207,7 +207,8 @@ static void opdi_inflate_tables(opdi_inflate *state, bool fixed) {
         }
         if (lengths[256] == 0) { goto bad; }
     }
-    /* a code may be incomplete if it has a single symbol, whose code is one bit, or no symbols */
+    /* a code may be incomplete if it has a single symbol, whose code is one bit, or if it is a code of distances
+       without symbols */
     left = opdi_prefix_make(&state->literals, lengths, nliterals);
     if (left < 0 || (left > 0 && !(left == 1 << 14 && state->literals.count[1] == 1))) { goto bad; }
     left = opdi_prefix_make(&state->distances, lengths + nliterals, ndistances);

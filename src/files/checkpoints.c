@@ -1,18 +1,18 @@
 #include "files.h"
 
-//== checkpoints: what torch.save writes ===============================================================================
+//== checkpoints: files that torch.save writes =========================================================================
 //
 //  A checkpoint is a zip file with a pickle, data.pkl, of nested dicts, lists and tuples, and with one entry for the
 //  bytes of each storage.  The entries of the zip file become "members" here.  Each leaf of the pickle's tree becomes
 //  an entry, named by the path to it: "model/0.weight", "epoch".
 
-#define OPDI_FOREIGN (-3)        /* of an unknown class; its value in `values` is the name of the class */
+#define OPDI_FOREIGN (-3)        /* opdi_file_entry.strange: a value of an unknown class; the entry's value is a text,
+                                    the name of the class */
 
 static opdi_file_entry *opdi_member_of(const opd_tensor_file *file, int64_t i) {
     return (opdi_file_entry *)(void *)file->members.data + i;
 }
-/* Returns the number of the file's entry (later member) that contains the storage with this key, or -1 and sets an
-   error. */
+/* Returns the index of the zip file's entry that contains the storage with this key, or -1 and sets an error. */
 static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, key);
     opdi_string name = {NULL, 0, 0, false};
@@ -46,8 +46,8 @@ static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
     }
     return walk->file->dims.failed ? -1 : (int)node->value;
 }
-/* Stores in a member the bytes of its numbers, which are needed to reverse the byte order.  Returns 0, or -1 and sets
-   an error. */
+/* Sets the `row` of a member to the size of its numbers in bytes, which is needed to reverse their byte order.  Returns
+   0, or -1 and sets an error if such a member has numbers of different sizes. */
 static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int bytes) {
     opdi_file_entry *named = opdi_file_entry_of(walk->file, member);
     if (walk->file->swap && named->row && named->row != bytes) {
@@ -212,8 +212,8 @@ static int opdi_python_items(opdi_pickle *pickle, uint32_t node, const char *ope
     opdi_string_add(out, one ? ",)" : close);
     return out->failed ? -1 : 0;
 }
-/* Appends "<class 'MODULE.NAME'>" to `out` for an unknown class or function, or "<MODULE.NAME>" for a value of it.
-   Returns 0, or -1 and sets an error. */
+/* Appends "<class 'MODULE.NAME'>" to `out` for an unknown class or function, or "<MODULE.NAME>" for the result of
+   calling one.  Returns 0, or -1 and sets an error. */
 static int opdi_python_foreign(opdi_pickle *pickle, uint32_t node, opdi_string *out) {
     const bool called = opdi_pickle_at(pickle, node)->text != 0;
     opdi_string_add(out, called ? "<" : "<class '");
@@ -281,7 +281,7 @@ static int opdi_checkpoint_key(opdi_checkpoint_walk *walk, uint32_t key) {
 
 //== checkpoints: making entries from the tree =========================================================================
 
-/* Sets `named` to a text: what Python prints for a node.  Returns 0, or -1 and sets an error. */
+/* Sets `named` to the text that Python prints for a node.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_print(opdi_checkpoint_walk *walk, uint32_t node, opdi_file_entry *named) {
     opdi_string text = {NULL, 0, 0, false};
     int rc = opdi_python_write(&walk->pickle, node, 0, &text);
@@ -349,7 +349,7 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_f
     case OPDI_PICKLE_TEXT: case OPDI_PICKLE_NUMPY:
         if (node->value > INT32_MAX) { return opdi_bad(walk->pickled, node->text, "a string has more than 2 GiB"); }
         return opdi_checkpoint_text(walk, walk->pickled->data + node->text, (size_t)node->value, named);
-    case OPDI_PICKLE_GLOBAL: {                      /* long and unicode are int and str in Python 2 */
+    case OPDI_PICKLE_GLOBAL: {                      /* Python 2's long and unicode are int and str in Python 3 */
         const char *word = opdi_pickle_globals[node->value].name;
         word = strcmp(word, "long") == 0 ? "int" : strcmp(word, "unicode") == 0 ? "str" : word;
         return opdi_checkpoint_text(walk, word, strlen(word), named);
@@ -362,8 +362,8 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_f
     }
 }
 static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth);
-/* Appends '/' and the key (if key is 0, the number i) to the path, makes entries from the node there, and removes the
-   key from the path again.  Returns 0, or -1 and sets an error. */
+/* Appends '/' (if `depth` is not 0) and the key, or the number i if `key` is 0, to the path.  Makes entries from
+   `node`, and then restores the path.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, uint32_t key, int64_t i, uint32_t node, int depth) {
     const size_t was = walk->path.length;
     char number[32];
@@ -499,8 +499,8 @@ static const opd_tensor *opdi_checkpoint_bytes(const opd_tensor_file *file, int6
     }
     return tensor;
 }
-/* Returns the position of the name of element k among the names of a run.  A name (with its final zero) takes as many
-   bytes as its number has digits, plus `bytes`. */
+/* Returns the position, in bytes, of the name of element k in the names of a run.  A name (with its final zero) takes
+   as many bytes as its number has digits, plus `bytes`. */
 OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
     size_t place = k * bytes, from = 0;
     for (size_t power = 10, digits = 1; from < k; power *= 10, digits++) {
@@ -510,9 +510,9 @@ OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
     }
     return place;
 }
-/* Makes the entries of the zip file the file's members, and the entries that were made from the tree (now in
-   file->members) its entries. `names` is their text, and `found` the number of their names.  Returns 0, or -1 and sets
-   an error. */
+/* Swaps file->entries, which are the entries of the zip file, and file->members, which were made from the pickle's
+   tree.  Appends the zip file's text to `names`, the text of the tree's entries, and makes it the file's text.  `found`
+   is the number of the tree's names.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_replace_entries(opd_tensor_file *file, opdi_string *names, int64_t found) {
     const size_t at = names->length, count = (size_t)file->count;
     opdi_string_add_n(names, file->text.data, file->text.length);   /* the storages' names stay in this text */
@@ -688,7 +688,7 @@ OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
     file->checkpoint = true;
     file->swap = opdi_big_endian();                /* storages of old files are always little-endian */
     int rc = opdi_text_reserve(file, file->source.length);
-    for (int i = 0; i < 2 && rc == 0; i++) {       /* the version of the protocol, then the sizes of types */
+    for (int i = 0; i < 2 && rc == 0; i++) {       /* skips the version of the protocol and the sizes of types */
         rc = opdi_pickle_read(&other, &file->source, &at) ? 0 : -1;
         opdi_pickle_free(&other);
     }
@@ -746,7 +746,7 @@ OPDI_INTERNAL int opdi_checkpoint_unreadable(const opd_tensor_file *file, const 
                    opdi_pickle_globals[why].module, opdi_pickle_globals[why].name);
 }
 /* Returns the tensor of an entry of a checkpoint, which may share its storage with tensors of other entries.  If the
-   entry is not a tensor (of a run: element k), returns NULL and sets an error. */
+   entry is not a tensor, returns NULL and sets an error, which names element k if the entry is a run. */
 OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_file_entry *named, int64_t k) {
     const int64_t *dims = named->ndim ? (const int64_t *)(void *)file->dims.data + named->dims : NULL;
     const opd_scalar_type dtype = (opd_scalar_type)named->row;

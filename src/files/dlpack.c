@@ -75,7 +75,7 @@ static opd_scalar_type opdi_dl_dtype(const opdi_dl_tensor *tensor) {
 /* An exported tensor: the struct for the other program, and a tensor that keeps the memory. */
 typedef struct opdi_dl_export {
     union { opdi_dl_versioned versioned; opdi_dl_unversioned unversioned; } u;
-    opd_tensor *held;            /* an alias, which keeps this memory even if the tensor gets other memory later */
+    opd_tensor *held;            /* an alias of the tensor: keeps the memory even if the tensor gets other memory */
     size_t bytes;                /* the size of this struct with the sizes and strides behind it */
 } opdi_dl_export;
 static void opdi_dl_export_free(opdi_dl_export *shared) {

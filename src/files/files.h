@@ -17,7 +17,8 @@ typedef struct opdi_crc { uint32_t rows[8][256]; } opdi_crc;
 typedef struct opdi_prefix { uint16_t quick[512], count[16], symbols[288]; } opdi_prefix;
 typedef struct opdi_inflate {
     const unsigned char *at_in, *end;
-    uint64_t hold;               /* the next `bits` bits of the input, taken from before at_in; lowest bit first */
+    uint64_t hold;               /* the `bits` bits of the input before at_in, which are the next to be read; lowest
+                                    first */
     int bits;
     unsigned char *out;
     size_t at, length;           /* at: bytes written so far; length: bytes to be written */
@@ -41,7 +42,8 @@ typedef struct opdi_file_buffer {
     void *user;
     opd_plugin *plugin;          /* the plug-in that contains the deleter, a reference */
 } opdi_file_buffer;
-/* The bytes to read, and for error messages the name of the function that reads, of the file and of the entry. */
+/* The bytes to read, data[length].  For error messages: the name of the calling function (who), the file's name (path)
+   and the name of the entry in the file (or NULL). */
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t length; } opdi_source;
 #define OPDI_NOWHERE SIZE_MAX
 /* Returns the length of the file whose first bytes are in `source`.  If the result is above source->length, more bytes
@@ -77,6 +79,8 @@ typedef struct opdi_sink {
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
 #define OPDI_JSON_DEPTH 500
+/* A value, or the key of an object's member.  at: where it begins in the text; next: the number of the next value that
+   is not a part of it, with OPDI_JSON_* flags. */
 typedef struct opdi_json_entry { uint32_t at, next; } opdi_json_entry;
 struct opd_json {
     opdi_string text;                             /* the text; strings are decoded in place and padded with zeros */
@@ -106,8 +110,8 @@ enum {
     OPDI_PICKLE_FOREIGN,         /* an unknown class or function (text is 0), or the result of calling it (text is 1);
                                     items: its module and name, and of a result all arguments and parts */
     OPDI_PICKLE_STRANGE          /* a value that cannot be read; value: index in opdi_pickle_globals of the function
-                                    that makes it, or OPDI_BIG_INT.  Of bytes, text and last are the place and length of
-                                    their UTF-8 */
+                                    that makes it, or OPDI_BIG_INT.  If the value is a bytes object, text and last are
+                                    the position and length of its bytes, written as UTF-8 */
 };
 #define OPDI_BIG_INT (-2)        /* an integer of more than 64 bits */
 enum { OPDI_TENSOR_GRAD = 1, OPDI_TENSOR_CONJ = 2, OPDI_TENSOR_NEG = 4 };   /* requires grad; lazy conj; lazy neg */
@@ -150,7 +154,8 @@ enum {
     OPDI_GLOBAL_WORD             /* cannot be called: a dtype, or a storage's class */
 };
 enum { OPDI_PICKLE_GLOBALS = 122 };
-/* A known class or function. dtype: of a class of storages or a dtype; bytes: size of its elements. */
+/* A known class or function. dtype: if the name is a dtype or a class of storages, the dtype of the elements; bytes:
+   their size. */
 typedef struct opdi_pickle_known {
     const char *module, *name; int call; opd_scalar_type dtype; int bytes;
 } opdi_pickle_known;
@@ -168,15 +173,15 @@ typedef struct opdi_safetensors_row { const char *name; int bits; opd_scalar_typ
 typedef struct opdi_file_entry {
     size_t name;                 /* position in the file's text */
     size_t where;                /* position of its description in the file, for error messages */
-    size_t begin, data, end;     /* the entry's part of the file, and the position of its contents behind the entry's
-                                    header.  Of a checkpoint: begin: index of the entry's first name; data: offset in
-                                    the storage, or index in `values`; end: of a run, the number of its elements, else 0
-                                    */
+    size_t begin, data, end;     /* the entry's part of the file is [begin, end); its contents begin at `data`, after
+                                    the entry's header.  In a checkpoint, begin: the index of the entry's first name;
+                                    data: the offset in the storage, or the index in `values`; end: the number of a
+                                    run's elements, else 0 */
     int row, ndim;               /* row in opdi_safetensors_dtypes; checkpoint: the dtype; member: bytes per number */
     size_t dims;                 /* index of its sizes in the file's dims */
-    uint64_t full;               /* zip: unpacked size; next, the checksum, compression method and flags */
-    uint32_t crc;
-    uint16_t method, flags;
+    uint64_t full;               /* zip: the unpacked size */
+    uint32_t crc;                /* zip: the checksum of the unpacked bytes */
+    uint16_t method, flags;      /* zip: the compression method (0: none, 8: deflate), and flags of the format */
     int64_t member;              /* checkpoint: the member with the tensor's storage; -1: a value or a run.  A run is a
                                     single entry for a long list of numbers; its name is the common prefix of the
                                     numbers' names, and `dims` is the run's number */
@@ -185,9 +190,10 @@ typedef struct opdi_file_entry {
     bool grad;                   /* checkpoint: true if the tensor requires grad */
     unsigned char lazy;          /* OPDI_TENSOR_CONJ, OPDI_TENSOR_NEG: the tensor is a conjugated or negated view */
 } opdi_file_entry;
+/* An element of a list that is sorted by name.  place: the entry's index; begin, end: its part of the file. */
 typedef struct opdi_sorted { const char *name; size_t begin, end; int64_t place; } opdi_sorted;
-/* The names of a run's elements, one after another, each with a zero.  They are made when the first name is asked for.
-   */
+/* The names of a run's elements, one after another, each with a final zero: `bytes` bytes.  NULL until the first name
+   is needed. */
 typedef struct opdi_named_run { char *names; size_t bytes; } opdi_named_run;
 struct opd_tensor_file {
     opdi_file_buffer *bytes;
@@ -215,7 +221,7 @@ struct opd_tensor_file {
 
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
-#define OPDI_SAFETENSORS_HEADER 100000000 /* the limit of the format */
+#define OPDI_SAFETENSORS_HEADER 100000000 /* the largest header, in bytes, that the format allows */
 #endif
 #endif
 

@@ -18,7 +18,7 @@ OPDI_INTERNAL size_t opdi_utf8(const unsigned char *at, size_t length) {
         (*at == 0xf4 && at[1] > 0x8f)) { return 0; }
     return len;
 }
-/* Reads the four digits after \u and returns their value.  On failure, returns -1 and sets an error. */
+/* Reads the four hexadecimal digits after \u and returns their value.  On failure, returns -1 and sets an error. */
 static int opdi_json_hex(opdi_scanner *scanner) {
     int value = 0;
     for (int i = 0; i < 4; i++, scanner->at++) {
@@ -85,7 +85,7 @@ OPDI_INTERNAL int opdi_json_more(opdi_scanner *scanner, char end) {
 
 #define OPDI_JSON_LAST 0x80000000u                /* in `next`: the last member of its list or object */
 #define OPDI_JSON_MEMBER 0x40000000u              /* in `next`: a member of an object; its key is the entry before */
-#define OPDI_JSON_NEXT 0x3fffffffu
+#define OPDI_JSON_NEXT 0x3fffffffu                /* in `next`: the bits of the number */
 OPDI_INTERNAL opdi_json_entry *opdi_json_entry_at(const opd_json *json, int64_t value) {
     return (opdi_json_entry *)(void *)json->entries.data + value;
 }
@@ -256,7 +256,7 @@ OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     if (!json) { return NULL; }
     memset(json, 0, sizeof *json);
     opdi_string_add_n(&json->text, (const char *)source->data, source->length);
-    /* usually enough; the system provides memory only for the pages that are used */
+    /* usually enough entries; the system provides memory only for the pages that are used */
     json->entries.data = (char *)opdi_alloc(source->length + 64);
     json->entries.cap = json->entries.data ? source->length + 64 : 0;
     int rc = json->text.failed || !json->entries.data ? -1 : opdi_json_value(json, &scanner, 0);
@@ -311,7 +311,7 @@ static bool opdi_json_integer(const char *text, int64_t *value) {
     uint64_t bits = 0;
     bool integral;
     const int length = opdi_json_span(text, &integral);
-    if (length == negative) { return false; }     /* infinite or missing */
+    if (length == negative) { return false; }     /* no digits, as in -Infinity */
     for (int i = negative; integral && i < length; i++) {
         const uint64_t digit = (uint64_t)(text[i] - '0');
         integral = bits <= (limit - digit) / 10;

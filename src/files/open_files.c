@@ -90,8 +90,8 @@ static bool opdi_begins_as_text(const opdi_source *source, size_t count) {
     }
     return at > 0;
 }
-/* Returns true if a file is a zip file with a damaged beginning: two or more of its first four bytes are correct, and
-   so is its end. */
+/* Returns true if a file seems to be a zip file, perhaps with a damaged beginning: two or more of its first four bytes
+   are correct, and so is its end (if it has at least 8 bytes). */
 static bool opdi_was_zip(const opdi_source *source) {
     static const char head[] = "PK\3\4";
     int same = 0;
@@ -99,8 +99,8 @@ static bool opdi_was_zip(const opdi_source *source) {
     return source->length >= 4 && same >= 2 && (source->length < 8 || (source->length >= 22 &&
         opdi_le32(source->data + source->length - 22) == 0x06054b50u));
 }
-/* Returns true if a file is in safetensors format, whole or damaged: its first 8 bytes are not text and a header
-   follows, or these bytes are a possible length of the header. */
+/* Returns true if a file seems to be in safetensors format, perhaps damaged: its first 8 bytes are not text and a '{'
+   follows, or these bytes are a possible length of the header and the header's second byte can be right. */
 static bool opdi_was_safetensors(const opdi_source *source) {
     const uint64_t count = source->length >= 8 ? opdi_le64(source->data) : 0;
     if (source->length < 9) { return source->length == 8 && count && count <= OPDI_SAFETENSORS_HEADER; }
@@ -109,7 +109,7 @@ static bool opdi_was_safetensors(const opdi_source *source) {
                      (source->data[9] == '"' || source->data[9] == '{'));
 }
 /* Sets an error if a file is too short to tell its format, or is a .npy file or old checkpoint whose first bytes are
-   damaged.  Returns 0 or -1. */
+   damaged.  Returns -1 if an error was set, else 0. */
 static int opdi_was_known(const opdi_source *source) {
     static const char array[] = "\x93NUMPY", old[] = "\x80\2\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
     size_t same[2] = {0, 0};
@@ -347,7 +347,8 @@ bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i) {
     int64_t k;
     return file && file->checkpoint && i >= 0 && i < file->count && opdi_entry_of(file, i, &k)->grad;
 }
-/* Returns true if name number i is a value that is not a tensor and contains no tensors. */
+/* Returns true if name number i of a checkpoint is a value that contains no tensors.  An unreadable value that a
+   function of torch makes may contain tensors: for such a value, returns false. */
 OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) {
     int64_t k;
     if (!file->checkpoint) { return false; }

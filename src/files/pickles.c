@@ -4,8 +4,8 @@
 //  >>pickles      reading pickles as data: what torch.save writes
 //
 //  A pickle is a program for a machine with a stack; Python's pickletools describes each opcode.  Here this program
-//  only builds a tree.  The classes and functions in opdi_pickle_globals have a meaning; the result of calling any
-//  other is a leaf that names it.  This section depends on bytes and errors, but not on tensors.
+//  only builds a tree.  Calls of the classes and functions in opdi_pickle_globals are carried out; the result of any
+//  other call is a node with the name of the function.  This section depends on bytes and errors, but not on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL const opdi_pickle_known opdi_pickle_globals[] = {
@@ -377,8 +377,9 @@ static int opdi_pickle_call_tensor(opdi_pickle *pickle, uint32_t args, bool type
     }
     return 0;
 }
-/* Pushes a parameter: a copy of the tensor that is the first argument, which requires grad if the second argument is
-   true.  Returns 0, or -1 and sets an error. */
+/* Pushes a parameter: a copy of the tensor that is the first argument.  The copy requires grad if the second argument
+   is true.  If the first argument is a value that cannot be read, pushes this value.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_pickle_call_parameter(opdi_pickle *pickle, uint32_t args) {
     const uint32_t from = opdi_pickle_get(pickle, args, 0);
     if (!opdi_pickle_is(pickle, from, OPDI_PICKLE_TENSOR)) {
@@ -452,7 +453,7 @@ static bool opdi_pickle_bytes(const opdi_pickle *pickle, uint32_t from, unsigned
         return true;
     }
     if (node->kind != OPDI_PICKLE_STRANGE) { return false; }
-    /* the bytes are in UTF-8 (byte 80 is C2 80) */
+    /* the pickle has each byte as a character in UTF-8 (byte 80 is C2 80) */
     for (const unsigned char *const end = at + node->last; at < end && made < count; made++) {
         if (*at >= 0x80 && ((*at & 0xfe) != 0xc2 || end - at < 2)) { return false; }
         out[made] = *at < 0x80 ? *at : (unsigned char)((*at & 3) << 6 | (at[1] & 0x3f));
@@ -556,8 +557,7 @@ static int opdi_pickle_call_foreign(opdi_pickle *pickle, uint32_t what, uint32_t
     return opdi_pickle_foreign(pickle, opdi_pickle_get(pickle, what, 0), opdi_pickle_get(pickle, what, 1), true, args)
         ? 0 : -1;
 }
-/* Returns true if a known class or function cannot be called, because an argument that it needs is of an unknown class.
-   */
+/* Returns true if a known class or function cannot be called because a necessary argument is of an unknown class. */
 static bool opdi_pickle_needs_foreign(const opdi_pickle *pickle, int64_t global, uint32_t args) {
     int64_t count = opdi_pickle_at(pickle, args)->value;
     switch (opdi_pickle_globals[global].call) {
@@ -636,8 +636,8 @@ static int opdi_pickle_enum(opdi_pickle *pickle, uint32_t klass, uint32_t value)
     const uint32_t node = opdi_pickle_pop(pickle);
     return node && !opdi_pickle_add(pickle, node, value) ? opdi_pickle_push(pickle, node) : -1;
 }
-/* Calls the second node from the top of the stack with the tuple on top as arguments; if that second node is the class
-   of an enum, makes the member whose value is on top.  Returns 0, or -1 and sets an error. */
+/* Pops a tuple of arguments and a function, and pushes the result of the call.  If the function is instead the class of
+   an enum, the node above it is a member's value: pushes this member.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_call(opdi_pickle *pickle) {
     const uint32_t args = opdi_pickle_pop(pickle), what = args ? opdi_pickle_pop(pickle) : 0;
     if (opdi_pickle_is(pickle, what, OPDI_PICKLE_CLASS)) { return opdi_pickle_enum(pickle, what, args); }
@@ -700,8 +700,8 @@ static int opdi_pickle_recall(opdi_pickle *pickle, uint64_t number) {
     }
     return opdi_pickle_push(pickle, node);
 }
-/* Reads an integer of `bytes` bytes in two's complement, and pushes it.  If it has more than 64 bits, as many seeds
-   have, pushes a STRANGE node.  Returns 0, or -1 and sets an error. */
+/* Reads an integer of `bytes` bytes in two's complement, and pushes it.  If the integer has more than 64 bits, as the
+   seeds of random generators often have, pushes a STRANGE node.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_long(opdi_pickle *pickle, uint64_t bytes) {
     if (!opd_ok()) { return -1; }
     if (bytes > 8) {

@@ -2,8 +2,8 @@
 
 //== reading ===========================================================================================================
 
-/* Sets the error `code` for an error at byte `at` of a file (OPDI_NOWHERE: no byte is named).  Control characters in
-   the message, which may come from the file, become '?'.  Returns -1. */
+/* Sets an error with the code `code` and the message `text`, which also names the file and byte `at` (OPDI_NOWHERE: no
+   byte).  Control characters in the message, which may come from the file, become '?'.  Returns -1. */
 static int opdi_bad_file(const opdi_source *source, opd_code code, size_t at, const char *text) {
     char place[32] = "", all[1600];
     if (at != OPDI_NOWHERE) { snprintf(place, sizeof place, ", byte %llu", (unsigned long long)at); }
@@ -71,9 +71,9 @@ OPDI_INTERNAL int opdi_file_buffer_reserve(opdi_file_buffer *buffer, uint64_t co
     buffer->block = (size_t)count;
     return 0;
 }
-/* Reads a file that cannot be mapped into buffer and *source.  If `length_of` is NULL, reads up to the file's end.  If
-   it is not NULL, the file is a pipe or device, which may have no end, and `length_of` computes the length.  Returns 0,
-   or -1 on failure; then the error may not be set yet. */
+/* Reads a file that cannot be mapped into buffer and *source.  If `length_of` is NULL, reads up to the file's end.
+   Otherwise the file is a pipe or device, which may have no end, and `length_of` computes the length.  Returns 0, or -1
+   on failure; then the error may not be set yet. */
 static int opdi_file_buffer_read(opdi_file_buffer *buffer, opdi_source *source, FILE *file,
                                  opdi_file_length_fn length_of) {
     uint64_t want = length_of ? length_of(source) : 65536;
@@ -165,8 +165,8 @@ OPDI_INTERNAL int opdi_scanner_count(opdi_scanner *scanner, int64_t *values) {
     }
     return first == '0' && scanner->at > begin + 1 ? opdi_bad(scanner->source, begin, "the number begins with 0") : 0;
 }
-/* Returns the number of bytes of a tensor of these sizes, whose elements have `bits` bits.  If the bytes are not whole
-   or are too many for any memory, returns -1 and sets an error at byte `at`. */
+/* Returns the number of bytes of a tensor of these sizes, whose elements have `bits` bits.  If the elements do not fill
+   whole bytes, or are too many for any memory, returns -1 and sets an error at byte `at`. */
 OPDI_INTERNAL int64_t opdi_sizes_bytes(const opdi_source *source, size_t at, const int64_t *sizes, int ndim,
                                        int64_t bits) {
     const int64_t limit = INT64_C(1) << 62;

@@ -170,8 +170,8 @@ static int opdi_safetensors_tensor(opd_tensor_file *file, opdi_scanner *scanner,
     named->end = base + (size_t)offsets[1];
     return 0;
 }
-/* Reserves `count` bytes (the length of the source) for all names and texts, which together are never longer than their
-   source, so that they do not move when texts are added.  Returns 0, or -1 and sets an error. */
+/* Allocates file->text, so that names and texts do not move when more are added.  `count` is the length of the source;
+   all names and texts together are never longer.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_text_reserve(opd_tensor_file *file, size_t count) {
     file->text.data = (char *)opdi_alloc(count + 2);
     file->text.cap = file->text.data ? count + 2 : 0;
@@ -229,9 +229,9 @@ OPDI_INTERNAL bool opdi_is_zip(const opdi_source *source) {
         (source->data[2] == 5 || opdi_le64(source->data) > OPDI_SAFETENSORS_HEADER ||
          (source->length > 8 && source->data[8] != '{'));
 }
-/* Returns the length of a safetensors file (an opdi_file_length_fn): the end of the data, from the
-   "data_offsets":[begin,end] with the largest end, by a quick scan of the header.  opdi_safetensors_parse checks the
-   header later. */
+/* An opdi_file_length_fn: returns the length of a safetensors file.  Scans the header for the
+   "data_offsets":[begin,end] with the largest end, where the file ends; opdi_safetensors_parse checks the header
+   later. */
 OPDI_INTERNAL uint64_t opdi_safetensors_length(const opdi_source *source) {
     static const char key[] = "\"data_offsets\"";
     const uint64_t head = source->length < 9 ? 1 : opdi_le64(source->data);

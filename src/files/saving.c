@@ -14,8 +14,8 @@ typedef struct opdi_output {
     const char *name;
     opd_tensor *tensor;          /* a reference to a tensor that the host can read */
     int row;
-    uint64_t begin, bytes;
-    uint32_t crc;
+    uint64_t begin, bytes;       /* bytes: size of the data; .npz: begin: where the entry begins in the file */
+    uint32_t crc;                /* .npz: the checksum of the data */
 } opdi_output;
 static void opdi_outputs_free(opdi_output *output, int64_t count) {
     for (int64_t i = 0; output && i < count; i++) {
@@ -165,7 +165,7 @@ int opd_safetensors_save(const char *path, const char *const *names, opd_tensors
     return rc;
 }
 
-OPDI_INTERNAL uint64_t opdi_zip64_from = 0xffffffffu;    /* sizes and positions of this or more need 64-bit fields */
+OPDI_INTERNAL uint64_t opdi_zip64_from = 0xffffffffu;    /* sizes and positions >= this need 64-bit fields */
 OPDI_INTERNAL unsigned char *opdi_le_put(unsigned char *at, uint64_t value, int bytes) {
     for (; bytes; bytes--, value >>= 8) { *at++ = (unsigned char)(value & 255); }
     return at;

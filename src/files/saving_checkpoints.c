@@ -10,8 +10,8 @@ OPDI_INTERNAL void opdi_zip_writer_init(opdi_zip_writer *zip, opdi_sink *sink) {
     zip->sink = sink;
     opdi_crc_init(&zip->table);
 }
-/* Writes the part of an entry's header from its version up to the length of its name (26 bytes).  Returns the address
-   behind it. */
+/* Writes the part of an entry's header from its version up to the length of its name (24 bytes).  Returns the address
+   behind this part. */
 static unsigned char *opdi_zip_head(unsigned char *at, bool big, uint32_t crc, uint64_t bytes, size_t name) {
     at = opdi_le_put(at, big ? 45 : 0, 2);
     at = opdi_le_put(at, 0x0808, 2);              /* the checksum follows; the name is UTF-8 */
@@ -96,7 +96,7 @@ typedef struct opdi_branch {
     int64_t number;
     char bracket;                /* '[', '(' or '{' around a number; 0: the name is a text */
     int kind;
-    int64_t value;               /* index of a leaf's value */
+    int64_t value;               /* index of a leaf's value; of a collection: -1 */
     int64_t first, last, next;   /* indices of the first and last child and the next sibling; 0: none */
     int64_t count;
 } opdi_branch;
@@ -136,8 +136,8 @@ static int64_t opdi_branch_find(const opdi_checkpoint_writer *writer, int64_t to
     }
     return 0;
 }
-/* Sets the kind of collection of the branch `to` (list, tuple or dict) to that which its child `branch` requires.
-   Returns 0, or -1 and sets an error if it is of another kind already. */
+/* Makes the branch `to` the kind of collection (list, tuple or dict) that its child `branch` requires.  Returns 0, or
+   -1 and sets an error if `to` already is of another kind. */
 static int opdi_branch_hold(opdi_checkpoint_writer *writer, int64_t to, const opdi_branch *branch, const char *path) {
     opdi_branch *const its = opdi_branch_at(writer, to);
     const int kind = branch->bracket == '[' ? OPDI_BRANCH_LIST : branch->bracket == '(' ? OPDI_BRANCH_TUPLE
@@ -237,7 +237,7 @@ OPDI_INTERNAL int opdi_pickle_put_text(opdi_checkpoint_writer *writer, const cha
     return 0;
 }
 /* Writes opcode "c", a module and a name: of the dtype if `word` is true, otherwise of the class of storages of that
-   dtype (for OPD_DTYPE_NONE: of bytes). */
+   dtype (for OPD_DTYPE_NONE: UntypedStorage). */
 static void opdi_pickle_put_dtype(opdi_checkpoint_writer *writer, opd_scalar_type dtype, bool word) {
     for (int i = 0; i < OPDI_PICKLE_GLOBALS; i++) {
         const char *const name = opdi_pickle_globals[i].name;

@@ -4,12 +4,14 @@
 //
 //  The format of a saved graph; all numbers are little-endian:
 //    bytes 0-7      "OPDGRAPH"
-//    bytes 8-15     32 bits each: the version, 1, and the CRC-32 of all bytes that follow it
-//    bytes 16-39    64 bits each: bytes of the file, bytes of the text (with padding), number of constants
-//    the text       with names of overloads and constants ($0), and a comment for each operator that is not built in
-//                   ("# NAME registered at FILE:LINE of PLUG-IN"); ends with a zero, padded to 8 bytes
-//    each constant  dtype and ndim (32 bits each); its bytes and sizes (64 bits each); the elements in the order of
-//                   contiguous tensors, padded to 8 bytes
+//    bytes 8-11     the version, which is 1
+//    bytes 12-15    the CRC-32 of all bytes from 16 on
+//    bytes 16-39    64 bits each: the size of the file, the size of the text with its padding, the number of constants
+//    the text       the graph as it is printed, with names of overloads and constants ($0), and a comment for each
+//                   operator that is not built in ("# NAME registered at FILE:LINE of PLUG-IN"); ends with a zero,
+//                   padded to 8 bytes
+//    each constant  dtype and ndim (32 bits each); the number of bytes of the elements, and the sizes (64 bits each);
+//                   the elements in the order of contiguous tensors, padded to 8 bytes
 
 #define OPDI_GRAPH_HEAD 40
 static size_t opdi_pad8(size_t count) { return (count + 7) & ~(size_t)7; }

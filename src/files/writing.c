@@ -44,9 +44,8 @@ OPDI_INTERNAL int opdi_sink_put(opdi_sink *sink, const void *data, size_t size) 
     sink->at += size;
     return 0;
 }
-/* Closes the file.  If rc is 0, gives the file its final name, otherwise removes it.  All data is written to the disk
-   before, because after a crash the file could otherwise be empty under its final name.  Returns 0, or -1 and sets an
-   error. */
+/* Closes the file.  If rc is 0, gives the file its final name, otherwise removes it.  Writes all data to the disk
+   before the file is renamed: otherwise the file could be empty after a crash.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sink_close(opdi_sink *sink, int rc) {
     if (sink->to && rc == 0 && opdi_file_flush(sink->file)) {
         rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written");

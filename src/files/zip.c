@@ -161,8 +161,8 @@ OPDI_INTERNAL int opdi_zip_check(const opdi_source *source, const opdi_file_entr
 }
 /* Sets `source` to the uncompressed bytes of an entry.  If they were compressed, *own is newly allocated memory for
    them, otherwise NULL.  If `check` is 2, the checksum must be right.  If `check` is 1, the stored checksum may also be
-   0, which PyTorch writes if checksums are turned off.  If `check` is 0, it is not checked.  Returns 0, or -1 and sets
-   an error. */
+   0, which PyTorch writes if checksums are turned off.  If `check` is 0, the checksum is not compared.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_file_entry *named, int check,
                                  opdi_source *source, unsigned char **own) {
     const size_t packed = named->end - named->data;
