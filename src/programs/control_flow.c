@@ -53,8 +53,8 @@ OPDI_INTERNAL int opdi_region_return(opd_value *rets, const opd_value *values, i
 OPDI_INTERNAL opd_value *opdi_region_values(int count) {
     return (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof(opd_value));
 }
-/* Returns whether the value of a predicate is unknown, because it is a fake tensor, is being compiled, or is batched
-   with one value per example. */
+/* Returns whether the value of a predicate is unknown: the predicate is a fake tensor, a tensor of code that is being
+   compiled, or batched with one value per example. */
 static bool opdi_region_unknown(const opd_value *predicate) {
     return predicate->tag == OPD_TAG_TENSOR && (predicate->u.t->backend == OPD_META ||
         predicate->u.t->backend == OPD_LAZY || opd_tensor_is_batched(predicate->u.t));
@@ -238,8 +238,8 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
     }
     return opd_ok() ? opdi_region_return(rets, outputs, count) : -1;
 }
-/* Calls a graph.  For a wrap_with_... node, sets its mode (grad mode or autocast) during the call.  Returns 0, or -1
-   and sets an error. */
+/* Calls a graph.  For a wrap_with_... node, sets the node's mode (grad mode or autocast) during the call.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_region_wrap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     opd_value *const outputs = opdi_region_values(node->nout);
@@ -279,7 +279,7 @@ static const opdi_region_kind opdi_regions[] = {
     {{"tag_activation_checkpoint", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"invoke_subgraph", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"run_const_graph", opdi_region_run, true}, opdi_region_wrap, 1, 0, 1}};
-/* Runs the node in a scope of its own; only the results outlive it. */
+/* Runs the node in a scope of its own, which only the results outlive. */
 OPDI_INTERNAL int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_region_kind *const kind = (const opdi_region_kind *)(const void *)node->function;
     opd_scope scope = opd_scope_open();

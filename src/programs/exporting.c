@@ -27,19 +27,17 @@ typedef struct opdi_program_writer {
     opd_device device;           /* the device that the file names for its tensors */
     opdi_arena arena;            /* memory for the names of constants and for `pairs` */
     opdi_pointer_set values;     /* gives each value its number */
+    /* The parts of the JSON text of the program; configs: the descriptions of its weights and constants. */
     opdi_string nodes, metas, inputs, specs, outputs, sinks, names, leaves, configs[2];
     opdi_string items;           /* opdi_program_item[] */
     int64_t numbers[2];          /* the next numbers of entries: tensor_0, ... and weight_0, ... */
-    /* For opd_program_save_open: a second trace with another value of the open size, which is the size that may vary
-       between runs.  pairs: the second trace's values, by the numbers of the first trace's values.  size, second: the
-       open size in the first and the second trace.  input, dim: the input that has this size, and at which dim.  heads:
-       the nodes at the beginning of the program that compute sizes from the open size.  symbols: the descriptions of
-       their results. */
-    const opd_graph *other;
-    const opdi_gvalue **pairs;
-    int64_t npairs, size, second;
-    int32_t input, dim;
-    opdi_string heads, symbols;
+    /* For opd_program_save_open.  The open size is the size that may vary between runs. */
+    const opd_graph *other;      /* a second trace, in which the open size has another value */
+    const opdi_gvalue **pairs;   /* [npairs]: the second trace's values, by the numbers of the first trace's values */
+    int64_t npairs, size, second;                 /* size, second: the open size in the first and the second trace */
+    int32_t input, dim;          /* the dim of an input of the graph that is the open size */
+    opdi_string heads, symbols;  /* heads: the nodes at the beginning of the program that compute sizes from the open
+                                    size; symbols: the descriptions of their results */
 } opdi_program_writer;
 
 OPD_PRINTF_LIKE(2, 3) static void opdi_json_print(opdi_string *to, const char *format, ...) {
@@ -85,8 +83,8 @@ static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, 
                    "plus a constant", (long long)size, (long long)second, (long long)writer->size,
                    (long long)writer->second);
 }
-/* Adds the size factor * open + rest as an expression in the format of Python's sympy, with its value `size` in the
-   first trace: {"expr_str": .., "hint": ..}. */
+/* Appends the size factor * open + rest to `to` as an expression in the format of Python's sympy, with its value `size`
+   in the first trace: {"expr_str": .., "hint": ..}. */
 static void opdi_program_put_open(opdi_string *to, int64_t size, int64_t factor, int64_t rest) {
     if (rest) { opdi_string_add(to, "{\"expr_str\": \"Add("); } else { opdi_string_add(to, "{\"expr_str\": \""); }
     if (factor != 1) { opdi_json_print(to, "Mul(Integer(%lld), ", (long long)factor); }
@@ -94,7 +92,7 @@ static void opdi_program_put_open(opdi_string *to, int64_t size, int64_t factor,
     if (rest) { opdi_json_print(to, ", Integer(%lld))", (long long)rest); }
     opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}", (long long)size);
 }
-/* Adds a size or stride; `second` is its value in the second trace.  Returns 0, or -1 and sets an error. */
+/* Appends a size or stride to `to`; `second` is its value in the second trace.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, int64_t size, int64_t second) {
     int64_t factor, rest;
     if (opdi_program_affine(writer, size, second, &factor, &rest)) { return -1; }
@@ -106,8 +104,9 @@ static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, i
     }
     return 0;
 }
-/* Adds a node that applies `target` ("_operator.mul" or similar) to the argument `from` and the integer `number`.  The
-   result is named `to`; its value is factor * open size + rest, which is `size` in the first trace. */
+/* Appends to writer->heads a node that applies `target` ("_operator.mul" or similar) to the argument `from` and the
+   integer `number`.  The result is named `to`; its value is factor * open size + rest, which is `size` in the first
+   trace. */
 static void opdi_program_put_step(opdi_program_writer *writer, const char *target, const char *from, int64_t number,
                                   const char *to, int64_t size, int64_t factor, int64_t rest) {
     opdi_json_comma(&writer->heads);
@@ -120,8 +119,8 @@ static void opdi_program_put_step(opdi_program_writer *writer, const char *targe
     opdi_program_put_open(&writer->symbols, size, factor, rest);
     opdi_string_add(&writer->symbols, "}");
 }
-/* Writes the name of the value factor * open size + rest to `name`.  Adds the nodes that compute it to the beginning of
-   the program, unless they are there. */
+/* Writes the name of the value factor * open size + rest to `name`.  Adds the nodes that compute the value to the
+   beginning of the program, unless they are there already. */
 static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, int64_t factor, int64_t rest,
                                    char name[80]) {
     char from[160], product[40], quoted[84];
@@ -145,8 +144,8 @@ static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, in
         opdi_program_put_step(writer, "_operator.add", from, rest, name, size, factor, rest);
     }
 }
-/* Adds an integer argument.  If `whole` is true, the integer is the whole argument; otherwise it is an element of a
-   list.  Returns 0, or -1 and sets an error. */
+/* Appends an integer argument to the text of the nodes.  If `whole` is true, the integer is the whole argument;
+   otherwise it is an element of a list.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *value, bool whole) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     const int64_t size = value->node->constant.u.i, second = other ? other->node->constant.u.i : size;
@@ -177,7 +176,7 @@ static int opdi_program_file_dtype(int dtype) {
     }
     return 0;
 }
-/* Adds a device: {"type": "cpu", "index": null}. */
+/* Appends a device to `to`: {"type": "cpu", "index": null}. */
 static void opdi_program_put_device(opdi_string *to, opd_device device) {
     char text[40];
     opdi_json_print(to, "{\"type\": \"%.*s\", \"index\": ",
@@ -185,8 +184,8 @@ static void opdi_program_put_device(opdi_string *to, opd_device device) {
     if (device.index < 0) { opdi_string_add(to, "null}"); }
     else { opdi_json_print(to, "%d}", (int)device.index); }
 }
-/* Adds the description of a tensor: {"dtype": 7, "sizes": [..], ...}.  `dims` has its sizes, then its strides; `second`
-   has the same for the second trace.  Returns 0, or -1 and sets an error. */
+/* Appends the description of a tensor to `to`: {"dtype": 7, "sizes": [..], ...}.  `dims` has the tensor's sizes, then
+   its strides; `second` has those of the second trace.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
                                  const int64_t *second, int ndim, bool requires_grad, opd_device device,
                                  int64_t offset) {
@@ -221,7 +220,7 @@ static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue
     return opdi_program_put_meta(writer, &writer->metas, value->dtype, value->dims, other ? other->dims : value->dims,
                                  value->ndim, value->requires_grad, writer->device, 0);
 }
-/* Adds a constant number, in the form that the schema's type asks for. */
+/* Appends a constant number to `to`, in the form for an argument of this type. */
 static void opdi_program_put_number(opdi_string *to, const opdi_type *type, const opd_value *value) {
     static const char *const words[] = {"ScalarType", "Layout", "MemoryFormat"};
     static const char *const kinds[] = {"as_scalar_type", "as_layout", "as_memory_format"};
@@ -243,7 +242,7 @@ static void opdi_program_put_number(opdi_string *to, const opdi_type *type, cons
         opdi_string_add(to, "}");
     }
 }
-/* Adds a constant that is not a list.  Returns 0, or -1 and sets an error. */
+/* Appends a constant that is not a list to the text of the nodes.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_constant(opdi_program_writer *writer, const opdi_type *type, const opdi_gvalue *value) {
     opdi_string *const to = &writer->nodes;
     const opd_value *const constant = &value->node->constant;
@@ -277,7 +276,7 @@ static int opdi_program_put_constant(opdi_program_writer *writer, const opdi_typ
     }
     return to->failed ? -1 : 0;
 }
-/* Adds a list argument.  Returns 0, or -1 and sets an error. */
+/* Appends a list argument to the text of the nodes.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *type, const opdi_gnode *list) {
     opdi_string *const to = &writer->nodes;
     const opdi_type *const element = type->kind == OPDI_TYPE_LIST ? opdi_strip_optional(type->elems[0]) : type;
@@ -316,8 +315,8 @@ static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *t
     opdi_string_add(to, "]}");
     return to->failed ? -1 : 0;
 }
-/* Adds the results of a node.  A result that is a list is written as its elements, which are the results of the node
-   that unpacks it.  Returns 0, or -1 and sets an error. */
+/* Appends the results of a node to the text of the nodes.  A result that is a list is written as its elements, which
+   are the results of the node that unpacks it.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnode *node) {
     opdi_string *const to = &writer->nodes;
     for (int32_t i = 0; i < node->nout; i++) {
@@ -343,7 +342,7 @@ static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnod
     }
     return to->failed ? -1 : 0;
 }
-/* Adds a node that calls an operator.  Returns 0, or -1 and sets an error. */
+/* Appends a node that calls an operator to the text of the nodes.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *node) {
     opdi_string *const to = &writer->nodes;
     const char *const name = node->op->name, *const colons = strstr(name, "::"), *const dot = strchr(colons, '.');
@@ -444,8 +443,8 @@ static int opdi_program_arrange(opdi_program_writer *writer) {
     }
     return 0;
 }
-/* Writes an entry with the bytes of a tensor, and of the tensors that share them.  Returns 0, or -1 and sets an
-   error. */
+/* Writes one entry with the bytes of a tensor and of all tensors that share bytes with it.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_program_put_entry(opdi_zip_writer *zip, const opdi_program_item *item) {
     static const char *const paths[] = {"model/data/constants/tensor", "model/data/weights/weight"};
     const int64_t bytes = item->end - item->begin, stride = 1;
@@ -696,8 +695,8 @@ static int opdi_program_put_again(opdi_zip_writer *zip, const opd_tensor_file *f
     opdi_free(own, source.length);
     return rc;
 }
-/* Writes the JSON text of a loaded program as entry `name`.  It is unchanged, except that format version 7 becomes 8,
-   which includes version 7.  Returns 0, or -1 and sets an error. */
+/* Writes the JSON text of a loaded program as entry `name`.  The text is unchanged, except that format version 7
+   becomes 8, which includes version 7.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *program, const char *name) {
     opdi_source source;
     unsigned char *own;
@@ -746,7 +745,7 @@ static int opdi_program_put_beside(opdi_zip_writer *zip, const opd_program *prog
     return done ? 0 : opdi_zip_add(zip, path, "", 0);
 }
 
-//== files =============================================================================================================
+//== writing the file ==================================================================================================
 
 static int opdi_program_put_config(opdi_zip_writer *zip, const char *folder, const char *name,
                                    const opdi_string *config) {

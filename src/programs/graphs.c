@@ -243,8 +243,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_graph_input(const opdi_program_reader *r
     if (input && name && opdi_program_define(reader, made, at, name, input)) { return NULL; }
     return input;
 }
-/* Reads nodes from *at on, until the graph, or the vmap that `made` is made from, ends.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the nodes from *at on, up to the end of the graph.  In the graph of a vmap, moves *at to the node that ends the
+   vmap.  Returns 0, or -1 and sets an error. */
 static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *made, int64_t *at) {
     const opd_json *const json = reader->json;
     for (; *at >= 0; *at = opd_json_next(json, *at)) {
@@ -313,8 +313,8 @@ static opd_graph *opdi_program_inner(opdi_program_reader *reader, int64_t graph,
     *wants_device = rc == 0 && made.device;
     return rc ? NULL : made.graph;
 }
-/* Appends the argument at `at` in the JSON to in[*count]; if it is a list, appends its elements.  Returns 0, or -1 and
-   sets an error. */
+/* Appends the argument at `at` in the JSON to `in`, which has *count values; if the argument is a list, appends its
+   elements.  Returns 0, or -1 and sets an error. */
 static int opdi_program_flatten(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opdi_gvalue **in,
                                 int32_t *count) {
     int64_t value;
@@ -336,8 +336,8 @@ static int opdi_program_flatten(opdi_program_reader *reader, opdi_program_graph 
     }
     return 0;
 }
-/* Reads an argument of a node that sets a mode around a graph.  It must be a constant; a string is the name of a
-   device.  Returns 0, or -1 and sets an error. */
+/* Reads an argument of a node that sets a mode around a graph.  The argument must be a constant; a string is the name
+   of a device.  Returns 0, or -1 and sets an error. */
 static int opdi_program_mode(const opdi_program_reader *reader, int64_t at, opd_value *mode) {
     int64_t value;
     opd_device device;
@@ -350,7 +350,7 @@ static int opdi_program_mode(const opdi_program_reader *reader, int64_t at, opd_
     *mode = opd_value_device(device);
     return 0;
 }
-/* Returns the number of results of a node; a list counts as many as it has elements. */
+/* Returns the number of results of a node, with the elements of lists counted one by one. */
 static int32_t opdi_program_region_nout(const opd_json *json, int64_t outputs) {
     int64_t count = 0;
     for (int64_t at = opd_json_first(json, outputs); at >= 0; at = opd_json_next(json, at)) {
@@ -417,7 +417,7 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
             if (opdi_program_mode(reader, arg, &region->modes[modes++])) { return -1; }
             continue;
         }
-        if (graphs == kind->graphs && (opdi_program_member(json, arg, "as_string") >= 0 ||        /* name or hints */
+        if (graphs == kind->graphs && (opdi_program_member(json, arg, "as_string") >= 0 ||        /* a name, or hints */
                                        opdi_program_member(json, arg, "as_string_to_argument") >= 0)) { continue; }
         const int32_t before = count;
         if (opdi_program_flatten(reader, made, arg, in, &count)) { return -1; }

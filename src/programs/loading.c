@@ -27,8 +27,9 @@ static opd_json *opdi_program_json(const opdi_program_reader *reader, int64_t en
     source->length = 0;
     return json;
 }
-/* Records the names of the file's programs, and finds the program called `name`.  If `name` is NULL, finds "model",
-   else the first program.  Returns the number of its entry, or -1 and sets an error. */
+/* Records the names of the file's programs, and finds the program called `name`.  If `name` is NULL, finds the program
+   "model" or, if there is none, the first program.  Returns the index of the program's entry, or -1 and sets an
+   error. */
 static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) {
     opd_program *const program = reader->program;
     const opd_tensor_file *const file = reader->file;
@@ -185,8 +186,8 @@ static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     reader.file = program->file = file;
     reader.source = file->source;
     opdi_thread *const thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);      /* like a call of an operator, so that the schemas it reads stay
-                                                     valid */
+    const uint64_t was = opdi_enter(thread);      /* as in a call of an operator, so that schemas stay valid while they
+                                                     are read */
     opd_scope scope = opd_scope_open();
     program->module = opd_module_new();
     const int rc = program->module ? opdi_program_open(&reader, name) : -1;

@@ -208,8 +208,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, op
     return NULL;
 }
 
-/* Names the results of a node, whose descriptions in the JSON begin at `first`, in the order of its schema.  Returns 0,
-   or -1 and sets an error. */
+/* Names the results of a node, in the order of its schema.  `first` is the position in the JSON of the first result's
+   description.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_program_graph *made, int64_t first,
                                        opdi_gnode *node) {
     const opd_json *const json = reader->json;
@@ -253,8 +253,8 @@ OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_p
     }
     return 0;
 }
-/* Counts a call of operator `name`, for opd_program_operator.  `what` is the reason why it cannot be called, or NULL.
-   Returns 0, or -1 if memory runs out. */
+/* Counts a call of operator `name`, for opd_program_operator.  `what` is the reason why the operator cannot be called,
+   or NULL.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_program_count(opd_program *program, const char *name, const char *what) {
     opdi_program_operator *const list = (opdi_program_operator *)(void *)program->operators.data;
     const size_t count = program->operators.length / sizeof *list;
@@ -277,8 +277,8 @@ static int opdi_program_missing_run(const opdi_gnode *node, const opd_value *arg
     (void)rets;
     return opd_fail(OPD_ERROR_NOT_FOUND, "%s", (const char *)node->user);
 }
-/* Reads a node that calls the C function `function` instead of an operator: it computes with numbers, or fails.  `user`
-   becomes node->user.  Returns 0, or -1 and sets an error. */
+/* Reads a node that calls the C function `function` instead of an operator.  The function computes with numbers, or
+   reports that the operator cannot be called.  `user` becomes node->user.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_function_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                              const opdi_gfunction *function, const void *user) {
     const opd_json *const json = reader->json;
@@ -307,7 +307,7 @@ OPDI_INTERNAL int opdi_program_function_node(opdi_program_reader *reader, opdi_p
     return opdi_program_results(reader, made, opd_json_first(json, outputs), node);
 }
 static const opdi_gfunction opdi_program_missing = {"missing", opdi_program_missing_run, true};
-/* Reads a node that cannot be run.  When it is, it fails with the message `why`.  Returns 0, or -1 and sets an
+/* Reads a node that cannot be run: running the node fails with the message `why`.  Returns 0, or -1 and sets an
    error. */
 OPDI_INTERNAL int opdi_program_missing_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                             const char *target, const char *why) {
@@ -330,8 +330,8 @@ OPDI_INTERNAL int64_t opdi_program_given(const opd_json *json, int64_t first, co
     }
     return found;
 }
-/* Operators that behave as in eval mode because the program was exported in it, with the note for the user.  A note
-   applies if the argument `arg` is false, or always if `arg` is NULL. */
+/* Operators that behave as in eval mode because the program was exported in eval mode, with the note for the user.  A
+   note applies if the argument `arg` is false, or always if `arg` is NULL. */
 static const struct { const char *name, *arg, *note; } opdi_program_notes[] = {
     {"aten::batch_norm", "training", "batch_norm uses its saved mean and variance, and does not update them"},
     {"aten::_native_batch_norm_legit_no_training", NULL,
@@ -342,8 +342,8 @@ static const struct { const char *name, *arg, *note; } opdi_program_notes[] = {
     {"aten::feature_dropout", "train", "dropout is off"}, {"aten::alpha_dropout", "train", "dropout is off"},
     {"aten::lstm.input", "train", "dropout is off"}, {"aten::gru.input", "train", "dropout is off"},
     {"aten::rrelu", "training", "rrelu is not random"}};
-/* If the node is listed above, adds the note to the program, unless it is there already.  Returns 0, or -1 if memory
-   runs out. */
+/* If opdi_program_notes has a note for the node, adds it to the program's notes, unless it is there already.  Returns
+   0, or -1 if memory runs out. */
 static int opdi_program_note(opd_program *program, const opdi_gnode *node) {
     for (size_t i = 0; i < sizeof opdi_program_notes / sizeof *opdi_program_notes; i++) {
         const char *const arg = opdi_program_notes[i].arg, *const note = opdi_program_notes[i].note;
@@ -416,7 +416,7 @@ static int opdi_program_again(const opdi_program_reader *reader, opdi_program_gr
     slot->value = value;
     return slot->name ? 0 : -1;
 }
-/* Reads with_effects(token, operator, arguments of the operator).  Its results are the token and the operator's
+/* Reads with_effects(token, operator, arguments of the operator).  The node's results are the token and the operator's
    results.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_effects_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const opd_json *const json = reader->json;
@@ -443,8 +443,8 @@ OPDI_INTERNAL int opdi_program_effects_node(opdi_program_reader *reader, opdi_pr
 //
 //  auto_functionalized(operator, arguments of the operator) copies the tensors that the operator writes, calls the
 //  operator with the copies, and returns the operator's results and then the copies.  In the second form
-//  (auto_functionalized_v2), the node lists the tensors to copy, called bases.  For an argument x that is written, it
-//  says which base it is, or which part of a base: _x_base_index, _x_slice_dim, ..., _x_storage_offset.
+//  (auto_functionalized_v2), the node lists the tensors to copy, called bases.  For an argument x that is written,
+//  inputs of the node say which base or part of a base x is: _x_base_index, _x_slice_dim, ..., _x_storage_offset.
 
 /* An argument that the operator writes: the copy of a base, or a part of that copy. */
 typedef struct opdi_functional_part {
@@ -554,8 +554,8 @@ static int opdi_functional_input(opdi_functionalizer *from, int64_t at, const op
     from->nin += value != NULL;
     return value ? 0 : -1;
 }
-/* Adds an argument of the operator to the node's inputs: one that it does not write or, in the first form, a base.
-   Returns 0, or -1 and sets an error. */
+/* Adds an argument of the operator to the node's inputs.  The operator does not write this argument or, in the first
+   form, the argument is a base.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_plain(opdi_functionalizer *from, const opdi_arg *arg) {
     const int64_t given = opdi_program_given(from->reader->json, from->inputs, arg->name, -1);
     if (given >= 0) { return opdi_functional_input(from, given, arg->type); }

@@ -20,32 +20,34 @@ typedef enum opdi_program_source {
 } opdi_program_source;
 /* The destination of an output of the graph; `at` is a member of opdi_program_place. */
 typedef enum opdi_program_sink {
-    OPDI_TO_USER, OPDI_TO_MODULE, OPDI_TO_INPUT,  /* USER: result number `at`; MODULE, INPUT: written into tensor or
-                                                     input `at` */
-    OPDI_TO_NOWHERE                               /* the output is a token */
+    OPDI_TO_USER,                /* result number `at` for the user */
+    OPDI_TO_MODULE,              /* written into tensor number `at` of the module */
+    OPDI_TO_INPUT,               /* written into input number `at` of the user */
+    OPDI_TO_NOWHERE              /* nothing: the output is a token */
 } opdi_program_sink;
 typedef struct opdi_program_place { int kind; int64_t at; } opdi_program_place;
-/* The required size of a dim of an input: the value of a symbol or of an expression, or else `size`. */
+/* The required size of a dim of an input. */
 typedef struct opdi_program_dim {
-    int64_t size;
-    int32_t symbol;              /* the expression of the size, or NULL if the size is fixed */
-    const char *text;            /* an expression, or NULL */
+    int64_t size;                /* the size if `text` is NULL */
+    int32_t symbol;              /* number of the symbol if `text` is only a symbol, or -1 */
+    const char *text;            /* the expression of the size, or NULL if the size is fixed */
 } opdi_program_dim;
 /* An input of the user, with the properties that are checked before a run. */
 typedef struct opdi_program_input {
     const char *name;
-    bool constant;               /* the input must equal `value`, which was fixed by exporting */
-    opd_value value;             /* NONE for a tensor, unless `constant` is true */
+    bool constant;               /* the input must equal `value`, the input's value at export */
+    opd_value value;             /* None if `constant` is false */
     int32_t tag;                 /* OPD_TAG_TENSOR, or the tag of a number, string or None */
     opd_scalar_type dtype;       /* its dtype at export; OPD_DTYPE_NONE: a dtype that the library does not know */
-    int32_t symbol;              /* of a number: its symbol, or -1 */
+    int32_t symbol;              /* of a number: the number of its symbol, or -1 */
     int32_t ndim;
     opdi_program_dim *dims;
 } opdi_program_input;
-/* A size that varies between runs.  Its value must be least .. most. */
+/* A size that varies between runs.  Its value must be at most `most` and, if `least` is greater than 2, at least
+   `least`. */
 typedef struct opdi_program_symbol { const char *name; int64_t least, most; } opdi_program_symbol;
-/* An operator that the program calls, and the number of calls in the text.  `what` is the reason why it cannot be
-   called, or NULL. */
+/* An operator that the program calls, and the number of calls in the text.  `what` is the reason why the operator
+   cannot be called, or NULL. */
 typedef struct opdi_program_operator { const char *name, *what; int64_t count; } opdi_program_operator;
 /* The properties that a tensor of the module had when the program was loaded. */
 typedef struct opdi_program_shape {
@@ -57,7 +59,7 @@ typedef struct opdi_program_shape {
 } opdi_program_shape;
 struct opd_program {
     opdi_arena arena;            /* names and tables */
-    opd_tensor_file *file;       /* the file it was loaded from; its entries are copied on saving */
+    opd_tensor_file *file;       /* the file that the program was loaded from; saving copies its entries */
     int64_t text;                /* number of the file's entry with the JSON text */
     int64_t major, major_at;     /* major: the format's version; major_at: its position in the text */
     opd_module *module;
@@ -75,7 +77,7 @@ struct opd_program {
     opdi_string notes;           /* const char *[]: notes for the user */
     const char **names;          /* names of all programs in the file */
     int32_t ninputs, noutputs, nsymbols, nnames;
-    opd_device device;           /* device of the first tensor at export */
+    opd_device device;           /* at export, the device of the first input that is a tensor */
 };
 /* The state while a file is read. */
 typedef struct opdi_program_reader {
@@ -97,7 +99,7 @@ typedef struct opdi_program_sizes {
     const int64_t *values;
     const bool *bound;
 } opdi_program_sizes;
-#define OPDI_PROGRAM_SIZE (INT64_C(1) << 40)      /* larger sizes are not evaluated */
+#define OPDI_PROGRAM_SIZE (INT64_C(1) << 40)      /* expressions with larger values are not evaluated */
 #endif
 #endif
 
@@ -114,7 +116,7 @@ typedef struct opdi_program_region {
 } opdi_program_region;
 typedef struct opdi_region_kind {
     opdi_gfunction function;
-    opdi_gfunction_run inside;
+    opdi_gfunction_run inside;   /* runs the node in the scope that `function` has opened */
     int graphs, modes;           /* graphs: number of arguments that are graphs; modes: number of arguments before
                                     them */
     int lists;                   /* number of argument lists after the graphs; -1: arguments are not in lists */

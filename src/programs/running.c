@@ -109,7 +109,7 @@ typedef struct opdi_program_run {
     const opd_program *program;
     int64_t *values;
     bool *bound;
-    int32_t (*places)[2];
+    int32_t (*places)[2];        /* for each symbol: the input and the dim from which its value was found */
 } opdi_program_run;
 
 /* Solves "Mul(Integer(4), Symbol('s0', ...))" = size for the symbol.  Returns false if the expression has another form,
@@ -166,7 +166,8 @@ static int opdi_program_bind(opdi_program_run *run, int32_t symbol, int32_t i, i
     return 0;
 }
 /* Checks that dim k of input i can have size `size`.  If `late` is true, checks only dims given by an expression, which
-   may need symbols that other dims determine; otherwise checks only the rest.  Returns 0, or -1 and sets an error. */
+   may need symbols that other dims determine; otherwise checks only the other dims.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_check_dim(opdi_program_run *run, int32_t i, int32_t k, int64_t size, bool late) {
     const opd_program *const program = run->program;
     const opdi_program_dim *const dim = &program->inputs[i].dims[k];

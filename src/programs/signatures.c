@@ -54,9 +54,9 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
     leaves->depth--;
     return rc;
 }
-/* Finds the names of the leaves of the structure `text`.  If `arguments` is true, it is the structure of a call's
-   arguments, and `names` is the list of their names in the JSON; otherwise it is the structure of the results.  Sets
-   *leaves_names.  Returns the number of leaves, or -1 and sets an error. */
+/* Finds the names of the leaves of the structure `text`.  If `arguments` is true, `text` is the structure of a call's
+   arguments, and `names` is the list of the arguments' names in the JSON; otherwise `text` is the structure of the
+   results.  Sets *leaves_names to the names of the leaves.  Returns the number of leaves, or -1 and sets an error. */
 static int64_t opdi_program_tree(const opdi_program_reader *reader, const char *text, bool arguments, int64_t names,
                                  const char ***leaves_names) {
     opdi_program_leaves leaves;

@@ -4,9 +4,9 @@
 //  >>programs     exported programs (files of torch.export): sizes, tensors, integers
 //
 //  A .pt2 file is a zip file.  For each program, it contains a JSON text and the bytes of tensors.  The text becomes a
-//  graph, whose first inputs are the module's tensors.  Conditions and loops become nodes that call a C function, which
-//  runs graphs of their own.  Operators are looked up by name and called as in other graphs.  This section uses files,
-//  JSON, modules and graphs.
+//  graph, whose first inputs are the module's tensors.  Conditions and loops become nodes that call a C function.  This
+//  function runs the graphs of the condition or loop.  Operators are looked up by name and called as in other graphs.
+//  This section uses files, JSON, modules and graphs.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Sets an error about the value at `value` in the JSON, or about the whole text if `value` is -1.  Returns -1. */
@@ -143,7 +143,8 @@ OPDI_INTERNAL int32_t opdi_program_plain_symbol(opd_program *program, const char
         : -1;
 }
 
-/* Applies sympy's function `name` of integers to `args`.  Returns false if it is unknown or the result is too large. */
+/* Applies sympy's function `name` to the integers `args`.  Returns false if the function is unknown or the result is
+   too large. */
 static bool opdi_program_apply(const char *name, size_t length, const int64_t *args, int count, int64_t *result) {
     static const char *const names[] = {"Add", "Mul", "Max", "Min", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "Pow",
                                         "CeilDiv", "CeilToInt", "TruncToInt", "FloorToInt"};
@@ -314,7 +315,7 @@ OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const 
     opd_scope scope = opd_scope_open();
     opd_tensor *tensor = NULL;
     bool requires_grad = kind == OPD_MODULE_PARAMETER;
-    for (int i = 0; i < 2 && !tensor; i++) {      /* the first files store non-persistent buffers as weights */
+    for (int i = 0; i < 2 && !tensor; i++) {      /* the oldest files store non-persistent buffers as weights */
         const opd_tensor_file *const older = persistent == (i == 0) ? reader->weights : reader->constants;
         if (!older || opd_tensor_file_find(older, name) < 0) { continue; }
         tensor = opd_tensor_file_get(older, name);
@@ -576,7 +577,7 @@ OPDI_INTERNAL const opdi_gfunction *opdi_sym_find(const char *target) {
     for (int i = 0; i < OPDI_SYM_COUNT; i++) {
         const char *const name = opdi_sym_functions[i].name;
         const bool sym = strncmp(target, "torch._sym_", 11) == 0 && strncmp(name, "torch.sym_", 10) == 0;
-        const bool plain = strncmp(target, "operator.", 9) == 0 && name[0] == '_';      /* instead of _operator. */
+        const bool plain = strncmp(target, "operator.", 9) == 0 && name[0] == '_';      /* without the '_' */
         if (sym ? strcmp(target + 11, name + 10) == 0 : strcmp(target, name + plain) == 0) {
             return &opdi_sym_functions[i];
         }
