@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>blocks       building graphs with blocks: value types, and choosing overloads as TorchScript does
 //
-//  Functions that add nodes, blocks and calls to a graph, for the script compiler and the parser of graph texts.  Each
-//  step checks the types of its values.  On failure a function returns NULL or -1 and sets an error; the nodes that it
-//  has added by then remain.
+//  Functions that add nodes, blocks and calls to a graph, for the script compiler and the parser of graph texts.  They
+//  check the types of the values.  On failure, a function returns NULL or -1 and sets an error; the nodes that it has
+//  added by then remain.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== types of values ===================================================================================================
@@ -303,7 +303,7 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
 static opdi_gvalue *opdi_append_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
 
 /* Adds an input of type `type` behind the existing inputs.  `name` must differ from the names of all other values.  If
-   it is NULL, the value is printed as its number. */
+   `name` is NULL, the value is printed as its number. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
     opdi_gvalue *value = NULL;
     if (opdi_graph_reserve_inputs(graph, graph->ninputs + 1) ||
@@ -455,8 +455,9 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_if(opd_graph *graph, opdi_gvalu
     opdi_gnode *node = opdi_append_node(graph, OPDI_GNODE_IF, &condition, 1, NULL, 0, place);
     return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;
 }
-/* Adds prim::Loop with `count` carried values.  It runs at most `most` rounds, and stops when the condition is false.
-   Its block has the inputs (round, carried...); the caller ends the block with the outputs (condition, carried...). */
+/* Adds prim::Loop with `count` carried values.  The loop runs at most `most` rounds, and stops when the condition is
+   false.  Its block has the inputs (round, carried...); the caller ends the block with the outputs (condition,
+   carried...). */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
                                                       opdi_gvalue *const *carried, int32_t count, const char *place) {
     opdi_gnode *node = opdi_append_node(graph, OPDI_GNODE_LOOP, NULL, 0, NULL, 0, place);
@@ -643,8 +644,8 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
 
 //== rounding of quantized tensors =====================================================================================
 
-/* The graph's values that are the quantization parameters of another value: its scale and its zero point. */
-/* last: true if the channels are the last dimension in memory */
+/* The quantization parameters of a value: the graph's values that are its scale and its zero point.  last: true if the
+   channels are the last dimension in memory. */
 typedef struct opdi_qparams { opdi_gvalue *scale, *zero; bool last; } opdi_qparams;
 
 /* How an operator treats the quantization parameters of its first argument.
@@ -676,8 +677,8 @@ static const struct opdi_qparams_row { const char *name; int how; } opdi_qparams
     {"aten::dropout_", OPDI_QPARAMS_KEPT},
     {"aten::sigmoid", OPDI_QPARAMS_UNIT}, {"aten::hardsigmoid", OPDI_QPARAMS_UNIT},
     {"aten::tanh", OPDI_QPARAMS_SIGNED}};
-/* Returns how an operator treats the quantization parameters of its first argument (an OPDI_STEPS_...), or -1 if it is
-   not in the table. */
+/* Returns how an operator treats the quantization parameters of its first argument (an OPDI_QPARAMS_...), or -1 if the
+   operator is not in the table. */
 static int opdi_qparams_mode(const opdi_gnode *node) {
     if (node->kind != OPDI_GNODE_OP || node->nin < 1 || node->nout != 1) { return -1; }
     for (size_t i = 0; i < sizeof opdi_qparams_rows / sizeof *opdi_qparams_rows; i++) {
@@ -685,8 +686,9 @@ static int opdi_qparams_mode(const opdi_gnode *node) {
     }
     return -1;
 }
-/* Finds the quantization parameters of a value.  Returns false if it has none, or if the search takes more than *visits
-   nodes; *visits is decreased.  steps->last is true for results of convolutions, whose channels are last in memory. */
+/* Sets *steps to the quantization parameters of a value.  Returns false if the value has none, or if the search visits
+   more than *visits nodes.  Decreases *visits by the number of visited nodes.  steps->last is true if the value comes
+   from a convolution, whose result has its channels last in memory. */
 static bool opdi_qparams_of(const opdi_gvalue *value, opdi_qparams *steps, int *visits) {
     while (value->same) { value = value->same; }
     const opdi_gnode *const node = value->node;
@@ -764,7 +766,7 @@ OPD_UNUSED OPDI_INTERNAL int opdi_requantize_graph(opd_graph *graph) {
     return rc;
 }
 
-//== runs ==============================================================================================================
+//== running graphs whose values have any type =========================================================================
 
 OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth);
 /* Replaces *value, a cell or plain list, by a new list, tuple or dict of type `type` with its converted elements.

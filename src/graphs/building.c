@@ -447,7 +447,7 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     return 0;
 }
 
-/* Fails with an error that the texts of two traces differ, and prints the first line that differs.  Returns -1. */
+/* Sets the error that the texts of two traces differ, with the first lines that differ.  Returns -1. */
 static int opdi_trace_differs(const char *first, const char *second) {
     const char *la = first, *lb = second;
     while (*first && *first == *second) {
@@ -498,8 +498,8 @@ static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *c
     }
     return in;
 }
-/* Compares the graph with `again`, a second trace of fn, and the graph's outputs with those of fn.  If the graphs
-   differ, returns -1 and sets an error, else 0.  If only the outputs differ, it warns. */
+/* Compares the graph with `again`, a second trace of fn, and the graph's outputs with those of fn.  If only the outputs
+   differ, warns.  Returns 0, or -1 and sets an error if the graphs differ. */
 static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int count, double tolerance) {
     const size_t size = opd_graph_print(graph, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;

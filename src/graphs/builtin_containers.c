@@ -267,10 +267,11 @@ OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s%s", call->builtin->schema,
                     opdi_builtin_missing(call->builtin->schema));
 }
-/* Returns the builtin's `what` as a bool or, in opdi_fn_fixed_int, as an int. */
+/* Returns the builtin's `what` as a bool. */
 OPDI_INTERNAL int opdi_fn_fixed_bool(opdi_bcall *call) {
     return opdi_return_value(call, opd_value_bool(call->builtin->what != 0));
 }
+/* Returns the builtin's `what` as an int. */
 OPDI_INTERNAL int opdi_fn_fixed_int(opdi_bcall *call) {
     return opdi_return_value(call, opd_value_int(call->builtin->what));
 }

@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>builtin_numbers builtin functions of graphs: numbers, conversions, numbers from tensors
 //
-//  TorchScript registers these functions besides its tensor operators.  Schemas and results are the same as there.
-//  Several schemas may share one C function.
+//  TorchScript registers these functions besides its tensor operators.  Schemas and results are the same as in
+//  TorchScript.  Several schemas may share one C function.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== arguments and results of builtin functions ========================================================================
@@ -181,7 +181,7 @@ static int opdi_divide_complex(opdi_bcall *call, double a, double b, double c, d
     const double ratio = c / d, by = c * ratio + d;
     return opdi_return_complex(call, (a * ratio + b) / by, (b * ratio - a) / by);
 }
-/* Computes the binary operation `what` (an OPDI_DO_...) of two numbers, at least one of which is complex.  Returns 0,
+/* Computes the binary operation `what` (an OPDI_FN_...) of two numbers, at least one of which is complex.  Returns 0,
    or -1 and sets an error. */
 static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const opd_value *right, int32_t what) {
     const double *const first = opdi_complex_of(left), *const second = opdi_complex_of(right);

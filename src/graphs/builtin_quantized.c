@@ -192,7 +192,8 @@ OPDI_INTERNAL int opdi_fn_dequantize_all(opdi_bcall *call) {
     return rc;
 }
 
-/* Returns the int8 weight of a linear layer dequantized to float32, or NULL and sets an error. */
+/* Returns the weight of a linear layer as float32, dequantized if it is int8.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
     opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
     if (!weight || opd_ndim(weight) != 2) {
@@ -207,7 +208,8 @@ static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
 }
 /* Runs a convolution of `input` with the packed weights `parts`.  parts[OPDI_PACKED_SETTINGS] lists the settings of
    aten::convolution: stride, padding, dilation and output padding, each for all dimensions, then the number of groups,
-   then whether it is transposed.  If `line` is true, the convolution is one-dimensional. */
+   then whether it is transposed.  If `line` is true, the convolution is one-dimensional.  On failure, returns NULL and
+   sets an error. */
 static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input, const opd_value *parts, bool line) {
     enum { DIMS = 3 };
     opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
@@ -427,7 +429,8 @@ OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     if (rc && packed) { opdi_cell_drop(packed); }
     return rc ? -1 : opdi_return_cell(call, packed);
 }
-/* The constants of a recurrent layer: the packed weights for its input and for its hidden state. */
+/* A recurrent layer: the packed weights for its input and for its hidden state.  reduce: true if inputs are quantized
+   to 7 bits. */
 typedef struct opdi_qcell {
     const opdi_bcall *call;
     const opd_value *input, *hidden;
@@ -870,8 +873,8 @@ static int opdi_less(const opd_value *first, const opd_value *second, int depth)
     }
     return opdi_compare(first, second) == -1;
 }
-/* Stores the sorted elements in the list.  `were` has the elements from before sorting: if the list differs from them,
-   an object's __lt__ has changed it.  Then returns -1 and sets an error, else 0. */
+/* Stores the elements `sorted` in the list.  `were` has the elements from before sorting.  Returns 0.  If an object's
+   __lt__ has changed the list, so that it differs from `were`, returns -1 and sets an error. */
 static int opdi_list_sorted(opdi_cell *list, const opd_value *sorted, const opd_value *were, int64_t count) {
     bool same = list->count == count;
     for (int64_t i = 0; same && list->tag == OPD_TAG_LIST && i < count; i++) {

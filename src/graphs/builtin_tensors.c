@@ -71,7 +71,8 @@ OPDI_INTERNAL int opdi_fn_broadcast_shapes(opdi_bcall *call) {
     return opdi_return_borrowed(call, opd_value_ints(both, (int)most));
 }
 OPDI_INTERNAL int opdi_fn_result_type(opdi_bcall *call) {
-    opd_tensor numbers[2], *both[2];               /* stands for a number; only the fields set here are read */
+    opd_tensor numbers[2], *both[2];               /* numbers: stand-ins for numbers; only the fields set here are
+                                                      read */
     memset(numbers, 0, sizeof numbers);
     for (int i = 0; i < 2; i++) {
         const opd_value *const value = &call->args[i];
@@ -172,7 +173,7 @@ OPDI_INTERNAL int opdi_fn_retain_grad(opdi_bcall *call) {
 }
 enum { OPDI_GRADS_MOST = 256 };
 /* Stores the tensors of argument i, a tensor or a list of tensors, in `tensors`; a None in the list becomes NULL.
-   Returns how many there are, or -1 and sets an error. */
+   Returns the number of tensors, or -1 and sets an error. */
 static int opdi_call_tensors(const opdi_bcall *call, int i, opd_tensor **tensors) {
     if (opdi_call_none(call, i)) { return 0; }
     tensors[0] = call->args[i].tag == OPD_TAG_TENSOR ? call->args[i].u.t : NULL;

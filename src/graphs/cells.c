@@ -220,7 +220,8 @@ OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     return fits ? opdi_value_hold(value)
         : opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be in a list of another type", opdi_value_kind_name(value));
 }
-/* Stores a value at index `place` of a list, which must not be in use.  The cell takes over the caller's reference. */
+/* Stores a value at index `place` of a list, without releasing a previous value.  The list takes over the caller's
+   reference. */
 OPDI_INTERNAL void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value *value) {
     switch (cell->tag) {
     case OPD_TAG_INTS: cell->u.ints[place] = value->u.i; break;

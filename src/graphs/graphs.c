@@ -5,7 +5,7 @@
 //
 //  A graph is a list of nodes.  A node computes values from other values.  Constants and lists are nodes too, as in
 //  TorchScript's text of a graph.  The kernel at the Tracer key records a call as a node and then redispatches the
-//  call. This section knows operators only by their schemas.
+//  call.  This section knows operators only by their schemas.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
@@ -27,7 +27,7 @@ OPDI_INTERNAL opdi_gnode *opdi_gnode_after(const opdi_gnode *node) {
     }
     return node->next;
 }
-/* Returns the block that computes a value, or whose input it is. */
+/* Returns the block that contains the value's node or, if the value is an input, the block whose input it is. */
 OPDI_INTERNAL const opdi_gblock *opdi_gvalue_block(const opd_graph *graph, const opdi_gvalue *value) {
     return value->node ? value->node->block : value->block ? value->block : &graph->body;
 }
@@ -36,7 +36,8 @@ OPDI_ONCE_BEGIN
 
 //== names of values ===================================================================================================
 //
-//  A graph that is built by hand has a table of all names that it has ever had.  The first lookup of a name makes it.
+//  A graph that a program builds by calls of C functions has a table of all names that it has ever had.  The first
+//  lookup of a name makes the table.
 
 /* Returns the entry of the name in the hash table `names` of `size` entries, or the empty entry where it belongs. */
 OPDI_INTERNAL opdi_graph_name *opdi_graph_name_slot(opdi_graph_name *names, int64_t size, const char *name,
@@ -118,7 +119,7 @@ OPDI_INTERNAL void *opdi_graph_alloc(opd_graph *graph, size_t size) {
     return memory;
 }
 
-/* Makes a value with the next number and the tag `tag`.  It is a result of `node` or, if node is NULL, an input.
+/* Makes a value with the next number and the tag `tag`.  The value is a result of `node` or, if node is NULL, an input.
    Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_gvalue *opdi_gvalue_new(opd_graph *graph, opdi_gnode *node, int32_t tag) {
     opdi_gvalue *value = (opdi_gvalue *)opdi_graph_alloc(graph, sizeof *value);

@@ -123,9 +123,9 @@ typedef struct opdi_bcall {
     const struct opdi_builtin *builtin;
 } opdi_bcall;
 enum {
-    OPDI_BUILTIN_STAYS = 1,                       /* it has side effects, so unused calls stay, too */
-    OPDI_BUILTIN_ANY = 2                          /* it takes any number of arguments, returns any number of results,
-                                                     and has a name instead of a schema */
+    OPDI_BUILTIN_STAYS = 1,                       /* the builtin has side effects, so unused calls stay, too */
+    OPDI_BUILTIN_ANY = 2                          /* the builtin takes any number of arguments, returns any number of
+                                                     results, and has a name instead of a schema */
 };
 typedef struct opdi_builtin {
     const char *schema;                           /* the schema that PyTorch registers */
@@ -138,8 +138,8 @@ typedef enum opdi_gkind {
     OPDI_GNODE_OP, OPDI_GNODE_CONSTANT, OPDI_GNODE_LIST, OPDI_GNODE_TUPLE, OPDI_GNODE_UNPACK,
     OPDI_GNODE_IF,                                /* takes a bool; one of its two blocks runs and computes the
                                                      results */
-    OPDI_GNODE_LOOP,                              /* takes the maximum of rounds, a condition, and the first carried
-                                                     values */
+    OPDI_GNODE_LOOP,                              /* takes the maximum number of rounds, a condition, and the first
+                                                     carried values */
     OPDI_GNODE_BUILTIN,                           /* a C function of values, see opdi_builtin */
     OPDI_GNODE_FUNCTION                           /* a C function with its own data, see opdi_gfunction */
 } opdi_gkind;
@@ -153,7 +153,7 @@ typedef struct opd_graph_value {
     int32_t uses;
     int8_t dtype;                                 /* tensors: the dtype of the traced tensor; -1: unknown */
     uint8_t ndim, backend;
-    int8_t index;
+    int8_t index;                                 /* tensors: the index of the device */
     bool requires_grad;
     int64_t *dims;                                /* sizes, then strides */
     struct opd_graph_value *same;                 /* in opd_graph_cse: the value that replaces it */
@@ -209,8 +209,17 @@ typedef struct opdi_gnode {
 } opdi_gnode;
 /* The kinds of steps.  A graph in which all values are tensors needs only OP, LIST and UNPACK. */
 typedef enum opdi_gcode {
-    OPDI_STEP_OP, OPDI_STEP_OP_CELLS, OPDI_STEP_LIST, OPDI_STEP_UNPACK, OPDI_STEP_MAKE, OPDI_STEP_BUILTIN,
-    OPDI_STEP_FUNCTION, OPDI_STEP_IF, OPDI_STEP_JUMP, OPDI_STEP_LOOP, OPDI_STEP_NEXT, OPDI_STEP_DROP
+    OPDI_STEP_OP,                                 /* calls an operator */
+    OPDI_STEP_OP_CELLS,                           /* calls an operator whose arguments or results may be cells */
+    OPDI_STEP_LIST,                               /* makes a light list */
+    OPDI_STEP_UNPACK,
+    OPDI_STEP_MAKE,                               /* makes a list or tuple cell */
+    OPDI_STEP_BUILTIN, OPDI_STEP_FUNCTION,
+    OPDI_STEP_IF,                                 /* jumps to the second block if the condition is false */
+    OPDI_STEP_JUMP,                               /* ends a block of an If: copies its outputs to the results, and jumps
+                                                     to the end of the If */
+    OPDI_STEP_LOOP, OPDI_STEP_NEXT,               /* begin the first and the next round of a loop, or end the loop */
+    OPDI_STEP_DROP                                /* only releases values */
 } opdi_gcode;
 /* One step of a run.  Its slots are numbers in the plan's array `slots`, from index `slots` on: `nin` arguments, `nout`
    results, and `ndrop` values whose last use this step is. */
@@ -254,6 +263,8 @@ struct opd_graph {
     bool counted;                                 /* true if the members `uses` of the values are up to date */
     const struct opd_program *program;            /* the program that owns the graph; NULL: none */
 };
+/* An entry of a hash table of names.  value: the value with this name, or NULL; suffix: the lowest number n for which
+   "name.n" may be free, or 0. */
 typedef struct opdi_graph_name { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_graph_name;
 typedef struct opdi_graph_names {
     int64_t size, used;
@@ -281,7 +292,7 @@ typedef struct opdi_graph_tracer {
     int64_t size, used;
     uint64_t since;                               /* the number of the first autograd node made after the recording
                                                      began */
-    bool allow_constants, locations, parts;
+    bool allow_constants, locations, parts;       /* as in opd_trace_options */
     opdi_deferred_pack *waiting;
     int64_t nwaiting, waiting_cap;
 } opdi_graph_tracer;
@@ -462,7 +473,7 @@ typedef struct opdi_graph_match_state {
     const opdi_gtype *bound[OPDI_MAX_GVARS];
     opdi_gvalue *values[OPD_MAX_ARGS];            /* by argument of the schema: the given value; NULL for
                                                      OPDI_CONVERSION_DEFAULT and OPDI_CONVERSION_LIST */
-    int8_t how[OPD_MAX_ARGS];
+    int8_t how[OPD_MAX_ARGS];                     /* by argument of the schema: an opdi_graph_conversion */
     int32_t spread;                               /* the first positional argument that becomes part of a list argument;
                                                      -1: none */
 } opdi_graph_match_state;

@@ -1,13 +1,13 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>graph_text   graphs that are read from text, and graphs that are built by hand
+//  >>graph_text   graphs that are read from text, and graphs that are built by calls of public functions
 //----------------------------------------------------------------------------------------------------------------------
 
 //== reading the text ==================================================================================================
 
 OPDI_INTERNAL int opdi_graph_parse_fail(opdi_graph_parser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
-/* Fails with an error that names the line of the text or, if the graph is built by hand, the public function.  If an
+/* Sets an error that names the line of the text or, if the graph is built by a public function, this function.  If an
    error is already set, keeps it.  Returns -1. */
 OPDI_INTERNAL int opdi_graph_parse_fail(opdi_graph_parser *parser, const char *format, ...) {
     char text[600];
@@ -81,8 +81,8 @@ static int opdi_graph_parse_grow(opdi_graph_parser *parser) {
     return 0;
 }
 
-/* Gives the value that has the name in `slot` a new name ("x" becomes "x.1"), because a later value of the text gets
-   the same name, which then means that value.  Returns 0, or -1 and sets an error. */
+/* Renames the value in `slot` ("x" becomes "x.1"), because a later value of the text has the same name.  From there on,
+   the old name means the later value.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_rename(opdi_graph_parser *parser, opdi_graph_name *slot) {
     opdi_gvalue *old = slot->value;
     int32_t suffix;
@@ -614,7 +614,7 @@ OPDI_INTERNAL bool opdi_graph_match(const opd_op *op, opdi_gvalue *const *in, in
     } else { return true; }
     return false;
 }
-/* Fails because the operator `name` is not registered.  The error names the operator's origin, if a comment of the
+/* Sets the error that the operator `name` is not registered.  The error names the operator's origin if a comment of the
    saved graph tells it. */
 static void opdi_graph_parse_unknown(opdi_graph_parser *parser, const char *name) {
     const size_t length = strlen(name);
@@ -985,7 +985,8 @@ static int opdi_graph_parse_called(opdi_graph_parser *parser, opdi_gnode *node, 
             opdi_gvalue_typed(node->out[i], opdi_gtype_simple(OPDI_GTYPE_ANY));
         }
     }
-    if (node->attribute && node->nin) {           /* classes named in a text get their attributes as these are used */
+    if (node->attribute && node->nin) {           /* a class that a text only names gets an attribute when it is first
+                                                     used */
         const opdi_gtype *const type = node->in[0]->type, *const what =
             opdi_gvalue_gtype(graph, node->nout ? node->out[0] : node->in[node->nin - 1]);
         if (!type || !type->klass || !what) {

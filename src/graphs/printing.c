@@ -179,7 +179,8 @@ static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t 
     for (const opdi_gnode *node = block->first; node; node = node->next) { opdi_gnode_print(out, node, full, indent); }
 }
 
-/* Writes a comment line that tells where an operator that is not built in comes from.  Used in the text for files. */
+/* Writes a comment line, for the text of a saved graph, that tells where an operator that is not built in comes
+   from. */
 static void opdi_graph_origin_print(opdi_text *out, const opd_op *op) {
     char text[600];
     int count = 0;

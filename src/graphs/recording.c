@@ -55,7 +55,7 @@ static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_g
     tracer->map[i].value = value;
     return 0;
 }
-/* opdi_tracer.copied: `copy` is a copy of `tensor`; if that is in the recording, gives the copy the same value.
+/* opdi_tracer.copied: `copy` is a copy of `tensor`.  If `tensor` is in the recording, gives the copy the same value.
    Returns 0, or -1 if memory runs out. */
 static int opdi_trace_copied(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
@@ -129,9 +129,9 @@ static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_gvalue *value = recorded ? opdi_traced_value(tracer, tensor) : NULL;
     return value && opdi_gvalue_follows(value) ? opdi_traced_escape(tracer, value, "the data") : 0;
 }
-/* Checks the results of a recorded call.  Fails if the call made numbers from traced tensors, because the graph could
-   not follow what becomes of them.  Operators of PyTorch that only look at sizes may return numbers.  Returns 0, or -1
-   and sets an error. */
+/* Checks the results of a recorded call.  Fails if the call made numbers from traced tensors, because the graph does
+   not record how these numbers are used.  Operators of PyTorch that only look at sizes may return numbers.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_traced_check_results(const opdi_graph_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {

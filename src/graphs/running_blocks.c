@@ -30,7 +30,7 @@ static int opdi_graph_box(opd_value *value) {
     *value = rc ? opd_value_none() : held;
     return rc;
 }
-OPDI_INTERNAL OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* NULL: no callback */
+OPDI_INTERNAL OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* this thread's callback; NULL: none */
 
 /* Runs the step of an OPDI_GNODE_FUNCTION node, and stores references of the results in their slots.  Returns 0, or -1
    and sets an error. */
@@ -234,7 +234,7 @@ OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thre
     return next;
 }
 
-//-- operators of constants are replaced by constants ------------------------------------------------------------------
+//-- constant folding: operators of constants are replaced by their results --------------------------------------------
 
 /* Calls the operator of `node`, whose arguments are all constants, and makes the node a constant if its result is a
    tensor.  `vals` are the values of the slots.  Returns 1 if the node is now a constant, 0 if not, or -1 and sets an
@@ -354,8 +354,8 @@ OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inp
     return rc;
 }
 
-/* Stores at most `cap` outputs of a run, which must be tensors or None, in `outputs`.  They belong to the innermost
-   scope.  Returns 0, or -1 and sets an error. */
+/* Stores at most `cap` outputs of a run, which must be tensors or None, in `outputs`.  The outputs belong to the
+   innermost scope.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals, opd_tensor **outputs, int cap) {
     for (int i = 0; i < graph->noutputs && i < cap; i++) {
         const opd_value *value = &vals[graph->outputs[i]->slot];
