@@ -12,8 +12,8 @@ enum { OPDI_SCRIPT_VERSION = 10 };                /* newest archive version that
 
 static void opdi_script_archive_free(opdi_script_archive *archive) {
     if (archive->file) {
-        memset(&archive->file->members, 0, sizeof archive->file->members);       /* the members are part of `entries`,
-                                                                                    which are freed on close */
+        memset(&archive->file->members, 0, sizeof archive->file->members);       /* the members share their memory with
+                                                                                    `entries`, which closing frees */
         opd_tensor_file_close(archive->file);
     }
     opdi_arena_free(&archive->arena);
@@ -38,7 +38,7 @@ typedef struct opdi_script_places {
     const opdi_source *source;
     uint32_t *texts;                              /* node numbers of the texts */
     int64_t ntexts;
-    const opdi_pickle_node *file;                 /* the file name's node of the place read before */
+    const opdi_pickle_node *file;                 /* the node of the file name of the last place that was read */
     uint64_t work;                                /* number of bytes scanned for line ends, or copied */
 } opdi_script_places;
 enum { OPDI_SCRIPT_PLACES = 1 << 20 };
@@ -196,7 +196,7 @@ typedef struct opdi_script_unpickler {
 static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
                                       opd_value *value);
 
-/* In opd_value.n, marks the value of a node that is not complete.  Until it is, other values must not refer to it. */
+/* In opd_value.n: the value of this node is not complete, so other values must not refer to it yet. */
 #define OPDI_SCRIPT_UNPICKLE_BUSY INT32_MAX
 static void opdi_script_unpickle_begin(opdi_script_unpickler *build, uint32_t node, const opd_value *value) {
     build->made[node] = *value;
@@ -319,7 +319,8 @@ static int opdi_script_unpickle_names(opdi_script_unpickler *build, uint32_t sta
     gclass->open = false;
     return 0;
 }
-/* Sets *value to the enum member whose value is the one in the state.  Returns 0, or -1 and sets an error. */
+/* Sets *value to the member of the enum `klass` whose value is in the node `state`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_script_unpickle_enum(opdi_script_unpickler *build, uint32_t state, const opdi_script_class *klass,
                                      int depth, opd_value *value) {
     opd_value its;
@@ -395,8 +396,8 @@ static int opdi_script_unpickle_packed_linear(opdi_script_unpickler *build, uint
     return 0;
 }
 /* Reads the settings of a packed convolution: the number of dimensions, then the values that opdi_quantized_conv lists.
-   They are a tensor of int16 in version 2, and a list in version 3.  For other formats, sets *settings to None. Returns
-   0, or -1 and sets an error. */
+   The settings are a tensor of int16 in version 2, and a list in version 3.  For other formats, sets *settings to None.
+   Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_settings(opdi_script_unpickler *build, uint32_t node, int depth, opd_value *settings) {
     opd_value from;
     *settings = opd_value_none();
@@ -435,7 +436,7 @@ static int opdi_script_unpickle_packed_cell(opdi_script_unpickler *build, uint32
     return 0;
 }
 /* Reads the packed weights of a quantized layer into the object `value`.  If their format is not known, leaves the
-   object empty, which is reported when it is used.  Returns 0, or -1 and sets an error. */
+   object empty; using the object then fails.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_packed(opdi_script_unpickler *build, uint32_t state, int depth, opd_value value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opdi_cell *const self = opdi_cell_of(&value);
@@ -468,8 +469,8 @@ static int opdi_script_unpickle_packed(opdi_script_unpickler *build, uint32_t st
                     opdi_script_unpickle_attribute(self, OPDI_PACKED_BIAS, part)) ? -1 : 0;
 }
 /* Restores an object by calling the __setstate__ of its class, as torch.jit.load does.  If the archive has no text of
-   the class, reads packed weights if it is a class of these; else the object stays empty, and later uses of its
-   attributes fail.  Returns 0, or -1 and sets an error. */
+   the class, reads packed weights if this is a class of packed weights; otherwise leaves the object empty, so that
+   later uses of its attributes fail.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_state(opdi_script_unpickler *build, uint32_t state, const opdi_script_class *klass,
                                       int depth, opd_value self) {
     opdi_script_function *function = klass ? opdi_script_function_in(klass->methods, "__setstate__") : NULL;
@@ -725,7 +726,7 @@ static int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value
                                     int depth);
 
 /* If the object `what` was written before, writes a reference to it and returns true.  Otherwise sets *number to the
-   number that it gets, and returns false. */
+   number that the object gets, and returns false. */
 static bool opdi_script_pickle_again(opdi_script_pickler *saving, const void *what, int64_t *number) {
     const int64_t was = saving->seen.count;
     *number = opdi_pointer_set_add(&saving->seen, (uintptr_t)what);
@@ -805,8 +806,8 @@ static int opdi_script_pickle_state(opdi_script_pickler *saving, const opdi_cell
     opdi_pickle_put(&saving->writer, 'b');
     return saving->writer.pickle.failed ? -1 : 0;
 }
-/* Writes an object with its attributes or, if its class has __getstate__, with the state that this returns.  Returns 0,
-   or -1 and sets an error. */
+/* Writes an object with its attributes or, if its class has __getstate__, with the state that __getstate__ returns.
+   Returns 0, or -1 and sets an error. */
 static int opdi_script_pickle_object(opdi_script_pickler *saving, const opdi_cell *cell, int depth) {
     const opdi_gclass *gclass = cell->klass;
     const opdi_script_class *klass = (const opdi_script_class *)gclass->user;
@@ -928,8 +929,8 @@ static int opdi_script_write_file(const opd_script *script, opdi_script_pickler 
     }
     return script->archive ? opdi_script_copy_entries(script->archive, zip) : opdi_script_entries(code, zip);
 }
-/* Writes a script to the file `path`, with the current state of its objects: a loaded archive, or the module of a
-   source.  Returns 0, or -1 and sets an error. */
+/* Writes a script, which is a loaded archive or has a module that its source text defines, to the file `path`, with the
+   current state of its objects.  Returns 0, or -1 and sets an error. */
 static int opdi_script_archive_save(const opd_script *script, const char *path) {
     opdi_string code = {NULL, 0, 0, false};
     opdi_script_pickler saving;

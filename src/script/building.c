@@ -52,8 +52,8 @@ OPDI_INTERNAL opdi_inlined_call *opdi_script_body_call(const opdi_script_body *b
     while (called && (value->id < called->from || value->id >= called->to)) { called = called->next; }
     return called;
 }
-/* An insertion point for nodes.  opdi_emit_top moves it in front of the function's first node and returns the previous
-   one, which opdi_emit_back restores. */
+/* An insertion point for nodes.  opdi_emit_top moves the graph's insertion point in front of the function's first node,
+   and returns the previous insertion point.  opdi_emit_back restores the previous insertion point. */
 typedef struct opdi_insert_point { opdi_gblock *into; opdi_gnode *at; } opdi_insert_point;
 static opdi_insert_point opdi_emit_top(opdi_emitter *task) {
     opdi_insert_point spot;
@@ -88,7 +88,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_constant(opdi_emitter *task, opd_value valu
     if (out && value.tag == OPD_TAG_TENSOR) { out->dtype = -1; }                /* the type Tensor, without a dtype */
     return out;
 }
-/* Adds a value in front of a list.  Returns the value, or NULL if memory runs out. */
+/* Adds a value to the front of a list.  Returns the value, or NULL if memory runs out. */
 static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_value_entry **list, opdi_gvalue *value) {
     opdi_value_entry *pooled = value ? (opdi_value_entry *)opdi_emit_alloc(task, sizeof *pooled) : NULL;
     if (!pooled) { return NULL; }
@@ -108,8 +108,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value
     opdi_emit_back(task, spot);
     return opdi_emit_keep(task, &task->body->literals, out);
 }
-/* Returns the constant `value` for the compiler's own flags, which tell at run time how statements ended.  It is not
-   shared with a constant of the text. */
+/* Returns the constant `value` for the compiler's own flags, which tell at run time how statements ended.  The constant
+   is not shared with a constant of the text. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_flag_value(opdi_emitter *task, bool value) {
     opdi_gvalue **at = &task->body->flags[value];
     if (*at) { return *at; }
@@ -349,8 +349,8 @@ OPDI_INTERNAL bool opdi_emit_is_unknown(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_GNODE_BUILTIN && value->node->builtin &&
         value->node->builtin->run == opdi_builtin_unknown;
 }
-/* Returns whether `name` is a tensor function of PyTorch that the library does not have, although it has a function of
-   that name for numbers.  Then the tensor must not be converted to a number. */
+/* Returns whether one of the values is a tensor, and `name` is a function of PyTorch that the library has for numbers,
+   but not for tensors.  Then the tensor must not be converted to a number. */
 static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int count) {
     static const char *const operators[] = {"aten::angle", "aten::lgamma", "aten::frexp.Tensor"};
     for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
@@ -381,9 +381,9 @@ static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *trac
     script->numbers = made;
     return made->number;
 }
-/* If the second operand of one of these operators is a constant tensor without dims, replaces it by a wrapped number:
-   torch.jit.trace stores numbers as such tensors, and PyTorch's executor turns them into numbers again, which do not
-   take part in type promotion.  Returns 0, or -1 and sets an error. */
+/* If the second operand of an add, sub, mul or div is a constant tensor without dims, replaces this tensor by a wrapped
+   number: torch.jit.trace stores numbers as such tensors, and PyTorch's executor turns them into numbers again, which
+   do not take part in type promotion.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     static const char *const names[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"};
     const opdi_gnode *const from = node->op && node->nin > 1 && node->in[1] ? node->in[1]->node : NULL;

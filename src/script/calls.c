@@ -471,14 +471,14 @@ static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, co
     task->nowhere = false;
     return node ? node->out[0] : NULL;
 }
-/* Operators that were different in archives of some version or earlier, and the functions that compute what they did.
-   by_number: the function if the second argument is a number. */
+/* Operators whose behaviour has changed.  In archives of version `version` or earlier, `function` is called instead of
+   the operator or, if the second argument is a number, by_number. */
 static const struct { const char *name; int version; const char *function, *by_number; } opdi_upgraders[] = {
     {"aten::div", 3, "_div_3", "_div_by_3"}, {"aten::div_", 3, "_div__3", "_div__by_3"},
     {"aten::full", 4, "_full_4", NULL}, {"aten::linspace", 7, "_linspace_7", NULL},
     {"aten::logspace", 8, "_logspace_8", NULL}};
-/* Returns the function that computes what operator `name` did in the version of the archive, or NULL if the operator
-   itself does. */
+/* Returns the function that is called instead of operator `name` in archives of this version (see opdi_upgraders), or
+   NULL if the operator itself is called. */
 static opdi_script_function *opdi_emit_upgraded(opdi_emitter *task, const char *name, const opdi_script_args *args) {
     const char *function = NULL;
     if (!task->script->archive || task->unit->builtin) { return NULL; }
@@ -566,7 +566,7 @@ static bool opdi_emit_makes_parameter(const opdi_emitter *task, const opdi_synta
     return opdi_emit_in_module(task) && opdi_syntax_dotted(call->parts[0], name, sizeof name) &&
         opdi_word_in(name, (int)strlen(name), names);
 }
-/* Returns torch.nn.Parameter(data, requires_grad=True). */
+/* Compiles torch.nn.Parameter(data, requires_grad=True).  Returns the result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_parameter(opdi_emitter *task, const opdi_syntax *call) {
     opdi_script_args args;
     memset(&args, 0, sizeof args);

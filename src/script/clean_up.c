@@ -79,7 +79,8 @@ static void opdi_script_clean_dead(opdi_gblock *block) {
         opdi_script_clean_remove(node);
     }
 }
-/* Returns whether a node only makes a value of others, without computing anything. */
+/* Returns whether a node only makes a constant, combines values (list, tuple) or selects a value, without computing
+   anything. */
 static bool opdi_script_clean_pure(const opdi_gnode *node) {
     return node->kind == OPDI_GNODE_CONSTANT || node->kind == OPDI_GNODE_LIST || node->kind == OPDI_GNODE_TUPLE ||
         (node->kind == OPDI_GNODE_BUILTIN && node->builtin->schema && (
@@ -313,7 +314,8 @@ static void opdi_script_clean_to_top(const opdi_script_body *body, opdi_gnode *n
 /* Moves constants to the top of the function, each in front of the previous one, as in PyTorch, and merges equal
    constants.  If `all` is true, includes the constants of inlined functions. */
 static void opdi_script_clean_constants(const opdi_script_body *body, opdi_gvalue **result, bool all) {
-    opdi_gnode *pooled = NULL;                     /* the first constant that was moved: the last of the constants */
+    opdi_gnode *pooled = NULL;                     /* the constant that was moved first, now the last of the
+                                                      constants */
     for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {
         next = opdi_script_body_after(body, node);
         if (node->kind != OPDI_GNODE_CONSTANT || (!all && opdi_script_body_call(body, node->out[0]))) { continue; }
@@ -334,7 +336,7 @@ static void opdi_script_clean_constants(const opdi_script_body *body, opdi_gvalu
     }
     opdi_script_clean_replace_all(body, result);
 }
-/* If this is the first use of a value, sets value->slot to its position, the number of uses so far. */
+/* Adds 1 to *at, the number of uses so far.  If this is the first use of a value, sets value->slot to *at. */
 static void opdi_script_clean_first(opdi_gvalue *value, int32_t *at) {
     ++*at;
     if (value->slot < 0) { value->slot = *at; }
@@ -453,7 +455,7 @@ static void opdi_script_naming_numbers(opdi_script_naming *naming) {
     }
     graph->next_id = naming->next;
 }
-/* Gives the values of a function the names that were postponed (body->later), and releases names of moved
+/* Gives the values of a function the names that were postponed (body->later), and releases the names of values of moved
    statements. */
 static void opdi_script_body_names(opdi_emitter *task, opdi_script_body *body) {
     for (const opdi_deferred_name *later = body->later; later; later = later->next) {

@@ -4,8 +4,8 @@
 //  >>scripts      compiling scripts: statements, functions and methods
 //
 //  Values are in static single assignment form from the start: branches and loops join the values of variables that are
-//  set in them.  If a break, continue or return may or may not run, flags tell it at run time, as in the code that
-//  TorchScript's passes make.
+//  set in them.  If a break, continue or return may or may not run, flags record at run time whether it has run, as in
+//  the code that TorchScript's passes make.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== branches ==========================================================================================================
@@ -90,7 +90,7 @@ static int opdi_script_branch_join(opdi_emitter *task, opdi_script_branch *branc
     return opdi_script_var_put(task, name, opdi_sugared_value(out), outer && outer->type ? outer->type : type);
 }
 /* Takes the names of the variables that the blocks set, because TorchScript reads these variables at the end of both
-   blocks.  taken: the statements behind the branch were moved into one block. */
+   blocks.  `taken` is true if the statements behind the branch were moved into one block. */
 OPDI_INTERNAL void opdi_script_branch_read(opdi_emitter *task, opdi_script_branch *branch, bool taken) {
     const bool ends[2] = {branch->leaves[0] >= OPDI_EXIT_ITERATION, branch->leaves[1] >= OPDI_EXIT_ITERATION};
     for (int i = 0; i < 2; i++) {
@@ -256,7 +256,8 @@ OPDI_INTERNAL opdi_script_iter *opdi_emit_iterate(opdi_emitter *task, const opdi
     iter->length = opdi_emit_op1(task, "aten::len", value);
     return iter->length ? iter : NULL;
 }
-/* Returns the element for iteration number `at`, a value.  If the loop is unrolled, `turn` is this number. */
+/* Returns the element for iteration number `at`, a value of the graph.  If the loop is unrolled, `turn` is the number
+   of the iteration. */
 static opdi_gvalue *opdi_script_iter_at(opdi_emitter *task, const opdi_script_iter *iter, opdi_gvalue *at, int turn) {
     opdi_gvalue *parts[OPDI_SCRIPT_ZIPPED];
     switch (iter->kind) {
@@ -275,8 +276,8 @@ static opdi_gvalue *opdi_script_iter_at(opdi_emitter *task, const opdi_script_it
 /* The names that a loop's body sets, and whether it has statements that leave it. */
 typedef struct opdi_script_scan {
     opdi_string names;                            /* const char *[] */
-    bool leaves_turn, returns;                    /* leaves_turn: it has a break or continue of this loop; returns: it
-                                                     has a return */
+    bool leaves_turn, returns;                    /* leaves_turn: the body has a break or continue of this loop;
+                                                     returns: the body has a return */
 } opdi_script_scan;
 static void opdi_script_scan_target(opdi_script_scan *scan, const opdi_syntax *node) {
     if (node->kind == OPDI_SYNTAX_NAME) {
@@ -482,8 +483,8 @@ OPDI_INTERNAL opdi_script_exit opdi_statement_loop(opdi_emitter *task, opdi_scri
     if (loop->condition && opdi_emit_cond(task, loop->condition, &cond)) { return OPDI_EXIT_ERROR; }
     opdi_gvalue *start = loop->condition ? cond.value : opdi_emit_bool(task, true), *again = start;
     loop->always = start;
-    if (loop->iter && loop->flags) {               /* count in a variable: a loop over elements may not stop by
-                                                      itself */
+    if (loop->iter && loop->flags) {               /* the loop may end early: counts its iterations in a variable, and
+                                                      tests in its condition whether all elements were visited */
         opdi_gvalue *zero = opdi_append_constant(task->graph, opd_value_int(0), number, NULL);
         loop->length = limit;
         loop->one = opdi_append_constant(task->graph, opd_value_int(1), number, NULL);
@@ -529,7 +530,7 @@ OPDI_INTERNAL opdi_script_exit opdi_statement_loop(opdi_emitter *task, opdi_scri
     }
     if (loop->iter && loop->flags) { opdi_emit_name_later(task, at, NULL); }
     if (!loop->returns) { return OPDI_EXIT_NONE; }
-    if (task->body->loops) {                       /* if the loop has returned, the outer loop has to end, too */
+    if (task->body->loops) {                       /* if a return in the loop has run, the outer loop has to end, too */
         opdi_gvalue *done = opdi_statement_flag(task, "$done", 0);
         const char *skip = opdi_emit_flag(task, "$skip", task->body->loops);
         const char *go = opdi_emit_flag(task, "$go", task->body->loops);

@@ -147,8 +147,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *va
     if (its->kind == OPDI_GTYPE_STR && kind == OPDI_GTYPE_DEVICE) { return opdi_emit_op1(task, "aten::device", value); }
     return value;
 }
-/* Converts a value like opdi_emit_convert, but fails if the result does not have the type.  The error begins with
-   `format`, in which %s is `name`.  Returns NULL and sets an error if it fails. */
+/* Converts a value like opdi_emit_convert, but fails if the result does not have the type.  The error describes the
+   value by `format`, in which %s is `name`.  Returns NULL and sets an error if it fails. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
                                             const char *format, const char *name) {
     char wanted[200], found[200], what[200];
@@ -166,7 +166,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *val
 OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 
-/* Returns the object of an enum member that belongs to the current place in the text (see opdi_script_enum_object).  On
+/* Returns the object of enum member number `which` for the current place in the text (see opdi_script_enum_object).  On
    failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_enum_member(opdi_emitter *task, opdi_script_class *klass, int32_t which) {
     const opd_value *const member = opdi_script_enum_at(&task->script->arena, klass, task->at, which);
@@ -516,7 +516,7 @@ OPDI_INTERNAL const opdi_script_operator opdi_script_operators[] = {
 
 static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right);
 
-/* Compiles `left op right`; `op` is an OPDI_SO_...  On failure, returns NULL and sets an error. */
+/* Compiles `left op right`; `op` is an OPDI_SCRIPT_OP_...  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     if (!left || !right) { return NULL; }
     if (opdi_emit_is(left, OPDI_GTYPE_CLASS) && opdi_emit_method_of(task, left, opdi_script_operators[op].method)) {
@@ -737,7 +737,7 @@ static opdi_gvalue *opdi_emit_tuple_any(opdi_emitter *task, opdi_gvalue *tuple, 
     }
     return opdi_emit_tuple_index(task, tuple, index, type->parts[0]);
 }
-/* Returns tuple[index]. */
+/* Compiles tuple[index].  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_tuple_at(opdi_emitter *task, opdi_gvalue *tuple, const opdi_syntax *node) {
     const opdi_gtype *type = opdi_emit_type(tuple);
     opdi_gvalue *index = opdi_emit_expr(task, node, NULL);

@@ -22,7 +22,8 @@ OPDI_INTERNAL opdi_script_function *opdi_script_prelude(opd_script *script, cons
 
 //== names =============================================================================================================
 
-/* Functions of Python and TorchScript, and the operators that they are; NULL: the compiler implements the function. */
+/* Functions of Python and TorchScript, and the operators or builtins that they call; NULL: the compiler implements the
+   function. */
 static const struct { const char *name, *builtin; } opdi_script_globals[] = {
     {"len", "aten::len"}, {"min", "prim::min"}, {"max", "prim::max"}, {"abs", "prim::abs"}, {"sum", "aten::sum"},
     {"any", "aten::any"}, {"all", "aten::all"}, {"divmod", "aten::divmod"}, {"pow", "aten::pow"}, {"ord", "aten::ord"},

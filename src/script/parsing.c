@@ -19,7 +19,7 @@ typedef struct opdi_script_parser {
     const opdi_script_token *tokens;
     size_t at;
     int depth;
-    int decorated;               /* OPDI_SD_...: the kind of the next def, by its decorators */
+    int decorated;               /* OPDI_METHOD_...: the kind of the next def, by its decorators */
 } opdi_script_parser;
 
 static const opdi_script_token *opdi_script_token_at(const opdi_script_parser *parser) {
@@ -298,10 +298,10 @@ static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
     node->op = value > INT64_MAX ? OPDI_SIGN_NEEDED : OPDI_SIGN_NONE;
     return node;
 }
-/* Parses "for target in iterated [if condition]" of a comprehension into the parts of a new node, behind the element
-   (and, for a dict, the key).  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_or(opdi_script_parser *parser);
+/* Parses "for target in iterated [if condition]" of a comprehension into the parts of a new node, behind the element
+   (and, for a dict, the key).  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_comprehension(opdi_script_parser *parser, opdi_syntax_kind kind, uint32_t at,
                                                     opdi_syntax *key,
                                                     opdi_syntax *element) {
@@ -564,7 +564,7 @@ static opdi_syntax *opdi_script_parse_binary(opdi_script_parser *parser, int lev
     }
     return NULL;
 }
-/* Skips a comparison operator.  Returns its OPDI_SO_..., or -1 if there is none. */
+/* Skips a comparison operator.  Returns its OPDI_SCRIPT_OP_..., or -1 if there is none. */
 static int opdi_script_parse_comparison(opdi_script_parser *parser) {
     static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
     for (int i = 0; i < 6; i++) { if (opdi_script_parse_take(parser, signs[i])) { return OPDI_SCRIPT_OP_EQ + i; } }
@@ -875,7 +875,7 @@ static opdi_syntax *opdi_script_parse_class(opdi_script_parser *parser) {
         opdi_script_parse_need(parser, ":") || !(node->parts[1] = opdi_script_parse_block(parser))) { return NULL; }
     return node;
 }
-/* Skips the sign of an augmented assignment, such as "+=".  Returns its OPDI_SO_..., or -1 if there is none. */
+/* Skips the sign of an augmented assignment, such as "+=".  Returns its OPDI_SCRIPT_OP_..., or -1 if there is none. */
 static int opdi_script_parse_augmented(opdi_script_parser *parser) {
     static const char *const signs[] = {"+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=",
                                         ">>="};

@@ -3,10 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_python scripts: the text of functions that PyTorch implements in Python
 //
-//  These texts have functions of torch.nn.functional and torch.nn.init whose names or arguments differ from those of
-//  the operators, and functions of torch whose defaults or types differ.  Other functions compute what operators of
-//  older archives did.  In these texts, torch.name always means the operator.  A text is read when one of its functions
-//  is first needed.
+//  These texts define the functions of torch.nn.functional, torch.nn.init and torch that are not simply operators:
+//  their names, arguments, defaults or types differ from those of the operator.  Some more functions replace operators
+//  whose behaviour has changed since an older archive was saved.  In these texts, torch.name always means the operator.
+//  A text is read when one of its functions is first needed.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Functions of torch.nn.functional whose name or arguments differ from those of the operators. */
@@ -768,7 +768,7 @@ static const char opdi_prelude_attention[] =
     "  out = out.transpose(0, 1).reshape(length * batch, -1)\n"
     "  out = torch.linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)\n"
     "  return out if many else out.squeeze(1), weights\n";
-/* Functions that compute what operators did in archives of versions up to 3 (div of integers truncated), 4 (full
+/* Functions with the behaviour that operators had in archives of versions up to 3 (div of integers truncated), 4 (full
    without a dtype made floats), 7 and 8 (linspace and logspace took 100 steps if none were given). */
 static const char opdi_prelude_upgraders[] =
     "def _whole_3(self: Tensor) -> bool:\n"

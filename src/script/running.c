@@ -1,7 +1,7 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>script_runs  scripts for users: compiling source text, making modules, finding and running methods
+//  >>script_runs  scripts: compiling source text, making modules, finding and running methods
 //
 //  The public functions for scripts, except those that load and save archives.
 //----------------------------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ static opdi_script_function *opdi_script_shown(opdi_script_function *function) {
 }
 /* Returns the script's first method, or its first function if it has no object; NULL if there is none. */
 static opdi_script_function *opdi_script_first(const opd_script *script) {
-    opd_script *its = (opd_script *)(uintptr_t)script;           /* texts are read on first use */
+    opd_script *its = (opd_script *)(uintptr_t)script;           /* not const: texts are read on first use */
     if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
         opdi_script_class *klass = opdi_script_class_find(its, opd_object_class(script->self));
         return klass && opdi_script_class_resolve(its, klass) ? opdi_script_shown(klass->methods) : NULL;
@@ -302,8 +302,8 @@ OPDI_INTERNAL int opdi_script_sync(opd_script *script, bool before) {
     return opd_ok() ? 0 : -1;
 }
 /* Runs the hooks that come before a module's forward or, if `result` is not NULL, those that come after it.  `values`
-   are the object and the `given` arguments, *result is the result of forward.  If a hook returns a value, it replaces
-   the arguments, or *result.  Returns 0, or -1 and sets an error. */
+   are the object and the `given` arguments, *result is the result of forward.  A value that a hook returns replaces the
+   arguments, or *result.  Returns 0, or -1 and sets an error. */
 static int opdi_script_hooks(opd_script *script, opdi_script_class *klass, opd_value *values, int given,
                              opd_value *result) {
     const opdi_syntax *names = opdi_script_class_list(klass, result ? "__forward_hooks__" : "__forward_pre_hooks__");
@@ -404,7 +404,7 @@ const char *opd_script_operator(const opd_script *script, int64_t place, int64_t
          function = opdi_script_shown(function->next)) {
         const int mark = opd_error_mark();
         const opd_graph *graph = opd_script_graph(script, function->name);
-        (void)opd_error_rewind(mark);              /* forget the error: callers that need the graph get it */
+        (void)opd_error_rewind(mark);              /* forgets the error: callers that need the graph get the error */
         for (const opdi_gnode *node = graph ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
             if ((node->kind == OPDI_GNODE_OP || node->kind == OPDI_GNODE_BUILTIN) && opdi_script_count_op(its, node)) {
                 return NULL;

@@ -10,7 +10,7 @@
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* A place in a source: file, line and column.  The text from byte `at` on was made from it. */
+/* A place in a source: file, line and column.  The text from byte `at` on was made from this place. */
 typedef struct opdi_script_place {
     uint32_t at, line, column;
     const char *file;
@@ -175,9 +175,8 @@ struct opd_script {
     opdi_string bound;                            /* opdi_script_binding[]: the tensors of objects that are in `module`,
                                                      too */
     struct opdi_script_archive *archive;          /* NULL if the script is from source text */
-    int version;                                  /* version of the archive; operators do what they did in that
-                                                     version */
-    void (*let_go)(struct opdi_script_archive *archive);
+    int version;                                  /* version of the archive; operators behave as in that version */
+    void (*let_go)(struct opdi_script_archive *archive);         /* frees the archive */
     opdi_script_unit *(*find)(struct opd_script *script, const char *prefix);    /* reads the text `prefix` of the
                                                                                     archive; NULL: it has none */
     const struct opdi_script_callbacks *work;
@@ -193,8 +192,8 @@ typedef struct opdi_script_op_count {
 } opdi_script_op_count;
 /* The tensor in slot `slot` of an object, and `place`, its index in the module. */
 typedef struct opdi_script_binding { opdi_cell *object; int32_t slot; int64_t place; } opdi_script_binding;
-/* What an expression means: a value, or something that exists only at compile time.  Each comment tells the members of
-   opdi_sugared that are used. */
+/* The meaning of an expression: a value, or something that exists only at compile time.  Each comment tells the members
+   of opdi_sugared that are used. */
 typedef enum opdi_sugared_kind {
     OPDI_SUGARED_NOTHING, OPDI_SUGARED_VALUE,
     OPDI_SUGARED_SPACE,          /* a namespace; word: "torch.nn" */
@@ -211,7 +210,7 @@ typedef struct opdi_sugared {
     opdi_script_function *function;
     opdi_gclass *klass;
 } opdi_sugared;
-/* A variable of a frame.  In inner frames, only values of the type `type` can be assigned to it. */
+/* A variable of a frame.  In inner frames, only values of the type `type` can be assigned to the variable. */
 typedef struct opdi_script_var {
     struct opdi_script_var *next;
     const char *name;
@@ -280,7 +279,7 @@ typedef struct opdi_emitter {
                                                      take no names */
     int moved;                                    /* number of branches around the current statement into which
                                                      statements were moved */
-    struct opdi_value_entry *empty;
+    struct opdi_value_entry *empty;               /* lists and dicts whose element type is not known yet */
     opdi_gvalue *parameter;                       /* the last result of torch.nn.Parameter(...) */
 } opdi_emitter;
 /* Functions of the compiler of statements that the compiler of expressions calls. */
@@ -365,7 +364,8 @@ typedef struct opdi_refinement {
 typedef struct opdi_cond_value {
     opdi_gvalue *value;
     int fixed;
-    opdi_refinement *holds, *fails;               /* holds: types of variables if it is true; fails: if it is false */
+    opdi_refinement *holds, *fails;               /* the types of variables if the condition is true (holds) or false
+                                                     (fails) */
 } opdi_cond_value;
 /* An operator: the function that computes it, its sign in texts, and the name of the method by which classes implement
    it. */
@@ -382,7 +382,7 @@ typedef struct opdi_script_branch {
     opdi_gnode *node;
     opdi_gblock *blocks[2], *before;
     opdi_script_frame frames[2];
-    opdi_script_exit leaves[2];
+    opdi_script_exit leaves[2];                   /* how each block ends */
     bool unnamed;                                 /* its results are not variables of the text */
 } opdi_script_branch;
 /* Kinds of iterations of for loops. */
@@ -394,10 +394,10 @@ typedef struct opdi_script_iter {
     opdi_script_iter_kind kind;
     opdi_gvalue *value, *start, *step;            /* LIST: value: the list; RANGE: start and step; NULL: 0 and 1 */
     opdi_gvalue *length;                          /* number of elements; NULL: there is no end */
-    struct opdi_script_iter *parts[OPDI_SCRIPT_ZIPPED];
+    struct opdi_script_iter *parts[OPDI_SCRIPT_ZIPPED];          /* [nparts] ZIP: the iterations that are zipped */
     int nparts, count;                            /* count: number of iterations of an unrolled loop; -1: it is not
                                                      unrolled */
-    opdi_gvalue **items;
+    opdi_gvalue **items;                          /* [count] UNROLLED: the elements */
 } opdi_script_iter;
 /* A loop that is being compiled. */
 typedef struct opdi_script_loop {
@@ -408,7 +408,7 @@ typedef struct opdi_script_loop {
     const opdi_syntax *key, *only;                /* comprehensions: key: the key of a dict; only: the condition */
     const char **names;                           /* names of the variables that the loop carries */
     int ncarried;
-    bool flags, returns;
+    bool flags, returns;                          /* flags: it has a break, continue or return; returns: a return */
     opdi_gvalue *always;                          /* the value True, if there is no condition */
     opdi_gvalue *one, *length;                    /* for loops that may end early: the constant 1, number of elements */
 } opdi_script_loop;
@@ -423,7 +423,7 @@ typedef struct opdi_script_loop {
 typedef struct opdi_script_archive {
     opdi_arena arena;
     opd_tensor_file *file;
-    const char *root;                             /* "model/" */
+    const char *root;                             /* the beginning of the names of all entries, such as "model/" */
 } opdi_script_archive;
 #endif
 #endif

@@ -198,7 +198,8 @@ static int opdi_statement_augmented(opdi_emitter *task, const opdi_syntax *node)
     if (target->kind == OPDI_SYNTAX_ATTR && (tensor || list)) { return 0; }
     return opdi_statement_assign(task, target, now);
 }
-/* Compiles `return value` or, if `value` is NULL, the end of a function that returns None. */
+/* Compiles `return value` or, if `value` is NULL, the end of a function that returns None.  Returns how the statement
+   ends. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_return(opdi_emitter *task, const opdi_syntax *value) {
     opdi_script_body *body = task->body;
     char is[200], was[200];
@@ -278,7 +279,7 @@ static opdi_script_exit opdi_statement_assert(opdi_emitter *task, const opdi_syn
         opdi_script_branch_end(task, &branch) || opdi_emit_apply(task, cond.holds)) { return OPDI_EXIT_ERROR; }
     return OPDI_EXIT_NONE;
 }
-/* Compiles a `with` statement, with value as target: body.  Returns how the statement ends. */
+/* Compiles the statement `with value as target: body`.  Returns how the statement ends. */
 static opdi_script_exit opdi_statement_with(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *what = node->parts[0], *body = node->parts[2];
     const char *end = NULL;
@@ -379,8 +380,8 @@ static opdi_script_exit opdi_statement_assignment(opdi_emitter *task, const opdi
     }
     return out ? OPDI_EXIT_NONE : OPDI_EXIT_ERROR;
 }
-/* Compiles an if.  If one block leaves, the `nrest` statements behind the if are compiled into the other block, and
-   *taken becomes true.  Returns how the statements end. */
+/* Compiles an if.  If one block always ends by a return, break, continue or raise, compiles the `nrest` statements
+   behind the if into the other block, and sets *taken to true.  Returns how the statements end. */
 static opdi_script_exit opdi_statement_if(opdi_emitter *task, const opdi_syntax *node, opdi_syntax *const *rest,
                                           int nrest, bool *taken) {
     opdi_cond_value cond;
@@ -418,7 +419,8 @@ static opdi_script_exit opdi_statement_if(opdi_emitter *task, const opdi_syntax 
         opdi_script_branch_end(task, &branch)) { return OPDI_EXIT_ERROR; }
     return opdi_script_exit_of(branch.leaves[0], branch.leaves[1]);
 }
-/* Compiles statements in a branch that runs only if the statements before them did not leave.  Returns how they end. */
+/* Compiles statements in a branch that runs only if no return, break or continue has run before.  Returns how the
+   statements end. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_guarded(opdi_emitter *task, opdi_syntax *const *rest, int nrest) {
     const int loops = task->body->loops;
     opdi_gvalue *left = opdi_statement_flag(task, loops ? "$skip" : "$done", loops);
@@ -553,7 +555,8 @@ static opdi_script_exit opdi_statement_statement(opdi_emitter *task, const opdi_
         return OPDI_EXIT_ERROR;
     }
 }
-/* Compiles statements, without those behind a statement that always leaves.  Returns how they end. */
+/* Compiles statements, except those behind a statement that always ends by a return, break, continue or raise.  Returns
+   how the statements end. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count) {
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
         (void)OPDI_EMIT_FAIL(task, "this is nested too deep");

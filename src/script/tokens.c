@@ -129,7 +129,7 @@ static int opdi_script_lex_text(opdi_script_lexer *lexer, size_t prefix) {
     return opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_TEXT, (int)prefix, begin, lexer->at - begin);
 }
 /* Reads a number into a token: decimal, hexadecimal, octal or binary, with _ between digits; with a point, exponent or
-   j. Returns 0, or -1 and sets an error. */
+   j.  Returns 0, or -1 and sets an error. */
 static int opdi_script_lex_number(opdi_script_lexer *lexer) {
     const size_t begin = lexer->at;
     int kind = OPDI_SCRIPT_TOKEN_INT;
@@ -213,8 +213,8 @@ static int opdi_script_lex_blank(opdi_script_lexer *lexer) {
         }
     }
 }
-/* Begins a line.  If it is empty, skips it, otherwise adds tokens for its indentation.  Returns 0, or -1 and sets an
-   error. */
+/* Begins a line.  If the line is empty, skips it, otherwise adds tokens for its indentation.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_script_lex_line(opdi_script_lexer *lexer) {
     uint32_t column = 0;
     int letter = opdi_script_lex_peek(lexer, 0);

@@ -73,7 +73,7 @@ OPDI_INTERNAL opdi_script_var *opdi_script_var_find(const opdi_script_frame *fra
     for (; frame; frame = frame->up) {
         opdi_script_var *var = opdi_script_frame_find(frame, name, hash);
         if (var && var->sugared.kind != OPDI_SUGARED_NOTHING) { return var; }
-        if (var) { return NULL; }                  /* deleted, or not set in both blocks of a branch */
+        if (var) { return NULL; }                  /* deleted, or set in only one block of a branch */
     }
     return NULL;
 }
@@ -196,7 +196,7 @@ static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *na
             return opdi_gtype_simple(opdi_script_annotations[i].kind);
         }
     }
-    if (strncmp(name, "__torch__.", 10) == 0) {                /* it is reported when the class is used */
+    if (strncmp(name, "__torch__.", 10) == 0) {                /* an unknown class is reported when it is used */
         opdi_gclass *gclass = opdi_gclass_find(task->space, name);
         if (!gclass && (gclass = opdi_gclass_new(task->space, name, OPDI_CLASS_OBJECT)) != NULL) {
             gclass->open = true;
@@ -305,7 +305,8 @@ static opdi_script_function *opdi_script_function_new(opd_script *script, opdi_s
     *end = function;
     return function;
 }
-/* Returns the number of parameters that a method call fills by itself: 1 (self) for methods, else 0. */
+/* Returns the number of parameters that a method call fills by itself: 1 (self) for methods that are not static, else
+   0. */
 OPDI_INTERNAL int opdi_script_function_selves(const opdi_script_function *function) {
     return function->owner && function->def->op != OPDI_METHOD_STATIC;
 }

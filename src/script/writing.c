@@ -4,7 +4,7 @@
 //  >>script_writing saving scripts: graphs written as text in the grammar of archives
 //
 //  The text of a method is written from its graph, not copied from its source.  Each node becomes a statement; called
-//  functions are inlined.  So the text has nothing that archives do not have.
+//  functions are inlined.  So the text only has forms that the grammar of archives allows.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== values ============================================================================================================
@@ -321,9 +321,9 @@ static int opdi_script_print_if(opdi_script_printer *print, const opdi_gnode *no
     }
     return 0;
 }
-/* How a loop is written.  counts: it has a limit of rounds.  asks: it has a condition.  A loop that only counts is
-   written as "for", other loops as "while" with a variable for the condition.  round, again: the names of the variables
-   for the round and the condition. */
+/* How a loop is written.  counts: true if it has a limit of rounds.  asks: true if it has a condition.  A loop that
+   only counts is written as "for", other loops as "while" with a variable for the condition.  round, again: the names
+   of the variables for the round and the condition. */
 typedef struct opdi_script_loop_form { bool counts, asks; char round[64], again[64]; } opdi_script_loop_form;
 /* Writes the expression that tells whether a loop continues after the round `round`, if its condition is `condition`.
    Returns 0, or -1 and sets an error. */
@@ -512,8 +512,8 @@ static int opdi_script_print_formals(opdi_script_printer *print, const char *sel
     opdi_script_print(print, ")");
     return 0;
 }
-/* Writes the body of a method that only calls the method with the function's own name, with the same arguments. Returns
-   0, or -1 if memory runs out. */
+/* Writes the body of a method that only calls the method with the function's own name, with the same arguments.
+   Returns 0, or -1 if memory runs out. */
 static int opdi_script_print_same(opdi_script_printer *print) {
     const opdi_script_function *const function = print->function;
     opdi_script_print(print, "\n    return (self).");
@@ -605,8 +605,8 @@ static void opdi_script_print_list(opdi_script_printer *print, const opdi_script
     }
     opdi_script_print(print, "]\n");
 }
-/* Writes a class with its methods.  If functions of the source call methods that cannot be compiled alone, these are
-   left out: they are inlined there.  Returns 0, or -1 and sets an error. */
+/* Writes a class with its methods.  Leaves out methods that cannot be compiled alone: functions that call such a method
+   have it inlined.  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_class(const opd_script *script, opdi_script_class *klass, opdi_string *code) {
     const opdi_gclass_kind kind = klass->gclass->kind;
     const bool module = opd_value_cell(script->self) == OPD_CELL_OBJECT;
@@ -636,7 +636,7 @@ static int opdi_script_print_class(const opd_script *script, opdi_script_class *
                                                      strcmp(method->name, "__init__") == 0)) { continue; }
         const int rc = opdi_script_print_method(script, method, method->name, klass->gclass->name, &text);
         const bool memory = rc && opd_error_code() == OPD_ERROR_MEMORY;
-        if (rc && !memory) { (void)opd_error_rewind(mark); } /* leave the method out: nothing calls it by itself */
+        if (rc && !memory) { (void)opd_error_rewind(mark); } /* leaves the method out: calls of it are inlined */
         if (!rc) { opdi_string_add_n(code, text.data, text.length); }
         opdi_string_free(&text);
         if (memory) { return -1; }
