@@ -47,7 +47,7 @@ static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
     return walk->file->dims.failed ? -1 : (int)node->value;
 }
 /* Sets the `row` of a member to the size of its numbers in bytes, which is needed to reverse their byte order.  Returns
-   0, or -1 and sets an error if such a member has numbers of different sizes. */
+   0, or -1 and sets an error if the byte order must be reversed and the member has numbers of different sizes. */
 static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int bytes) {
     opdi_file_entry *named = opdi_file_entry_of(walk->file, member);
     if (walk->file->swap && named->row && named->row != bytes) {

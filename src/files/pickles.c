@@ -721,8 +721,8 @@ static int opdi_pickle_float(opdi_pickle *pickle) {
     return 0;
 }
 /* Pops the attributes on top of the stack (a state), such as _metadata, and gives them to the object below.  Objects of
-   scripts and values of unknown classes keep the attributes, a dtype of NumPy takes its byte order from them, and a
-   dict ignores them.  Returns 0, or -1 and sets an error. */
+   scripts and values of unknown classes keep the attributes, a dtype of NumPy takes its byte order from them, and dicts
+   and values that cannot be read ignore them.  Returns 0, or -1 and sets an error. */
 static int opdi_pickle_build(opdi_pickle *pickle) {
     const uint32_t state = opdi_pickle_pop(pickle), node = state ? opdi_pickle_pop(pickle) : 0;
     if (!node) { return -1; }
@@ -743,7 +743,8 @@ static int opdi_pickle_build(opdi_pickle *pickle) {
     return opdi_pickle_push(pickle, node);
 }
 /* Pops a tuple of arguments (if `keywords` is true, first a dict of keyword arguments) and a class, and pushes an
-   object of that class.  Returns 0, or -1 and sets an error. */
+   object of that class or, if the class is a known one, the result of calling it.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_pickle_object(opdi_pickle *pickle, bool keywords) {
     const uint32_t more = keywords ? opdi_pickle_pop(pickle) : 0;
     const uint32_t args = keywords && !more ? 0 : opdi_pickle_pop(pickle);

@@ -369,8 +369,8 @@ int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
     return done ? 0 : -1;
 }
 
-/* Sets new outputs, and removes the node of the tuple or list that was returned before.  Returns 0, or -1 and sets an
-   error. */
+/* Makes `values` the outputs of the graph, and removes the node that made a tuple or list of the previous outputs.
+   Returns 0, or -1 and sets an error. */
 int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list) {
     opdi_graph_builder build;
     opdi_gvalue **outputs = NULL, *result = NULL;
@@ -399,7 +399,8 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
         graph->noutputs = count;
         graph->result = result;
         opdi_graph_changed(graph);
-        opdi_graph_count_uses(graph);             /* also the uses by the node of the previous outputs */
+        opdi_graph_count_uses(graph);             /* `uses` tells below whether the node of the previous outputs is
+                                                     still used */
         if (old && (old->kind == OPDI_GNODE_TUPLE || old->kind == OPDI_GNODE_LIST) && old->out[0]->uses == 0) {
             if (old == at) { at = old->next; }
             opdi_gnode_remove(graph, old);

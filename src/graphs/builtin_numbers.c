@@ -234,8 +234,8 @@ OPDI_INTERNAL int opdi_fn_divmod(opdi_bcall *call) {
     return 0;
 }
 
-/* Compares two values of one kind.  Returns -1, 0 or 1 if left is less than, equal to or greater than right, and 2 if
-   they have no order (NaN). */
+/* Compares two strings or two numbers.  Returns -1, 0 or 1 if left is less than, equal to or greater than right, and 2
+   if they have no order (NaN). */
 OPDI_INTERNAL int opdi_compare(const opd_value *left, const opd_value *right) {
     int64_t first, second;
     const char *const text = opdi_value_text(left, &first), *const other = opdi_value_text(right, &second);
@@ -546,8 +546,8 @@ OPDI_INTERNAL int opdi_fn_complex(opdi_bcall *call) {
     }
     return opdi_return_complex(call, parts[0], parts[1]);
 }
-/* Converts a tensor to the number that an argument needs.  Fails if the tensor requires grad, has dims, or has a dtype
-   of another kind. */
+/* Converts a tensor to the number that an argument needs.  Fails if the tensor requires grad or has dims or, for an
+   int, if its dtype is not integral. */
 OPDI_INTERNAL int opdi_fn_implicit(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;

@@ -204,7 +204,8 @@ static int64_t opdi_text_find(const char *text, int64_t from, int64_t to, const 
     }
     return -1;
 }
-/* Reads the bounds of a search, as in Python's slices, from arguments 2 and 3.  Returns false if the range is empty. */
+/* Reads the bounds of a search from arguments 2 and 3, as in TorchScript: a negative begin counts from the end of a
+   text of `length` bytes, and an end of -1 is the end of the text.  Returns false if the range is not valid. */
 static bool opdi_text_range(const opdi_bcall *call, int64_t length, int64_t *from, int64_t *to) {
     int64_t start = call->nargs > 2 ? opdi_call_int(call, 2) : 0, end = call->nargs > 3 ? opdi_call_int(call, 3) : -1;
     if (end < 0) { end = OPDI_MAX(0, length + end + 1); }

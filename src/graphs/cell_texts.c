@@ -36,7 +36,8 @@ OPDI_INTERNAL void opdi_value_write(opdi_text_builder *out, const opd_value *val
 /* The format in which libtorch's operator<< writes the numbers of a tensor: the width, the letter of the printf
    conversion, and a common factor by which all numbers are divided. */
 typedef struct opdi_numbering { int width; char letter; double scale; } opdi_numbering;
-/* Returns the format for `count` numbers, which depends on the smallest and the largest absolute value. */
+/* Returns the format for `count` numbers, which depends on the smallest and the largest absolute value, and on whether
+   all are integers. */
 static opdi_numbering opdi_numbering_of(const double *numbers, int64_t count) {
     opdi_numbering all = {11, 'e', 1};
     double low = 1, high = 1;

@@ -53,7 +53,7 @@ OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t 
 }
 OPDI_INTERNAL void opdi_value_drop(opd_value value);
 /* Releases the contents of a cell and frees it.  Returns `chain`, the list of cells to free, extended by the cells that
-   lost their last reference by this. */
+   have lost their last reference. */
 static opdi_cell *opdi_cell_free(opdi_cell *cell, opdi_cell *chain) {
     const bool values = cell->kind == OPD_CELL_DICT || cell->kind == OPD_CELL_TUPLE || cell->kind == OPD_CELL_OBJECT ||
         (cell->kind == OPD_CELL_LIST && cell->tag == OPD_TAG_LIST);
@@ -173,8 +173,8 @@ static int opdi_value_hold_at(opd_value *value, int depth) {
    of the data.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_value_hold(opd_value *value) { return opdi_value_hold_at(value, 0); }
 
-/* Returns a value in the form that operators take.  Lists of numbers or tensors, strings and complex numbers point into
-   the cell, without a copy.  Other lists become lists of values. */
+/* Returns a value in the form that operators take.  Lists, tuples, strings and complex numbers become plain values that
+   point into the cell, without a copy.  Dicts and objects stay as they are. */
 OPDI_INTERNAL opd_value opdi_value_plain(const opd_value *value) {
     const opdi_cell *cell = opdi_cell_of(value);
     opd_value plain = *value;

@@ -39,7 +39,8 @@ OPDI_ONCE_BEGIN
 //  A graph that a program builds by calls of C functions has a table of all names that it has ever had.  The first
 //  lookup of a name makes the table.
 
-/* Returns the entry of the name in the hash table `names` of `size` entries, or the empty entry where it belongs. */
+/* Returns the entry of the name in the hash table `names` of `size` entries, or the empty entry where the name
+   belongs. */
 OPDI_INTERNAL opdi_graph_name *opdi_graph_name_slot(opdi_graph_name *names, int64_t size, const char *name,
                                                     size_t length) {
     int64_t i = (int64_t)(opdi_hash(name, length) >> 16) & (size - 1);

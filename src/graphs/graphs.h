@@ -200,7 +200,8 @@ typedef struct opdi_gnode {
     int32_t nblocks;
     int32_t drops, ndrops;                        /* the values to release after the node: ndrops slots of the planner's
                                                      list, from index `drops` on */
-    int32_t starts, nstarts;                      /* loops: the values to release when the loop has begun */
+    int32_t starts, nstarts;                      /* loops: the values to release when the loop begins: nstarts slots of
+                                                     the planner's list, from index `starts` on */
     const struct opdi_builtin *builtin;
     const char *attribute;                        /* an attribute of the node in the text, such as "weight" in
                                                      GetAttr[name="weight"] */

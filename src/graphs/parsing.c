@@ -35,7 +35,7 @@ static void opdi_graph_parse_blanks(opdi_graph_parser *parser, bool lines) {
         if (*parser->at != ' ' && *parser->at != '\t' && *parser->at != '\r') { return; }
     }
 }
-/* Skips blanks and, if it comes next, the text `token`.  Returns true if it was there. */
+/* Skips blanks.  If the text `token` comes next, skips it and returns true; otherwise returns false. */
 static bool opdi_graph_parse_is(opdi_graph_parser *parser, const char *token) {
     const size_t length = strlen(token);
     opdi_graph_parse_blanks(parser, false);

@@ -35,8 +35,8 @@ OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
     } else { opdi_text_add(text, "%s", words[value->tag]); }
 }
 
-/* Writes a constant tensor as " 1 2 [ CPUFloatType{2} ]" if it is real, has at most ten elements and at most one dim.
-   Otherwise writes <Tensor>. */
+/* Writes a constant tensor as " 1 2 [ CPUFloatType{2} ]", or as "{1}" if it has no dims.  Writes <Tensor> if it is
+   complex, lazy or not in the CPU's memory, or has more than ten elements or more than one dim. */
 static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     char text[512];
     if (tensor->backend != OPD_CPU || tensor->numel > 10 || tensor->ndim > 1 || (tensor->flags & OPDI_LAZY) ||
@@ -64,7 +64,7 @@ static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     }
 }
 
-/* Returns the name of a node in the text, without its overload name.  `buf` [cap] may be used for it. */
+/* Returns the name of a node in the text, without its overload name.  The name may be stored in `buf` [cap]. */
 OPDI_INTERNAL const char *opdi_gnode_name(const opdi_gnode *node, char *buf, size_t cap) {
     static const char *const prims[] = {
         "", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::If",

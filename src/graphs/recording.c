@@ -99,7 +99,8 @@ static void opdi_tracer_end(opdi_graph_tracer *tracer) {
     tracer->size = 0;
 }
 
-/* Returns true if a value is not a constant or a list of constants, so that it may depend on the graph's inputs. */
+/* Returns true if a value is neither a constant nor a list of constants, so that it may depend on the graph's
+   inputs. */
 static bool opdi_gvalue_follows(const opdi_gvalue *value) {
     bool follows = false;
     if (!value->node || value->node->kind != OPDI_GNODE_LIST) {
@@ -121,7 +122,8 @@ static int opdi_traced_escape(const opdi_graph_tracer *tracer, const opdi_gvalue
                     "computed from it would be constants of the graph. Define an operator whose kernel reads it "
                     "(opd_define), and call the operator", what, *op ? "a result of " : "an input of the graph", op);
 }
-/* opdi_tracer.read: C code reads the data of `tensor`.  Returns 0, or -1 and sets an error if that is not allowed. */
+/* opdi_tracer.read, called before C code reads the data of `tensor`.  Returns 0, or -1 and sets an error if reading is
+   not allowed. */
 static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_thread *thread = opdi_self();
     const opdi_graph_tracer *tracer = opdi_tracer_of(thread);

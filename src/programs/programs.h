@@ -112,7 +112,7 @@ typedef struct opdi_program_region {
     bool wants_device[2];
     int nfirst;                  /* loops: number of carried arguments; associative_scan: of sliced arguments */
     int nsliced;
-    opd_value modes[4];          /* arguments of wrap_with_...: the mode that it sets */
+    opd_value modes[4];          /* wrap_with_...: the node's arguments, which describe the mode */
 } opdi_program_region;
 typedef struct opdi_region_kind {
     opdi_gfunction function;

@@ -77,8 +77,8 @@ static bool opdi_script_places_find(opdi_script_places *places, uint32_t pieces,
     }
     return begin == 0;
 }
-/* Returns a copy of the file name `text` in the script's arena.  If the place read before, `before`, has the same file
-   name, returns its copy.  Returns NULL if memory runs out or too many bytes were copied. */
+/* Returns a copy of the file name `text` in the script's arena.  The copy is new, unless `before`, the place that was
+   read last, has the same file name.  Returns NULL if memory runs out or too many bytes were copied. */
 static const char *opdi_script_places_file(opd_script *script, opdi_script_places *places, const opdi_pickle_node *text,
                                            const opdi_script_place *before) {
     if (before && places->file == text) { return before->file; }
@@ -87,8 +87,8 @@ static const char *opdi_script_places_file(opd_script *script, opdi_script_place
     return places->work > OPDI_SCRIPT_TEXT ? NULL
         : opdi_arena_copy(&script->arena, (const char *)places->source->data + text->text, (size_t)text->value);
 }
-/* Reads a place from the tuple (at, (source, begin, end), tag).  `before` is the place read before, or NULL.  Returns
-   false if the tuple is malformed. */
+/* Reads a place from the tuple (at, (source, begin, end), tag).  `before` is the place that was read last, or NULL.
+   Returns false if the tuple is malformed. */
 static bool opdi_script_places_one(opd_script *script, opdi_script_places *places, uint32_t node,
                                    const opdi_script_place *before, opdi_script_place *place) {
     const opdi_pickle *pickle = &places->pickle;
@@ -300,8 +300,8 @@ static int opdi_script_unpickle_attribute(opdi_cell *object, int32_t slot, opd_v
     opdi_value_drop(value);
     return rc;
 }
-/* Adds the attributes in the state of an object to its class, whose text is not in the archive.  Returns 0, or -1 and
-   sets an error. */
+/* Adds the attributes in the state `state` of an object to the object's class `gclass`, whose text is not in the
+   archive.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_names(opdi_script_unpickler *build, uint32_t state, opdi_gclass *gclass) {
     const opdi_pickle *pickle = &build->walk.pickle;
     for (uint32_t item = opdi_pickle_at(pickle, state)->first; item;) {

@@ -412,8 +412,9 @@ static int opdi_emit_less(const opdi_gclass *klass, const opd_value *first, cons
     opd_scope_close(&scope);
     return opd_ok() ? rc : -1;
 }
-/* Compiles the __lt__ of the classes in `type`, whose objects are to be sorted, if it takes an object of the class and
-   returns a bool.  Skips a method that is being compiled already.  Returns 0, or -1 and sets an error. */
+/* Compiles the __lt__ methods of the classes in `type`, except methods that are being compiled already.  If a method
+   takes an object of its class and returns a bool, sets the members `less` and `lt` of the class, so that its objects
+   can be sorted.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     int rc = 0;
     for (int32_t i = 0; type->kind == OPDI_GTYPE_TUPLE && rc == 0 && i < type->nparts; i++) {

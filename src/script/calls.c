@@ -51,7 +51,7 @@ static opdi_gvalue *opdi_script_args_get(const opdi_script_args *args, const opd
     }
     return NULL;
 }
-/* If `written`, the parameter's annotation, is BroadcastingList2[T] or similar, and `value` one element, returns
+/* If `written`, the parameter's annotation, is BroadcastingList2[T] or similar, and `value` is one element, returns
    [value, value]; otherwise returns `value` itself. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *value, const opdi_syntax *written,
                                               const opdi_gtype *type) {
@@ -138,7 +138,8 @@ static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue 
     opdi_script_frame frame;
     while (at < gclass->nattributes && (gclass->attributes[at].type->kind != OPDI_GTYPE_CLASS ||
                                         (!text && !opdi_is_digit(*gclass->attributes[at].name)))) { at++; }
-    if (at == gclass->nattributes) {               /* the last branch: selecting the module has failed before */
+    if (at == gclass->nattributes) {               /* the last branch never runs: selecting the module has failed
+                                                      before */
         values[0] = opdi_emit_text(task, "there is no module with this index");
         values[1] = opdi_emit_text(task, "builtins.IndexError");
         return values[1] && opdi_emit_builtin(task, "prim::RaiseException", values, 2, NULL)
@@ -669,8 +670,8 @@ static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node
     }
     return values[0] ? opdi_emit_op(task, "aten::format", values, count, NULL, 0) : NULL;
 }
-/* Compiles a number in the text.  In source text, -1 is computed from 1; in an archive, it is a constant.  Returns NULL
-   and sets an error if it fails. */
+/* Compiles a number in the text.  In source text, -1 also adds the constant 1, as in TorchScript, which computes -1
+   from it; in an archive, -1 is a constant.  Returns NULL and sets an error if it fails. */
 static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *node) {
     const bool whole = node->kind == OPDI_SYNTAX_INT;
     const opdi_gtype *const type = opdi_gtype_simple(whole ? OPDI_GTYPE_INT : OPDI_GTYPE_FLOAT);

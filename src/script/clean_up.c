@@ -102,8 +102,8 @@ static bool opdi_script_clean_idle(const opdi_gnode *node) {
     return opdi_script_clean_pure(node) || (!opdi_gnode_stays(node) && !(node->kind == OPDI_GNODE_BUILTIN &&
                                                                          node->builtin->run == opdi_builtin_unknown));
 }
-/* Removes nodes without side effects whose results are unused.  If `alone` is true, removes only pure nodes
-   (opdi_script_clean_pure) of inlined functions.  Returns whether any nodes were removed. */
+/* Removes nodes without side effects whose results are unused.  If `alone` is true, removes nodes of inlined functions
+   only if they are pure (see opdi_script_clean_pure).  Returns whether any nodes were removed. */
 static bool opdi_script_clean_unused(const opdi_script_body *body, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {
@@ -196,8 +196,8 @@ static opdi_gnode *opdi_script_clean_inline_branch(opdi_gnode *node, bool truth)
     opdi_script_clean_remove(node);
     return first;
 }
-/* Returns the value that can replace result i of a branch, or NULL.  If both blocks have the same value, that is this
-   value.  If the blocks have True and False, it is the condition, unless `alone` is true. */
+/* Returns the value that can replace result i of a branch, or NULL.  If both blocks have the same value, returns this
+   value.  If the first block has True and the second has False, returns the condition, unless `alone` is true. */
 static opdi_gvalue *opdi_script_clean_either(const opdi_gnode *node, int32_t i, bool alone) {
     opdi_gvalue *const yes = node->blocks[0].outputs[i], *const no = node->blocks[1].outputs[i];
     if (yes == no) { return yes; }
@@ -398,7 +398,7 @@ typedef struct opdi_script_naming {
     int32_t next, pass;                           /* pass 0: gives names; 1: numbers the function's own values; 2:
                                                      numbers the values of inlined functions */
 } opdi_script_naming;
-/* Ends the values of an inlined call: its result gets the name of the call's value. */
+/* Ends the walk over the values of an inlined call, and gives the call's result the name of the call's value. */
 static void opdi_script_naming_close(opdi_script_naming *naming) {
     opdi_inlined_call *called = naming->at;
     if (naming->pass == 0 && called && called->call->name) {

@@ -35,7 +35,8 @@ static int opdi_script_names_sort(const char **names, int count) {
     }
     return unique;
 }
-/* Returns a placeholder for a variable that block `side` does not set, because it ends by a return, break or raise. */
+/* Returns a placeholder for a variable that block `side` does not set, because the block ends by a return, break or
+   raise. */
 static opdi_gvalue *opdi_script_branch_unset(opdi_emitter *task, const opdi_script_branch *branch, int side,
                                              const opdi_gtype *type) {
     opdi_gblock *before = opdi_emit_goto(task, branch->blocks[side]);
@@ -273,7 +274,7 @@ static opdi_gvalue *opdi_script_iter_at(opdi_emitter *task, const opdi_script_it
     return opdi_emit_tuple(task, parts, iter->nparts);
 }
 
-/* The names that a loop's body sets, and whether it has statements that leave it. */
+/* The names that a loop's body sets, and whether the body has a break, continue or return. */
 typedef struct opdi_script_scan {
     opdi_string names;                            /* const char *[] */
     bool leaves_turn, returns;                    /* leaves_turn: the body has a break or continue of this loop;
@@ -310,8 +311,8 @@ static void opdi_script_scan_statement(opdi_script_scan *scan, const opdi_syntax
 OPDI_INTERNAL opdi_script_exit opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count);
 OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value);
 static int opdi_statement_collect(opdi_emitter *task, const opdi_script_loop *loop);
-/* If a value has the function's result type, and that is not known yet, adds the value to the list `awaiting`.  Returns
-   0, or -1 if memory runs out. */
+/* If a value has the function's result type, and this type is not known yet, adds the value to the list `awaiting`.
+   Returns 0, or -1 if memory runs out. */
 static int opdi_emit_await(opdi_emitter *task, opdi_gvalue *value) {
     opdi_value_entry *pooled = (opdi_value_entry *)opdi_emit_alloc(task, sizeof *pooled);
     if (!pooled) { return -1; }

@@ -182,8 +182,8 @@ static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gcl
     return values ? opdi_emit_construct(task, opdi_gtype_list(task->space, gclass->type), values, klass->nmembers)
         : NULL;
 }
-/* Returns the graph value that an expression means.  Returns NULL and sets an error if it is not a value at run
-   time. */
+/* Returns the graph value that an expression means.  Returns NULL and sets an error if the expression is not a value at
+   run time. */
 static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugared *sugared) {
     if (sugared->kind == OPDI_SUGARED_VALUE) { return sugared->value; }
     if (sugared->kind == OPDI_SUGARED_CLASS && sugared->klass->kind == OPDI_CLASS_ENUM && sugared->klass->user) {
@@ -637,8 +637,8 @@ static opdi_gvalue *opdi_emit_slice_part(opdi_emitter *task, const opdi_syntax *
     const opd_value value = i == 2 ? opd_value_int(1) : opd_value_none();
     return opdi_append_constant(task->graph, value, opdi_gtype_simple(i == 2 ? OPDI_GTYPE_INT : OPDI_GTYPE_NONE), NULL);
 }
-/* Compiles value[begin:end:step].  If value is a tensor, `dim` is the dim, else NULL.  Returns NULL and sets an error
-   if it fails. */
+/* Compiles value[begin:end:step].  `dim` is the dim to slice if value is a tensor, else NULL.  Returns NULL and sets an
+   error if it fails. */
 static opdi_gvalue *opdi_emit_slice(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue *dim,
                                     const opdi_syntax *slice) {
     opdi_gvalue *args[5] = {NULL, NULL, NULL, NULL, NULL};

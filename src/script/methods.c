@@ -151,8 +151,8 @@ OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_script_fu
     opdi_arena_free(&arena);
     return function->graph;
 }
-/* Returns the method or function `name`.  If `name` is "" or NULL, returns forward, or the only function.  If there is
-   none, returns NULL and sets an error. */
+/* Returns the method or function `name`.  If `name` is "" or NULL, returns forward or, if a script without an object
+   has no forward, the last function.  If there is none, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_script_function *opdi_script_method(opd_script *script, const char *name) {
     opdi_script_function *function = NULL;
     if (!opd_ok()) { return NULL; }

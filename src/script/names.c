@@ -37,8 +37,8 @@ static const char opdi_script_spaces[] = "torch ops math CONSTANTS __torch__ F n
 
 OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char *space, const char *name);
 
-/* Compiles a value of the archive's constants: a tensor, a string that is not ASCII, or a list, tuple or dict with such
-   a string, which is built from its elements.  On failure, returns NULL and sets an error. */
+/* Compiles a value of the archive's constants, such as a tensor or a string that is not ASCII.  A list, tuple or dict
+   is built from its elements.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, const char *name, int depth) {
     static const struct { int32_t tag; int type; } simple[] = {
         {OPD_TAG_TENSOR, OPDI_GTYPE_TENSOR}, {OPD_TAG_STR, OPDI_GTYPE_STR}, {OPD_TAG_INT, OPDI_GTYPE_INT},

@@ -142,7 +142,7 @@ static void opdi_script_text_utf8(opdi_string *to, uint32_t code) {
     }
     opdi_string_add_n(to, bytes, (size_t)count);
 }
-/* Appends the character that an escape means; `text` is behind the backslash, and `left` bytes long.  Returns the
+/* Appends the character that an escape means; `text` begins behind the backslash and is `left` bytes long.  Returns the
    length of the escape without the backslash.  If this is not an escape, appends the backslash and returns 0. */
 static size_t opdi_script_text_escape(opdi_string *to, const char *text, size_t left) {
     static const char letters[] = "abfnrtv\\'\"", values[] = "\a\b\f\n\r\t\v\\'\"";

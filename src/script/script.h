@@ -88,7 +88,7 @@ typedef enum opdi_syntax_kind {
     OPDI_SYNTAX_TURN,            /* iteration number `integer` of an unrolled loop */
     OPDI_SYNTAX_BLOCK,           /* statements */
     OPDI_SYNTAX_DEF,             /* word: name; parts: returned type or NULL, body, parameters (PARAM) */
-    OPDI_SYNTAX_PARAM,           /* word: name; parts: type or NULL, default or NULL; op: 1 behind the *, 2 is *args */
+    OPDI_SYNTAX_PARAM,           /* word: name; parts: type or NULL, default or NULL; op: 1 if keyword-only */
     OPDI_SYNTAX_CLASS            /* word: name; parts: base class or NULL, body */
 } opdi_syntax_kind;
 /* Operators: the member `op` of UNARY, BINARY, AUGMENTED and COMPARE nodes. */
@@ -245,7 +245,7 @@ typedef struct opdi_script_body {
     struct opdi_script_body *up;
     opdi_script_function *function;
     const opdi_gtype *result;                     /* its result type; NULL: not yet known */
-    opdi_gvalue *unset;                           /* a placeholder for the result, as long as none was returned */
+    opdi_gvalue *unset;                           /* a placeholder for the result where no return has run yet */
     int loops;                                    /* number of loops around the current statement */
     const opdi_syntax *again;                     /* the condition of the innermost loop, if that is a while loop; else
                                                      NULL */
@@ -331,7 +331,7 @@ typedef struct opdi_deferred_name {
     const char *name;                             /* NULL: the value loses its name */
     opdi_gvalue *value;
 } opdi_deferred_name;
-/* A traced number: torch.jit.trace stored it as a tensor without dims (traced).  number: the same as a wrapped number,
+/* A traced number: torch.jit.trace stored it as a tensor without dims (traced).  number: its value as a wrapped number,
    which does not take part in type promotion. */
 typedef struct opdi_script_wrapped_number {
     struct opdi_script_wrapped_number *next;

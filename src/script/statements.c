@@ -380,8 +380,8 @@ static opdi_script_exit opdi_statement_assignment(opdi_emitter *task, const opdi
     }
     return out ? OPDI_EXIT_NONE : OPDI_EXIT_ERROR;
 }
-/* Compiles an if.  If one block always ends by a return, break, continue or raise, compiles the `nrest` statements
-   behind the if into the other block, and sets *taken to true.  Returns how the statements end. */
+/* Compiles an if.  If one block always ends by a return, break or continue, and the other never, compiles the `nrest`
+   statements behind the if into the other block, and sets *taken to true.  Returns how the statements end. */
 static opdi_script_exit opdi_statement_if(opdi_emitter *task, const opdi_syntax *node, opdi_syntax *const *rest,
                                           int nrest, bool *taken) {
     opdi_cond_value cond;
@@ -419,8 +419,8 @@ static opdi_script_exit opdi_statement_if(opdi_emitter *task, const opdi_syntax 
         opdi_script_branch_end(task, &branch)) { return OPDI_EXIT_ERROR; }
     return opdi_script_exit_of(branch.leaves[0], branch.leaves[1]);
 }
-/* Compiles statements in a branch that runs only if no return, break or continue has run before.  Returns how the
-   statements end. */
+/* Compiles statements (if nrest is 0, a return of None) in a branch that runs only if no return, break or continue has
+   run before.  Returns how the statements end. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_guarded(opdi_emitter *task, opdi_syntax *const *rest, int nrest) {
     const int loops = task->body->loops;
     opdi_gvalue *left = opdi_statement_flag(task, loops ? "$skip" : "$done", loops);

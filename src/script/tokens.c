@@ -9,15 +9,15 @@
 
 //== tokens ============================================================================================================
 
-/* Signs of several characters; opdi_script_token.sign is an index of this array.  Signs such as "+=" are augmented
+/* Signs of several characters; opdi_script_token.sign is an index in this array.  Signs such as "+=" are augmented
    assignments. */
 static const char *const opdi_script_signs[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "==", "!=",
                                                 "<=",
     ">=", "->", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", ":="};
 enum { OPDI_SCRIPT_SIGNS = sizeof opdi_script_signs / sizeof opdi_script_signs[0] };
 
-/* Appends an excerpt of a text to `to`, as PyTorch does in errors: "File NAME, line N", three lines, and marks under
-   the `length` bytes at `at`. */
+/* Appends an excerpt of a text to `to`, as PyTorch does in errors: "File NAME, line N", the line with up to three lines
+   before it, and marks under the `length` bytes at `at`. */
 OPDI_INTERNAL void opdi_script_text_show(const opdi_script_text *text, size_t at, size_t length, opdi_string *to) {
     char head[64];
     size_t line = 1, begin = 0, end = OPDI_MIN(at, text->length);

@@ -325,7 +325,7 @@ static int opdi_script_print_if(opdi_script_printer *print, const opdi_gnode *no
    only counts is written as "for", other loops as "while" with a variable for the condition.  round, again: the names
    of the variables for the round and the condition. */
 typedef struct opdi_script_loop_form { bool counts, asks; char round[64], again[64]; } opdi_script_loop_form;
-/* Writes the expression that tells whether a loop continues after the round `round`, if its condition is `condition`.
+/* Writes the expression that tells whether a loop goes on with the round `round`, if its condition is `condition`.
    Returns 0, or -1 and sets an error. */
 static int opdi_script_print_continues(opdi_script_printer *print, const opdi_gnode *node,
                                        const opdi_script_loop_form *form, const char *round,
@@ -680,7 +680,8 @@ static void opdi_script_module_name(const opd_script *script, char *name, size_t
         (void)snprintf(full, sizeof full, "__torch__.%s", name);
     }
 }
-/* Adds those entries of an archive to `zip` that have the code.  Returns 0, or -1 and sets an error. */
+/* Adds the entries of an archive without objects to `zip`: the byte order, the code, no constants, and the version.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_entries(const opdi_string *code, opdi_zip_writer *zip) {
     return opdi_zip_add(zip, "archive/byteorder", opdi_big_endian() ? "big" : "little", opdi_big_endian() ? 3 : 6) ||
         opdi_zip_add(zip, "archive/code/__torch__.py", code->data, code->length) ||
