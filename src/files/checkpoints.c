@@ -151,7 +151,7 @@ static int opdi_checkpoint_complex(opdi_checkpoint_walk *walk, uint32_t node, op
     }
     return walk->file->dims.failed ? -1 : opdi_checkpoint_put_value(walk, value, named);
 }
-/* Returns true if a node is a number, True, False or None.  If so, sets *value to it. */
+/* Returns true if a node is a number, True, False or None.  If so, sets *value to this value. */
 static bool opdi_checkpoint_plain(const opdi_pickle_node *node, opd_value *value) {
     switch (node->kind) {
     case OPDI_PICKLE_NONE: *value = opd_value_none(); return true;

@@ -131,7 +131,8 @@ typedef struct opdi_pickle {
     uint64_t work;               /* work that exceeds reading each byte once: see opdi_pickle_work */
     opdi_string nodes, items;    /* nodes: opdi_pickle_node[]; items: opdi_pickle_item[] */
     opdi_string stack, marks;    /* stack: nodes (uint32_t[]); marks: heights of the stack (uint32_t[]) */
-    opdi_string memo;            /* the nodes that the pickle has put into its memo, by number; 0: none */
+    opdi_string memo;            /* uint32_t[]: for each number of the pickle's memo, the node with this number; 0:
+                                    none */
     bool script;                 /* written by torch.jit.save: classes of scripts are allowed */
 } opdi_pickle;
 /* The effects of calling the known classes and functions (opdi_pickle_known.call). */

@@ -1,7 +1,7 @@
 #include "files.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>pickles      reading pickles as data: what torch.save writes
+//  >>pickles      reading pickles, the format of torch.save, as data
 //
 //  A pickle is a program for a machine with a stack; Python's pickletools describes each opcode.  Here this program
 //  only builds a tree.  Calls of the classes and functions in opdi_pickle_globals are carried out; the result of any

@@ -13,7 +13,7 @@
 typedef struct opdi_output {
     const char *name;
     opd_tensor *tensor;          /* a reference to a tensor that the host can read */
-    int row;
+    int row;                     /* safetensors: row in opdi_safetensors_dtypes */
     uint64_t begin, bytes;       /* bytes: size of the data; .npz: begin: where the entry begins in the file */
     uint32_t crc;                /* .npz: the checksum of the data */
 } opdi_output;

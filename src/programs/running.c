@@ -269,8 +269,8 @@ static opd_device opdi_program_where(const opd_program *program, const opd_value
     }
     return tensor ? opd_tensor_device(tensor) : opd_device_of(OPD_CPU, -1);
 }
-/* Copies the results that replace tensors of the module or inputs of the user into them.  Returns 0, or -1 and sets an
-   error. */
+/* Copies the results that replace tensors of the module or inputs of the user into these tensors.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_program_write(const opd_program *program, const opd_value *inputs, const opd_value *results) {
     for (int i = 0; i < program->graph->noutputs && opd_ok(); i++) {
         const opdi_program_place *const place = &program->to[i];
@@ -304,7 +304,7 @@ static int opdi_program_graph_run(const opd_program *program, const opd_value *i
     return opdi_graph_run_values(program->graph, all, count, results, program->graph->noutputs) < 0 ? -1 : 0;
 }
 /* If the program's input is a number, converts *value to a number of this kind: a tensor of one element to its element,
-   a bool to an int and back, and either to a float.  Returns 0, or -1 and sets an error. */
+   a bool to an int or an int to a bool, and either of them to a float.  Returns 0, or -1 and sets an error. */
 static int opdi_program_unwrap(const opdi_program_input *input, opd_value *value) {
     opd_tensor *const tensor = value->tag == OPD_TAG_TENSOR && input->tag != OPD_TAG_TENSOR ? value->u.t : NULL;
     if (tensor && opd_numel(tensor) == 1) {
