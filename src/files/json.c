@@ -271,7 +271,7 @@ OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     return NULL;
 }
 opd_json *opd_json_parse(const char *text, size_t size) {
-    opdi_source source = {"opd_json_parse", "memory", /* entry, data, size */ NULL, NULL, 0};
+    opdi_source source = {"opd_json_parse", "memory", /* entry, data, length */ NULL, NULL, 0};
     source.data = (const unsigned char *)(text ? text : "");
     source.length = text ? size : 0;
     return opd_ok() ? opdi_json_read(&source) : NULL;

@@ -183,7 +183,7 @@ opd_tensor *opd_npy_load(const char *path) {
     return tensor ? opdi_own(tensor) : NULL;
 }
 opd_tensor *opd_npy_parse(const void *data, size_t size) {
-    opdi_source source = {"opd_npy_parse", "memory", /* entry, data, size */ NULL, NULL, 0};
+    opdi_source source = {"opd_npy_parse", "memory", /* entry, data, length */ NULL, NULL, 0};
     source.data = (const unsigned char *)data;
     source.length = size;
     if (!opd_ok()) { return NULL; }

@@ -153,7 +153,7 @@ opd_tensor_file *opd_tensor_file_open(const char *path) {
     return opdi_tensor_file(buffer, &source);
 }
 opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter deleter, void *user) {
-    opdi_source source = {"opd_tensor_file_parse", "memory", /* entry, data, size */ NULL, NULL, 0};
+    opdi_source source = {"opd_tensor_file_parse", "memory", /* entry, data, length */ NULL, NULL, 0};
     opdi_file_buffer *buffer = opd_ok() && data ? opdi_file_buffer_new() : NULL;
     if (opd_ok() && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_file_parse: the data is NULL"); }
     if (buffer) {

@@ -130,7 +130,7 @@ static int opdi_safetensors_build(const opdi_source *source, opdi_output *output
    is complete. */
 int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                          const char *const *metadata) {
-    opdi_source source = {"opd_safetensors_save", path, /* entry, data, n */ NULL, NULL, 0};
+    opdi_source source = {"opd_safetensors_save", path, /* entry, data, length */ NULL, NULL, 0};
     opdi_string header = {NULL, 0, 0, false};
     opdi_sink sink;
     if (!opd_ok()) { return -1; }
@@ -250,7 +250,7 @@ static int opdi_npz_write(opdi_sink *sink, opdi_output *output, int64_t count) {
     return opdi_zip_end(sink, begin, (uint64_t)count);
 }
 int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors) {
-    opdi_source source = {"opd_npz_save", path, /* entry, data, n */ NULL, NULL, 0};
+    opdi_source source = {"opd_npz_save", path, /* entry, data, length */ NULL, NULL, 0};
     opdi_sink sink;
     if (!opd_ok()) { return -1; }
     opdi_output *output = opdi_outputs(&source, names, tensors);

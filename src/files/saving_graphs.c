@@ -172,7 +172,7 @@ static opd_graph *opdi_graph_read_in_scope(const opdi_source *source) {
 }
 opd_graph *opd_graph_from_bytes(const void *data, size_t size) {
     OPDI_NEEDS_ALL();
-    opdi_source source = {"opd_graph_from_bytes", "memory", /* entry, data, size */ NULL, NULL, 0};
+    opdi_source source = {"opd_graph_from_bytes", "memory", /* entry, data, length */ NULL, NULL, 0};
     source.data = (const unsigned char *)data;
     source.length = size;
     if (!opd_ok()) { return NULL; }

@@ -437,7 +437,7 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     if (value->node) {
         for (i = 0; i < value->node->nin; i++) { value->node->in[i]->uses--; }
         opdi_gnode_remove(graph, value->node);
-        graph->counted = true;                    /* the counts of other values have not changed */
+        graph->counted = true;                    /* the uses by the removed node were subtracted above */
         return 0;
     }
     for (i = 0; graph->inputs[i] != value; i++) { }

@@ -585,7 +585,7 @@ OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns the name or the value of an enum member. */
+/* Returns the name (if the builtin's `what` is 0) or the value (1) of an enum member. */
 OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     if (!cell) { return -1; }
@@ -935,7 +935,8 @@ OPDI_INTERNAL int opdi_fn_sorted(opdi_bcall *call) {
     }
     return opdi_return_cell(call, copy);
 }
-/* Returns the smallest or largest element of a list, or the smaller or larger of two lists. */
+/* Returns the smallest (if the builtin's `what` is OPDI_FN_MIN) or largest element of a list, or of two lists the
+   smaller or larger one. */
 OPDI_INTERNAL int opdi_fn_extreme(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool least = call->builtin->what == OPDI_FN_MIN;

@@ -996,7 +996,7 @@ opd_script *opd_script_load(const char *path) {
 }
 opd_script *opd_script_from_bytes(const void *data, size_t size) {
     OPDI_NEEDS_ALL();
-    opdi_source source = {"opd_script_from_bytes", "memory", /* entry, data, size */ NULL, NULL, 0};
+    opdi_source source = {"opd_script_from_bytes", "memory", /* entry, data, length */ NULL, NULL, 0};
     opdi_file_buffer *buffer = opd_ok() && data ? opdi_file_buffer_new() : NULL;
     if (!buffer) { return NULL; }
     if (opdi_file_buffer_reserve(buffer, size ? size : 1)) {
