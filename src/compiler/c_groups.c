@@ -50,8 +50,8 @@ OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
 
 static void opdi_c_write_given(opdi_cfile *file, const opdi_extern_call *called, const opd_value *value, const char *to,
                                bool written);
-/* Writes lines that declare the tensor variable `to`, for tensor number `number` of a call's arguments.  If `written`
-   is true, the operator writes the tensor. */
+/* Writes lines that set the tensor variable `to` to tensor number `number` of a call's arguments.  If `written` is
+   true, the operator writes the tensor, so the variable is set to a copy. */
 static void opdi_c_write_tensor(opdi_cfile *file, const opdi_extern_call *called, int64_t number, const char *to,
                                 bool written) {
     const opdi_extern_tensor *const slot = &called->in[number];
@@ -110,7 +110,7 @@ static void opdi_c_write_array(opdi_cfile *file, const opdi_extern_call *called,
     if (value->tag == OPD_TAG_COMPLEX) { opdi_c_write_line(file, "%s = opd_value_complex(v%d);", to, id); }
     else { opdi_c_write_line(file, "%s = opd_value_%s(v%d, %d);", to, kinds[value->tag], id, count); }
 }
-/* Writes a line that sets the argument `to` of a call to `value`: "args[2] = opd_value_int(3);". */
+/* Writes lines that set `to`, an argument of a call such as "args[2]", to `value`: "args[2] = opd_value_int(3);". */
 static void opdi_c_write_given(opdi_cfile *file, const opdi_extern_call *called, const opd_value *value, const char *to,
                                bool written) {
     char name[24];

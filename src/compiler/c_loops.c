@@ -42,7 +42,7 @@ static void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scal
     default: opdi_c_write(file, "0"); break;
     }
 }
-/* The number of floats that are added one after the other in float.  Longer sums would differ from those of an
+/* The largest number of terms that are added one after the other as floats.  Longer sums would differ from those of an
    uncompiled run, which adds in blocks. */
 #define OPDI_C_ADDED 256
 /* Returns whether a sum has so many terms that its partial sums, of which there are `lanes`, must be doubles. */
@@ -249,11 +249,11 @@ static void opdi_c_write_across(opdi_cfile *file, opdi_nest *nest, int lane) {
     opdi_c_write_store(file, nest, value);
     opdi_c_write_close(file, 2);
 }
-/* The types of sort keys, and the ends of the names of functions for them. */
+/* The types of sort keys, and the suffixes of the names of functions for these types. */
 static const struct { const char *type, *end; bool floats; } opdi_c_keys[] = {
     {"float", "f32", true}, {"double", "f64", true}, {"int64_t", "i64", false}};
-/* The text of the C functions that sort keys.  It is written once for each type: $ stands for the type, @ for the end
-   of its functions' names. */
+/* The text of the C functions that sort keys.  It is written once for each type: $ stands for the type, @ for the
+   suffix of the functions' names. */
 static const char opdi_c_first[] =
     "/* Whether place i comes before place k when keys are sorted: NaN is the largest. */\n"
     "static inline int first_@(const $ *keys, long step, int most, int64_t i, int64_t k) {\n"
@@ -324,8 +324,8 @@ static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
     }
     opdi_c_write_close(file, 2);
 }
-/* The text of the C function that calls the function for a tile of one to six rows.  $ stands for the type, @ for the
-   end of the functions' names. */
+/* The text of the C function that calls the tile function for one to six rows.  $ stands for the type, @ for the suffix
+   of the functions' names. */
 static const char opdi_c_tiles[] =
     "static void tiles_@(long rows, long depth, const $ *left, const $ *right, long step, $ *tile) {\n"
     "    switch (rows) {\n"
@@ -470,12 +470,13 @@ OPDI_INTERNAL const char *opdi_contraction_type(const opdi_contraction *all) {
 static const char *opdi_contraction_width(const opdi_contraction *all) {
     return all->nest->value->dtype == OPD_FLOAT64 ? "WIDTH64" : "WIDTH";
 }
-/* Returns the bytes of the packed left operand, which is stored in tiles of rows. */
+/* Returns the size in bytes of the packed left operand, which is stored in tiles of rows. */
 OPDI_INTERNAL int64_t opdi_contraction_left(const opdi_contraction *all) {
     const int64_t rows = (all->rows + all->tile - 1) / all->tile * all->tile;
     return (rows * all->depth * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
-/* Returns the bytes of the packed right operand: all columns if it is packed early, else the columns of one tile. */
+/* Returns the size in bytes of the packed right operand: of all columns if it is packed early, else of the columns of
+   one tile. */
 OPDI_INTERNAL int64_t opdi_contraction_right(const opdi_contraction *all) {
     const int64_t columns = all->right_early ? (all->columns + 63) / 64 * 64 : 64;
     return (all->depth * columns * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
@@ -512,7 +513,7 @@ static void opdi_c_write_loops(opdi_cfile *file, const opdi_nest *nest, const in
         below *= nest->sizes[loops[i]];
     }
 }
-/* Writes element `more` of the array `pointer`, the elements of an operand, converted from a 16-bit float to float. */
+/* Writes pointer[more], an element of an operand, as a C expression.  A 16-bit float is converted to float. */
 static void opdi_c_write_operand(opdi_cfile *file, const opdi_access *access, const char *pointer, const char *more) {
     const bool half = access->dtype == OPD_BFLOAT16 || access->dtype == OPD_FLOAT16;
     const char *const helper = access->dtype == OPD_BFLOAT16 ? "from_bf16" : "from_f16";
@@ -679,8 +680,9 @@ OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contrac
         opdi_c_write(file, "}\n");
     }
 }
-/* Writes the loops over a tile's columns.  If several loops form a column's number, iterations of the last of them form
-   runs, and the innermost loop written is over a run.  Returns the number of loops that it opened. */
+/* Writes the loops over a tile's columns.  If a column's number consists of the indices of several loops, columns that
+   differ only in the last index form a run; then writes a loop over runs, and a loop over the columns of a run.
+   Returns the number of loops that it opened. */
 static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     const opdi_nest *const nest = all->nest;
     const int last = all->nn - 1;

@@ -72,8 +72,8 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     "typedef double vector64 __attribute__((vector_size(4 * LANES), aligned(8), may_alias));\n"
     "#define WIDTH (LANES * PARTS)\n#define WIDTH64 (LANES / 2 * PARTS)\n"
     "#else\ntypedef float vector;\ntypedef double vector64;\n#define WIDTH PARTS\n#define WIDTH64 PARTS\n#endif\n\n";
-/* The text of helper functions for a floating-point type of C.  name: the end of their names; f: the end of libm's
-   names. */
+/* The text of helper functions for the C type `type`, which is a floating-point type.  name: the suffix of the helpers'
+   names; f: the suffix of libm's functions. */
 #define OPDI_C_REMAINDER(type, name, f) {"remainder_" name, \
     "static inline " type " remainder_" name "(" type " x, " type " y) {\n" \
     "    const " type " mod = fmod" f "(x, y);\n" \
@@ -703,8 +703,8 @@ static bool opdi_c_in_row(const opdi_cfile *file, const opdi_access *access, int
     }
     return false;
 }
-/* Writes the element of an access, as a C expression that can be assigned to.  `more` is text that is added to its
-   offset. */
+/* Writes the element of an access, as a C expression that can be assigned to.  `more` is text that is added to the
+   element's offset. */
 OPDI_INTERNAL void opdi_c_write_element(opdi_cfile *file, const opdi_access *access, int ndim, bool written,
                                         const char *more) {
     char name[64];
@@ -747,8 +747,8 @@ static void opdi_c_write_expr_number(opdi_cfile *file, const opdi_expr *expr, in
 }
 
 typedef struct opdi_formula_args { char names[3][32]; const opdi_expr *expr; } opdi_formula_args;
-/* Writes the text of a pointwise formula, which is a macro's text, as C for the type of args->expr, with the names of
-   its operands inserted. */
+/* Writes the text of a pointwise formula as C for the type of args->expr.  `text` is the replacement text of the
+   formula's macro; the names of the operands are inserted in it. */
 static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t length, const opdi_formula_args *args) {
     const opd_scalar_type dtype = args->expr->dtype;
     const bool wide = dtype == OPD_FLOAT64, whole = dtype == OPD_INT64;

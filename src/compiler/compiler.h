@@ -62,7 +62,8 @@ typedef enum opdi_expr_kind {
 typedef struct opdi_expr {
     opdi_expr_kind kind;
     opd_scalar_type dtype;
-    int32_t formula, nin, mark, round;
+    int32_t formula, nin, mark, round;            /* nin: length of `in`; mark: number of the C variable with the value;
+                                                     round: the last walk that visited this node (opdi_expr_round) */
     struct opdi_expr *in[OPDI_NEST_INDICES];
     double f64[3];                                /* formulas: the constants a, b and c; numbers: the number, in
                                                      f64[0] */
@@ -159,12 +160,12 @@ typedef struct opdi_extern_tensor {
     int32_t from, element;                        /* results: from: number of the result, or ~(number of the written
                                                      argument); element: index in a list, or -1 */
     int64_t place;
-    double number[2];                             /* CALLED_NUMBER: the number; integers as bits in number[0] */
+    double number[2];                             /* OPDI_EXTERN_NUMBER: the number; integers as bits in number[0] */
     int64_t sizes[OPD_MAX_DIMS];
 } opdi_extern_tensor;
-/* A call of an operator.  In `args`, a tensor is {TENSOR, n: its index in `in`}, and a list {TENSORS, n: count, u.i:
-   index of its first tensor in `in`}.  `out` has the results that are tensors, then the arguments that the operator
-   writes. */
+/* A call of an operator.  In `args`, a tensor has the tag OPD_TAG_TENSOR, and its index in `in` is the value's n; a
+   list has the tag OPD_TAG_TENSORS, its length is n, and the index of its first tensor in `in` is u.i.  `out` has the
+   results that are tensors, then the arguments that the operator writes. */
 typedef struct opdi_extern_call {
     struct opdi_extern_call *next;
     opd_op *op;
@@ -273,6 +274,7 @@ typedef struct opdi_contraction {
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
 enum { OPDI_GROUP_BUFFERS = 128 };
+/* The buffers that a group uses, and whether the group writes them. */
 typedef struct opdi_group_buffers {
     opdi_buffer *all[OPDI_GROUP_BUFFERS];
     bool written[OPDI_GROUP_BUFFERS];
@@ -322,7 +324,7 @@ typedef struct opdi_unit {
     opd_tensor **stand_ins;                       /* the stand-ins of the inputs */
     opdi_lazy_stand_in *lent;                     /* stand-ins that the graph must not change */
     const opd_tensor **constants;                 /* constants that are passed as inputs, after the user's inputs */
-    int32_t *from;                /* for each result: its output, ~i for input i, or OPDI_FROM_NUMBER or _VIEW */
+    int32_t *from;                /* for each result: its output, ~i for input i, OPDI_FROM_NUMBER or OPDI_FROM_VIEW */
     const opdi_buffer **shown;                    /* the buffers of results that are outputs */
     opd_tensor **shown_as;                        /* the tensors of these results */
     opd_value *numbers;                           /* results that are the same number in every run */
@@ -360,6 +362,7 @@ typedef struct opdi_open_entry {
     int32_t kind, form;                           /* form: an OPDI_FORM_..., as in opdi_expr */
 } opdi_open_entry;
 typedef struct opdi_open_list { opdi_open_entry *entries; int32_t count, capacity; } opdi_open_list;
+/* The state while a graph or program with open sizes is compiled. */
 typedef struct opdi_open {
     const opdi_unit_source *source;
     opdi_unit units[2];
@@ -368,7 +371,8 @@ typedef struct opdi_open {
     bool here, frozen;                            /* same as in opdi_unit */
     opdi_open_at points[OPDI_OPEN_POINTS], least, most;
     opdi_arena arena;                             /* memory of the lists' terms and of the decisions */
-    opdi_open_list lists[OPDI_OPEN_POINTS], plain, fused;
+    opdi_open_list lists[OPDI_OPEN_POINTS], plain, fused;   /* plain: the lists of all recordings, joined; fused: the
+                                                               same after fusing */
     opdi_decision *decisions[OPDI_OPEN_POINTS];   /* the decisions in each recording */
     int32_t ndecisions[OPDI_OPEN_POINTS];
 } opdi_open;
@@ -379,8 +383,8 @@ typedef struct opdi_open {
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* The state of the thread while a unit is recorded.  New tensors are then on the lazy device, and using random numbers
-   is an error. */
+/* The state that opdi_unit_job_end restores: the scope, and the grad mode before.  In between, a unit is recorded: new
+   tensors are on the lazy device, and generators of random numbers are paused. */
 typedef struct opdi_unit_job { opd_scope scope; bool was; } opdi_unit_job;
 #endif
 OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,

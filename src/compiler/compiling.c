@@ -77,7 +77,7 @@ OPDI_INTERNAL void opdi_unit_job_end(opdi_unit_job *job) {
     (void)opd_grad_mode_set(job->was);
     opd_scope_close(&job->scope);
 }
-/* Compiles a graph or a program to C files in the folder.  Returns 0, or -1 and sets an error. */
+/* Compiles a graph or a program to C files in `folder`.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_written(const opdi_unit_source *source, const char *folder) {
     const bool any = source->options && source->options->open;
     opdi_open *const open = any ? (opdi_open *)opdi_alloc(sizeof *open) : NULL;
@@ -195,14 +195,14 @@ struct opd_compiled {
     const char *what;
     char name[48];
     char *flags;                                  /* flags for the C compiler; NULL: flags for this machine */
-    bool frozen, said;
-    int kinds, count;
+    bool frozen, said;                            /* said: the warning that inputs run uncompiled was given */
+    int kinds, count;                             /* kinds: the largest number of variants; count: their number */
     int ninputs, *dims;                           /* dims: the two arrays `open` and `open_2` of the options */
     opd_c_options open;                           /* the options for open sizes */
     opdi_mutex lock;                              /* held while code is compiled; protects plain, count, variants */
     int plain;                                    /* number of uncompiled runs in progress */
     opdi_variant *variants;
-    const char *reason;
+    const char *reason;                           /* the reason why the last run was uncompiled, or NULL */
 };
 
 static bool opdi_port_fits(const opdi_unit_port *end, const opd_tensor *tensor) {
@@ -219,9 +219,9 @@ static void opdi_port_keep(opdi_unit_port *end, const opd_tensor *tensor) {
     memcpy(end->sizes, tensor->dims, tensor->ndim * sizeof *end->sizes);
     memcpy(end->strides, tensor->dims + tensor->ndim, tensor->ndim * sizeof *end->strides);
 }
-/* Returns whether a tensor fits the input `end`, whose dims open[0] and open[1] (-1: none) have open sizes.  These
-   sizes must be in their ranges.  sizes[i] is set to open size i by the first input that has it; other inputs must have
-   the same size (0: not set yet). */
+/* Returns whether a tensor fits the input `end`, whose dims open[0] and open[1] (-1: none) have open sizes.  Open sizes
+   must be in their ranges.  sizes[i] is open size i, or 0 if no input has set it yet: the first input that has this
+   open size sets sizes[i], and later inputs must have the same size. */
 static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_port *end, const opd_tensor *tensor,
                                 const int open[2], int64_t sizes[2]) {
     int64_t dense = 1;
@@ -413,7 +413,8 @@ static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_t
         results[i] = opd_value_tensor(tensor);
     }
     const bool once = variant->writes || variant->draws;
-    if (rc && !once) { opd_error_clear(); }       /* e.g. of a called operator; the uncompiled run repeats it */
+    if (rc && !once) { opd_error_clear(); }       /* such as the error of a called operator: the uncompiled run sets it
+                                                     again */
     if (rc == 0 || !once) { return rc != 0; }
     if (!opd_ok()) { return -1; }
     return opd_fail(OPD_ERROR_INDEX, rc == 1 ? "opd_compiled_run: an index is out of range"
@@ -438,7 +439,8 @@ static void *opdi_variant_alloc(opdi_variant *variant, int count, size_t size) {
     if (memory) { memset(memory, 0, (size_t)(count + 1) * size); }
     return memory;
 }
-/* Runs, for compiled code, operator number `which`, which cannot be written in C. */
+/* Calls operator number `which`, which cannot be written in C, for compiled code.  Returns 0, or 4 and sets an
+   error. */
 static int opdi_variant_extern(void *context, int which, const void *in, void *out) {
     const opdi_variant *const variant = (const opdi_variant *)context;
     return opdi_extern_run(variant->called[which], (const unsigned char *)in, (unsigned char *)out);
@@ -682,8 +684,8 @@ static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *i
     }
     return true;
 }
-/* Makes a variant with open sizes for these inputs.  Returns NULL if that is impossible.  Then warns, and open sizes
-   are not tried again. */
+/* Makes a variant with open sizes for these inputs.  Returns NULL if that is impossible.  Unless memory ran out, then
+   also warns, and does not try open sizes again later. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
     opdi_variant *const variant = opdi_variant_new(inputs, ninputs);
@@ -728,8 +730,8 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
     compiled->count++;
     OPDI_PUBLISH(&compiled->variants, variant);
 }
-/* Runs the graph or program without compiled code.  Then compiles it for this kind of inputs, unless other threads are
-   running it or `why` is not NULL, a reason not to compile it.  Returns the number of results, or -1 and sets an
+/* Runs the graph or program without compiled code.  Then compiles it for this kind of inputs, unless another thread is
+   running it uncompiled, or `why` names a reason not to compile it.  Returns the number of results, or -1 and sets an
    error. */
 static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs,
                                int cap, const char *why) {

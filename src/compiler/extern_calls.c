@@ -5,14 +5,14 @@
 //
 //  A call is recorded as a nest that no pass changes.  It reads one buffer, into which its tensors were copied one
 //  after the other, and writes another buffer, from which its results are copied.  Other nests are fused with these
-//  copies like with any copy.
+//  copies as with any copy.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef int (*opdi_extern_each)(opd_tensor *tensor, int from, int element, void *user);
 
-/* Sets `sizes` to the sizes of loops over a tensor's elements, and `access` to the elements' strides.  Elements without
-   a C type are visited as several elements of a dtype that has one.  Returns the number of loops, or -1 and sets an
-   error. */
+/* Sets `sizes` to the sizes of loops over a tensor's elements, and `access` to the elements' strides.  An element of a
+   dtype without a C type is visited as one or more elements of a dtype that has one.  Returns the number of loops, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_extern_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
     int64_t strides[OPDI_NEST_DIMS];
     int each;
@@ -32,8 +32,8 @@ OPDI_INTERNAL int opdi_extern_loops(const opd_tensor *tensor, int64_t sizes[OPDI
     }
     return opdi_access_set(access, opd_device_data(tensor, OPD_LAZY), unit, strides, n) ? -1 : n;
 }
-/* Records a copy of a tensor into the buffer of a call, at slot->place, or from there to the tensor if `back` is true.
-   Returns 0, or -1 and sets an error. */
+/* Records a copy of a tensor to byte slot->place of `buffer` or, if `back` is true, from there to the tensor.  Returns
+   0, or -1 and sets an error. */
 static int opdi_extern_copy(const opdi_extern_tensor *slot, const opd_tensor *tensor, opdi_buffer *buffer, bool back) {
     int64_t sizes[OPDI_NEST_DIMS], count = 1;
     opdi_access mine, other;
@@ -81,7 +81,8 @@ static int opdi_extern_argument(opdi_extern_call *called, const opd_tensor *tens
     memcpy(slot->number, opd_data((opd_tensor *)(uintptr_t)tensor), opd_dtype_size(slot->dtype));
     return 0;
 }
-/* Returns whether a value can be stored for later runs.  Objects of the current run cannot. */
+/* Returns whether a value can be stored for later runs.  Objects and cells cannot, because they belong to the current
+   run. */
 static bool opdi_extern_keeps(const opd_value *value) {
     bool keeps = value->tag != OPD_TAG_OBJECT && value->tag != OPD_TAG_CELL;
     for (int32_t i = 0; value->tag == OPD_TAG_LIST && i < value->n; i++) {

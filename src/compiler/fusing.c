@@ -3,22 +3,22 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>fusing       making nests fewer: values are computed where they are read, and rows stay in the cache
 //
-//    opdi_fuse_versions     replaces a buffer that is overwritten as a whole by a new buffer, from there on
+//    opdi_fuse_versions     if a nest overwrites a whole buffer, lets this nest and all later nests use a new buffer
 //    opdi_fuse_values       computes the value that a nest stores in the nests that read it (opdi_map_find finds the
 //                           element), or moves a nest behind a reduction into the reduction (opdi_nest.finish)
 //    opdi_fuse_constants    multiplies a product's scale into its constant operand
 //    opdi_fuse_rows         puts nests over the same rows into a group, which visits each row once
 //----------------------------------------------------------------------------------------------------------------------
 
-/* How the loops of one nest are computed from the loops k of another: index of loop j = offset[j] + sum over k of
-   by[j][k] * (index of loop k). */
+/* How the loop indices of one nest are computed from those of another nest: index of loop j = offset[j] + sum over k of
+   by[j][k] * (index of loop k of the other nest). */
 typedef struct opdi_map {
     int ndim;
     int64_t offset[OPDI_NEST_DIMS], by[OPDI_NEST_DIMS][OPDI_NEST_DIMS];
 } opdi_map;
 
 static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner);
-/* Changes an access if its nest's loop `dim` is split into two, of which the inner has the size `inner`. */
+/* Adapts an access to a split of its nest's loop `dim` into two loops, of which the inner has the size `inner`. */
 static void opdi_access_split(opdi_access *access, int dim, int ndim, int64_t inner) {
     memmove(access->strides + dim + 1, access->strides + dim, (size_t)(ndim - dim) * sizeof *access->strides);
     access->strides[dim] *= inner;
@@ -83,10 +83,10 @@ static bool opdi_map_not(opdi_nest *consumer, opdi_map_done *done) {
     while (done->nsplit) { opdi_nest_join(consumer, done->split[--done->nsplit]); }
     return false;
 }
-/* Finds how the loops of `producer`, which stores the element `to`, are computed from the loops of `consumer`, which
-   reads the element `from`.  The loops of both are treated as digits of the element's offset, where strides are the
-   values of the digits.  Splits a loop of the consumer if it spans several loops of the producer.  `count` is the
-   number of the producer's loops that count.  Returns false if no such map is found. */
+/* Finds how the loop indices of `producer`, which stores the element `to`, are computed from those of `consumer`, which
+   reads the element `from`.  Loop indices are treated as digits of the element's offset; the stride of a loop is the
+   value of its digit.  Splits a loop of the consumer if it spans several loops of the producer.  Only the first `count`
+   loops of the producer are considered.  Returns false if no such map is found. */
 static bool opdi_map_find(opdi_map *map, opdi_nest *consumer, const opdi_access *from, const opdi_nest *producer,
                           const opdi_access *to, int count) {
     int64_t most[OPDI_NEST_DIMS] = {0};
@@ -140,7 +140,7 @@ again:
     return true;
 }
 
-/* Returns a copy of an access with its loops replaced by those of another nest, of which there are `ndim`. */
+/* Returns a copy of an access in which the loops are replaced by the `ndim` loops of another nest, as `map` says. */
 static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map *map, int ndim) {
     opdi_access mapped = *access;
     memset(mapped.strides, 0, sizeof mapped.strides);
@@ -150,8 +150,8 @@ static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map 
     }
     return mapped;
 }
-/* Returns a copy of an expression with its loops replaced by those of another nest, of which there are `ndim`.  Loads
-   of the buffer `instead` are replaced by `with`.  Returns NULL and sets an error if it fails. */
+/* Returns a copy of an expression in which the loops are replaced by the `ndim` loops of another nest, as `map` says.
+   Loads of the buffer `instead` are replaced by `with`.  Returns NULL and sets an error if it fails. */
 static opdi_expr *opdi_expr_mapped(const opdi_expr *expr, const opdi_map *map, int ndim, const opdi_buffer *instead,
                                    opdi_expr *with) {
     if (instead && expr->kind == OPDI_EXPR_LOAD && expr->access.buffer == instead) { return with; }
@@ -261,7 +261,7 @@ static void opdi_seen_used_by(opdi_access *access, void *user) {
     const opdi_nest *const nest = (const opdi_nest *)user;
     if (access->dtype != OPD_DTYPE_NONE) { opdi_seen_used(access, nest, nest->ndim); }
 }
-/* If a nest overwrites a whole buffer that was written before, it and all later nests use a new buffer instead.
+/* If a nest overwrites a whole buffer that was written before, this nest and all later nests use a new buffer instead.
    Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fuse_versions(opdi_recording *recording) {
     const int count = recording->nbuffers;
@@ -414,7 +414,7 @@ static void opdi_seen_finish(opdi_access *access, void *user) {
     }
 }
 /* If `nest` reads a reduction's result element by element, and is its only reader, moves its value into
-   reduction->finish and removes the nest.  Returns 1, 0 if that is impossible, or -1 and sets an error. */
+   reduction->finish and removes the nest.  Returns 1 if it did, 0 if that is impossible, or -1 and sets an error. */
 static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opdi_nest *nest) {
     opdi_finish_check check = {reduction, nest, NULL, false};
     const int outer = reduction->ndim - reduction->nreduce;
@@ -451,8 +451,8 @@ static void opdi_seen_first(opdi_access *access, void *user) {
     check->first = check->first && (buffer->role == OPDI_BUFFER_TEMPORARY ? buffer->front : !buffer->writes);
 }
 /* Moves small nests without a reduction to the beginning of the recording if they read only inputs, constants and
-   results of other nests that were moved there; an example is the scale of a batch norm.  Their results then exist when
-   a product is finished with them. */
+   results of other nests that were moved there; an example is the scale of a batch norm.  Then the expression `finish`
+   of a product can use their results. */
 static void opdi_fuse_hoist(opdi_recording *recording) {
     opdi_nest *last = NULL;                       /* the last nest that was moved to the beginning */
     int32_t id = 0;
@@ -559,7 +559,7 @@ static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_f
     const opdi_nest *const nest = buffer->writer;
     if (buffer->role != OPDI_BUFFER_TEMPORARY || buffer->writes != 1 || nest->reduction || nest->nreduce ||
         nest->out.dtype != access->dtype || !opdi_nest_fills(nest)) { return false; }
-    for (int64_t left = place, below = INT64_MAX; left;) {     /* the loops' indexes, as digits of the offset, largest
+    for (int64_t left = place, below = INT64_MAX; left;) {     /* the loops' indices, as digits of the offset, largest
                                                                   stride first */
         int best = -1;
         for (int i = 0; i < nest->ndim; i++) {
@@ -746,8 +746,8 @@ static int64_t opdi_fold_place(const opdi_access *access, int ndim, const int64_
     return place;
 }
 /* Computes the elements of the new operand and of the shift.  `part` is the expression scale * result + shift; the
-   shift depends on the loops `outer`, the operand `was` on the loops `loops`.  Returns false if all scales are 1, or if
-   a number is infinite or NaN.  *scaled: whether a scale is not 1. */
+   shift depends on the loops `outer`, the operand `was` on the loops `loops`.  Sets *scaled to true if a scale is not
+   1.  Returns false if all scales are 1, or if a number is infinite or NaN. */
 static bool opdi_fold_fill(const opdi_nest *nest, const opdi_expr *part, const opdi_access *was,
                            const opdi_expr *operand,
                            const opdi_expr *shift, uint32_t loops, uint32_t outer, bool *scaled) {
@@ -890,8 +890,9 @@ static void opdi_nest_order_last(opdi_nest *nest, int loop) {
         nest->sizes[k + 1] = size;
     }
 }
-/* Moves a loop along which several results can be computed at once behind the other loops that are not reduced.  For a
-   matrix product, this is a loop of at least 16 iterations whose results are at most 8 elements apart. */
+/* Finds a loop along which several results can be computed at once, and makes it the last of the loops that are not
+   reduced.  For a matrix product, such a loop has at least 16 iterations, and adjacent results are at most 8 elements
+   apart. */
 static void opdi_nest_order_across(opdi_nest *nest) {
     const int last = nest->ndim - nest->nreduce - 1;
     const bool sums = nest->reduction == OPDI_REDUCTION_SUM || nest->reduction == OPDI_REDUCTION_MAX ||
@@ -951,8 +952,8 @@ static bool opdi_rows_split(opdi_rows_sizes *one, int dim, int64_t size) {
     one->ndim++;
     return true;
 }
-/* Splits the first loops of two nests so that loops of equal sizes have `rows` iterations together.  Returns the number
-   of these loops, or -1 if that is impossible. */
+/* Splits the first loops of two nests so that both nests begin with loops of the same sizes, which have `rows`
+   iterations in all.  Returns the number of these loops, or -1 if that is impossible. */
 static int opdi_rows_align(opdi_rows_sizes *nest, opdi_rows_sizes *other, int64_t rows) {
     int64_t left = rows;
     int i = 0;
@@ -970,7 +971,7 @@ static int opdi_rows_align(opdi_rows_sizes *nest, opdi_rows_sizes *other, int64_
 typedef struct opdi_rows_test {
     const opdi_nest *reader;
     const opdi_access *written;
-    int64_t low, high;                            /* the range of elements that the nest writes in one row */
+    int64_t low, high;                            /* the range of elements that are written in one row */
     int outer;
     bool bad;
 } opdi_rows_test;
@@ -1001,8 +1002,8 @@ static void opdi_seen_indexed(opdi_expr *expr, const opdi_buffer *buffer, bool *
     if (expr->kind == OPDI_EXPR_LOAD && expr->nin && expr->access.buffer == buffer) { *bad = true; }
     for (int i = 0; i < expr->nin; i++) { opdi_seen_indexed(expr->in[i], buffer, bad); }
 }
-/* Returns whether `other` uses elements that `writer` writes in a row only in the same row.  The first `outer` loops
-   are those over the rows. */
+/* Returns whether, in each row, `other` uses only those elements of writer->out that `writer` writes in the same row,
+   so that the two nests can run row by row.  The first `outer` loops are those over the rows. */
 static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     opdi_rows_test check = {other, &writer->out, 0, 0, outer, false};
     int64_t least = INT64_MAX;
@@ -1020,9 +1021,9 @@ static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     if (other->out.buffer == writer->out.buffer) { opdi_seen_rows(&other->out, &check); }
     return !check.bad;
 }
-/* Splits loops of a group's nests and of one more nest, so that the first loops of all nests have equal sizes and
-   together `rows` iterations.  Returns the number of these loops, and sets split[i] to the mask of loops of nest i that
-   were split.  Returns -1 without changes if that is impossible. */
+/* Splits loops of a group's nests and of one more nest, so that all nests begin with loops of the same sizes, which
+   have `rows` iterations in all.  Returns the number of these loops, and sets split[i] to the mask of loops of nest i
+   that were split.  Returns -1 without changes if that is impossible. */
 static int opdi_group_split(opdi_group *group, opdi_nest *nest, int64_t rows, uint32_t *split) {
     opdi_rows_sizes all[OPDI_GROUP_NESTS + 1];
     const int count = group->nnests;

@@ -79,7 +79,8 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
     {"aten::special_i1e", opdi_lower_special}, {"aten::special_modified_bessel_i0", opdi_lower_special},
     {"aten::special_modified_bessel_i1", opdi_lower_special}
 };
-/* The fallback kernel of the lazy device: runs the lowering of an operator or, if it has none, records a call of it. */
+/* The fallback kernel of the lazy device: runs the lowering of an operator or, if the operator has none, records a
+   call. */
 OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opdi_recording *const recording = opdi_recording_now;

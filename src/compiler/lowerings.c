@@ -93,7 +93,7 @@ static int opdi_lower_reduce_into(opd_tensor *out, opd_tensor *self, uint64_t ma
     for (int i = 0; i < ndim; i++) { if (mask >> i & 1) { by[i] = -1; } }
     return opdi_nest_out(nest, out, by) || opdi_nest_add(nest, value) ? -1 : 0;
 }
-/* Returns the mask of the dims in a list, where an empty list means all dims. */
+/* Returns the mask of the dims in a list.  An empty list means all dims. */
 OPDI_INTERNAL uint64_t opdi_lower_mask(opd_ints dims, int ndim) {
     uint64_t mask = 0;
     for (int i = 0; i < dims.n; i++) { mask |= (uint64_t)1 << (dims.data[i] < 0 ? dims.data[i] + ndim : dims.data[i]); }
@@ -286,7 +286,7 @@ OPDI_INTERNAL int opdi_lower_group_norm(opd_call *call) {
         opdi_lower_return(call, 1, opd_view(mean, opd_ints_of(by_group, 2))) ||
         opdi_lower_return(call, 2, opd_view(rstd, opd_ints_of(by_group, 2))) ? -1 : 0;
 }
-/* Reshapes a tensor with one element per channel so that it broadcasts against self, whose dim 1 are the channels.
+/* Reshapes a tensor with one element per channel so that it broadcasts against self, whose dim 1 counts the channels.
    Returns NULL and sets an error if it fails. */
 static opd_tensor *opdi_lower_channels(opd_tensor *tensor, const opd_tensor *self) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -385,9 +385,9 @@ OPDI_INTERNAL int opdi_lower_addmm(opd_call *call) {
     if (out && !none) { out = opd_add(out, opdi_lower_scaled(opd_to_dtype(self, opd_dtype(out)), beta)); }
     return opdi_lower_return(call, 0, out);
 }
-/* Returns self with the dims from number `first` on padded by `value`: before[i] and after[i] elements at the two ends
-   (a negative number removes elements), and steps[i] - 1 elements between any two.  On failure, returns NULL and sets
-   an error. */
+/* Returns self with the dims from number `first` on padded by `value`.  Dim first + i gets before[i] and after[i]
+   elements at its two ends (a negative number removes elements), and steps[i] - 1 elements between neighbouring
+   elements (`steps` NULL: none).  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const int64_t *before, const int64_t *after,
                                             const int64_t *steps, opd_value value) {
     const int ndim = opd_ndim(self), count = ndim - first;
@@ -611,7 +611,8 @@ OPDI_INTERNAL void opdi_lower_pool_of(opdi_lower_pool *pool, const opd_call *cal
         pool->after[i] = OPDI_MAX(pool->after[i], 0);
     }
 }
-/* Reduces each window of self, which is padded already, to an element of `out`.  Returns 0, or -1 and sets an error. */
+/* Reduces each window of self, which already has its padding, to an element of `out`.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_lower_pool_into(opd_tensor *out, opd_tensor *self, const opdi_lower_pool *pool,
                                        opdi_over reduction) {
     const int ndim = opd_ndim(self), first = ndim - pool->count;
@@ -639,8 +640,8 @@ static opd_value opdi_lower_least(opd_scalar_type dtype) {
                         : dtype == OPD_INT16 ? INT16_MIN : dtype == OPD_INT32 ? INT32_MIN : INT64_MIN);
 }
 /* Returns an expression: the position in self, along pooled dim `dim`, of element number `at` of the window that loop
-   `loop` selects.  A window whose elements are all the smallest value may give a position in the padding; then the
-   first position of the window behind the padding is returned. */
+   `loop` selects.  If all elements of a window are the smallest value of the dtype, `at` may be in the padding; then
+   the position is that of the window's first element that is not padding. */
 static opdi_expr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int loop, opdi_expr *at) {
     opdi_expr *const start = opdi_expr_new(OPDI_EXPR_COUNT, OPD_INT64);
     opdi_expr *const every = opdi_expr_number(OPD_INT64, 0, pool->dilation[dim]);

@@ -2,7 +2,7 @@
 
 //== lowerings that call other operators ===============================================================================
 
-/* Returns the rows of self, along dim, with the numbers `places` [count], which are known while compiling.  On failure,
+/* Returns the rows places[0] to places[count - 1] of self, along dim; they are known while compiling.  On failure,
    returns NULL and sets an error. */
 static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *places, int64_t count) {
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
@@ -23,11 +23,11 @@ OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count,
     host = opd_to_dtype(host, dtype);
     return host ? opd_to_device(host, opd_device_of(OPD_LAZY, 0), dtype) : NULL;
 }
-/* How interpolation changes a size: for each of `count` results, the `taps` elements that it reads, and their
-   weights. */
+/* How interpolation along one dim computes its `count` results: for each result, the `taps` elements that it reads, and
+   their weights. */
 typedef struct opdi_lower_taps { int64_t count, *places[4]; double *weights[4]; int taps; } opdi_lower_taps;
-/* Computes the weights of four adjacent elements for cubic interpolation (A = -0.75), at the position t behind the
-   second of them. */
+/* Computes the weights of four adjacent elements for cubic interpolation (A = -0.75), at a position that is t behind
+   the second element. */
 static void opdi_lower_cubic(double t, double weights[4]) {
     const double a = -0.75, x[4] = {t + 1, t, 1 - t, 2 - t};
     for (int k = 0; k < 4; k++) {
@@ -101,9 +101,9 @@ OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
     }
     return opdi_lower_return(call, 0, out);
 }
-/* Returns the windows of an adaptive pool along dim, with the elements of each window along dim + 1; there are `most`
-   of them.  Shorter windows repeat their last element.  lengths[i] becomes the length of window i; `places` is scratch
-   memory.  On failure, returns NULL and sets an error. */
+/* Returns the windows of an adaptive pool over dim: dim counts the `out` windows, and a new dim behind it counts the
+   `most` elements of a window.  Shorter windows repeat their last element.  Sets lengths[i] to the length of window i.
+   `places` is scratch memory.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_adaptive_windows(opd_tensor *self, int dim, int64_t out, double *lengths, int64_t *places,
                                                int64_t most) {
     const int64_t in = opd_sizes(self)[dim];
@@ -201,11 +201,11 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     return opdi_lower_return(call, 1, opd_add(opd_mul_Scalar(at[0], opd_value_int(in[1])), at[1]));
 }
 /* For positions along one dim of an image, tensors with: the `count` rows or columns that each position reads (at),
-   their weights, and whether they are inside of the image (there).  lost: NaN for positions that are not finite, else
-   0. */
+   their weights, and whether they are inside of the image (there).  lost: NaN for positions that are not finite (if
+   `count` is 1 or 2, after padding has moved them into the image), else 0. */
 typedef struct opdi_lower_lines { int count; opd_tensor *at[4], *weights[4], *there[4], *lost; } opdi_lower_lines;
-/* Moves positions that are outside of [0, size) into it: if `reflects` is true by reflection, else to the nearest
-   border. On failure, returns NULL and sets an error. */
+/* Moves positions that are outside of [0, size) into it: by reflection if `reflects` is true, else to the nearest
+   border.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_inside(opd_tensor *at, int64_t size, bool reflects, bool corners) {
     const double low = corners ? 0 : -0.5, span = (double)(corners ? size - 1 : size);
     if (reflects && span > 0) {
@@ -361,8 +361,8 @@ OPDI_INTERNAL int opdi_lower_counted(opd_call *call) {
     self = self ? opd_to_dtype(self, wide) : NULL;
     return self ? opdi_lower_return_as(call, 0, opdi_lower_reduced(self, mask, OPDI_REDUCTION_SUM, wide)) : -1;
 }
-/* Lowers kthvalue and median.dim: the element at one index of the sorted order, and where it was.  A median is NaN if
-   any element is NaN. */
+/* Lowers kthvalue and median.dim: the element at one index of the sorted order, and its index in self.  A median is NaN
+   if any element is NaN. */
 OPDI_INTERNAL int opdi_lower_kth(opd_call *call) {
     const bool median = strstr(opd_op_name(opd_call_operator(call)), "median") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -566,7 +566,8 @@ OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
                                                OPDI_REDUCTION_SUM, wide);
     return sum ? opdi_lower_return(call, 0, opd_sub(grad, opd_mul(out, sum))) : -1;
 }
-/* For each target of a loss: its class (0 if it is ignored), whether it counts, and its weight. */
+/* For each target of a loss: its class (at; 0 if the target is ignored), whether it counts, and its weight.  dim: the
+   dim of the classes. */
 typedef struct opdi_lower_nll { opd_tensor *at, *counts, *weights; int dim; } opdi_lower_nll;
 static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
                              int64_t ignored) {

@@ -57,7 +57,7 @@ OPDI_INTERNAL int opdi_lower_gather(opd_call *call) {
     return opd_results_from_fake(call) || opdi_lower_take(opd_call_rets(call)[0].u.t, opd_arg_tensor(call, 0),
         opd_arg_tensor(call, 2), opd_arg_int(call, 1), gather) ? -1 : 0;
 }
-/* Finds which elements tensor[indices] means.  Masks are not supported.  Returns 0, or -1 and sets an error. */
+/* Fills *places for tensor[indices].  Masks are not supported.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_places_of(opdi_lower_places *places, const opd_tensor *tensor, opd_tensors indices) {
     int first = -1, last = -1, given = 0;
     memset(places, 0, sizeof *places);
@@ -196,8 +196,8 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
 
 OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
                                            opd_scalar_type dtype);
-/* Divides the sum of each window by the number of its elements, one dim after another.  If `outside` is true, elements
-   of the padding count, too.  On failure, returns NULL and sets an error. */
+/* Divides each window's sum by the number of its elements, one dim after another.  If `outside` is true, elements of
+   the padding count, too.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *self, const opdi_lower_pool *pool,
                                          bool outside) {
     for (int i = 0; i < pool->count && sums; i++) {
@@ -288,8 +288,9 @@ static int opdi_lower_add_up(opd_tensor *out, opd_tensor *self, int dim, bool mo
     load = opdi_expr_cast(load, opd_dtype(out));
     return opdi_nest_add(nest, more ? opdi_expr_formula(formula, opd_dtype(out), opdi_expr_load(out, by), load) : load);
 }
-/* Returns a tensor of `dtype` in which each element is the pointwise formula of the previous result along dim and of
-   self's element; the first is self's.  On failure, returns NULL and sets an error. */
+/* Returns a scan of self along dim, as a tensor of `dtype`: result 0 is element 0, and each further result is computed
+   by the pointwise formula from the previous result and the next element.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_lower_scanned(opd_tensor *self, int dim, opd_formula formula, opd_scalar_type dtype) {
     opd_tensor *const out = opdi_lower_empty(opd_sizes(self), opd_ndim(self), dtype);
     if (!out || !opd_numel(self)) { return out; }
@@ -469,7 +470,7 @@ OPDI_INTERNAL int opdi_lower_put_accumulate(opd_tensor *acc, opd_tensor *values,
                                             opd_formula formula);
 OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims);
 /* Tensors for the maxima of bags.  rows [total, d]: the selected rows; bag: the bag of each row; first: the first row
-   of each bag; most: the maxima; place: the rows where they are. */
+   of each bag; most: the maxima; place: for each maximum, the row where it was found. */
 typedef struct opdi_lower_maxima { opd_tensor *rows, *bag, *first, *most, *place; } opdi_lower_maxima;
 /* Returns a load of the element of `acc` for the bag of the current row.  If `stores` is true, the nest stores its
    value in that element. */

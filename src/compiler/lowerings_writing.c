@@ -160,9 +160,10 @@ OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tens
     return place && opdi_lower_index_by(place, opdi_expr_load(index, row ? &dim : by), opd_strides(acc)[dim],
                                         opd_sizes(acc)[dim]) == 0 ? place : NULL;
 }
-/* Combines rows of `acc` (if `row` is true: `index` is one row), or single elements, with values; `how` is the
-   reduction's name.  If `include` is false, the elements are first set to the neutral element of the reduction.
-   Returns 0, or -1 and sets an error. */
+/* Combines elements of `acc`, at the indices `index` along dim, with `values`.  If `row` is true, `index` is one row,
+   and whole rows are combined; else it has an index for each element of `values`.  `how` is the reduction's name.  If
+   `include` is false, first sets the elements to the neutral element of the reduction.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_lower_accumulate_along(opd_tensor *acc, int dim, opd_tensor *index, opd_tensor *values, bool row,
                                        const char *how, bool include) {
     const bool most = strcmp(how, "amax") == 0, least = strcmp(how, "amin") == 0, times = strncmp(how, "prod", 4) == 0;

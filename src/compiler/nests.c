@@ -124,8 +124,8 @@ OPDI_INTERNAL bool opdi_expr_overlaps(const opdi_expr *expr, const opdi_access *
     return false;
 }
 OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_expr *value);
-/* Adds a nest that stores its results in new memory, and a second nest that copies them to the elements that the first
-   should have written.  Returns 0, or -1 and sets an error. */
+/* Adds `nest` so that it stores its results in new memory, and another nest that copies the results to the elements of
+   nest->out.  Returns 0, or -1 and sets an error. */
 static int opdi_nest_add_apart(opdi_nest *nest, opdi_expr *value) {
     const int outer = nest->ndim - nest->nreduce;
     int64_t count = 1;
@@ -208,8 +208,8 @@ OPDI_INTERNAL opdi_expr *opdi_expr_formula(opd_formula formula, opd_scalar_type 
     call->nin = y ? 2 : 1;
     return call;
 }
-/* Returns the dtype in which elements of `dtype` are copied.  If `dtype` has no C type, this is another dtype, and
-   *each becomes the number of its elements that form one element. */
+/* Returns the dtype in which elements of `dtype` are copied.  If `dtype` has no C type, this is another dtype.  *each
+   becomes the number of elements of the returned dtype that form one element of `dtype`. */
 OPDI_INTERNAL opd_scalar_type opdi_nest_unit(opd_scalar_type dtype, int *each) {
     *each = opd_dtype_is_complex(dtype) ? 2 : 1;
     switch ((int)dtype) {

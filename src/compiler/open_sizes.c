@@ -328,8 +328,9 @@ static int32_t opdi_open_differs(const opdi_open_list *one, const opdi_open_list
     }
     return one->count < other->count ? one->count - 1 : -1;
 }
-/* Finds how entry number `at` of the lists, a floating-point number, is computed from an integer (entry->form), which
-   has the terms *terms.  Tries float rounding, too, if the number is a float.  Returns false if it finds no way. */
+/* Finds how entry number `at` of the lists, a floating-point number, is computed from an integer: sets entry->form, and
+   *terms to the integer's terms.  Tries float rounding, too, if the number is a float.  Returns false if it finds no
+   way. */
 static bool opdi_open_fit_double(const opdi_open *open, int32_t at, opdi_open_entry *entry, opdi_open_terms *terms) {
     const bool single = entry->kind == OPDI_OPEN_FLOAT;
     for (int32_t way = 0; way < (single ? 8 : 4); way++) {
@@ -435,14 +436,15 @@ static int opdi_open_set(opdi_open *open, opdi_unit *unit, opdi_open_list *list,
 //-- decisions that depend on numbers ----------------------------------------------------------------------------------
 //
 //  While a graph is recorded, it compares and divides sizes.  A few recordings do not show at which sizes the result
-//  would be different.  So it is checked, from the numbers' sums of multiples of sizes, that each result is the same
-//  for all sizes.
+//  would be different.  So the terms of the compared numbers are used to check that each result is the same for all
+//  sizes.
 
 typedef enum opdi_decision_kind {
     OPDI_DECISION_LT, OPDI_DECISION_LE, OPDI_DECISION_GT, OPDI_DECISION_GE, OPDI_DECISION_EQ, OPDI_DECISION_NE,
     OPDI_DECISION_NOT_ZERO, OPDI_DECISION_LESS, OPDI_DECISION_MORE, OPDI_DECISION_PARTS,
-    OPDI_DECISION_OTHER, OPDI_DECISION_NOTHING    /* OTHER: another function with a bool result; NOTHING: a result that
-                                                     does not matter */
+    OPDI_DECISION_OTHER, OPDI_DECISION_NOTHING    /* LESS, MORE: the minimum or maximum of numbers; PARTS: a quotient or
+                                                     remainder; OTHER: another function with a bool result; NOTHING: a
+                                                     result that does not matter */
 } opdi_decision_kind;
 /* Returns the number of integers in a value, which may be a list, and stores them in `into`, unless that is NULL. */
 static int32_t opdi_decision_numbers(const opd_value *value, int64_t *into) {
@@ -563,8 +565,8 @@ static bool opdi_open_compares(const opdi_open *open, int32_t kind, bool truth, 
     }
     return opdi_open_always(open, b, a, turn, (kind == OPDI_DECISION_LT) == truth);
 }
-/* Returns whether the floor quotient of a and b is a sum of multiples of the sizes, with the right remainder, for all
-   sizes. */
+/* Returns whether, for all sizes, the floor quotient of a and b is a sum of multiples of the sizes, and the remainder
+   that belongs to this quotient is in [0, b). */
 static bool opdi_open_parts(const opdi_open *open, const int64_t *a, const int64_t *b) {
     int64_t rest[OPDI_OPEN_POINTS], whole[OPDI_OPEN_POINTS];
     opdi_open_terms terms;

@@ -3,11 +3,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>compiled_units graphs as C: recording, fusing and writing
 //
-//  A unit is a recording with its inputs and outputs.  It is written as two texts, a C file and its header.  Files are
-//  for use in other programs.  If a graph is compiled for this process, the same text is compiled by $CC and loaded.
+//  A unit is a recording with its inputs and outputs.  It becomes two texts: C code and a header.  For other programs,
+//  the texts are written to two files.  For this process, $CC compiles them as one source, and the result is loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Protects the registration of the lazy device and its kernels, by the first compilation. */
+/* Held while the first compilation registers the lazy device and its kernels. */
 static opdi_mutex opdi_lazy_lock = OPDI_MUTEX_INIT;
 static int opdi_lazy_state;                       /* 0: not registered yet; 1: registered; -1: other code uses the
                                                      device */
@@ -170,9 +170,9 @@ static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
     nest->out = out;
     return opdi_nest_add(nest, load);
 }
-/* Adds an output, and records a copy of `tensor` to it.  In C files, outputs are contiguous, because these do not tell
-   strides.  For this process, an output has the strides of the tensor if that fills its memory.  Returns 0, or -1 and
-   sets an error. */
+/* Adds an output, and records a copy of `tensor` to it.  In C files, outputs are contiguous, because the header does
+   not tell their strides.  In code for this process, an output has the tensor's strides if the tensor fills its memory.
+   Returns 0, or -1 and sets an error. */
 static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name) {
     if (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor))) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: output %s has dtype %s, which cannot be compiled", unit->what, name,
@@ -195,8 +195,8 @@ static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *nam
     unit->noutputs++;
     return 0;
 }
-/* If `tensor` can be a view of `base`, records result `at` as such a view.  base is output `of`, which must fill its
-   memory, or input ~of if `of` is negative.  Returns whether the result was recorded. */
+/* If `tensor` can be a view of `base`, records result `at` as such a view.  If `of` is not negative, base is output
+   `of`, and must fill its buffer; else base is input ~of.  Returns whether the result was recorded. */
 static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor, int32_t of, const opd_tensor *base,
                               const opdi_buffer *buffer) {
     opdi_unit_view *const view = &unit->views[at];
@@ -216,7 +216,7 @@ static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor,
 }
 /* Adds result `at`.  If the code runs in this process, a result that is an input is returned as this input, and a view
    of an input or of another result becomes a view.  Other views fail, because writes to their base would not change a
-   new tensor. Returns 0, or -1 and sets an error. */
+   new tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const char *name) {
     unit->from[at] = unit->noutputs;
     if (!unit->here) { return opdi_unit_output(unit, tensor, name); }
@@ -249,8 +249,8 @@ static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const c
     }
     return opdi_unit_output(unit, tensor, name);
 }
-/* If the graph may read elements before an input's first element (by as_strided), sets unit->whole, and fails if the
-   input does not begin at the first byte of its memory.  Returns 0, or -1 and sets an error. */
+/* If the graph may read elements before an input's first element (by as_strided or storage_offset), sets unit->whole,
+   and fails if the input does not begin at the first byte of its memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
     const bool inside = input && input->storage && opd_tensor_device(input).type == OPD_CPU &&
         input->data != input->storage->data;
@@ -315,8 +315,9 @@ OPDI_INTERNAL int opdi_unit_fuse(opdi_unit *unit) { return opdi_unit_groups(unit
 
 /* A constant of a graph that is replaced by a stand-in while the graph is recorded. */
 typedef struct opdi_replaced_constant { opdi_gnode *node; opd_value constant; } opdi_replaced_constant;
-/* Replaces a graph's constants by stand-ins, and stores the constants in `lent`.  Returns their number, or -1 and sets
-   an error. */
+/* Replaces a graph's tensor constants by stand-ins, and the CPU, as a device constant, by the lazy device.  Stores the
+   constants in `lent`.  Returns their number.  If it fails, sets an error, and returns the number of constants stored
+   before. */
 static int opdi_unit_replace_constants(opdi_unit *unit, const opd_graph *graph, opdi_replaced_constant *lent) {
     int count = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -486,8 +487,8 @@ static int opdi_plan_order(const void *a, const void *b) {
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
     return order ? order : (first->number > second->number) - (first->number < second->number);
 }
-/* Returns an offset for a block: that of the smallest gap that is large enough between the `count` blocks placed before
-   that are in use at the same time, or the end of these blocks. */
+/* Returns an offset for a block.  Of the `count` blocks placed before, those that are in use at the same time leave
+   gaps: chooses the smallest gap that is large enough, or the end of these blocks if there is none. */
 static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const opdi_plan_block *block) {
     int64_t best = -1, least = INT64_MAX, end = 0;
     for (;;) {                                    /* find the gaps, in the order of memory */
@@ -533,9 +534,9 @@ static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, int *top) {
     }
     return total;
 }
-/* Places blocks in several ways and keeps the way that needs the fewest bytes; returns their number.  In each way, the
-   block that ends last is moved to the front of the order and all blocks are placed again, until that block is the
-   first. */
+/* Places blocks in several ways, keeps the way that needs the fewest bytes, and returns the number of bytes.  In each
+   way, the block that ends last is moved to the front of the order and all blocks are placed again, until that block is
+   the first. */
 static int64_t opdi_plan_best(opdi_plan_block *blocks, int count) {
     const int tries = count < 300 ? 16 : 1;
     int64_t least = INT64_MAX;
@@ -582,8 +583,8 @@ static int opdi_plan_places(opdi_unit *unit) {
     if (count) { unit->arena = opdi_plan_best(blocks, count); }
     return 0;
 }
-/* Decides which buffers are only one row long, in the C function of their group, and places the other buffers.  Returns
-   0, or -1 and sets an error. */
+/* Decides which buffers need memory for one row only, which the C function of their group declares, and places the
+   other buffers.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
     opdi_recording *const recording = &unit->recording;
     opdi_group_buffers buffers;
@@ -761,7 +762,7 @@ static void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
         opdi_c_write(file, ");\n");
     }
 }
-/* Writes the call of a group's function, and the return if it fails. */
+/* Writes the call of a group's function, and the line that returns if the call fails. */
 static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
     char name[64];
     opdi_group_buffers buffers;
