@@ -54,6 +54,7 @@ extern char *realpath(const char *path, char *whole);
 //== exported functions of compiled models, and their handles of tensors ===============================================
 
 typedef void (*opdi_aoti_fn)(void);
+/* The functions that a model exports, as indices in opd_aoti.functions and opdi_aoti_exports, which has their names. */
 enum {
     OPDI_AOTI_CREATE, OPDI_AOTI_DELETE, OPDI_AOTI_RUN, OPDI_AOTI_NINPUTS, OPDI_AOTI_NOUTPUTS, OPDI_AOTI_INPUT,
     OPDI_AOTI_OUTPUT, OPDI_AOTI_NCONSTANTS, OPDI_AOTI_SYMBOL, OPDI_AOTI_FQN, OPDI_AOTI_DTYPE, OPDI_AOTI_BYTES,
@@ -79,16 +80,16 @@ struct opd_aoti {
     char **weight_names;         /* if weights are entries of the package: their names */
     opd_tensor **weights;
     int64_t nweights;
-    opdi_aoti_range *ranges;     /* memory of constants, which the model has allocated */
+    opdi_aoti_range *ranges;     /* memory that the model has allocated for constants */
     int64_t nranges;
     size_t ninputs, noutputs, nconstants;
-    bool empty;                  /* compiled without weights, and they have not been given yet */
-    bool unchecked, exceptions;  /* exceptions: the model throws C++ exceptions; otherwise, it is C, and a failing check
-                                    leaves it by longjmp */
+    bool empty;                  /* the model was compiled without weights, and has not got them yet */
+    bool unchecked, exceptions;  /* unchecked: the option of this name; exceptions: the model throws C++ exceptions;
+                                    otherwise, it is C, and a failing check leaves it by longjmp */
 };
 typedef struct opdi_aoti_handle {
     opd_tensor *tensor;
-    bool packed;
+    bool packed;                 /* `tensor` is the unpacked form of a packed weight */
     bool *gone;                  /* set to true when the handle is freed; may be NULL */
 } opdi_aoti_handle;
 
@@ -96,7 +97,8 @@ typedef struct opdi_aoti_handle {
 
 enum { OPDI_AOTI_ARGS = OPD_MAX_ARGS };
 /* The type of a parameter.  kind: T tensor, O tensor that may be NULL, i integer, b bool, e number of a dtype, layout
-   or format, d double, f float, s string, D device, G generator.  out: it is written, and given by keyword. */
+   or format, d double, f float, s string, D device, G generator.  optional_items: the items of the list may be None.
+   out: it is written, and given by keyword. */
 typedef struct opdi_aoti_param { char kind; bool optional, list, optional_items, out; } opdi_aoti_param;
 typedef int (*opdi_aoti_compose)(const opd_value *args, void *const *handles, opd_value *rets);
 struct opdi_aoti_row {
@@ -151,6 +153,8 @@ typedef struct opdi_ext_entry {
     bool builtin;                /* opdispatch.h already defines the operator of the schema */
     opdi_ext_signature *signature;                /* types of the kernel's arguments and results; NULL: not read yet */
 } opdi_ext_entry;
+/* A request of an extension for a library of operators, with the registrations in it.  `library` is NULL until the
+   registrations are carried out. */
 typedef struct opdi_ext_library {
     struct opdi_ext_library *next;
     opdi_ext *ext;
@@ -190,6 +194,7 @@ typedef struct opdi_aoti_symbol {
 
 //== the library of stubs, libraries as files in memory ================================================================
 
+/* A text or file that is being written.  failed: memory ran out. */
 typedef struct opdi_aoti_bytes { unsigned char *data; size_t length, capacity; bool failed; } opdi_aoti_bytes;
 /* A library of stubs while it is made: its code, names and symbols. */
 typedef struct opdi_aoti_library {
@@ -203,6 +208,7 @@ typedef struct opdi_aoti_library {
 
 //== the model's library: checks, and redirection to the stubs =========================================================
 
+/* The file of a compiled library, and where its ELF tables are. */
 typedef struct opdi_aoti_elf {
     opd_aoti *model;
     unsigned char *data;         /* a private copy of the library's file, which is changed */
@@ -229,8 +235,8 @@ typedef struct opdi_aoti_frame {
 typedef struct opdi_aoti_c64 { float re, im; } opdi_aoti_c64;
 typedef struct opdi_aoti_c128 { double re, im; } opdi_aoti_c128;
 
-/* The functions of the owner of the objects to which words on a stack point: this library, or PyTorch when it calls
-   operators of this library. */
+/* Functions for the objects to which words on a stack point.  The owner of the objects provides them: this library or,
+   if it calls operators of this library, PyTorch. */
 typedef struct opdi_ext_side {
     int32_t (*list_new)(size_t capacity, void **out);
     int32_t (*list_size)(void *list, size_t *out);
@@ -246,7 +252,7 @@ typedef struct opdi_ext_side {
     int32_t (*tensor_give)(opd_tensor *tensor, void **out);   /* makes an undefined tensor if `tensor` is NULL */
     opd_tensor *(*tensor_take)(void *handle);
 } opdi_ext_side;
-/* A handle or text that was taken from a stack.  It is kept until the call is over. */
+/* A handle or text that was taken from a stack, and is kept until the call is over. */
 typedef struct opdi_ext_taken {
     struct opdi_ext_taken *next;
     const opdi_ext_side *side;

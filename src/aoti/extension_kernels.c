@@ -25,19 +25,19 @@ enum { OPDI_EXT_LANDING = 36 };
 
 OPDI_INTERNAL opdi_ext_catching opdi_ext_cxx;
 
-/* The C++ personality function of `.call`, which calls kernels.  The unwinder asks it what to do with an exception; it
-   answers that `.call` catches each exception. */
+/* The C++ personality function of `.call`, which calls kernels: tells the unwinder that `.call` catches each
+   exception. */
 OPDI_INTERNAL int opdi_ext_personality(int version, int actions, uint64_t kind, void *exception, void *context) {
     (void)kind;
     if (version != 1 || (actions & 8) || !opdi_ext_cxx.set_register) { return 8; }        /* go on unwinding */
-    if (actions & 1) { return 6; }                                                        /* it is caught here */
+    if (actions & 1) { return 6; }                                                        /* `.call` is the handler */
     if (!(actions & 4)) { return 8; }
     opdi_ext_cxx.set_register(context, 0, (uintptr_t)exception);
     opdi_ext_cxx.set_place(context, opdi_ext_cxx.begin(context) + OPDI_EXT_LANDING);
     return 7;                                                                           /* go on at OPDI_EXT_LANDING */
 }
-/* Asks the C++ library whether a type is derived from std::exception.  If so, moves *object to the std::exception part
-   of the object. */
+/* Asks the C++ library whether a type is derived from std::exception, and returns the answer.  If so, moves *object to
+   the std::exception part of the object. */
 static bool opdi_ext_is_exception(void *type, void **object) {
     typedef bool (*catch_fn)(const void *self, const void *thrown, void **object, unsigned outer);
     catch_fn catches = NULL;
@@ -185,7 +185,7 @@ static int32_t opdi_ext_register(opdi_ext_library *library, const char *text, op
 OPDI_INTERNAL int32_t opdi_ext_def(void *library, const char *schema) {
     return opdi_ext_register((opdi_ext_library *)library, schema, NULL, 0);
 }
-/* Each of `tags` is the bit of a tag, or 0 for a tag that this library does not have. */
+/* Registers a schema with tags.  Each of `tags` is the bit of a tag, or 0 for a tag that this library does not have. */
 OPDI_INTERNAL int32_t opdi_ext_def_tags(void *library, const char *schema, const int32_t *tags, int32_t count) {
     uint32_t bits = 0;
     for (int32_t i = 0; i < count; i++) { bits |= (uint32_t)tags[i]; }

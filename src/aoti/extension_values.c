@@ -199,8 +199,8 @@ static uint64_t opdi_ext_list_to_word(const opdi_ext_side *side, const opdi_aoti
     }
     return (uint64_t)(uintptr_t)list;
 }
-/* Returns the word that represents a value on a stack.  It owns the object that it points to.  Returns 0 and sets an
-   error if it fails. */
+/* Returns the word that represents a value on a stack.  The word owns the object that it points to.  Returns 0 and sets
+   an error if it fails. */
 OPDI_INTERNAL uint64_t opdi_ext_to_word(const opdi_ext_side *side, const opdi_aoti_param *param,
                                         const opd_value *value) {
     void *handle = NULL;

@@ -45,8 +45,9 @@ static bool opdi_ext_is_cuda(const char *name) {
     }
     return false;
 }
-/* Finds a library that the extension expects relative to its own folder ($ORIGIN), where the copy of the extension does
-   not find it.  Writes the library's path to `text`.  Returns false if there is no such library. */
+/* Finds a library that the extension expects relative to its own folder ($ORIGIN), where the loader would not look for
+   it when it loads the copy of the extension.  Writes the library's path to `text`.  Returns false if there is no such
+   library. */
 static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *text, size_t cap) {
     const uint64_t runpath = opdi_aoti_entry(elf, DT_RUNPATH), rpath = opdi_aoti_entry(elf, DT_RPATH);
     const uint64_t at = runpath ? runpath : rpath;
@@ -63,8 +64,8 @@ static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *
     }
     return false;
 }
-/* Returns whether a library is removed from the dependencies of the extension's copy: it is part of CUDA or HIP, or
-   lies beside the extension, so that the library of stubs depends on it instead. */
+/* Returns whether a library is removed from the dependencies of the extension's copy.  This is so if the library is
+   part of CUDA or HIP, or lies beside the extension; in the second case, the library of stubs depends on it instead. */
 static bool opdi_ext_is_replaced(const opdi_aoti_elf *elf, const char *name) {
     char text[2000];
     return opdi_ext_is_cuda(name) || opdi_ext_beside(elf, name, text, sizeof text);
@@ -100,7 +101,7 @@ static const char *opdi_ext_library_of(const opdi_aoti_elf *elf, size_t symbol) 
     }
     return NULL;
 }
-/* Removes the libraries that are replaced from the list of required versions. */
+/* Removes replaced libraries from the list of required versions. */
 static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
     Elf64_Dyn *first = NULL, *count = NULL;
     Elf64_Verneed *before = NULL;
@@ -121,7 +122,7 @@ static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
         }
         at = next;
     }
-    /* the list is empty now: disable both entries */
+    /* if the list is empty now, disable both entries */
     if (count && count->d_un.d_val == 0) { first->d_tag = count->d_tag = 0x6ffffef5; }
 }
 /* The replacement of a symbol that an extension imports.  OTHER, BESIDE: none; STUB: a stub of a function here; CUDA: a
@@ -159,8 +160,9 @@ static int opdi_ext_report_missing(const opdi_aoti_elf *elf, const char *missing
              "interface can be loaded" : "the library needs %.700s, which opdispatch does not have", missing);
     return opdi_aoti_bad(elf->model, text);
 }
-/* A name is marked as replaced by changing its first letter in the table of names.  Names may share their ends, so a
-   change can affect several names.  Returns true if it would affect a name that is not replaced. */
+/* Returns whether the first letter of symbol `at`'s name also belongs to the name of a symbol that is not replaced.
+   (Names may share their ends in the table of names.)  Replaced symbols are renamed by changing this letter, so such a
+   symbol cannot be renamed. */
 static bool opdi_ext_shared(const opdi_aoti_elf *elf, const char *names, const uint8_t *choices, size_t at) {
     const size_t place = elf->symbols[at].st_name;
     for (size_t i = 1; i < elf->nsymbols; i++) {
@@ -213,8 +215,8 @@ static int opdi_ext_bind(opdi_aoti_elf *elf, opdi_aoti_library *library) {
     free(names);
     return opd_ok() ? 0 : -1;
 }
-/* Replaces the dependencies on PyTorch and CUDA by the library of stubs.  Its name overwrites the name of one of
-   PyTorch's libraries.  Returns 0, or -1 and sets an error. */
+/* Replaces the dependencies on PyTorch and CUDA by the library of stubs, called `name`.  This name overwrites the name
+   of one of PyTorch's libraries.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_redirect(opdi_aoti_elf *elf, const char *name) {
     uint64_t first = 0;
     bool asks = false;

@@ -223,7 +223,7 @@ static opd_op *opdi_aoti_find_operator(const char *symbol) {
     return op;
 }
 /* Makes the description of an operator that a model imports as `symbol`; the model owns it.  Returns NULL if there is
-   no such operator, or NULL and sets an error. */
+   no such operator.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_aoti_row *opdi_aoti_row_of(opd_aoti *model, const char *symbol) {
     const opdi_aoti_other *other = NULL;
     char text[2000], name[200];

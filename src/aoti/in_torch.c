@@ -68,8 +68,8 @@ static const char *opdi_torch_why(void) {
     return text ? text : "PyTorch reported an error without a message";
 }
 static int opdi_torch_check(int32_t rc) { return rc ? opd_fail(OPD_ERROR_ARGUMENT, "%s", opdi_torch_why()) : 0; }
-/* Returns a tensor of this library that uses the memory of a tensor of PyTorch.  Returns NULL if that tensor is
-   undefined, or NULL and sets an error. */
+/* Returns a tensor of this library that uses the memory of a tensor of PyTorch, or NULL if that tensor is undefined.
+   On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_torch_import(void *handle) {
     int64_t ndim = 0, *sizes = NULL, *strides = NULL;
     int32_t dtype = 0, device = 0;
@@ -194,8 +194,9 @@ static void opdi_torch_kernel(uint64_t *stack, uint64_t nargs, const opdi_torch_
     opdi_aoti_cxx.throws(exception, opdi_aoti_cxx.type, opdi_aoti_cxx.destroy);
 }
 
-/* An operator, and the schema under which it is registered, without a namespace.  This is NAME or, if `gradient` was
-   true, NAME_vjp(Tensor?[] grads, ...), which only operators with a derivative and without lists of tensors have. */
+/* An operator, and the schema under which it is registered, without a namespace.  The name in the schema is NAME or, if
+   `gradient` was true, NAME_vjp(Tensor?[] grads, ...); only operators with a derivative and without lists of tensors
+   have a NAME_vjp. */
 typedef struct opdi_torch_entry { opdi_torch_row row; char ns[64], schema[4100], name[200]; } opdi_torch_entry;
 static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *entry) {
     char text[4000];
@@ -226,7 +227,7 @@ static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *ent
     }
     return opdi_ext_read_signature(entry->schema, &entry->row.signature);
 }
-/* Returns whether an operator was defined by the library's source files, as its namespace does not belong to built-in
+/* Returns whether the library's source files defined an operator: its namespace is not one of those of built-in
    operators. */
 static bool opdi_torch_is_builtin(const opd_op *op) {
     static const char *const builtin[] = {"aten::", "torchvision::", "prim::", "prims::", "_c10d_functional::",

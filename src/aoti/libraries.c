@@ -364,7 +364,7 @@ static int opdi_aoti_elf_bind(opdi_aoti_elf *elf, opdi_aoti_library *library, bo
     }
     return opd_ok() ? 0 : -1;
 }
-/* Returns whether this processor has the instruction set `isa`, such as "AVX2".  Where this cannot be found out, only
+/* Returns whether this processor has the instruction set `isa`, such as "AVX2".  If that cannot be found out, only
    checks that the instruction set belongs to this architecture. */
 static bool opdi_aoti_cpu_has(const char *isa) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__TINYC__)

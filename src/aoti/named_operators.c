@@ -3,8 +3,8 @@
 //== operators called by name ==========================================================================================
 
 //  If a compiled model needs an operator that has no C function in AOTInductor's table, it calls opdi_aoti_proxy with
-//  the operator's number in a list in the package.  The list describes calls in the JSON format of torch.export.  It
-//  holds the constant arguments; the call passes tensors and integers.
+//  the operator's number in a list in the package.  The list describes calls in the JSON format of torch.export,
+//  including constant arguments; the model passes tensors and integers to opdi_aoti_proxy.
 
 typedef struct opdi_aoti_flat {
     opd_aoti *model;

@@ -51,7 +51,7 @@ static int opdi_aoti_return(opd_value *rets, opd_tensor *tensor) {
     rets[0] = opd_value_tensor(tensor);
     return tensor ? 0 : -1;
 }
-/* Returns whether a tensor is in channels_last format, which the strides decide as in PyTorch. */
+/* Returns whether a tensor is in channels_last format, judged by its strides as in PyTorch. */
 static bool opdi_aoti_channels_last(const opd_tensor *tensor) {
     const int ndim = opd_ndim(tensor);
     const int64_t *sizes = opd_sizes(tensor), *strides = opd_strides(tensor);
@@ -108,7 +108,8 @@ static int opdi_aoti_conv_binary(const opd_value *args, void *const *handles, op
     return opdi_aoti_return(rets, opdi_aoti_laid_out(opdi_aoti_apply(self, &args[10], &args[11], &args[12]),
                                                      args[0].u.t));
 }
-/* Writes the result into the first argument.  Returns 0, or -1 and sets an error. */
+/* Computes a convolution, combines its result with args[0], applies a function to that, and writes the result to
+   args[0].  Returns 0, or -1 and sets an error. */
 static int opdi_aoti_conv_binary_inplace(const opd_value *args, void *const *handles, opd_value *rets) {
     opd_tensor *self = opdi_aoti_convolve(&args[1], &args[3], &args[4], &args[2], handles[2], NULL);
     if (self) { self = opdi_aoti_combine(self, args[0].u.t, &args[8], &args[9]); }
@@ -264,7 +265,7 @@ static int opdi_aoti_uniform(const opd_value *args, void *const *handles, opd_va
     values[2] = args[2];
     return opdi_aoti_return(rets, like ? opd_call_op(OPD_OP(&uniform, "aten::uniform_"), values, 3) : NULL);
 }
-/* These functions run rand_like and randn_like with the default generator. */
+/* These two functions run rand_like and randn_like with the default generator. */
 static int opdi_aoti_rand_like(const opd_value *args, void *const *handles, opd_value *rets) {
     static opd_op *rand_like;
     opd_value values[6];

@@ -53,7 +53,7 @@ OPDI_INTERNAL bool opdi_aoti_read_type(const char **at, opdi_aoti_param *param) 
     *at = here;
     return param->kind != 0;
 }
-/* Returns the position behind an argument's name and default and the comma. */
+/* Returns the position behind an argument's name, its default and the comma that follows. */
 OPDI_INTERNAL const char *opdi_aoti_next_arg(const char *at) {
     int depth = 0;
     for (char quote = 0; *at && (quote || depth || (*at != ',' && *at != ')')); at++) {

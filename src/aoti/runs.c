@@ -192,7 +192,7 @@ const char *opd_aoti_output_name(const opd_aoti *model, int i) {
     return opdi_aoti_named(model, OPDI_AOTI_OUTPUT, model ? model->noutputs : 0, i);
 }
 
-//== runs ==============================================================================================================
+//== running models ====================================================================================================
 
 static int opdi_aoti_check_input(const opd_aoti *model, int i, opd_tensor *input) {
     const char *name = opd_aoti_input_name(model, i);
@@ -363,7 +363,7 @@ opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name) {
                    name);
     return NULL;
 }
-/* Returns a copy of `tensor` whose memory has `bytes` bytes, because models copy that many. */
+/* Returns a copy of `tensor` whose memory has `bytes` bytes, because models copy that many bytes. */
 static opd_tensor *opdi_aoti_padded(opd_tensor *tensor, int64_t bytes) {
     opd_tensor *memory = opd_zeros(opd_ints_of(&bytes, 1), OPD_UINT8);
     opd_tensor *flat = memory && opd_ok() ? opd_view_dtype(memory, opd_dtype(tensor)) : NULL;

@@ -27,8 +27,8 @@ static void opdi_aoti_align(opdi_aoti_bytes *bytes, size_t align) {
 
 #if defined(__x86_64__)
 
-/* Writes the code that all stubs of operators share: push rbp; mov rbp, rsp; then it stores the registers of 6 integers
-   and 8 doubles on the stack, calls opdi_aoti_operator(r11, integers, doubles, stack), and returns. */
+/* Writes the code that all stubs of operators share.  The code: push rbp; mov rbp, rsp; then it stores the registers of
+   6 integers and 8 doubles on the stack, calls opdi_aoti_operator(r11, integers, doubles, stack), and returns. */
 OPDI_INTERNAL void opdi_aoti_code_common(opdi_aoti_bytes *code) {
     OPDI_AOTI_CODE(code, "\x55\x48\x89\xe5\x48\x83\xec\x70\x48\x89\x3c\x24\x48\x89\x74\x24\x08\x48\x89\x54\x24\x10");
     OPDI_AOTI_CODE(code, "\x48\x89\x4c\x24\x18\x4c\x89\x44\x24\x20\x4c\x89\x4c\x24\x28\xf2\x0f\x11\x44\x24\x30");
@@ -86,8 +86,8 @@ OPDI_INTERNAL void opdi_aoti_code_vector(opdi_aoti_bytes *code, const opdi_aoti_
     OPDI_AOTI_CODE(code, "\xc9\xc3");
 }
 /* Writes the function `.call`, an opdi_ext_call_fn.  It calls the kernel from a frame that the unwinder knows, and
-   returns an exception that it catches there, or 0.  The code: push rbp; mov rbp, rsp; mov rax, rdi; mov rdi, rsi; mov
-   rsi, rdx; mov rdx, rcx; call rax; xor eax, eax; (OPDI_EXT_LANDING:) pop rbp; ret. */
+   returns the exception that this frame catches, or 0.  The code: push rbp; mov rbp, rsp; mov rax, rdi; mov rdi, rsi;
+   mov rsi, rdx; mov rdx, rcx; call rax; xor eax, eax; (OPDI_EXT_LANDING:) pop rbp; ret. */
 OPDI_INTERNAL void opdi_ext_code_call(opdi_aoti_bytes *code) {
     OPDI_AOTI_CODE(code, "\xf3\x0f\x1e\xfa\x55\x48\x89\xe5\x48\x89\xf8\x48\x89\xf7\x48\x89\xd6\x48\x89\xca");
     OPDI_AOTI_CODE(code, "\xff\xd0\x31\xc0\x5d\xc3");
@@ -102,8 +102,8 @@ static const char opdi_ext_frame_then[] = "\x45\x0e\x10\x86\x02\x43\x0d\x06";
 static void opdi_aoti_put_codes(opdi_aoti_bytes *code, const uint32_t *words, size_t count) {
     opdi_aoti_put(code, words, 4 * count);
 }
-/* Writes the code that all stubs of operators share: stp x29, x30; then it stores the registers of 8 integers and 8
-   doubles on the stack, calls opdi_aoti_operator(x16, integers, doubles, stack), and returns. */
+/* Writes the code that all stubs of operators share.  The code: stp x29, x30; then it stores the registers of 8
+   integers and 8 doubles on the stack, calls opdi_aoti_operator(x16, integers, doubles, stack), and returns. */
 OPDI_INTERNAL void opdi_aoti_code_common(opdi_aoti_bytes *code) {
     static const uint32_t words[] = {
         0xa9b67bfd, 0x910003fd, 0xa90107e0, 0xa9020fe2, 0xa90317e4, 0xa9041fe6, 0x6d0507e0, 0x6d060fe2, 0x6d0717e4,
@@ -144,8 +144,8 @@ OPDI_INTERNAL void opdi_aoti_code_vector(opdi_aoti_bytes *code, const opdi_aoti_
     opdi_aoti_put_word(code, (uint64_t)(uintptr_t)opdi_aoti_vector_run);
 }
 /* Writes the function `.call`, an opdi_ext_call_fn.  It calls the kernel from a frame that the unwinder knows, and
-   returns an exception that it catches there, or 0.  The code: bti c; stp x29, x30; mov x29, sp; mov x16, x0; mov x0,
-   x1; mov x1, x2; mov x2, x3; blr x16; mov x0, 0; (OPDI_EXT_LANDING:) ldp x29, x30; ret. */
+   returns the exception that this frame catches, or 0.  The code: bti c; stp x29, x30; mov x29, sp; mov x16, x0; mov
+   x0, x1; mov x1, x2; mov x2, x3; blr x16; mov x0, 0; (OPDI_EXT_LANDING:) ldp x29, x30; ret. */
 OPDI_INTERNAL void opdi_ext_code_call(opdi_aoti_bytes *code) {
     static const uint32_t words[] = {0xd503245f, 0xa9bf7bfd, 0x910003fd, 0xaa0003f0, 0xaa0103e0, 0xaa0203e1,
                                      0xaa0303e2, 0xd63f0200, 0xd2800000, 0xa8c17bfd, 0xd65f03c0};
@@ -328,8 +328,8 @@ static int opdi_aoti_write(int fd, const unsigned char *data, size_t count) {
     }
     return 0;
 }
-/* Writes a path of the file descriptor that no other image has had, because the loader takes files with the same path
-   for the same file.  The path contains a number, as binary digits `//` (0) and `/.` (1). */
+/* Writes to `path` a path of file descriptor `fd` that no other image has had, because the loader takes files with the
+   same path for the same file.  The path contains a number, as binary digits `//` (0) and `/.` (1). */
 static void opdi_aoti_fd_path(char *path, size_t cap, int fd) {
     static uint32_t images;
     uint32_t number = OPDI_AOTI_NEXT(images);

@@ -27,7 +27,7 @@ OPDI_INTERNAL int32_t opdi_aoti_get_numel(void *handle, int64_t *out) {
     *out = opd_numel(opdi_aoti_tensor(handle));
     return opdi_aoti_status();
 }
-/* Sets *out to a tensor's sizes.  Models read sizes and strides through pointers that C++ does not declare const.
+/* Sets *out to a tensor's sizes, which the model only reads, although PyTorch declares the pointer without const.
    Returns 0, or 1 and sets an error. */
 OPDI_INTERNAL int32_t opdi_aoti_get_sizes(void *handle, const int64_t **out) {
     *out = opd_sizes(opdi_aoti_tensor(handle));

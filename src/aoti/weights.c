@@ -132,7 +132,7 @@ OPDI_INTERNAL int32_t opdi_aoti_zero(void *self) {
     opd_scope_close(&scope);
     return opdi_aoti_status();
 }
-/* Reads the element of a tensor of one element, converted to `dtype`, into *out.  Returns 0, or 1 and sets an error. */
+/* Reads the only element of a tensor, converted to `dtype`, into *out.  Returns 0, or 1 and sets an error. */
 OPDI_INTERNAL int32_t opdi_aoti_item(void *self, void *out, int64_t dtype) {
     opd_tensor *tensor = opdi_aoti_tensor(self);
     if (tensor && opd_numel(tensor) != 1) {
