@@ -28,11 +28,11 @@ struct opd_work {
     opd_work *next;                               /* next in the list of works that run or have failed */
     int32_t refs, state;
     bool listed, average;
-    int8_t backend;                               /* backend of its memory; CPU also if the group's `desc` takes device
-                                                     memory */
+    int8_t backend;                               /* backend of its memory, or CPU if the group's `desc` takes the
+                                                     device's memory */
     opd_device device;                            /* device of its memory */
     opd_group *group;                             /* a reference */
-    opd_work *also;                               /* a work that is waited for and released with this */
+    opd_work *also;                               /* a work that is waited for and released together with this work */
     int64_t timeout_ms;                           /* 0: the group's time limit */
     void *request;
     opd_transfer transfer;
@@ -48,7 +48,7 @@ typedef struct opdi_group_list {
 #endif
 #endif
 
-//== works =============================================================================================================
+//== collective operations that are running (opd_work) =================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
 #if defined(OPDI_CORE)
@@ -74,7 +74,8 @@ typedef struct opdi_parallel_param {
     opd_tensor *tensor;          /* a reference */
     int64_t hook, offset;        /* offset: of its gradient in the bucket */
     int index, bucket;
-    bool seen, asked;            /* seen: the gradient has arrived; asked: sharded: gathered again in this backward */
+    bool seen, asked;            /* seen: the gradient has arrived; asked: (sharded) a backward has gathered the
+                                    parameter again */
     bool added;                  /* has a gradient of a backward without transfers */
     int64_t *sizes, numel, part; /* sharded: sizes: of the whole parameter; numel: its elements; part: the elements of
                                     each part */
@@ -94,18 +95,19 @@ struct opd_parallel {
     bool find_unused, sync, ordered, runs, sharded;
     bool even;                                    /* all ranks have the same number of samples */
     bool added;                                   /* some gradients are from backwards without transfers */
-    double share;                                 /* their share of all samples; 0: not known */
-    double rescaled;                              /* factor applied to these gradients so far */
+    double share;                                 /* this rank's share of all samples, the weight of these gradients; 0:
+                                                     not known */
+    double rescaled;                              /* factor by which these gradients have been multiplied so far */
     int32_t refs;                                 /* sharded: references of the caller, of nodes, and of gathered
                                                      memory */
     opd_parallel *following;                      /* next in the list of sharded objects */
-    opd_work *pending;                            /* sharded: the newest running reduction, a reference */
+    opd_work *pending;                            /* sharded: a reference to the newest reduction that is running */
     struct opdi_gathered *kept;                   /* sharded: newest saved tensor to gather again */
 };
 #endif
 #endif
 
-//== sharded ===========================================================================================================
+//== sharded data parallel training ====================================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
 #if defined(OPDI_CORE)

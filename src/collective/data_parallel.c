@@ -126,9 +126,9 @@ static double opdi_bucket_factor(const opd_parallel *parallel, const opdi_bucket
 static bool opdi_grad_is_here(const opd_tensor *part, const opd_tensor *grad) {
     return grad->data == part->data && opdi_storage_root(grad) == opdi_storage_root(part);
 }
-/* Returns the gradient that a parameter contributes to its bucket, or NULL for zeros or on an error.  An older
-   gradient that was not set to zero counts even if this backward made none.  Such a gradient is moved out of the
-   bucket's memory, because it stays unchanged if no rank has a new gradient. */
+/* Returns the gradient that a parameter contributes to its bucket, or NULL for zeros or on an error.  An older gradient
+   that was not set to zero counts even if this backward made none.  If an older gradient is in the bucket's memory,
+   first moves it out, because it must stay unchanged if no rank has a new gradient. */
 static opd_tensor *opdi_bucket_grad(const opdi_parallel_param *param, const opd_tensor *part, double factor) {
     opd_tensor *const grad = opd_tensor_grad(param->tensor);
     if (!grad || opdi_param_arrived(param)) { return grad; }
@@ -332,8 +332,8 @@ static int opdi_parallel_collect(opd_parallel *parallel, int32_t *used, bool joi
     }
     return parallel->ordered ? 0 : opdi_parallel_reorder(parallel);
 }
-/* Sends the remaining buckets and stores the results.  If `joins` is true, this rank takes part without gradients.
-   Returns 0, or -1 and sets an error. */
+/* Sends the remaining buckets and stores the results.  `joins` is true if this rank has no samples, and so no new
+   gradients.  Returns 0, or -1 and sets an error. */
 static int opdi_parallel_finish(opd_parallel *parallel, bool joins) {
     const size_t bytes = (size_t)parallel->count * sizeof(int32_t);
     int rc = 0, missing = 0;
@@ -404,7 +404,7 @@ static int opdi_parallel_hook(opd_tensor *leaf, void *user) {
     return opdi_buckets_poll(parallel);
 }
 
-//== begin and end =====================================================================================================
+//== making, beginning and freeing an opd_parallel =====================================================================
 
 /* Overwrites `tensor` with rank 0's values.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_parallel_broadcast(const opd_parallel *parallel, opd_tensor *tensor) {

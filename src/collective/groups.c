@@ -3,10 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>collectives  process groups, running transfers, and waiting for them
 //
-//  A work is one transfer of a group.  While it runs, it has references to the storages of its tensors and is in a
-//  list.  During that time, all calls take a rarely used path (opdi_beyond_limit), which checks whether the memory of
-//  an argument is in that list.  So calls have no additional cost while no work is running.  For the
-//  operators, see >>op:collective.  This section does not know autograd.
+//  A work (opd_work) is a transfer of a group that was begun.  While it runs, it has references to the storages of its
+//  tensors and is in a list.  During that time, all calls take a rarely used path (opdi_beyond_limit), which checks
+//  whether the memory of an argument is in that list.  So calls have no additional cost while no work is running.  For
+//  the operators, see >>op:collective.  This section does not know autograd.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,

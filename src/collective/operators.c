@@ -285,7 +285,7 @@ static int opdi_broadcast_backward(opd_backward_call *bw) {
                                              opd_bw_grad(bw, 0), rest, 2);
     const opd_group *const group = grad ? opd_group_find(rest[1].u.s) : NULL;
     if (!group) { return -1; }
-    if (opd_group_rank(group) != opd_bw_value(bw, 1).u.i) { grad = opd_zeros_like(grad); }   /* even for inf */
+    if (opd_group_rank(group) != opd_bw_value(bw, 1).u.i) { grad = opd_zeros_like(grad); }   /* 0 even if grad is inf */
     return opd_bw_return(bw, 0, grad);
 }
 static int opdi_broadcast_on(opd_call *call) {
@@ -770,8 +770,8 @@ static int opdi_c10d_begin(opd_call *call, opdi_c10d *its, opd_collective kind, 
     }
     return opdi_works_finish(work) || !opd_copy_(written, to) ? -1 : 0;
 }
-/* Returns the work of *its and, if the schema has it as a result, the argument, as the call's results.  After an
-   error (rc is not 0), releases the work instead. */
+/* Makes the results of a call: argument 0, if the schema returns two values, then the work of *its.  If rc is not 0 (an
+   error occurred), releases the work instead.  Returns 0, or -1 and sets an error. */
 static int opdi_c10d_return(opd_call *call, opdi_c10d *its, int rc) {
     const int nrets = opd_call_operator(call)->nrets;
     if (!rc && !its->works) {
@@ -965,8 +965,8 @@ static int opdi_c10d_scatter(opd_call *call) {
     return opdi_c10d_return(call, &its, here && !flat ? -1 : opdi_c10d_begin(call, &its, kind, flat, out,
                                                                              opd_numel(out)));
 }
-/* Begins an all_to_all: sends counts[r] elements of `from` to rank r, and receives counts[ranks + r] elements from
-   it into `to`.  Returns 0, or -1 and sets an error. */
+/* Begins an all_to_all: for each rank r, sends counts[r] elements of `from` to rank r, and receives counts[ranks + r]
+   elements from rank r into `to`.  Returns 0, or -1 and sets an error. */
 static int opdi_c10d_all_to_all_begin(opd_call *call, opdi_c10d *its, opd_tensor *from, opd_tensor *to,
                                       const int64_t *counts) {
     const int ranks = opd_group_size(its->group);

@@ -1,6 +1,6 @@
 #include "collective.h"
 
-//== sharded ===========================================================================================================
+//== sharded data parallel training ====================================================================================
 
 static struct { opdi_mutex lock; opd_parallel *first; } opdi_shardings = {OPDI_MUTEX_INIT, NULL};
 
@@ -126,8 +126,8 @@ static opd_tensor *opdi_new_zeros(const opd_tensor *tensor, int64_t numel) {
 static bool opdi_unsharded_is_mean(const opd_parallel *parallel, const opd_tensor *param) {
     return parallel->total == 0 || (parallel->even && opd_dtype_size((opd_scalar_type)param->dtype) > 2);
 }
-/* Returns a gradient in the form in which it is sent: contiguous, padded to whole parts, and weighted.  Returns NULL
-   and sets an error on failure. */
+/* Returns a gradient in the form in which it is sent: contiguous, weighted, and padded so that all ranks' parts have
+   the same number of elements.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_unsharded_weighted(const opd_parallel *parallel, const opdi_parallel_param *param,
                                            opd_tensor *grad) {
     const int64_t numel = param->part * parallel->group->desc.size, row = -1;
@@ -204,8 +204,8 @@ opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param) {
     return opd_autograd_call(&function, &input, 1);
 }
 
-/* Returns the gathered parameter whose memory `tensor` uses.  Returns NULL if there is none or the parameter was
-   changed since. */
+/* Returns the gathered parameter whose memory `tensor` uses, or NULL if there is none, or if that memory was changed
+   after the gathering. */
 static const opdi_unsharded *opdi_unsharded_of(const opd_tensor *tensor) {
     const opdi_storage *const storage = opdi_storage_root(tensor);
     const opdi_foreign *const foreign = (const opdi_foreign *)(const void *)storage;
@@ -244,8 +244,8 @@ static void *opdi_gathered_pack(opd_tensor *tensor, void *user) {
 static bool opdi_gathered_fits(const opdi_gathered *packed) {
     return OPDI_LOAD(&packed->parallel->params[packed->index].tensor->storage->version) == packed->version;
 }
-/* Begins to gather the parameter that backward needs next.  It is that of the tensor saved before this one, if an
-   earlier backward needed it.  All ranks do the same.  Returns 0, or -1 and sets an error. */
+/* Begins to gather the parameter that backward needs next: that of the tensor saved before `packed`, if a backward has
+   gathered that parameter before.  All ranks do the same.  Returns 0, or -1 and sets an error. */
 static int opdi_gathered_prefetch(opdi_gathered *packed) {
     const int64_t id = opd_backward_id();
     if (id <= 0) { return 0; }

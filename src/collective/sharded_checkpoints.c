@@ -16,7 +16,8 @@ typedef struct opdi_sharded_file {
     const char *folder;
     const opd_module *module;
     const opd_optimizer *optimizer;
-    int ranks, slot;             /* ranks: that wrote it, perhaps not as many as now */
+    int ranks, slot;             /* ranks: number of ranks that wrote it, perhaps not as many as now; slot: 0 or 1,
+                                    names its files */
     opd_tensor_file *index, **files;              /* [ranks] */
 } opdi_sharded_file;
 /* Returns a formatted text in the innermost scope, or NULL and sets an error. */
@@ -37,7 +38,8 @@ static const char *opdi_sharded_index(const opdi_sharded_file *sharded) {
 static const char *opdi_sharded_part(const opdi_sharded_file *sharded, int slot, int rank, int ranks) {
     return opdi_sharded_text("%s/part-%c-%d-of-%d.safetensors", sharded->folder, 'a' + slot, rank, ranks);
 }
-/* Reads a whole file, and sets `sum` to its number of bytes and their checksum.  Returns 0, or -1 and sets an error. */
+/* Reads a whole file, and sets sum[0] to its number of bytes and sum[1] to their checksum.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_sharded_sum(const char *path, int64_t sum[2]) {
     unsigned char block[4096];
     uint64_t hash = 0xCBF29CE484222325u;
@@ -234,8 +236,8 @@ static int opdi_sharded_write_index(const opdi_sharded_file *sharded, const int6
     for (int64_t i = 0; i < count; i++) { opdi_sharded_put(&list, names[i], values[i]); }
     return opd_ok() ? opd_checkpoint_file_save(opdi_sharded_index(sharded), list.names, list.values, list.count) : -1;
 }
-/* Returns the integer `name` of the index, which must be between -1 and `most`.  On failure, returns -1 and sets an
-   error. */
+/* Returns the integer `name` of the index, which must be between -1 and `most`.  On failure, returns a negative number
+   and sets an error. */
 static int64_t opdi_sharded_int(const opdi_sharded_file *sharded, const char *name, int64_t most) {
     opd_value value;
     if (!name || opd_tensor_file_value(sharded->index, name, &value)) { return -1; }

@@ -351,8 +351,9 @@ static int opdi_work_check(opd_work *work) {
 static bool opdi_of_two_ranks(const opd_transfer *transfer) {
     return transfer->kind == OPD_COLLECTIVE_SEND || transfer->kind == OPD_COLLECTIVE_RECV;
 }
-/* Begins to exchange properties with the other rank, before the transfer itself.  Changes the transfer's tag, so
-   that the messages differ.  The caller holds the group's lock.  Returns 0, or -1 and sets an error. */
+/* Begins to exchange properties with the other rank, before the transfer itself.  Doubles the tag of a transfer of host
+   memory, so that odd tags are free for properties.  The caller holds the group's lock.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_handshake_begin(opd_work *work) {
     const opd_group_desc *const desc = &work->group->desc;
     const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;
@@ -380,8 +381,8 @@ static int opdi_handshake_begin(opd_work *work) {
     if (work->backend == OPD_CPU) { work->transfer.tag = tag; }
     return 0;
 }
-/* Frees the exchanged properties, unless a message is still using them.  This can only happen after a failure;
-   otherwise works are kept until they are done or their group is unregistered. */
+/* Frees the exchanged properties, unless a message is still using them.  A message can only be using them after a
+   failure; otherwise works are kept until they are done or their group is unregistered. */
 static void opdi_handshake_drop(opd_work *work) {
     if (work->handshake && (work->group->gone || (!work->handshake->sent && !work->handshake->taken))) {
         opdi_free(work->handshake, sizeof *work->handshake);
@@ -441,7 +442,7 @@ static int opdi_handshake_step(opd_work *work, int64_t wait_us) {
     return opd_fail(OPD_ERROR_KERNEL, "%s", say->why[0] ? say->why : "it failed without setting an error (opd_fail)");
 }
 
-//== beginning a work ==================================================================================================
+//== beginning a transfer ==============================================================================================
 
 /* Performs a transfer in a group of one process.  Returns 0, or -1 and sets an error. */
 static int opdi_work_alone(const opd_work *work) {
@@ -528,7 +529,8 @@ OPDI_SHARED opd_work *opdi_work_none(opd_group *group) {
     if (work) { work->state = OPDI_WORK_DONE; }
     return work;
 }
-/* Begins a work.  In a group of one process, the work is done at once.  Returns 0, or -1 and sets an error. */
+/* Begins a work.  If the group has no `start` function, or has one process and the memory is on a device, the work is
+   done at once.  Returns 0, or -1 and sets an error. */
 static int opdi_work_launch(opd_work *work) {
     opd_group *const group = work->group;
     const bool was_ok = opd_ok();
@@ -565,8 +567,8 @@ static int opdi_work_begin(opd_work *work) {
     opd_span_close(span);
     return rc;
 }
-/* Finishes those works of a group that are done and to whose results there are no references.  Returns 0, or -1 and
-   sets an error. */
+/* Finishes works of a group, oldest first, until one is not done yet.  Considers only works to which no caller refers
+   any more, and whose written memory no tensor uses any more.  Returns 0, or -1 and sets an error. */
 static int opdi_works_reap(const opd_group *group) {
     int rc = OPDI_LOAD(&opdi_works_running) != 0;
     while (rc > 0) {
