@@ -16,7 +16,7 @@ static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) 
 /* These two functions find the element that a tap of the kernel reads: an element of x to compute y or, if BACK, an
    element of y to compute gx.  opdi_cu_conv_place sets at[3] to the position of element `o` of the result, from which
    its taps are counted.  opdi_cu_conv_reads returns the element that tap[3] reads from there, or -1 if it is outside of
-   the image. */
+   the image.  In comments, reads(i, t) is the element that tap number t reads for element i. */
 template <bool BACK> static __device__ __forceinline__ void opdi_cu_conv_place(const opdi_cu_conv &q, int o, int *at) {
     const int *side = BACK ? q.in : q.out;
     const int line = o / side[2], slice = line / side[1];
@@ -250,13 +250,12 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //== float32 convolutions by multiply-adds =============================================================================
 //
-//  This computes the same product as the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps c]
+//  The product is the same as that of the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps c]
 //  patches [taps c, n places].  A block computes a tile of ROWS channels and 128 places (output positions), of which a
 //  thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner dimension are
 //  read into shared memory while the previous eight are multiplied.  A thread reads elements of only one place.  All
 //  threads of a warp read the same tap and channel, and the tap's position is computed once for all channels.  The
 //  speed is limited by the multiply-adds: 64 for 16 numbers from shared memory.
-//  numbers from shared memory.
 
 enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
 #define OPDI_CU_IM_THREADS(rows) ((rows) == 128 ? 256 : 128)
@@ -360,7 +359,8 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
         }
         __syncthreads();
     }
-    /* this thread has 4 rows from y * 4 on, and (unless ROWS is 32) 4 in the lower half; and 4 places in each half */
+    /* this thread has 4 rows from y * 4 on, 4 more in the lower half of the tile unless ROWS is 32, and 4 places in
+       each half */
     const bool whole = m.area % 4 == 0 && opdi_cu_aligned(to);
     OPDI_CU_UNROLL
     for (int j = 0; j < 8; j += 4) {
@@ -541,12 +541,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
             if (std::is_same<T, opdi_cu_f16>::value) { OPDI_CU_MMA("f16") } else { OPDI_CU_MMA("bf16") }
         }
     }
-    /* The row and the column of element i of a lane's sums, and which of the lane's two rows it is.  An even element
-       and the next element are neighbours in a row. */
+    /* row(i) and column(i) are the position of element i of a lane's sums; of_two(i) tells in which of the lane's two
+       rows it is.  An even element and the next element are neighbours in a row. */
     static __device__ __forceinline__ int row(int i) { return threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 4 * 2 + i % 2 + i / 4 * 8; }
     static __device__ __forceinline__ constexpr int of_two(int i) { return i / 2 % 2; }
-    /* The maximum or the sum of `v` over the lanes that have elements of a row. */
+    /* row_most and row_sum return the maximum and the sum of `v` over the lanes that have elements of the same row. */
     static __device__ __forceinline__ float row_most(float v) {
         v = fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1));
         return fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2));

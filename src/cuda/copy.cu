@@ -90,8 +90,8 @@ opdi_cu_copy_same(const opdi_cu_pointwise_move<T> m) {
 }
 /* A transposition by tiles through shared memory.  The destination has stride 1 along dim 0, the source along dim 1.
    The other dims are batches.  blockIdx.x counts the tiles along dims 0 and 1, blockIdx.y the batches.  Tiles of short
-   elements are larger, so that as many bytes are on their way.  A row of a tile is padded by a word to avoid bank
-   conflicts. */
+   elements are larger, so that as many bytes are in flight as with long elements.  A row of a tile is padded by a word
+   to avoid bank conflicts. */
 __host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE, 4)
 opdi_cu_copy_transposed(const opdi_cu_pointwise_walk w, int batches) {
@@ -122,7 +122,7 @@ opdi_cu_copy_transposed(const opdi_cu_pointwise_walk w, int batches) {
         }
     }
 }
-/* These two functions load and store N neighbouring elements, in pieces of at most 16 bytes. */
+/* Loads N neighbouring elements, in pieces of at most 16 bytes.  (opdi_cu_store_pieces stores them in the same way.) */
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_load_pieces(const T *p, T *to /*[N]*/) {
     constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
     OPDI_CU_UNROLL

@@ -14,7 +14,7 @@
 //== functions of NCCL, declared from its manual =======================================================================
 
 typedef struct opdi_cu_nccl_id { char bytes[OPD_GROUP_ID]; } opdi_cu_nccl_id;
-/* ncclConfig_t of version 2.14, which its members size and version say. */
+/* ncclConfig_t of NCCL 2.14.  The members `size` and `version` tell NCCL which version the struct has. */
 typedef struct opdi_cu_nccl_config { size_t size; unsigned magic, version; int blocking; } opdi_cu_nccl_config;
 #define OPDI_CU_NCCL_FIRST 21400                 /* version 2.14 */
 enum { OPDI_CU_NCCL_INVALID_USAGE = 5, OPDI_CU_NCCL_IN_PROGRESS = 7 };
@@ -49,7 +49,7 @@ static struct opdi_cu_nccl_functions {
 static std::mutex opdi_cu_nccl_lock;
 
 /* Returns the address of a function of the library.  If it does not exist, returns NULL and sets *missing to its name,
-   unless that is set. */
+   unless *missing is set already. */
 static void *opdi_cu_nccl_find(void *library, const char *name, const char **missing) {
     void *const found = dlsym(library, name);
     if (!found && !*missing) { *missing = name; }
@@ -153,7 +153,8 @@ typedef struct opdi_cu_move {
     cudaEvent_t ready, done;                      /* ready: the event that the transfer waits for; done: the event of
                                                      its end */
     bool queued, passed, held;  /* queued: done was recorded; passed: done has passed; held: a caller may wait for it */
-    int64_t asked, begun;        /* times of the request, and since when `ready` has passed; 0: not yet */
+    int64_t asked, begun;        /* asked: time of the request; begun: time when `ready` was first seen to have passed,
+                                    or 0 */
     unsigned long long number;
 } opdi_cu_move;
 typedef struct opdi_cu_group {
@@ -225,8 +226,8 @@ static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const ch
     if (comm) { (void)opdi_cu_nccl.CommAbort(comm); }
 }
 static int opdi_cu_group_gone(const opdi_cu_group *g) { return opd_fail(OPD_ERROR_KERNEL, "%s", g->lost); }
-/* Waits until NCCL has accepted work for the group that returned `result`.  `m` is its transfer, or NULL.  Returns 0,
-   or ends the group and returns -1. */
+/* Waits until NCCL has accepted a request for the group.  `result` is what NCCL returned for the request: a result, or
+   "in progress".  `m` is the request's transfer, or NULL.  Returns 0, or ends the group and returns -1. */
 static int opdi_cu_group_wait_accepted(opdi_cu_group *g, const opdi_cu_move *m, int result) {
     const int64_t begun = opdi_cu_clock();
     char why[200];

@@ -381,7 +381,7 @@ template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
 static bool opdi_cu_join_skips(const opd_tensor *t, bool stack) {
     return !stack && opd_ndim(t) == 1 && opd_numel(t) == 0;
 }
-/* Returns how much of the result's dim `dim` tensor t fills. */
+/* Returns the number of positions along the result's dim `dim` that tensor t fills. */
 static int64_t opdi_cu_join_size(const opd_tensor *t, int dim, bool stack) { return stack ? 1 : opd_sizes(t)[dim]; }
 template <class T> static int opdi_cu_join_units(opd_tensor *out, opd_tensors list, int dim, bool stack) {
     const int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(out));
@@ -439,7 +439,7 @@ static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true
 //== writing through a view: slice_scatter and similar operators =======================================================
 
 /* Returns a tensor with the strides and contents of `self`, for a view that is defined by positions in memory.  Returns
-   `out` itself if it has these strides, or if elements of `self` overlap.  Returns NULL and sets an error if it
+   `out` itself if it has these strides, or if a dim of `self` has the stride 0.  Returns NULL and sets an error if it
    fails. */
 static opd_tensor *opdi_cu_lies_as(opd_tensor *self, opd_tensor *out) {
     const opd_value none = opd_value_none();

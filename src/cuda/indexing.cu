@@ -140,8 +140,9 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(double *p, double v) {
 static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v) {
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
-/* Load and store a number at an address where other threads store at the same time.  Up to 8 bytes are stored in one
-   piece, so that one of the stored numbers remains. */
+/* opdi_cu_load_common and opdi_cu_store_common load and store a number at an address at which other threads may store
+   at the same time.  Numbers of up to 8 bytes are stored at once, so that memory never has a mixture of two such
+   numbers. */
 template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
     return *(const volatile T *)p;
 }
@@ -195,7 +196,7 @@ template <class T> struct opdi_cu_gather : opdi_cu_indexed {
         ((T *)b)[pb] = there ? ((const T *)a)[pa] : T();
     }
 };
-/* If an index occurs twice, either of the two elements may remain. */
+/* Stores elements of b in a.  If an index occurs twice, either of the two elements may remain. */
 template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
     explicit opdi_cu_scatter(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -203,7 +204,7 @@ template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_store_common((T *)a + pa, ((const T *)b)[pb]); }
     }
 };
-/* Combines elements atomically.  The order of additions varies, as in PyTorch. */
+/* Combines elements of b with elements of a atomically.  The order of additions varies, as in PyTorch. */
 template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
     explicit opdi_cu_scatter_fold(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {

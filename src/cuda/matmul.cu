@@ -24,8 +24,8 @@ struct opdi_cu_handles {
     }
 };
 static thread_local opdi_cu_handles opdi_cu_blas_handles;
-/* If this thread has no handle for the current device, takes or makes a handle.  Returns false and sets *s if it
-   fails. */
+/* If this thread has no handle for the current device, takes an idle handle or makes a new one.  Returns false and sets
+   *s if it fails. */
 static bool opdi_cu_blas_take(cublasStatus_t *s) {
     const int index = opdi_cu_current();
     cublasHandle_t *h = &opdi_cu_blas_handles.at[index];
@@ -54,6 +54,8 @@ static cublasHandle_t opdi_cu_blas() {
 
 /* A batch of matrices [n, rows, cols]; the strides are in elements. */
 struct opdi_cu_matrix { const void *data; int64_t batch, row, col; };
+/* A batch of n products: out [m, p] = a [m, k] b [k, p].  The matrices of `out` are contiguous, and out_batch elements
+   apart. */
 struct opdi_cu_product { int64_t n, m, k, p; opdi_cu_matrix a, b; void *out; int64_t out_batch; };
 
 /* Returns whether cuBLAS can read a matrix without a copy.  Sets *ld to its leading dimension, and *turned to whether
@@ -74,8 +76,8 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
-/* Computes out = alpha a b + beta out.  cuBLAS takes rows for columns, so it is asked for out^T = b^T a^T.  out_dtype
-   may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
+/* Computes out = alpha a b + beta out.  cuBLAS assumes column-major matrices, so it is asked for out^T = b^T a^T.
+   out_dtype may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
     double beta) {
     const float alpha32 = (float)alpha, beta32 = (float)beta;

@@ -32,8 +32,8 @@ struct opdi_cu_piece_order {
             : a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
     }
 };
-/* The random words that a generator provides during a capture.  In a replay, they are counted from the position that
-   the generator has then.  `state` is the memory from which the kernels of a replay read the key and this position. */
+/* The random words that a generator provides during a capture.  In a replay, they are counted from the generator's
+   position at that time.  `state` is the memory from which the kernels of a replay read the key and this position. */
 typedef struct opdi_cu_sequence {
     opd_generator *generator;
     uint64_t key, at;
@@ -53,8 +53,8 @@ struct opdi_cu_pool {
 typedef struct opdi_cu_mark { cudaEvent_t event; opdi_cu_piece *of; } opdi_cu_mark;
 static std::mutex opdi_cu_memory_lock;            /* protects the variables below */
 typedef std::unique_lock<std::mutex> opdi_cu_hold;
-static std::mutex opdi_cu_release_lock;           /* held while memory is given back to CUDA; taken before the other
-                                                     lock */
+static std::mutex opdi_cu_release_lock;           /* held while memory is given back to CUDA; taken before
+                                                     opdi_cu_memory_lock */
 static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
 static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
 static std::map<char *, opdi_cu_piece *> *opdi_cu_all_pinned;
@@ -111,9 +111,9 @@ static int opdi_cu_none_captured(int index, const char *what) {
     return 0;
 }
 
-//== blocks ============================================================================================================
+//== blocks of memory ==================================================================================================
 
-#define OPDI_CU_SMALL ((size_t)1 << 20)           /* smaller blocks come from segments of 2 MiB, others from 20 MiB; */
+#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to this size, segments have 2 MiB, then 20 MiB */
 #define OPDI_CU_LARGE ((size_t)10 << 20)          /* from this size on, each block has a segment of its own */
 static size_t opdi_cu_segment_bytes(size_t bytes) {
     const size_t mega = (size_t)2 << 20;
@@ -144,7 +144,8 @@ static bool opdi_cu_pool_lives(const opdi_cu_pool *pool) {
     for (const opdi_cu_pool *p : *opdi_cu_capturing) { if (pool == p) { return true; } }
     return false;
 }
-/* Allocates a segment, and returns it as a block, or NULL if memory is exhausted.  Releases the lock meanwhile. */
+/* Allocates a segment, and returns it as a block.  Returns NULL if memory is exhausted; if another error occurs,
+   returns NULL and sets the error.  Releases the lock meanwhile. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, int device, cudaStream_t stream,
                                       size_t bytes) {
     const opdi_cu_on on(device);
@@ -168,7 +169,8 @@ static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, in
     (*opdi_cu_all_pieces)[at] = p;
     return p;
 }
-/* Makes the part of a block behind its first `bytes` bytes a separate free block, unless the part is too small. */
+/* Cuts a block behind its first `bytes` bytes, and frees the part behind the cut as a separate block, unless that part
+   is too small. */
 static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     opdi_cu_piece *rest;
     if (p->bytes - bytes < (p->bytes > OPDI_CU_LARGE ? OPDI_CU_SMALL : 512)) { return; }
@@ -268,8 +270,8 @@ static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
 
 //== functions of the backend: memory ==================================================================================
 
-/* Returns a block of a pool.  `bytes` is a multiple of 512.  Returns NULL if memory is exhausted, or NULL and sets an
-   error.  Releases the lock while it allocates a segment. */
+/* Returns a block of a pool.  `bytes` is a multiple of 512.  Returns NULL if memory is exhausted; if another error
+   occurs, returns NULL and sets the error.  Releases the lock while it allocates a segment. */
 static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
     const int device = pool->device;
     opdi_cu_pool *around = &opdi_cu_pools[device];
@@ -360,8 +362,8 @@ static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stre
     if (i->second->stream != s || i->second->pool->device != index) { opdi_cu_use_add(i->second, index, s); }
     return 0;
 }
-/* Gives back to CUDA the segments in which no block is used.  Only one thread at a time does this.  Other threads that
-   run out of memory meanwhile wait here, and then try again. */
+/* Gives the segments in which no block is used back to CUDA.  Only one thread at a time runs this function.  Other
+   threads that run out of memory meanwhile wait here, and then try again. */
 static void opdi_cu_release(int device) {
     std::lock_guard<std::mutex> alone(opdi_cu_release_lock);
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -474,8 +476,8 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 /* Returns the device on whose current stream a copy runs: the source or, if the source is the host, the destination.  A
    negative index means the host. */
 static int opdi_cu_copy_index(int to_index, int from_index) { return from_index >= 0 ? from_index : to_index; }
-/* Begins a copy between devices, or between a device and the host.  It waits for the work queued on the current streams
-   of both devices; later work on these streams waits for the copy.  Returns 0, or -1 and sets an error. */
+/* Begins a copy between devices, or between a device and the host.  The copy waits for the work queued on the current
+   streams of both devices; later work on these streams waits for the copy.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from_index, size_t bytes) {
     const int index = opdi_cu_copy_index(to_index, from_index);
     const opdi_cu_on on(index);

@@ -104,7 +104,7 @@ template <class S> static int opdi_cu_steps_flush(opdi_cu_steps *b, const S &s) 
     b->table.n = 0;
     return 0;
 }
-/* Returns whether t has as many elements as its memory from the first to the last of them, so that it has no gaps. */
+/* Returns whether t is dense: it has as many elements as fit between its first and its last element in memory. */
 static bool opdi_cu_dense(const opd_tensor *t) {
     int64_t reach = 1;
     for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
@@ -293,8 +293,8 @@ static int opdi_cu_amp_unscale_kernel(opd_call *call) {
     }
     return opd_ok() ? opdi_cu_steps_flush(&b, s) : -1;
 }
-/* Multiplies the scale by `backoff` if an element was not finite, or by `growth` after `interval` steps in which all
-   elements were finite. */
+/* Multiplies the scale by `backoff` if an element was not finite.  After `interval` steps in which all elements were
+   finite, multiplies the scale by `growth`, unless the result would be infinite. */
 template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *tracker, opdi_cu_scalar found, float growth,
                                                                float backoff, int64_t interval) {
     float grown = (float)*scale;

@@ -11,9 +11,9 @@ typedef struct opdi_cu_registration { const char *name; opd_kernel kernel; } opd
 
 static bool opdi_cu_debug;                       /* wait after each launch */
 
-/* Returns whether no CUDA call of this process can succeed after the error e: a memory error (214, 220, 226), an
-   illegal address (700), a timeout (702), a failed assertion (710), an error of the hardware or of a launch (714 to
-   719), or an error of tensor memory (721). */
+/* Returns whether no CUDA call of this process can succeed after the error e: an uncorrectable error of memory or
+   NVLink (214, 220, 226), an illegal address (700), a timeout (702), a failed assertion (710), an error of the hardware
+   or of a launch (714 to 719), or a leak of tensor memory (721). */
 static bool opdi_cu_sticks(cudaError_t e) {
     const int n = (int)e;
     return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
@@ -91,7 +91,7 @@ struct opdi_cu_on {
 typedef struct opdi_cu_fault {
     volatile int32_t set;
     const opd_op *op;
-    const char *text;                             /* the message; NULL: the message is that of an index */
+    const char *text;                             /* the message; NULL: the message for an index that is out of range */
     int64_t index, size;
 } opdi_cu_fault;
 static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned memory, allocated for the first kernel that may
@@ -257,7 +257,7 @@ template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
 template <typename C, typename T> struct opdi_cu_convert {
     static __host__ __device__ __forceinline__ C of(T v) { return static_cast<C>(v); }
 };
-/* Converts floats to integers of up to 32 bits: takes the low bits of the int64_t. */
+/* Returns the low bits of v.  Floats are converted to integers of up to 32 bits by way of int64_t. */
 template <typename C> __host__ __device__ __forceinline__ C opdi_cu_narrow(int64_t v) { return static_cast<C>(v); }
 #define OPDI_CU_CONVERT_NARROW(C) \
     template <> struct opdi_cu_convert<C, float> { \
@@ -311,8 +311,8 @@ template <typename C, typename T> __host__ __device__ __forceinline__ C opdi_cu_
 template <typename C, typename T> __device__ __forceinline__ C opdi_cu_load(const T *p) { return opdi_cu_cast<C>(*p); }
 template <typename T, typename C> __device__ __forceinline__ void opdi_cu_store(T *p, C v) { *p = opdi_cu_cast<T>(v); }
 
-/* N elements that are loaded or stored by one instruction.  N * sizeof(T) is at most 16, and addresses are multiples of
-   it. */
+/* N elements that are loaded or stored by one instruction.  N * sizeof(T) is at most 16, and addresses must be
+   multiples of N * sizeof(T). */
 template <typename T, int N> struct alignas(sizeof(T) * N) opdi_cu_vector { T at[N]; };
 template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opdi_cu_load_vector(const T *p) {
     return *reinterpret_cast<const opdi_cu_vector<T, N> *>(p);
@@ -320,8 +320,8 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
-/* Returns element w of a vector in the compute type.  Until then, two bfloat16 share a register, from which a shift or
-   a mask makes a float; as separate elements, each would take a register. */
+/* Returns element w of a vector in the compute type.  Two bfloat16 share a register until this function makes a float
+   of one of them, by a shift or a mask; as separate elements, each would take a register. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {

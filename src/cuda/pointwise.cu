@@ -12,7 +12,7 @@
 template <typename C> struct opdi_cu_pointwise_numbers { C a, b, c, in[3]; };
 
 template <int F, typename C> struct opdi_cu_pointwise_formula;
-/* heavy: more than plain arithmetic, so that few copies of the code are made */
+/* heavy: whether a formula is more than plain arithmetic; the code of heavy formulas is compiled in few variants */
 #define OPDI_CU_HEAVY_W 0
 #define OPDI_CU_HEAVY_V 0
 #define OPDI_CU_HEAVY_S 1
@@ -65,7 +65,7 @@ OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #define OPD_NEG(x) ((int64_t)(0 - (uint64_t)(x)))
 #define OPD_NOTES
 #define OPD_PASS_NOTES
-#define OPD_NOTE(k)                               /* the result is 0, where PyTorch's is undefined */
+#define OPD_NOTE(k)                               /* notes nothing: the result is 0 where PyTorch's is undefined */
 #define OPD_SMALLEST INT64_MIN
 #define OPD_FORMULA_HELPERS_INT
 #include "opdispatch.h"
@@ -108,8 +108,8 @@ template <typename C> struct opdi_cu_pointwise_flat_args {
 };
 /* Loads the first `runs` of U runs of N elements, which are `step` apart.  If p is NULL, the operand is a number, and
    nothing is loaded.  A kernel loads the runs of all operands before it uses any, so that all loads are in flight at
-   once.  Afterwards it finds out from the mask `numbers` which operands are numbers; the compiler does not know that
-   this is the same condition. */
+   once.  Afterwards, the kernel finds out from the mask `numbers` which operands are numbers; the compiler does not
+   know that this is the same condition. */
 template <int N, int U, typename T>
 __device__ __forceinline__ void opdi_cu_pointwise_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i,
                                                         int step, int runs) {
@@ -395,7 +395,8 @@ static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
 }
 static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
 static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
-/* Returns the index of the fast kernels for these operands, or -1 if their dtypes differ or have none. */
+/* Returns the index of the fast kernels for these operands, or -1 if their dtypes differ, or if there are no fast
+   kernels for the dtype. */
 template <typename C> static int opdi_cu_pointwise_fast(const opd_pointwise *p) {
     const int which = opdi_cu_fast_dtype(p->common, C(0));
     int k;

@@ -624,7 +624,11 @@ static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsam
 //  As on the CPU, an output reads one, two or four rows and columns of the image.  A thread processes one point of the
 //  grid for all channels.  The gradient of the image is added atomically, in any order, as in PyTorch.
 
+/* The sizes and options of a grid sampler.  how: the interpolation mode; outside: the padding mode; corners:
+   align_corners. */
 struct opdi_cu_grid_params { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
+/* The `count` rows or columns of an image that are read for one coordinate.  at: their indices, or -1 if outside of the
+   image; w: their weights; d: the derivatives of the weights with respect to the coordinate. */
 template <typename T> struct opdi_cu_lines { int count; int64_t at[4]; T w[4], d[4]; };
 
 template <typename T> __device__ T opdi_cu_grid_inside(const opdi_cu_grid_params &k, T at, int64_t size, T *factor) {

@@ -343,9 +343,9 @@ template <class C_> struct opdi_cu_fold_where {
         ((int64_t *)out.data[1])[out.at[1]] = s.at;
     }
 };
-/* Counts the elements that are not 0, without their highest `flag` bits of 64.  (Floating types are read as integers;
-   the sign of a zero must not count.)  kind 0: the result is the number; 1: whether any element is not 0; 2: whether
-   all n are not 0. */
+/* Counts the elements that are not 0 after their highest `flag` bits (of 64) were dropped.  (Floating types are read as
+   integers; the sign of a zero must not count.)  kind 0: the result is the number; 1: whether any element is not 0; 2:
+   whether all n are not 0. */
 template <class C_> struct opdi_cu_fold_count {
     typedef C_ C;
     typedef struct State { int64_t v; } State;
@@ -594,8 +594,8 @@ __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State 
         }
     }
 }
-/* Reduces columns.  Each of blockDim.x neighbouring threads has N columns, whose rows blockDim.y threads share.
-   blockIdx.y is the number of the chunk of the rows. */
+/* Reduces columns.  Each of blockDim.x neighbouring threads has N columns.  The rows of these columns are divided among
+   blockDim.y threads.  blockIdx.y is the number of the chunk of the rows. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;

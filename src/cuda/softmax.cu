@@ -28,8 +28,8 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
     return there;
 }
 
-/* Makes the compiler believe that packs of bfloat16 have changed.  Then it converts them to float again, instead of
-   keeping the floats in registers. */
+/* Makes the compiler believe that packs of bfloat16 have changed.  The compiler then converts them to float again,
+   instead of keeping the floats in registers. */
 template <typename T, int W> __device__ __forceinline__ void opdi_cu_opaque(opdi_cu_vector<T, W> *v, int n) {
 #if !defined(OPD_CUDA_EMULATED)
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -247,8 +247,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         }
     }
 }
-/* Computes softmax along a dim with `inner` elements behind it.  threadIdx.x runs over columns, each of which
-   blockDim.y threads share. */
+/* Computes softmax along a dim with `inner` elements behind it.  threadIdx.x runs over columns.  The elements of a
+   column are divided among blockDim.y threads. */
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
     typedef opdi_cu_acc<T> C;
@@ -326,7 +326,8 @@ static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     for (int d = 0; d < opd_ndim(x); d++) { *(d < at ? &l.outer : d == at ? &l.n : &l.inner) *= opd_sizes(x)[d]; }
     return l;
 }
-/* Returns the sizes of a block whose threads run along `inner` in x, and share the columns in y. */
+/* Returns the sizes of a block: threads in x run along `inner`, and the elements of each column are divided among the
+   threads in y. */
 static dim3 opdi_cu_column_block(opdi_cu_line l) {
     unsigned wide = 1, down = 1;
     while (wide < 32 && wide < l.inner) { wide *= 2; }

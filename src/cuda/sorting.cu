@@ -210,9 +210,9 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
 //  are the same each time.
 
 enum { OPDI_CU_DIGIT_BITS = 11, OPDI_CU_DIGITS = 1 << OPDI_CU_DIGIT_BITS, OPDI_CU_SELECT_THREADS = 512 };
-/* What is known of a row's k-th element: its highest digits (key, index), and how many elements with these digits come
-   before it (before).  done: all elements with these digits are among the first k, so that no more digits are needed.
-   gathered: number of elements gathered. */
+/* The state of the search for a row's k-th element: its highest digits found so far (key, index), and how many elements
+   with these digits come before it (before).  done: all elements with these digits are among the first k, so that no
+   more digits are needed.  gathered: number of elements gathered. */
 typedef struct opdi_cu_found { uint64_t key; uint32_t index, before; int32_t done, gathered; } opdi_cu_found;
 enum { OPDI_CU_DIGIT_OF_KEY, OPDI_CU_DIGIT_OF_INDEX, OPDI_CU_DIGIT_NAN };
 typedef struct opdi_cu_select {

@@ -139,7 +139,8 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 typedef struct opdi_cu_graph {
     cudaGraphExec_t exec;
     opdi_cu_pool *pool;
-    cudaStream_t last;                            /* the stream on which it ran last or, before, was captured */
+    cudaStream_t last;                            /* the stream on which the graph ran last or, before its first run,
+                                                     was captured */
     cudaEvent_t done;                             /* the event of the end of this run */
 } opdi_cu_graph;
 
@@ -286,8 +287,8 @@ static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     }
     return 0;
 }
-/* Replays a graph on a stream.  It first waits for the previous replay, even on another stream, because both use the
-   same memory.  Returns 0, or -1 and sets an error. */
+/* Replays a graph on a stream.  The replay first waits for the previous replay, even on another stream, because both
+   use the same memory.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
