@@ -31,8 +31,8 @@ OPDI_OP(_safe_softmax) {
     op->cases = "[2,3], 1; [2,3,2], 1";
 }
 
-/* Returns the mask of _masked_softmax in a shape that broadcasts to self.  A mask of type 0 is [keys, keys]; one of
-   type 1 is [batch, keys] and serves all heads. */
+/* Returns the mask of _masked_softmax in a shape that broadcasts to self, or NULL and sets an error.  A mask of type
+   0 is [keys, keys].  A mask of type 1 is [batch, keys] and applies to all heads. */
 static opd_tensor *opdi_softmax_mask(const opd_tensor *self, opd_tensor *mask, int64_t type) {
     const int64_t *sizes = opdi_sizes(self), *have = opdi_sizes(mask);
     if (mask->dtype != OPD_BOOL) {
@@ -88,13 +88,14 @@ OPDI_OP(_masked_softmax_backward) {
 
 //== attention in one kernel ===========================================================================================
 
-/* A job of the kernel: q [batch, heads, rows, depth], k and v [batch, heads / group, keys, depth].  Strides are in
-   elements.  mask is NULL or points to elements of the compute type; its stride is 0 along dims of size 1. */
+/* A job of the kernel: q [batch, heads, rows, depth], k and v [batch, heads / group, keys, depth].  The rows of a
+   head are divided into `blocks` blocks of `block` rows.  Strides are in elements.  mask is NULL or points to
+   elements of the compute type; its stride is 0 along dims of size 1. */
 typedef struct opdi_attention {
     size_t size;                                  /* 4: float, 8: double */
     int64_t heads, group, rows, keys, depth, block, blocks;
     opd_tensor *q, *k, *v, *out, *lse;            /* out and lse have the compute type */
-    opd_tensor *grad, *grads[3];                  /* backward: of the output; of q, k, v */
+    opd_tensor *grad, *grads[3];                  /* backward: gradients of the output; of q, k, v */
     int64_t wide;                                 /* backward: number of keys in a block */
     const char *mask;
     int64_t mask_strides[4];
@@ -241,10 +242,10 @@ static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
 //   P = softmax(scale q k^T + mask),  dP = grad v^T,  dS = scale P (dP - sum(grad out)):
 //     dq = dS k,  dk = dS^T q,  dv = P^T grad
 //
-// For each head, each block of rows meets each block of keys.  P is computed again from the logarithms of sums, so that
-// no block waits for another, and memory grows with rows plus keys, not with their product.  k^T and v^T are stored in
-// blocks [depth, wide], as are the sums dk^T and dv^T.  q^T and grad^T of the current rows are [depth,
-// OPDI_FLASH_ROWS].  So no product has to transpose an operand.
+// For each head, each block of rows is combined with each block of keys.  P is computed again from the logarithms of
+// sums, so that blocks do not depend on each other, and memory grows with rows plus keys, not with their product.  k^T
+// and v^T are stored in blocks [depth, wide], as are the sums dk^T and dv^T.  q^T and grad^T of the current rows are
+// [depth, OPDI_FLASH_ROWS].  So no product has to transpose an operand.
 
 enum { OPDI_FLASH_ROWS = 60 };                    /* a multiple of a tile's rows, and of 4 */
 
@@ -273,7 +274,7 @@ static void opdi_attention_transpose(size_t size, char *to, int64_t ts, const ch
         }
     }
 }
-/* Turns row i of the products q k^T (at->weights) and grad v^T (at->scores) into the same row of P and dS, for keys
+/* Replaces row i of the products q k^T (at->weights) and grad v^T (at->scores) by the same row of P and dS, for keys
    key .. key + count - 1. */
 static void opdi_attention_back_row(const opdi_attention_head *at, int64_t i, int64_t key, int64_t count) {
     const opdi_attention *job = at->job;
@@ -300,8 +301,8 @@ static void opdi_attention_back_row(const opdi_attention_head *at, int64_t i, in
     memset(p + seen * size, 0, (size_t)((job->wide - seen) * size));
     memset(g + seen * size, 0, (size_t)((job->wide - seen) * size));
 }
-/* Processes the current rows together with the block of keys from `key` on: adds their contributions to dq, dk and
-   dv.  Returns 0, or -1 if memory runs out. */
+/* Combines the current rows with the block of keys that begins at `key`: adds their contributions to dq, dk and dv.
+   Returns 0, or -1 if memory runs out. */
 static int opdi_attention_back_block(const opdi_attention_head *at, int64_t key) {
     const opdi_attention *job = at->job;
     const int64_t wide = job->wide, count = OPDI_MIN(wide, job->keys - key), rows = at->rows, depth = job->depth;
@@ -594,8 +595,8 @@ static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
     return *keys != NULL;
 }
 
-/* Gives the call the gradients results[3] in `dtype`.  They are stored as [B, L, H, D], like in PyTorch.  Returns 0,
-   or -1 and sets an error. */
+/* Returns the gradients results[3] to the call, converted to `dtype` and stored as [B, L, H, D], as in PyTorch.
+   Returns 0, or -1 and sets an error. */
 static int opdi_flash_return(opd_call *call, opd_tensor *const *results, opd_scalar_type dtype) {
     for (int i = 0; i < 3; i++) {
         opd_tensor *grad = opd_contiguous(opd_transpose(opd_to_dtype(results[i], dtype), 1, 2));
@@ -630,8 +631,8 @@ OPDI_INTERNAL bool opdi_nothing_follows(void) {
         !(thread->state.forward & OPDI_FORWARD_OPEN) && !thread->innermost.layer && !thread->innermost.tracer &&
         !thread->innermost.fake && !OPDI_LOAD(&thread->observed) && !thread->poison;
 }
-/* Returns true if the derivative can be computed block by block: all tensors lie in memory, and the derivative's own
-   computation need not be recorded. */
+/* Returns true if the derivative can be computed block by block: all tensors lie in memory, and the computation of
+   the derivative need not itself be recorded. */
 static bool opdi_flash_back_fits(opd_call *call) {
     const opd_tensor *const q = opd_arg_tensor(call, 1), *const lse = opd_arg_tensor(call, 5),
         *const mask = opd_arg_tensor(call, 8);
@@ -648,7 +649,7 @@ static bool opdi_flash_back_fits(opd_call *call) {
         opdi_same_sizes(opd_arg_tensor(call, 4), q) &&
         (!mask || (mask->dtype != OPD_BOOL && (mask->ndim == 2 || mask->ndim == 4)));
 }
-/* Returns `tensor`, or a copy of it, with this dtype and a contiguous last dim. */
+/* Returns `tensor`, or a copy of it, with dtype `dtype` and a contiguous last dim. */
 static opd_tensor *opdi_flash_read(opd_tensor *tensor, opd_scalar_type dtype) {
     return tensor->dtype == dtype && opdi_strides(tensor)[3] == 1 ? tensor : opdi_dense_as(tensor, dtype);
 }
@@ -910,8 +911,9 @@ OPDI_OP(_scaled_dot_product_attention_forward) {
 
 //== _native_multi_head_attention, _transformer_encoder_layer_fwd ======================================================
 
-/* Sets the scores [B, H, T, S] that the mask hides to -inf.  The mask's sizes depend on `type`, the argument
-   mask_type: [T, S] for 0, [B, S] for 1, the sizes of the scores for 2. */
+/* Returns the scores [B, H, T, S], with -inf where the mask is true.  The mask's sizes depend on `type`, the
+   argument mask_type: [T, S] for 0, [B, S] for 1, the sizes of the scores for 2.  On failure, returns NULL and sets
+   an error. */
 static opd_tensor *opdi_mha_mask(opd_tensor *scores, opd_tensor *mask, opd_value type) {
     const int64_t *sizes = opdi_sizes(scores), batch = sizes[0], rows = sizes[2], keys = sizes[3];
     int64_t to[4] = {1, 1, rows, keys};

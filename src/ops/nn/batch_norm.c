@@ -10,7 +10,7 @@ static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bo
     sizes[0] = norm->c;
     sizes[1] = norm->a;
     sizes[2] = norm->n;
-    if (back) {                                   /* copy tensor [c, a, n] to into [a, c, n] */
+    if (back) {
         strides[0] = norm->n;
         strides[1] = norm->c * norm->n;
         strides[2] = 1;
@@ -59,7 +59,7 @@ static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weig
 static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd_scalar_type dtype, double momentum,
                                  bool variance) {
     const double count = (double)(norm->a * norm->n);
-    if (!running || count == 0) { return 0; }     /* the batch is empty */
+    if (!running || count == 0) { return 0; }     /* no running statistic, or an empty batch */
     if (opdi_version_up(opdi_self(), running, true)) { return -1; }
     opd_tensor *scratch = opdi_own(opdi_tensor_make(&norm->c, NULL, 1, OPD_FLOAT64, OPD_CPU));
     if (!scratch || opdi_copy(scratch, running)) { return -1; }
@@ -533,8 +533,8 @@ OPDI_OP(instance_norm) {
 
 //== weight norm =======================================================================================================
 
-/* The operands of weight_norm, v * (g / norm(v)): v as rows, g with as many dims as v, and the dims over which norms
-   are taken. */
+/* The operands of weight_norm, v * (g / norm(v)): v, contiguous, and g, with as many dims as v.  Computes in dtype
+   `work`.  dims[count] are the dims over which norms are taken, and `kept` are the sizes of the norms. */
 typedef struct opdi_weight_norm {
     opd_tensor *v, *g;
     opd_scalar_type work;

@@ -32,8 +32,9 @@ OPDI_INTERNAL opd_tensor *opdi_result_format(opd_call *call, int i, bool last, c
     strides[0] = next;
     return opd_result_strided(call, i, sizes, strides, ndim, dtype, opdi_call_device(call));
 }
-/* Reads `list`, which has one number, or one number for each of ndim dims, into the last ndim elements of out[3].
-   The first elements become `fill`.  Returns 0, or -1 and sets an error. */
+/* Reads `list` into the last ndim elements of out[3], and sets the elements before them to `fill`.  The list has
+   ndim numbers, or one number for all ndim dims.  `name` is the argument's name in errors.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_conv_list(const char *name, opd_ints list, int ndim, int64_t *out, int64_t fill) {
     char text[256];
     for (int i = 0; i < 3; i++) { out[i] = fill; }
@@ -48,7 +49,7 @@ static int opdi_conv_list(const char *name, opd_ints list, int ndim, int64_t *ou
 typedef struct opdi_conv_call {
     /* an ordinary convolution; if transposed is set, its gradient with respect to x is computed */
     opdi_vol vol;
-    int64_t sizes[5], opad[3];                    /* of the result */
+    int64_t sizes[5], opad[3];                    /* sizes: of the result; opad: output_padding */
     int nd;
     bool transposed, last;
 } opdi_conv_call;
@@ -123,8 +124,8 @@ static int opdi_conv_bias(bool transposed, const opd_tensor *weight, const opd_t
                     opdi_sizes_text(opdi_sizes(weight), weight->ndim, first, sizeof first), (long long)channels,
                     opdi_sizes_text(opdi_sizes(bias), bias->ndim, second, sizeof second));
 }
-/* Checks the numbers of channels, the number of elements of bias (NULL: no bias), and the limits of the kernel.
-   Returns 0, or -1 and sets an error. */
+/* Checks the numbers of channels, the sizes of bias (NULL: no bias) and of the kernel, and output_padding.  Returns
+   0, or -1 and sets an error. */
 static int opdi_conv_shapes(opdi_conv_call *conv, const opd_tensor *input, const opd_tensor *weight,
                             const opd_tensor *bias) {
     const int64_t *xs = opdi_sizes(input), *ws = opdi_sizes(weight), groups = conv->vol.groups;
@@ -204,7 +205,7 @@ static int opdi_conv_read(const opd_call *call, int first, const opd_tensor *inp
     conv->sizes[1] = conv->transposed ? opdi_sizes(weight)[1] * vol->groups : opdi_sizes(weight)[0];
     vol->c = conv->transposed ? conv->sizes[1] : opdi_sizes(input)[1];
     vol->oc = conv->transposed ? opdi_sizes(input)[1] : conv->sizes[1];
-    if (opdi_sizes(input)[1] == 0) { conv->sizes[1] = 0; }         /* like PyTorch */
+    if (opdi_sizes(input)[1] == 0) { conv->sizes[1] = 0; }         /* as PyTorch does */
     if (weight->dtype != input->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "Input type (%s) and weight type (%s) should be the same",
                         opd_dtype_cname(OPDI_DTYPE(input)), opd_dtype_cname(OPDI_DTYPE(weight)));
@@ -371,7 +372,7 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
     int64_t channels = conv->sizes[1];
     if (!opdi_mask_at(call, 10, i)) { return opd_return_value(call, OPD_NONE); }
     if (channels == 0 && !opd_arg_is_none(call, 3) && opd_arg_ints(call, 3).n == 1) {
-        channels = opd_arg_ints(call, 3).data[0];            /* an input without channels has no sum */
+        channels = opd_arg_ints(call, 3).data[0];            /* input has no channels: sizes[1] is 0 */
     }
     if (i == 2) { out = opd_result(call, 2, &channels, 1, dtype); }
     else { out = opdi_result_format(call, i, conv->last, opdi_sizes(like), like->ndim, dtype); }
@@ -395,7 +396,8 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
     return opd_return_tensor(call, out);
 }
 /* Computes convolution_backward of complex numbers from its results for real and imaginary parts.  A product of two
-   complex tensors needs all four combinations.  The gradient of the bias is linear in grad_output. */
+   complex tensors needs all four combinations.  The gradient of the bias needs only two, because it is linear in
+   grad_output. */
 static int opdi_complex_conv_gradients(opd_call *call) {
     /* the arguments whose imaginary parts are taken: none; all three; input and weight; grad_output */
     static const unsigned parts[4] = {0, 7, 6, 1};
@@ -501,7 +503,7 @@ static opd_tensor *opdi_batch_blank(opd_tensor *like, const opd_tensor *one, int
    examples in the result, or to -1 if the gradient is the same for all examples. */
 static opd_tensor *opdi_conv_back_batch(opd_call *call, int i, int *at) {
     const int64_t groups = opd_arg_int(call, 9);
-    const opd_tensor *one = opd_arg_tensor(call, i < 2 ? i + 1 : 0);        /* one example's */
+    const opd_tensor *one = opd_arg_tensor(call, i < 2 ? i + 1 : 0);        /* has one example's sizes */
     int dim[3], count = 0;
     opd_tensor *tensors[3], *result;
     for (int k = 0; k < 3; k++) { tensors[k] = opd_batch_arg(call, k, &dim[k]); }
@@ -590,7 +592,7 @@ OPDI_OP(_convolution_deprecated) {
 }
 
 /* Returns a convolution with padding='same'.  If the two sides of a dim need different padding, pads both sides by
-   the larger number and drops the first output of that dim. */
+   the larger number and drops the first output of that dim.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_conv_same(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, opd_ints stride,
                                   opd_ints dilation, int64_t groups, opd_ints zero) {
     int64_t pad[3], skip[3];
@@ -707,7 +709,7 @@ OPDI_OP(_convolution_mode) {
     op->composite = opdi_convolution_mode_kernel;
     op->cases = "[1,2,4,4], [3,2,2,3], [3], (1,1), 'same', (1,1), 1; [1,2,5], [3,2,2], [3], (2), 'valid', (1), 1";
 }
-/* thnn_conv2d: a convolution of images; reshapes the weight to [out, in, kernel_size]. */
+/* thnn_conv2d: convolves images after reshaping the weight to [out, in, kernel_size]. */
 static int opdi_thnn_conv2d_kernel(opd_call *call) {
     static const int64_t ones[2] = {1, 1}, zeros[2] = {0, 0};
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1);

@@ -32,7 +32,7 @@ OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *
     for (int64_t turn = 0; turn < channels * taps; turn++) {
         const int64_t channel = turn / taps, k2 = turn % vol->kernel[2], k1 = turn / vol->kernel[2] % vol->kernel[1],
             k0 = turn % taps / (vol->kernel[2] * vol->kernel[1]);
-        const int64_t first = k2 * vol->dilation[2] - vol->pad[2];  /* x of output 0 */
+        const int64_t first = k2 * vol->dilation[2] - vol->pad[2];  /* the element of x that output 0 reads */
         int64_t lo = first < 0 ? (-first + step - 1) / step : 0, hi = vol->in[2] - first <= 0 ? 0
             : (vol->in[2] - first - 1) / step + 1;
         hi = OPDI_MIN(hi, vol->out[2]);
@@ -53,8 +53,8 @@ OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *
     }
 }
 OPDI_COLD_BEGIN
-/* Computes the matrix at [rows, count] = first second + beta at, where `element` is the inner dimension.  lda, ldb
-   and ldc are the distances between the rows of first, second and at.  If ta or tb is true, first or second is
+/* Computes at [rows, count] = first second + beta at, a product of matrices with inner dimension `element`.  lda,
+   ldb and ldc are the distances between the rows of first, second and at.  If ta or tb is true, first or second is
    stored transposed.  Returns 0, or -1 if memory runs out. */
 static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64_t element, const char *first,
                          int64_t lda, bool ta, const char *second, int64_t ldb, bool tb, double beta, char *at,
@@ -109,17 +109,17 @@ static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
 //== small images ======================================================================================================
 //
 //  This method is for stride 1.  For each channel, the images of a batch lie one after another in one padded plane.
-//  Neighbouring rows, or images, share the zeros between them: rows are wide = w + pw elements apart, and an image
-//  takes high = h + ph rows.  Each row of the unfolded matrix of the whole batch then consists of the elements of this
+//  Neighbouring rows, and neighbouring images, share the zeros between them: rows are `wide` elements apart, and an
+//  image takes `high` rows.  Each row of the unfolded matrix of the whole batch then consists of the elements of this
 //  plane from some offset on, so nothing has to be copied.  Output (n, y, x) is column (n * high + y) * wide + x.  The
 //  results in all other columns are not used.
 
 typedef struct opdi_shift {
     opdi_conv conv;
-    /* plane: number of elements of a channel's plane for `chunk` images; cols: number of columns of its product */
+    /* plane: number of elements of a channel's plane for `chunk` images; cols: number of columns of the product */
     int64_t wide, high, plane, chunk, cols;
     const char *input, *weight, *bias, *gy;
-    char *output, *gw;                            /* gw [parts, groups, k, og rounded up to nr] */
+    char *output, *gw;                            /* gw [parts, groups, taps rounded up, ldg] */
     int64_t parts, ldg;
     int32_t failed;
 } opdi_shift;
@@ -156,7 +156,7 @@ static void opdi_shift_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64
         if (ld * size == 128) { memcpy(to, at, 128); } else { memcpy(to, at, (size_t)(nc * size)); }
     }
 }
-/* Copies `bytes` bytes, a multiple of 4, in steps of constant size, which the compiler turns into single moves. */
+/* Copies `bytes` bytes, a multiple of 4, in steps of constant size, so that the compiler emits single moves. */
 static inline void opdi_shift_line(char *to, const char *from, int64_t bytes) {
     int64_t i = 0;
     for (; i + 16 <= bytes; i += 16) { memcpy(to + i, from + i, 16); }
@@ -206,7 +206,8 @@ static void opdi_shift_store(const opdi_shift *shift, int64_t group, int64_t fir
     }
 }
 OPDI_COLD_BEGIN
-/* Computes items [begin, end) of the job ctx, an opdi_shift.  An item is one chunk of the batch in one group. */
+/* Computes the convolution for items [begin, end) of the opdi_shift ctx.  An item is one chunk of the batch in one
+   group. */
 static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
@@ -285,7 +286,7 @@ static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const vo
 }
 OPDI_COLD_END
 /* Transposes gy of images first .. first + count - 1 to out [cols, ldg]: each row has the channels of one output
-   column.  Unused columns become rows of zeros. */
+   column.  Does not write the rows of unused columns, which the caller has set to zeros. */
 static void opdi_shift_transpose(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
     const opdi_conv *conv = &shift->conv;
     const int64_t area = conv->oh * conv->ow;
@@ -300,7 +301,7 @@ static void opdi_shift_transpose(const opdi_shift *shift, int64_t group, int64_t
                         *p1 = from + (rows > 1 ? area : 0), *p2 = from + (rows > 2 ? 2 * area : 0);
                     const float *p3 = from + (rows > 3 ? 3 * area : 0);
                     float *there = (float *)(void *)out + to;
-                    /* ldg is a multiple of 4: elements of a row beyond og are not read back */
+                    /* ldg is a multiple of 4, and elements of a row from og on are not used */
                     for (int64_t j = 0; j < conv->ow; j++, there += shift->ldg) {
                         there[0] = from[j];
                         there[1] = p1[j];
@@ -320,8 +321,9 @@ static void opdi_shift_transpose(const opdi_shift *shift, int64_t group, int64_t
         }
     }
 }
-/* Computes the weight's gradient, transposed: gw[turn, o] = sum over columns j of plane[offset(turn) + j] gy[j, o].
-   The micro-kernel reads the planes directly as its rows.  An item is one part of the batch in one group. */
+/* Computes the weight's gradient, transposed: gw[turn, o] = sum over columns j of plane[opdi_shift_row(turn) + j]
+   gy[j, o].  The micro-kernel reads the planes directly as its rows.  An item of [begin, end) is one part of the
+   batch in one group. */
 static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
@@ -394,8 +396,8 @@ static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const v
     return shift.failed ? opdi_buffer_fail() : 0;
 }
 
-/* Computes, one image after another, y = conv(x, weights) or a gradient: `what` is OPDI_VOL_Y, OPDI_VOL_GX (x from
-   gy, given in y) or OPDI_VOL_GW (weights from gy and x).  Returns 0, or -1 and sets an error. */
+/* Computes y = conv(x, weights) or a gradient, one image after another.  `what` is OPDI_VOL_Y, OPDI_VOL_GX (x from
+   gy, given in y) or OPDI_VOL_GW (weights from x and from gy, given in y).  Returns 0, or -1 and sets an error. */
 static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weights, char *y) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), cg = vol->c / vol->groups,
         og = vol->oc / vol->groups;
@@ -428,9 +430,9 @@ static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weight
     opdi_scratch_free(col, (size_t)(depth * area * size) + 16);
     return rc;
 }
-/* Runs one of the computations of opdi_vol_columns by the fastest method that suits it.  `bias` may be NULL.  If
-   *bias [oc] is not NULL, either adds it to output and sets *bias to NULL, or leaves it for the caller to add.
-   Returns 0, or -1 and sets an error. */
+/* Runs one of the computations of opdi_vol_columns by the fastest method that suits it.  For OPDI_VOL_Y, `bias` may
+   point to a bias [oc].  Either adds it to output and sets *bias to NULL, or leaves it for the caller to add.
+   `bias` and *bias may be NULL.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *input, const opd_tensor *weight,
                                const opd_tensor *output, opd_tensor **bias) {
     const void *second = NULL;
@@ -466,7 +468,7 @@ OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *
     if (rc > 0) {
         rc = opdi_grouped_grad_weight(&conv, output->data, input->data, weight->data);
         if (rc > 0) { rc = opdi_shift_grad_weight(&conv, output->data, input->data, weight->data); }
-        if (rc == 0 && !opdi_conv_finite(conv.size, weight->numel, weight->data)) { rc = 1; } /* zeros times inf */
+        if (rc == 0 && !opdi_conv_finite(conv.size, weight->numel, weight->data)) { rc = 1; } /* may be 0 * inf */
     }
     return rc <= 0 ? rc : opdi_conv_grad_weight(&conv, output->data, input->data, weight->data);
 }

@@ -98,7 +98,8 @@ static int opdi_nll_open(opdi_nll *nll, opd_tensor *target, opd_tensor *weight) 
     return 0;
 }
 /* Computes nll_loss or, if `two`, nll_loss2d: -weight[t] self[.., t] for each target t, the sum of these, or their
-   weighted mean.  Result 1 is the sum of the weights.  Returns 0, or -1 and sets an error. */
+   weighted mean.  Result 1 is the sum of the weights, or 0 if there is no reduction.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_nll_forward(opd_call *call, bool two) {
     opd_tensor *input = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
     double sum = 0, weight = 0;
@@ -177,8 +178,8 @@ static int opdi_nll_loss_forward_kernel(opd_call *call) { return opdi_nll_forwar
 static int opdi_nll_loss2d_forward_kernel(opd_call *call) { return opdi_nll_forward(call, true); }
 static int opdi_nll_loss_backward_kernel(opd_call *call) { return opdi_nll_backward(call, false); }
 static int opdi_nll_loss2d_backward_kernel(opd_call *call) { return opdi_nll_backward(call, true); }
-/* Returns the weight of each row's target: the loss of a tensor that holds -weight (or -1) instead of
-   log-probabilities.  self is argument number `first`, followed by target, weight, reduction and ignore_index. */
+/* Returns the weight of each row's target.  Computes it as the loss of a tensor that holds -weight (or -1) instead
+   of log-probabilities.  self is argument number `first`, followed by target, weight, reduction and ignore_index. */
 static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
     opd_tensor *input = opd_arg_tensor(call, first), *weight = opd_arg_tensor(call, first + 2), *results[2];
     weight = weight ? opd_neg(weight) : opd_new_full(input, opd_ints_of(input->dims, 0), opd_value_int(-1));
@@ -187,7 +188,7 @@ static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
     return (input->ndim == 4 ? opd_nll_loss2d_forward : opd_nll_loss_forward) (results, weight,
         opd_arg_tensor(call, first + 1), NULL, OPDI_REDUCE_NONE, opd_arg_int(call, first + 4)) ? NULL : results[0];
 }
-/* Computes nll_loss under vmap if examples have their own weights: calls the operator without reduction and weight,
+/* Computes nll_loss under vmap if examples have their own weights.  Calls the operator without weight and reduction,
    and applies both to its result. */
 static int opdi_nll_apart(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 3);
@@ -230,7 +231,7 @@ static bool opdi_nll_fits(opd_call *call, int first) {
         (!c || opdi_sizes(input)[0] == opdi_sizes(target)[0]) &&
         (!weight || (weight->ndim == 1 && weight->numel == opdi_sizes(input)[c]));
 }
-/* The batching rule of nll_loss: the rows of all examples become rows of one call. */
+/* The batching rule of nll_loss: computes the rows of all examples in one call. */
 static int opdi_nll_batch(opd_call *call) {
     const opd_tensor *input = call->args[0].u.t;
     const bool rows = input->ndim > 1;

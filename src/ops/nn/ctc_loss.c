@@ -10,7 +10,7 @@ typedef struct opdi_ctc {
     int64_t times, count, classes, blank, width;  /* T, N, C; width: 2 * longest target + 1 */
     const double *probs;                          /* [T, N, C] */
     const int64_t *targets, *starts;              /* starts [N]: where each target begins */
-    opd_ints inputs, lengths;                     /* per item: number of times, number of labels */
+    opd_ints inputs, lengths;                     /* per item: number of times, of labels */
 } opdi_ctc;
 static int64_t opdi_ctc_label(const opdi_ctc *ctc, int64_t item, int64_t place) {
     return place % 2 ? ctc->targets[ctc->starts[item] + place / 2] : ctc->blank;
@@ -141,8 +141,8 @@ static int opdi__ctc_loss_kernel(opd_call *call) {
     }
     return opdi_staging_store(loss, first) || opdi_staging_store(alpha, second) ? -1 : 0;
 }
-/* Computes, for each element of the extended target at each time, the log-probability of all paths through it, and
-   adds it in log space to that of the element's label in sums [T, N, C].  beta [2, width] is scratch memory. */
+/* Computes, for each element of the extended target at each time, the log-probability of all paths through it.  Adds
+   it, in log space, to the element of sums [T, N, C] for this time and label.  beta [2, width] is scratch memory. */
 static void opdi_ctc_sums(const opdi_ctc *ctc, int64_t item, const double *alpha, double *beta, double *sums) {
     const int64_t times = ctc->inputs.data[item], last = 2 * ctc->lengths.data[item];
     for (int64_t time = times - 1; time >= 0; time--) {
@@ -164,8 +164,8 @@ static void opdi_ctc_sums(const opdi_ctc *ctc, int64_t item, const double *alpha
         }
     }
 }
-/* Computes grad * (e^log_probs - e^(sums + loss - log_probs)), where sums come from opdi_ctc_sums.  The gradient is
-   0 after the end of each item.  With zero_infinity, it is also 0 for targets that no path reaches. */
+/* Computes grad * (e^log_probs - e^(sums + loss - log_probs)), where opdi_ctc_sums computes the sums.  The gradient
+   is 0 from the input length of each item on.  With zero_infinity, it is also 0 for targets that no path reaches. */
 static int opdi__ctc_loss_backward_kernel(opd_call *call) {
     opdi_ctc ctc;
     if (opdi_ctc_read(call, 1, opd_arg_int(call, 7), &ctc)) { return -1; }
@@ -218,8 +218,8 @@ static int opdi__ctc_loss_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, OPDI_NAME(_ctc_loss_backward, "aten::_ctc_loss_backward")),
                                             values, 9));
 }
-/* Computes the losses of the items with _ctc_loss, and reduces them: to the mean of loss / length of the target (at
-   least 1), to their sum, or not at all.  Returns 0, or -1 and sets an error. */
+/* Computes the losses of the items with _ctc_loss, and reduces them: to the mean of loss / max(length of the target,
+   1), to their sum, or not at all.  Returns 0, or -1 and sets an error. */
 static int opdi_ctc_loss(opd_call *call, opd_ints inputs, opd_ints lengths) {
     opd_tensor *probs = opd_arg_tensor(call, 0), *targets = opd_arg_tensor(call, 1);
     opd_value values[6];

@@ -91,8 +91,8 @@ OPDI_INTERNAL void opdi_vision_nms(opd_op_desc *op) {
 
 /* One axis of a region: its start, the length of a bin, and the number of samples in each bin. */
 typedef struct opdi_roi_axis { double start, bin; int64_t samples; } opdi_roi_axis;
-/* The arguments of an operator that pools regions.  Arguments from number `at` on: rois, scale, height, width.
-   Arguments from number `last` on: sampling ratio, aligned. */
+/* The arguments of an operator that pools regions.  rois, scale, height and width are arguments 1 to 4;
+   sampling_ratio and aligned are the arguments from number `last` of opdi_roi_read on. */
 typedef struct opdi_roi {
     const double *regions;
     double scale;
@@ -137,8 +137,8 @@ static int opdi_roi_read(opd_call *call, opdi_roi *roi, const opd_tensor *input,
     }
     return regions ? 0 : -1;
 }
-/* Fills in *made for region number `region` along axis 0 (y) or 1 (x).  Returns 0.  If the region is far out of
-   bounds, returns -1 and sets an error. */
+/* Fills in *made for region number `region` along axis 0 (y) or 1 (x).  Returns 0.  If a bin would have 100000
+   samples or more along the axis, returns -1 and sets an error. */
 static int opdi_roi_axis_make(const opdi_roi *roi, int64_t region, int axis, opdi_roi_axis *made) {
     const double shift = roi->aligned ? 0.5 : 0, *const box = roi->regions + 5 * region + 2 - axis;
     const bool single = roi->single;              /* float32 rounds each step, as in torchvision */
@@ -172,8 +172,8 @@ static bool opdi_roi_lines(double place, int64_t size, int64_t lines[2], double 
     parts[0] = 1 - parts[1];
     return true;
 }
-/* Computes bin `bin` (y, x) of one region, in all channels, as the mean of its samples, from `image` to `pooled`.
-   If `back` is true, adds the bin's gradient in `pooled` to the pixels that the samples were read from. */
+/* Computes bin `bin` (y, x) of one region, in all channels: adds the mean of its samples of `image` to `pooled`.  If
+   `back` is true, adds the bin's gradient in `pooled` to the pixels that the samples were read from. */
 static void opdi_roi_bin(const opdi_roi *roi, const opdi_roi_axis *axes, const int64_t *bin, double *image,
                          double *pooled, bool back) {
     const int64_t samples = axes[0].samples * axes[1].samples, area = roi->image[2] * roi->image[3];
@@ -218,7 +218,8 @@ static int opdi_roi_walk(const opdi_roi *roi, double *image, double *pooled, boo
     }
     return 0;
 }
-/* Returns `made`, computed in float64, as the call's result: copies it to `out`, which has the result's dtype. */
+/* Copies `made`, which is computed in float64, to `out`, which has the result's dtype, and returns `out` to the
+   call. */
 static int opdi_roi_return(opd_call *call, opd_tensor *out, opd_tensor *made) {
     return made && opd_copy_(out, made) ? opd_return_tensor(call, out) : -1;
 }

@@ -10,8 +10,9 @@ static int opdi_dropout_check(double p) {
     return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but "
                                            "got %g", p);
 }
-/* Returns a tensor whose elements are 1 with probability 1 - p, else 0.  The random numbers are drawn for a plain
-   tensor of these sizes, so that vmap's option `randomness` decides whether examples share them. */
+/* Returns a tensor whose elements are 1 with probability 1 - p, else 0.  The random numbers are drawn for an
+   unbatched tensor of these sizes, so that vmap's option `randomness` decides whether all examples get the same
+   ones. */
 static opd_tensor *opdi_dropout_drawn(const opd_tensor *input, const int64_t *sizes, opd_scalar_type dtype, double p) {
     int64_t zeros[OPD_MAX_DIMS];
     memset(zeros, 0, sizeof zeros);
@@ -130,8 +131,8 @@ OPDI_OP(feature_dropout_) {
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
 
-/* alpha_dropout and feature_alpha_dropout: replace dropped elements by -alpha', the limit of SELU, and then apply a
-   x + b, so that mean and variance stay the same. */
+/* alpha_dropout and feature_alpha_dropout: replace dropped elements by -1.758, which is SELU's limit for x ->
+   -infinity, and then compute a x + b, so that mean 0 and variance 1 are kept. */
 static int opdi_alpha_dropout_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const double p = opd_arg_float(call, 1), alpha = 1.7580993408473766;
@@ -176,9 +177,9 @@ OPDI_OP(feature_alpha_dropout_) {
 
 //== fake quantisation =================================================================================================
 
-/* A quantization: a whole number n, low <= n <= high, stands for (n - zero) scale; inverse is 1 / scale in float.
-   If `fine` is true, zero need not be an integer.  If `single` is true, values are computed as floats, whatever
-   their final dtype is. */
+/* A quantization: an integer n, low <= n <= high, stands for (n - zero) scale; inverse is 1 / scale in float.  If
+   `fine` is true, zero need not be an integer.  If `single` is true, n is converted back in float32 even if input is
+   float64. */
 typedef struct opdi_quant {
     opd_tensor *scale, *inverse, *zero;
     int64_t low, high;

@@ -213,8 +213,8 @@ static opd_tensor *opdi_rrelu_factors(opd_call *call, opd_tensor *input, double 
     return opd_where_self(opd_le_Scalar(input, opd_value_int(0)), factor, opd_ones_like(input));
 }
 /* rrelu: in training, multiplies each negative element by its own random factor between lower and upper; in
-   evaluation, by the mean of lower and upper.  If `noise` is true, returns a second result: the factors, or in
-   evaluation the noise argument. */
+   evaluation, by the mean of lower and upper.  If `noise` is true, returns a second result: the factors in training,
+   a copy of the noise argument in evaluation. */
 static int opdi_rrelu_of(opd_call *call, bool noise) {
     opd_tensor *input = opd_arg_tensor(call, 0), *factors = noise ? opd_arg_tensor(call, 1) : NULL;
     const int at = noise ? 2 : 1;
@@ -231,8 +231,8 @@ static int opdi_rrelu_of(opd_call *call, bool noise) {
 }
 static int opdi_rrelu_kernel(opd_call *call) { return opdi_rrelu_of(call, false); }
 static int opdi_rrelu_with_noise_functional_kernel(opd_call *call) { return opdi_rrelu_of(call, true); }
-/* rrelu_with_noise: returns rrelu, and writes the factors into the argument noise.  On failure, returns NULL and
-   sets an error. */
+/* rrelu_with_noise: returns rrelu; in training, writes the factors into the argument noise.  On failure, returns
+   NULL and sets an error. */
 static opd_tensor *opdi_rrelu_writing(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *noise = opd_arg_tensor(call, 1), *rets[2];
     const bool training = opd_arg_bool(call, 4);

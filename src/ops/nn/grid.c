@@ -16,7 +16,7 @@ typedef struct opdi_grid {
     int how, outside;
     bool corners;
     const void *input, *grid, *grad;              /* [n, c, in], [n, out, 2], [n, c, out] */
-    void *output, *dx, *dgrid;                    /* sizes of grad, input (or NULL) and grid */
+    void *output, *dx, *dgrid;                    /* as large as grad, input (or NULL) and grid */
 } opdi_grid;
 static void opdi_grid_rows_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_grid_rows_f64(void *ctx, int64_t begin, int64_t end);
@@ -30,8 +30,8 @@ OPDI_COLD_END
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
 OPDI_COLD_BEGIN
-/* Reads input, grid, the interpolation and the padding, the arguments from number `at` on, into *other.  `dims` is
-   the number of dims that the input must have.  Returns 0, or -1 and sets an error. */
+/* Reads input, grid, the interpolation, the padding and align_corners, the arguments from number `at` on, into
+   *other.  `dims` is the number of dims that input must have.  Returns 0, or -1 and sets an error. */
 static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *other) {
     opd_tensor *input = opd_arg_tensor(call, at), *grid = opd_arg_tensor(call, at + 1);
     const int64_t how = opd_arg_int(call, at + 2), outside = opd_arg_int(call, at + 3);
@@ -166,7 +166,8 @@ static opd_tensor *opdi_times(opd_tensor *first, opd_tensor *second) {
 static opd_tensor *opdi_affine(opd_tensor *tensor, double scale, double shift) {
     return opd_add_Scalar(opd_mul_Scalar(tensor, opd_value_float(scale)), opd_value_float(shift));
 }
-/* Does the same as opdi_grid_inside with public operators.  *sign becomes the derivative of the result. */
+/* Moves coordinates `at` into [0, size - 1] as grid_inside does, but with public operators.  Sets *sign to the
+   derivative of the result with respect to `at`. */
 static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t size, opd_tensor **sign) {
     const double low = grid->corners ? 0 : -0.5, span = grid->corners ? (double)(size - 1) : (double)size;
     opd_tensor *one = opd_ones_like(at);
@@ -184,9 +185,9 @@ static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t
     *sign = opd_mul(one, in);
     return opd_clamp_full(at, opd_value_int(0), opd_value_int(size - 1));
 }
-/* Fills *axis for coordinates `at`, which are -1 to 1 along a dim of `size`.  Computes with public operators the
-   indices, weights and slopes of opdi_grid_taps_set, and the second derivatives.  On failure, some of the tensors in
-   *axis are NULL. */
+/* Fills *axis for coordinates `at`, which run from -1 to 1 along a dim of `size`.  Computes the indices, weights and
+   slopes of grid_taps_set and the second derivatives, with public operators.  On failure, some of the tensors
+   in *axis are NULL. */
 static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd_tensor *at, int64_t size) {
     const double half = (double)(grid->corners ? size - 1 : size) / 2, a = -0.75;
     opd_tensor *sign = opd_ones_like(at), *unused;
@@ -231,9 +232,8 @@ static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd
     }
 }
 /* Computes directional derivatives of the samples S of input.  results[0] is the change of S if input changes by
-   `value` and the grid by `upper`.  If grad is not NULL, results[1] and results[2] are the gradients of grad
-   results[0] with respect to input and grid.  value or upper is NULL if input or grid does not change.  Results that
-   are 0 are NULL. */
+   `value` and the grid by `upper`; either may be NULL for no change.  If grad is not NULL, results[1] and results[2]
+   are the gradients of the sum of grad * results[0] with respect to input and grid.  Results that are 0 are NULL. */
 static int opdi_grid_second(const opdi_grid *other, opd_tensor *input, opd_tensor *grid, opd_tensor *grad,
                             opd_tensor *value, opd_tensor *upper, opd_tensor **results /*[3]*/) {
     const int64_t *in = opdi_sizes(input), *to = opdi_sizes(grid), channels = 1;
@@ -360,9 +360,9 @@ typedef struct opdi_grid_cube {
     int64_t rows[3];
 } opdi_grid_cube;
 
-/* Makes cube->axis[number] for coordinates `at` that need not be finite: infinities and NaN are replaced by finite
-   coordinates.  cube->known becomes false for NaN and for coordinates that become NaN.  At these points, slopes are
-   0, and padding by zeros gives 0. */
+/* Makes cube->axis[number] for coordinates `at`, in which infinities and NaN are replaced by finite coordinates.
+   Sets cube->known to false for NaN and for coordinates that would become NaN.  At these points, slopes are 0, and
+   padding by zeros gives 0. */
 static void opdi_grid_cube_axis(opdi_grid_cube *cube, int number, const opdi_grid *grid, opd_tensor *at, int64_t size) {
     const bool border = grid->outside == OPDI_GRID_BORDER, one = grid->corners && size == 1;
     opd_tensor *known = border && !one ? opd_logical_not(opd_isnan(at)) : opd_isfinite(at);
@@ -412,7 +412,7 @@ static opd_tensor *opdi_grid_cube_corner(const opdi_grid_cube *cube, const int64
     }
     return opd_expand(from, opd_ints_of(cube->rows, 3));
 }
-/* Returns the weight of the corner with these lines or, if axis >= 0, the weight's derivative along that axis.
+/* Returns the weight of the corner on lines[3] or, if axis >= 0, the derivative of this weight along that axis.
    Returns NULL if the result is 0, or on failure. */
 static opd_tensor *opdi_grid_cube_weight(const opdi_grid_cube *cube, const int *lines, int axis) {
     opd_tensor *weight = cube->axis[0].weights[axis == 0][lines[0]];
@@ -548,8 +548,8 @@ static opd_tensor *opdi_affine_base(opd_tensor *like, opd_ints size, bool corner
     shape[2] = dims + 1;
     return base ? opd_expand(opdi_reshape_to(base, shape + 1, 2), opd_ints_of(shape, 3)) : NULL;
 }
-/* affine_grid_generator: returns the coordinates of the pixels of an output of `size`, mapped by theta [N, 2, 3] or
-   [N, 3, 4], as [N, .., coordinates]. */
+/* affine_grid_generator: returns [N, .., dims], the coordinates of the pixels of an output of sizes `size` [N, C,
+   ..].  They are multiplied by theta [N, 2, 3] or [N, 3, 4]. */
 static int opdi_affine_grid_generator_kernel(opd_call *call) {
     opd_tensor *theta = opd_arg_tensor(call, 0), *base;
     const opd_ints size = opd_arg_ints(call, 1);

@@ -6,8 +6,8 @@ typedef struct OPDI_TYPED(grid_taps) {
     int64_t at[4];
     OPDI_T weight[4], slope[4], lost;
 } OPDI_TYPED(grid_taps);
-/* Returns coordinate `at`, moved into [0, size) by the kind of padding, and multiplies *factor by the derivative of
-   this move. */
+/* Returns coordinate `at`, moved into [0, size - 1] as grid->outside (border or reflection) says; NaN becomes 0.
+   Multiplies *factor by the derivative of this move. */
 static OPDI_T OPDI_TYPED(grid_inside)(const opdi_grid *grid, OPDI_T at, int64_t size, OPDI_T *factor) {
     const OPDI_T low = grid->corners ? 0 : (OPDI_T)-0.5, span = grid->corners ? (OPDI_T)(size - 1) : (OPDI_T)size;
     if (grid->outside == OPDI_GRID_REFLECTION) {

@@ -125,8 +125,8 @@ static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
                                   ? opdi_stats_backward(bw, input, opdi_sizes(input), opdi_sizes(mean), input->ndim)
                                   : NULL);
 }
-/* Computes layer norm under vmap if examples have their own weight or bias: normalises without them, since each row
-   has its own statistics anyway, and applies them afterwards. */
+/* Computes layer norm under vmap if examples have their own weight or bias.  Normalises without weight and bias, and
+   applies them afterwards. */
 static int opdi_layer_norm_apart(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3), *input = opd_arg_tensor(call, 0),
         *results[3];
@@ -162,7 +162,7 @@ OPDI_OP(native_layer_norm) {
     op->cases = "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001";
 }
 
-/* Makes the results dx, dw and db; a result is None if output_mask (argument number `mask`) does not select it.  dw
+/* Makes the results dx, dw and db.  A result is None if output_mask (argument number `mask`) does not select it.  dw
    and db have sizes wsizes[wdim] and dtype wtype.  Sets out[3] to the results and scratch[3] to the tensors in which
    they are computed; scratch[0] has dtype `kept`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const int64_t *wsizes, int wdim,
@@ -248,7 +248,7 @@ static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     norm.db = scratch[2] ? scratch[2]->data : NULL;
     return opdi_layer_norm_back(&norm, dtype) ? -1 : opdi_norm_return(call, out, scratch);
 }
-/* Computes the gradients of native_layer_norm_backward by grad_out, input and weight with opdi_norm_double_backward. */
+/* Computes the gradients of native_layer_norm_backward with respect to grad_out, input and weight. */
 static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     const opd_value shape = opd_bw_value(bw, 2);
     opdi_norm_second second;
@@ -344,8 +344,8 @@ OPDI_OP(layer_norm) {
 
 //== rms norm ==========================================================================================================
 
-/* Computes rms_norm: input * rsqrt(mean(input^2) + eps) * weight, for half precision in float32.  results[0] is this
-   product, in input's dtype; results[1] is the factor rsqrt(...).  Returns 0, or -1 and sets an error. */
+/* Computes results[0], input * rsqrt(mean(input^2) + eps) * weight in the dtype of input, and results[1], the factor
+   rsqrt(...).  Computes in float32 if input is half precision.  Returns 0, or -1 and sets an error. */
 static int opdi_rms_norm(opd_call *call, opd_tensor **results) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2);
     const bool pairs = OPDI_DTYPE(input) == OPD_COMPLEX64 || OPDI_DTYPE(input) == OPD_COMPLEX128;

@@ -231,7 +231,7 @@ static int opdi_binary_cross_entropy_kernel(opd_call *call) {
     if (other->dtype != input->dtype) { return opdi_found_fail(other->dtype, input->dtype); }
     if (opdi_loss_in_unit(input, "input") || opdi_loss_in_unit(other, "target")) { return -1; }
     opd_tensor *loss = opd_sub(opd_mul(opdi_log_floor(opd_neg(input), true), opdi_adds(other, -1)),
-                               opd_mul(opdi_log_floor(input, false), other));          /* in input's dim order */
+                               opd_mul(opdi_log_floor(input, false), other));          /* with strides like input's */
     if (weight) { loss = opdi_loss_as(opd_mul(loss, weight), input); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 3)));
 }
@@ -305,7 +305,7 @@ static opd_tensor *opdi_in_dtype(opd_tensor *result, opd_scalar_type dtype) {
     return NULL;
 }
 /* binary_cross_entropy_with_logits: computes (1 - y) x - ((p - 1) y + 1) log sigmoid(x) for input x, target y and
-   pos_weight p (1 if it is None).  Each step is rounded to the target's dtype, because PyTorch computes in place. */
+   pos_weight p (1 if it is None).  Rounds each step to the dtype in which PyTorch's in-place operation stores it. */
 static int opdi_binary_cross_entropy_with_logits_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2),
         *part = opd_arg_tensor(call, 3), *loss = opd_log_sigmoid(input);
@@ -395,7 +395,7 @@ OPDI_OP(log_sigmoid) {
     op->cases = "[2,3]";
 }
 
-/* soft_margin_loss: log(1 + exp(-target input)) */
+/* soft_margin_loss: computes log(1 + exp(-target input)). */
 static int opdi_soft_margin_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     other = opdi_loss_as(opd_log1p(opd_exp(opd_mul(opd_neg(input), other))), input);

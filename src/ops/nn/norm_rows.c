@@ -27,7 +27,7 @@ OPDI_INTERNAL int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
     return count;
 }
 
-/* The functions below call an operator.  If the tensor is NULL, they return NULL. */
+/* The functions below call an operator, or return NULL if the tensor is NULL. */
 OPDI_INTERNAL opd_tensor *opdi_maybe_zeros(opd_tensor *like, opd_ints sizes) {
     return like ? opd_new_zeros(like, sizes) : NULL;
 }
@@ -70,9 +70,10 @@ OPDI_LOOPS_BEGIN
 
 //== rows of numbers: sums that depend only on the row =================================================================
 
-enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* of v - c; of (v - c)^2; of v (u - c) */
-/* The functions of a row, in the order of the enum: (x - c) k; (x - c) k + d; ((x - c) k + d) y; ((x - c) k + d) y +
-   z; x y; k (y - d - (x - c) e).  The last one updates two running sums: adds y (x - c) k to `to`, and y to z. */
+enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* sums of v - c, (v - c)^2, v (u - c) */
+/* What row_become computes for each element of a row.  NORM: (x - c) k.  AFFINE: (x - c) k + d.  SCALED: ((x - c) k
+   + d) y.  SHIFTED: ((x - c) k + d) y + z.  TIMES: x y.  BACK: k (y - d - (x - c) e).  PARAMS adds y (x - c) k to
+   the sum in `to`, and y to the sum in z. */
 enum { OPDI_ROW_NORM, OPDI_ROW_AFFINE, OPDI_ROW_SCALED, OPDI_ROW_SHIFTED, OPDI_ROW_TIMES, OPDI_ROW_BACK,
        OPDI_ROW_PARAMS };
 /* True if a row of `count` elements is long enough for the code for AVX2, and the CPU has AVX2. */
@@ -81,7 +82,8 @@ enum { OPDI_ROW_NORM, OPDI_ROW_AFFINE, OPDI_ROW_SCALED, OPDI_ROW_SHIFTED, OPDI_R
 #else
 #define OPDI_ROW_WIDE(count) false
 #endif
-/* Not inlined for clang: if clang sees how lanes are added, it spills them in the loop that fills them. */
+/* Not inlined with clang: if clang sees how the lanes are added up, it spills them to memory in the loop that fills
+   them. */
 #if defined(__clang__)
 #define OPDI_ROW_LANES static OPDI_NOINLINE
 #else
@@ -161,8 +163,8 @@ static opd_tensor *opdi_norm_j(const opdi_norm_second *second, opd_tensor *xhat,
                     opd_mul(xhat, opdi_norm_mean(second, opd_mul(value, xhat))));
     return opd_mul(value, second->rstd);
 }
-/* Computes the second derivatives of the norm in *second: *dg, *dx and *dw, with respect to grad, input and weight.
-   A result is NULL if there is no such derivative.  Returns 0, or -1 and sets an error. */
+/* Computes the second derivatives of the norm in *second: *dg, *dx and *dw are those with respect to grad, input and
+   weight.  A result is NULL if there is no such derivative.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_double_backward(const opdi_norm_second *second, opd_tensor **dg, opd_tensor **dx,
                                             opd_tensor **dw) {
     opd_tensor *xhat = opd_mul(opd_sub(second->input, second->mean), second->rstd),
@@ -191,8 +193,8 @@ OPDI_INTERNAL int opdi_norm_double_backward(const opdi_norm_second *second, opd_
 
 //== batching rules of norms ===========================================================================================
 
-/* Computes a norm of channels under vmap: the channels of all examples lie side by side in one call.  `kinds` tells
-   how each argument relates to channels, and `results` how each of the three results does. */
+/* Computes a norm over channels under vmap in one call, in which the channels of all examples are concatenated.
+   `kinds` tells how each argument relates to channels, and `results` how each of the three results does. */
 OPDI_INTERNAL int opdi_batch_by_channel(opd_call *call, const opdi_channel_kind *kinds,
                                         const opdi_channel_kind *results) {
     opd_value args[OPD_MAX_ARGS], rets[3];

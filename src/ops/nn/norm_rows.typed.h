@@ -1,7 +1,7 @@
 OPDI_ALWAYS OPDI_T OPDI_TYPED(row_term)(OPDI_T v, OPDI_T u, OPDI_T c, int what) {
     return what == OPDI_ROW_SUM ? v - c : what == OPDI_ROW_DOT ? v * (u - c) : (v - c) * (v - c);
 }
-/* Returns the sum of 16 lanes, by adding the second half to the first, until one number is left. */
+/* Returns the sum of 16 lanes.  Adds the second half of the lanes to the first half, until one number is left. */
 OPDI_ROW_LANES double OPDI_TYPED(row_lanes)(const OPDI_T *lane) {
     double half[8];
     for (int j = 0; j < 8; j++) { half[j] = (double)lane[j] + (double)lane[j + 8]; }
@@ -52,7 +52,7 @@ static double OPDI_TYPED(row_dev)(const OPDI_T *x, const OPDI_T *y, int64_t coun
 static double OPDI_TYPED(row_dot)(const OPDI_T *x, const OPDI_T *y, int64_t count, OPDI_T c) {
     return OPDI_TYPED(row_of)(x, y, count, c, OPDI_ROW_DOT);
 }
-/* The operands of a row's function, see OPDI_ROW_NORM and the constants that follow it. */
+/* The operands of row_become, see OPDI_ROW_NORM and the constants that follow it. */
 typedef struct OPDI_TYPED(row_ops) {
     OPDI_T *to;
     const OPDI_T *x, *y;
@@ -273,7 +273,7 @@ OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end)
                 v += OPDI_TYPED(row_dev)(x, x, norm->n, mean);
             }
             v = OPDI_TYPED(norm_var)(v, count, rest);
-            ((double *)norm->db)[ch] = v * count; /* v * count is for running_var */
+            ((double *)norm->db)[ch] = v * count; /* for running_var */
             rstd = (OPDI_T)(1 / sqrt(v + norm->eps));
             ((OPDI_T *)norm->mean)[ch] = mean;
             ((OPDI_T *)norm->rstd)[ch] = rstd;
@@ -291,8 +291,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end)
         }
     }
 }
-/* Computes the gradients of batch norm that are needed (dw, db, dx) for channels [begin, end) of ctx, an opdi_norm.
-   If `eval` of this opdi_norm is set, the statistics are constants. */
+/* Computes the gradients dw, db and dx of batch norm, unless they are NULL, for channels [begin, end) of the
+   opdi_norm ctx.  If its `eval` is set, the statistics are constants. */
 OPDI_INTERNAL void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const double count = (double)(norm->a * norm->n);

@@ -8,16 +8,16 @@ OPDI_COLD_BEGIN
 
 //== pooling: windows and loops ========================================================================================
 
-/* A pooling of planes with sizes in[3] to planes with sizes out[3].  Along dim i, the window of output o reads the
-   elements lo[i][o], lo[i][o] + dilation[i], and so on, below hi[i][o].  An average is divided by the product of
-   span[i][o] over the dims. */
+/* A pooling of planes with sizes in[3] to planes with sizes out[3].  The last nd dims are pooled; dims before them
+   have size 1.  Along dim i, the window of output o reads the elements lo[i][o], lo[i][o] + dilation[i], and so on,
+   below hi[i][o].  An average is divided by the product of span[i][o] over the dims, or by `divisor`. */
 typedef struct opdi_windows {
     int64_t planes, in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
     int64_t *lo[3], *hi[3], *span[3];
     int64_t divisor;                              /* if not 0, averages are divided by it */
     const char *from;                             /* forward: input; backward: gradient of the output */
     char *to;                                     /* forward: output; backward: gradient of the input */
-    int64_t *at;                                  /* position of each maximum in its plane */
+    int64_t *at;                                  /* position in its plane of each maximum, or NULL */
     size_t bytes;                                 /* of lo, hi and span together */
     int dtype, nd;
     int32_t bad;                                  /* set to 1 if a position is out of range */
@@ -25,8 +25,8 @@ typedef struct opdi_windows {
 
 #define OPDI_POOL_EACH(v, a, b, c)                                                                          \
     for (a = 0; a < (v)->out[0]; a++) for (b = 0; b < (v)->out[1]; b++) for (c = 0; c < (v)->out[2]; c++)
-/* Returns true if the windows are 2 x 2, do not overlap and lie inside of the plane.  This is the usual case, which
-   has loops without branches. */
+/* Returns true if the windows are 2 x 2, do not overlap and lie inside of the plane.  This usual case has loops
+   without branches. */
 static bool opdi_pool_is_2x2(const opdi_windows *windows) {
     if (windows->in[0] != 1 || windows->out[0] != 1) { return false; }
     for (int i = 1; i < 3; i++) {
@@ -114,9 +114,10 @@ static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
 
 //== pooling: arguments ================================================================================================
 
-/* Reads `list`, the argument `name` of operator `op`, into the last ndim elements of out[3]; the first elements
-   become `fill`.  The list has one number, or ndim numbers.  If `otherwise` is not NULL, the list may also be empty,
-   and `otherwise` is used.  Returns 0, or -1 and sets an error. */
+/* Reads `list`, the argument `name` of operator `op`, into the last ndim elements of out[3], and sets the elements
+   before them to `fill`.  The list has ndim numbers, or one number, which is used for all ndim dims.  If `otherwise`
+   is not NULL, the list may also be empty; then out becomes a copy of otherwise[3].  Returns 0, or -1 and sets an
+   error. */
 static int opdi_pool_list(const char *op, const char *name, opd_ints list, int ndim, int64_t *out, int64_t fill,
                           const int64_t *otherwise) {
     static const char *const words[] = {"", "one int", "two ints", "three ints"};
@@ -164,7 +165,8 @@ static int opdi_pool_count(opdi_windows *windows, int i, bool ceil_mode) {
     windows->out[i] = count;
     return 0;
 }
-/* Reads the sizes of `input`, whose batch may be empty, into *windows.  Returns 0, or -1 and sets an error. */
+/* Reads the sizes of `input`, whose batch may be empty, into *windows.  `adaptive` selects the texts of the errors.
+   Returns 0, or -1 and sets an error. */
 static int opdi_pool_input(opdi_windows *windows, const opd_tensor *input, int ndim, const char *name, bool adaptive) {
     const int64_t *sizes = opdi_sizes(input);
     char text[256];
@@ -225,8 +227,8 @@ static int opdi_pool_read(const opd_call *call, int first, opdi_windows *windows
     }
     return 0;
 }
-/* Allocates lo, hi and span of *windows and fills them in.  If `adaptive` is true, they divide the input evenly.  If
-   include_pad is true, spans include the padding.  Returns 0, or -1 and sets an error. */
+/* Allocates lo, hi and span of *windows and fills them in.  If `adaptive` is true, the windows divide the input
+   evenly.  If include_pad is true, spans include the padding.  Returns 0, or -1 and sets an error. */
 static int opdi_windows_make(opdi_windows *windows, bool adaptive, bool include_pad) {
     int64_t *at;
     windows->bytes = 3 * sizeof *at * ((size_t)windows->out[0] + (size_t)windows->out[1] + (size_t)windows->out[2]);
@@ -267,15 +269,15 @@ static int opdi_windows_run(opdi_windows *windows, int what, bool adaptive, bool
     opdi_scratch_free((char *)windows->lo[0], windows->bytes);
     return windows->bad ? opd_fail(OPD_ERROR_INDEX, "an element of indices is out of range") : 0;
 }
-/* Sets `sizes` to the sizes of the output for `input`. */
+/* Sets `sizes` to the sizes of the pooling's output for `input`. */
 static void opdi_pool_sizes(const opdi_windows *windows, const opd_tensor *input, int64_t *sizes) {
     for (int i = 0; i < input->ndim; i++) {
         sizes[i] = i < input->ndim - windows->nd ? opdi_sizes(input)[i] : windows->out[3 - input->ndim + i];
     }
 }
-/* Computes the pooling of input by these windows: if `maximum` is true, a max_pool, whose result 1 has the
-   positions, else an avg_pool.  If `ints` is true, integers are allowed.  `name` is the operator's name in errors.
-   Returns 0, or -1 and sets an error. */
+/* Pools `input` by the windows *windows.  If `maximum` is true, this is a max_pool, whose result 1 has the
+   positions; else it is an avg_pool.  If `ints` is true, integers are allowed.  `name` is the operator's name in
+   errors.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *input, bool maximum, bool adaptive,
                              bool include_pad, bool ints, const char *name) {
     int64_t sizes[8];
@@ -302,8 +304,8 @@ static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *
     }
     return maximum ? opdi_staging_store(at, to) : 0;
 }
-/* Makes result 0, the gradient of a pooling with respect to input.  `at` has the positions of the maxima; for an
-   average it is NULL.  Returns 0, or -1 and sets an error. */
+/* Computes result 0, the gradient of a pooling with respect to `input`.  `at` has the positions of the maxima, or is
+   NULL for an average.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor *grad, opd_tensor *input,
                               opd_tensor *at, bool adaptive, bool include_pad, const char *name) {
     int64_t sizes[8];
@@ -343,8 +345,8 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
 
 //== max_pool2d, max_pool3d ============================================================================================
 
-/* Returns the elements of input [.., in] at the positions `at` [.., out].  This computes the derivative of
-   max_pool's backward operator, in which ndim is the number of pooled dims. */
+/* Returns the elements of `input` at the positions `at`, with the sizes of `at`.  A position counts the elements of
+   the last ndim dims of `input`; these are the pooled dims. */
 static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     int64_t flat[OPD_MAX_DIMS], rest[OPD_MAX_DIMS];
     int i;
@@ -382,7 +384,7 @@ static int opdi_max_pool_gradient(opd_backward_call *bw, int ndim) {
                                                                    opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
                                                                    opd_bw_result(bw, 1)));
 }
-/* The backward function of a max_pool's backward operator: returns grad's elements at the positions, which are
+/* The backward function of a max_pool's backward operator.  Returns the elements of grad at the positions, which are
    argument number `at`. */
 static int opdi_max_pool_backward_gradient(opd_backward_call *bw, int ndim, int at) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
@@ -470,7 +472,7 @@ OPDI_OP(max_pool3d) {
     op->cases = "[1,2,4,4,4], 2";
 }
 
-/* A list for one dim, extended to two dims: the list (n) becomes (first, n). */
+/* Memory for a list for two dims that is made from a list for one dim: (n) becomes (first, n). */
 typedef struct opdi_pair { int64_t values[2]; } opdi_pair;
 static opd_ints opdi_pair_of(opd_ints list, int64_t first, opdi_pair *pair) {
     pair->values[0] = first;
@@ -808,8 +810,8 @@ OPDI_OP(adaptive_max_pool3d_backward) {
     op->cases = "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60";
 }
 
-/* adaptive_avg_pool2d and 3d.  If the output is a single element, computes a mean, which does not save a tensor for
-   the backward pass. */
+/* adaptive_avg_pool2d and adaptive_avg_pool3d.  If each plane of the output has a single element, computes a mean,
+   whose backward pass needs no saved tensor. */
 static int opdi_adaptive_avg_pool_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints to = opd_arg_ints(call, 1);
@@ -917,8 +919,8 @@ static int opdi_unpool_check(const opd_call *call, const opd_tensor *input, cons
     }
     return 0;
 }
-/* max_unpool2d or 3d: makes zeros of output_size and writes each element of self to the position in indices, from
-   which max_pool had read it.  If two elements have the same index, the last one stays. */
+/* max_unpool2d or max_unpool3d: makes zeros of output_size and writes each element of self to the position in
+   indices, from which max_pool read it.  If two elements have the same index, the last one is written last. */
 static int opdi_unpool_of(opd_call *call, int dims) {
     opd_tensor *input = opd_arg_tensor(call, 0), *at = opd_arg_tensor(call, 1);
     const opd_ints size = opd_arg_ints(call, 2);
@@ -1019,8 +1021,8 @@ static int opdi_fractional_samples(const opd_tensor *input, const opd_tensor *sa
     return 0;
 }
 /* fractional_max_pool: computes the greatest element of each window and its position in its plane.  The starts of
-   the windows follow from random_samples.  Gathers the elements of all windows by indices [n, c, out0, k0, out1, k1,
-   ..], viewed as [n, c, outs, ks]. */
+   the windows follow from random_samples.  Gathers the elements of all windows by indices, which are first [n, c,
+   out0, k0, out1, k1, ..] and then rearranged to [n, c, outs, ks]. */
 static int opdi_fractional_of(opd_call *call, int dims) {
     opd_tensor *input = opd_arg_tensor(call, 0), *samples = opd_arg_tensor(call, 3), *at = NULL, *rets[2];
     const opd_ints kernel = opd_arg_ints(call, 1), out = opd_arg_ints(call, 2);

@@ -4,7 +4,8 @@
 //  >>op:recurrent recurrent layers
 //
 //  lstm, gru, rnn_tanh and rnn_relu of sequences [T, B, features].  They are computed step by step with public
-//  operators.  The products with the input are computed for all steps at once.
+//  operators, or for an lstm of floats by one function (opdi_lstm).  The products with the input are computed for all
+//  steps at once.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef enum opdi_rnn_kind { OPDI_RNN_LSTM, OPDI_RNN_GRU, OPDI_RNN_TANH, OPDI_RNN_RELU } opdi_rnn_kind;
@@ -15,7 +16,7 @@ typedef struct opdi_recurrent {
     opd_tensor *h, *c, *w_ih, *w_hh, *b_ih, *b_hh, *w_hr;
 } opdi_recurrent;
 
-/* Returns part i of gates [B, n H]; each part has `size` = H columns. */
+/* Returns part i of gates [B, n H].  Each part has H columns; `size` is H. */
 static opd_tensor *opdi_recurrent_gate(opd_tensor *gates, int64_t i, int64_t size) {
     return gates ? opd_slice(gates, -1, opd_value_int(i * size), opd_value_int((i + 1) * size), 1) : NULL;
 }
@@ -70,20 +71,20 @@ static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates
 }
 
 /* All steps of an lstm of floats as one function for autograd.  Weights are packed once, and the weight's gradient
-   is one product over all steps.  This is only used if no layer but autograd handles the operators; otherwise the
-   steps are made by operators.  Rows of gates have four parts of H columns: input, forget, cell candidate ("fresh")
-   and output gates.  The right side of a product is packed as panels, see opdi_lstm_pack. */
+   is one product over all steps.  This function is only used if no layer but autograd handles the operators.  Rows
+   of gates have four parts of H columns: input, forget, cell candidate ("fresh") and output gates.  The right side
+   of a product is packed as panels, see opdi_lstm_pack. */
 typedef struct opdi_lstm {
-    int64_t steps, batch, size;
+    int64_t steps, batch, size;                   /* T, B, H */
     const float *gates, *h, *c, *w_hh;            /* [T, B, 4 H], [B, H], [B, H], [4 H, H] */
     float *out, *states, *acts;                   /* h [T, B, H]; c [kept, B, H]; activated gates [kept, B, wide] */
     int64_t kept, wide;                           /* kept: T, or 2 buffers used in turn */
     bool back;
     float *panels;
     int64_t nr, depth;                            /* a panel: depth rows of nr columns */
-    const float *left;                            /* operand and result of the current product: rows of `row` floats */
+    const float *left;                            /* the current product: left [B, depth], product [B, row] */
     float *product;
-    int64_t row;
+    int64_t row;                                  /* columns of the product, rounded up to whole panels */
     const float *out_grad;                        /* backward: [T, B, H] or NULL */
     float *gates_grad, *h_grad, *c_grad, *tanhs;  /* [T, B, 4 H], [B, row], [B, H], [B, H] */
     int64_t step;                                 /* number of the current step, in the layer's direction */
@@ -111,8 +112,8 @@ static int opdi_lstm_pack(opdi_lstm *lstm, int64_t depth, int64_t count, int64_t
     }
     return buffer ? 0 : -1;
 }
-/* Multiplies lstm->left by panels [begin, end).  Splits the depth into pieces that the micro-kernel can read
-   directly. */
+/* Multiplies lstm->left by panels [begin, end) of the weight.  Splits the depth into pieces that the micro-kernel
+   can read directly. */
 static void opdi_lstm_panels(void *ctx, int64_t begin, int64_t end) {
     const opdi_lstm *lstm = (const opdi_lstm *)ctx;
     const int64_t nr = lstm->nr, part = 8192 / nr;
@@ -130,7 +131,8 @@ static void opdi_lstm_multiply(opdi_lstm *lstm, const float *left, float *produc
     lstm->product = product;
     opdi_parallel_for(lstm->row / lstm->nr, OPDI_MAX((int64_t)1, 1048576 / cost), opdi_lstm_panels, lstm);
 }
-/* One example in one step: its rows, of H elements each.  `acts` has the activated gates, in the order of the gates. */
+/* The rows of one example in one step.  acts (the activated gates), gates and gates_grad have 4 H elements, the
+   others H. */
 typedef struct opdi_lstm_row {
     float *acts, *c, *h;
     const float *gates, *before, *grad;           /* before: c of the previous step */
@@ -413,8 +415,8 @@ static opd_tensor *opdi_recurrent_run(opdi_recurrent *layer, opd_tensor *input, 
     opd_tensor *const gates = opd_linear_full(input, layer->w_ih, layer->b_ih);
     return opdi_recurrent_check(layer, gates) ? NULL : opdi_recurrent_steps(layer, gates, back);
 }
-/* Runs a layer over packed sequences: input [sum of sizes, I], of which step i has sizes[i] rows, never more than
-   the step before.  If `back` is true, begins with the last step.  Examples that have ended keep their last state. */
+/* Runs a layer over packed sequences: input [sum of sizes, I], in which step i has sizes[i] rows, at most as many as
+   step i - 1.  If `back` is true, begins with the last step.  Examples that have ended keep their last state. */
 static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *input, opd_ints sizes, bool back) {
     opd_tensor *gates = opd_linear_full(input, layer->w_ih, layer->b_ih), **list = opdi_list_alloc(sizes.n),
         *h = layer->h, *c = layer->c, *both[2];
@@ -428,7 +430,7 @@ static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *
         if (!opd_ok()) { return NULL; }
         opdi_recurrent_step(layer, opd_narrow(gates, 0, at, size));
         list[i] = both[0] = layer->h;
-        if (h && h->dims[0] > size) {             /* the states of other examples stay as they were */
+        if (h && h->dims[0] > size) {             /* examples that have ended keep their states */
             both[1] = opd_narrow(h, 0, size, h->dims[0] - size);
             layer->h = opd_cat(opd_tensors_of(both, 2));
             both[0] = layer->c;

@@ -1,4 +1,5 @@
-/* Computes gw [groups, og, element] as the sum of the parts in shift->gw, each [groups, kp, ldg] and transposed. */
+/* Computes gw [groups, og, element] as the sum of the shift->parts parts in shift->gw.  Each part is [groups, kp,
+   ldg], with the last two dims transposed and padded. */
 static void OPDI_TYPED(shift_sum)(const opdi_shift *shift, int64_t element, int64_t kp, OPDI_T *gw) {
     const int64_t og = shift->conv.og, groups = shift->conv.groups;
     for (int64_t i = 0; i < groups; i++) {

@@ -2,9 +2,10 @@
 
 //== upsampling ========================================================================================================
 //
-//  Along each dim (depth, rows and columns), an output is a weighted sum of a few inputs (taps), whose positions do not
-//  depend on the other dims.  The weight of an element is the product of its weights along the dims.  The derivative
-//  adds to the elements that the forward call reads.  If there are fewer than three dims, the first ones have size 1.
+//  Along each dim (depth, rows and columns), an output is a weighted sum of a few inputs (taps), whose positions do
+//  not depend on the other dims.  The weight of an element is the product of its weights along the dims.  The backward
+//  pass adds to the gradients of the elements that the forward pass reads.  If there are fewer than three dims, the
+//  first ones have size 1.
 
 OPDI_COLD_BEGIN
 
@@ -25,8 +26,8 @@ typedef struct opdi_upsample {
     void *output;
 } opdi_upsample;
 
-/* Returns the largest number of inputs that an output reads, at most `rows`.  Antialiasing filters (AA) read more
-   inputs if they shrink an image. */
+/* Returns an upper bound of the number of inputs that an output reads, among `rows` inputs.  Antialiasing filters
+   (AA) read more inputs if they shrink an image. */
 static int64_t opdi_taps_most(opdi_upsample_mode how, int64_t rows, double scale) {
     if (how == OPDI_UPSAMPLE_NEAREST || how == OPDI_UPSAMPLE_EXACT) { return 1; }
     if (how == OPDI_UPSAMPLE_LINEAR) { return 2; }
@@ -43,9 +44,9 @@ static double opdi_cubic(double x, double a) {
 static int64_t opdi_taps_clip(double place, int64_t rows) {
     return !(place > 0) ? 0 : place < (double)rows ? (int64_t)place : rows;
 }
-/* Finds the inputs that output i reads under a filter whose width grows with the scale.  Sets *first to the index of
-   the first of these inputs, and weight[most] to their weights.  Returns their number, at least 1
-   (_compute_indices_min_size_weights_aa). */
+/* Finds the inputs that output i reads under a filter whose width grows with the scale (as PyTorch's
+   _compute_indices_min_size_weights_aa).  Sets *first to the index of the first of these inputs, and weight[most] to
+   their weights.  Returns their number, at least 1. */
 static int64_t opdi_taps_filter(const opdi_upsample *upsample, int64_t i, int64_t rows, double scale, int64_t most,
                                 int64_t *first, double *weight) {
     const bool cubic = upsample->how == OPDI_UPSAMPLE_CUBIC_AA;
@@ -68,8 +69,8 @@ static int64_t opdi_taps_filter(const opdi_upsample *upsample, int64_t i, int64_
     if (count == 0) { weight[0] = 0; }
     return OPDI_MAX(count, (int64_t)1);
 }
-/* Sets the taps of output i of `count`: their indices at[most] among `rows` inputs, and their weights weight[most].
-   Returns the number of taps (area_pixel_compute_source_index). */
+/* Sets the taps of output i of `count`: their indices at[most] among `rows` inputs, and their weights weight[most]
+   (as PyTorch's area_pixel_compute_source_index).  Returns the number of taps. */
 static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t rows, int64_t count, double scale,
                              int64_t most, int64_t *at, double *weight) {
     const opdi_upsample_mode how = upsample->how;
@@ -101,7 +102,7 @@ static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t r
     if (how == OPDI_UPSAMPLE_NEAREST && upsample->dims == 2 && count == 2 * rows) { place = (double)(i / 2); }
     place = OPDI_MAX(place, 0.);
     if (how == OPDI_UPSAMPLE_EXACT) { place = upsample->twice ? place + 0.5 : (double)((float)place + 0.5f); }
-    at[0] = place < (double)(rows - 1) ? (int64_t)place : rows - 1;    /* scale may be any number */
+    at[0] = place < (double)(rows - 1) ? (int64_t)place : rows - 1;    /* limited: the caller gives the scale */
     if (how != OPDI_UPSAMPLE_LINEAR) { return 1; }
     at[1] = at[0] + (at[0] < rows - 1);
     weight[1] = OPDI_MIN(OPDI_MAX(place - (double)at[0], 0.), 1.);
@@ -241,8 +242,8 @@ static int opdi_taps_fill(opdi_upsample *upsample, int dim, double factor) {
     }
     return 0;
 }
-/* Rounds the weights of the taps of `count` outputs to multiples of 2^-bits, as precise as 16 bits allow, and stores
-   them as integers.  Merges taps with the same index.  Returns bits. */
+/* Replaces the weights of the taps of `count` outputs by integers, in units of 2^-bits.  bits is the largest number
+   up to 22 for which the weights fit in 16 bits.  First merges taps with the same index.  Returns bits. */
 static int opdi_taps_whole(opdi_taps *taps, int64_t count) {
     double *weight = (double *)taps->weight, most = 0;
     int bits = 0;
@@ -281,8 +282,8 @@ static void opdi_upsample_bytes_along(const opdi_taps *taps, int bits, const uin
         y[i] = (uint8_t)OPDI_MIN(sum, (int64_t)255);
     }
 }
-/* Resizes images of bytes along columns, then along rows.  Rounds after each direction whose size changes, like
-   PyTorch.  Returns 0, or -1 and sets an error. */
+/* Resizes images of bytes along columns, then along rows.  Rounds after each direction whose size changes, as
+   PyTorch does.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_bytes(opdi_upsample *upsample, opd_tensor *input, opd_tensor *out) {
     const int64_t *in = upsample->in, *to = upsample->out, planes = upsample->planes;
     opd_tensor *output = opdi_staging(out, OPD_UINT8);
@@ -302,8 +303,9 @@ static int opdi_upsample_bytes(opdi_upsample *upsample, opd_tensor *input, opd_t
     } else if (x != (const uint8_t *)output->data) { memcpy(output->data, x, (size_t)output->numel); }
     return opdi_staging_store(out, output);
 }
-/* Computes the taps of every output, then resizes input to out.  If upsample->back is set, adds the gradients
-   `input` into `out`.  The arguments from number `scales` on are the scales.  Returns 0, or -1 and sets an error. */
+/* Computes the taps of every output, then resizes input to out.  If upsample->back is set, instead computes the
+   gradient `out` of the input from `input`, the gradient of the output.  The arguments from number `scales` on are
+   the scales.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_run(opd_call *call, opdi_upsample *upsample, opd_tensor *input, opd_tensor *out, int scales) {
     const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
@@ -355,8 +357,8 @@ static int opdi_upsample_kernel(opd_call *call) {
     return opdi_upsample_run(call, &upsample, input, opdi_result_format(call, 0, opdi_is_channels_last(input), sizes,
                                                                         ndim, OPDI_DTYPE(input)), nearest ? 2 : 3);
 }
-/* The kernel of all derivatives: argument 0, a gradient with the output's sizes, becomes a gradient with input_size,
-   argument 2.  Returns 0, or -1 and sets an error. */
+/* The kernel of all derivatives: computes the gradient of the input, whose sizes are input_size (argument 2), from
+   argument 0, the gradient of the output.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0);
     const opd_ints in = opd_arg_ints(call, 2);
@@ -383,7 +385,7 @@ static int opdi_upsample_backward_kernel(opd_call *call) {
     return opdi_upsample_run(call, &upsample, grad,
                              opdi_result_format(call, 0, last, in.data, ndim, OPDI_DTYPE(grad)), nearest ? 3 : 4);
 }
-/* The batching rule of the gradient of upsampling: the images of all examples become images of one call. */
+/* The batching rule of the gradient of upsampling: computes the images of all examples in one call. */
 static int opdi_upsample_backward_batch(opd_call *call) {
     int dim;
     opd_tensor *grad = opd_batch_arg(call, 0, &dim);
@@ -403,8 +405,8 @@ static int opdi_upsample_backward_batch(opd_call *call) {
     sizes[1] = in.data[0];
     return opd_batch_return(call, grad ? opdi_reshape_to(grad, sizes, (int)in.n + 1) : NULL, 0);
 }
-/* Runs upsample_*.vec or, if `back` is true, their derivatives, which exist in PyTorch 1 and have the input's sizes
-   as third argument.  The call gives either the output's size or the factors; with factors, the size is floor(size *
+/* Runs upsample_*.vec or, if `back` is true, its derivative, which exists in PyTorch 1 and has the input's sizes as
+   third argument.  The call gives either the output's size or the factors; with factors, the size is floor(size *
    factor). */
 static int opdi_upsample_vec(opd_call *call, bool back) {
     const opdi_upsample_form *form = opdi_upsample_form_of(call->op);
