@@ -1,5 +1,5 @@
-/* Applies a reflection f to the rows at x, x + ld and, if count is 3, x + 2 ld; with count 2, only to two rows.  f
-   holds v[1], v[2], tau, tau v[1] and tau v[2] of the reflection 1 - tau v v^T, whose v[0] is 1. */
+/* Applies the reflection f to `count` rows (2 or 3) that begin at x and are ld apart.  f holds v[1], v[2], tau, tau
+   v[1] and tau v[2] of the reflection 1 - tau v v^T, whose v[0] is 1. */
 OPDI_TARGET static void OPDI_WIDE(chase_rows)(OPDI_T *x, int64_t ld, int64_t columns, int count, const OPDI_T *f) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     for (int64_t j = 0; count == 3 && j < columns; j += WIDTH) {

@@ -49,8 +49,8 @@ OPDI_INTERNAL int opdi_square_check(const opd_tensor *tensor, const char *name) 
         : opd_fail(OPD_ERROR_SHAPE, "%s: A must be batches of square matrices, but they are %lld by %lld matrices",
                    name, (long long)rows, (long long)columns);
 }
-/* Checks that the dtype is a float or complex dtype and, with `halves`, not a 16-bit float.  Returns 0, or -1 and sets
-   an error. */
+/* Checks that the dtype is a float or complex dtype and, if `halves` is true, that it is not a 16-bit float.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_float_check(const opd_tensor *tensor, const char *name, bool halves) {
     const opd_scalar_type dtype = opd_dtype(tensor);
     if (!opd_dtype_is_floating(dtype) && !opd_dtype_is_complex(dtype)) {
@@ -74,9 +74,8 @@ OPDI_INTERNAL opd_scalar_type opdi_solver_dtype(opd_scalar_type dtype) {
 OPDI_INTERNAL opd_tensor *opdi_solver_dense(opd_tensor *tensor) {
     return opdi_dense_as(tensor, opdi_solver_dtype(OPDI_DTYPE(tensor)));
 }
-/* Makes result i of a kernel.  Its matrices are stored column by column, as LAPACK stores them and so PyTorch returns
-   them.  On failure, returns NULL and sets an error; if there are too many elements, the error names the sizes of this
-   result. */
+/* Makes result i of a kernel.  Its matrices are stored column by column, as in LAPACK and PyTorch.  On failure,
+   returns NULL and sets an error; if there are too many elements, the error names the sizes of this result. */
 OPDI_INTERNAL opd_tensor *opdi_columns_result(opd_call *call, int i, const int64_t *sizes, int ndim,
                                               opd_scalar_type dtype) {
     int64_t strides[OPD_MAX_DIMS];
@@ -141,9 +140,10 @@ OPDI_INTERNAL opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *ba
     sizes[ndim - 1] = opd_size(tensor, -1);
     return opdi_dense_as(opdi_expand_to(tensor, sizes, ndim), opdi_solver_dtype(OPDI_DTYPE(tensor)));
 }
-/* Returns matrices that a kernel only reads.  Unlike opdi_matrices_as, does not copy real matrices that are stored by
-   rows or by columns, if there is one for the whole batch or one for each element of it.  Sets *step to the distance
-   from one matrix to the next (0: one for all), and *turned to true if the matrices are stored by columns. */
+/* Returns matrices that a kernel only reads.  Unlike opdi_matrices_as, does not copy real matrices that are stored
+   by rows or by columns, if `tensor` has one matrix for the whole batch or one for each batch element.  Sets *step
+   to the distance from one matrix to the next (0: one for all), and *turned to true if the matrices are stored by
+   columns.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_matrices_read(opd_tensor *tensor, const int64_t *batch, int ndim, int64_t *step,
                                              bool *turned) {
     const int64_t square = opd_size(tensor, -1) * opd_size(tensor, -2);
@@ -237,7 +237,7 @@ OPDI_INTERNAL int opdi_errors_of(opd_tensor *info, const char *name, const opd_t
     return opd__linalg_check_errors(info, name, input->ndim == 2);
 }
 
-/* Returns true if op is the built-in operator with this number. */
+/* Returns true if op is the built-in operator number `number`. */
 static bool opdi_is_builtin(const opd_op *op, opd_op_id number) {
     return op == OPDI_ACQUIRE(&opdi_registry.builtin[number]);
 }
@@ -447,8 +447,8 @@ static int opdi_cholesky_solve_kernel(opd_call *call) {
     return opdi_solver_check(b, "cholesky_solve_cpu") ? -1
         : opdi_cholesky_solved(call, b, input, opd_arg_bool(call, 2));
 }
-/* Computes the gradient of the factor L (`upper`: of L^H).  It is -(sum + sum^H) L, where `sum` is the gradient of A =
-   L L^H. */
+/* Computes the gradient -(sum + sum^H) L of the factor L or, if `upper`, the gradient of L^H.  `sum` is minus the
+   gradient of A = L L^H. */
 static opd_tensor *opdi_factor_gradient(opd_tensor *sum, opd_tensor *factor, bool upper) {
     sum = opd_add(sum, opdi_mh(sum));
     return opd_neg(upper ? opd_matmul(factor, sum) : opd_matmul(sum, factor));

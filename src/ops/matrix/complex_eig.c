@@ -43,8 +43,8 @@ static void opdi_cschur_exchange(const opdi_cschur *schur, int64_t i) {
     opdi_cblock_exchange(opdi_cblock_of(schur->h, n, 1), n, i, other);
     opdi_cblock_exchange(opdi_cblock_of(schur->h, 1, n), n, i, other);
 }
-/* Balances the matrix: the factors and exchanges are chosen from the absolute values of its elements.  `sizes` [n, n]
-   is scratch memory for these. */
+/* Balances the matrix.  The factors and exchanges are chosen from the absolute values of its elements, for which
+   `sizes` [n, n] is scratch memory. */
 static void opdi_cschur_balance(opdi_cschur *schur, double *sizes) {
     const int64_t n = schur->n;
     for (int64_t i = 0; i < n * n; i++) { sizes[i] = opdi_complex_size(schur->h[i]); }
@@ -195,8 +195,9 @@ static int64_t opdi_cschur_run(const opdi_cschur *schur) {
     }
     return 0;
 }
-/* Computes the eigenvector x [n] for eigenvalue number k.  y [n] is scratch memory for the eigenvector of h; x is q y,
-   scaled to length 1 with a real largest element. */
+/* Computes the eigenvector x [n] for eigenvalue number k: first the eigenvector y of h, then q y, which is converted
+   to an eigenvector of the original matrix and scaled to length 1 with a real largest element.  y [n] is scratch
+   memory. */
 static void opdi_cschur_vector(const opdi_cschur *schur, int64_t k, opdi_complex *y, opdi_complex *x) {
     const int64_t n = schur->n;
     const opdi_complex *h = schur->h, value = h[k * (n + 1)];

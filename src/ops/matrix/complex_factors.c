@@ -153,8 +153,8 @@ OPDI_INTERNAL int opdi_lu_one_c128(const opdi_solver *solver, int64_t at) {
     }
     return 0;
 }
-/* Solves equations with the LU factors in data[0]; the solution overwrites data[1].  If solver->turned is set, uses the
-   conjugate transpose of the matrix.  Returns 0. */
+/* Solves equations with the LU factors in data[0]; the solution overwrites data[1].  If solver->turned is set, uses
+   the conjugate transpose of the matrix.  Returns 0. */
 OPDI_INTERNAL int opdi_lu_solve_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, columns = solver->columns;
     const int32_t *pivots = solver->pivots + at * solver->npivots;
@@ -178,8 +178,8 @@ static opdi_complex opdi_complex_sgn(opdi_complex x) {
     const double size = opdi_complex_abs(x);
     return size == 0 ? opdi_complex_make(0, 0) : opdi_complex_make(x.re / size, x.im / size);
 }
-/* Computes determinants from LU factors in data[0] into data[1].  If solver->vectors is set, data[1] gets x / |x| of
-   the determinant x, and data[2] the logarithm of |x| as a double. */
+/* Computes the determinant x from the LU factors in data[0].  Writes x to data[1] or, if solver->vectors is set, x /
+   |x| to data[1] and the logarithm of |x|, a double, to data[2].  Returns 0. */
 OPDI_INTERNAL int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     const opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->rows);

@@ -11,8 +11,8 @@ static void OPDI_TYPED(complex_split)(const opd_tensor *from, char *to, int64_t 
         }
     }
 }
-/* Combines the products of the real and imaginary parts of two matrices to their complex product `out` [rows, columns].
-   `product` is [2, rows, 2, columns]: part of the first factor, row, part of the second factor, column. */
+/* Combines the products of the real and imaginary parts of two matrices into their complex product `out` [rows,
+   columns].  `product` is [2, rows, 2, columns]: part of the first factor, row, part of the second factor, column. */
 static void OPDI_TYPED(complex_merge)(opd_tensor *out, const char *product) {
     const int64_t rows = opdi_sizes(out)[0], columns = opdi_sizes(out)[1];
     const int64_t rs = 2 * opdi_strides(out)[0], cs = 2 * opdi_strides(out)[1];

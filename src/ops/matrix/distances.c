@@ -6,11 +6,9 @@
 
 //== distances between rows: _cdist_forward, _pdist_forward ============================================================
 //
-//  The distance of row i of x and row j of y is d_ij = (sum_k
-//  x_ik - y_jk
-//  ^p)^(1/p).  pdist has only one matrix; its result lists the distances of the pairs of rows i < j.  The gradient of a
-//  row of x is a sum over all rows of y, in order.  So pdist's gradient processes each pair twice, but no two threads
-//  write to the same row.
+//  The distance of row i of x and row j of y is d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  pdist has only one matrix; its
+//  result lists the distances of the pairs of rows i < j.  The gradient of a row of x is a sum over all rows of y, in
+//  order.  So pdist's gradient processes each pair twice, but no two threads write to the same row.
 
 typedef struct opdi_distances {
     int64_t n, m, k;                              /* numbers of rows of x and of y, their length */

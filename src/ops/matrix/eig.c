@@ -3,30 +3,33 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:eig       eigenvalues and eigenvectors of general square matrices
 //
-//  The steps are: 1. Balancing: rows and columns with an isolated eigenvalue are moved to the ends, and the other rows
-//  and columns are scaled so that their norms become similar (Parlett and Reinsch).  2. Reflections reduce the matrix
-//  to Hessenberg form; panels of reflections are applied as matrix products (Dongarra, Hammarling and Sorensen).  3.
-//  Double-shift QR steps reduce this to the Schur form (Francis): an upper triangular matrix, except for blocks of two
-//  rows on the diagonal for pairs of complex eigenvalues.  In large matrices, many pairs of shifts follow each other
-//  through a window, and the reflections of a window are applied to the rest of the matrix as one product.  Converged
-//  eigenvalues are looked for in many of the last rows at once (Braman, Byers and Mathias).  4. The eigenvectors are
-//  computed from the Schur form by back substitution, many at a time.  This section uses >>op:spectral.
+//  The steps are:
+//  1. Balancing: rows and columns with an isolated eigenvalue are moved to the ends, and the other rows and columns
+//  are scaled so that their norms become similar (Parlett and Reinsch).
+//  2. Reflections reduce the matrix to Hessenberg form; panels of reflections are applied as matrix products
+//  (Dongarra, Hammarling and Sorensen).
+//  3. Double-shift QR steps reduce the Hessenberg form to the Schur form (Francis): an upper triangular matrix, except
+//  for blocks of two rows on the diagonal for pairs of complex eigenvalues.  In large matrices, many pairs of shifts
+//  follow each other through a window, and the reflections of a window are applied to the rest of the matrix as one
+//  product.  Many of the last rows are searched for converged eigenvalues at once (Braman, Byers and Mathias).
+//  4. The eigenvectors are computed from the Schur form by back substitution, many at a time.
+//  This section uses >>op:spectral.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum {
-    OPDI_SCHUR_SMALL = 64,                        /* up to this size, only plain double steps */
+    OPDI_SCHUR_SMALL = 64,                        /* up to this size, double steps without windows */
     OPDI_SCHUR_PAIRS = 16,                        /* pairs of shifts that follow each other */
-    OPDI_SCHUR_STEPS = 48,
-    OPDI_SCHUR_AHEAD = 48,                        /* last rows in which converged eigenvalues are sought */
+    OPDI_SCHUR_STEPS = 48,                        /* steps of each pair of shifts within one window */
+    OPDI_SCHUR_AHEAD = 48,                        /* last rows that are searched for converged eigenvalues */
     OPDI_SCHUR_WINDOW = 3 * OPDI_SCHUR_PAIRS + OPDI_SCHUR_STEPS + 2,
     OPDI_SCHUR_ROW = 128,                         /* distance of a window's rows, more than their length */
     OPDI_SCHUR_VECTORS = 32                       /* eigenvectors that are computed together */
 };
-/* A chase of a bulge: for k = from .. to - 1, a reflection is applied to rows and columns k .. k + 2 of h.  It removes
-   the elements that the reflection before left below the subdiagonal, and so moves them one row further.  It changes
-   rows of h from `top` on, columns before `right`, and `width` elements of the rows of q (NULL: no q), whose first row
-   belongs to row `base` of h.  first and last are the ends of the diagonal block.  The spare elements behind `right`
-   and `width` in a row are overwritten. */
+/* A chase of a bulge: for k = from .. to - 1, a reflection is applied to rows and columns k .. k + 2 of h.  It
+   removes the elements that the previous reflection left below the subdiagonal, and so moves them one row further.
+   The chase changes rows of h from `top` on, columns before `right`, and `width` elements of the rows of q (NULL: no
+   q), whose first row belongs to row `base` of h.  first and last are the ends of the diagonal block.  The spare
+   elements behind `right` and `width` in a row are overwritten. */
 typedef struct opdi_chase {
     void *h, *q;
     int64_t ld, ldq, width, base, first, last, from, to, top, right;

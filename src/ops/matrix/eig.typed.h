@@ -42,8 +42,8 @@ static void OPDI_TYPED(balance_exchange)(int64_t n, OPDI_T *h, int64_t ld, int64
         h[j * ld + k] = x;
     }
 }
-/* Searches rows (`columns`: columns) range[0] .. range[1] for the last one that is 0 outside of the diagonal.  Returns
-   its number, or -1 if there is none. */
+/* Searches rows range[0] .. range[1] or, if `columns` is true, the columns for the last one that is 0 outside of the
+   diagonal.  Returns its number, or -1 if there is none. */
 static int64_t OPDI_TYPED(balance_alone)(const OPDI_T *h, int64_t ld, const int64_t range[2], bool columns) {
     const int64_t along = columns ? ld : 1, across = columns ? 1 : ld;
     for (int64_t i = range[1]; i >= range[0]; i--) {
@@ -144,9 +144,9 @@ static void OPDI_TYPED(householder_columns)(int64_t rows, int64_t count, const O
     for (int64_t i = 0; i < rows; i++) { scratch[i] *= tau; }
     OPDI_TYPED(skinny_minus)(rows, count, 1, scratch, 1, 0, v, 0, a, ld);
 }
-/* Reduces rows and columns low .. high of chase->h to Hessenberg form, one reflection after another.  Also applies the
-   reflections to all rows above, to all n columns, and to rows of q [.., width] unless q is NULL.  scratch [2 n +
-   width] is scratch memory. */
+/* Reduces rows and columns low .. high of chase->h to Hessenberg form, one reflection after another.  Also applies
+   the reflections to the rows from chase->top on, to the columns before n = chase->right and, unless q is NULL, to
+   rows of q [.., width].  scratch [2 n + width] is scratch memory. */
 static void OPDI_TYPED(hessenberg_steps)(const opdi_chase *chase, int64_t low, int64_t high, OPDI_T *scratch) {
     const int64_t ld = chase->ld, n = chase->right;
     OPDI_T *const h = (OPDI_T *)chase->h, *const q = (OPDI_T *)chase->q, *const v = scratch + OPDI_MAX(n, chase->width);
@@ -520,7 +520,8 @@ static int OPDI_TYPED(schur_gather)(const OPDI_T *h, int64_t ld, int64_t count, 
         const opdi_complex value = OPDI_TYPED(schur_value)(h, ld, count, k, &size);
         double *const to = shifts[pairs];
         if (size == 2) {
-            if (half) { memcpy(shifts[pairs + 1], to, 4 * sizeof *to); }      /* an unpaired real shift moves on */
+            if (half) { memcpy(shifts[pairs + 1], to, 4 * sizeof *to); }      /* the unpaired real shift becomes part
+                                                                                 of the next pair */
             to[0] = to[2] = value.re;
             to[1] = value.im;
             to[3] = -value.im;
@@ -639,9 +640,9 @@ static void OPDI_TYPED(vectors_rows)(const OPDI_TYPED(schur) *schur, int64_t fro
         }
     }
 }
-/* Computes the eigenvectors of the Schur form h for the eigenvalues in rows first .. first + columns - 1.  Writes them
-   as columns of y, whose rows are OPDI_SCHUR_VECTORS + 1 apart.  Only rows below first + columns can be nonzero.  The
-   vectors are scaled so that their largest element is about 1.  Returns 0, or -1 if memory runs out. */
+/* Computes the eigenvectors of the Schur form h for the eigenvalues in rows first .. first + columns - 1.  Writes
+   them as columns of y, whose rows are OPDI_SCHUR_VECTORS + 1 apart.  Only rows 0 .. first + columns - 1 can be
+   nonzero.  The vectors are scaled so that their largest element is about 1.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t columns, OPDI_T *y) {
     const int64_t ld = schur->ld, ldy = OPDI_SCHUR_VECTORS + 1, known = first + columns;
     int wide;
@@ -682,8 +683,8 @@ static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t fir
     return 0;
 }
 /* Writes a vector x [n], whose elements are `step` apart, with length 1 to a column of a complex matrix [n, n] that
-   begins at `to`.  If `wide` is 2, the elements of x are complex (two numbers each), and the largest one is made
-   real. */
+   begins at `to`.  If `wide` is 2, the elements of x are complex (two numbers each).  Then the largest element is
+   made real, and the conjugate vector is written to the next column. */
 static void OPDI_TYPED(vectors_write)(int64_t n, const OPDI_T *x, int64_t step, int wide, OPDI_T *to) {
     double most = 0, sum = 0, best = 0;
     int64_t at = 0;

@@ -317,8 +317,8 @@ static int opdi_einsum_open(opdi_einsum *sum, const char *equation, opd_tensors 
     }
     return sum->dims <= OPD_MAX_DIMS ? 0 : opdi_dims_fail(sum->dims);
 }
-/* Records that dim `at` has this size in operand i.  *known is the size of its letter so far; a size other than 1 must
-   agree with it.  `label` is for the message.  Returns 0, or -1 and sets an error. */
+/* Records that operand i has size `size` in dim `at`.  *known is the size of the dim's letter so far; a size other
+   than 1 must agree with it.  `label` is for the message.  Returns 0, or -1 and sets an error. */
 static int opdi_einsum_check_size(opdi_einsum *sum, int at, int64_t *known, int64_t size, int i, int label) {
     if (size == 1) { return 0; }
     if (*known != 1 && *known != size) {
@@ -601,8 +601,8 @@ static int opdi_trilinear_letters(char *text, size_t *at, opd_ints absent, int t
     for (int i = 0; i < total; i++) { if (!out[i]) { text[(*at)++] = (char)('a' + i); } }
     return 0;
 }
-/* _trilinear: computes the sum of i1 i2 i3 over the dims sumdim by an einsum.  The expand list of an operand names the
-   dims of the product that the operand does not have; it is repeated along these dims. */
+/* _trilinear: computes the sum of i1 i2 i3 over the dims sumdim by an einsum.  The expand list of an operand names
+   the dims of the product that the operand does not have; the operand is repeated along these dims. */
 static int opdi_trilinear_kernel(opd_call *call) {
     opd_tensor *each[3];
     char text[4 * 26 + 5];
@@ -622,8 +622,8 @@ static int opdi_trilinear_kernel(opd_call *call) {
     text[at] = 0;
     return opd_return_tensor(call, opd_clone_full(opd_einsum(text, opd_tensors_of(each, 3)), opd_value_int(0)));
 }
-/* Computes the gradients.  The gradient of one operand is the same product of the other two and grad; the dims that
-   were summed are dims that grad does not have. */
+/* Computes the gradients.  The gradient of one operand is a _trilinear product of the other two and grad; the dims
+   that were summed are dims that grad does not have. */
 static int opdi_trilinear_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *i1 = opd_bw_tensor(bw, 0), *i2 = opd_bw_tensor(bw, 1),
         *i3 = opd_bw_tensor(bw, 2);

@@ -9,8 +9,8 @@
 //  Each kernel copies the input matrices into its results, row by row, and works there.  Factorizations split a matrix
 //  into halves recursively, so that nearly all work consists of matrix products.  A block (a view of a matrix) has two
 //  strides, which may be negative.  So the code for solving with a lower triangular matrix on the left also serves
-//  upper triangular matrices and matrices on the right.  Threads share the matrices of a batch; within a large matrix,
-//  the matrix product uses threads.  This section uses >>op:linalg.
+//  upper triangular matrices and matrices on the right.  The matrices of a batch are divided among the threads; within
+//  a large matrix, the matrix product uses threads.  This section uses >>op:linalg.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_LOOPS_BEGIN
@@ -59,11 +59,11 @@ typedef struct opdi_skinny {
 } opdi_skinny;
 static void opdi_skinny_minus_plain_f32(const opdi_skinny *skinny);
 static void opdi_skinny_minus_plain_f64(const opdi_skinny *skinny);
-/* One step of a factorization: of Cholesky or L D L^T, with room for another vector behind the rows, or of LU. */
+/* One step of a factorization (Cholesky, LU or L D L^T) of a [n, columns], whose rows are ld apart.  Steps of
+   Cholesky and of L D L^T access whole vectors, so there must be memory for another vector behind the last row. */
 enum { OPDI_NARROW = 32 };                          /* matrices with at most so many columns are not split */
 typedef struct opdi_factor_step {
-    int64_t n, columns, ld, k, size;              /* k: number of the step; size: of its block, or for LU the pivot's
-                                                     row */
+    int64_t n, columns, ld, k, size;   /* k: number of the step; size: of its block (for LU: row of the pivot) */
     void *a, *scratch;
 } opdi_factor_step;
 typedef int64_t opdi_factor_fn(const opdi_factor_step *rows);
@@ -128,7 +128,7 @@ OPDI_LAPACK_FN(geev, (const char *jobvl, const char *jobvr, const int32_t *n, vo
 #if defined(__cplusplus)
 }
 #endif
-enum { OPDI_LAPACK_MOST = 20000 };                /* rows at most: 4 rows^2 must fit into 32 bits */
+enum { OPDI_LAPACK_MOST = 20000 };                /* at most so many rows: 4 rows^2 must fit into 32 bits */
 #endif
 #include "../../typed/f32.h"
 #include "skinny_updates.typed.h"

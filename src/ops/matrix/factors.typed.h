@@ -119,7 +119,7 @@ static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(b
             a.at[j * a.rs + k] = a.at[best * a.rs + k];
             a.at[best * a.rs + k] = kept;
         }
-        /* if the pivot is 0, the elements below it are 0 or NaN, and stay */
+        /* if the pivot is 0, the elements below it are 0 or NaN, and are not changed */
         for (int64_t i = j + 1; pivot != 0 && i < rows; i++) { a.at[i * a.rs + j] /= pivot; }
         if (j + 1 < columns && j + 1 < rows) {
             OPDI_T *const below = a.at + (j + 1) * a.rs + j;
@@ -245,8 +245,8 @@ OPDI_INTERNAL void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t c
     }
     OPDI_TYPED(skinny_minus)(rows - 1, count, 1, v, a.rs, 0, scratch, 0, a.at + a.rs + from, a.rs);
 }
-/* Computes T, t [count, count], for the `count` reflections of a panel with vectors v [rows, count] and factors tau.
-   dots [count, count] is scratch memory.  Returns 0, or -1 if memory runs out. */
+/* Computes t [count, count], the T of the `count` reflections of a panel with vectors v [rows, count] and factors
+   tau.  dots [count, count] is scratch memory.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(reflect_sum)(int64_t rows, int64_t count, OPDI_T *v, const OPDI_T *tau, OPDI_T *dots, OPDI_T *t) {
     const OPDI_TYPED(block) all = OPDI_TYPED(block_of)(v, count, 1);
     if (OPDI_TYPED(block_times)(count, count, rows, OPDI_TYPED(transposed)(all), all, 0,

@@ -73,7 +73,7 @@ OPDI_OP(linalg_vecdot) {
     op->out = "linalg_vecdot.out";
     op->cases = "[2,3], [2,3]; [3,2], [1,2], dim=0";
 }
-/* linalg_matrix_power: self^n by repeated squaring; if n is negative, the inverse to the power -n. */
+/* linalg_matrix_power: computes self^n by repeated squaring; if n is negative, the inverse to the power -n. */
 static int opdi_linalg_matrix_power_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *result = NULL;
     const int64_t n = opd_arg_int(call, 1);
@@ -104,7 +104,7 @@ OPDI_OP(matrix_power) {
     op->out = "matrix_power.out";
     op->cases = "[3,3], 2";
 }
-/* Returns powers 0 .. count - 1 of x [.., n] along a new last dim; `whole`: as int64. */
+/* Returns powers 0 .. count - 1 of x [.., n] along a new last dim, as int64 if `whole`. */
 static opd_tensor *opdi_powers_of(opd_tensor *x, int64_t count, bool whole) {
     const opd_scalar_type dtype = whole ? OPD_INT64 : opd_dtype(x);
     opd_tensor *column = opd_unsqueeze(opd_to_dtype(x, dtype), -1), *parts[2];
@@ -204,7 +204,7 @@ OPDI_OP(linalg_tensorinv) {
 
 //== norms of matrices and condition numbers ===========================================================================
 
-/* Returns the order of a norm as text for an error message, either written to text[size] or the string itself. */
+/* Returns the order of a norm as text for an error message: the string itself, or the number, written to text[size]. */
 static const char *opdi_order_text(opd_value order, char *text, size_t size) {
     if (order.tag == OPD_TAG_STR) { return order.u.s; }
     if (order.tag == OPD_TAG_INT) { (void)snprintf(text, size, "%lld", (long long)order.u.i); }
@@ -382,7 +382,7 @@ static opd_tensor *opdi_condition_by_inverse(opd_tensor *input, opd_value order)
     opd_tensor *inverse = opd_masked_fill_Scalar(rets[0], none, opd_value_float(OPDI_INF));
     opd_tensor *number = opd_mul(opdi_matrix_norm(input, order, dims, false, OPD_DTYPE_NONE),
                                  opdi_matrix_norm(inverse, order, dims, false, OPD_DTYPE_NONE));
-    const opd_value infinite = opd_value_float(OPDI_INF);          /* 0 * infinity, too: nothing can be solved */
+    const opd_value infinite = opd_value_float(OPDI_INF);          /* NaN from 0 * infinity also becomes infinity */
     return opd_nan_to_num_full(number, infinite, infinite, opd_value_float(-OPDI_INF));
 }
 static opd_tensor *opdi_condition(opd_tensor *input, opd_value order) {
@@ -926,7 +926,8 @@ OPDI_OP(svd) {
     op->cases = "[2,3], True, False";
 }
 
-/* Arguments and results of linalg_lstsq, which uses QR (driver gels: full rank; gelsy) or singular values. */
+/* Arguments and results of linalg_lstsq.  It uses QR (driver gels, for full rank, and driver gelsy) or singular
+   values (the other drivers). */
 typedef struct opdi_lstsq {
     int64_t rows, columns;
     bool gels, gelsy, vectors;
@@ -979,7 +980,8 @@ static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
     }
     return 0;
 }
-/* Sets all->x for matrices of full rank to R^-1 Q^H b or, with a^H = Q R, to Q R^-H b.  If a matrix is zero, x is 0. */
+/* Sets all->x for matrices of full rank to R^-1 Q^H b or, if there are more columns than rows, to Q R^-H b with a^H
+   = Q R.  If a matrix is zero, x is 0. */
 static int opdi_lstsq_by_qr(opdi_lstsq *all) {
     const bool wide = all->rows < all->columns;
     const int64_t both[2] = {-2, -1};
@@ -1006,8 +1008,8 @@ static int opdi_lstsq_by_values(opdi_lstsq *all) {
     all->values = rets[1];
     return all->x && all->rank ? 0 : -1;
 }
-/* Returns the ranks with the batch sizes of `own`.  A matrix that served several batch elements has equal ranks
-   there. */
+/* Returns the ranks with the batch sizes of `own`: one rank for each matrix, even if the matrix was broadcast to
+   several batch elements. */
 static opd_tensor *opdi_lstsq_ranks(opd_tensor *rank, const opd_tensor *own) {
     while (rank && rank->ndim > own->ndim - 2) { rank = opd_select(rank, 0, 0); }
     for (int dim = 0; rank && dim < rank->ndim; dim++) {
@@ -1068,8 +1070,8 @@ static int opdi_lstsq_return(opd_call *call, int i, opd_tensor *tensor, opd_scal
     opd_tensor *out = opd_result(call, i, tensor ? opdi_sizes(tensor) : &none, tensor ? tensor->ndim : 1, dtype);
     return !out ? -1 : !tensor || opdi_no_data(out) ? 0 : opdi_copy(out, tensor);
 }
-/* Makes result 1, the sums of the squares of a x - b, if there are more rows than columns and the rank is full;
-   otherwise a tensor of size [0]. */
+/* Makes result 1: the sums of the squares of a x - b if there are more rows than columns, the rank is full and the
+   driver is not gelsy; otherwise a tensor of size [0]. */
 static int opdi_lstsq_residuals(opd_call *call, const opdi_lstsq *all) {
     const int64_t row = -2;
     bool wanted = all->rows > all->columns && !all->gelsy;

@@ -206,7 +206,7 @@ static int OPDI_TYPED(lapack_cholesky)(const opdi_solver *solver, int64_t at) {
     OPDI_FORTRAN(potrf)(solver->upper ? "L" : "U", &n, a, &n, &solver->info[at], 1);
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j < i; j++) { a[solver->upper ? i * n + j : j * n + i] = 0; }
-        if (solver->info[at] == 0 && !(a[i * n + i] > 0)) { solver->info[at] = (int32_t)(i + 1); }     /* NaN */
+        if (solver->info[at] == 0 && !(a[i * n + i] > 0)) { solver->info[at] = (int32_t)(i + 1); }     /* NaN pivot */
     }
     return 0;
 }

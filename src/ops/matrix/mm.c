@@ -29,7 +29,8 @@ static opd_tensor *opdi_mm_backward_first(opd_backward_call *bw, int at) {
     opd_tensor *const grad = opd_bw_grad(bw, 0), *const second = opd_bw_tensor(bw, at + 1);
     return opdi_bw_is_column_major(bw, at) ? opdi_mt(opd_mm(second, opdi_mt(grad))) : opd_mm(grad, opdi_mt(second));
 }
-/* Does the same for argument number `at`, the second factor of a product whose first factor is number at - 1. */
+/* Returns the gradient of argument number `at`, the second factor of a matrix product whose first factor is number
+   at - 1.  The gradient has the layout of its factor.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_mm_backward_second(opd_backward_call *bw, int at) {
     opd_tensor *const grad = opd_bw_grad(bw, 0), *const first = opd_bw_tensor(bw, at - 1);
     return opdi_bw_is_column_major(bw, at) ? opdi_mt(opd_mm(opdi_mt(grad), first)) : opd_mm(opdi_mt(first), grad);
@@ -154,9 +155,9 @@ OPDI_OP(_int_mm) {
     op->cases = "";
 }
 
-/* Sets two[2] to the matrices (`batches`: batches of matrices) in arguments `from` and from + 1, converted to the
-   argument behind them, out_dtype, to which *dtype is set.  out_dtype must be their own dtype or, for 16-bit floats,
-   float32.  Returns 0, or -1 and sets an error. */
+/* Sets two[2] to the matrices (if `batches`, batches of matrices) in arguments `from` and from + 1, converted to
+   out_dtype, which is the next argument.  Sets *dtype to out_dtype, which must be the dtype of the matrices or, if
+   these are 16-bit floats, float32.  Returns 0, or -1 and sets an error. */
 static int opdi_product_widened(opd_call *call, int from, bool batches, opd_scalar_type *dtype, opd_tensor **two) {
     const opd_scalar_type have = opd_dtype(opd_arg_tensor(call, from));
     const opd_scalar_type other = opd_dtype(opd_arg_tensor(call, from + 1));
@@ -439,8 +440,8 @@ OPDI_ALWAYS void opdi_complex_sums(const char *a, const char *b, int64_t as, int
 OPDI_COLD_END
 #define OPDI_LANES(lanes, at) (*(const lanes *)(const void *)(at))
 OPDI_LOOPS_BEGIN
-/* Adds the sums for `count` pairs of contiguous numbers to sums[4], computed in their own type.  count is a multiple of
-   8, and at least one more number follows.  The elements are an alternating sequence of real and imaginary parts: for
+/* Adds the sums for `count` pairs of contiguous numbers to sums[4]; computes in float32.  count is a multiple of 8,
+   and at least one more number follows.  The elements are an alternating sequence of real and imaginary parts: for
    even j, a[j] b[j + 1] and a[j + 1] b[j] are products of a real and an imaginary part, so that no shuffles are
    needed. */
 OPDI_AVX2 static void opdi_complex_dot_f32(const void *x, const void *y, int64_t count, double *sums) {

@@ -35,8 +35,8 @@ OPDI_INTERNAL opd_tensor *opdi_permute_to(opd_tensor *tensor, const int64_t *dim
     return opd_permute(tensor, opd_ints_of(dims, count));
 }
 
-/* Returns tensor itself if it is contiguous and of this dtype, else a copy that the innermost scope owns.  On failure,
-   returns NULL and sets an error. */
+/* Returns tensor itself if it is contiguous and of dtype `dtype`, else a copy that the innermost scope owns.  On
+   failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype) {
     const unsigned as_it_is = OPDI_CONTIGUOUS;
     if (!tensor || (tensor->dtype == (int8_t)dtype && (tensor->flags & (as_it_is | OPDI_LAZY)) == as_it_is)) {
@@ -251,8 +251,8 @@ static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, cons
     opdi_scratch_free(left, bytes);
     return failed ? opdi_buffer_fail() : 0;
 }
-/* Does the work of opdi_product for complex numbers by four products of real and imaginary parts, of which contiguous
-   copies are made first. */
+/* Does the work of opdi_product for complex numbers.  Computes four products of the real and imaginary parts, of
+   which it makes contiguous copies, or calls opdi_complex_product_small. */
 static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
                                 opd_value alpha) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_real_dtype(out->dtype);
@@ -286,7 +286,7 @@ static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a
 OPDI_INTERNAL int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
                                opd_value alpha) {
     const opd_scalar_type from = OPDI_DTYPE(a);
-    const bool whole = opd_dtype_is_integral(from, true);          /* the low bits of integer results are kept */
+    const bool whole = opd_dtype_is_integral(from, true);          /* integers wrap around */
     const opd_scalar_type dtype = whole && from != OPD_INT64 ? OPD_INT32
         : (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(from)];
     opd_tensor *sum = NULL;
@@ -354,12 +354,12 @@ static opd_tensor *opdi_batch_shape3(opd_tensor *tensor, int64_t first, int64_t 
     sizes[2] = channels;
     return opdi_batch_shape(tensor, sizes, 3);
 }
-/* Computes the products of `factor` [rows, depth] and `other` [depth, place] for B examples, or of batches of `count`
-   such matrices for each example.  A vector is a row as first factor and a column as second factor.  The result is [B,
-   rows, place] or [B, count, rows, place], without the dims that vectors lack; *dim is set to the position of B.  A
-   factor that all examples share is not repeated: instead, the rows of all examples form one matrix.  If *add, which is
-   multiplied by beta, can be added at no cost because it is the same for every row, adds it and sets *add to NULL;
-   alpha is the factor of the product.  On failure, returns NULL and sets an error. */
+/* Computes the products of `factor` [rows, depth] and `other` [depth, place] for B examples, or of batches of
+   `count` such matrices for each example.  A vector is a row as first factor and a column as second factor.  The
+   result is [B, rows, place] or [B, count, rows, place], without the dims that vectors lack; *dim is set to the
+   position of B.  A factor that all examples share is not repeated: instead, the rows of all examples form one
+   matrix.  alpha is the factor of the product.  If *add is the same for every row, it costs nothing to add: then
+   beta times *add is added, and *add is set to NULL.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor other, opd_tensor **add, opd_value beta,
                                              opd_value alpha, int *dim) {
     const int64_t size = opd_batch_size();
@@ -404,8 +404,8 @@ OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor oth
     if (other.ndim > 1) { sizes[row++] = place; }
     return opdi_batch_shape(output, sizes, row);
 }
-/* For a sum of products over n, flattens a first factor [n, m, k] to [m, n k], or (`second`) a second factor [n, k, p]
-   to [n k, p]. */
+/* Prepares a factor of a sum of products over n: flattens a first factor [n, m, k] to [m, n k] or, if `second`, a
+   second factor [n, k, p] to [n k, p]. */
 static opdi_factor opdi_factor_summed(opdi_factor factor, bool second) {
     if (factor.dim > 0) {
         factor.tensor = opd_batch_front(factor.tensor, factor.dim);

@@ -81,7 +81,7 @@ OPDI_TARGET static int64_t OPDI_WIDE(lu_rows)(const opdi_factor_step *rows) {
     const OPDI_T pivot = top[k];
     for (int64_t j = first; j < columns; j++) { scratch[j] = j > k ? top[j] : 0; }
     for (int64_t i = k + 1; i < rows->n; i++) {
-        /* if the pivot is 0, row[k] is 0 or NaN, and stays */
+        /* if the pivot is 0, row[k] is 0 or NaN, and is stored unchanged */
         OPDI_T *const row = a + i * ld, factor = pivot != 0 ? row[k] / pivot : row[k];
         const bool number = factor >= -1 && factor <= 1;
         for (c = number ? first : columns; c + WIDTH <= columns; c += WIDTH) {

@@ -4,8 +4,8 @@
 //  >>op:spectral  eigenvalues of Hermitian matrices, and singular values
 //
 //  Reflections first reduce a matrix to a tridiagonal one (eigenvalues) or to a bidiagonal one (singular values);
-//  rotations with shifts then make it diagonal.  The rotations of a sweep are recorded and afterwards applied to the
-//  rows of the transposed vectors, whose columns the threads share.  This section uses >>op:equations.
+//  rotations with shifts then make it diagonal.  The rotations of a sweep are recorded.  Then they are applied to the
+//  rows of the transposed vectors; the columns are divided among the threads.  This section uses >>op:equations.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Rotations of rows first + i and first + i + 1 for i = 0 .. count - 1, in this order or, if `down`, in reverse
@@ -165,8 +165,8 @@ typedef struct opdi_csvd {
     opdi_complex *w, *a, *tau, *first, *second;   /* [high, n], [n, n], three times [n] */
     double *d, *e, *turns, *left, *right;
 } opdi_csvd;
-/* Factors w = Q R and reduces R, in a, to a bidiagonal matrix: diagonal d, and e above it.  The reflections of columns
-   are stored below the diagonal of a, the reflections of rows right of it. */
+/* Factors w = Q R.  Copies R to a and reduces it there to a bidiagonal matrix, which has d on the diagonal and e above
+   it.  The reflections of columns are stored below the diagonal of a, the reflections of rows right of it. */
 static void opdi_csvd_reduce(const opdi_csvd *svd) {
     const int64_t n = svd->n;
     opdi_complex_geqrf(svd->high, n, opdi_cblock_of(svd->w, n, 1), svd->tau);

@@ -117,8 +117,8 @@ static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int
     }
     return 0;
 }
-/* Sorts values [n] in ascending order or, if `down`, in descending order.  The rows of both matrices (NULL: none) are
-   moved along. */
+/* Sorts values [n] in ascending order or, if `down`, in descending order.  Exchanges the rows of the two matrices
+   (NULL: none) in the same way. */
 static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_T *other, int64_t width, bool down) {
     for (int64_t i = 0; i < n; i++) {
         int64_t best = i;
@@ -260,7 +260,7 @@ static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_
     OPDI_TYPED(rotate_all)(right, wide, first, last - first, turns);
     OPDI_TYPED(rotate_all)(left, wide, first, last - first, others);
 }
-/* If d[first - 1] is zero, removes e[first - 1] by rotations of row first - 1 with the rows below it. */
+/* Removes e[first - 1], given that d[first - 1] is negligible, by rotations of row first - 1 with the rows below it. */
 static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, double *d, double *e, OPDI_T *left) {
     double bulge = e[first - 1];
     e[first - 1] = 0;
@@ -308,7 +308,7 @@ static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double
 }
 /* The working memory of svd_one for a matrix [high, n]; a matrix with more columns than rows is transposed first. */
 typedef struct OPDI_TYPED(svd) {
-    int64_t high, n, wide, length;                /* wide: left vectors; length: of rows of left, right */
+    int64_t high, n, wide, length;                /* wide: number of left vectors; length: of rows of left, right */
     double *d, *e, *turns;
     OPDI_T *w, *q, *a, *left, *right, *tau, *first, *second, *scratch;
 } OPDI_TYPED(svd);
