@@ -9,7 +9,7 @@
 //  of power k of the argument, after its interval is mapped to [-1, 1].
 //----------------------------------------------------------------------------------------------------------------------
 
-//== tables ============================================================================================================
+//== coefficients of series and polynomials ============================================================================
 
 OPDI_INTERNAL const double opdi_stirling[9] = {
     0.08333333333333333, -0.002777777777777778, 0.0007936507936507937, -0.0005952380952380953, 0.0008417508417508417,
@@ -280,8 +280,9 @@ OPDI_INTERNAL double opdi_special_lgamma(double x) {
     if (x > -1e-17) { return -log(-x); }
     return log(OPDI_PI / fabs(x * sin(OPDI_PI * (x - floor(x + 0.5))))) - opdi_lgamma_positive(-x);
 }
-/* digamma.  For small x, uses digamma(x) = digamma(x + n) - sum_j 1 / (x + j) with x + n >= 10.  The sum is kept as
-   a quotient over / under.  For large x, uses the asymptotic series. */
+/* digamma: returns digamma(x).  For small x, uses digamma(x) = digamma(x + n) - sum_j 1 / (x + j) for j = 0 .. n -
+   1, where n is such that x + n >= 10.  The sum is kept as a quotient over / under.  For large x, uses the
+   asymptotic series. */
 OPDI_INTERNAL double opdi_special_digamma(double x) {
     double over = 0, under = 1;
     if (x == 0) { return copysign(1.0, x) < 0 ? OPDI_INF : -OPDI_INF; }
@@ -318,19 +319,19 @@ static double opdi_zeta_positive(double s, double q) {
     }
     return sum;
 }
-/* special_zeta: sum_k (q + k)^-s.  For a negative q that is not a whole number, the terms with q + k below 0 are
-   included. */
+/* special_zeta: returns sum_k (q + k)^-s.  For a negative q that is not an integer, the sum includes the terms with
+   q + k below 0. */
 OPDI_INTERNAL double opdi_special_zeta(double s, double q) {
     if (isnan(q) || !(s >= 1)) { return NAN; }
     if (s == 1 || (q <= 0 && q == floor(q))) { return OPDI_INF; }
     if (q > 0) { return opdi_zeta_positive(s, q); }
     if (s != floor(s) || isinf(s)) { return isinf(s) ? OPDI_INF : NAN; }
-    /* pairs terms of both sides first: halfway between whole numbers, odd powers cancel */
+    /* adds the sums of both sides first, as they cancel for odd s if q is halfway between two integers */
     const double above = opdi_zeta_positive(s, q - floor(q)), below = opdi_zeta_positive(s, ceil(q) - q);
     const double beyond = opdi_zeta_positive(s, 1 - q);
     return fmod(s, 2) == 0 ? (above + below) - beyond : (above - below) + beyond;
 }
-/* polygamma: (-1)^(n + 1) n! zeta(n + 1, x). */
+/* polygamma: returns (-1)^(n + 1) n! zeta(n + 1, x), or digamma(x) if n is 0. */
 OPDI_INTERNAL double opdi_special_polygamma(double n, double x) {
     double product = n == 0 || fmod(n, 2) == 1 ? 1 : -1;
     if (n == 0) { return opdi_special_digamma(x); }
@@ -393,8 +394,9 @@ static double opdi_gamma_fraction(double a, double x) {
     }
     return value * opdi_gamma_prefactor(a, x) * a;
 }
-/* Returns Q(a, x) if `upper` is true, else P(a, x), for large a, with x = a (1 + mu) and eta^2 / 2 = mu - log(1 +
-   mu).  Uses Temme's expansion erfc(eta sqrt(a / 2)) / 2 + exp(-a eta^2 / 2) / sqrt(2 pi a) sum_k c_k(eta) / a^k. */
+/* Returns Q(a, x) if `upper` is true, else P(a, x), for large a.  x is a (1 + mu), and `half` is eta^2 / 2 = mu -
+   log(1 + mu).  Uses Temme's expansion erfc(eta sqrt(a / 2)) / 2 + exp(-a eta^2 / 2) / sqrt(2 pi a) sum_k c_k(eta) /
+   a^k. */
 static double opdi_gamma_large(double a, double half, double eta, bool upper) {
     static const double *const tables[7] = {opdi_gamma_large_0, opdi_gamma_large_1, opdi_gamma_large_2,
         opdi_gamma_large_3, opdi_gamma_large_4, opdi_gamma_large_5, opdi_gamma_large_6};
@@ -441,7 +443,8 @@ OPDI_INTERNAL double opdi_special_erfinv(double y) {
 OPDI_LOOPS_BEGIN
 #define OPDI_SINGLES OPDI_IVDEP for (int i = 0; i < 64; i++)
 /* Defines opdi_NAME_f32, which computes any number of float32 values, from opdi_NAME_body, which computes 64 values.
-   The code exists once for each level of the processor (plain, AVX2, AVX-512; on ARM plain, NEON). */
+   The body is compiled once for each vector level of the processor: plain, AVX2 and AVX-512, or on ARM plain and
+   NEON (named avx2). */
 #if defined(OPDI_NEON)
 #define OPDI_SINGLES_LEVELS(name) \
     static void opdi_##name##_plain(const float *x, float *y) { opdi_##name##_body(0, x, y); } \
@@ -510,7 +513,7 @@ static double opdi_exp_square(double x) {
     const double rough = (double)(float)x;
     return exp(rough * rough) * exp((x - rough) * (x + rough));
 }
-/* erfcx: exp(x^2) erfc(x).  For x >= 0, it is a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2 x. */
+/* erfcx: returns exp(x^2) erfc(x).  For x >= 0, uses a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2 x. */
 OPDI_INTERNAL double opdi_special_erfcx(double x) {
     if (x < -27) { return OPDI_INF; }
     if (x < 0) { return 2 * opdi_exp_square(x) - opdi_special_erfcx(-x); }
@@ -521,12 +524,12 @@ OPDI_INTERNAL double opdi_special_log_ndtr(double x) {
     const double root = x * 0.70710678118654752440;
     return x < -1 ? log(opdi_special_erfcx(-root) / 2) - root * root : log1p(-erfc(root) / 2);
 }
-/* entr: -x log(x) */
+/* entr: returns -x log(x). */
 OPDI_INTERNAL double opdi_special_entr(double x) {
     if (isnan(x)) { return x; }
     return x > 0 ? -x * log(x) : x == 0 ? 0 : -OPDI_INF;
 }
-/* xlog1py: x log(1 + y), or 0 if x is 0. */
+/* xlog1py: returns x log(1 + y), or 0 if x is 0. */
 OPDI_INTERNAL double opdi_special_xlog1py(double x, double y) {
     if (isnan(y)) { return y; }
     return x == 0 ? 0 : x * log1p(y);
@@ -612,14 +615,15 @@ static double opdi_hankel_0(double x, bool first) {
     const double wave = first ? p * (cosine + sine) - q * (sine - cosine) : p * (sine - cosine) + q * (cosine + sine);
     return wave * 0.56418958354775628695 / sqrt(x);
 }
-/* Like opdi_hankel_0, but for order 1: returns J1(x) or Y1(x), with w = x - 3 pi / 4. */
+/* Returns J1(x) if `first` is true, else Y1(x), for x > 8, in the way of opdi_hankel_0, with w = x - 3 pi / 4. */
 static double opdi_hankel_1(double x, bool first) {
     const double part = 8 / x, at = 2 * part * part - 1, sine = sin(x), cosine = cos(x);
     const double p = OPDI_POWERS(opdi_p1_large, at), q = part * OPDI_POWERS(opdi_q1_large, at);
     const double wave = first ? p * (sine - cosine) + q * (sine + cosine) : q * (sine - cosine) - p * (sine + cosine);
     return wave * 0.56418958354775628695 / sqrt(x);
 }
-/* j0: the Bessel function J0.  Up to 8, the table gives the function divided by the factors of its two zeros there. */
+/* j0: returns the Bessel function J0(x).  Up to 8, the table gives the function divided by the factors of its two
+   zeros there. */
 OPDI_INTERNAL double opdi_special_j0(double x) {
     const double square = x * x;
     if (fabs(x) > 8) { return opdi_hankel_0(fabs(x), true); }
@@ -650,8 +654,8 @@ OPDI_INTERNAL double opdi_special_spherical_j0(double x) {
     if (isinf(x)) { return 0; }
     return fabs(x) < 1e-8 ? 1 : sin(x) / x;
 }
-/* airy_ai, with zeta = 2/3 |x|^(3/2).  From -5 to 2, tables give the function.  Above 2, a table gives the function
-   divided by exp(-zeta); below -5, tables give the factors of sin(zeta) and cos(zeta). */
+/* airy_ai: returns Ai(x), with zeta = 2/3 |x|^(3/2).  From -5 to 2, tables give the function.  Above 2, a table
+   gives the function divided by exp(-zeta).  Below -5, tables give the factors of sin(zeta) and cos(zeta). */
 OPDI_INTERNAL double opdi_special_airy_ai(double x) {
     const double size = fabs(x), root = sqrt(size), cube = size * root, zeta = 2 * cube / 3;
     if (isinf(x)) { return NAN; }
@@ -673,8 +677,9 @@ OPDI_INTERNAL double opdi_special_airy_ai(double x) {
 
 //== orthogonal polynomials ============================================================================================
 //
-//  The degree n is truncated to a whole number; negative degrees give 0.  As in PyTorch, the functions are recursions.
-//  Beyond OPDI_DEGREES steps, the result is NaN.
+//  The degree n is truncated to an integer; negative degrees give 0.  As in PyTorch, a loop computes one degree after
+//  another, except for Chebyshev polynomials of higher degree between -1 and 1, which are sines and cosines.  Results
+//  that would need more than OPDI_DEGREES steps are NaN, as are Hermite polynomials of a degree above 512.
 
 enum { OPDI_DEGREES = 1 << 20 };
 /* Returns the degree n as an integer, or -1 if n is not a valid degree. */
@@ -735,7 +740,7 @@ static double opdi_hermite(double x, int64_t n, double scale) {
 }
 OPDI_INTERNAL double opdi_special_hermite_h(double x, double n) { return opdi_hermite(x, opdi_degree(n), 2); }
 OPDI_INTERNAL double opdi_special_hermite_he(double x, double n) { return opdi_hermite(x, opdi_degree(n), 1); }
-/* The Laguerre polynomial: (k + 1) r[k + 1] = (2 k + 1 - x) r[k] - k r[k - 1]. */
+/* Returns the Laguerre polynomial: (k + 1) r[k + 1] = (2 k + 1 - x) r[k] - k r[k - 1]. */
 OPDI_INTERNAL double opdi_special_laguerre_l(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     double last = 1, value = 1 - x;
@@ -748,7 +753,7 @@ OPDI_INTERNAL double opdi_special_laguerre_l(double x, double degree) {
     }
     return value;
 }
-/* The Legendre polynomial: (k + 1) r[k + 1] = (2 k + 1) x r[k] - k r[k - 1]. */
+/* Returns the Legendre polynomial: (k + 1) r[k + 1] = (2 k + 1) x r[k] - k r[k - 1]. */
 OPDI_INTERNAL double opdi_special_legendre_p(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     double last = 1, value = x;

@@ -2,9 +2,8 @@
 
 //== special functions in vectors ======================================================================================
 //
-//  These compute the functions above for most arguments, 64 numbers at a time, in loops without branches, for AVX2
-//  and NEON.  A
-//  result of NaN means that the number must be passed to the function itself.
+//  These functions compute those of functions.c for most arguments, 64 numbers at a time, in loops without branches,
+//  for vector instructions.  A result of NaN means that the scalar function must compute this number.
 
 #if defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
@@ -83,12 +82,14 @@ OPDI_AVX2 static void opdi_wide_i1(const double *x, double *y) {
         y[i] = fabs(x[i]) > 8 ? x[i] < 0 ? -high : high : low;
     }
 }
-/* Computes lgamma(|x|) for 64 numbers.  If |x| < 3.5, it is a polynomial around 2, plus the log of the factor that
-   shifts |x| there.  If |x| < 8, it is the Stirling series at |x| + 8, minus the log of the product of the 8
-   factors.  Else it is the Stirling series at |x|.  If `below` is true, x may be negative, and the log of |x|
-   |sin(pi x)| / pi is used as well (reflection).  Results for -20 < x < -2 whose absolute value is below `least`
-   have lost digits and become NaN, as do results for x below -1000000 or too close to 0.  If `single` is true, the
-   result is for floats, to 1e-11, with fewer terms. */
+/* Computes lgamma(|x|) for 64 numbers.  Below 3.5, |x| is shifted to the neighbourhood of 2, where lgamma is a
+   polynomial, and the log of the factor gamma(|x|) / gamma(shifted) is added.  From 3.5 to 8, lgamma is the Stirling
+   series at |x| + 8, minus the log of the product |x| (|x| + 1) .. (|x| + 7).  From 8 on, it is the Stirling series
+   at |x|.
+   If `below` is true, x may be negative; then the result is lgamma(x), by reflection, with the log of |x| |sin(pi
+   x)| / pi.  These results for negative x are NaN: those between -20 and -2 whose absolute value is below `least`
+   (as they have lost digits), and those for x at or below -1000000 or too close to 0.  If `single` is true, fewer
+   terms are used, and the results are accurate to 1e-11, for floats. */
 OPDI_ALWAYS void opdi_wide_lgamma_body(const double *x, double *y, bool below, bool single, double least) {
     OPDI_BLOCK_EACH {
         const double size = fabs(x[i]), pairs = size * (size + 7), inner = pairs + 6;
@@ -154,8 +155,8 @@ OPDI_AVX2 static void opdi_wide_digamma(const double *x, double *y) {
         y[i] = ((x[i] > -1000000) & (x[i] < 1e300) & (x[i] != 0) & (angle != 0)) ? both : (double)NAN;
     }
 }
-/* opdi_wide_hankel (for |x| > 8) and opdi_wide_near (for |x| <= 8) return the Bessel function J or, if `second` is
-   true, Y, of order 0 or 1. */
+/* Returns the Bessel function J or, if `second` is true, Y, of order 0 or 1, at outer > 8.  `inverse` is 1 /
+   sqrt(outer).  For x up to 8, opdi_wide_near does the same. */
 OPDI_ALWAYS double opdi_wide_hankel(double outer, double inverse, int order, bool second) {
     const double part = 8 * (inverse * inverse), at = 2 * part * part - 1;
     const double sine = opdi_trig1_f64(outer, 0), cosine = opdi_trig1_f64(outer, 1);
@@ -284,8 +285,8 @@ OPDI_AVX2 static void opdi_wide_fraction(const double *a, const double *x, doubl
         for (int j = 0; j < 16; j++) { y[from + j] = open ? (double)NAN : value[j]; }
     }
 }
-/* Computes Q(a, x) if `upper` is true, else P(a, x), for 64 numbers.  Numbers for the series and numbers for the
-   fraction are processed separately. */
+/* Computes Q(a, x) if `upper` is true, else P(a, x), for 64 numbers.  The numbers are sorted into those for the
+   series and those for the continued fraction.  `least` is that of opdi_wide_series. */
 static void opdi_wide_gamma_part(const double *a, const double *x, double *y, bool upper, double least) {
     double shapes[2][64], places[2][64], parts[64], front[64];
     int where[2][64], count[2] = {0, 0};
@@ -399,9 +400,9 @@ OPDI_WIDE_ORTHOGONAL(OPDI_AVX512, avx512)
 #undef OPDI_WIDE_ORTHOGONAL
 #undef OPDI_NEXT_DEGREE
 OPDI_LOOPS_END
-/* Replaces each NaN in y [64] by the result of the scalar function. */
+/* Replaces each NaN in y [64] by the result of the scalar function of x or, if it has two arguments, of x and z. */
 static void opdi_wide_fallback(const opdi_special *function, const double *x, const double *z, double *y) {
-    double odd[8] = {0}, any = 0;                 /* `any` stays 0 if all are finite */
+    double odd[8] = {0}, any = 0;                 /* `any` stays 0 if all numbers are finite */
     for (int i = 0; i < 64; i += 8) {
         for (int j = 0; j < 8; j++) { odd[j] += y[i + j] - y[i + j]; }
     }
@@ -422,7 +423,7 @@ static const struct {
     {opdi_special_chebyshev_v, 2, -1, 9, false}, {opdi_special_chebyshev_w, 2, 1, 9, false},
     {opdi_special_shifted_t, 1, 0, 7, true}, {opdi_special_shifted_u, 2, 0, 9, true},
     {opdi_special_shifted_v, 2, -1, 9, true}, {opdi_special_shifted_w, 2, 1, 9, true}};
-/* Computes y [64] if the function is a Chebyshev polynomial of this table.  Otherwise returns false. */
+/* Computes y [64] and returns true if the function is a Chebyshev polynomial of this table, else returns false. */
 static bool opdi_wide_chebyshev_run(const opdi_special *function, const double *x, const double *z, double *y,
                                     bool single) {
     for (int k = 0; function->two && k < 8; k++) {
@@ -445,8 +446,8 @@ static const struct { double (*one)(double); opdi_wide_fn *wide; } opdi_wide_fun
     {opdi_special_i1, opdi_wide_i1},
     {opdi_special_digamma, opdi_wide_digamma}, {opdi_special_j0, opdi_wide_j0}, {opdi_special_j1, opdi_wide_j1},
     {opdi_special_y0, opdi_wide_y0}, {opdi_special_y1, opdi_wide_y1}};
-/* Computes y [64] if the function has a vector form or is igamma or igammac; `least` is that of opdi_wide_series.
-   Otherwise returns false. */
+/* Computes y [64] and returns true if the function has a vector form or is igamma or igammac, else returns false.
+   `least` is that of opdi_wide_series. */
 static bool opdi_wide_run(const opdi_special *function, const double *x, const double *z, double *y, double least) {
     const bool upper = function->two == opdi_special_igammac, single = least > 1e-12;
     size_t at = 0;
@@ -478,8 +479,8 @@ static bool opdi_wide_run(const opdi_special *function, const double *x, const d
     opdi_wide_fallback(function, x, z, y);
     return true;
 }
-/* Reads up to 64 numbers, from number `at` of `from` on, as doubles into x [64].  They are stored as floats if
-   `single` is true.  Only `rows` of them exist; x is filled up. */
+/* Reads `rows` numbers (at most 64), from number `at` of `from` on, as doubles into x [64].  `from` has floats if
+   `single` is true, else doubles.  The rest of x is filled with the first number. */
 static void opdi_wide_read(const void *from, int64_t at, int64_t rows, bool single, double *x) {
     const float *singles = (const float *)from + (single ? at : 0);
     if (!single) { memcpy(x, (const double *)from + at, (size_t)rows * sizeof *x); }
@@ -488,8 +489,8 @@ static void opdi_wide_read(const void *from, int64_t at, int64_t rows, bool sing
     for (int64_t i = rows; i < 64; i++) { x[i] = x[0]; }
 }
 #endif
-/* Runs a function in vectors on `count` elements: data[0] = function(data[1]) or, if `two` is true,
-   function(data[1], data[2]).  If `single` is true, the data are floats, else doubles.  Returns false if the
+/* Computes a function of `count` elements with vector instructions: data[0] = function(data[1]) or, if `two` is
+   true, function(data[1], data[2]).  If `single` is true, the data are floats, else doubles.  Returns false if the
    function has no vector form. */
 OPDI_INTERNAL bool opdi_wide_all(const opdi_special *function, void *const *data, int64_t count, bool two,
                                  bool single) {
