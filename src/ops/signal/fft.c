@@ -20,8 +20,8 @@ static bool opdi_fft_to_half(int kind) { return kind == OPDI_FFT_REAL || kind ==
 static bool opdi_fft_is_inverse(int kind) {
     return kind == OPDI_FFT_INVERSE || kind == OPDI_FFT_TO_REAL || kind == OPDI_FFT_FROM_HERMITE;
 }
-/* Returns the factor that argument `norm` asks for, as a number of _fft_c2c.  0: no factor; 1: one over the root of
-   the number of points; 2: one over the number of points.  On failure, returns -1 and sets an error. */
+/* Returns the factor that argument `norm` asks for, as the number that _fft_c2c takes.  0: no factor; 1: one over
+   the root of the number of points; 2: one over the number of points.  On failure, returns -1 and sets an error. */
 static int opdi_fft_norm(opd_call *call, int kind) {
     const char *norm = opd_arg_is_none(call, 3) ? "backward" : opd_arg_str(call, 3);
     const bool inverse = opdi_fft_is_inverse(kind);
@@ -31,7 +31,7 @@ static int opdi_fft_norm(opd_call *call, int kind) {
         : opd_fail(OPD_ERROR_ARGUMENT, "Invalid normalization mode: \"%s\"", norm);
 }
 /* Returns self in a dtype that a transform of this kind accepts: integers become float32, and real numbers become
-   complex if the transform needs complex input. */
+   complex if the transform needs complex input.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_fft_promoted(opd_tensor *self, int kind) {
     const int64_t pad[2] = {0, 1};
     if (opd_dtype_is_integral((opd_scalar_type)self->dtype, true)) { self = opd_to_dtype(self, OPD_FLOAT32); }
@@ -119,8 +119,8 @@ static int opdi_fft_one(opd_call *call, int kind) {
     }
     return opdi_fft_of(call, &along, &points, 1, kind);
 }
-/* Runs a transform over the argument dims.  If it is None, uses as many of the last dims as argument s has numbers;
-   if s is None too, all dims. */
+/* Runs a transform over the dims in argument dim.  If dim is None, uses as many of the last dims as argument s has
+   numbers; if s is None too, all dims. */
 static int opdi_fft_many(opd_call *call, int kind) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints given = opd_arg_ints(call, 1), named = opd_arg_ints(call, 2);
@@ -288,8 +288,8 @@ OPDI_OP(fft_ihfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 
-/* Rolls each dim of argument `dim` by (size + more) / 2: half of its size, rounded down if more is 0, or rounded up
-   if more is 1, which undoes the first. */
+/* Rolls each dim of argument `dim` by (size + more) / 2.  If `more` is 0, this is half of the size, rounded down.
+   If `more` is 1, it is half of the size, rounded up, which undoes the roll with `more` = 0. */
 static int opdi_fft_shift(opd_call *call, int64_t more) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints named = opd_arg_ints(call, 1);

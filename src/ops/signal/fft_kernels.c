@@ -14,10 +14,14 @@
 //  imaginary parts.  Two neighbouring numbers of a real line of even length n are taken as one complex number, so that
 //  a transform of n / 2 points suffices.
 
-/* Limits of lengths.  Lines up to SHORT are not cut into matrices; nor are lines up to NEAR if at least MANY of them
-   are processed side by side.  Columns of a matrix are processed together if they have at most WHOLE numbers, else
-   in the smallest number of lanes.  For a prime n, Rader's algorithm is used if n - 1 has no factor above SMOOTH.  A
-   group has at most MOST lines. */
+/* Limits:
+   RADIX: the largest prime factor that has a pass of its own.
+   SMOOTH: Rader's algorithm is used for a prime n if n - 1 has no prime factor above this.
+   SHORT: shorter lines are not cut into matrices.
+   NEAR, MANY: lines of at most NEAR numbers are not cut either, if they are adjacent in memory or at least MANY.
+   WHOLE: columns of a matrix are transformed all at once if they have at most this many numbers in all, else
+   OPDI_FFT_LANES at a time.
+   MOST: the largest number of lines that are transformed side by side. */
 enum {
     OPDI_FFT_RADIX = 257, OPDI_FFT_SMOOTH = 61, OPDI_FFT_SHORT = 64, OPDI_FFT_NEAR = 4096, OPDI_FFT_MANY = 4,
     OPDI_FFT_WHOLE = 32768, OPDI_FFT_MOST = 16
@@ -42,7 +46,7 @@ typedef struct opdi_fft_plan {
     opdi_fft_side rows, columns;                  /* length = rows * columns; columns is 1 if a line is not cut */
     opdi_fft_roots roots;                         /* the roots of unity of the length */
     const void *nearby;                           /* [rows, 2, lanes]: exp(-2 pi i row lane / length) */
-    const struct opdi_fft_plan *inner;            /* of m >= 2 n - 1 or n - 1 points, or NULL (see order) */
+    const struct opdi_fft_plan *inner;   /* of m >= 2 n - 1 points (Bluestein) or n - 1 points (Rader), or NULL */
     const int32_t *order;                         /* Rader: [n - 1] powers of the generator; Bluestein: NULL */
     const void *chirp, *kernel;                   /* [n, 2]: exp(-pi i t t / n); [m, 2]: transformed kernel */
 } opdi_fft_plan;
@@ -57,7 +61,7 @@ typedef struct opdi_fft_steps {
     /* multiplies x [count, 2, lanes] by weights [count, 2], in place */
     void (*times)(const void *weights, int64_t count, void *x, bool swap);
     /* Turns x [count, 2, lanes], the transform of count pairs of real numbers, into the transform of the 2 count
-       real numbers, in place.  Number `count` of the result is stored in the imaginary part of the first.  If `back`
+       real numbers, in place.  Number `count` of the result is stored as the imaginary part of number 0.  If `back`
        is true, does the inverse, without its factor 1/2.  `turn` has exp(-pi i k / count) for k <= count / 2. */
     void (*real)(const void *turn, int64_t count, bool back, void *x, bool swap);
     /* split copies the two numbers of `count` pairs to re and im; join does the opposite and multiplies by scale */
@@ -113,7 +117,7 @@ struct opdi_fft {
     int ndim;                                     /* number of the other dims */
     int64_t sizes[OPD_MAX_DIMS], xs[OPD_MAX_DIMS], ys[OPD_MAX_DIMS];   /* strides, in real numbers */
     int64_t lines, xstep, ystep, in, out;         /* in, out: elements of a line that are read, written */
-    bool xcomplex, ycomplex, exchange, mirror;    /* exchange: re and im; mirror: read conjugates */
+    bool xcomplex, ycomplex, exchange, mirror;    /* exchange re and im; read conjugates of mirror images */
     bool side_by_side;                            /* OPDI_FFT_LANES lines at a time */
     bool halves;                                  /* real lines of 2 n numbers as n pairs */
     const void *turn;                             /* for halves: exp(-pi i k / pairs), k <= pairs / 2 */
@@ -365,8 +369,8 @@ static const opdi_fft_plan *opdi_fft_make(int64_t count, bool twice, bool cut) {
     return rows == count || !opdi_fft_near_make(plan, lanes) ? plan : NULL;
 }
 /* Sets output to the transform of input along dim, which has `count` points, times `scale`; the inverse transform if
-   `inverse` is true.  If `mirror` is true, input has only the first half of a line, and the rest are its conjugates.
-   Returns 0, or -1 and sets an error. */
+   `inverse` is true.  If `mirror` is true, input has only the first half of a line, and the second half is the
+   conjugate of its mirror image.  Returns 0, or -1 and sets an error. */
 static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_t count, bool inverse, bool mirror,
                           double scale) {
     const bool twice = input->dtype == OPD_FLOAT64 || input->dtype == OPD_COMPLEX128;
@@ -418,7 +422,7 @@ static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_
     return fft.failed ? opdi_buffer_fail() : 0;
 }
 /* Reads the argument dim, whose dims must exist and be distinct, into `dims`, and sets *scale to the factor for the
-   argument normalization.  Returns 0, or -1 and sets an error. */
+   argument normalization.  Returns the number of dims, or -1 and sets an error. */
 static int opdi_fft_dims(opd_call *call, const int64_t *sizes, int ndim, int *dims, double *scale) {
     const opd_ints list = opd_arg_ints(call, 1);
     const int64_t how = opd_arg_int(call, 2);
@@ -458,7 +462,7 @@ static int opdi_fft_rest(opd_tensor *output, const int *dims, int from, int coun
     return 0;
 }
 /* _fft_r2c: transforms real to complex numbers, the last dim first.  If `onesided` is true, only the first half of
-   that dim is returned; the second half would be its conjugate. */
+   that dim is returned; the second half is the conjugate of its mirror image. */
 static int opdi__fft_r2c_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64;
@@ -492,8 +496,8 @@ static int opdi__fft_c2c_kernel(opd_call *call) {
     if (!work || opdi_fft_along(work, input, dims[0], opdi_sizes(input)[dims[0]], inverse, false, scale)) { return -1; }
     return opdi_fft_rest(work, dims, 1, count, inverse) ? -1 : opdi_staging_store(output, work);
 }
-/* _fft_c2r: transforms back to real numbers.  The last of the dims gets last_dim_size elements.  It is transformed
-   last, and its second half is not read. */
+/* _fft_c2r: transforms back to real numbers.  The last of the dims gets last_dim_size elements.  This dim is
+   transformed last, and its second half is not read. */
 static int opdi__fft_c2r_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = input->dtype == OPD_COMPLEX128 ? OPD_FLOAT64 : OPD_FLOAT32;

@@ -119,7 +119,7 @@ static void OPDI_TYPED(fft_columns)(const opdi_fft *fft, int64_t at, int64_t to,
     }
 }
 /* Transforms the line of x that begins at `at` to the line of y that begins at `to`.  `scratch` is scratch memory of
-   fft_room elements. */
+   fft_scratch_size elements. */
 static void OPDI_TYPED(fft_line)(const opdi_fft *fft, int64_t at, int64_t to, OPDI_T *scratch) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t rows = plan->rows.length, columns = plan->columns.length, height = OPDI_TYPED(fft_round)(rows);
@@ -245,9 +245,9 @@ static void OPDI_TYPED(fft_read_halves)(const opdi_fft *fft, const int64_t *at, 
         x[OPDI_FFT_LANES + lane] = from[at[lane] + pairs * pair];
     }
 }
-/* Writes rows x [pairs, 2, lanes] in the formats that fft_read_halves reads: as pairs of real numbers if fft->mirror
-   is set, else as the first half of the transforms of real lines, whose last number it takes from the imaginary part
-   of the first. */
+/* Writes rows x [pairs, 2, lanes] to lines.  If fft->mirror is set, these are pairs of real numbers.  Otherwise they
+   are the first half of the transforms of real lines, whose last number is taken from the imaginary part of the
+   first. */
 static void OPDI_TYPED(fft_write_halves)(const opdi_fft *fft, const int64_t *to, int64_t count, OPDI_T *x) {
     OPDI_T *out = (OPDI_T *)fft->to;
     const OPDI_T scale = (OPDI_T)fft->scale;
@@ -303,8 +303,8 @@ static void OPDI_TYPED(fft_write_group)(const opdi_fft *fft, const int64_t *to, 
         }
     }
 }
-/* fft_chirp for several lines, see there: x [rows, 2, lanes], with at least as many rows as the inner plan.  `scratch`
-   is a second buffer of the same size.  Returns the buffer that has the result. */
+/* Transforms several lines, as fft_chirp does for one: x [rows, 2, lanes], with at least as many rows as the inner
+   plan.  `scratch` is a second buffer of the same size.  Returns the buffer that has the result. */
 static OPDI_T *OPDI_TYPED(fft_group_chirp)(const opdi_fft *fft, OPDI_T *x, OPDI_T *scratch, bool swap) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t total = plan->length, rows = plan->inner->length;

@@ -123,8 +123,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_butterfly)(OPDI_V *r, OPDI_V *im, con
         OPDI_WIDE(fft_odd)(r, im, turn, radix);
     }
 }
-/* These macros load row `row` for a butterfly and multiply it by its twiddle factor, and store it afterwards.
-   Compilers remove rows beyond the radix. */
+/* OPDI_FFT_IN loads row `row` for a butterfly and multiplies it by its twiddle factor.  OPDI_FFT_OUT stores it
+   afterwards.  Compilers remove rows beyond the radix. */
 #define OPDI_FFT_IN(row) \
     if ((row) < radix) { \
         r[row] = OPDI_FFT_LOAD(from + (row) * apart + re); \
@@ -227,7 +227,8 @@ OPDI_TARGET static void OPDI_WIDE(fft_real)(const void *turn, int64_t count, boo
         }
     }
 }
-/* Separate pairs in two vectors into a vector of first and one of second numbers, and the inverse. */
+/* fft_even and fft_odd_ones separate pairs in two vectors into a vector of first and one of second numbers.  fft_low
+   and fft_high do the inverse. */
 #if OPDI_LEVEL > 0
 #if defined(OPDI_NEON) && OPDI_BYTES == 8
 #define OPDI_FFT_EVEN 0, 2

@@ -1,9 +1,9 @@
 #include "../ops.h"
 
-//== windows for signals, and the frequencies of the points of a transform =============================================
+//== window functions, and sample frequencies ==========================================================================
 //
-//  Windows are computed by operators in the requested dtype, in the same steps as in PyTorch, so that 16-bit floats are
-//  rounded equally.
+//  Windows are computed by operators in the requested dtype, in the same steps as in PyTorch, so that 16-bit floats
+//  are rounded as in PyTorch.
 
 enum { OPDI_WINDOW_BARTLETT, OPDI_WINDOW_BLACKMAN, OPDI_WINDOW_COSINE, OPDI_WINDOW_KAISER };
 /* Returns the numbers start, start + 1, ... below end, with the given dtype and the device of options. */
@@ -12,7 +12,7 @@ static opd_tensor *opdi_window_steps(const opdi_options *options, int64_t start,
                                  opd_value_device(options->device), opd_value_none());
 }
 /* Returns the bartlett window of `points` elements: 2 k / (points - 1) for step k of the first half, and 2 minus
-   this in the second half. */
+   this value in the second half. */
 static opd_tensor *opdi_window_bartlett(opd_tensor *steps, int64_t points) {
     const int64_t half = (points - 1) / 2 + 1;
     opd_tensor *window = opdi_muls(steps, 2 / (double)(points - 1));
@@ -59,7 +59,8 @@ static int opdi_window_make(opd_call *call, int kind, double alpha, double beta)
     if (!out || !out->data || length == 0) { return out ? 0 : -1; }
     if (length == 1) { return opdi_fill_with(out, opd_value_int(1)); }
     const int64_t points = length + (at < 2 || opd_arg_bool(call, 1));
-    const bool wide = kind == OPDI_WINDOW_KAISER && opd_dtype_is_floating(options.dtype);    /* PyTorch rounds once */
+    /* like PyTorch, computes a Kaiser window in double and rounds it once */
+    const bool wide = kind == OPDI_WINDOW_KAISER && opd_dtype_is_floating(options.dtype);
     opd_tensor *window = opdi_window_steps(&options, 0, points, wide ? OPD_FLOAT64 : options.dtype);
     switch (kind) {
     case OPDI_WINDOW_BARTLETT: window = opdi_window_bartlett(window, points); break;
@@ -371,8 +372,8 @@ OPDI_OP(stft_center) {
         "return_complex=True";
 }
 
-/* Checks the sizes of istft's input, [.., frequencies, pieces, 2].  If `half` is true, it has only the frequencies
-   that are not negative.  Returns 0, or -1 and sets an error. */
+/* Checks the sizes of istft's input, [.., frequencies, pieces, 2].  If `half` is true, the input has only the
+   frequencies that are not negative.  Returns 0, or -1 and sets an error. */
 static int opdi_istft_check(const opdi_stft *stft, bool half) {
     const opd_tensor *self = stft->self;
     if (self->ndim != 2 && self->ndim != 3) {
@@ -406,8 +407,9 @@ static opd_tensor *opdi_istft_overlap(const opdi_stft *stft, opd_tensor *pieces,
     pieces = opd_unfold_backward(pieces, opd_ints_of(sizes, 2), 1, stft->points, stft->hop);
     return opd_slice(pieces, 1, opd_value_int(start), opd_value_int(end), 1);
 }
-/* Returns the pieces of a signal, [batch, pieces, points], from their transforms.  `half`: the transforms have only
-   half of the frequencies; `pairs`: the signal is complex; `norm`: the normalization of _fft_c2r. */
+/* Returns the pieces of a signal, [batch, pieces, points], from their transforms.  If `half` is true, the transforms
+   have only half of the frequencies.  If `pairs` is true, the signal is complex.  `norm` is the normalization that
+   _fft_c2r takes. */
 static opd_tensor *opdi_istft_pieces(const opdi_stft *stft, bool half, bool pairs, int64_t norm) {
     const int64_t dim = 2;
     opd_tensor *input = stft->self->ndim == 2 ? opd_unsqueeze(stft->self, 0) : stft->self;
