@@ -549,7 +549,7 @@ static opd_tensor *opdi_affine_base(opd_tensor *like, opd_ints size, bool corner
     return base ? opd_expand(opdi_reshape_to(base, shape + 1, 2), opd_ints_of(shape, 3)) : NULL;
 }
 /* affine_grid_generator: returns [N, .., dims], the coordinates of the pixels of an output of sizes `size` [N, C,
-   ..].  They are multiplied by theta [N, 2, 3] or [N, 3, 4]. */
+   ..], transformed by theta, which is [N, 2, 3] or [N, 3, 4]. */
 static int opdi_affine_grid_generator_kernel(opd_call *call) {
     opd_tensor *theta = opd_arg_tensor(call, 0), *base;
     const opd_ints size = opd_arg_ints(call, 1);

@@ -920,7 +920,7 @@ static int opdi_unpool_check(const opd_call *call, const opd_tensor *input, cons
     return 0;
 }
 /* max_unpool2d or max_unpool3d: makes zeros of output_size and writes each element of self to the position in
-   indices, from which max_pool read it.  If two elements have the same index, the last one is written last. */
+   indices, from which max_pool read it.  If several elements have the same index, the last of them remains. */
 static int opdi_unpool_of(opd_call *call, int dims) {
     opd_tensor *input = opd_arg_tensor(call, 0), *at = opd_arg_tensor(call, 1);
     const opd_ints size = opd_arg_ints(call, 2);
