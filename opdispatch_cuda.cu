@@ -89,16 +89,15 @@
 #define OPDI_CU_MAX_DEVICES 16
 #define OPDI_CU_WARP 32
 #define OPDI_CU_ALL_LANES 0xffffffffu
-#define OPDI_CU_GRID 0x7fffffff                  /* maximum number of blocks along x */
 
 /* The name of an operator and its kernel.  A section's list of kernels ends with {NULL, NULL}. */
 typedef struct opdi_cu_registration { const char *name; opd_kernel kernel; } opdi_cu_registration;
 
 static bool opdi_cu_debug;                       /* wait after each launch */
 
-/* Returns whether no CUDA call of this process can succeed after the error e: a memory error (214, 220, 226), an
-   illegal address (700), a timeout (702), a failed assertion (710), an error of the hardware or of a launch (714 to
-   719), or an error of tensor memory (721). */
+/* Returns whether no CUDA call of this process can succeed after the error e: an uncorrectable error of memory or
+   NVLink (214, 220, 226), an illegal address (700), a timeout (702), a failed assertion (710), an error of the hardware
+   or of a launch (714 to 719), or a leak of tensor memory (721). */
 static bool opdi_cu_sticks(cudaError_t e) {
     const int n = (int)e;
     return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
@@ -176,7 +175,7 @@ struct opdi_cu_on {
 typedef struct opdi_cu_fault {
     volatile int32_t set;
     const opd_op *op;
-    const char *text;                             /* the message; NULL: the message is that of an index */
+    const char *text;                             /* the message; NULL: the message for an index that is out of range */
     int64_t index, size;
 } opdi_cu_fault;
 static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned memory, allocated for the first kernel that may
@@ -303,7 +302,7 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
 }
 /* OPDI_CU_FLOATS(dtype, T, statements) runs the statements with T the C++ type of dtype, in a function that returns
-   int.  OPDI_CU_INTS and the macros below do the same for other sets of dtypes. */
+   int.  The macros below do the same for other sets of dtypes. */
 #define OPDI_CU_CASE(number, type, T, ...) case number: { typedef type T; __VA_ARGS__; break; }
 #define OPDI_CU_CASES_FLOAT(T, ...) \
     OPDI_CU_CASE(OPD_FLOAT32, float, T, __VA_ARGS__) OPDI_CU_CASE(OPD_FLOAT64, double, T, __VA_ARGS__) \
@@ -314,8 +313,6 @@ static int opdi_cu_no_dtype(opd_scalar_type dtype) {
     OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__)
 #define OPDI_CU_FLOATS(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
-#define OPDI_CU_INTS(dtype, T, ...) \
-    switch (dtype) { OPDI_CU_CASES_INT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
 /* For all dtypes except the complex ones. */
 #define OPDI_CU_ALL(dtype, T, ...) \
     switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
@@ -344,7 +341,7 @@ template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
 template <typename C, typename T> struct opdi_cu_convert {
     static __host__ __device__ __forceinline__ C of(T v) { return static_cast<C>(v); }
 };
-/* Converts floats to integers of up to 32 bits: takes the low bits of the int64_t. */
+/* Returns the low bits of v.  Floats are converted to integers of up to 32 bits by way of int64_t. */
 template <typename C> __host__ __device__ __forceinline__ C opdi_cu_narrow(int64_t v) { return static_cast<C>(v); }
 #define OPDI_CU_CONVERT_NARROW(C) \
     template <> struct opdi_cu_convert<C, float> { \
@@ -398,8 +395,8 @@ template <typename C, typename T> __host__ __device__ __forceinline__ C opdi_cu_
 template <typename C, typename T> __device__ __forceinline__ C opdi_cu_load(const T *p) { return opdi_cu_cast<C>(*p); }
 template <typename T, typename C> __device__ __forceinline__ void opdi_cu_store(T *p, C v) { *p = opdi_cu_cast<T>(v); }
 
-/* N elements that are loaded or stored by one instruction.  N * sizeof(T) is at most 16, and addresses are multiples of
-   it. */
+/* N elements that are loaded or stored by one instruction.  N * sizeof(T) is at most 16, and addresses must be
+   multiples of N * sizeof(T). */
 template <typename T, int N> struct alignas(sizeof(T) * N) opdi_cu_vector { T at[N]; };
 template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opdi_cu_load_vector(const T *p) {
     return *reinterpret_cast<const opdi_cu_vector<T, N> *>(p);
@@ -407,8 +404,8 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
-/* Returns element w of a vector in the compute type.  Until then, two bfloat16 share a register, from which a shift or
-   a mask makes a float; as separate elements, each would take a register. */
+/* Returns element w of a vector in the compute type.  Two bfloat16 share a register until this function makes a float
+   of one of them, by a shift or a mask; as separate elements, each would take a register. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -475,13 +472,6 @@ template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A 
     return opdi_cu_warp_reduce(v, f);
 }
 struct opdi_cu_sum { template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a + b; } };
-/* The larger or smaller of two numbers, or NaN if either is NaN, as PyTorch's max and min. */
-struct opdi_cu_max {
-    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b || a != a ? a : b; }
-};
-struct opdi_cu_min {
-    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a < b || a != a ? a : b; }
-};
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:memory      the caching allocator, pinned memory, copies
@@ -517,8 +507,8 @@ struct opdi_cu_piece_order {
             : a->bytes != b->bytes ? a->bytes < b->bytes : a->at < b->at;
     }
 };
-/* The random words that a generator provides during a capture.  In a replay, they are counted from the position that
-   the generator has then.  `state` is the memory from which the kernels of a replay read the key and this position. */
+/* The random words that a generator provides during a capture.  In a replay, they are counted from the generator's
+   position at that time.  `state` is the memory from which the kernels of a replay read the key and this position. */
 typedef struct opdi_cu_sequence {
     opd_generator *generator;
     uint64_t key, at;
@@ -538,8 +528,8 @@ struct opdi_cu_pool {
 typedef struct opdi_cu_mark { cudaEvent_t event; opdi_cu_piece *of; } opdi_cu_mark;
 static std::mutex opdi_cu_memory_lock;            /* protects the variables below */
 typedef std::unique_lock<std::mutex> opdi_cu_hold;
-static std::mutex opdi_cu_release_lock;           /* held while memory is given back to CUDA; taken before the other
-                                                     lock */
+static std::mutex opdi_cu_release_lock;           /* held while memory is given back to CUDA; taken before
+                                                     opdi_cu_memory_lock */
 static opdi_cu_pool opdi_cu_pools[OPDI_CU_MAX_DEVICES];
 static std::unordered_map<void *, opdi_cu_piece *> *opdi_cu_all_pieces;          /* by address; never destroyed */
 static std::map<char *, opdi_cu_piece *> *opdi_cu_all_pinned;
@@ -596,9 +586,9 @@ static int opdi_cu_none_captured(int index, const char *what) {
     return 0;
 }
 
-//== blocks ============================================================================================================
+//== blocks of memory ==================================================================================================
 
-#define OPDI_CU_SMALL ((size_t)1 << 20)           /* smaller blocks come from segments of 2 MiB, others from 20 MiB; */
+#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to this size, segments have 2 MiB, then 20 MiB */
 #define OPDI_CU_LARGE ((size_t)10 << 20)          /* from this size on, each block has a segment of its own */
 static size_t opdi_cu_segment_bytes(size_t bytes) {
     const size_t mega = (size_t)2 << 20;
@@ -629,7 +619,8 @@ static bool opdi_cu_pool_lives(const opdi_cu_pool *pool) {
     for (const opdi_cu_pool *p : *opdi_cu_capturing) { if (pool == p) { return true; } }
     return false;
 }
-/* Allocates a segment, and returns it as a block, or NULL if memory is exhausted.  Releases the lock meanwhile. */
+/* Allocates a segment, and returns it as a block.  Returns NULL if memory is exhausted; if another error occurs,
+   returns NULL and sets the error.  Releases the lock meanwhile. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, int device, cudaStream_t stream,
                                       size_t bytes) {
     const opdi_cu_on on(device);
@@ -653,7 +644,8 @@ static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, in
     (*opdi_cu_all_pieces)[at] = p;
     return p;
 }
-/* Makes the part of a block behind its first `bytes` bytes a separate free block, unless the part is too small. */
+/* Cuts a block behind its first `bytes` bytes, and frees the part behind the cut as a separate block, unless that part
+   is too small. */
 static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     opdi_cu_piece *rest;
     if (p->bytes - bytes < (p->bytes > OPDI_CU_LARGE ? OPDI_CU_SMALL : 512)) { return; }
@@ -753,8 +745,8 @@ static void opdi_cu_stream_forget(int device, cudaStream_t stream) {
 
 //== functions of the backend: memory ==================================================================================
 
-/* Returns a block of a pool.  `bytes` is a multiple of 512.  Returns NULL if memory is exhausted, or NULL and sets an
-   error.  Releases the lock while it allocates a segment. */
+/* Returns a block of a pool.  `bytes` is a multiple of 512.  Returns NULL if memory is exhausted; if another error
+   occurs, returns NULL and sets the error.  Releases the lock while it allocates a segment. */
 static opdi_cu_piece *opdi_cu_piece_new(opdi_cu_hold &hold, opdi_cu_pool *pool, cudaStream_t stream, size_t bytes) {
     const int device = pool->device;
     opdi_cu_pool *around = &opdi_cu_pools[device];
@@ -845,8 +837,8 @@ static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stre
     if (i->second->stream != s || i->second->pool->device != index) { opdi_cu_use_add(i->second, index, s); }
     return 0;
 }
-/* Gives back to CUDA the segments in which no block is used.  Only one thread at a time does this.  Other threads that
-   run out of memory meanwhile wait here, and then try again. */
+/* Gives the segments in which no block is used back to CUDA.  Only one thread at a time runs this function.  Other
+   threads that run out of memory meanwhile wait here, and then try again. */
 static void opdi_cu_release(int device) {
     std::lock_guard<std::mutex> alone(opdi_cu_release_lock);
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -959,8 +951,8 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 /* Returns the device on whose current stream a copy runs: the source or, if the source is the host, the destination.  A
    negative index means the host. */
 static int opdi_cu_copy_index(int to_index, int from_index) { return from_index >= 0 ? from_index : to_index; }
-/* Begins a copy between devices, or between a device and the host.  It waits for the work queued on the current streams
-   of both devices; later work on these streams waits for the copy.  Returns 0, or -1 and sets an error. */
+/* Begins a copy between devices, or between a device and the host.  The copy waits for the work queued on the current
+   streams of both devices; later work on these streams waits for the copy.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_copy_queue(void *to, int to_index, const void *from, int from_index, size_t bytes) {
     const int index = opdi_cu_copy_index(to_index, from_index);
     const opdi_cu_on on(index);
@@ -1140,7 +1132,8 @@ static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_
 typedef struct opdi_cu_graph {
     cudaGraphExec_t exec;
     opdi_cu_pool *pool;
-    cudaStream_t last;                            /* the stream on which it ran last or, before, was captured */
+    cudaStream_t last;                            /* the stream on which the graph ran last or, before its first run,
+                                                     was captured */
     cudaEvent_t done;                             /* the event of the end of this run */
 } opdi_cu_graph;
 
@@ -1287,8 +1280,8 @@ static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
     }
     return 0;
 }
-/* Replays a graph on a stream.  It first waits for the previous replay, even on another stream, because both use the
-   same memory.  Returns 0, or -1 and sets an error. */
+/* Replays a graph on a stream.  The replay first waits for the previous replay, even on another stream, because both
+   use the same memory.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
     const opdi_cu_on on(index);
     opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
@@ -1341,7 +1334,7 @@ static bool opdi_cu_debug_set(void *user, bool on) {
 //== functions of NCCL, declared from its manual =======================================================================
 
 typedef struct opdi_cu_nccl_id { char bytes[OPD_GROUP_ID]; } opdi_cu_nccl_id;
-/* ncclConfig_t of version 2.14, which its members size and version say. */
+/* ncclConfig_t of NCCL 2.14.  The members `size` and `version` tell NCCL which version the struct has. */
 typedef struct opdi_cu_nccl_config { size_t size; unsigned magic, version; int blocking; } opdi_cu_nccl_config;
 #define OPDI_CU_NCCL_FIRST 21400                 /* version 2.14 */
 enum { OPDI_CU_NCCL_INVALID_USAGE = 5, OPDI_CU_NCCL_IN_PROGRESS = 7 };
@@ -1376,7 +1369,7 @@ static struct opdi_cu_nccl_functions {
 static std::mutex opdi_cu_nccl_lock;
 
 /* Returns the address of a function of the library.  If it does not exist, returns NULL and sets *missing to its name,
-   unless that is set. */
+   unless *missing is set already. */
 static void *opdi_cu_nccl_find(void *library, const char *name, const char **missing) {
     void *const found = dlsym(library, name);
     if (!found && !*missing) { *missing = name; }
@@ -1480,7 +1473,8 @@ typedef struct opdi_cu_move {
     cudaEvent_t ready, done;                      /* ready: the event that the transfer waits for; done: the event of
                                                      its end */
     bool queued, passed, held;  /* queued: done was recorded; passed: done has passed; held: a caller may wait for it */
-    int64_t asked, begun;        /* times of the request, and since when `ready` has passed; 0: not yet */
+    int64_t asked, begun;        /* asked: time of the request; begun: time when `ready` was first seen to have passed,
+                                    or 0 */
     unsigned long long number;
 } opdi_cu_move;
 typedef struct opdi_cu_group {
@@ -1552,8 +1546,8 @@ static void opdi_cu_group_lose(opdi_cu_group *g, const opdi_cu_move *m, const ch
     if (comm) { (void)opdi_cu_nccl.CommAbort(comm); }
 }
 static int opdi_cu_group_gone(const opdi_cu_group *g) { return opd_fail(OPD_ERROR_KERNEL, "%s", g->lost); }
-/* Waits until NCCL has accepted work for the group that returned `result`.  `m` is its transfer, or NULL.  Returns 0,
-   or ends the group and returns -1. */
+/* Waits until NCCL has accepted a request for the group.  `result` is what NCCL returned for the request: a result, or
+   "in progress".  `m` is the request's transfer, or NULL.  Returns 0, or ends the group and returns -1. */
 static int opdi_cu_group_wait_accepted(opdi_cu_group *g, const opdi_cu_move *m, int result) {
     const int64_t begun = opdi_cu_clock();
     char why[200];
@@ -1947,7 +1941,7 @@ static int opdi_cu_group_new(void *user, int index, const opd_group_desc *group,
 template <typename C> struct opdi_cu_pointwise_numbers { C a, b, c, in[3]; };
 
 template <int F, typename C> struct opdi_cu_pointwise_formula;
-/* heavy: more than plain arithmetic, so that few copies of the code are made */
+/* heavy: whether a formula is more than plain arithmetic; the code of heavy formulas is compiled in few variants */
 #define OPDI_CU_HEAVY_W 0
 #define OPDI_CU_HEAVY_V 0
 #define OPDI_CU_HEAVY_S 1
@@ -2000,7 +1994,7 @@ OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
 #define OPD_NEG(x) ((int64_t)(0 - (uint64_t)(x)))
 #define OPD_NOTES
 #define OPD_PASS_NOTES
-#define OPD_NOTE(k)                               /* the result is 0, where PyTorch's is undefined */
+#define OPD_NOTE(k)                               /* notes nothing: the result is 0 where PyTorch's is undefined */
 #define OPD_SMALLEST INT64_MIN
 #define OPD_FORMULA_HELPERS_INT
 #include "opdispatch.h"
@@ -2043,8 +2037,8 @@ template <typename C> struct opdi_cu_pointwise_flat_args {
 };
 /* Loads the first `runs` of U runs of N elements, which are `step` apart.  If p is NULL, the operand is a number, and
    nothing is loaded.  A kernel loads the runs of all operands before it uses any, so that all loads are in flight at
-   once.  Afterwards it finds out from the mask `numbers` which operands are numbers; the compiler does not know that
-   this is the same condition. */
+   once.  Afterwards, the kernel finds out from the mask `numbers` which operands are numbers; the compiler does not
+   know that this is the same condition. */
 template <int N, int U, typename T>
 __device__ __forceinline__ void opdi_cu_pointwise_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i,
                                                         int step, int runs) {
@@ -2330,7 +2324,8 @@ static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
 }
 static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
 static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
-/* Returns the index of the fast kernels for these operands, or -1 if their dtypes differ or have none. */
+/* Returns the index of the fast kernels for these operands, or -1 if their dtypes differ, or if there are no fast
+   kernels for the dtype. */
 template <typename C> static int opdi_cu_pointwise_fast(const opd_pointwise *p) {
     const int which = opdi_cu_fast_dtype(p->common, C(0));
     int k;
@@ -2551,8 +2546,8 @@ opdi_cu_copy_same(const opdi_cu_pointwise_move<T> m) {
 }
 /* A transposition by tiles through shared memory.  The destination has stride 1 along dim 0, the source along dim 1.
    The other dims are batches.  blockIdx.x counts the tiles along dims 0 and 1, blockIdx.y the batches.  Tiles of short
-   elements are larger, so that as many bytes are on their way.  A row of a tile is padded by a word to avoid bank
-   conflicts. */
+   elements are larger, so that as many bytes are in flight as with long elements.  A row of a tile is padded by a word
+   to avoid bank conflicts. */
 __host__ __device__ constexpr int opdi_cu_turned_side(int size) { return size <= 2 ? 64 : 32; }
 template <typename T> __global__ void __launch_bounds__(OPDI_CU_BLOCK_SIZE, 4)
 opdi_cu_copy_transposed(const opdi_cu_pointwise_walk w, int batches) {
@@ -2583,7 +2578,7 @@ opdi_cu_copy_transposed(const opdi_cu_pointwise_walk w, int batches) {
         }
     }
 }
-/* These two functions load and store N neighbouring elements, in pieces of at most 16 bytes. */
+/* Loads N neighbouring elements, in pieces of at most 16 bytes.  (opdi_cu_store_pieces stores them in the same way.) */
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_load_pieces(const T *p, T *to /*[N]*/) {
     constexpr int P = N * sizeof(T) > 16 ? 16 / sizeof(T) : N;
     OPDI_CU_UNROLL
@@ -3257,9 +3252,9 @@ template <class C_> struct opdi_cu_fold_where {
         ((int64_t *)out.data[1])[out.at[1]] = s.at;
     }
 };
-/* Counts the elements that are not 0, without their highest `flag` bits of 64.  (Floating types are read as integers;
-   the sign of a zero must not count.)  kind 0: the result is the number; 1: whether any element is not 0; 2: whether
-   all n are not 0. */
+/* Counts the elements that are not 0 after their highest `flag` bits (of 64) were dropped.  (Floating types are read as
+   integers; the sign of a zero must not count.)  kind 0: the result is the number; 1: whether any element is not 0; 2:
+   whether all n are not 0. */
 template <class C_> struct opdi_cu_fold_count {
     typedef C_ C;
     typedef struct State { int64_t v; } State;
@@ -3508,8 +3503,8 @@ __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State 
         }
     }
 }
-/* Reduces columns.  Each of blockDim.x neighbouring threads has N columns, whose rows blockDim.y threads share.
-   blockIdx.y is the number of the chunk of the rows. */
+/* Reduces columns.  Each of blockDim.x neighbouring threads has N columns.  The rows of these columns are divided among
+   blockDim.y threads.  blockIdx.y is the number of the chunk of the rows. */
 template <class T, class F, bool VEC> __global__ void
 opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
@@ -3997,8 +3992,8 @@ __device__ __forceinline__ int opdi_cu_load_packs(const T *row, int n, int lane,
     return there;
 }
 
-/* Makes the compiler believe that packs of bfloat16 have changed.  Then it converts them to float again, instead of
-   keeping the floats in registers. */
+/* Makes the compiler believe that packs of bfloat16 have changed.  The compiler then converts them to float again,
+   instead of keeping the floats in registers. */
 template <typename T, int W> __device__ __forceinline__ void opdi_cu_opaque(opdi_cu_vector<T, W> *v, int n) {
 #if !defined(OPD_CUDA_EMULATED)
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -4216,8 +4211,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         }
     }
 }
-/* Computes softmax along a dim with `inner` elements behind it.  threadIdx.x runs over columns, each of which
-   blockDim.y threads share. */
+/* Computes softmax along a dim with `inner` elements behind it.  threadIdx.x runs over columns.  The elements of a
+   column are divided among blockDim.y threads. */
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
     typedef opdi_cu_acc<T> C;
@@ -4295,7 +4290,8 @@ static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     for (int d = 0; d < opd_ndim(x); d++) { *(d < at ? &l.outer : d == at ? &l.n : &l.inner) *= opd_sizes(x)[d]; }
     return l;
 }
-/* Returns the sizes of a block whose threads run along `inner` in x, and share the columns in y. */
+/* Returns the sizes of a block: threads in x run along `inner`, and the elements of each column are divided among the
+   threads in y. */
 static dim3 opdi_cu_column_block(opdi_cu_line l) {
     unsigned wide = 1, down = 1;
     while (wide < 32 && wide < l.inner) { wide *= 2; }
@@ -5364,9 +5360,9 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
 //  are the same each time.
 
 enum { OPDI_CU_DIGIT_BITS = 11, OPDI_CU_DIGITS = 1 << OPDI_CU_DIGIT_BITS, OPDI_CU_SELECT_THREADS = 512 };
-/* What is known of a row's k-th element: its highest digits (key, index), and how many elements with these digits come
-   before it (before).  done: all elements with these digits are among the first k, so that no more digits are needed.
-   gathered: number of elements gathered. */
+/* The state of the search for a row's k-th element: its highest digits found so far (key, index), and how many elements
+   with these digits come before it (before).  done: all elements with these digits are among the first k, so that no
+   more digits are needed.  gathered: number of elements gathered. */
 typedef struct opdi_cu_found { uint64_t key; uint32_t index, before; int32_t done, gathered; } opdi_cu_found;
 enum { OPDI_CU_DIGIT_OF_KEY, OPDI_CU_DIGIT_OF_INDEX, OPDI_CU_DIGIT_NAN };
 typedef struct opdi_cu_select {
@@ -5864,8 +5860,9 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(double *p, double v) {
 static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v) {
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
-/* Load and store a number at an address where other threads store at the same time.  Up to 8 bytes are stored in one
-   piece, so that one of the stored numbers remains. */
+/* opdi_cu_load_common and opdi_cu_store_common load and store a number at an address at which other threads may store
+   at the same time.  Numbers of up to 8 bytes are stored at once, so that memory never has a mixture of two such
+   numbers. */
 template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
     return *(const volatile T *)p;
 }
@@ -5919,7 +5916,7 @@ template <class T> struct opdi_cu_gather : opdi_cu_indexed {
         ((T *)b)[pb] = there ? ((const T *)a)[pa] : T();
     }
 };
-/* If an index occurs twice, either of the two elements may remain. */
+/* Stores elements of b in a.  If an index occurs twice, either of the two elements may remain. */
 template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
     explicit opdi_cu_scatter(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -5927,7 +5924,7 @@ template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
         if (place(i, &pa, &pb)) { opdi_cu_store_common((T *)a + pa, ((const T *)b)[pb]); }
     }
 };
-/* Combines elements atomically.  The order of additions varies, as in PyTorch. */
+/* Combines elements of b with elements of a atomically.  The order of additions varies, as in PyTorch. */
 template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
     explicit opdi_cu_scatter_fold(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
     __device__ void operator()(int64_t i) const {
@@ -6759,7 +6756,7 @@ template <class T> static int opdi_cu_join_some(opdi_cu_pieces<T> *p, int *n) {
 static bool opdi_cu_join_skips(const opd_tensor *t, bool stack) {
     return !stack && opd_ndim(t) == 1 && opd_numel(t) == 0;
 }
-/* Returns how much of the result's dim `dim` tensor t fills. */
+/* Returns the number of positions along the result's dim `dim` that tensor t fills. */
 static int64_t opdi_cu_join_size(const opd_tensor *t, int dim, bool stack) { return stack ? 1 : opd_sizes(t)[dim]; }
 template <class T> static int opdi_cu_join_units(opd_tensor *out, opd_tensors list, int dim, bool stack) {
     const int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(out));
@@ -6817,7 +6814,7 @@ static int opdi_cu_stack_kernel(opd_call *call) { return opdi_cu_join(call, true
 //== writing through a view: slice_scatter and similar operators =======================================================
 
 /* Returns a tensor with the strides and contents of `self`, for a view that is defined by positions in memory.  Returns
-   `out` itself if it has these strides, or if elements of `self` overlap.  Returns NULL and sets an error if it
+   `out` itself if it has these strides, or if a dim of `self` has the stride 0.  Returns NULL and sets an error if it
    fails. */
 static opd_tensor *opdi_cu_lies_as(opd_tensor *self, opd_tensor *out) {
     const opd_value none = opd_value_none();
@@ -7475,10 +7472,8 @@ template <class T, bool maximum> struct opdi_cu_pool_backward {
         opdi_cu_store(x + v.x.at(plane, p[0], p[1], p[2]), sum);
     }
 };
-/* Adds v to *p in one atomic step, for each type of float. */
-static __device__ __forceinline__ void opdi_cu_atomic_accumulate(float *p, float v) { atomicAdd(p, v); }
-static __device__ __forceinline__ void opdi_cu_atomic_accumulate(double *p, double v) { atomicAdd(p, v); }
-template <class T> static __device__ void opdi_cu_atomic_accumulate(T *p, T v) {
+/* Adds v to *p in one atomic step, for types of 16 bits. */
+template <class T> static __device__ void opdi_cu_atomic_add(T *p, T v) {
     unsigned short *at = reinterpret_cast<unsigned short *>(p), seen = opdi_cu_load_common(at), was;
     do {
         union { unsigned short bits; T number; } u = {seen};
@@ -7507,7 +7502,7 @@ template <class T> struct opdi_cu_pool_strays {
             inside = inside && o[e] >= lo && o[e] < hi;
         }
         if (!inside) {
-            opdi_cu_atomic_accumulate(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]);
+            opdi_cu_atomic_add(x + v.x.at(plane, p[0], p[1], p[2]), y[v.y.at(plane, o[0], o[1], o[2])]);
         }
     }
 };
@@ -7823,7 +7818,11 @@ static int opdi_cu_upsample_bilinear_back(opd_call *call) { return opdi_cu_upsam
 //  As on the CPU, an output reads one, two or four rows and columns of the image.  A thread processes one point of the
 //  grid for all channels.  The gradient of the image is added atomically, in any order, as in PyTorch.
 
+/* The sizes and options of a grid sampler.  how: the interpolation mode; outside: the padding mode; corners:
+   align_corners. */
 struct opdi_cu_grid_params { int64_t n, c, in[2], out[2]; int how, outside; bool corners; };
+/* The `count` rows or columns of an image that are read for one coordinate.  at: their indices, or -1 if outside of the
+   image; w: their weights; d: the derivatives of the weights with respect to the coordinate. */
 template <typename T> struct opdi_cu_lines { int count; int64_t at[4]; T w[4], d[4]; };
 
 template <typename T> __device__ T opdi_cu_grid_inside(const opdi_cu_grid_params &k, T at, int64_t size, T *factor) {
@@ -8354,8 +8353,8 @@ struct opdi_cu_handles {
     }
 };
 static thread_local opdi_cu_handles opdi_cu_blas_handles;
-/* If this thread has no handle for the current device, takes or makes a handle.  Returns false and sets *s if it
-   fails. */
+/* If this thread has no handle for the current device, takes an idle handle or makes a new one.  Returns false and sets
+   *s if it fails. */
 static bool opdi_cu_blas_take(cublasStatus_t *s) {
     const int index = opdi_cu_current();
     cublasHandle_t *h = &opdi_cu_blas_handles.at[index];
@@ -8384,6 +8383,8 @@ static cublasHandle_t opdi_cu_blas() {
 
 /* A batch of matrices [n, rows, cols]; the strides are in elements. */
 struct opdi_cu_matrix { const void *data; int64_t batch, row, col; };
+/* A batch of n products: out [m, p] = a [m, k] b [k, p].  The matrices of `out` are contiguous, and out_batch elements
+   apart. */
 struct opdi_cu_product { int64_t n, m, k, p; opdi_cu_matrix a, b; void *out; int64_t out_batch; };
 
 /* Returns whether cuBLAS can read a matrix without a copy.  Sets *ld to its leading dimension, and *turned to whether
@@ -8404,8 +8405,8 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
-/* Computes out = alpha a b + beta out.  cuBLAS takes rows for columns, so it is asked for out^T = b^T a^T.  out_dtype
-   may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
+/* Computes out = alpha a b + beta out.  cuBLAS assumes column-major matrices, so it is asked for out^T = b^T a^T.
+   out_dtype may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
     double beta) {
     const float alpha32 = (float)alpha, beta32 = (float)beta;
@@ -8594,7 +8595,7 @@ static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) 
 /* These two functions find the element that a tap of the kernel reads: an element of x to compute y or, if BACK, an
    element of y to compute gx.  opdi_cu_conv_place sets at[3] to the position of element `o` of the result, from which
    its taps are counted.  opdi_cu_conv_reads returns the element that tap[3] reads from there, or -1 if it is outside of
-   the image. */
+   the image.  In comments, reads(i, t) is the element that tap number t reads for element i. */
 template <bool BACK> static __device__ __forceinline__ void opdi_cu_conv_place(const opdi_cu_conv &q, int o, int *at) {
     const int *side = BACK ? q.in : q.out;
     const int line = o / side[2], slice = line / side[1];
@@ -8828,13 +8829,12 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //== float32 convolutions by multiply-adds =============================================================================
 //
-//  This computes the same product as the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps c]
+//  The product is the same as that of the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps c]
 //  patches [taps c, n places].  A block computes a tile of ROWS channels and 128 places (output positions), of which a
 //  thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner dimension are
 //  read into shared memory while the previous eight are multiplied.  A thread reads elements of only one place.  All
 //  threads of a warp read the same tap and channel, and the tap's position is computed once for all channels.  The
 //  speed is limited by the multiply-adds: 64 for 16 numbers from shared memory.
-//  numbers from shared memory.
 
 enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
 #define OPDI_CU_IM_THREADS(rows) ((rows) == 128 ? 256 : 128)
@@ -8938,7 +8938,8 @@ __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BA
         }
         __syncthreads();
     }
-    /* this thread has 4 rows from y * 4 on, and (unless ROWS is 32) 4 in the lower half; and 4 places in each half */
+    /* this thread has 4 rows from y * 4 on, 4 more in the lower half of the tile unless ROWS is 32, and 4 places in
+       each half */
     const bool whole = m.area % 4 == 0 && opdi_cu_aligned(to);
     OPDI_CU_UNROLL
     for (int j = 0; j < 8; j += 4) {
@@ -9119,12 +9120,12 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
             if (std::is_same<T, opdi_cu_f16>::value) { OPDI_CU_MMA("f16") } else { OPDI_CU_MMA("bf16") }
         }
     }
-    /* The row and the column of element i of a lane's sums, and which of the lane's two rows it is.  An even element
-       and the next element are neighbours in a row. */
+    /* row(i) and column(i) are the position of element i of a lane's sums; of_two(i) tells in which of the lane's two
+       rows it is.  An even element and the next element are neighbours in a row. */
     static __device__ __forceinline__ int row(int i) { return threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
     static __device__ __forceinline__ int column(int i) { return threadIdx.x % 4 * 2 + i % 2 + i / 4 * 8; }
     static __device__ __forceinline__ constexpr int of_two(int i) { return i / 2 % 2; }
-    /* The maximum or the sum of `v` over the lanes that have elements of a row. */
+    /* row_most and row_sum return the maximum and the sum of `v` over the lanes that have elements of the same row. */
     static __device__ __forceinline__ float row_most(float v) {
         v = fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1));
         return fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2));
@@ -10120,7 +10121,7 @@ template <class S> static int opdi_cu_steps_flush(opdi_cu_steps *b, const S &s) 
     b->table.n = 0;
     return 0;
 }
-/* Returns whether t has as many elements as its memory from the first to the last of them, so that it has no gaps. */
+/* Returns whether t is dense: it has as many elements as fit between its first and its last element in memory. */
 static bool opdi_cu_dense(const opd_tensor *t) {
     int64_t reach = 1;
     for (int d = 0; d < opd_ndim(t); d++) { reach += (opd_sizes(t)[d] - 1) * opd_strides(t)[d]; }
@@ -10309,8 +10310,8 @@ static int opdi_cu_amp_unscale_kernel(opd_call *call) {
     }
     return opd_ok() ? opdi_cu_steps_flush(&b, s) : -1;
 }
-/* Multiplies the scale by `backoff` if an element was not finite, or by `growth` after `interval` steps in which all
-   elements were finite. */
+/* Multiplies the scale by `backoff` if an element was not finite.  After `interval` steps in which all elements were
+   finite, multiplies the scale by `growth`, unless the result would be infinite. */
 template <class T, class I> __global__ void opdi_cu_amp_update(T *scale, I *tracker, opdi_cu_scalar found, float growth,
                                                                float backoff, int64_t interval) {
     float grown = (float)*scale;
