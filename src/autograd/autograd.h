@@ -192,7 +192,7 @@ OPDI_COLD_END
 //== formulas ==========================================================================================================
 
 OPDI_SHARED int opdi_pass_backward(opd_backward_call *bw);
-OPDI_INTERNAL bool opdi_bw_is_column_major(const opd_backward_call *bw, int i);
+OPDI_SHARED bool opdi_bw_is_column_major(const opd_backward_call *bw, int i);
 OPDI_SHARED int opdi_refused_backward(opd_backward_call *bw);
 #if defined(OPDI_CORE)
 #define OPDI_TOO_FEW "returned an incorrect number of gradients"

@@ -379,7 +379,7 @@ OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, 
 }
 
 /* Returns true if argument i of the forward call was a column-major matrix, so that its gradient becomes one, too. */
-OPDI_INTERNAL bool opdi_bw_is_column_major(const opd_backward_call *bw, int i) {
+OPDI_SHARED bool opdi_bw_is_column_major(const opd_backward_call *bw, int i) {
     const int edge = opdi_bw_edge(bw, i, 0);
     const opdi_edge *to = edge >= 0 ? &opdi_edges(bw->node)[edge] : NULL;
     if (!to || !to->vertex) { return false; }

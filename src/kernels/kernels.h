@@ -455,7 +455,7 @@ typedef struct opdi_gemm_job {
 #define OPDI_FEW 4                                /* most rows of half precision for opdi_halves_try */
 #define OPDI_FEW_ROWS 16                          /* most rows of half precision for opdi_few_rows_try */
 #define OPDI_FEW_FLOATS 8         /* most rows of floats; the order of sums differs from that in large products */
-#define OPDI_ROW_GROUPS_BYTES 32768               /* bytes of the results that opdi_row_groups_try computes together */
+#define OPDI_ROW_GROUPS_BYTES 16384               /* bytes of the results that opdi_row_groups_try computes together */
 #define OPDI_FEW_PAIRS 32                         /* most rows of pairs of bfloat16 */
 #endif
 

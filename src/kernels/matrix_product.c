@@ -378,12 +378,16 @@ static void opdi_gemm_block(opdi_gemm_job *job) {
 
 OPDI_INTERNAL int64_t opdi_round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
+/* Chooses the depth of a block of a product. */
+OPDI_INTERNAL int64_t opdi_gemm_depth_step(const opdi_micro *mk, int64_t depth) {
+    const int64_t parts = (depth - 1) / mk->kc + 1;
+    return OPDI_MIN(opdi_round_up((depth - 1) / parts + 1, 8), depth);
+}
 /* Chooses the block sizes of a product: steps[0] rows, steps[1] columns, and a depth of steps[2]. */
 static void opdi_gemm_steps(const opdi_micro *mk, int64_t rows, int64_t count, int64_t depth, int64_t steps[3]) {
-    const int64_t parts = (depth - 1) / mk->kc + 1;
     steps[0] = OPDI_MIN(opdi_round_up(rows, mk->mr), OPDI_GEMM_M / mk->mr * mk->mr);
     steps[1] = OPDI_MIN(opdi_round_up(count, mk->nr), OPDI_GEMM_N);
-    steps[2] = OPDI_MIN(opdi_round_up((depth - 1) / parts + 1, 8), depth);
+    steps[2] = opdi_gemm_depth_step(mk, depth);
 }
 /* Returns an upper bound of the scratch memory, in bytes, that a product needs, no matter which operands are packed.
    `size` is 4 for float, 8 for double. */

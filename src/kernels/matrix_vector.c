@@ -533,8 +533,8 @@ OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_
 #include "row_groups.typed.h"
 #endif
 #include "../typed/end.h"
-typedef void opdi_row_groups_f32_fn(int64_t rows, int64_t count, int64_t depth, const float *x, const float *b, int64_t bs,
-                                    float *y, int64_t ys);
+typedef void opdi_row_groups_f32_fn(int64_t rows, int64_t count, int64_t depth, const float *x, const float *b,
+                                    int64_t bs, float *y, int64_t ys);
 typedef void opdi_row_groups_f64_fn(int64_t rows, int64_t count, int64_t depth, const double *x, const double *b,
                                     int64_t bs, double *y, int64_t ys);
 typedef struct opdi_row_groups_job {
@@ -543,26 +543,43 @@ typedef struct opdi_row_groups_job {
     const char *x, *b;                            /* x [depth, nrows] */
     char *out;
     int64_t nrows, depth, bs, rsc;                /* element (i, j) of the result: out + (i * rsc + j) * size */
-    size_t size;
+    int64_t kstep;                                /* depth of a block */
+    int64_t size;                                 /* bytes of an element */
     int add;
 } opdi_row_groups_job;
-/* An opdi_range_fn: computes columns [begin, end) of the result, as many at a time as fit in the cache. */
+/* Adds row i of `sums`, whose rows have `count` elements, to row i of out, or stores it there if `add` is 0. */
+static void opdi_row_groups_put(const opdi_row_groups_job *job, const void *sums, int64_t count, char *out, int add) {
+    for (int64_t i = 0; i < job->nrows; i++, out += job->rsc * job->size) {
+        const void *const row = (const char *)sums + i * count * job->size;
+        if (!add) { memcpy(out, row, (size_t)(count * job->size)); }
+        else if (job->size == 4) {
+            for (int64_t j = 0; j < count; j++) { ((float *)(void *)out)[j] += ((const float *)row)[j]; }
+        } else {
+            for (int64_t j = 0; j < count; j++) { ((double *)(void *)out)[j] += ((const double *)row)[j]; }
+        }
+    }
+}
+/* An opdi_range_fn: computes columns [begin, end) of the result, as many at a time as fit in the cache.  The sums of
+   each block of opdi_gemm_blocked are added to the result, so that a row has the same bits as in a product of many
+   rows. */
 static void opdi_row_groups_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_row_groups_job *const job = (const opdi_row_groups_job *)ctx;
-    const int64_t size = (int64_t)job->size, most = OPDI_ROW_GROUPS_BYTES / (job->nrows * size) & ~(int64_t)15;
+    const int64_t size = job->size, most = OPDI_ROW_GROUPS_BYTES / (job->nrows * size) & ~(int64_t)15;
+    char sums[OPDI_ROW_GROUPS_BYTES] __attribute__((aligned(64)));
     for (int64_t at = begin, count; at < end; at += count) {
-        const void *const b = job->b + at * size;
-        void *const out = job->out + at * size;
         count = OPDI_MIN(most, end - at);
-        for (int64_t i = 0; i < job->nrows && !job->add; i++) {
-            memset((char *)out + i * job->rsc * size, 0, (size_t)(count * size));
-        }
-        if (size == 4) {
-            job->f32(job->nrows, count, job->depth, (const float *)(const void *)job->x, (const float *)b, job->bs,
-                     (float *)out, job->rsc);
-        } else {
-            job->f64(job->nrows, count, job->depth, (const double *)(const void *)job->x, (const double *)b, job->bs,
-                     (double *)out, job->rsc);
+        for (int64_t k = 0; k < job->depth; k += job->kstep) {
+            const int64_t depth = OPDI_MIN(job->kstep, job->depth - k);
+            const void *const b = job->b + (k * job->bs + at) * size, *const x = job->x + k * job->nrows * size;
+            memset(sums, 0, (size_t)(job->nrows * count * size));
+            if (size == 4) {
+                job->f32(job->nrows, count, depth, (const float *)x, (const float *)b, job->bs, (float *)(void *)sums,
+                         count);
+            } else {
+                job->f64(job->nrows, count, depth, (const double *)x, (const double *)b, job->bs,
+                         (double *)(void *)sums, count);
+            }
+            opdi_row_groups_put(job, sums, count, job->out + at * size, job->add || k > 0);
         }
     }
 }
@@ -597,7 +614,8 @@ OPDI_INTERNAL int opdi_row_groups_try(const opdi_gemm_job *job, int64_t rows, in
     groups.depth = depth;
     groups.bs = job->b.rs;
     groups.rsc = job->rsc;
-    groups.size = job->size;
+    groups.kstep = opdi_gemm_depth_step(&job->mk, depth);
+    groups.size = (int64_t)job->size;
     groups.add = job->add;
     opdi_parallel_for(count, opdi_round_up(OPDI_MAX(64, 65536 / depth), 64), opdi_row_groups_range, &groups);
     opdi_scratch_free(x, bytes);

@@ -665,7 +665,8 @@ TEST(kernels_few_rows_threads) {
     opd_threads_set(0);
 }
 
-/* The same for a matrix with contiguous rows, which is read without a copy. */
+/* The same for a matrix with contiguous rows, which is read without a copy; a row has the same bits in a product of 20
+   rows. */
 TEST(kernels_row_groups) {
     static opd_op *mm_out;
     static const int64_t dims[][3] = {{2, 130, 131}, {3, 263, 257}, {4, 1100, 2001}, {5, 2049, 1030}, {6, 1501, 1400}, {7, 1501, 1400}};
@@ -682,6 +683,9 @@ TEST(kernels_row_groups) {
             opd_tensor *out = opd_narrow(opd_zeros(OPD_INTS(d[0], d[2] + 9), dtype), 1, 4, d[2]);
             CHECK(OPD_CALL(OPD_OP(&mm_out, "aten::mm.out"), a, b, out) == out);
             CHECK(opd_item(opd_all(opd_eq(out, one))).u.i != 0);
+            opd_tensor *const parts[] = {a, opd_randn(OPD_INTS(20 - d[0], d[1]), dtype)};
+            opd_tensor *many = opd_mm(opd_cat_full(opd_tensors_of(parts, 2), 0), b);
+            CHECK(opd_item(opd_all(opd_eq(opd_narrow(many, 0, 0, d[0]), one))).u.i != 0);
             for (int threads = 2; threads < 6; threads++) {
                 opd_threads_set(threads);
                 CHECK(opd_item(opd_all(opd_eq(opd_mm(a, b), one))).u.i != 0);
