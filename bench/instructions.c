@@ -1,4 +1,6 @@
 /* Calls one operator a number of times.  bench/instructions.sh counts the instructions of this program in an emulator.
+   cc -O2 bench/instructions.c -o instructions -lm -lpthread -ldl
+   ci: matmul-f32 1
 
    instructions NAME TIMES   the names are those of the list below
    instructions --list       prints each name, and the elements (or multiply-adds) of one call

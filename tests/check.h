@@ -218,16 +218,31 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
 #define CHECK_MAIN_ADD(add) \
     int main(int argc, char **argv) { check_source = __FILE__; add(); return check_main(argc, argv, __FILE__); }
 
-/* With CHECK_PART=4 in the environment, every fourth of what a file walks over, another fourth in another file: whether
-   this one is among them.  For builds that repeat what another build has walked over as a whole. */
+/* Returns whether `name` belongs to one of `parts` shares of the names that a test file walks over.  Each file has other
+   shares.  CHECK_TURN in the environment selects the share: with parts = 4, the turns 0 to 3 together have all names. */
 static const char *check_source = "";
-OPD_UNUSED static bool check_walks(const char *name) {
-    const char *const said = getenv("CHECK_PART"), *slash = strrchr(check_source, '/'), *at;
-    const unsigned parts = said ? (unsigned)atoi(said) : 1;
+OPD_UNUSED static bool check_shares(const char *name, unsigned parts) {
+    const char *const turn = getenv("CHECK_TURN"), *slash = strrchr(check_source, '/'), *at;
     unsigned hash = 5381;
     for (at = slash ? slash : check_source; *at; at++) { hash = hash * 33 ^ (unsigned char)*at; }
     for (at = name; *at; at++) { hash = hash * 33 ^ (unsigned char)*at; }
-    return parts < 2 || (hash >> 4) % parts == 0;
+    return parts < 2 || (hash >> 4) % parts == (turn ? (unsigned)atoi(turn) : 0) % parts;
+}
+/* Returns whether a walk visits `name`.  With CHECK_PART=4 in the environment, it visits one of four shares.  This is for
+   builds that repeat what another build has walked over as a whole. */
+OPD_UNUSED static bool check_walks(const char *name) {
+    const char *const said = getenv("CHECK_PART");
+    return check_shares(name, said ? (unsigned)atoi(said) : 1);
+}
+/* The same for walks that call a compiler for each name.  With CHECK_COMPILED_PART=4, which tests/run.sh sets if it runs
+   without --whole and without a name, these walks visit one of four shares, too. */
+OPD_UNUSED static bool check_compiles(const char *name) {
+    const char *const said = getenv("CHECK_COMPILED_PART");
+    return check_walks(name) && check_shares(name, said ? (unsigned)atoi(said) : 1);
+}
+/* Returns whether such walks visit only a share of the names. */
+OPD_UNUSED static bool check_compiles_a_share(void) {
+    return getenv("CHECK_PART") || getenv("CHECK_COMPILED_PART");
 }
 /* The folder of opdispatch.h, for the compilers that a test starts: the one above this file's, wherever the test runs. */
 OPD_UNUSED static const char *check_include(void) {

@@ -8,7 +8,8 @@ usage: sh tests/run.sh [options] [name]
 
 Builds and runs all test files (tests/*/test_*.c and .cpp) except those for CUDA.  Also checks the header itself
 (tests/check_header.sh), and the ways to link or load operators (tests/linkage.sh).  This takes 5 to 8 minutes on two
-cores.  The checks that compile the library again and again run only with --whole.
+cores.  The checks that compile the library again and again run only with --whole.  Walks that compile a program for each
+operator visit a quarter of the operators, unless --whole or a name is given.
 
 With a name, the script runs only the test file test_NAME.c.  If there is no such file, it runs the checks of the two
 scripts whose names contain NAME (with the name linkage: all checks of tests/linkage.sh), or else the test cases whose
@@ -20,7 +21,7 @@ The last line is: N passed, N failed, and N skipped if tests were skipped (a tes
 are processor time.  The implementation is compiled once, with test_kernels.c, and linked with each test file.  On a
 terminal, a bar shows the progress and the remaining time.
 
-  --whole             runs all checks of the header and of linking
+  --whole             runs all checks of the header and of linking, and compiles programs for all operators
   --rest              runs only the checks that run only with --whole
   --sanitize          uses the address and undefined-behaviour sanitizers
   --thread-sanitize   uses the thread sanitizer, and runs only the files with THREADED in their first ten lines
@@ -33,12 +34,11 @@ terminal, a bar shows the progress and the remaining time.
                       instead of the header.  It can be combined with the options above, except --cxx, --std11 and
                       --header.  With --cxx-on-c, the files with C ONLY are compiled as C.
   --again             for a second run with another compiler (CC): leaves out the checks that do not depend on the
-                      compiler, and the checks that use all compilers.  Test files are compiled with -O0, as with all
-                      options above this one except --whole, --rest and --header.
+                      compiler, and the checks that use all compilers
   --help              prints this text
 
   CC=clang CXX=clang++   other compilers
-  CFLAGS=-O3             flags instead of -O1
+  CFLAGS=-O3             flags instead of -O1 for the implementation and -O0 for the test files
   JOBS=2                 the number of files that are compiled and run at the same time
   TMPDIR=/tmp            the folder for builds
   OBJECTS=folder         keeps implementations for later runs with the same header, compiler and flags
@@ -168,9 +168,9 @@ case $mode in
     sanitize) RUN_FLAGS="-DOPD_NO_CACHE -g1 $RUN_FLAGS -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer" ;;
     thread) RUN_FLAGS="-DOPD_NO_CACHE -g1 $RUN_FLAGS -fsanitize=thread" ;;
 esac
-# A test file's own time is next to nothing, and the optimiser's for it is a third of all: -O1 once, with what comes first.
+# Test files are compiled with -O0: compiling them takes longer than running them.
 RUN_QUICK=
-if [ -z "${CFLAGS:-}" ] && [ "$mode$RUN_AGAIN$rooms" != plainno ]; then RUN_QUICK=-O0; fi
+[ -n "${CFLAGS:-}" ] || RUN_QUICK=-O0
 ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
 TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:exitcode=66}
 RUN_LIMIT=
@@ -202,6 +202,7 @@ if [ "$CHECKS" = slow ]; then files=
 elif [ -z "$CHECKS$name" ] && [ $mode = plain ]; then CHECKS=quick      # with a name, any check can be meant
 fi
 export CHECKS
+if [ -z "$name" ] && [ "$CHECKS" != all ]; then export CHECK_COMPILED_PART="${CHECK_COMPILED_PART:-4}"; fi      # see check.h
 case $mode in
     header|std11) files= ;;
     thread) files=$(for f in $files; do head -n 10 "$f" | grep -q THREADED && echo "$f"; done) ;;
