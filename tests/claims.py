@@ -81,7 +81,7 @@ STATEMENTS = {
         ('Several GPUs were tested only in an emulation.', NO_MACHINE),
         ('A seed gives the same random numbers on every machine, with any number of threads.',
          'test: ' + LIMITS + 'random_numbers'),
-        ("PyTorch's CPU generator differs.", 'test: ' + LIMITS + 'random_numbers'),
+        ("PyTorch's numbers on the CPU differ.", 'test: ' + LIMITS + 'random_numbers'),
         ('The library does not compile with -ffast-math.', 'check: fast_math'),
         ('The guide lists more limits.', 'why: the list is in this table, too'),
     ],
@@ -506,7 +506,7 @@ def main():
             if not re.search(pattern, name) or not wrong_statements(pages, names | {name}, cases, checks):
                 wrong.append('the row "%s" would not find %s' % (word, name))
         more = dict(pages, **{COMING: pages[COMING].replace('**Not here.** Some', '**Not here.** There is no moon. Some')})
-        less = dict(pages, **{README: pages[README].replace('Several GPUs were tested only in an emulation.', '')})
+        less = dict(pages, **{README: pages[README].replace('Programs on several GPUs were tested only in an emulation.', '')})
         none = dict(cases, **{'product/test_limits.c': set()})
         faster = dict(pages, **{README: pages[README].replace('takes 42 ns', 'takes 4 ns')})
         for found in (wrong_statements(more, names, cases, checks), wrong_statements(less, names, cases, checks),
