@@ -78,10 +78,10 @@ STATEMENTS = {
          'source: src/cuda/losses.cu {"lgamma", opd_cpu_fallback}', 'source: src/cuda/losses.cu {"geqrf", opd_cpu_fallback}'),
         ('Sums, convolutions and matrix products of complex GPU tensors fail.',
          'test: cuda/test_cuda.c complex_numbers_on_the_gpu'),
-        ('Several GPUs were tested only in an emulation.', NO_MACHINE),
+        ('Runs on several GPUs were only emulated.', NO_MACHINE),
         ('A seed gives the same random numbers on every machine, with any number of threads.',
          'test: ' + LIMITS + 'random_numbers'),
-        ("PyTorch's numbers on the CPU differ.", 'test: ' + LIMITS + 'random_numbers'),
+        ("PyTorch's CPU numbers differ.", 'test: ' + LIMITS + 'random_numbers'),
         ('The library does not compile with -ffast-math.', 'check: fast_math'),
         ('The guide lists more limits.', 'why: the list is in this table, too'),
     ],
@@ -506,7 +506,7 @@ def main():
             if not re.search(pattern, name) or not wrong_statements(pages, names | {name}, cases, checks):
                 wrong.append('the row "%s" would not find %s' % (word, name))
         more = dict(pages, **{COMING: pages[COMING].replace('**Not here.** Some', '**Not here.** There is no moon. Some')})
-        less = dict(pages, **{README: pages[README].replace('Programs on several GPUs were tested only in an emulation.', '')})
+        less = dict(pages, **{README: pages[README].replace('Runs on several GPUs were only emulated.', '')})
         none = dict(cases, **{'product/test_limits.c': set()})
         faster = dict(pages, **{README: pages[README].replace('takes 42 ns', 'takes 4 ns')})
         for found in (wrong_statements(more, names, cases, checks), wrong_statements(less, names, cases, checks),
