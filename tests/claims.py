@@ -153,7 +153,7 @@ STATEMENTS = {
          'test: ' + LIMITS + 'graphs_without_a_form_in_c'),
         ('With this option, the written code includes opdispatch.h and calls these operators.',
          'source: src/api/compiled.h includes opdispatch.h, and is linked with a program that has its implementation'),
-        ('All sizes are then fixed.', 'source: src/api/compiled.h no size is open then'),
+        ('The options open and open_2 do not work for such a graph.', 'source: src/api/compiled.h no size is open then'),
         ('The code stores a complex number as a pair of real numbers.',
          'source: src/compiler/nests.c opd_dtype_is_complex(dtype) ? 2 : 1'),
     ],
@@ -192,8 +192,8 @@ STATEMENTS = {
          'JavaScript.', QUANTISED, 'no file: *.java *.cs *.csproj package.json *.swift *.gradle *.podspec'),
         ('A graph that is not compiled runs its operators one by one: no pass fuses them or changes layouts.',
          'absent: passes'),
-        ('If backward reaches an operator without a backward function, it fails with an error that names the operator; '
-         'PyTorch only warns.', 'test: ' + LIMITS + 'derivatives_that_are_missing'),
+        ('If backward reaches an operator without a backward function, backward fails with an error that names the '
+         'operator; PyTorch only warns.', 'test: ' + LIMITS + 'derivatives_that_are_missing'),
         ('opd_autograd_fallback_set selects the behaviour.', 'test: autograd/test_function.c without_a_formula_warn_mode'),
         ('If an operator can be differentiated only once, computing a second derivative always fails.',
          'test: ' + LIMITS + 'derivatives_that_are_missing'),
