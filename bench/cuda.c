@@ -260,7 +260,7 @@ int main(int argc, char **argv) {
     others(quick ? 128 : 8192);
     OPD_SCOPE {
         opd_tensor *in[2] = {random_on(OPD_INTS(1024), OPD_FLOAT32), random_on(OPD_INTS(1024), OPD_FLOAT32)};
-        bench((row){"chain", "one addition of 1,024 elements, in a chain of 1,000", 0, 0, 1000, 0}, w_chain, in);
+        bench((row){"chain", "one addition of 1,024 elements, in a chain of 1,000 additions", 0, 0, 1000, 0}, w_chain, in);
     }
     return opd_finish();
 }
