@@ -23,7 +23,8 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 README, GUIDE, TESTS = 'README.md', 'examples/guide/01-install.md', 'tests/README.md'
-SHORT = '| what runs on every change ([details](%s#compilers-and-systems)) | platforms | compilers |' % GUIDE
+SHORT = ('| what runs, on every change unless noted ([details](%s#compilers-and-systems)) '
+         '| platforms | compilers |' % GUIDE)
 FULL = '| platform | compiler | what runs | how | when | command |'
 PARTS = '| part of `.ci/run` | when | what it is for | clock seconds | processor seconds |'
 STEPS = '| step of `sh tests/run.sh` | what it is for | processor seconds | the longest file |'

@@ -155,17 +155,17 @@ musl() {
 for target in ${*:-$all}; do
     was=$passed; libs=; more=
     case $target in                     # "#|" lines: rows of the table of platforms, see .ci/run
-        #| Linux on s390x | gcc | tests of the core, an example | in an emulator
+        #| Linux on s390x | gcc | tests of dispatcher, tensors, autograd and graphs, an example | in an emulator
         s390x) linux s390x-linux-gnu qemu-s390x ;;
-        #| Linux on RISC-V | gcc | tests of the core, an example | in an emulator
+        #| Linux on RISC-V | gcc | tests of dispatcher, tensors, autograd and graphs, an example | in an emulator
         riscv64) libs='-latomic'; linux riscv64-linux-gnu qemu-riscv64 ;;
-        #| Linux on 64-bit ARM | gcc | tests of the core and of the kernels for NEON, an example | in an emulator
+        #| Linux on 64-bit ARM | gcc | tests of dispatcher, tensors, autograd, graphs and the kernels for NEON, an example | in an emulator
         aarch64) [ -n "${TESTS:-}" ] || more=$neon; linux aarch64-linux-gnu qemu-aarch64 ;;
-        #| Linux on 32-bit ARM | gcc | tests of the core, an example | in an emulator
+        #| Linux on 32-bit ARM | gcc | tests of dispatcher, tensors, autograd and graphs, an example | in an emulator
         armhf) linux arm-linux-gnueabihf qemu-arm ;;
-        #| Linux on i686 | gcc | tests of the core, an example | natively
+        #| Linux on i686 | gcc | tests of dispatcher, tensors, autograd and graphs, an example | natively
         i686) linux i686-linux-gnu '' -msse2 -mfpmath=sse ;;
-        #| Windows on x86-64 (compiles nothing at run time) | mingw-w64 gcc | tests of the core, of files and of plug-ins, an example | with wine, if it is installed
+        #| Windows on x86-64 (compiles nothing at run time) | mingw-w64 gcc | tests of dispatcher, tensors, autograd, graphs, files and plug-ins, an example | with wine, if it is installed
         mingw) mingw ;;
         #| browser (no plug-ins, no threads) | emscripten | an example | with node
         emscripten) emscripten ;;
