@@ -396,6 +396,7 @@ check_macro_functions() {
 check_line_length() {
     awk 'length($0) > 120 && !/https?:\/\// { print FILENAME ":" FNR " has " length($0) " columns" }' "$header" \
         "$root/opdispatch_cuda.cu" | head -n 8
+    awk 'END { if (NR > 160) { print FILENAME " has " NR " lines, at most 160" } }' "$root/README.md"
 }
 # The house style of src/README.md, as far as text shows it: braces, one statement a line, declarations at first use, comments.
 check_dialect() {
