@@ -7,7 +7,8 @@
 //
 //  Models.  torch._inductor.aoti_compile_and_package turns an exported program into a shared library with C++
 //  kernels for one machine.  The library calls back into PyTorch by a table of C functions: it makes tensors, frees
-//  them, and calls operators that were not compiled.  Here the built-in operators serve these functions.  The
+//  them, and calls operators that were not compiled.  In opdispatch, the built-in operators implement these functions.
+//  The
 //  program is linked as always (-lm, not with -rdynamic).  The C++ library that models are linked with
 //  (libstdc++.so.6, often libgomp.so.1) must be installed.  libtorch is not needed, and is not loaded if it is there.
 //      opd_aoti *model = opd_aoti_load("model.pt2", NULL);
@@ -16,12 +17,12 @@
 //      opd_aoti_free(model);
 //
 //  Extensions are libraries of operators for the stable C interface of PyTorch 2.9 and later (STABLE_TORCH_LIBRARY
-//  of torch/csrc/stable/library.h).  Extensions register their operators here, with kernels for the CPU and kernels
+//  of torch/csrc/stable/library.h).  Loading an extension registers its operators, with kernels for the CPU and kernels
 //  that are composed of other operators.  Kernels for other devices are left out, and so are the libraries that only
-//  these kernels need: CUDA need not be installed.  Users of PyTorch register derivatives and fake kernels in Python,
-//  so the binary lacks them: the program registers them (opd_autograd_register, opd_fake_register).  For torchvision
-//  they are built in.  As in PyTorch, Scalars and generators cannot be passed to an extension.  torch_parallel_for runs
-//  on the calling thread.
+//  those kernels need: CUDA need not be installed.  For PyTorch, derivatives and fake kernels are registered in Python,
+//  so the library lacks them: the C program registers them (opd_autograd_register, opd_fake_register).  Those of
+//  torchvision are built in.  As in PyTorch, Scalars and generators cannot be passed to an extension.
+//  torch_parallel_for runs on the calling thread.
 //      opd_extension_load("torchvision/_C_stable.so");
 //      opd_tensor *kept = OPD_CALL(opd_find("torchvision::nms"), boxes, scores, 0.5);
 //
@@ -48,7 +49,8 @@ extern "C" {
 typedef struct opd_aoti opd_aoti;
 /* Options of opd_aoti_load. */
 typedef struct opd_aoti_options {
-    const char *name;            /* which model of the package; NULL: "model", or the first model of the package */
+    const char *name;            /* the name of the model in the package; NULL: "model" or, if there is none, the first
+                                    model */
     int copies;                  /* how many runs may go on at once (0 means 1); further runs wait */
     bool unchecked;              /* does not check sizes, strides and dtypes of inputs and of operators' results: a run
                                     has less work, and crashes if they are wrong */
@@ -75,9 +77,10 @@ OPD_API const char *opd_aoti_input_name(const opd_aoti *model, int i);
 OPD_API const char *opd_aoti_output_name(const opd_aoti *model, int i);
 /* Runs a model.  The inputs are CPU tensors.  Writes the results to outputs, which has room for `cap` tensors: they
    belong to the innermost scope, and an output that is None is NULL.  Returns the number of outputs.  Returns -1 with
-   an error if the number of inputs is wrong, if the model was not compiled for their sizes, dtypes or strides, or if an
-   operator fails.  A model has no derivative: if grad mode is on and an input requires grad, the run fails.  A model
-   that writes into its buffers or its inputs changes them: buffers keep the new values for the next run. */
+   an error if the number of inputs is wrong, if the model was not compiled for the sizes, dtypes or strides of the
+   inputs, or if an operator fails.  A model has no derivative: if grad mode is on and an input requires grad, the run
+   fails.  A model that writes into its buffers or its inputs changes them: buffers keep the new values for the next
+   run. */
 OPD_API int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap);
 /* Runs a model as opd_aoti_run does, with the type opd_transform_fn: the model is passed as `user`. */
 OPD_API int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
@@ -93,11 +96,11 @@ typedef struct opd_aoti_constant {
 } opd_aoti_constant;
 /* Returns the number of constants of a model. */
 OPD_API int64_t opd_aoti_constants(const opd_aoti *model);
-/* Describes the i-th constant in *constant.  Returns 0, or -1 with an error. */
+/* Writes a description of the i-th constant to *constant.  Returns 0, or -1 with an error. */
 OPD_API int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_constant *constant);
-/* Returns a copy of the constant of that name or symbol with its present value: buffers are as runs have left them.
-   Returns NULL with an error, also if the model was compiled by PyTorch before 2.10: such a model does not give access
-   to its values. */
+/* Returns a copy of the constant of that name or symbol, with its present value: runs may have changed buffers.  On
+   failure returns NULL with an error.  Always fails if the model was compiled by PyTorch before 2.10: such a model does
+   not give access to its constants. */
 OPD_API opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name);
 /* Gives constants new values.  names[i] is the name or the symbol of a constant.  Its tensor, tensors[i], must have the
    dtype and size of the constant, and is copied.  The model must not be running.  A model that was compiled without its
@@ -109,12 +112,12 @@ OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tenso
    the library defines; 0 if it only gives kernels to operators of other libraries.  The new operators can be called,
    traced and saved like all others, and differentiated if they have a derivative.  Kernels for other devices than the
    CPU are left out.  If a kernel throws, the call fails with the text of the exception.  Loading a library again does
-   nothing.  If the file is missing, damaged or for another machine, if functions that it needs are not here, or if a
-   registration is refused, nothing is registered.  The function then returns -1 with an error, which names missing
-   functions. */
+   nothing.  If the file is missing, damaged or for another machine, if it needs functions that opdispatch does not
+   have, or if a registration fails, nothing is registered.  The function then returns -1 with an error, which names
+   missing functions. */
 OPD_API int opd_extension_load(const char *path);
-/* Undoes all registrations of an extension; path is the path that it was loaded from.  The code stays in memory while
-   tensors need it.  Returns 0, or -1 with an error. */
+/* Undoes all registrations of an extension; path is the path that it was loaded from.  The code stays in memory until
+   the tensors that need it are freed.  Returns 0, or -1 with an error. */
 OPD_API int opd_extension_unload(const char *path);
 
 #ifdef __cplusplus

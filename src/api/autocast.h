@@ -4,19 +4,19 @@
 
 /* The state that opd_autocast_begin returns and opd_autocast_end takes. */
 typedef struct opd_autocast_region { uint16_t was; bool was_on, open; } opd_autocast_region;
-/* Begins a region of this thread in which operators choose their dtypes (torch.autocast).  The field `autocast` of an
-   operator descriptor is its policy: matrix products and convolutions run in `dtype`, operators that need a large range
-   in float32.  Floating arguments on the device, except those of float64, are cast differentiably.  Autocast does not
-   change in-place and out= forms.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled,
-   cache) { }.
+/* Begins a region of this thread in which autocast chooses the dtypes of operators (torch.autocast).  The field
+   `autocast` of an operator descriptor is its policy: matrix products and convolutions run in `dtype`, operators that
+   need a large range in float32.  Floating arguments on the device, except those of float64, are cast differentiably.
+   Autocast does not change in-place and out= forms.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device,
+   dtype, enabled, cache) { }.
    With dtype OPD_DTYPE_NONE the region takes the dtype of the enclosing region.  The outermost region takes the
    device's default, which is bfloat16 on CPU, XLA and HPU, else float16.  If `enabled` is false, autocast is off
    inside.  If cache is 1, casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
-   If cache is 0, they are not kept, and if it is -1, the setting of the enclosing region stays.  Regions nest, and each
-   device has its own regions.
-   If the device has no autocast or is not registered, sets an error and begins no region (`open` is false).  For CUDA
-   and similar devices of PyTorch that are not registered, only gives a warning.  If the device does not support dtype,
-   gives a warning and begins a region in which autocast is off. */
+   If cache is 0, casts of weights are not kept.  If cache is -1, the setting of the enclosing region stays.  Regions
+   nest, and each device has its own regions.
+   If the device has no autocast or is not registered, sets an error and begins no region (`open` is false).  If it is
+   CUDA or another device of PyTorch that is not registered, gives a warning instead.  If the device does not support
+   dtype, gives a warning and begins a region in which autocast is off. */
 OPD_API opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache);
 /* Ends a region: restores the state from before.  The end of the outermost region clears the cache.  A second call does
    nothing.  Works while an error is pending.  A region that a kernel has begun ends with the kernel.  To carry regions
@@ -32,7 +32,7 @@ OPD_API bool opd_autocast_cache_enabled(void);
 /* Frees all cast weights in the cache, of all threads (torch.clear_autocast_cache). */
 OPD_API void opd_autocast_cache_clear(void);
 /* Declares the dtypes that regions of a registered backend may have, instead of float16 and bfloat16
-   (get_amp_supported_dtype).  This is permanent.  Any thread.  Returns 0, or -1 with an error. */
+   (get_amp_supported_dtype).  This is permanent.  Any thread may call this.  Returns 0, or -1 with an error. */
 OPD_API int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int count);
 
 /* Gives an operator, which is defined already or later, an autocast policy for a device.  The policy becomes a kernel
@@ -42,7 +42,8 @@ OPD_API int opd_autocast_register(opd_library *lib, const char *name, opd_backen
 /* Casts a tensor to dtype, for a hand-written kernel at an autocast key (AutocastCPU, AutocastCUDA, ...).  The kernel
    excludes its key and calls its operator again (examples/autocast_wrappers.c).  Casts of weights go through the
    cache.  Returns a tensor of the innermost scope, or `tensor` itself if it has that dtype, is float64 or is not a
-   floating tensor.  Returns NULL for NULL, or with an error.  Follows at::autocast::cached_cast. */
+   floating tensor.  Returns NULL if tensor is NULL or, with an error, on failure.  Follows
+   at::autocast::cached_cast. */
 OPD_API opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor);
 /* Returns the widest of `dtype` and the dtypes of the tensors, for a hand-written kernel at an autocast key.  NULLs and
    float64 tensors do not count.  If a dtype is neither float32 nor the device's autocast dtype, returns OPD_DTYPE_NONE

@@ -28,7 +28,8 @@ typedef struct opd_backward_options {
     opd_tensor *const *grad_outputs;   /* one for each output; NULL, or a NULL element, means 1 */
     bool retain_graph, create_graph;   /* create_graph retains too */
     bool allow_unused;                 /* opd_autograd_grad: an unused input gets NULL instead of an error */
-    opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: accumulates only into these, also if no leaves */
+    opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: adds gradients only to these tensors, which need not
+                                                 be leaves */
     bool materialize_grads;            /* opd_autograd_grad: an unused input gets zeros */
     const opd_edge *input_edges;       /* ninputs edges instead of `inputs`, for both functions */
     bool is_grads_batched;             /* opd_autograd_grad: grad_outputs and the gradients have one more dim in front,
@@ -102,8 +103,8 @@ OPD_API bool opd_bw_needs(const opd_backward_call *bw, int i);
 OPD_API bool opd_bw_needs_at(const opd_backward_call *bw, int i, int element);
 /* opd_bw_sizes, opd_bw_dtype and opd_bw_device return sizes, dtype and device of argument i; opd_bw_sizes_at returns
    the sizes of one element of list argument i.  They are known only if the gradient of the argument is needed.
-   Otherwise the sizes have n = -1, with data that reads as zeros, also at indices before and behind it.  So in a
-   backward function of several arguments, call opd_bw_needs first. */
+   Otherwise the sizes have n = -1, and data points into a block of zeros: any dim, counted from the start or from the
+   end, reads as 0.  So in a backward function of several arguments, call opd_bw_needs first. */
 OPD_API opd_ints opd_bw_sizes(const opd_backward_call *bw, int i);
 OPD_API opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int element);
 OPD_API opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i);
@@ -127,27 +128,29 @@ OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_
 /* Returns true if grad mode is on and a tensor of the call requires grad, or if a tensor of the call has a tangent. */
 OPD_API bool opd_call_requires_grad(const opd_call *call);
 
-/* The batching rule of a custom function.  inputs[i] has all examples along dim in_dims[i], or is not batched if that
-   is -1; the tensors of a list have the examples along dim 0.  The rule fills outputs and out_dims in the same way.
+/* The batching rule of a custom function.  inputs[i] has all examples along dim in_dims[i], or is not batched if
+   in_dims[i] is -1; the tensors of a list have the examples along dim 0.  The rule fills outputs and out_dims in the
+   same way.
    The operators that it calls run in the layers outside of the vmap (see opd_batch_size).  Returns the number of
    outputs. */
 typedef int (*opd_function_vmap_fn)(void *user, const opd_value *inputs, const int *in_dims, int count,
                                     opd_value *outputs, int *out_dims);
-/* A custom function (torch.autograd.Function).  `forward` runs with grad mode off and computes the outputs of
-   opd_autograd_apply.  `backward` is its backward function, if grad mode is on and an input requires grad.  The two
-   share the context.  `forward` fills it, or leaves it to `setup_context`, which runs after `forward` and sees inputs
-   and outputs.  In `backward`, opd_bw_grad(bw, i) is the gradient of output i, and opd_bw_return(bw, i, g) gives the
+/* A custom function (torch.autograd.Function).  opd_autograd_apply calls `forward`, with grad mode off, to compute the
+   outputs.  If grad mode is on and an input requires grad, `backward` later computes the gradients.  Both get the same
+   context.  The context is filled by `forward`, or by `setup_context`, which runs after `forward` and sees inputs and
+   outputs.  In `backward`, opd_bw_grad(bw, i) is the gradient of output i, and opd_bw_return(bw, i, g) gives the
    gradient of input i, or NULL if it has none.  All three functions return 0, or not 0 after an error.
    Inside transforms (vmap, grad, ...) a function needs a setup_context.  Under vmap, `vmap` is called if it is set.
-   Otherwise `forward` itself runs batched.  If autograd or forward mode outside of the vmap follows an input, the whole
+   Otherwise `forward` itself runs batched.  If an input requires grad or has a tangent outside of the vmap, the whole
    function runs for each example instead. */
 typedef struct opd_autograd_function {
     const char *name;            /* its nodes are called NAMEBackward */
     opd_setup_fn forward;
     opd_setup_fn setup_context;  /* may be NULL */
     opd_backward_fn backward;    /* NULL: backward through the function fails */
-    opd_jvp_fn jvp;              /* forward mode (see >>api:forward), after forward; NULL: inputs have no tangents */
-    void *user;                  /* opd_context_user */
+    opd_jvp_fn jvp;              /* forward mode (see >>api:forward), runs after `forward`; NULL: calls with tangents
+                                    fail */
+    void *user;                  /* returned by opd_context_user */
     bool once_differentiable;    /* `backward` runs with grad mode off; second derivatives are refused */
     opd_function_vmap_fn vmap;   /* may be NULL; for at most OPD_TRANSFORM_OUTPUTS outputs */
     void *reserved[1];           /* zero */
@@ -191,9 +194,9 @@ OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
 /* Frees the saved tensors at once, in `backward`, if the graph is not retained.  Tensors from opd_context_saved may
    then be freed, and opd_context_saved fails from here on.  Returns 0, or -1 with an error. */
 OPD_API int opd_context_maybe_clear_saved_tensors(opd_context *ctx);
-/* Marks an input that `forward` writes into; a custom function with setup_context calls this there, after the write.
-   Increments the tensor's version.  The function must then return the input as an output.  Returns 0, or -1 with an
-   error. */
+/* Marks an input that `forward` writes into.  A custom function with setup_context marks the input in setup_context,
+   after the write.  Increments the tensor's version.  The function must then return the input as an output.  Returns 0,
+   or -1 with an error. */
 OPD_API int opd_context_mark_dirty(opd_context *ctx, opd_tensor *tensor);
 /* Marks an output that never requires grad.  Returns 0, or -1 with an error. */
 OPD_API int opd_context_mark_non_differentiable(opd_context *ctx, opd_tensor *tensor);
@@ -217,7 +220,7 @@ OPD_API opd_context *opd_bw_context(const opd_backward_call *bw);
    grad. */
 typedef enum opd_autograd_fallback_mode {
     OPD_AUTOGRAD_FALLBACK_ERROR = 0,   /* the default: backward through the operator fails with an error that names the
-                                          operator; one that writes an argument without returning it fails at once */
+                                          operator; a call that writes an argument without returning it fails at once */
     OPD_AUTOGRAD_FALLBACK_WARN,        /* PyTorch's default: a warning, and no gradient */
     OPD_AUTOGRAD_FALLBACK_NOTHING      /* results require no grad, unless the kernel records them */
 } opd_autograd_fallback_mode;
@@ -225,8 +228,8 @@ typedef enum opd_autograd_fallback_mode {
    torch._C._set_autograd_fallback_mode. */
 OPD_API opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode mode);
 /* A kernel for an Autograd key that acts as OPD_AUTOGRAD_FALLBACK_ERROR does (autogradNotImplementedFallback).  Results
-   get a node NotImplemented, whose backward fails.  So do arguments that are written and returned, after the usual
-   checks of in-place writes. */
+   get a node NotImplemented, whose backward fails.  Arguments that are written and returned get this node, too, after
+   the usual checks of in-place writes. */
 OPD_API int opd_autograd_not_implemented(opd_call *call);
 /* A kernel for the ADInplaceOrView key, used together with opd_autograd_not_implemented
    (autogradNotImplementedInplaceOrViewFallback).  Counts writes, and makes the first result a view of the argument

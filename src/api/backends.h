@@ -8,11 +8,12 @@ struct opd_group_desc;                            /* see >>api:collectives */
 struct opd_group_mover;
 /* The functions of a kind of device, for opd_backend_register.  Each gets `user`, and most get the index of a device.
    Functions that return int return 0, or another value on failure, with or without an opd_fail.  Any thread may call
-   them.  Functions below "optional" may be NULL: then the device lacks the feature.  Without device_count there is one
-   device, without stream_new one stream.  Kernels are registered at the backend's key, as for any other backend. */
+   them.  Functions below "optional" may be NULL: then the device lacks the feature.  If device_count is NULL, there is
+   one device.  If stream_new is NULL, there is one stream.  Kernels are registered at the backend's key, as for any
+   other backend. */
 typedef struct opd_backend_desc {
     const char *name;            /* "npu": letters and _; NULL leaves the present name */
-    void *(*alloc)(void *user, int index, size_t bytes);                      /* NULL: there is no more memory */
+    void *(*alloc)(void *user, int index, size_t bytes);                      /* returns NULL if no memory is left */
     void (*free)(void *user, int index, void *data, size_t bytes);
     /* Copies contiguous bytes.  An index of -1 is the host.  The copy is queued on the current stream.  If one side is
        the host, the copy is done when the function returns. */
@@ -24,13 +25,13 @@ typedef struct opd_backend_desc {
     int (*synchronize)(void *user, int index);                                /* waits for all work of a device */
     int (*stream_new)(void *user, int index, int64_t *stream);                /* stream 0 is always there */
     void (*stream_free)(void *user, int index, int64_t stream);
-    int64_t (*stream_get)(void *user, int index);                             /* the thread's current stream there */
+    int64_t (*stream_get)(void *user, int index);                             /* returns the thread's current stream */
     int (*stream_set)(void *user, int index, int64_t stream);
     /* Makes later work on `stream` wait for the work that is queued on `other` now. */
     int (*stream_wait)(void *user, int index, int64_t stream, int other_index, int64_t other);
     int (*stream_synchronize)(void *user, int index, int64_t stream);
     void *user;
-    void (*destroy)(void *user);                                              /* after opd_backend_unregister */
+    void (*destroy)(void *user);                                              /* called by opd_backend_unregister */
     /* optional, from 0.2 on.  Runs a pointwise formula over memory of the device, queued on the current stream (see
        >>api:formulas).  With this function, all pointwise operators, fill_, and copies that convert or have strides
        work on the device.  A kernel that the program registers at the backend's key has precedence. */
@@ -62,7 +63,8 @@ typedef struct opd_backend_desc {
     /* For opd_group_device_add.  Makes the id that all ranks of a new group share, OPD_GROUP_ID bytes.  If `id` is
        NULL, makes no id, and only returns 0 if this process can have such groups. */
     int (*group_id)(void *user, int index, void *id);
-    /* Fills in `mover`, which moves memory of the device between the ranks that have this id.  All ranks call it. */
+    /* Fills in `mover`, which moves memory of the device between the ranks that pass this id.  All ranks call this
+       function. */
     int (*group_new)(void *user, int index, const struct opd_group_desc *group, const void *id,
                      struct opd_group_mover *mover);
 } opd_backend_desc;
@@ -70,8 +72,8 @@ typedef struct opd_backend_desc {
    tensors, empty, zeros, full, copy_, to, clone, item, printing, views, random numbers and autograd then work.  Other
    operators need kernels at the backend's key, or opd_cpu_fallback.  Only PrivateUse1 to 3 can have a name, which is
    permanent.  Device strings and key names use the name ("npu", "AutogradNpu"); PyTorch's names still work.  desc is
-   copied; size is its size in the caller's header.  Returns 0, or -1 with an error if the backend is taken or a
-   function is missing.  Any thread may call this.  Follows torch.utils.rename_privateuse1_backend and
+   copied; size is the size of *desc in the caller's header.  Returns 0, or -1 with an error if the backend is taken or
+   a function is missing.  Any thread may call this.  Follows torch.utils.rename_privateuse1_backend and
    c10::DeviceGuardImplInterface. */
 OPD_API int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *desc, size_t size);
 OPD_INLINE int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
@@ -87,9 +89,10 @@ OPD_API int opd_backend_unregister(opd_backend backend);
 OPD_API int opd_cpu_fallback(opd_call *call);
 /* Switches opd_cpu_fallback on or off for operators that have neither a kernel nor a fallback at a backend.  By default
    it is off, and calls of these operators fail.  Kernels that are registered later have precedence.  Returns the
-   previous setting.  Any thread.  Follows PYTORCH_ENABLE_MPS_FALLBACK. */
+   previous setting.  Any thread may call this.  Follows PYTORCH_ENABLE_MPS_FALLBACK. */
 OPD_API bool opd_cpu_fallback_set(opd_backend backend, bool on);
-/* Returns the number of calls that went through opd_cpu_fallback, of all backends in this process.  Any thread. */
+/* Returns the number of calls that went through opd_cpu_fallback, of all backends in this process.  Any thread may call
+   this. */
 OPD_API int64_t opd_cpu_fallback_count(void);
 /* Returns the address of the first element in the backend's memory, for kernels of the backend.  If the tensor is
    elsewhere, returns NULL with an error that names the argument. (A 0-dim CPU tensor may be given together with tensors
@@ -98,7 +101,7 @@ OPD_API void *opd_device_data(const opd_tensor *tensor, opd_backend backend);
 /* Makes all results of a call, for a device's kernel.  The operator's Meta kernel checks the arguments and gives sizes,
    strides and dtypes.  The contents are undefined.  Read the results from opd_call_rets.  Works for out= and in-place
    forms, too: a written argument that the operator returns is the result.  Does not work for operators that return
-   views or whose result sizes depend on data.  Returns 0, or -1 with an error. */
+   views, or for operators whose result sizes depend on data.  Returns 0, or -1 with an error. */
 OPD_API int opd_results_from_fake(opd_call *call);
 /* Makes and returns result 0, a copy of the first argument, for an operator that changes this copy.  For an in-place
    form the result is the first argument itself, if no other argument uses its memory.  Returns NULL with an error on
@@ -119,7 +122,7 @@ OPD_API opd_device opd_device_set(opd_device device);
 OPD_API int opd_device_synchronize(opd_device device);
 /* Returns the memory statistics of a device. */
 OPD_API opd_memory opd_device_memory(opd_device device);
-/* Returns memory that the device's allocator keeps for reuse to the device.  Returns 0, or -1 with an error. */
+/* Frees the memory that the device's allocator keeps for reuse.  Returns 0, or -1 with an error. */
 OPD_API int opd_device_empty_cache(opd_device device);
 /* Makes a CPU tensor in pinned memory.  The backend's devices copy from and to such memory at full speed, also while
    other work runs (copy_ with non_blocking=True; opd_stream_synchronize waits for it).  Do not change the contents
@@ -132,18 +135,18 @@ OPD_API bool opd_device_debug_set(opd_backend backend, bool on);
 /* Sets the reason why this program has no device of a kind ("no driver").  Errors contain the reason.  The text is not
    copied. */
 OPD_API void opd_backend_missing_set(opd_backend backend, const char *why);
-/* A queue of work on a device (torch.cuda.Stream).  Works on two streams run in no fixed order unless one stream waits
-   for the other; this includes the default stream (id 0).  Any thread may use any stream, and several threads may queue
-   work on the same stream. */
+/* A queue of work on a device (torch.cuda.Stream).  The work of one stream runs in order.  Work on two streams, also if
+   one is the default stream (id 0), runs in no fixed order unless one stream waits for the other.  Any thread may use
+   any stream, and several threads may queue work on the same stream. */
 typedef struct opd_stream { opd_device device; int64_t id; } opd_stream;
-OPD_API opd_stream opd_stream_new(opd_device device);                         /* id 0 with an error if there are none */
+OPD_API opd_stream opd_stream_new(opd_device device);                         /* id 0 and an error if it fails */
 /* Frees a stream when its queued work is done.  No other thread may have it as its current stream.  If it is the
    caller's current stream, the default stream becomes current. */
 OPD_API void opd_stream_free(opd_stream stream);
 OPD_API opd_stream opd_stream_current(opd_device device);
 /* Makes a stream this thread's current stream of its device.  Returns the previous one. */
 OPD_API opd_stream opd_stream_set(opd_stream stream);
-OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for that of `other` */
+OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for work of other */
 OPD_API int opd_stream_synchronize(opd_stream stream);
 /* Notes that `stream` uses a tensor that was made on another stream (torch.Tensor.record_stream).  Memory belongs to
    the stream that was current when it was allocated, and after it is freed, that stream may reuse it at once.  After
@@ -151,10 +154,10 @@ OPD_API int opd_stream_synchronize(opd_stream stream);
    time of freeing is done.  Does nothing for memory that is not from the device's allocator.  Returns 0, or -1 with an
    error.  Any thread may call this. */
 OPD_API int opd_tensor_record_stream(opd_tensor *tensor, opd_stream stream);
-/* A mark in a stream.  opd_device_event_record puts the event there, and the event is done when the work queued before
-   it is done.  Events are recorded on streams of their device; any stream may wait for them.  Any thread may use an
-   event, but two threads may use one at the same time only to wait.  Functions that return int return 0, or -1 with an
-   error. */
+/* A mark in the work of a stream.  opd_device_event_record adds the event to a stream's queue.  The event is done when
+   the work that was queued before it is done.  Events are recorded on streams of their device; any stream may wait for
+   them.  Any thread may use an event, but two threads may use one at the same time only to wait.  Functions that return
+   int return 0, or -1 with an error. */
 typedef struct opd_device_event { opd_device device; int64_t id; } opd_device_event;
 /* Makes an event.  Only events with `timing` work with opd_device_event_elapsed.  Returns id 0 with an error if the
    device has no events. */
@@ -173,8 +176,8 @@ OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event 
    stream.
    Shapes and addresses are fixed, and memory allocated during the capture belongs to it.  Each replay uses the random
    numbers that uncaptured calls would use at that time, so the generators must live as long as the capture.
-   Other threads may work meanwhile on other streams.  Different threads may begin, work, end, replay and free, one at a
-   time. */
+   Other threads may work meanwhile on other streams.  A capture may be begun, ended, replayed and freed by different
+   threads, but only one thread at a time may do so. */
 typedef struct opd_capture opd_capture;
 /* Begins a capture on a stream.  Returns 0, or -1 with an error. */
 OPD_API int opd_capture_begin(opd_stream stream);
@@ -191,12 +194,12 @@ typedef enum opd_matmul_precision {
     OPD_MATMUL_HIGH              /* to be faster, a device may round factors to fewer bits (TF32 on a GPU: a mantissa of
                                     10 bits); sums stay float32 */
 } opd_matmul_precision;
-/* Sets the precision for the process and returns the previous one.  Any thread.  Follows
+/* Sets the precision for the process and returns the previous one.  Any thread may call this.  Follows
    torch.set_float32_matmul_precision. */
 OPD_API opd_matmul_precision opd_float32_matmul_precision_set(opd_matmul_precision precision);
 OPD_API opd_matmul_precision opd_float32_matmul_precision(void);
-/* opd_cuda_available, opd_cuda_empty_cache and opd_cuda_debug_set are torch.cuda.is_available, torch.cuda.empty_cache
-   and debug mode for CUDA.  (torch.cuda.device_count is opd_device_count.) */
+/* opd_cuda_available and opd_cuda_empty_cache do the same as torch.cuda.is_available and torch.cuda.empty_cache.
+   opd_cuda_debug_set sets debug mode for CUDA. (For torch.cuda.device_count, call opd_device_count.) */
 OPD_INLINE bool opd_cuda_available(void) { return opd_device_count(OPD_CUDA) > 0; }
 OPD_INLINE int opd_cuda_empty_cache(void) { return opd_device_empty_cache(opd_device_of(OPD_CUDA, -1)); }
 OPD_INLINE bool opd_cuda_debug_set(bool on) { return opd_device_debug_set(OPD_CUDA, on); }

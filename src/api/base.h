@@ -13,10 +13,11 @@ typedef struct opd_backward_call opd_backward_call;
 typedef struct opd_jvp_call opd_jvp_call;
 typedef struct opd_context opd_context;
 typedef struct opd_generator opd_generator;
-/* Frees a user pointer.  Callbacks that compute or do something take their user pointer first.  Callbacks that are told
-   of something (a gradient, a saved tensor, an event, memory) take it last. */
+/* Frees a user pointer.  Callbacks that compute or do something have their user pointer as the first parameter.
+   Callbacks that are told of something (a gradient, a saved tensor, an event, memory) have it as the last one. */
 typedef void (*opd_destroy)(void *user);
-/* Frees memory at data that a tensor or file was made over; user is the pointer that was given with the memory. */
+/* Frees the memory `data`, over which a tensor or file was made.  `user` is the pointer that was passed together with
+   the deleter. */
 typedef void (*opd_deleter)(void *data, void *user);
 
 /* The kind of a pending error. */
@@ -26,33 +27,33 @@ typedef enum opd_code {
     OPD_ERROR_SCHEMA,            /* text that is not a valid schema */
     OPD_ERROR_REGISTER,          /* a registration that is not allowed */
     OPD_ERROR_NOT_FOUND,         /* an operator, key or library that does not exist */
-    OPD_ERROR_ARGUMENT,          /* count, kind or value of an argument */
-    OPD_ERROR_SHAPE,             /* sizes that do not fit */
-    OPD_ERROR_DTYPE,             /* a dtype that does not fit */
-    OPD_ERROR_INDEX,             /* index, dimension or target out of range */
+    OPD_ERROR_ARGUMENT,          /* an argument has a wrong kind or value, or the number of arguments is wrong */
+    OPD_ERROR_SHAPE,             /* sizes that do not fit the operator or each other */
+    OPD_ERROR_DTYPE,             /* a dtype that the operator does not accept */
+    OPD_ERROR_INDEX,             /* an index, dimension or target is out of range */
     OPD_ERROR_NO_KERNEL,         /* no kernel is registered for the keys of this call */
     OPD_ERROR_KERNEL,            /* a kernel broke the calling convention */
-    OPD_ERROR_AUTOGRAD,          /* autograd cannot record or differentiate this */
+    OPD_ERROR_AUTOGRAD,          /* autograd cannot record or differentiate the call */
     OPD_ERROR_USER,              /* recorded by opd_fail in code outside of this library */
     OPD_ERROR_FILE               /* a file that cannot be read or written, or has wrong contents */
 } opd_code;
 
 /* Returns true if no error is pending on this thread.  While an error is pending, each operator call and backward on
-   the thread does nothing and fails.  Queries, releases and scope ends still work.  A failed call leaves nothing
-   behind: its results are NULL (None in arrays of values). */
+   the thread does nothing and fails.  Queries, releases and scope ends still work.  The results of a failed call are
+   NULL (None in arrays of values). */
 OPD_API bool opd_ok(void);
 /* Returns the kind of the pending error; OPD_OK if there is none. */
 OPD_API opd_code opd_error_code(void);
-/* Returns the text of the pending error: the operator, the argument and the expectation.  "" if there is none.  The
-   text belongs to the thread and stays valid until opd_error_clear or the next error. */
+/* Returns the text of the pending error, or "" if there is none.  The text names the operator and the argument, and
+   says what was expected.  It belongs to the thread and stays valid until opd_error_clear or the next error. */
 OPD_API const char *opd_error_message(void);
 /* Forgets the pending error of this thread. */
 OPD_API void opd_error_clear(void);
 /* Records an error with a formatted text and returns -1, so that a kernel can `return opd_fail(...)`.  If an error is
    pending already, that error stays.  The name of the operator whose kernel is running is put in front of the text. */
 OPD_API_OPEN int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
-/* Returns -1 with an error if cond is false (TORCH_CHECK).  For functions that return 0 or -1, as kernels and backward
-   functions do.  OPD_CHECK(opd_ndim(x) == 2, "x must be a matrix, not %d-dimensional", opd_ndim(x)); */
+/* Returns -1 with an error if cond is false (TORCH_CHECK).  Use it in functions that return 0 or -1, such as kernels
+   and backward functions: OPD_CHECK(opd_ndim(x) == 2, "x must be a matrix, not %d-dimensional", opd_ndim(x)); */
 #define OPD_CHECK(cond, ...) do { if (!(cond)) { return opd_fail(OPD_ERROR_ARGUMENT, __VA_ARGS__); } } while (0)
 /* Returns a mark of this thread's error state.  With opd_error_rewind, code can call functions that may fail and forget
    their error: `int m = opd_error_mark(); ...; opd_error_rewind(m);` */
@@ -60,8 +61,8 @@ OPD_API int opd_error_mark(void);
 /* Forgets an error that was recorded since the mark, and returns its code; OPD_OK if there was none.  An error that was
    already pending at the mark stays. */
 OPD_API opd_code opd_error_rewind(int mark);
-/* Ends a program: reports a pending error through the log and returns 1, or returns 0.  Closes all scopes of the
-   thread, and frees memory that closed libraries left behind (opd_library_close).
+/* Ends a program.  If an error is pending, writes it to the log and returns 1; else returns 0.  Closes all scopes of
+   the thread, and frees memory that closed libraries left behind (opd_library_close).
    The last line of main: `return opd_finish();`. */
 OPD_API int opd_finish(void);
 
@@ -82,9 +83,9 @@ OPD_API opd_memory opd_memory_stats(void);
 OPD_API void opd_memory_reset_peak(void);
 /* Returns the calling thread's cached blocks and the shared cached blocks to the allocator. */
 OPD_API void opd_memory_trim(void);
-/* Makes an allocation fail, for tests: the count-th one from now on (1: the next).  With `forever`, all later
-   allocations fail, too.  A count of 0 ends this.  Returns the number of allocations since the previous call of this
-   function. */
+/* For tests: makes the count-th allocation from now on fail (1: the next one).  If `forever` is true, all later
+   allocations fail, too.  A count of 0 ends this mode.  Returns the number of allocations since the previous call of
+   this function. */
 OPD_API int64_t opd_memory_fail_at(int64_t count, bool forever);
 
 /* Sets the number of threads that kernels may use, the caller's included.  0 restores the default: the number of cores,

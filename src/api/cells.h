@@ -4,9 +4,9 @@
 
 /* The kinds of cells.  Graphs and scripts keep values other than tensors and numbers in cells: an opd_value with
    OPD_TAG_CELL is a counted reference to a cell.  A new cell belongs to the innermost scope, as tensors do.  A cell
-   holds its elements; an element that is read from it is borrowed.  Lists of one kind of number, and lists of tensors,
-   can be passed to operators as they are.  Cells that refer to each other in a cycle are never freed.  Functions return
-   None or -1 with an error. */
+   owns its elements; an element that is read from it is borrowed.  Lists of one kind of number, and lists of tensors,
+   can be passed to operators as they are.  Cells that refer to each other in a cycle are never freed.  On failure,
+   functions set an error and return None or -1. */
 typedef enum opd_cell_kind {
     OPD_CELL_NONE = 0,           /* not a cell */
     OPD_CELL_STR,
@@ -17,8 +17,8 @@ typedef enum opd_cell_kind {
     OPD_CELL_OBJECT
 } opd_cell_kind;
 OPD_API opd_cell_kind opd_value_cell(opd_value value);
-/* opd_value_keep holds a cell or tensor across scopes and returns it.  Other values need no hold.  opd_value_release
-   ends the hold. */
+/* opd_value_keep holds a cell or tensor across scopes, and returns it. Other values do not need this.
+   opd_value_release gives up the hold. */
 OPD_API opd_value opd_value_keep(opd_value value);
 OPD_API void opd_value_release(opd_value value);
 /* Makes a string of `length` bytes, which are copied.  If length is -1, the string ends before the first zero byte. */
@@ -33,10 +33,11 @@ OPD_API opd_value opd_list_new(opd_tag elements);
    count from the end.  Both return 0, or -1 with an error. */
 OPD_API int opd_list_append(opd_value list, opd_value element);
 OPD_API int opd_list_set(opd_value list, int64_t place, opd_value element);
-/* Returns the number of elements of a list (also one without a cell), tuple or dict; -1 with an error for another
-   value. */
+/* Returns the number of elements of a list (also of a list that is not a cell), tuple or dict; -1 with an error for
+   another value. */
 OPD_API int64_t opd_list_count(opd_value list);
-/* Returns an element of a list or tuple, or a part of a complex number.  Negative places count from the end. */
+/* Returns an element of a list or tuple, or the real (0) or imaginary (1) part of a complex number.  Negative places
+   count from the end. */
 OPD_API opd_value opd_list_at(opd_value list, int64_t place);
 OPD_API opd_value opd_tuple_new(const opd_value *elements, int64_t count);
 /* Returns the name of a named tuple's element; NULL if it has none. */

@@ -8,15 +8,17 @@
 typedef int (*opd_gradcheck_fn)(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* Options of opd_gradcheck and opd_gradgradcheck. */
 typedef struct opd_gradcheck_options {
-    double eps, atol, rtol;            /* step of the central differences; |a - n| <= atol + rtol |n| */
+    double eps, atol, rtol;            /* step of the central differences; tolerances: |analytical - numerical| <= atol
+                                          + rtol * |numerical| */
     double nondet_tol;                 /* largest difference between two backward runs */
     bool raise_exception;              /* false: a failed check returns 1, and no error is left */
     bool check_undefined_grad;         /* undefined gradients of outputs must give zero or undefined gradients of
                                           inputs */
     bool check_grad_dtypes;            /* a gradient must have its input's dtype */
     bool check_backward_ad, check_forward_ad;     /* check backward, check forward mode: at least one */
-    bool check_batched_grad, check_batched_forward_grad;      /* two gradients by one vmap must equal two single runs */
-    bool fast_mode;                    /* one random projection of each Jacobian instead of all its elements */
+    bool check_batched_grad, check_batched_forward_grad;      /* two gradients computed by one vmap must equal those of
+                                                                 two single runs */
+    bool fast_mode;                    /* compare one random projection of each Jacobian instead of all its elements */
     bool check_fwd_over_rev, check_rev_over_rev;  /* second derivatives: forward or reverse over reverse mode */
     char *report; size_t report_cap;   /* NULL, or a buffer for the text of a failed check, of which the error message
                                           may have only the beginning */
@@ -25,11 +27,11 @@ typedef struct opd_gradcheck_options {
    check_undefined_grad, check_backward_ad, check_rev_over_rev. */
 OPD_API opd_gradcheck_options opd_gradcheck_defaults(void);
 /* Compares the gradients of fn with central differences, element by element (torch.autograd.gradcheck).  Checks
-   gradients with respect to inputs that require grad, which must be float64 leaves.  NULLs are passed on to fn.  Then
-   checks that two backward runs agree, and that zero and undefined gradients of outputs give zero gradients of inputs.
-   Inputs are perturbed in place and restored.  A complex tensor counts as its real and imaginary parts.  If options is
-   NULL, defaults are used.  Returns 0 if the gradients are right.  Else returns -1 with an error that prints both
-   Jacobians and the worst element, or 1 if raise_exception is false. */
+   gradients with respect to inputs that require grad, which must be float64 leaves.  An input that is NULL is passed on
+   to fn.  Then checks that two backward runs agree, and that zero and undefined gradients of outputs give zero
+   gradients of inputs.  Inputs are perturbed in place and restored.  A complex tensor counts as its real and imaginary
+   parts.  If options is NULL, defaults are used.  Returns 0 if the gradients are right.  Else returns -1 with an error
+   that prints both Jacobians and the worst element, or 1 if raise_exception is false. */
 OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                           const opd_gradcheck_options *options);
 /* Checks second derivatives (torch.autograd.gradgradcheck).  The function under test maps (inputs, gradients of the
@@ -39,20 +41,21 @@ OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
 
 /* The sub-tests of opd_opcheck.  If an operator has results that are not tensors, TRACE, VMAP and MEMORY are skipped,
-   since graphs and batches cannot have them.  Gradients are compared with each other; opd_gradcheck compares them with
-   finite differences. */
+   because graphs and batches have only tensors.  The sub-tests compare gradients of one call that are computed in
+   different ways.  opd_gradcheck compares gradients with finite differences. */
 typedef enum opd_opcheck_test {
     OPD_OPCHECK_SCHEMA = 1,      /* the operator writes and shares memory as its schema says */
-    OPD_OPCHECK_AUTOGRAD = 2,    /* results require grad only by a kernel at an autograd key (if an argument requires
-                                    grad); a backward function gives the gradients of all such arguments */
+    OPD_OPCHECK_AUTOGRAD = 2,    /* if an argument requires grad: only a kernel at an autograd key makes results require
+                                    grad, and a backward function gives the gradients of all arguments that require
+                                    grad */
     OPD_OPCHECK_FAKE = 4,        /* the fake kernel and the real one give the same sizes, strides, dtype and device */
     OPD_OPCHECK_TRACE = 8,       /* a graph with the operator gives the results and gradients of a plain call */
-    OPD_OPCHECK_VMAP = 16,       /* opd_vmap of the operator gives the results of a loop.  The second example is made
-                                    up: the numbers of the first shifted by one, as far as the operator takes them.
-                                    Skipped for random operators and sizes that depend on data */
-    OPD_OPCHECK_MEMORY = 32,     /* results do not depend on strides, nor on old contents of memory (unwritten elements,
-                                    reads behind the end); nothing is written behind the end.  On the CPU; skipped for
-                                    random operators */
+    OPD_OPCHECK_VMAP = 16,       /* opd_vmap of the operator gives the results of a loop.  The second example has the
+                                    numbers of the first, shifted by one place, if the operator accepts them.  Skipped
+                                    for random operators and sizes that depend on data */
+    OPD_OPCHECK_MEMORY = 32,     /* results do not depend on strides, nor on old contents of memory (elements that are
+                                    not written, reads past the end); nothing is written past the end.  Only on the CPU,
+                                    and not for random operators */
     OPD_OPCHECK_ALL = 63         /* all sub-tests */
 } opd_opcheck_test;
 /* Options of opd_opcheck. */
@@ -62,13 +65,14 @@ typedef struct opd_opcheck_options {
     uint64_t seed;                     /* seed of the default generator before each call of a random operator;
                                           afterwards generators have their old states again */
     bool same_sizes;                   /* FAKE and TRACE are not repeated with other sizes */
-    unsigned *failed;                  /* not NULL: runs all sub-tests and gets the failed ones, without an error */
+    unsigned *failed;                  /* if not NULL, all sub-tests run, and *failed becomes the set of those that
+                                          failed, without an error */
     char *report; size_t report_cap;   /* NULL, or a buffer for a line for each sub-test that failed */
 } opd_opcheck_options;
 /* Checks that an operator does what its schema and registrations say, for these arguments (torch.library.opcheck).
-   Arguments are as for opd_call_all, with tensors of any layout.  They are copied.  Arguments that require grad select
-   the gradients to check.  FAKE and TRACE run again with tensors of other sizes, made of the same numbers, as far as
-   the operator accepts them: this finds kernels that contain a fixed size.  If options is NULL, defaults are used.
+   Arguments are as for opd_call_all, with tensors of any layout, and are copied.  The gradients of arguments that
+   require grad are checked.  FAKE and TRACE run again with tensors of other sizes, made of the same numbers, if the
+   operator accepts such sizes: this finds kernels that contain a fixed size.  If options is NULL, defaults are used.
    Returns 0, or -1 with an error: the first failure, and how to fix it.  Must not be called inside transforms and
    recordings. */
 OPD_API int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options);

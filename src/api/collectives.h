@@ -8,27 +8,27 @@
    Collectives are operators with PyTorch's schemas, in the namespace _c10d_functional: all_reduce,
    all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single, broadcast, isend, irecv, batch_p2p_ops,
    wait_tensor, wait_tensors.  The first three also exist as _coalesced.  In-place forms are all_reduce_, broadcast_ and
-   all_reduce_coalesced_, and out forms are all_gather_into_tensor_out and reduce_scatter_tensor_out.  Namespace
-   _c10d_functional_autograd has the same operators again.  Every rank calls the same collectives in the same order.
-   reduce_op is "sum", "avg", "product", "min", "max", "band", "bor" or "bxor".  The argument group_name is a group's
-   name (a str: the objects that PyTorch takes there are Python's).  Operator irecv fills its argument and returns it.
-   Operator isend returns a tensor without elements, and graphs do not drop its calls.
+   all_reduce_coalesced_, and out forms are all_gather_into_tensor_out and reduce_scatter_tensor_out.  The namespace
+   _c10d_functional_autograd has the same operators.  Every rank calls the same collectives in the same order.
+   reduce_op  is "sum", "avg", "product", "min", "max", "band", "bor" or "bxor".  The argument group_name is the name of
+   a group (PyTorch also takes a Python object).  Operator irecv fills its argument and returns it.  Operator isend
+   returns a tensor without elements, and graphs do not drop its calls.
    A collective is still running when the operator returns.  The result is an ordinary tensor: the first operator that
    reads it waits, and so does opd_data; views do not wait.  An operator that writes the input waits, too.  Until then,
    the program must not use an older pointer to the data of the input or the result.  If the collective fails, the first
    use of the result fails with the same error.  Tensors of a device are copied through the host, unless
    opd_group_device_add or opd_group_desc.takes is used.
-   Collectives have derivatives, of the sum of the values that all ranks differentiate.  For all_reduce and
-   reduce_scatter_tensor, the reductions "sum", "avg", "product", "min" and "max" have a derivative, in place only "sum"
-   and "avg".  The derivative of "product" gathers all ranks' numbers.  For "min" and "max" the gradient is divided
-   among the ranks that have the extreme value.  Operators isend and irecv have no derivative.  Collectives have rules
-   for vmap (isend and irecv move all examples in one message) and for forward mode.  Like other operators they are
-   recorded, counted and shown by the profiler, with the bytes that they move.
-   The namespace c10d has PyTorch's other set, allreduce_ to recv_, which write into existing memory.  A ProcessGroup is
-   an opd_group (opd_value_object) or the name of a group, and a ReduceOp is its name.  A returned Work is an opd_work,
-   which the caller passes to opd_work_wait or opd_work_release.  These operators have no derivatives, and are not
-   recorded or batched.  If an operator takes a list with an element per rank, it waits before it returns.  Receiving
-   from any rank (recv_any_source_) is not supported. */
+   Collectives have derivatives.  The differentiated value is the sum of the values that all ranks differentiate.  For
+   all_reduce and reduce_scatter_tensor, the reductions "sum", "avg", "product", "min" and "max" have a derivative, in
+   place only "sum" and "avg".  The derivative of "product" gathers all ranks' numbers.  For "min" and "max" the
+   gradient is divided among the ranks that have the extreme value.  Operators isend and irecv have no derivative.
+   Collectives have rules for vmap (isend and irecv move all examples in one message) and for forward mode.  Like other
+   operators they are recorded, counted and shown by the profiler, with the bytes that they move.
+   The namespace c10d has PyTorch's other set, allreduce_ to recv_, which write into existing memory.  For a
+   ProcessGroup, pass an opd_group (opd_value_object) or the name of a group; for a ReduceOp, its name.  A returned Work
+   is an opd_work, which the caller must pass to opd_work_wait or opd_work_release.  These operators have no
+   derivatives, and are not recorded or batched.  An operator that takes a list with an element per rank returns only
+   when the transfer is done.  Receiving from any rank (recv_any_source_) is not supported. */
 typedef struct opd_group opd_group;
 /* The kinds of transfers. */
 typedef enum opd_collective {
@@ -53,39 +53,43 @@ typedef enum opd_reduction {
    place. */
 typedef struct opd_transfer {
     opd_collective kind;
-    opd_reduction reduction;     /* a group never gets AVG: it gets SUM, and the sum is divided here; see `averages` */
+    opd_reduction reduction;     /* a group gets SUM instead of AVG, and the library divides the sum, unless `averages`
+                                    accepts the transfer */
     opd_scalar_type dtype;
     const void *send;            /* [count]; [ranks, count] for REDUCE_SCATTER, and for SCATTER at the root */
     void *recv;                  /* [count]; [ranks, count] for ALL_GATHER, and for GATHER at the root */
     int64_t count;
-    const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL only: elements to and from each rank, in rank order */
+    const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL only: the numbers of elements to and from each rank, in
+                                                     rank order */
     int32_t peer;                /* root, destination or source */
     int32_t tag;                 /* the tag of SEND and RECV, 0 or more */
 } opd_transfer;
 /* The functions by which a group moves memory.  A function that fails returns -1, with or without an opd_fail.
-   The functions of one group are called by only one thread at a time.  Different threads may call those of different
-   groups at once. */
+   Only one thread at a time calls the functions of one group.  Several threads may call functions of different groups
+   at once. */
 typedef struct opd_group_desc {
     const char *name;            /* any text of at most 63 bytes */
     int32_t rank, size;          /* this process is rank 0 to size - 1 */
-    /* Begins a transfer, and sets *request for `test`.  Returns 0 or -1.  NULL only for a group of one. */
+    /* Begins a transfer, and sets *request for `test`.  Returns 0 or -1.  `start` may be NULL only in a group of one
+       process. */
     int (*start)(void *user, const opd_transfer *transfer, void **request);
-    /* Returns 1 if the transfer is done, 0 if not yet, -1 if it failed.  On 1 and -1 it frees the request.  May wait
-       for wait_us microseconds. */
+    /* Returns 1 if the transfer is done, 0 if not yet, -1 if it failed.  If it returns 1 or -1, it frees the request.
+       May wait for wait_us microseconds. */
     int (*test)(void *user, void *request, int64_t wait_us);
-    /* Makes the table of a subgroup.  Each of its ranks calls this.  Fills in start, test, split, destroy and user of
-       `out`.  NULL: only subgroups of one rank are possible. */
+    /* Makes the table of a subgroup.  Each rank of the subgroup calls this.  Fills in start, test, split, destroy and
+       user of `out`.  If split is NULL, only subgroups of one rank are possible. */
     int (*split)(void *user, const int32_t *ranks, int32_t count, struct opd_group_desc *out);
-    void (*destroy)(void *user);                  /* when the group ends; may be NULL */
+    void (*destroy)(void *user);                  /* called when the group ends; may be NULL */
     void *user;
-    int64_t timeout_ms;          /* longer waits fail; 0: ten minutes */
-    /* Ranks compare their calls before a collective begins.  If collectives, sizes, dtypes or the order differ, all
-       ranks fail with an error that names the first difference.  If a rank calls nothing, the other ranks fail after
-       timeout_ms.  A send waits until the other rank receives, and both compare their calls, too: for a send or
-       receive, `start` also gets transfers with the tags 2 * tag and 2 * tag + 1, so tag must be less than 2^30. */
+    int64_t timeout_ms;          /* a wait that takes longer fails; 0: ten minutes */
+    /* If checked is true, ranks compare their calls before a collective begins.  If collectives, sizes, dtypes or the
+       order differ, all ranks fail with an error that names the first difference.  If a rank calls nothing, the other
+       ranks fail after timeout_ms.  A send waits until the other rank receives, and both compare their calls, too: for
+       a send or receive, `start` also gets transfers with the tags 2 * tag and 2 * tag + 1, so tag must be less than
+       2^30. */
     bool checked;
     /* Tells the other ranks that this rank gives up.  From then on, their `start` and `test` return -1 with an error
-       that contains `why`.  Returns 0 or -1.  NULL: the other ranks find out by timeout_ms. */
+       that contains `why`.  Returns 0 or -1.  If abandon is NULL, the other ranks fail after timeout_ms. */
     int (*abandon)(void *user, const char *why);
     /* Returns true if `start` accepts memory of that device for a transfer (if `transfer` is NULL: for any transfer),
        as a GPU-aware communication library does.  Work that is queued on the device is finished first.  If takes is
@@ -97,19 +101,19 @@ typedef struct opd_group_desc {
        result is divided afterwards. */
     bool (*averages)(void *user, const opd_transfer *transfer);
 } opd_group_desc;
-/* Registers a group under its name.  desc is copied; size is its size in the caller's header.  The group belongs to the
-   registry.  Returns NULL with an error. */
+/* Registers a group under its name.  desc is copied; size is the size of *desc in the caller's header.  The group
+   belongs to the library, and lives until opd_group_unregister.  On failure returns NULL with an error. */
 OPD_API opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size);
 OPD_INLINE opd_group *opd_group_register(const opd_group_desc *desc) {
-    return opd_group_register_sized(desc, sizeof(opd_group_desc));            /* which may grow */
+    return opd_group_register_sized(desc, sizeof(opd_group_desc));            /* the struct may grow */
 }
 /* Waits for running transfers and removes the group: calls by its name fail from here on.  Returns 0, or -1 with the
    error of a failed transfer.  The group and its pointer are invalid in both cases. */
 OPD_API int opd_group_unregister(opd_group *group);
 /* Tells all ranks that this rank gives up, and why.  Collectives that other ranks wait for, and all later calls of all
-   ranks, fail with an error that contains `why`.  Works while an error is pending, and keeps that error.  Functions of
-   this section that take a group do this by themselves if the pending error of this rank is a failed allocation.
-   Returns 0, or -1 with an error. */
+   ranks, fail with an error that contains `why`.  Works while an error is pending, and keeps that error.  If the
+   pending error of this rank is a failed allocation, functions of this section that take a group call this by
+   themselves.  Returns 0, or -1 with an error. */
 OPD_API int opd_group_abandon(opd_group *group, const char *why);
 /* Finds a group by its name.  Returns NULL with an error that lists the registered groups. */
 OPD_API opd_group *opd_group_find(const char *name);
@@ -125,7 +129,8 @@ OPD_API opd_group *opd_group_split(opd_group *group, const char *name, const int
    "cpu:gloo,cuda:nccl".  Collectives are then queued beside the device's work, and the host does not wait: an operator
    that uses a result makes the current stream wait.  Transfers that the backend cannot do (NCCL: bitwise reductions,
    some dtypes, tags other than 0) are still copied through the host.  All ranks call this, each with its own device.
-   Subgroups made later have it, too.  Returns 0.  If a rank cannot, all ranks return -1 with the error of the first. */
+   Subgroups that are made later use the backend, too.  Returns 0.  If this fails on a rank, all ranks return -1 with
+   the error of the first such rank. */
 OPD_API int opd_group_device_add(opd_group *group, opd_device device);
 enum { OPD_GROUP_ID = 128 };
 /* The functions by which a backend moves its memory for a rank of a group; opd_backend_desc.group_new fills them in.
@@ -140,8 +145,8 @@ typedef struct opd_group_mover {
     int (*start)(void *user, const opd_transfer *transfer, void **request);
     /* Makes later work on the current stream wait for the transfer.  Frees the request.  Returns 0 or -1. */
     int (*wait)(void *user, void *request);
-    int (*test)(void *user, void *request);       /* 1, 0 or -1: done, not yet, failed; keeps the request */
-    int (*flush)(void *user);                     /* begins transfers that `start` has only collected; may be NULL */
+    int (*test)(void *user, void *request);       /* returns 1 if done, 0 if not yet, -1 if failed; keeps the request */
+    int (*flush)(void *user);                     /* begins transfers that `start` has only queued; may be NULL */
     int (*abandon)(void *user, const char *why);  /* this rank gives up: its streams no longer wait for other ranks */
     int (*destroy)(void *user);                   /* frees all requests; returns -1 if a transfer had not finished */
     void *user;
@@ -160,8 +165,8 @@ OPD_API void opd_work_release(opd_work *work);
 /* Functions opd_group_send to opd_group_barrier begin transfers that are not operators, and return the work, or NULL
    with an error.  Tensors that are written into must have no gaps and require no grad.  The `list` of gather and
    scatter is one tensor [ranks, ...] at the root, and NULL elsewhere.  Any number of sends and receives may begin, in
-   any order, before the program waits for one (batch_isend_irecv).  Of messages between two ranks with one tag, the
-   first sent is the first received. */
+   any order, before the program waits for one (batch_isend_irecv).  Messages between two ranks with the same tag arrive
+   in the order in which they were sent. */
 OPD_API opd_work *opd_group_send(opd_group *group, opd_tensor *tensor, int to, int tag);
 OPD_API opd_work *opd_group_recv(opd_group *group, opd_tensor *tensor, int from, int tag);
 OPD_API opd_work *opd_group_reduce(opd_group *group, opd_tensor *tensor, const char *reduce_op, int root);
@@ -184,10 +189,10 @@ typedef struct opd_parallel opd_parallel;
 /* Options of opd_data_parallel and opd_sharded_parallel. */
 typedef struct opd_parallel_options {
     int64_t bucket_bytes;                 /* the approximate size of one message; 0: 25 MiB */
-    bool find_unused;                     /* a backward may leave parameters out, on some ranks or on all: their
-                                             gradients count as zeros, and stay unchanged if no rank has one; if false,
-                                             every rank fails then */
-    opd_tensor *const *buffers;           /* opd_parallel_begin copies rank 0's to all ranks */
+    bool find_unused;                     /* parameters may be unused in a backward, on some ranks or on all: a missing
+                                             gradient counts as zeros; if no rank has the gradient, it stays unchanged.
+                                             If false, unused parameters are an error on every rank */
+    opd_tensor *const *buffers;           /* tensors that opd_parallel_begin copies from rank 0 to all ranks */
     int nbuffers;
 } opd_parallel_options;
 /* Begins data parallel training (torch.nn.parallel.DistributedDataParallel): each rank has all parameters and a part of
@@ -195,50 +200,52 @@ typedef struct opd_parallel_options {
    ranks' gradients in the parameters.  Optimizers need no change.  Example:
        opd_parallel *parallel = opd_data_parallel(params, count, group, NULL);
        while (opd_parallel_begin(parallel, size of this rank's part) > 0) { forward, backward, step }
-   Hooks put the gradients into buckets, in the order in which they arrived the first time.  A full bucket is sent at
-   once, while backward goes on.  Gradients that a backward has made become parts of their buckets
-   (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of 512 KiB or more on the
-   host is a message by itself, sent without a copy.  Results are the same from run to run, as far as the group's sums
-   are the same.  Parameters, buffers and the group must live as long as the result.  Only one thread may use it.
-   Returns NULL with an error, also if options, or numbers, sizes or dtypes of parameters or buffers, differ between
-   ranks. */
+   Hooks put the gradients into buckets (messages of bucket_bytes), in the order in which gradients arrived in the first
+   backward.  A full bucket is sent at once, while backward goes on.  Gradients that a backward has made become parts of
+   their buckets (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of 512 KiB or
+   more on the host is a message by itself, sent without a copy.  Results are the same from run to run, if the group's
+   sums are.  Parameters, buffers and the group must live as long as the opd_parallel.  Only one thread may use it.  On
+   failure returns NULL with an error.  It also fails if the options, or the number, sizes or dtypes of parameters or
+   buffers, differ between ranks. */
 OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group *group,
                                         const opd_parallel_options *options);
-/* Begins a step with `samples` examples on this rank.  Every rank calls this before forward, also while gradients only
-   add up (opd_parallel_sync_set).  Returns the number of examples of all ranks, or -1 with an error.  Gradients are
+/* Begins a step with `samples` examples on this rank.  Every rank calls this before forward, also while communication
+   is off (opd_parallel_sync_set).  Returns the number of examples of all ranks, or -1 with an error.  Gradients are
    weighted by these numbers, so that they equal the gradients of one process with the mean over the whole batch.
-   Without this call they are plain means.  A rank that has no more examples passes 0 until 0 is returned: it takes part
-   with zeros, and gets the mean of the other ranks' gradients, for an equal step. */
+   Without this call, all ranks have the same weight.  A rank that has no more examples passes 0 until this returns 0:
+   its gradients count as zeros, and it gets the mean of the other ranks' gradients, so that it takes the same step. */
 OPD_API int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples);
-/* Turns the communication of backward on or off.  While it is off, each rank adds up its own gradients, until the first
-   backward after it is on again (DDP.no_sync).  An opd_parallel_begin applies to all backwards until the next
-   opd_parallel_begin; the ranks' numbers of examples may differ each time.  Returns the previous setting. */
+/* Turns the communication of backward on or off.  While it is off, each rank adds up its own gradients.  The first
+   backward after it is on again sends the sums (DDP.no_sync).  An opd_parallel_begin applies to all backwards until the
+   next opd_parallel_begin; the ranks' numbers of examples may differ each time.  Returns the previous setting. */
 OPD_API bool opd_parallel_sync_set(opd_parallel *parallel, bool on);
 /* Frees parallel training.  A graph recorded with sharded training may outlive it. */
 OPD_API void opd_parallel_free(opd_parallel *parallel);
 
-/* Begins sharded training (FullyShardedDataParallel, ZeRO 3).  A rank keeps one of `size of the group` parts of each
-   parameter, of its gradient and of the optimizer's state for it.  Afterwards params[i] is this rank's part: a leaf
-   [ceil(numel / ranks)] with rank 0's values, and zeros behind the last one.  Forward uses the whole parameter from
-   opd_parallel_full, which returns before all parts of the parameter have arrived.  Backward sums the gradient and
-   leaves this rank's part in the parameter.  Make optimizers afterwards, from the parts.  Example:
+/* Begins sharded training (FullyShardedDataParallel, ZeRO 3).  Each parameter, its gradient and its optimizer state are
+   split into as many parts as the group has ranks, and each rank keeps one part.  Afterwards params[i] is this rank's
+   part: a leaf of size [ceil(numel / ranks)] with rank 0's values.  Elements after the last value are zeros.  Forward
+   uses the whole parameter from opd_parallel_full, which returns before all parts of the parameter have arrived.
+   Backward sums the gradient and leaves this rank's part in the parameter.  Make optimizers afterwards, from the parts.
+   Example:
        opd_parallel *parallel = opd_sharded_parallel(params, count, group, NULL);
        opd_optimizer *adam = opd_adamw_new(params, count, NULL);
        while (opd_parallel_begin(parallel, size of this rank's part of the batch) > 0) {
            ... opd_linear(x, opd_parallel_full(parallel, params[0])) ...; backward, step
        }
    Every rank runs the same forward, with the same parameters in the same order.  A rank that has no more examples
-   passes 0 to opd_parallel_begin, and goes on with any examples, which do not count.  Without opd_parallel_begin
-   gradients are plain means; a call holds until the next one.  Every backward communicates, whatever
-   opd_parallel_sync_set says, and gradients of several add up.  bucket_bytes and find_unused are ignored: a parameter
-   that no rank uses gets no gradient.  With params NULL and count 0 there are no parameters yet.  Returns NULL with an
-   error. */
+   passes 0 to opd_parallel_begin, and continues with any examples, which do not count.  Without opd_parallel_begin, all
+   ranks have the same weight; a call applies until the next one.  Every backward communicates, whatever
+   opd_parallel_sync_set says, and gradients of several backwards add up. The options bucket_bytes and find_unused are
+   ignored: a parameter that no rank uses gets no gradient.  params may be NULL with count 0, if all parameters are
+   added by opd_sharded_add.  On failure returns NULL with an error. */
 OPD_API opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,
                                            const opd_parallel_options *options);
 /* Splits further parameters.  For a model too large for one process, call this for each layer as soon as its parameters
    are made.  Returns 0, or -1 with an error and all parameters unchanged. */
 OPD_API int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count);
-/* Returns the whole parameter of a part, a tensor of the innermost scope, with a history if gradients are recorded.
+/* Returns the whole parameter of which `param` is this rank's part: a tensor of the innermost scope, with a history if
+   grad mode is on.
    All ranks call this.  Returns NULL with an error on failure. */
 OPD_API opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param);
 /* Begins saved-tensor hooks, until opd_saved_hooks_end, that save memory.  Graphs recorded on this thread keep no whole
@@ -246,15 +253,16 @@ OPD_API opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param)
    gathering the next parameter overlaps with the work on the present one.  If a parameter was changed meanwhile,
    backward fails.  Returns 0, or -1 with an error. */
 OPD_API int opd_sharded_hooks_begin(opd_parallel *parallel);
-/* Clips the norm of the gradients of all parts on all ranks.  Do not use opd_clip_grad_norm: it would see only this
-   rank's parts, and refuses them, as opd_scaler does.  Returns the norm before clipping, a float32 tensor without dims,
-   or NULL with an error. */
+/* Clips the norm of the gradients of all parts on all ranks.  opd_clip_grad_norm would see only this rank's parts: it
+   fails for them, and so does an opd_scaler.  Returns the norm before clipping, a float32 tensor without dims, or NULL
+   with an error. */
 OPD_API opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm);
-/* Writes a checkpoint of sharded training into an existing folder.  Every rank calls this.  Each rank writes its parts,
-   and rank 0 the tensors that are not split, and then an index.  The index has `count` values under paths, as in
-   opd_checkpoint_file_save; no path may begin with "sharded".  Read them by opd_tensor_file_open("FOLDER/index.pt").
-   Names are those of `module`, which has all split parameters.  optimizer may be NULL.  The last checkpoint is valid
-   until the new index is written, even if writing is interrupted.  Returns 0, or -1 with an error. */
+/* Writes a checkpoint of sharded training into an existing folder.  Every rank calls this.  Each rank writes its parts.
+   Rank 0 also writes the tensors that are not split and, at last, the index, FOLDER/index.pt.  The index also contains
+   the `count` values, under the paths `names` (see opd_checkpoint_file_save), of which none may begin with "sharded".
+   opd_tensor_file_open reads these values.  `module` must have all split parameters, and gives the names of tensors.
+   optimizer may be NULL.  The previous checkpoint in the folder is valid until the new index is written, even if
+   writing is interrupted.  Returns 0, or -1 with an error. */
 OPD_API int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_module *module,
                              const opd_optimizer *optimizer, const char *const *names, const opd_value *values,
                              int64_t count);

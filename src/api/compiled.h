@@ -26,7 +26,7 @@ typedef struct opd_c_options {
    fails with an error that names the place.  Sizes that depend on data and random operators fail.  Operators without a
    form in C fail, unless options->calls is set.  Then no file is written.
    If a condition (cond) depends on data, both sides are computed, and a run fails if either side fails.
-   No other thread may run the graph meanwhile, and only one thread may write at a time.  Returns 0, or -1 with an
+   While this function runs, no other thread may run the graph or call this function.  Returns 0, or -1 with an
    error. */
 OPD_API int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
                               const opd_c_options *options);
@@ -39,29 +39,29 @@ OPD_API int opd_program_write_c(const opd_program *program, const opd_value *inp
 typedef struct opd_compile_options {
     const char *name;            /* the name in files and messages, as in opd_c_options; NULL: "model" */
     const char *flags;           /* flags of the compiler; NULL: the fastest code for this machine */
-    bool frozen;                 /* constants, or the program's tensors, do not change: values made from them are made
-        once; after one has changed, runs are uncompiled */
-    int kinds;                   /* most kinds of inputs that are compiled; 0: 8 */
+    bool frozen;                 /* constants, or the program's tensors, do not change: values that depend only on them
+        are computed once.  If one changes, later runs are uncompiled */
+    int kinds;                   /* the largest number of kinds that are compiled; 0 means 8 */
     const int *open;             /* sizes that may differ within one kind, as in opd_c_options; NULL: none */
     int64_t least, most;
     const int *open_2;
     int64_t least_2, most_2;
 } opd_compile_options;
-/* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  A kind of
-   inputs has the same dtypes, sizes, strides, and values that are not tensors.  The first run of each kind is
-   uncompiled.  Then $CC or cc compiles it in seconds, as opd_load does, and it is found in opd_load's cache after
-   that.  Operators without a form in C, a program's own among them, are called with contiguous copies of their
-   tensors.  Random operators are called too, and use the numbers of an uncompiled run.  If a size is open, or a random
-   operator's tensors are not contiguous, the run is uncompiled instead.  Compiled sums have another order, and kernels
-   that are replaced later are not called.  An uncompiled run executes the graph itself.  Runs are uncompiled for
-   gradients, transforms, autocast, other devices and sizes that depend on data.  They are also uncompiled if written
-   tensors share memory, if results are views of a part of each other, if a run transposes its inputs in place (t_) or
-   has side effects (prints), or if there is no compiler.  The first failure of the compiler gives a warning.  Sizes
-   that cannot be open give a warning, too, and each size is then a kind. */
+/* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  Inputs are of
+   one kind if they have the same dtypes, sizes and strides, and the same values of inputs that are not tensors.  Each
+   kind is compiled separately, in seconds, by $CC or cc, as opd_load does; after that, the result is in the cache of
+   opd_load.  The first run of each kind is uncompiled, which means that the graph itself is run.  Operators without a
+   form in C, such as operators of the program, are called with contiguous copies of their tensors.  Random operators
+   are called, too, and use the numbers of an uncompiled run.  If a size is open, or a random operator's tensors are not
+   contiguous, the run is uncompiled instead.  Compiled sums add in another order, and kernels that are registered later
+   are not called.  Runs are uncompiled for gradients, transforms, autocast, other devices and sizes that depend on
+   data.  They are also uncompiled if written tensors share memory, if results are views of a part of each other, if a
+   run transposes its inputs in place (t_) or has side effects (prints), or if there is no compiler.  The first failure
+   of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each size is then a kind. */
 typedef struct opd_compiled opd_compiled;
-/* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The graph or program
-   stays the caller's, must not change, and must not be run elsewhere meanwhile.  On failure they return NULL with an
-   error. */
+/* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The caller keeps the
+   graph or program, which must live as long, must not change, and must not be run by other functions at the same time.
+   On failure they return NULL with an error. */
 OPD_API opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options);
 OPD_API opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options);
 /* Runs a compiled graph or program, with inputs and outputs as in opd_graph_run_values or opd_program_run.  Returns the

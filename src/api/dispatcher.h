@@ -2,8 +2,8 @@
 //  >>api:dispatcher operators, libraries, calls
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A kernel.  Reads arguments with opd_arg_* and gives results with opd_result or opd_return_*.  Returns 0, or not 0 if
-   it failed: after opd_fail, or after a call that failed. */
+/* A kernel.  Reads arguments with opd_arg_* and gives results with opd_result or opd_return_*.  Returns 0.  If it
+   fails, it returns another number, with an error set by opd_fail or by a call that failed. */
 typedef int (*opd_kernel)(opd_call *call);
 /* A backward function; see opd_backward_call below. */
 typedef int (*opd_backward_fn)(opd_backward_call *bw);
@@ -12,7 +12,7 @@ typedef int (*opd_setup_fn)(opd_context *ctx);
 /* A derivative in forward mode: computes tangents of the results from tangents of the arguments; see opd_jvp_call
    below. */
 typedef int (*opd_jvp_fn)(opd_jvp_call *jv);
-/* A batching rule: a custom function, or one of the named families below. */
+/* A batching rule: a custom function, or one of the functions opd_batch_* below. */
 typedef int (*opd_vmap_rule)(opd_call *call);
 
 /* A special kernel: the call continues at the next key, as if the tensors did not have this key. */
@@ -29,7 +29,7 @@ OPD_API int opd_not_differentiable(opd_backward_call *bw);
      FOLD        the first dim of every tensor is a batch of independent samples
      VIEW        results are views of the first argument
      FACTORY     sizes or dtype of the result are those of the first argument
-   These rules do not:
+   These rules do not call the operator in that way:
      DECOMPOSE   runs the composite kernel, which calls operators that have rules
      LOOP        runs the operator for each example */
 OPD_API int opd_batch_pointwise(opd_call *call);
@@ -102,7 +102,7 @@ typedef struct opd_op_desc {
     int32_t same_again;          /* 1: an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
     opd_setup_fn setup_context;  /* with `backward`: fills a context (see opd_context) after each recorded call,
-                                    instead of `save` or beside it; functional schemas only */
+                                    instead of `save` or in addition to it; only for functional schemas */
     int32_t once_differentiable; /* 1: `backward` itself cannot be differentiated; second derivatives fail */
     double (*flops)(const opd_call *call);        /* returns the FLOPs of a call, for opd_cost; see >>api:fake */
     const struct opd_function *function;          /* a C function instead of `any`, see >>api:functions; is checked
@@ -133,12 +133,12 @@ typedef enum opd_library_kind {
     OPD_IMPL                     /* TORCH_LIBRARY_IMPL: only registers kernels */
 } opd_library_kind;
 /* Opens a library.  ns is its namespace; "_" (OPD_IMPL only) stands for every namespace.  key is the name of a dispatch
-   key or NULL.  file and line are the place that messages name.  Returns NULL with an error.  Any thread may call this.
-   */
+   key or NULL.  file and line are the place of registration, which messages name.  On failure returns NULL with an
+   error.  Any thread may call this. */
 OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key,
                                       const char *file, int line);
-/* Closes a library and undoes all its registrations.  Libraries may be closed in any order.  Tables and user pointers
-   are not freed while any thread is inside a call: the next closing or opd_finish frees them. */
+/* Closes a library and undoes all its registrations.  Libraries may be closed in any order.  While a thread is inside a
+   call, tables and user pointers are not freed: the next opd_library_close or opd_finish frees them. */
 OPD_API void opd_library_close(opd_library *lib);
 /* Defines an operator by its schema.  Returns 0, or -1 with an error and nothing changed. */
 OPD_API int opd_def(opd_library *lib, const char *schema);
@@ -150,15 +150,15 @@ OPD_API int opd_def_with(opd_library *lib, const char *schema, const opd_def_opt
 /* Sets the place of later registrations, instead of the library's: dumps and messages say "registered at FILE:LINE", or
    FILE alone if line is 0.  The string must outlive the library. */
 OPD_API void opd_library_at(opd_library *lib, const char *file, int line);
-/* Registers a kernel at the library's key; if it has no key, at CompositeImplicitAutograd (catch-all).  Returns 0, or
-   -1 with an error. */
+/* Registers a kernel at the library's key; if the library has no key, at CompositeImplicitAutograd (catch-all).
+   Returns 0, or -1 with an error. */
 OPD_API int opd_impl(opd_library *lib, const char *name, opd_kernel kernel);
 /* Registers a kernel at a named key.  user is a pointer for opd_call_user, and destroy frees it; both may be NULL.
    Returns 0, or -1 with an error. */
 OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
                          void (*destroy)(void *user));
-/* Registers a kernel at the library's key for all operators that have no better kernel there (namespace "_" only).
-   Returns 0, or -1 with an error. */
+/* Registers a kernel at the library's key for all operators that have no kernel of their own at this key (namespace "_"
+   only).  Returns 0, or -1 with an error. */
 OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
 /* Defines an operator by its descriptor, which is copied.  Fails with an error if the name is defined already, unless
    same_again allows it.  When the library is closed, the name may be defined anew.  Missing parts may be registered
@@ -226,7 +226,7 @@ OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *b
 OPD_API bool opd_dispatch_trace_set(bool on);
 /* Adds a listener.  Calls `defined` at once for each operator that is defined, and later for each new operator.  Calls
    `undefined` before an operator is removed.  Both run while the registry is locked: they may read the name and schema,
-   but must not register or look up operators.  Returns NULL with an error. */
+   but must not register or look up operators.  On failure returns NULL with an error. */
 typedef struct opd_listener opd_listener;
 typedef void (*opd_listener_fn)(void *user, opd_op *op);
 OPD_API opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user);
@@ -263,15 +263,15 @@ typedef struct opd_keyword { const char *name; opd_value value; } opd_keyword;
    defaults.  rets is as for opd_call_all.  Returns 0, or -1 with an error. */
 OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw);
-/* Calls an operator at one runtime key, whatever keys the arguments have (callBoxedForDispatchKey).  Returns 0, or
-   -1. */
+/* Calls the kernel that an operator has at one runtime key, whatever keys the arguments have (callBoxedForDispatchKey).
+   rets is as for opd_call_all.  Returns 0, or -1 with an error. */
 OPD_API int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs);
 /* Finds all overloads of "ns::name", for calls by base name.  Overloads that are defined later are found, too.  The
    handle stays valid for ever.  Returns NULL with an error if there are no overloads. */
 OPD_API opd_overloads *opd_overloads_find(const char *name);
 /* Returns the i-th overload in the order in which opd_overloads_call tries them; NULL beyond the last. */
 OPD_API opd_op *opd_overloads_at(opd_overloads *overloads, int i);
-/* Returns the overload that opd_overloads_call would call. */
+/* Returns the overload that opd_overloads_call would call with these arguments; NULL with an error if there is none. */
 OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value *args, int nargs, const opd_keyword *kw,
                                       int nkw);
 /* Calls the first overload that takes the arguments; keyword-only arguments are given by keyword.  Overloads are tried
@@ -331,16 +331,17 @@ OPD_API opd_floats opd_arg_floats(const opd_call *call, int i);
 OPD_API opd_tensors opd_arg_tensors(const opd_call *call, int i);
 OPD_API opd_scalar_type opd_arg_dtype(const opd_call *call, int i, opd_scalar_type if_none);
 OPD_API opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none);
-/* Makes result i of the call, with these sizes and dtype.  Returns a new tensor on the device of the call (contents
-   undefined), the checked out= tensor, self for an in-place form, or a tensor without storage at Meta.  The call owns
-   the tensor, and the kernel need not return it again.  Returns NULL with an error. */
+/* Makes result i of the call, with these sizes and dtype, and returns it.  The result is a new tensor on the device of
+   the call, with undefined contents.  In an in-place form it is self, and in an out= form the out argument, after a
+   check.  In a kernel at Meta, it has no storage.  The call owns the tensor, and the kernel need not return it again.
+   On failure returns NULL with an error. */
 OPD_API opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype);
 /* Makes result i as opd_result does, on a device, and with strides (in elements) for a new tensor; NULL: contiguous. */
 OPD_API opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                        opd_scalar_type dtype, opd_device device);
 /* opd_return_tensor, opd_return_tensors, opd_return_value and the functions below set the next result of the call, from
-   result 0 on.  Tensors are retained, and lists and strings copied, at once.  A NULL tensor means that a call before it
-   failed: that error is passed on.  Each returns 0, or -1 with an error. */
+   result 0 on.  Tensors are retained, and lists and strings copied, at once.  If the tensor is NULL because an earlier
+   call failed, the error of that call is passed on.  Each returns 0, or -1 with an error. */
 OPD_API int opd_return_tensor(opd_call *call, opd_tensor *tensor);
 OPD_API int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count);
 OPD_API int opd_return_value(opd_call *call, opd_value value);

@@ -4,27 +4,27 @@
 
 /* DLPack hands the memory of a tensor to another library, or takes it from one, without a copy.  dlpack.h declares the
    two structs: DLManagedTensorVersioned is for 1.x, DLManagedTensor is the older one without a version.  A program that
-   only passes them on needs no more than these names.  A program that reads them includes dlpack.h before or after this
-   header, and needs no cast. */
+   only passes pointers to these structs on needs only the two declarations below.  A program that reads the structs
+   includes dlpack.h before or after this header, and needs no casts. */
 struct DLManagedTensorVersioned;
 struct DLManagedTensor;
 /* Flags of a DLManagedTensorVersioned. */
 typedef enum opd_dlpack_flag { OPD_DLPACK_READ_ONLY = 1, OPD_DLPACK_IS_COPIED = 2 } opd_dlpack_flag;
-/* Makes a struct by which another library takes the tensor's memory (Tensor.__dlpack__).  flags are OPD_DLPACK_*, or
+/* Makes a struct from which another library takes the tensor's memory (Tensor.__dlpack__).  flags are OPD_DLPACK_*, or
    0.  The caller owns the struct, and calls its deleter or hands it on.  The memory stays alive until the deleter is
-   called, which any thread may do.  Work queued on a device's stream may still be running.  Returns NULL with an error
-   if the tensor requires grad (call opd_detach first), has no memory (meta) or none of its own (inside vmap), or is on
-   a device that DLPack does not know. */
+   called, which any thread may do.  If the tensor is on a device, work that computes its contents may still be queued.
+   Returns NULL with an error if the tensor requires grad (call opd_detach first), has no memory (meta) or none of its
+   own (inside vmap), or is on a device that DLPack does not know. */
 OPD_API struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *tensor, unsigned flags);
-/* Makes the older struct, without a version and flags, as opd_dlpack_export does. */
+/* Makes the older struct, which has no version and no flags, as opd_dlpack_export does. */
 OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor);
 /* Makes a tensor over another library's memory (torch.from_dlpack).  Takes ownership of the struct: its deleter runs
-   when the last view is freed, on the thread that frees it, or at once if the import fails.  *flags gets OPD_DLPACK_*.
-   If flags is NULL, a read-only tensor is refused, since operators could write into it.  Pinned host memory becomes a
-   CPU tensor.  Returns NULL with an error for another major version, an unsupported dtype, lanes or device, misaligned
-   data, or negative strides. */
+   when the last view is freed, on the thread that frees it, or at once if the import fails.  Writes the struct's flags
+   (OPD_DLPACK_*) to *flags.  If flags is NULL, importing a read-only tensor fails, because operators could write into
+   it.  Pinned host memory becomes a CPU tensor.  Returns NULL with an error for another major version, an unsupported
+   dtype, lanes or device, misaligned data, or negative strides. */
 OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags);
-/* Makes a tensor from the older struct, without a version and flags, as opd_dlpack_import does. */
+/* Makes a tensor from the older struct, which has no version and no flags, as opd_dlpack_import does. */
 OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed);
 
 /* Reads a .npy file (numpy.save) of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor
@@ -32,29 +32,29 @@ OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *manage
    and byte if the file is truncated, too long or malformed, or has an unsupported dtype (structured, objects).
    Files of all kinds are mapped, not copied: if another process shortens a file meanwhile, reading it ends the program
    with SIGBUS.  From a pipe or device, the function reads as many bytes as the header of the data announces.  An .npz
-   from a pipe is refused, since its directory is at the end. */
+   cannot be read from a pipe, because its directory is at the end. */
 OPD_API opd_tensor *opd_npy_load(const char *path);
 /* Reads the contents of a .npy file from `size` bytes of memory, as opd_npy_load does. */
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
-/* Writes a .npy file (numpy.save).  The tensor may have any strides and device, and may require grad.  A dtype that
-   NumPy lacks fails.  All functions that save write a temporary file beside the path (or beside the target, if the path
-   is a link), and rename it when all bytes are on the disk: there is never half a file.  The new file has the
-   permissions of the old one.  Returns 0, or -1 with an error. */
+/* Writes a .npy file (numpy.save).  The tensor may have any strides and device, and may require grad.  If NumPy lacks
+   the dtype, this fails.  All functions that save write a temporary file in the same folder (if the path is a link, in
+   the folder of its target), and rename it when all bytes are on the disk: there is never half a file.  The new file
+   has the permissions of the old one.  Returns 0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 
 /* A file of several tensors by name: .safetensors, .npz or a checkpoint of torch.save (.pt, .pth, also the format of
-   PyTorch before 1.6).  The contents determine the format.  Any thread may use a file, and several at a time. */
+   PyTorch before 1.6).  The contents determine the format.  Several threads may use a file at the same time. */
 typedef struct opd_tensor_file opd_tensor_file;
-/* Opens a file of tensors: maps it and reads its directory, but no tensor.  Returns NULL with an error that names file,
-   byte and entry.
+/* Opens a file of tensors: maps it and reads its directory, but no tensor.  On failure returns NULL with an error that
+   names file, byte and entry.
    Tensors of safetensors files and checkpoints are views of the mapped file, which stays mapped as long as they live.
    Tensors of a checkpoint that shared a storage share it again.  Writes into tensors never reach the file.  No process
    should shorten the file meanwhile.  Tensors of an .npz (stored or deflated, zip64) are copied, and their checksums
    tested.
    In a checkpoint, dicts, lists and tuples give names by path: "model/0.weight", "optimizer/state/0/step".  Keys that
    are not strings are written as Python prints them ("None", "1.5", "(1, 2)").  The pickle is data, and no code of it
-   is run.  Tensors, sizes, dtypes, devices, dicts and numbers of NumPy are known.  Reading an entry that another class
-   or function makes fails, and values inside such an entry have no names. */
+   is run.  Tensors, sizes, dtypes, devices, dicts and numbers of NumPy are known.  An entry that was made by another
+   class or function cannot be read, and values inside it have no names. */
 OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
 /* The kinds of files that this library reads. */
 typedef enum opd_file_kind {
@@ -72,18 +72,19 @@ typedef enum opd_file_kind {
    that are nearly right, an invalid header or directory.  Other damage is found when the file is read. */
 OPD_API opd_file_kind opd_file_kind_of(const char *path);
 /* Opens a file of tensors in `size` bytes of memory, as opd_tensor_file_open does.  Takes ownership of the memory:
-   deleter runs when the file is closed and the tensors over the memory are freed, or at once if this fails.  If deleter
-   is NULL, the memory must outlive them. */
+   deleter runs when the file is closed and all tensors over the memory are freed, or at once if this fails.  If deleter
+   is NULL, the memory must outlive the file and these tensors. */
 OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter deleter, void *user);
-OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* its tensors stay */
+OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* tensors that were read from it stay
+                                                                                 valid */
 OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
-/* Returns the name of the i-th entry, in the file's order; without .npy, as NumPy shows it.  Returns NULL beyond the
-   last entry.  Also returns NULL, with an error, if memory runs out: names of the elements of a long list of numbers
-   are made when they are first asked for. */
+/* Returns the name of the i-th entry, in the file's order.  The suffix .npy is left out, as in NumPy.  Returns NULL
+   beyond the last entry.  Also returns NULL, with an error, if memory runs out: names of the elements of a long list of
+   numbers are made when they are first asked for. */
 OPD_API const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i);
 /* Returns the index of the entry with that name (in an .npz with or without .npy); -1, without an error, if there is
-   none.  In a checkpoint several entries may have one name: with keys 1 and '1', or 'a/b' beside {'a': {'b': ...}}.  A
-   request by such a name fails, here and in the functions below; a request by index works. */
+   none.  In a checkpoint several entries may have one name: with keys 1 and '1', or 'a/b' beside {'a': {'b': ...}}.
+   With such a name, this function and the functions below fail; the index of an entry always works. */
 OPD_API int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name);
 /* Returns the tensor of the i-th entry, in the innermost scope.  On failure returns NULL and sets an error.  An entry
    with an unsupported dtype (F4, F6_E2M3) fails here, not when the file is opened. */
@@ -94,13 +95,13 @@ OPD_API opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char 
    not.  For other files, returns false.  A tensor that is read never requires grad: call opd_tensor_set_requires_grad,
    or use opd_module_open. */
 OPD_API bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i);
-/* Returns the bytes of any entry of a zip file as a uint8 tensor [n].  If they are not compressed, it is a view of the
-   mapped file.  The checksum is tested.  Fails for files that are not zip files, and for the tensors of a checkpoint.
-   */
+/* Returns the bytes of any entry of a zip file as a uint8 tensor [n].  If the bytes are not compressed, the tensor is a
+   view of the mapped file.  The checksum is tested.  Fails for files that are not zip files, and for the tensors of a
+   checkpoint. */
 OPD_API opd_tensor *opd_tensor_file_bytes(const opd_tensor_file *file, int64_t i);
 /* Writes the value of the entry with that name to *value: a tensor (of the innermost scope), int, float, bool, None,
-   complex number or text.  A text lives as long as the file is open.  A number of NumPy becomes an ordinary number, and
-   a range or slice becomes the text that Python prints.  Returns 0, or -1 with an error.  Integers of more than 64
+   complex number or text.  A text lives as long as the file is open.  A NumPy number becomes an ordinary number, and a
+   range or slice becomes the text that Python prints for it.  Returns 0, or -1 with an error.  Integers of more than 64
    bits, NumPy's arrays, sparse and quantized tensors, and objects of other classes fail with an error that names the
    kind. */
 OPD_API int opd_tensor_file_value(const opd_tensor_file *file, const char *name, opd_value *value);
@@ -117,8 +118,8 @@ OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, in
    Brackets mark other containers in a path: "param_groups/[0]" is an item of a list, "betas/(1)" of a tuple, and
    "state/{0}" has an integer as key.  Brackets without a number ("state/{}", "groups/[]", "empty/()") are an empty
    container.  Names that are read back have no brackets.  Values are tensors of any strides and device, ints, floats,
-   bools, None, texts (UTF-8) and lists of numbers.  Tensors that share memory still share it when they are read, and
-   their whole memory is written.  Returns 0, or -1 with an error. */
+   bools, None, texts (UTF-8) and lists of numbers.  If tensors share a storage, the whole storage is written once, and
+   the tensors share it again when they are read.  Returns 0, or -1 with an error. */
 OPD_API int opd_checkpoint_file_save(const char *path, const char *const *names, const opd_value *values,
                                      int64_t count);
 /* Writes an .npz file (numpy.savez): a zip file with entries names[i].npy, not compressed.  Returns 0, or -1 with an
@@ -131,7 +132,7 @@ OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd
                                  const char *const *metadata);
 
 /* A JSON text (RFC 8259, with NaN, Infinity and -Infinity as Python writes them).  Values have indices; index 0 is the
-   whole text's value.  The index -1 means no value, and all functions accept it like a missing value.  So calls can be
+   value of the whole text.  The index -1 means that there is no value, and all functions accept it.  So calls can be
    nested: opd_json_int(json, opd_json_get(json, 0, "epoch"), 0).  Any thread may use an opd_json. */
 typedef struct opd_json opd_json;
 /* The kinds of JSON values. */
@@ -145,8 +146,8 @@ typedef enum opd_json_kind {
     OPD_JSON_LIST,
     OPD_JSON_OBJECT
 } opd_json_kind;
-/* Checks and reads a JSON text of `size` bytes in one pass, and keeps a copy.  The result belongs to the caller.
-   Returns NULL with an error that says line and column. */
+/* Checks and reads a JSON text of `size` bytes in one pass, and keeps a copy.  The caller frees the result with
+   opd_json_free.  If the text is not valid, returns NULL with an error that names line and column. */
 OPD_API opd_json *opd_json_parse(const char *text, size_t size);
 /* Reads a JSON file, as opd_json_parse reads a text. */
 OPD_API opd_json *opd_json_load(const char *path);
@@ -155,7 +156,7 @@ OPD_API opd_json_kind opd_json_kind_of(const opd_json *json, int64_t value);
 /* opd_json_first returns the first value in a list or object, and opd_json_next the value after another; -1: none. */
 OPD_API int64_t opd_json_first(const opd_json *json, int64_t list);
 OPD_API int64_t opd_json_next(const opd_json *json, int64_t value);
-OPD_API int64_t opd_json_count(const opd_json *json, int64_t list);           /* visits all values */
+OPD_API int64_t opd_json_count(const opd_json *json, int64_t list);           /* slow: visits all values */
 /* Returns the name of a value in an object; NULL if the value is not in an object. */
 OPD_API const char *opd_json_key(const opd_json *json, int64_t value);
 /* Returns the value of that name in an object, the last if there are several; -1: none, or not an object. */
@@ -166,7 +167,7 @@ OPD_API const char *opd_json_text(const opd_json *json, int64_t value, const cha
 OPD_API int64_t opd_json_int(const opd_json *json, int64_t value, int64_t otherwise);
 OPD_API double opd_json_float(const opd_json *json, int64_t value, double otherwise);
 OPD_API bool opd_json_bool(const opd_json *json, int64_t value, bool otherwise);
-/* Finds the place where a value begins, for messages.  Writes its line and its byte in the line, both from 1 on; 0 if
-   there is no value. */
+/* Finds the place where a value begins, for messages.  Writes the line, and the byte within the line, both counted from
+   1; writes 0 if there is no value. */
 OPD_API void opd_json_place(const opd_json *json, int64_t value, int64_t *line, int64_t *column);
 

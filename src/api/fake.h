@@ -3,12 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Opens a fake mode on this thread (torch's FakeTensorMode) and returns its block.  Until opd_fake_end, operators of
-   this thread compute only the sizes, strides, dtype and device of their results: their fake kernels run.  Factories
-   and opd_tensor_new_on create fakes of any device, present or not.  The mode treats real tensors (from opd_tensor_new,
-   opd_tensor_from or outside) as fakes and never writes to them.  A fake has no data to read and no value.  Each fake
-   reports the device that it stands for, which may be meta.  Operators reject fakes of two devices, except 0-dim CPU
-   tensors.  After the mode, fakes are meta tensors.  Autograd, autocast (also of devices that are not present),
-   transforms and recordings work in the mode.
+   this thread run their fake kernels, which compute only the sizes, strides, dtype and device of results.  Operators
+   that create tensors, and opd_tensor_new_on, create fakes.  A fake reports the device that it stands for, which need
+   not be present and may be meta; it has no data.  Real tensors (from opd_tensor_new or opd_tensor_from, or made before
+   the mode) are treated as fakes and never written.  An operator fails if its fakes are on two devices; 0-dim CPU
+   tensors are allowed beside tensors of another device.  After the mode, fakes are meta tensors.  Autograd, autocast
+   (also for devices that are not present), transforms and recordings work in the mode.
    opd_fake_end: Closes the mode and all modes opened inside it.  Works while an error is pending, and may be called
    twice.  The block form is OPD_FAKE_MODE { }. */
 typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;
@@ -16,42 +16,42 @@ OPD_API opd_fake_block opd_fake_begin(void);
 OPD_API void opd_fake_end(opd_fake_block *block);
 /* Returns true if a fake mode is open on this thread. */
 OPD_API bool opd_fake_enabled(void);
-/* Returns the fake that stands for tensor in this mode, always the same one (FakeTensorMode.from_tensor).  If tensor
-   requires grad, the fake is a leaf that requires grad.  Take parameters this way, because giving a real leaf a fake
-   gradient is an error.  Returns NULL and sets an error if no mode is open. */
+/* Returns the fake that stands for tensor in this mode.  Further calls return the same fake
+   (FakeTensorMode.from_tensor).  If tensor requires grad, the fake is a leaf that requires grad.  Use this function for
+   parameters, because a real leaf must not get a fake gradient.  Returns NULL and sets an error if no mode is open. */
 OPD_API opd_tensor *opd_fake_tensor(opd_tensor *tensor);
 /* Returns a new size that depends on data, for a fake kernel in a fake mode (torch.library.get_ctx().new_dynamic_size).
    The size lies between min and max.  max -1 means that there is no upper bound.  Later operators compute with max, or
-   with min if there is no max.  With max, the memory computed from the size is therefore an upper limit.  Returns -1
-   and sets an error outside of a mode, if min < 0, or if 0 <= max < min. */
+   with min if max is -1.  So if max is given, the computed memory is an upper bound.  Returns -1 and sets an error
+   outside of a mode, if min < 0, or if 0 <= max < min. */
 OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
 
 /* Opens a fake mode in which each operator is counted, to estimate the cost of a program.  An operator that calls
    others is counted through the innermost operators that it calls.  opd_cost_end closes the mode.  All calls must come
-   from one thread.  On failure returns NULL and sets an error.  The numbers stay until opd_cost_free.  An OPD_FAKE_MODE
-   inside is not needed, and does not change the numbers.
+   from one thread.  On failure returns NULL and sets an error.  The results stay valid until opd_cost_free.  An
+   OPD_FAKE_MODE inside is not needed, and does not change the results.
    calls: Number of calls.
    flops: For matrix products and convolutions, two for a multiplication and its addition (torch.utils.flop_counter).
    For pointwise operators, reductions, scans, softmax, normalisations, pooling and optimizers: one per element of the
-   largest tensor.  For operators that fill, copy, move, sort or draw: none.  For other operators: the result of `flops`
-   in the operator descriptor.
-   bytes: Bytes of the results that have their own memory.
+   largest tensor.  For operators that fill, copy, move, sort or draw random numbers: none.  For other operators: the
+   result of `flops` in the operator descriptor.
+   bytes: Bytes of the results, without those that share the memory of an argument.
    peak: The most bytes of fakes that were alive at once, including those that the autograd graph holds.  Tensors from
-   outside count from their first use on.
-   given: Bytes of the tensors from outside. */
+   outside of the mode count from their first use on.
+   given: Bytes of the tensors from outside of the mode. */
 typedef struct opd_cost opd_cost;
 typedef struct opd_cost_row { const opd_op *op; int64_t calls; double flops; int64_t bytes; } opd_cost_row;
 typedef struct opd_cost_sum { int64_t calls; double flops; int64_t bytes, peak, given; } opd_cost_sum;
 OPD_API opd_cost *opd_cost_begin(void);
 OPD_API void opd_cost_end(opd_cost *cost);
-/* Closes the mode and frees the numbers.  Also works without opd_cost_end. */
+/* Frees the results.  Closes the mode if opd_cost_end did not. */
 OPD_API void opd_cost_free(opd_cost *cost);
 /* Returns the sums over all operators. */
 OPD_API opd_cost_sum opd_cost_total(const opd_cost *cost);
 /* Returns row i, one per operator.  After opd_cost_end, the most expensive operator is row 0.  Beyond the last row, op
    is NULL. */
 OPD_API opd_cost_row opd_cost_at(const opd_cost *cost, int i);
-/* Writes a table of the operators, then the sum and the peak, into buf.  The text is cut to `cap` bytes including the
-   final zero.  Returns the full length. */
+/* Writes a table with a row for each operator, then the sum and the peak, into buf.  The text is cut to `cap` bytes
+   including the final zero.  Returns the full length. */
 OPD_API size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap);
 

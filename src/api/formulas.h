@@ -181,7 +181,7 @@ typedef struct opd_operand {
     void *data;
     const int64_t *strides;      /* [ndim], in elements; 0 for a repeated dimension */
     opd_scalar_type dtype;
-    double f64[2];               /* the number as a double (imaginary part for copies only) */
+    double f64[2];               /* the number as a double (f64[1] is the imaginary part, used only by copies) */
     int64_t i64;                 /* the same number as an integer */
 } opd_operand;
 /* A computation for opd_backend_desc.pointwise: operands[0][i] = formula(operands[1][i], ...) for every index.  Inputs
@@ -200,14 +200,14 @@ struct opd_pointwise {
     double f64[3];               /* the numbers a, b, c */
     float f32[3];
     int64_t i64[3];
-    int32_t *zero;               /* for integer division; may be NULL.  Set to 1 if an element was divided by zero,
-                                    provided that this is known when the function returns */
+    int32_t *zero;               /* for integer division; may be NULL.  Set to 1 if an element was divided by zero, if
+                                    this is known when the function returns */
 };
 
 /* Random numbers for opd_backend_desc.draw to write, one after the other.  The numbers are made from 32-bit words of
-   Philox 4x32-10: word w of a key is word w % 4 of the block with counter w / 4.  In float32, number i is (word >> 8) /
-   2^24 of word at + i, called u below.  Shorter floats, integers and bool use the same u.  float64 uses two words per
-   number, and u is ((second << 32 | first) >> 11) / 2^53.
+   Philox 4x32-10: word w of a key is word w % 4 of the block with counter w / 4.  In float32, number i is made from u =
+   (word >> 8) / 2^24, where word is word number at + i.  Shorter floats, integers and bool use the same u.  float64
+   uses two words per number, with u = ((second << 32 | first) >> 11) / 2^53.
      uniform      u * (b - a) + a; float16 and bfloat16: floor(u * n) / n * (b - a) + a, n = 2048 and 256
      exponential  -log1p(-u) / a
      bernoulli    1 if u < a, else 0

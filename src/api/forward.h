@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Opens a level of forward mode on this thread (torch.autograd.forward_ad.enter_dual_level).  Until the level is
-   closed, results of dual tensors have tangents.  Only one level can be open at a time.  Returns the level's number,
-   from 0, or -1 and sets an error. */
+   closed, results of dual tensors have tangents.  Levels do not nest: only one can be open.  Returns the level's
+   number, from 0, or -1 and sets an error. */
 OPD_API int opd_dual_level_begin(void);
 /* Closes the newest level and frees its tangents.  Returns 0, or -1 and sets an error.  Works while an error is
    pending. */
@@ -18,10 +18,11 @@ OPD_INLINE void opd_dual_end(int *level) {
     }
 }
 /* Returns a dual tensor: a view of primal with a tangent of the same sizes.  Autograd differentiates the view.  A
-   tangent with primal's memory layout is kept as it is.  Any other tangent is copied differentiably.  Views of a dual
-   tensor have views of its tangent.  An in-place write into a dual tensor or its views also writes the tangent, or
-   replaces the tangent if the autograd graph may hold it.  A tensor detached from a dual tensor has no tangent.  Only
-   this thread sees the tangents.  On failure returns NULL and sets an error. */
+   tangent with primal's memory layout is kept as it is.  A tangent with another layout is copied differentiably.  The
+   tangent of a view of a dual tensor is a view of its tangent.  An in-place write into a dual tensor or its views also
+   writes into the tangent.  If the autograd graph may have saved the tangent, the tangent is replaced instead.  A
+   tensor detached from a dual tensor has no tangent.  Only this thread sees the tangents.  On failure returns NULL and
+   sets an error. */
 OPD_API opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent);
 /* Splits a dual tensor: returns a view of tensor without tangent, and sets *tangent to the tangent (in the innermost
    scope), or to NULL if tensor has none.  If no level is open, returns `tensor` itself and sets *tangent to NULL.
@@ -38,28 +39,28 @@ OPD_API bool opd_forward_grad_set(bool on);
    OPD_JVP_POINTWISE: An element of the result depends only on the same element of the (broadcast) arguments.  Runs
    `backward` on the tangents.
    OPD_JVP_LINEAR: The operator is linear in all tensor arguments together.  Calls the operator on their tangents.
-   OPD_JVP_BACKWARD: Any operator with a `backward`.  Differentiates `backward` in the incoming gradient.  Fails with an
-   error if the backward function has no derivative. */
+   OPD_JVP_BACKWARD: Any operator with a `backward`.  Differentiates `backward` with respect to the incoming gradient.
+   Fails with an error if the backward function has no derivative. */
 OPD_API int opd_jvp_pointwise(opd_jvp_call *jv);
 OPD_API int opd_jvp_linear(opd_jvp_call *jv);
 OPD_API int opd_jvp_backward(opd_jvp_call *jv);
 #define OPD_JVP_POINTWISE opd_jvp_pointwise
 #define OPD_JVP_LINEAR opd_jvp_linear
 #define OPD_JVP_BACKWARD opd_jvp_backward
-/* The opd_jvp_* functions below are for use inside a forward-mode rule.  The rule runs after the call, with forward
-   mode off; if outer levels are open, with forward mode of the outer levels.  Arguments (as they were before the call)
-   and results are those of the operator's functional form.  A NULL tangent means zero.  A tangent may be part of the
-   autograd graph. */
+/* The opd_jvp_* functions below are for use inside a forward-mode rule.  The rule runs after the call, without tangents
+   of the level that it computes; if transforms have opened outer levels, their tangents are computed.  Arguments (with
+   their values from before the call) and results are those of the operator's functional form.  A NULL tangent means
+   zero.  A tangent may be part of the autograd graph. */
 OPD_API opd_value opd_jvp_value(opd_jvp_call *jv, int i);                     /* returns argument i, of any kind */
 OPD_API opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i);                  /* returns tensor argument i, or NULL */
 OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /* returns the tangent of argument i */
 OPD_API opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int element); /* the tangent of an element of list i */
 OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /* result i; a list element is a result */
 /* Sets the tangent of result i, and retains `tangent` at once.  `tangent` has the sizes of the result.  A result whose
-   tangent is not set has none.  Returns 0, or -1.  A NULL tangent after a failure passes the error on.  The jvp of a
-   custom function sets one tangent for each differentiable output.  If the output is an input marked dirty, pass the
-   input's tangent, after writing into it.  If the output is a view of an input, pass the same view of that input's
-   tangent. */
+   tangent is not set has none.  Returns 0, or -1.  If the tangent is NULL because an earlier call failed, that error is
+   passed on.  The jvp of a custom function sets one tangent for each differentiable output.  If the output is an input
+   marked dirty, pass the input's tangent, after writing into it.  If the output is a view of an input, pass the same
+   view of that input's tangent. */
 OPD_API int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent);
 /* Returns the context of a custom function, or NULL.  Arguments and results are then the function's inputs and outputs.
    */

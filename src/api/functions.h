@@ -2,8 +2,9 @@
 //  >>api:functions  operators made from plain C functions
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A kernel made from a plain C function, with the function's type in the letters of opd_op_check.  OPD_FUNCTION defines
-   it at file scope.  The result type comes first, or void:
+/* A kernel made from a plain C function.  `signature` is the function's type in the letters of opd_op_check.
+   OPD_FUNCTION(name, function, types) defines the variable `name` at file scope; the first type is that of the result,
+   or void:
 
        static double scaled(double x, int64_t n) { return x * (double)n; }
        OPD_FUNCTION(scaled_op, scaled, double, double, int64_t)
@@ -14,16 +15,16 @@
 
    Argument types: double, int64_t, bool, const char *, opd_tensor * (NULL for None), opd_device, opd_ints, opd_floats,
    opd_tensors, and opd_value for all others (Scalar, int?, ...).  Result types: the first five, opd_tensors and
-   opd_value.  At most 8 arguments.  float, int, long and other C types are rejected when they are registered, with an
-   error that names the type to use.  In an operator descriptor, write `.function = &scaled_op`. */
+   opd_value.  At most 8 arguments.  Registering a function with float, int, long or other C types fails with an error
+   that names the type to use.  In an operator descriptor, write `.function = &scaled_op`. */
 typedef struct opd_function { opd_kernel kernel; const char *signature; } opd_function;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Defines an operator by a C function, registered at CompositeImplicitAutograd.  With a name alone, the schema is made
-   from the function's type.  With a schema, the two are compared.  Returns 0, or -1 and sets an error, with nothing
-   changed. */
+/* Defines an operator whose kernel, at CompositeImplicitAutograd, is a C function.  If name_or_schema is only a name,
+   the schema is made from the function's type.  If it is a schema, it must fit the function's type.  Returns 0, or -1
+   and sets an error, with nothing changed. */
 OPD_API int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function);
 /* Registers a C function as the kernel of operator name at key (NULL: the library's key).  All C functions of an
    operator must have the same type, which the schema gives.  Returns 0, or -1 and sets an error. */
@@ -72,7 +73,7 @@ OPD_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
 OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
 OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
 OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
-/* Of long and long long, the type that is not int64_t is rejected: letter 'l'. */
+/* One of long and long long is int64_t.  The other one is rejected: letter 'l'. */
 template <class T> struct opd_cxx_long { typedef long other; };
 template <> struct opd_cxx_long<long> { typedef long long other; };
 template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { return 'l'; }
@@ -82,10 +83,10 @@ template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { r
        d.cpu = OPD_CATCH(warp_cpu);
 
    An exception becomes an error with the text of its what().  Without OPD_CATCH, the exception cannot pass the
-   dispatcher.  The program then ends, or the thread stays inside a call, which is reported as an error when it is
-   found.  The same holds for a longjmp out of a kernel (libpng, libjpeg): call setjmp in the kernel itself.
-   OPD_FUNCTION includes OPD_CATCH.  A kernel may run a coroutine that makes calls, but the coroutine's stack must not
-   be an array on the thread's stack. */
+   dispatcher.  The program then ends, or the dispatcher believes that the thread is still inside the call, and reports
+   an error when it notices.  The same holds for a longjmp out of a kernel (libpng, libjpeg): call setjmp in the kernel
+   itself.  OPD_FUNCTION includes OPD_CATCH.  A kernel may run a coroutine that calls operators, but the memory for the
+   coroutine's stack must not be on the thread's stack. */
 #define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
 static inline int opd_caught();                   /* handles the current exception */
@@ -197,8 +198,9 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
     static const opd_function name = {name##_call, name##_letters};
 #endif
 
-/* Blocks that run code at their end, however they are left: by return and goto and, in C++, by break, continue and
-   exceptions.  Without the cleanup attribute, as in tcc, the code runs only at the end of the block.
+/* Macros for blocks that run code when they end: also when they are left by return or goto and, in C++, by break,
+   continue or an exception.  If the compiler lacks the cleanup attribute (tcc), the code runs only at the end of the
+   block.
    In C, a block is a loop, so break and continue apply to the block.  continue ends the block.  break ends it and sets
    an error.  To make the body of a loop a scope that break may leave, begin the body with OPD_SCOPED, which works
    everywhere.  In C++, put braces around a block under a bare `if`. */

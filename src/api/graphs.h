@@ -2,48 +2,52 @@
 //  >>api:graphs     recording operators into a graph, printing and running it
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A graph: a list of operator calls in the order in which they were made, over named values.  The code that created a
-   graph owns it and frees it with opd_graph_free. */
+/* A graph: a list of operator calls, in the order in which they were made.  Their arguments and results are named
+   values.  The code that created a graph owns it and frees it with opd_graph_free. */
 typedef struct opd_graph opd_graph;
 typedef struct opd_trace_options {
     const char *const *names; int nnames;   /* names of the inputs, such as "x"; NULL: numbers */
-    bool allow_constants;                   /* reading the data of a traced tensor warns, and records a constant */
+    bool allow_constants;                   /* reading the data of a traced tensor gives a warning and records a
+                                               constant, instead of failing */
     bool list_output;                       /* return several outputs as a list, not as a tuple */
-    bool check;                             /* trace a second time, compare the graphs, and compare results with fn */
-    double tolerance;                       /* absolute and relative tolerance of that comparison; 0: 1e-5 */
+    bool check;                             /* trace a second time and compare the two graphs, and compare results of
+                                               the graph and of fn */
+    double tolerance;                       /* absolute and relative tolerance for the results; 0 means 1e-5 */
     bool locations;                         /* add "# FILE:LINE" of each call: slow; needs debug information (-g) */
                                             /* and the program addr2line */
     bool parts;                             /* for composite operators that autograd sees, record the operators */
                                             /* that they call: needed if fn itself calls backward */
 } opd_trace_options;
 /* Calls fn once with inputs and records the operators that it calls into a new graph (torch.jit.trace).
-   Recorded: Each operator that fn calls, at the Tracer key, and the operators of derivatives and tangents.  Operators
-   inside kernels are not recorded.  Under vmap, the operators that its batching rules call are recorded.  A composite
+   Recorded: The operators that fn calls, and the operators that compute derivatives and tangents.  Operators that
+   kernels call are not recorded.  Under vmap, the operators that its batching rules call are recorded.  A composite
    operator inside a transform that differentiates is recorded as the operators that it calls.
    Backward: Set options->parts if fn calls backward.  Otherwise tracing fails if backward reads a value that a
    composite operator computed.
-   Constants: Tensors from outside become constants of the graph.  A tensor from outside that requires grad must be an
-   input, else tracing fails.  Reading the data or the value of a traced tensor outside of a kernel fails with an error.
-   Operators that return C values computed from a traced tensor fail, too.  Sizes are C numbers, so values computed from
-   sizes are fixed in the graph.  (A parsed text may use aten::size.)
-   Names: Equal input names are made different (a, a.1).
-   On failure returns NULL and sets an error.  Traces do not nest. */
+   Constants: Tensors that are not inputs and were made before the trace become constants of the graph.  If such a
+   tensor requires grad, tracing fails: make it an input.  Reading the data or the value of a traced tensor outside of a
+   kernel fails with an error.  Operators that return a C number computed from a traced tensor fail, too.  Sizes are C
+   numbers, so values computed from sizes are constants in the graph. (A graph made by opd_graph_parse may use
+   aten::size.)
+   Names: If two input names are equal, the second is changed (a, a.1).
+   On failure returns NULL and sets an error.  A trace inside a trace fails. */
 OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                              const opd_trace_options *options);
 OPD_API void opd_graph_free(opd_graph *graph);
-/* Runs a graph. inputs: as many tensors as were traced, of any sizes that the graph's operators accept.  Writes at most
-   `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 and sets an error.  Values
-   are freed after their last use.  Calls pass through the dispatcher like the calls of fn.  The results are therefore
-   part of the autograd graph, and graphs run inside vmap, autocast and other traces.  Any thread may run a graph,
-   several threads at once.  Each run plans the memory of the next run.  The plan covers one run of a graph at a time,
-   on the CPU, and the first 4,096 values over 256 bytes.  A planned run with the same sizes asks the system for no
-   memory.  Its values take at most a twentieth more than the largest sum of bytes alive at once. */
+/* Runs a graph.  inputs: as many tensors as were traced, of any sizes that the graph's operators accept.  Writes at
+   most `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 and sets an error.
+   Values are freed after their last use.  Calls pass through the dispatcher like the calls of fn.  The results are
+   therefore part of the autograd graph, and graphs run inside vmap, autocast and other traces.  Any thread may run a
+   graph, several threads at once.  Each run plans the memory of the next run: CPU memory, for the first 4,096 values
+   over 256 bytes.  If several runs of a graph go on at once, one of them uses the plan.  A planned run with the same
+   sizes asks the system for no memory.  Its values take at most 5% more than the largest sum of bytes that are alive at
+   once. */
 OPD_API int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs,
                           int cap);
 /* Runs a graph with inputs and outputs of any kind, as graphs with blocks have them (see >>api:cells).  Inputs are
-   converted to the types of the graph's inputs as in PyTorch: an int to a float, a list to a list of another kind.
-   Cells of the right type are used as they are.  Writes at most `cap` outputs, which belong to the innermost scope.
-   Returns the number of outputs, or -1 and sets an error. */
+   converted to the types of the graph's inputs, as in PyTorch: an int to a float, a list to a list of another kind.  A
+   cell of the right type is not copied.  Writes at most `cap` outputs, which belong to the innermost scope.  Returns
+   the number of outputs, or -1 and sets an error. */
 OPD_API int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
                                  int cap);
 /* Runs a graph as an opd_transform_fn.  Pass the graph as user. */
@@ -53,13 +57,14 @@ OPD_API int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninpu
 OPD_API size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap);
 OPD_API int opd_graph_ninputs(const opd_graph *graph);
 OPD_API int opd_graph_noutputs(const opd_graph *graph);
-/* Makes a graph of TorchScript's text, the reverse of opd_graph_print.  An operator name without overload means the
-   first overload that accepts the values; aten::add.Tensor names an overload.  Arguments left out get their defaults.
-   Constant tensors in the text have at most ten elements.  Texts may have blocks (prim::If, prim::Loop), values of any
-   type and builtin functions.  An unknown builtin function fails when a run reaches it.  Returns NULL and sets an error
-   that names the line. */
+/* Creates a graph from a text in TorchScript's form, the reverse of opd_graph_print.  If an operator's name has no
+   overload, as in aten::add, the first overload that accepts the values is called.  Arguments that the text leaves out
+   get their defaults.  Constant tensors in the text have at most ten elements.  The text may contain blocks (prim::If,
+   prim::Loop), values of any type and builtin functions.  An unknown builtin function fails when a run reaches it.  On
+   failure returns NULL and sets an error that names the line. */
 OPD_API opd_graph *opd_graph_parse(const char *text);
-/* Write a graph with its constants, overloads and source locations, and read it back.  Any thread.
+/* Write a graph to a file, with its constants, overloads and source locations, and read it back.  Any thread may call
+   these functions.
    opd_graph_save: Writes the file completely or not at all.  Returns 0, or -1 and sets an error.
    opd_graph_load: Reads a file.  The caller owns the graph.  Returns NULL and sets an error if the file is truncated,
    damaged, of another version, or calls an operator that is not registered.  The error then says in which source file,
@@ -72,22 +77,22 @@ OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t size);
    NULL, returns the number of all nodes. */
 OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
 /* Creates an empty graph, to be built step by step as with torch._C.Graph.  The functions below add to it, and also
-   change traced, parsed and loaded graphs.  Each step is checked against the schemas.  A step that fails returns NULL
-   or -1, sets an error and changes nothing.  Values belong to their graph.  Use one thread at a time, and only while
-   the graph is not running.
+   change traced, parsed and loaded graphs.  Each call is checked against the schemas.  A call that fails returns NULL
+   or -1, sets an error and changes nothing.  Values belong to their graph.  Only one thread at a time may change a
+   graph, and only while the graph is not running.
        opd_graph *g = opd_graph_new();
        opd_graph_value *in[] = {opd_graph_input(g, "x", NULL), opd_graph_constant(g, opd_value_int(2))}, *y;
        opd_graph_call(g, "aten::mul", in, 2, &y, 1);
        opd_graph_output(g, &y, 1, false); */
 typedef struct opd_graph_value opd_graph_value;
 OPD_API opd_graph *opd_graph_new(void);
-/* Adds a tensor input behind the other inputs.  name: if NULL, the input is named by a number.  type: in the form that
-   is printed, "Float(2, strides=[1], device=cpu)", or NULL for "Tensor".  Returns the input's value, or NULL and sets
-   an error. */
+/* Adds a tensor input after the other inputs.  name: if NULL, the input gets a number as its name.  type: a type as
+   opd_graph_print prints it, such as "Float(2, strides=[1], device=cpu)"; NULL means "Tensor".  Returns the input's
+   value, or NULL and sets an error. */
 OPD_API opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
-/* Adds a constant (prim::Constant) and returns its value.  A list becomes a constant for each element and a
-   prim::ListConstruct.  The graph copies value.  If value is a tensor, it must not require grad, and the graph holds a
-   reference to it. */
+/* Adds a constant (prim::Constant) and returns its value.  A list is added as one constant for each element, and a
+   prim::ListConstruct of them.  The graph copies value.  If value is a tensor, it must not require grad, and the graph
+   holds a reference to it. */
 OPD_API opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value);
 /* Adds a list of `count` values (prim::ListConstruct). element: the type of the elements, "Tensor", "Tensor?", "int",
    "float", "bool" or "Scalar".  Returns the list's value. */
@@ -95,33 +100,33 @@ OPD_API opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, o
                                         int count);
 /* Splits a list of `count` tensors into parts (prim::ListUnpack).  Returns 0, or -1 and sets an error. */
 OPD_API int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count);
-/* Adds a call of an operator.  args: by position; pass NULL, or leave trailing arguments out, for the schema's
-   defaults.  Constant integers become floats if the schema expects floats.  name: with overload ("aten::add.Tensor"),
-   or without, for the first overload that accepts the arguments.  Writes at most `cap` results and returns the number
-   of results, or -1 and sets an error.
+/* Adds a call of an operator.  args are in the order of the schema.  A NULL element, or a trailing argument that is
+   left out, takes the schema's default.  Constant integers become floats if the schema expects floats.  name:
+   "aten::add.Tensor" names an overload; "aten::add" means the first overload that accepts the arguments.  Writes at
+   most `cap` results and returns the number of results, or -1 and sets an error.
    opd_graph_call_op: Adds a call of op, without looking up a name. */
 OPD_API int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
                            opd_graph_value **results, int cap);
 OPD_API int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs,
                               opd_graph_value **results, int cap);
-/* Gives a value a name, and a tensor a type in the form that is printed.  NULL keeps the current name or type.  The
-   name "" removes the name.  If another value has that name, the other value is renamed to name.1.  Returns 0, or -1
-   and sets an error. */
+/* Sets the name of a value and, if the value is a tensor, its type (see opd_graph_input).  If name or type is NULL, the
+   current one stays.  The name "" removes the name.  If another value has the name already, that value is renamed to
+   name.1.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type);
 /* Returns the value that is printed as %name, such as "x" or "3".  Returns NULL, without an error, if there is none. */
 OPD_API opd_graph_value *opd_graph_find(opd_graph *graph, const char *name);
-/* Makes later steps add nodes before the node that computes value (for an input: before all nodes).  If value is NULL,
-   nodes are added at the end again.  Returns 0, or -1 and sets an error. */
+/* Makes the functions above add nodes before the node that computes value (for an input: before all nodes).  If value
+   is NULL, nodes are added at the end again.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value);
 /* Replaces the outputs of the graph: one tensor, several as a tuple, or (if list is true) a list.  Returns 0, or -1 and
    sets an error. */
 OPD_API int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list);
-/* Removes the node that computes value, or the input that value is.  Fails if value, or another result of the node, is
-   used.  Returns 0, or -1 and sets an error. */
+/* Removes the node that computes value or, if value is an input, this input.  Fails if value, or another result of the
+   node, is used.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
 /* Passes that simplify a graph.  Each returns the number of nodes that it removed, or -1 and sets an error.
-   opd_graph_dce: Removes nodes that no output needs and that have no side effects.  Writes, and operators that may do
-   anything, stay.  Unused random operators are removed, so later random operators draw different numbers.
+   opd_graph_dce: Removes nodes that no output needs and that have no side effects.  Operators that write, or whose
+   effects are unknown, stay.  Unused random operators are removed, so later random operators draw different numbers.
    opd_graph_cse: Removes nodes that compute the same value as an earlier node.
    opd_graph_fold: Replaces operators whose arguments are all constants by constants. */
 OPD_API int opd_graph_dce(opd_graph *graph);

@@ -2,9 +2,9 @@
 //  >>api:hooks      graph nodes, hooks, checkpoints, anomaly mode
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Nodes of the autograd graph.  A handle is a node of the graph or, for a leaf, its AccumulateGrad node.  Handles are
-   borrowed.  A node lives as long as its tensor, as a node that leads to it, or until opd_node_release after
-   opd_node_keep. */
+/* Nodes of the autograd graph.  For a leaf, the node is its AccumulateGrad node, which adds gradients to the leaf.
+   Pointers to nodes are borrowed.  A node lives as long as its tensor lives, another node has an edge to it, or
+   opd_node_keep has added an owner. */
 OPD_API opd_node *opd_tensor_node(const opd_tensor *tensor);      /* returns Tensor.grad_fn; NULL for a leaf */
 OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* node NULL with an error: tensor requires no grad */
 OPD_API opd_node *opd_node_keep(opd_node *node);                  /* adds an owner */
@@ -26,12 +26,13 @@ OPD_API opd_device opd_node_device(const opd_node *node, int i);
    hooks of its results, pre-hooks, retain_grad, the node itself, a leaf's post-accumulate hooks, post-hooks.  Pre-hooks
    are skipped if the backward needs only this node's gradient.  Hooks of one kind run in the order in which they were
    added.  With create_graph, grad mode is on in hooks.  A hook added inside a derivative of a function (opd_grad,
-   opd_vjp) belongs to that derivative, not to an outer derivative of it.  A hook stays with the node that the tensor
-   came from when the hook was added.  An in-place operation leaves the hook behind (retain_grad follows the tensor).
-   Gradients are borrowed.  A gradient that replaces another must have its sizes, dtype and device.  A hook that returns
-   -1 or leaves an error pending ends the backward.  Hooks may remove hooks, and removing a handle again is harmless.
-   destroy receives the user pointer when the hook is removed or its node or leaf freed, and no thread runs the hook any
-   more.  While the hooks of a node change, no other thread may run backward through the node. */
+   opd_vjp) belongs to that derivative, not to an outer derivative of it.  A hook belongs to the node that the tensor
+   came from when the hook was added.  After an in-place write, the tensor has another node, which does not have the
+   hook (retain_grad follows the tensor).  Gradients are borrowed.  If a hook replaces a gradient, the new one must have
+   the same sizes, dtype and device.  A hook that returns -1 or leaves an error pending ends the backward.  Hooks may
+   remove hooks, and removing a handle again is harmless.  destroy receives the user pointer when the hook is removed,
+   or its node or leaf is freed, and no thread is running the hook.  While the hooks of a node change, no other thread
+   may run backward through the node. */
 /* Tensor hook: returns a gradient to use instead of `grad`, or NULL to keep `grad`.  The hook is not called if no
    gradient arrives. */
 typedef opd_tensor *(*opd_tensor_hook_fn)(opd_tensor *grad, void *user);
@@ -41,16 +42,16 @@ typedef int (*opd_accumulate_hook_fn)(opd_tensor *leaf, void *user);
 OPD_API int64_t opd_tensor_post_accumulate_hook_add(opd_tensor *tensor, opd_accumulate_hook_fn fn, void *user,
                                                     opd_destroy destroy);
 /* Node pre-hook: grads[count] are the gradients of the node's results (NULL: undefined).  The hook may replace
-   elements.  NULL removes a gradient.  Returns 0, or -1 to end the backward. */
+   elements, also by NULL.  Returns 0, or -1 to end the backward. */
 typedef int (*opd_node_pre_hook_fn)(opd_tensor **grads, int count, void *user);
 OPD_API int64_t opd_node_pre_hook_add(opd_node *node, opd_node_pre_hook_fn fn, void *user, opd_destroy destroy);
 /* Node post-hook: out[nout] are the gradients that the node computed, one per edge.  The hook may replace elements.
    grads[count] are the gradients that the node received.  Returns 0, or -1 to end the backward. */
 typedef int (*opd_node_post_hook_fn)(opd_tensor **out, int nout, opd_tensor *const *grads, int count, void *user);
 OPD_API int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *user, opd_destroy destroy);
-/* Adds a hook of count tensors (torch.autograd.graph.register_multi_grad_hook), which runs once in a backward.
-   OPD_MULTI_ALL: The hook runs when the gradients of all the tensors that this backward reaches have arrived.  `grads`
-   has NULL for the tensors that the backward does not reach.
+/* Adds one hook to `count` tensors together (torch.autograd.graph.register_multi_grad_hook).  The hook runs once per
+   backward.  OPD_MULTI_ALL: The hook runs when the gradients of all the tensors that this backward reaches have
+   arrived.  `grads` has NULL for the tensors that the backward does not reach.
    OPD_MULTI_ANY: The hook runs when the first gradient has arrived.  All other elements of `grads` are NULL. */
 typedef enum opd_multi_mode { OPD_MULTI_ALL = 0, OPD_MULTI_ANY } opd_multi_mode;
 typedef int (*opd_multi_hook_fn)(opd_tensor *const *grads, int count, void *user);
@@ -58,17 +59,18 @@ OPD_API int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_mu
                                    void *user, opd_destroy destroy);
 /* Removes a hook by its handle. */
 OPD_API bool opd_hook_remove(int64_t handle);
-/* Makes backward keep the gradient of a tensor that is not a leaf, too, for opd_tensor_grad.  The gradient is taken
-   after the tensor's hooks.  Does nothing for a leaf.  Returns 0, or -1 and sets an error.
+/* Makes backward keep the gradient of a tensor that is not a leaf, so that opd_tensor_grad returns it.  The gradient is
+   taken after the tensor's hooks.  Does nothing for a leaf.  Returns 0, or -1 and sets an error.
    opd_tensor_retains_grad: Returns true if opd_tensor_retain_grad was called for the tensor. */
 OPD_API int opd_tensor_retain_grad(opd_tensor *tensor);
 OPD_API bool opd_tensor_retains_grad(const opd_tensor *tensor);
 
 /* Queries about the innermost backward that is running on this thread.
    opd_backward_id: Returns a number that no other backward has, or -1 if no backward is running.
-   opd_backward_keeps_graph: Returns true if the backward keeps saved tensors (retain_graph).
+   opd_backward_keeps_graph: Returns true if this backward keeps the saved tensors (retain_graph).
    opd_backward_will_run: Returns true if node takes part in the backward.
-   opd_backward_order: Writes the first cap nodes in the order of running, and returns how many nodes there are. */
+   opd_backward_order: Writes the first cap nodes to `nodes`, in the order in which they run, and returns how many nodes
+   there are. */
 OPD_API int64_t opd_backward_id(void);
 OPD_API bool opd_backward_keeps_graph(void);
 OPD_API bool opd_backward_will_run(const opd_node *node);
@@ -80,15 +82,17 @@ typedef int (*opd_callback_fn)(void *user);
 OPD_API int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy);
 
 /* Hooks that store saved tensors in another form (torch.autograd.graph.saved_tensors_hooks).  opd_saved_hooks_begin
-   pushes a pair of hooks and opd_saved_hooks_end pops it.  In between, each tensor that nodes recorded on this thread
-   save is passed to pack, and the pointer that pack returns is kept instead.  Only the innermost pair is called.
+   pushes a pair of hooks and opd_saved_hooks_end pops it.  In between, when a node that is recorded on this thread
+   saves a tensor, the tensor is passed to pack, and the node keeps the pointer that pack returns instead.  Only the
+   innermost pair is called.
    pack: Gets the tensor without its history, which is restored automatically.  pack must not write to the tensor.  If
    pack leaves an error pending, the recorded call fails.
-   unpack: Returns an equal tensor, of the same sizes and dtype, before a backward function that reads it runs.
+   unpack: Returns an equal tensor, of the same sizes and dtype.  Called before a backward function that reads the
+   tensor runs.
    drop: Called when the packed tensor is not needed any more.
-   destroy: Receives the user pointer when the pair is popped and everything that it packed is dropped, on any thread.
-   Operators called in pack and unpack are not recorded by autograd.  opd_saved_hooks_begin returns 0, or -1 and sets an
-   error. */
+   destroy: Receives the user pointer when the pair is popped and all packed tensors are dropped.  May be called on any
+   thread.  Operators called in pack and unpack are not recorded by autograd.  opd_saved_hooks_begin returns 0, or -1
+   and sets an error. */
 typedef struct opd_saved_hooks {
     void *(*pack)(opd_tensor *tensor, void *user);
     opd_tensor *(*unpack)(void *packed, void *user);
@@ -104,12 +108,12 @@ OPD_API void opd_saved_hooks_end(void);
 OPD_API int opd_saved_hooks_disable(const char *message);
 OPD_API const char *opd_saved_hooks_disabled(void);
 /* Allows writing into saved tensors until opd_allow_mutation_end
-   (torch.autograd.graph.allow_mutation_on_saved_tensors).  This holds for tensors saved by nodes that this thread
-   records, and for writes on this thread.  The first write into a tensor's memory copies it for the backward, which
-   must run before the end.  Code that writes memory without an operator must report the write first
-   (opd_context_mark_dirty), else backward fails as usual.  The implementation is a pair of saved-tensor hooks.  The
-   block form is OPD_ALLOW_MUTATION { }, which is skipped if it cannot be opened.  Returns 0, or -1 and sets an error if
-   a block is already open or saved-tensor hooks are disabled. */
+   (torch.autograd.graph.allow_mutation_on_saved_tensors).  This applies to tensors that are saved by nodes which this
+   thread records, and to writes on this thread.  Before the first write into a saved tensor, its memory is copied for
+   backward, which must run before the end.  Code that writes memory without an operator must report the write first
+   (opd_context_mark_dirty), else backward fails as usual.  A pair of saved-tensor hooks implements this.  The block
+   form is OPD_ALLOW_MUTATION { }, which is skipped if it cannot be opened.  Returns 0, or -1 and sets an error if a
+   block is already open or saved-tensor hooks are disabled. */
 OPD_API int opd_allow_mutation_begin(void);
 OPD_API void opd_allow_mutation_end(void);
 OPD_INLINE int opd_allow_mutation_open(void) { return opd_allow_mutation_begin() == 0; }
@@ -119,10 +123,11 @@ OPD_INLINE void opd_allow_mutation_close(int *open) {
         opd_allow_mutation_end();
     }
 }
-/* Returns a tensor that the node saved, with its history, in the innermost scope (grad_fn._saved_self).  name: the
-   argument's name in the schema, or "result".  For an element of a list, "tensors[2]".  For a custom function or a
-   set-up function, "saved_tensors[2]".  Returns NULL without an error if None was saved.
-   opd_node_saved_hooks: Sets hooks for that saved tensor alone, at most once.  Returns 0, or -1 and sets an error. */
+/* Returns a tensor that the node saved, with its history, in the innermost scope (grad_fn._saved_self).  name is the
+   argument's name in the schema, or "result".  "tensors[2]" is an element of a list argument.  "saved_tensors[2]" is a
+   tensor that a custom function or setup_context saved.  Returns NULL without an error if None was saved.
+   opd_node_saved_hooks: Sets hooks for this saved tensor only.  They can be set once.  Returns 0, or -1 and sets an
+   error. */
 OPD_API opd_tensor *opd_node_saved(opd_node *node, const char *name);
 OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks);
 
@@ -140,12 +145,12 @@ typedef struct opd_checkpoint_options {
 /* Calls fn, which writes outputs, and keeps only fn's inputs for backward (torch.utils.checkpoint with
    use_reentrant=False).  Backward calls fn again, with equal inputs and the default generator in its old state, to
    compute the tensors that fn's operators saved.  fn must do the same in both calls.  Random numbers in fn must come
-   from the default generator or from options->generators.  The second call ends early: as soon as all needed tensors
-   are there, its next operator fails.  Therefore fn must check opd_ok() before it reads data.  Checkpoints may be
+   from the default generator or from options->generators.  The second call ends early: as soon as it has computed all
+   needed tensors, its next operator fails.  Therefore fn must check opd_ok() before it reads data.  Checkpoints may be
    nested, and differentiated twice.  outputs must have room for all outputs that fn returns, which belong to the
-   caller's scope.  If options is NULL, no option is set.  destroy receives the user pointer when the graph is freed, or
-   at once if fn fails.  Returns the number of outputs, or -1 and sets an error.  If fn was not called, the caller still
-   owns the user pointer. */
+   caller's scope.  If options is NULL, all options are zero.  destroy receives the user pointer when the graph is
+   freed, or at once if fn fails.  Returns the number of outputs, or -1 and sets an error.  If fn was not called, the
+   caller still owns the user pointer. */
 OPD_API int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs);
 /* opd_checkpoint and opd_checkpoint_with are opd_checkpoint_call in the form of version 0.3, to be removed in version

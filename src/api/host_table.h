@@ -3,9 +3,9 @@
 //
 //  A plug-in contains no implementation and needs no symbol of the program.  opd_library_load looks up its only
 //  exported symbol, opd_plugin_entry, checks the version in it, and sets the plug-in's pointer to a table of functions.
-//  In a plug-in, the functions of the API are small static functions that call through this table.  The table and
-//  opd_op_desc grow only at their ends, and other structs never change, so that a plug-in of an older minor version can
-//  be loaded.
+//  In a plug-in, the functions of the API are small static functions that call through this table.  The table and some
+//  structs, such as opd_op_desc, grow only at their ends, and other structs never change, so that a plug-in of an older
+//  minor version can be loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Every function above except those that are written out below: X(result, name, number of parameters, (their types)),

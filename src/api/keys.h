@@ -2,14 +2,14 @@
 //  >>api:keys       dispatch keys, key sets, guards
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Functionalities, from low to high priority.  The number is the bit in a key set.  The order is PyTorch's
-   (c10/core/DispatchKey.h), without keys that have no meaning in C: Python, PythonTLSSnapshot, PythonDispatcher, Named,
-   DeferredInit, Batched, VmapMode and the testing wrappers.  The autocast keys are one functionality with a backend,
-   like Autograd. */
+/* Functionalities, from low to high priority.  Functionality number f is bit f - 1 of a key set.  The order is
+   PyTorch's (c10/core/DispatchKey.h), without keys that have no meaning in C: Python, PythonTLSSnapshot,
+   PythonDispatcher, Named, DeferredInit, Batched, VmapMode and the testing wrappers.  The autocast keys are one
+   functionality with a backend, as the autograd keys are. */
 typedef enum opd_functionality {
     OPD_F_UNDEFINED = 0, OPD_F_DENSE, OPD_F_FPGA, OPD_F_MAIA, OPD_F_VULKAN, OPD_F_METAL, OPD_F_QUANTIZED,
     OPD_F_CUSTOM_RNG, OPD_F_MKLDNN_CPU, OPD_F_SPARSE, OPD_F_SPARSE_CSR, OPD_F_NESTED_TENSOR,
-    OPD_F_USER_0 = 12,           /* 12..15: user keys between the backends and BackendSelect */
+    OPD_F_USER_0 = 12,           /* 12..15: user keys: above the backends, below BackendSelect */
     OPD_F_BACKEND_SELECT = 16,
     OPD_F_USER_1 = 17,           /* 17..20 */
     OPD_F_FAKE = 21, OPD_F_DYNAMIC_LAYER_BACK, OPD_F_FUNCTIONALIZE, OPD_F_CONJUGATE, OPD_F_NEGATIVE, OPD_F_ZERO_TENSOR,
@@ -130,22 +130,23 @@ OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after);
 /* Writes the set as text, "DispatchKeySet(CPU, AutogradCPU)", from low to high, cut to `cap` bytes.  Returns buf. */
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap);
 
-/* Key state of the thread.  opd_keys_include and opd_keys_exclude add functionalities to the included or excluded set
-   and return a guard.  opd_keys_restore removes only the functionalities that its guard added.  If a kernel does not
-   restore the state, the dispatcher does. */
+/* The included and excluded keys of this thread.  opd_keys_include and opd_keys_exclude add the functionalities of
+   `set` to them, and return a guard.  opd_keys_restore removes only the functionalities that the call which returned
+   the guard has added.  If a kernel does not restore the keys, the dispatcher restores them when the kernel returns. */
 typedef struct opd_key_guard { uint64_t include, exclude; } opd_key_guard;
 OPD_API opd_key_guard opd_keys_include(opd_keyset set);
 OPD_API opd_key_guard opd_keys_exclude(opd_keyset set);
 OPD_API void opd_keys_restore(opd_key_guard guard);
 OPD_API opd_keyset opd_keys_included(void);
 OPD_API opd_keyset opd_keys_excluded(void);
-/* The thread's state that the dispatcher reads, for carrying it to another thread (at::ThreadLocalState).  A new thread
-   begins with the defaults.  opd_dispatch_state_set returns the previous state; set that state to restore it.  Fields
-   may be changed before setting (ForceDispatchKeyGuard).  A change inside a kernel ends with the kernel. */
+/* The state of a thread that the dispatcher reads.  A program can carry it to another thread (at::ThreadLocalState).  A
+   new thread begins with the defaults.  opd_dispatch_state_set sets the state of this thread and returns the previous
+   one; set that one again to restore it.  A program may change fields before it sets a state (ForceDispatchKeyGuard).
+   If a kernel sets a state, the dispatcher restores the previous one when the kernel returns. */
 typedef struct opd_dispatch_state {
     uint64_t included, excluded;
     bool grad_enabled, inference, no_forward_grad;
-    uint16_t autocast;           /* number of the open autocast regions in this process; 0: none */
+    uint16_t autocast;           /* identifies the open autocast regions, within this process; 0: no region is open */
 } opd_dispatch_state;
 OPD_API opd_dispatch_state opd_dispatch_state_get(void);
 OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);

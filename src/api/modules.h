@@ -7,15 +7,15 @@
    Only one thread may use a module while it changes.  Any number of threads may read it. */
 typedef struct opd_module opd_module;
 typedef enum opd_module_kind {
-    OPD_MODULE_PARAMETER,        /* trained: a leaf tensor */
-    OPD_MODULE_BUFFER,           /* saved with the parameters, not trained: running means */
-    OPD_MODULE_CONSTANT          /* neither saved nor trained: computed, or part of the program */
+    OPD_MODULE_PARAMETER,        /* trained; a leaf tensor */
+    OPD_MODULE_BUFFER,           /* saved with the parameters, not trained; such as running means */
+    OPD_MODULE_CONSTANT          /* neither saved nor trained: a computed value, or a constant of a program */
 } opd_module_kind;
 OPD_API opd_module *opd_module_new(void);                                     /* returns an empty module, or NULL */
 OPD_API opd_module *opd_module_keep(opd_module *module);                      /* adds an owner; returns module */
 OPD_API void opd_module_free(opd_module *module);                             /* removes an owner; NULL is allowed */
-/* opd_module_add: Adds tensor at the end of the module, which holds it.  requires_grad stays as it is.  Returns 0, or
-   -1 and sets an error if the name is taken or empty, or if a parameter is not a leaf.
+/* opd_module_add: Adds tensor at the end of the module, which keeps a reference to it. requires_grad does not change.
+   Returns 0, or -1 and sets an error if the name is taken or empty, or if a parameter is not a leaf.
    opd_module_set: Replaces the tensor of that name.  Returns 0, or -1 and sets an error if the name does not exist or a
    parameter is not a leaf. */
 OPD_API int opd_module_add(opd_module *module, const char *name, opd_tensor *tensor, opd_module_kind kind);
@@ -26,17 +26,18 @@ OPD_API opd_tensor *opd_module_get(const opd_module *module, const char *name);
    opd_module_count: Returns the number of tensors. */
 OPD_API int64_t opd_module_find(const opd_module *module, const char *name);
 OPD_API int64_t opd_module_count(const opd_module *module);
-/* Return the name, the tensor (borrowed) and the kind of tensor i.  If i is out of range, return NULL, NULL and
-   OPD_MODULE_CONSTANT. */
+/* These functions return the name of tensor i, the tensor itself (borrowed), and its kind.  If i is out of range, they
+   return NULL, NULL and OPD_MODULE_CONSTANT. */
 OPD_API const char *opd_module_name(const opd_module *module, int64_t i);
 OPD_API opd_tensor *opd_module_at(const opd_module *module, int64_t i);
 OPD_API opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i);
 
-/* A pattern selects tensors by name: '*' matches any characters, '?' one character.  A '!' in front selects all names
-   that do not match.  A NULL pattern selects all.  A tensor with two names counts once.  Functions that change the
-   selected tensors return their number, or -1 and set an error.  A pattern that matches nothing is an error. */
-/* Writes the selected parameters of floating dtypes into tensors[cap] (borrowed), at most cap.  Returns how many there
-   are. */
+/* A pattern selects tensors by name: '*' matches any characters, '?' one character.  If the pattern begins with '!', it
+   selects all names that do not match the rest.  NULL selects all names.  A tensor with two names counts once.
+   Functions that change the selected tensors return their number, or -1 and set an error.  A pattern that matches
+   nothing is an error. */
+/* Writes the first cap selected parameters of floating dtypes into tensors[cap] (borrowed).  Returns how many are
+   selected. */
 OPD_API int opd_module_parameters(const opd_module *module, const char *pattern, opd_tensor **tensors, int cap);
 /* Returns the number of elements of all selected parameters. */
 OPD_API int64_t opd_module_numel(const opd_module *module, const char *pattern);
@@ -63,8 +64,8 @@ OPD_API int opd_module_group(const opd_module *module, opd_optimizer *optimizer,
    required grad become parameters.  If none did, as in a state dict, all tensors of floating dtypes become parameters,
    except running_mean and running_var.  Parameters require grad.  Tied weights: names of a checkpoint whose tensors
    have the same storage, offset, sizes, strides and dtype share one tensor.  The metadata of a .safetensors file may
-   name further tied weights, which also share one tensor.  An object of a class that is not supported is left out, but
-   is an error if it contains tensors.  On failure returns NULL and sets an error. */
+   name further tied weights, which also share one tensor.  An object of an unsupported class is left out; if it
+   contains tensors, this is an error.  On failure returns NULL and sets an error. */
 OPD_API opd_module *opd_module_open(const char *path, const char *prefix);
 /* Copies the tensors of a file into the tensors of the module with the same names, as load_state_dict does.  Any dtype
    is converted into any other.  Constants are not expected in the file.  If a tensor has several names in the module,
@@ -77,8 +78,9 @@ typedef enum opd_module_match {
     OPD_MODULE_MIS_SIZED         /* the two tensors have different sizes */
 } opd_module_match;
 typedef struct opd_module_load_options {
-    const char *strip;           /* use only names of the file that begin with this, and remove it: "model/" */
-    const char *add;             /* then put this in front of the name: "encoder." */
+    const char *strip;           /* use only names of the file that begin with this prefix, such as "model/", and remove
+                                    it */
+    const char *add;             /* then put this prefix in front of the name, such as "encoder." */
     bool lenient;                /* missing and unexpected names are not errors */
     bool skip_sizes;             /* different sizes are not an error; such a tensor is not changed */
     void (*report)(opd_module_match match, const char *name, void *user);   /* called for each name; may be NULL */
@@ -92,7 +94,7 @@ OPD_API int opd_module_load(opd_module *module, const opd_tensor_file *file, con
 OPD_API int opd_module_save(const opd_module *module, const char *path);
 /* opd_training_save: Writes the state of a training run: {"model": state dict, "optimizer": optimizer.state_dict() in
    PyTorch's layout, and `count` values under the paths in names} (see opd_checkpoint_file_save).  module or optimizer
-   may be NULL.  In a .safetensors file, numbers are tensors of no dimensions, and texts are metadata.
+   may be NULL.  In a .safetensors file, numbers are written as 0-dim tensors, and texts as metadata.
    opd_training_load: Restores module and optimizer exactly, so that training continues bit for bit.  The file is one of
    opd_training_save, or of PyTorch's torch.save({"model": ..., "optimizer": ...}).
    opd_optimizer_load: Restores only the optimizer, from names that begin with prefix ("optimizer/").
@@ -102,9 +104,10 @@ OPD_API int opd_training_save(const char *path, const opd_module *module, const 
 OPD_API int opd_training_load(const opd_tensor_file *file, opd_module *module, opd_optimizer *optimizer);
 OPD_API int opd_optimizer_load(opd_optimizer *optimizer, const opd_tensor_file *file, const char *prefix);
 
-/* Fill tensor like the functions of torch.nn.init, and return it.  The tensor may require grad.  Return NULL and set an
-   error.  Fans are computed for a linear or convolution weight [out, in, ...].  nonlinearity: "linear", "sigmoid",
-   "tanh", "relu", "leaky_relu" (param is its slope; NaN: 0.01), "selu", "conv2d" and similar names of PyTorch. */
+/* Fill tensor as the functions of torch.nn.init do, and return it. The tensor may require grad.  On failure, return
+   NULL and set an error.  Fans are computed for a linear or convolution weight [out, in, ...].  nonlinearity: "linear",
+   "sigmoid", "tanh", "relu", "leaky_relu" (param is the slope; NaN means 0.01), "selu", "conv2d" and similar names of
+   PyTorch. */
 OPD_API double opd_init_calculate_gain(const char *nonlinearity, double param);     /* NaN and an error if unknown */
 /* Writes the fans of tensor to *fan_in and *fan_out, which may be NULL.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_init_fans(const opd_tensor *tensor, int64_t *fan_in, int64_t *fan_out);

@@ -14,9 +14,11 @@ typedef struct opd_event {
     int kind;                    /* OPD_OBSERVE_* */
     const char *name;            /* "aten::add" (no overload), "AddBackward0", or the name of a span */
     opd_op *op;                  /* the operator; NULL for nodes and spans */
-    const opd_value *args;       /* in schema order with defaults; for a node: one list with its gradients */
+    const opd_value *args;       /* in schema order with defaults; for a node: one list, of the gradients that it
+                                    receives */
     int nargs;
-    const opd_value *rets;       /* at the end; NULL after a failure; for a node: one list with its results */
+    const opd_value *rets;       /* at the end; NULL after a failure; for a node: one list, of the gradients that it
+                                    computes */
     int nrets;
     opd_code error;              /* at the end: OPD_OK, or the code of the pending error */
     const char *message;         /* the text of the error; "" without one */
@@ -26,10 +28,10 @@ typedef struct opd_event {
     uint32_t forward_thread;     /* for a node: the thread that recorded it; else 0 */
 } opd_event;
 
-/* An observer, like at::RecordFunctionCallback.  The pointer that begin returns is passed as context to the end of the
-   same event.  begin or end may be NULL.  Callbacks run on the thread of the call, with grad mode off.  Operators that
-   a callback calls are not observed.  Key state, scopes and a pending error are restored after a callback.  An error in
-   a callback becomes a warning in the log, and the call continues. */
+/* An observer, like at::RecordFunctionCallback.  The pointer that `begin` returns is passed as `context` to `end` for
+   the same event.  `begin` or `end` may be NULL.  Callbacks run on the thread of the call, with grad mode off.
+   Operators that a callback calls are not observed.  Key state, scopes and a pending error are restored after a
+   callback.  An error in a callback becomes a warning in the log, and the call continues. */
 typedef struct opd_observer {
     void *(*begin)(const opd_event *event, void *user);
     void (*end)(const opd_event *event, void *context, void *user);
@@ -41,12 +43,13 @@ typedef struct opd_observer {
 
 /* opd_observer_add adds an observer of all threads.  opd_observer_add_local adds an observer of the calling thread
    until the thread ends.  At most 16 of each may exist.  The struct is copied.  The observer takes effect with the next
-   event.  Observers of all threads are called first, each group in the order of adding.  Any thread may call this, also
-   in callbacks and during calls on other threads.  Returns a handle, or 0 and sets an error. */
+   event.  Observers of all threads are called before those of the calling thread, each in the order in which they were
+   added.  Any thread may call these functions, also in callbacks and during calls on other threads.  They return a
+   handle, or 0 and sets an error. */
 OPD_API int64_t opd_observer_add(const opd_observer *observer);
 OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
-/* opd_observer_remove removes an observer.  opd_observer_enable pauses or continues an observer.  After that, the end
-   callback still runs for events whose begin callback has run.  Both return false if no observer of this thread or of
+/* opd_observer_remove removes an observer.  opd_observer_enable pauses or continues an observer.  If the begin callback
+   of an event has run, its end callback still runs afterwards.  Both return false if no observer of this thread or of
    all threads has the handle. */
 OPD_API bool opd_observer_remove(int64_t handle);
 OPD_API bool opd_observer_enable(int64_t handle, bool on);
@@ -60,7 +63,7 @@ OPD_API opd_span *opd_span_open(const char *name);
 OPD_API void opd_span_close(opd_span *span);
 
 /* Orders of the rows of a profile, largest first.
-   OPD_PROFILE_BY_SELF: By time without the events inside.
+   OPD_PROFILE_BY_SELF: By the time of an event without the events inside it.
    OPD_PROFILE_BY_TOTAL: By total time.
    OPD_PROFILE_BY_CALLS: By number of calls.
    OPD_PROFILE_BY_BYTES: By bytes. */
@@ -68,7 +71,8 @@ typedef enum opd_profile_order {
     OPD_PROFILE_BY_SELF = 0, OPD_PROFILE_BY_TOTAL, OPD_PROFILE_BY_CALLS, OPD_PROFILE_BY_BYTES
 } opd_profile_order;
 typedef struct opd_profiler_options {
-    bool shapes;                 /* record sizes of tensor arguments: one row per name and shapes */
+    bool shapes;                 /* record the sizes of tensor arguments; the profile then has one row for each name and
+                                    sizes */
     bool this_thread;            /* profile only this thread, which must also end the profile */
     opd_profile_order order;
 } opd_profiler_options;
@@ -91,8 +95,8 @@ OPD_API int opd_profiler_begin(const opd_profiler_options *options);
 OPD_API opd_profile *opd_profiler_end(void);
 OPD_API void opd_profile_free(opd_profile *profile);
 OPD_API const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *count);
-/* Writes the rows as text into buf, cut to `cap` bytes.  Returns the full length. opd_profile_print prints the rows to
-   stdout. */
+/* Writes the rows as text into buf, cut to `cap` bytes.  Returns the full length.
+   opd_profile_print: Prints the rows to stdout. */
 OPD_API size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap);
 OPD_API void opd_profile_print(const opd_profile *profile);
 /* Writes a file in Chrome's trace format, for ui.perfetto.dev, with arrows from calls to their backward nodes.  Returns

@@ -16,30 +16,31 @@ typedef struct opd_plugin opd_plugin;
    - The library contains an implementation itself.
    - The library lacks a symbol.
    - A block of the library fails.
-   Symbols stay local to the library (in PyTorch they are global).  Any thread may call this, but not from a
+   Symbols of the library stay local (in PyTorch they become global).  Any thread may call this, but not from a
    constructor. */
 OPD_API opd_plugin *opd_library_load(const char *path);
 /* Removes everything that the library registered, at once.  The library's code stays mapped while it is needed: by an
    autograd node, a deleter, a tensor over its data, an observer, a device that it registered, or a call that began
-   before.  The last of these, or the next load or unload, unmaps the code.  Returns 0, or -1 and sets an error if the
-   library is not loaded.  Works while an error is pending. */
+   before.  The code is unmapped when the last of these ends, or at the next load or unload.  Returns 0, or -1 and sets
+   an error if the library is not loaded.  Works while an error is pending. */
 OPD_API int opd_library_unload(opd_plugin *plugin);
 /* opd_plugin_next: Returns the next loaded library after plugin, or the first if plugin is NULL.
    opd_plugin_path: Returns the path as it was given, which lives as long as the library is loaded. */
 OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
 OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
 /* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX) or cc (c++) into a plug-in and loads it
-   (torch.utils.cpp_extension.load).  No shell is used.  On failure, the error has the compiler's message.  With
-   $OPD_VERBOSE, commands are logged.  On Windows, this fails with an error that says so.
+   (torch.utils.cpp_extension.load).  No shell is used.  On failure, the error has the compiler's message.  If
+   $OPD_VERBOSE is set, commands are logged.  On Windows, this function always fails.
    files: Ends with NULL.
    flags: Words separated by blanks, for compiler and linker, or NULL.
    name: Letters, digits and _.+-, used in the names of files in the cache.
    Cache: The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch), which only the user may write.  The
    result is used again while flags, compiler, version, the files and their includes stay the same.  A result that a
    crash or a full disk damaged is built again.
-   opdispatch.h is searched in $OPD_INCLUDE.  Otherwise it is searched in the folder from which this program was
-   compiled, if others cannot write there.  (A relative path starts at the program's folder or one above, never at the
-   current folder.) Otherwise the flags (-I) and the system's folders decide. */
+   Includes: opdispatch.h is searched in the folders of the flags (-I), then in $OPD_INCLUDE or, if that is not set, in
+   the folder from which this program was compiled (unless other users can write there), and then in the system's
+   folders. (If the path of the program's source is relative, it is searched from the program's folder and the folders
+   above it, never from the current folder.) */
 OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
 /* Compiles and loads source text like opd_load.  The text is C++ if name ends in .cpp. */
 OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);

@@ -2,50 +2,50 @@
 //  >>api:programs   exported programs: files of torch.export
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A program from a .pt2 file (torch.export.save of torch 2.2 and later), in the form with all operators or in the core
-   form.  Its tensors are a module over the mapped file.  Its code is a graph.  A run calls operators where the module's
-   tensors are, so it works with autograd (opd_backward, an optimizer and the module train the program), vmap, autocast,
-   fake mode and the profiler.  Under vmap, a condition that differs between examples runs both branches.  Writes to the
-   tensors never reach the file.  Do not shorten the file while the program's tensors live. */
+/* A program from a .pt2 file (torch.export.save of torch 2.2 and later), with all operators or with core operators
+   only.  Its tensors are a module over the mapped file.  Its code is a graph.  A run calls operators on the device of
+   the module's tensors, so it works with autograd (opd_backward, an optimizer and the module train the program), vmap,
+   autocast, fake mode and the profiler.  Under vmap, if a condition differs between examples, both branches run.
+   Writes to the tensors never reach the file.  Do not shorten the file while the program's tensors live. */
 typedef struct opd_program opd_program;
 /* opd_program_load reads the program of that name from a file.  opd_program_parse reads it from memory, which must
-   outlive the module's tensors.  If name is NULL, the program "model" is read, or else the first one.  The caller frees
-   the program; its module goes on living if opd_module_keep has added an owner.  Returns NULL and sets an error with
-   the cause and the place.  An operator that is not registered is an error only when a run reaches it;
-   opd_program_operator tells before a run which operators that concerns. */
+   outlive the module's tensors.  If name is NULL, the program "model" is read or, if there is none, the first one.  The
+   caller frees the program; its module lives longer if opd_module_keep has added an owner.  On failure returns NULL and
+   sets an error with the cause and the place.  An operator that is not registered is an error only when a run reaches
+   it; opd_program_operator lists such operators. */
 OPD_API opd_program *opd_program_load(const char *path, const char *name);
 OPD_API opd_program *opd_program_parse(const void *data, size_t size, const char *name);
 OPD_API void opd_program_free(opd_program *program);
-/* Returns the program's tensors under PyTorch's names ("layers.0.weight"), borrowed: parameters, which require grad if
-   the file says so, buffers, and constants, which are not saved.  Tied weights are one tensor under several names.
-   opd_program_name: Returns the name of the program. */
+/* Returns the program's tensors under PyTorch's names ("layers.0.weight"), borrowed: parameters (which require grad if
+   the file says so), buffers, and constants (which opd_module_save does not write).  Tied weights are one tensor under
+   several names.  opd_program_name: Returns the name of the program. */
 OPD_API opd_module *opd_program_module(const opd_program *program);
 OPD_API const char *opd_program_name(const opd_program *program);
 /* Returns the name of program i in the file that the program was loaded from.  Returns NULL beyond the last. */
 OPD_API const char *opd_program_file_name(const opd_program *program, int i);
 /* The user's inputs and outputs, in PyTorch's order after lists and dicts are flattened: "x", "state.0", "logits".  The
-   functions return their numbers, their names and the index of a name. */
+   functions return the numbers of inputs and outputs, their names, and the index of the input or output with a name. */
 OPD_API int opd_program_ninputs(const opd_program *program);
 OPD_API int opd_program_noutputs(const opd_program *program);
 OPD_API const char *opd_program_input_name(const opd_program *program, int i);
 OPD_API const char *opd_program_output_name(const opd_program *program, int i);
 OPD_API int opd_program_find_input(const opd_program *program, const char *name);         /* -1 if there is none */
 OPD_API int opd_program_find_output(const opd_program *program, const char *name);        /* -1 if there is none */
-/* Returns 1 if input i is a number, text or None that exporting has fixed, and writes this value to *value (may be
-   NULL). */
+/* Returns 1 if input i is a number, text or None that exporting has fixed, and writes this value to *value, unless
+   value is NULL.  Returns 0 for other inputs. */
 OPD_API int opd_program_input_constant(const opd_program *program, int i, opd_value *value);
-/* Writes the type of input i into buf: "float32 [s0=1..64, 3, 224]", "int", or the fixed value: "3".  The text is cut
+/* Writes the type of input i into buf: "float32 [s0=1..64, 3, 224]", "int", or the fixed value, "3".  The text is cut
    to `cap` bytes.  Returns the full length.
    opd_program_writes: Returns true if a run may write into the module's tensors. */
 OPD_API size_t opd_program_input_type(const opd_program *program, int i, char *buf, size_t cap);
 OPD_API bool opd_program_writes(const opd_program *program);
-/* Runs a program. inputs: tensors, ints, floats, bools (or tensors of one element) and None, in the order of the input
-   names.  Fixed inputs must have their fixed value or be OPD_DEFAULT, or all of them may be left out.  Sizes are
-   checked, dynamic sizes against their ranges.  Dtypes are checked, too.  If the module's tensors were cast to another
-   floating dtype, inputs of that dtype are accepted.  Writes at most `cap` outputs (tensors of the innermost scope),
-   and returns the number of outputs, or -1 and sets an error.  If the program writes into buffers, parameters or
-   inputs, those change.  Any thread may run a program, several at once if nothing is written. opd_program_run_named:
-   Takes the inputs in any order, by their names. */
+/* Runs a program.  inputs are tensors, ints, floats, bools (or tensors of one element) and None, in the order of the
+   input names.  Fixed inputs must have their fixed value or be OPD_DEFAULT, or all of them may be left out.  Sizes and
+   dtypes are checked; dynamic sizes must be in their ranges.  If the module's tensors were cast to another floating
+   dtype, inputs of that dtype are accepted.  Writes at most `cap` outputs (tensors of the innermost scope), and returns
+   the number of outputs, or -1 and sets an error.  If the program writes into buffers, parameters or inputs, those
+   change.  Any thread may run a program, and several threads at once if nothing is written.
+   opd_program_run_named: Takes the inputs in any order, by their names. */
 OPD_API int opd_program_run(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs,
                             int cap);
 OPD_API int opd_program_run_named(const opd_program *program, const char *const *names, const opd_value *inputs,
@@ -59,22 +59,23 @@ OPD_API int opd_program_function(void *program, opd_tensor *const *inputs, int n
 OPD_API const opd_graph *opd_program_graph(const opd_program *program);
 OPD_API size_t opd_program_print(const opd_program *program, char *buf, size_t cap);
 /* Returns the name of operator i that the program calls, or NULL beyond the last.  Writes the number of its calls to
-   *count.  *missing becomes the reason why the operator cannot be called, or NULL if it can. */
+   *count.  Writes the reason why the operator cannot be called to *missing; NULL if it can be called. */
 OPD_API const char *opd_program_operator(const opd_program *program, int64_t i, int64_t *count, const char **missing);
-/* Returns note i on training: text on what exporting in eval mode has fixed.  Returns NULL beyond the last. */
+/* Returns note i about training: a text about something that exporting in eval mode has fixed.  Returns NULL beyond the
+   last. */
 OPD_API const char *opd_program_note(const opd_program *program, int64_t i);
 /* Write a .pt2 file for torch.export.load.  Return 0, or -1 and set an error.
-   opd_program_save with the graph of a loaded program and its module: saves the program with all that the file
-   contained (dynamic sizes, conditions, names, extra files), and the current tensors.  The tensors must have the dtypes
-   and sizes that they had.
-   opd_program_save with a traced graph: the first inputs are the module's tensors, in the module's order (module NULL:
-   none), and the others are the user's.  Sizes are fixed to the sizes of the trace.  Conditions, loops, and values that
-   are neither tensors nor constants are errors.
+   opd_program_save, if `graph` and `module` are those of a loaded program: Saves the program with everything that its
+   file contained (dynamic sizes, conditions, names, extra files), and the current tensors, whose dtypes and sizes must
+   not have changed.
+   opd_program_save, if `graph` was traced: The first inputs of the graph must be the tensors of `module`, in this order
+   (none if module is NULL).  The others become the inputs of the program.  Sizes are fixed to the sizes of the trace.
+   Conditions, loops, and values that are neither tensors nor constants are errors.
    opd_program_save_open: Saves a function that was traced twice, as graph and other, with two sizes of an input.  The
-   two sizes must be further apart than any number by which they are divided (for example, a batch of 7 and of 12).  The
-   size is then dynamic in the program.  So is each size that is a multiple of it, or the sum of it and a constant.
-   Sizes that are equal in both traces are fixed.  Any other difference is an error.
-   opd_program_save_all: Saves several loaded programs in one file, under names (NULL: the names that they have). */
+   two sizes must differ by more than any number by which they are divided (for example, batches of 7 and of 12).  The
+   size is then dynamic in the program.  Each size that is a multiple of this size, or this size plus a constant, is
+   dynamic, too.  Sizes that are equal in both traces are fixed.  Any other difference is an error.
+   opd_program_save_all: Saves several loaded programs in one file, under names (NULL: their own names). */
 OPD_API int opd_program_save(const opd_graph *graph, const opd_module *module, const char *path);
 OPD_API int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module,
                                   const char *path);

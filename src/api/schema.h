@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Parses a schema such as "ns::name.overload(Tensor self, int dim=0) -> Tensor" (torch._C.parse_schema).  >>schema
-   lists the deliberate differences.  The caller frees the schema.  Returns NULL and sets an error with line, column and
-   a caret. */
+   lists the deliberate differences.  The caller frees the schema.  If the text is not valid, returns NULL and sets an
+   error with line, column and a caret. */
 OPD_API opd_schema *opd_schema_parse(const char *text);
 OPD_API void opd_schema_free(opd_schema *schema);
 /* Writes the schema in PyTorch's form into buf, cut to `cap` bytes including the final zero.  Returns the full
@@ -30,7 +30,7 @@ OPD_API bool opd_schema_is_forward_compatible_with(const opd_schema *schema, con
    true, the first argument (self) is not compared. */
 OPD_API bool opd_schema_is_subtype_of(const opd_schema *schema, const opd_schema *other, bool as_method);
 
-/* Returns true if the schema annotates an argument as written, for example Tensor(a!). */
+/* Returns true if the schema says that the operator writes an argument, as Tensor(a!) does. */
 OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
 /* Queries about aliases.  `place` is an argument (0, 1, ...) or a result (OPD_RESULT(0), ...).  `values` has one value
    for each argument, OPD_DEFAULT if it is unknown, or is NULL.  Tensors in `values` with the same storage are aliases.
@@ -43,8 +43,9 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema);
 OPD_API bool opd_schema_is_mutable_at(const opd_schema *schema, int place, const opd_value *values);
 OPD_API bool opd_schema_is_aliasing(const opd_schema *schema, int place);
 OPD_API bool opd_schema_may_alias(const opd_schema *schema, int first, int second, const opd_value *values);
-/* Returns true if an element of the list at place `first` may be the value at place `second`, or one of its elements.
-   With both_ways, also returns true if an element of `second` may be `first`. */
+/* Returns true if the places `first` and `second` may be aliases, or if an element of `first` may be an alias of
+   `second` or of an element of `second`.  If both_ways is true, also returns true if an element of `second` may be an
+   alias of `first`. */
 OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int first, int second, bool both_ways,
                                           const opd_value *values);
 /* Returns true if the schema's operator is tagged as random (NONDETERMINISTIC_SEEDED).  If `values` has a false

@@ -2,8 +2,8 @@
 //  >>api:scopes     ownership of tensors
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Opens a scope, which is a mark in the thread's stack of handles, and returns it.  Closing the scope releases the
-   tensors created since, and closes all scopes that were opened after it. */
+/* Opens a scope on this thread and returns it.  A scope is a mark in the thread's stack of tensor handles.  Closing a
+   scope releases the tensors that were created since it was opened, and closes all scopes that were opened after it. */
 typedef struct opd_scope { int64_t mark, outer; int32_t depth, open; } opd_scope;
 OPD_API opd_scope opd_scope_open(void);
 /* Opens a scope with a name for error messages.  place: "file:line", as OPD_SCOPE and OPD_SCOPED pass it, or any text
@@ -15,8 +15,8 @@ OPD_API opd_tensor *opd_scope_return(opd_tensor *tensor);
 /* opd_scope_stats returns the number of open scopes and of handles on this thread. */
 typedef struct opd_scope_info { int depth; int64_t handles; } opd_scope_info;
 OPD_API opd_scope_info opd_scope_stats(void);
-/* opd_keep holds a tensor across scopes, and returns it.  opd_release ends this hold.  Both accept NULL and may be
-   called by any thread.  A function that gets a freed tensor fails with an error that names the ended scope.  The error
+/* opd_keep holds a tensor across scopes, and returns it.  opd_release gives up the hold.  Both accept NULL, and any
+   thread may call them.  A function that gets a freed tensor fails with an error that names the ended scope.  The error
    is certain until the tensor's handle is used again, which happens at the earliest after its thread has freed 16 more
    tensors.  The address sanitizer also finds later uses. */
 OPD_API opd_tensor *opd_keep(opd_tensor *tensor);

@@ -2,46 +2,47 @@
 //  >>api:scripts    TorchScript: compiling source at run time, running and training archives of torch.jit.save
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A script: the functions of a source text, or an object of an archive with its methods.  A method becomes a graph,
-   together with the functions that it calls, when it is first used.  Let one thread use each method before others do.
-   An unknown operator or class is an error only when a run reaches it.  In a source, functions of torch,
-   torch.nn.functional (also as F), torch.linalg, torch.fft, torch.special and torch.autograd, and methods of Tensor,
-   have the defaults that they have in Python.
+/* A script: the functions of a source text, or an object of an archive with its methods.  When a method is first used,
+   it is compiled to a graph, together with the functions that it calls.  Let one thread use each method once before
+   other threads use it. An unknown operator or class is an error only when a run reaches it.  In a source, functions of
+   torch, torch.nn.functional (also as F), torch.linalg, torch.fft, torch.special and torch.autograd, and methods of
+   Tensor, have the defaults that they have in Python.
        opd_script *script = opd_script_compile("def f(x: Tensor, n: int) -> Tensor:\n    return x * n\n", NULL);
        opd_value args[] = {opd_value_tensor(x), opd_value_int(3)}, result;
        opd_script_run(script, "f", args, 2, &result); */
 typedef struct opd_script opd_script;
 /* Compiles Python source as TorchScript does: functions and classes without inheritance.  Global values, try and lambda
-   are not supported.  A source may have classes derived from torch.nn.Module or torch.jit.ScriptModule that no function
-   creates.  Then the script is an object of the last such class.  The class's __init__ runs now, with its defaults, and
-   the class's methods are the script's.  opd_script_module returns the parameters and buffers that __init__ sets
-   (torch.nn.Parameter, register_buffer).
-   name: The source's name in errors; NULL means "<string>".  Returns NULL and sets an error that shows the line. */
+   are not supported.  If the source has classes derived from torch.nn.Module or torch.jit.ScriptModule of which no
+   function creates an object, the script is an object of the last such class.  Then __init__ runs now, with the
+   defaults of its arguments, and the methods of the class are the methods of the script.  opd_script_module returns the
+   parameters and buffers that __init__ sets (torch.nn.Parameter, register_buffer).
+   name: The source's name in errors; NULL means "<string>".  On failure returns NULL and sets an error that shows the
+   line. */
 OPD_API opd_script *opd_script_compile(const char *source, const char *name);
 /* opd_script_load opens an archive of torch.jit.save: scripted, traced or frozen.  Tensors use the file's memory.
-   opd_script_from_bytes copies an archive from memory.  Both return NULL and set an error.
+   opd_script_from_bytes copies an archive from memory.  On failure, both return NULL and set an error.
    Quantized tensors become float32 tensors of the numbers that they represent.  Quantized layers, and pooling, means,
-   upsampling and activations after them, round their results to PyTorch's steps of quint8.  Other operators (a padding,
-   a sum), and operators whose input changes in a loop, do not round and do not clamp at 255.  No gradient passes a
-   quantized layer. */
+   upsampling and activations after them, round their results to PyTorch's steps of quint8.  Other operators (such as
+   padding or a sum), and operators whose input changes in a loop, do not round, and do not limit results to the range
+   of quint8.  A quantized layer passes no gradient on. */
 OPD_API opd_script *opd_script_load(const char *path);
 OPD_API opd_script *opd_script_from_bytes(const void *data, size_t size);
 /* Writes an archive for opd_script_load and torch.jit.load.  A compiled source is saved as a module.  The module's
    methods are the functions of the source, and forward is the last one.  The methods include the functions that they
    call, from the source or from torch.nn.functional.  A loaded archive is saved with the current parameters and
-   attributes of its objects.  An operator that is not registered here is an error.  Returns 0, or -1 and sets an
-   error. */
+   attributes of its objects.  An operator that is not registered in this program is an error.  Returns 0, or -1 and
+   sets an error. */
 OPD_API int opd_script_save(const opd_script *script, const char *path);
 OPD_API void opd_script_free(opd_script *script);
 /* Returns the parameters and buffers of an archive's object, which shares them.  The module belongs to the script. */
 OPD_API opd_module *opd_script_module(const opd_script *script);
-/* Return the number of a script's methods (or functions), and the name of one.  Here and below, a method that is NULL
-   or "" means forward, or the last function. */
+/* Return the number of a script's methods (or functions), and the name of one.  In the functions below, the method NULL
+   or "" means forward or, if the script has no forward, the last function. */
 OPD_API int opd_script_count(const opd_script *script);
 OPD_API const char *opd_script_name(const opd_script *script, int place);
 /* Describe the arguments of a method, without self: their number, the name of one, and its type as annotations write it
-   ("List[int]").  The type is cut to cap bytes including the final zero.  Place -1 means the return type.  Return -1 or
-   NULL and set an error. */
+   ("List[int]").  The type is cut to cap bytes including the final zero.  Place -1 means the return type.  On failure,
+   return -1, NULL or 0 and set an error. */
 OPD_API int opd_script_nargs(const opd_script *script, const char *method);
 OPD_API const char *opd_script_arg_name(const opd_script *script, const char *method, int place);
 OPD_API size_t opd_script_arg_type(const opd_script *script, const char *method, int place, char *buf, size_t cap);
@@ -54,9 +55,9 @@ OPD_API int opd_script_run_named(const opd_script *script, const char *method, c
                                  const opd_keyword *keywords, int nkeywords, opd_value *result);
 /* Runs forward (or the last function) as an opd_transform_fn.  Pass the script as user. */
 OPD_API int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
-/* Returns the name of operator or builtin function number place ("aten::add.Tensor") among all methods.  Writes how
-   often it occurs to *count, and whether it is missing to *missing.  Both may be NULL.  Returns NULL beyond the
-   last. */
+/* Returns the name of the operator or builtin function ("aten::add.Tensor") at a place in the list of those that all
+   methods call.  Writes the number of its calls to *count, and whether it is missing to *missing; both pointers may be
+   NULL.  Returns NULL beyond the last. */
 OPD_API const char *opd_script_operator(const opd_script *script, int64_t place, int64_t *count, bool *missing);
 /* Returns the graph of a method, which includes the functions that it calls.  opd_graph_print shows it as PyTorch does.
    The graph belongs to the script. */

@@ -4,7 +4,7 @@
 
 /* Creates a CPU tensor with undefined contents, in the innermost scope.  On failure returns NULL and sets an error. */
 OPD_API opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype);
-/* Creates a tensor like opd_tensor_new on any device that has an allocator: cpu, meta, registered devices. */
+/* Creates a tensor, as opd_tensor_new does, on any device that has an allocator: cpu, meta, registered devices. */
 OPD_API opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 /* Creates a CPU tensor with a copy of data, an array with as many elements of dtype as a tensor of these sizes has. */
 OPD_API opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dtype);
@@ -16,8 +16,9 @@ OPD_API opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
 /* Creates a 0-dim tensor that takes the dtype of any tensor operand, as a Python number does. */
 OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
 /* Creates a tensor that wraps inner and carries one key without a backend (a user key).  Each operator that gets the
-   tensor runs at that key first.  There a fallback unwraps the arguments, calls the operator again and wraps the
-   results.  The wrapper has the sizes, dtype and device of inner, and no memory.  It holds inner.  On failure
+   tensor runs at that key first.  At that key, the program registers a fallback, which unwraps the arguments, calls the
+   operator again and wraps the results.  The wrapper has the sizes, dtype and device of inner, and no memory.  It owns
+   a reference to inner.  On failure
    returns NULL and sets an error. */
 OPD_API opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key);
 /* Returns the tensor inside a wrapper.  Returns NULL for a tensor that is not wrapped with that key. */
@@ -27,8 +28,8 @@ OPD_API opd_tensor *opd_tensor_unwrap_key(const opd_tensor *tensor, opd_key key)
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                     int64_t offset);
 
-/* Queries of a tensor's properties.  NULL, which failed calls return, has no dims, no elements and no dtype.  The same
-   holds for a freed tensor, for which the functions also set an error. */
+/* Queries of a tensor's properties.  If tensor is NULL, as after a failed call, it has no dims, no elements and no
+   dtype.  For a freed tensor, the functions return the same, and set an error. */
 OPD_API int opd_ndim(const opd_tensor *tensor);
 OPD_API const int64_t *opd_sizes(const opd_tensor *tensor);
 OPD_API const int64_t *opd_strides(const opd_tensor *tensor);                 /* in elements */
@@ -51,23 +52,24 @@ OPD_API bool opd_is_neg(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_wrapped_number(const opd_tensor *tensor);
 OPD_API bool opd_tensor_same_storage(const opd_tensor *first, const opd_tensor *second);
 OPD_API int64_t opd_tensor_storage_bytes(const opd_tensor *tensor);
-/* Returns the number of writes into the tensor's storage, through any of its views.  An inference tensor has no such
-   number: that sets an error. */
+/* Returns the number of writes into the tensor's storage, through any of its views.  For an inference tensor, which has
+   no such number, sets an error. */
 OPD_API uint32_t opd_tensor_version(const opd_tensor *tensor);
 /* Returns another tensor with the memory, sizes and keys of this one, without history (Tensor.data).  The new tensor
    has a separate count of writes, so autograd does not notice writes into it.  opd_detach shares the count.  On failure
    returns NULL and sets an error. */
 OPD_API opd_tensor *opd_tensor_data(opd_tensor *tensor);
 /* Gives tensor the memory, sizes, dtype and device of data (`tensor.data = data`).  tensor keeps its history, gradient
-   and count of writes, and is not a view any more.  A backward that saved tensor as an argument reads the new data.  A
-   backward that saved it as the result of its own node reads the old data.  Returns 0, or -1 and sets an error, with
-   nothing changed.  The errors are: a meta tensor for a tensor with memory or the reverse, a dtype that is not floating
-   for a tensor that requires grad, an inference tensor for another.  No other thread may use tensor meanwhile. */
+   and count of writes, and is no longer a view.  Backward functions that saved tensor as an argument read the new data.
+   If the backward function that belongs to tensor's own node saved it as a result, that function reads the old data.
+   Returns 0, or -1 and sets an error, with nothing changed.  It is an error if only one of the two is a meta tensor, if
+   tensor requires grad and the dtype of data is not floating, or if only one of the two is an inference tensor.  No
+   other thread may use tensor during this call. */
 OPD_API int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data);
 /* Return a pointer to the first element, for reading and writing in a kernel.  opd_data is untyped, and returns NULL,
    without an error, for a tensor without data (on the meta device, a fake, of no elements).  The others check the dtype
-   in their names.  For another dtype, and if there are no data, they return NULL and set an error that says which
-   function to use.  Take the pointer once, before the loop, and check it there:
+   in their names.  If the dtype is another one, or if the tensor has no data, they return NULL and set an error that
+   says which function to use.  Take the pointer once, before the loop, and check it there:
 
        const float *from = opd_data_f32(x);
        float *to = opd_data_f32(y);
@@ -84,15 +86,16 @@ OPD_API int64_t *opd_data_i64(const opd_tensor *tensor);
 OPD_API int32_t *opd_data_i32(const opd_tensor *tensor);
 OPD_API uint8_t *opd_data_u8(const opd_tensor *tensor);
 OPD_API bool *opd_data_bool(const opd_tensor *tensor);
-/* Return the value of a one-element tensor.  A complex number with an imaginary part is an error. */
+/* Return the value of a one-element tensor, converted to double or int64_t.  A complex number whose imaginary part is
+   not 0 is an error. */
 OPD_API double opd_item_f64(const opd_tensor *tensor);
 OPD_API int64_t opd_item_i64(const opd_tensor *tensor);
 /* Writes PyTorch's text of a tensor into buf, cut to `cap` bytes.  Returns the full length. */
 OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap);
 OPD_API void opd_print(const opd_tensor *tensor);                             /* prints to stdout, with a newline */
 
-/* Random generators: Philox 4x32-10, counter-based.  NULL is the default generator (seed 0 until seeded), which
-   opd_manual_seed seeds.  The caller owns the generators of opd_generator_new.  Any thread.
+/* Random generators: Philox 4x32-10, counter-based.  NULL is the default generator, which opd_manual_seed seeds; its
+   seed is 0 at first.  The caller owns the generators of opd_generator_new.  Any thread may call these functions.
    Two random operators in the arguments of one call, opd_sub(opd_randn(...), opd_randn(...)), run in an order that the
    C compiler chooses.  Assign their results to variables first. */
 OPD_API void opd_manual_seed(uint64_t seed);
@@ -100,10 +103,10 @@ OPD_API opd_generator *opd_generator_new(uint64_t seed);
 OPD_API void opd_generator_free(opd_generator *generator);
 OPD_API void opd_generator_seed(opd_generator *generator, uint64_t seed);
 /* opd_generator_take: Reserves 32-bit words of a generator's sequence (NULL: the default one), for custom kernels and
-   captures.  Returns where they begin, a multiple of 64.  *key (may be NULL) receives the seed that makes the words
-   (see opd_draw).  If words is negative, returns 0, sets an error and takes nothing.
-   opd_generator_give_back: Undoes the take that returned `at`, if nothing was taken since.
-   Any thread.  at::PhiloxCudaState, Philox 4x32-10 (Salmon et al., 2011). */
+   captures.  Returns the place of the first word in the sequence, a multiple of 64. Writes the key that makes the words
+   (see opd_draw) to *key, unless key is NULL.  If words is negative, returns 0, sets an error and takes nothing.
+   opd_generator_give_back: Undoes the opd_generator_take that returned `at`, if nothing was taken since.
+   Any thread may call these functions.  See at::PhiloxCudaState; Philox 4x32-10 (Salmon et al., 2011). */
 OPD_API uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *key);
 OPD_API void opd_generator_give_back(opd_generator *generator, uint64_t at, int64_t words);
 

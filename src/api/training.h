@@ -3,7 +3,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* An optimizer holds its parameters (leaves) and their state, in groups with separate options.  At first there is one
-   group.  Parameters are numbered from 0, group after group.  One thread at a time. */
+   group.  Parameters are numbered from 0, group after group.  Only one thread at a time may use an optimizer. */
 typedef struct opd_optimizer opd_optimizer;
 typedef struct opd_sgd_options {
     double lr, momentum, dampening, weight_decay;
@@ -17,7 +17,7 @@ OPD_API opd_sgd_options opd_sgd_defaults(void);      /* lr 1e-3, all others 0 */
 OPD_API opd_adam_options opd_adam_defaults(void);    /* lr 1e-3, betas 0.9 and 0.999, eps 1e-8 */
 OPD_API opd_adam_options opd_adamw_defaults(void);   /* as opd_adam_defaults, with weight_decay 0.01 */
 /* Create an optimizer of params[count], like torch.optim.SGD, Adam and AdamW (fused).  If options is NULL, the defaults
-   are used.  Return NULL and set an error. */
+   are used.  On failure, return NULL and set an error. */
 OPD_API opd_optimizer *opd_sgd_new(opd_tensor *const *params, int count, const opd_sgd_options *options);
 OPD_API opd_optimizer *opd_adam_new(opd_tensor *const *params, int count, const opd_adam_options *options);
 OPD_API opd_optimizer *opd_adamw_new(opd_tensor *const *params, int count, const opd_adam_options *options);
@@ -48,8 +48,8 @@ OPD_API int opd_optimizer_zero_grad(opd_optimizer *optimizer);
 OPD_API double opd_optimizer_lr(const opd_optimizer *optimizer);
 OPD_API int opd_optimizer_set_lr(opd_optimizer *optimizer, double lr);
 /* Returns a state tensor of parameter i, borrowed.  name: "momentum_buffer" for SGD; for Adam "step" (of no
-   dimensions), "exp_avg", "exp_avg_sq", "max_exp_avg_sq".  Returns NULL if the state does not exist, or not yet: the
-   first step creates it. */
+   dimensions), "exp_avg", "exp_avg_sq", "max_exp_avg_sq".  Returns NULL if there is no such state.  The first step
+   creates states. */
 OPD_API opd_tensor *opd_optimizer_state(const opd_optimizer *optimizer, int i, const char *name);
 /* opd_optimizer_set_state: Copies a saved state tensor into the optimizer, which continues from there.
    opd_optimizer_forget: Removes all state of parameter i, as before its first step.
@@ -63,14 +63,15 @@ OPD_API void opd_optimizer_free(opd_optimizer *optimizer);
    before backward.  The gradients are divided by the scale before the step.  The step is skipped if a gradient is not
    finite.  The update then lowers the scale, or raises it after growth_interval good steps.  One round is
        opd_backward(opd_scaler_scale(s, loss)); opd_scaler_step(s, optimizer); opd_scaler_update(s, 0);
-   Call opd_scaler_unscale before the step if code reads the gradients, such as clipping.  One thread at a time. */
+   If code between backward and the step reads the gradients, such as clipping, call opd_scaler_unscale first.  Only one
+   thread at a time may use a scaler. */
 typedef struct opd_scaler opd_scaler;
 typedef struct opd_scaler_options {
     double init_scale, growth_factor, backoff_factor;
     int64_t growth_interval;
     bool enabled;                /* false: nothing is scaled, and the scale is 1 */
 } opd_scaler_options;
-OPD_API opd_scaler_options opd_scaler_defaults(void);         /* 65536, 2, 0.5, 2000, true */
+OPD_API opd_scaler_options opd_scaler_defaults(void);         /* the fields in order: 65536, 2, 0.5, 2000, true */
 OPD_API opd_scaler *opd_scaler_new(const opd_scaler_options *options);    /* options NULL: defaults; NULL on error */
 OPD_API void opd_scaler_free(opd_scaler *scaler);
 OPD_API opd_tensor *opd_scaler_scale(opd_scaler *scaler, opd_tensor *tensor);  /* tensor * scale, differentiably */
@@ -84,7 +85,7 @@ OPD_API int opd_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer);
    round.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_scaler_update(opd_scaler *scaler, double new_scale);
 /* The state of a scaler, for checkpoints (state_dict), and for changing factors and interval.  growth_tracker counts
-   good steps. */
+   good steps since the last skipped step or growth of the scale. */
 typedef struct opd_scaler_state {
     double scale, growth_factor, backoff_factor;
     int64_t growth_interval, growth_tracker;
@@ -93,18 +94,18 @@ OPD_API opd_scaler_state opd_scaler_get(const opd_scaler *scaler);
 OPD_API int opd_scaler_set(opd_scaler *scaler, opd_scaler_state state);       /* 0, or -1 with nothing changed */
 
 /* Scales the gradients of params[count] so that the norm of all of them together is at most max_norm
-   (torch.nn.utils.clip_grad_norm_).  norm_type is 2, another order, or infinity.  Returns the norm before scaling (a
-   0-dim tensor of the innermost scope), or NULL and sets an error.  With error_if_nonfinite, an infinite or NaN norm is
-   an error, and nothing is scaled. */
+   (torch.nn.utils.clip_grad_norm_).  norm_type is the order of the norm: 2, another number, or infinity.  Returns the
+   norm before scaling (a 0-dim tensor of the innermost scope), or NULL and sets an error.  With error_if_nonfinite, an
+   infinite or NaN norm is an error, and nothing is scaled. */
 OPD_API opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_norm, double norm_type,
                                        bool error_if_nonfinite);
 /* Limits every element of the gradients to [-clip_value, clip_value] (torch.nn.utils.clip_grad_value_).  Returns 0, or
    -1 and sets an error. */
 OPD_API int opd_clip_grad_value(opd_tensor *const *params, int count, double clip_value);
 
-/* Return learning rates as in torch.optim.lr_scheduler.  lr is the initial learning rate.  epoch (or step) counts from
-   0.  Example: `opd_optimizer_set_lr(o, opd_lr_cosine(0.1, epoch, 30, 0))`.  For invalid numbers, return NaN and set an
-   error. */
+/* Return learning rates as in torch.optim.lr_scheduler.  lr is the initial learning rate.  epoch and step are counted
+   from 0.  Example: `opd_optimizer_set_lr(o, opd_lr_cosine(0.1, epoch, 30, 0))`.  For invalid numbers, return NaN and
+   set an error. */
 OPD_API double opd_lr_step(double lr, int64_t epoch, int64_t step_size, double gamma);
 OPD_API double opd_lr_multi_step(double lr, int64_t epoch, opd_ints milestones, double gamma);
 OPD_API double opd_lr_exponential(double lr, int64_t epoch, double gamma);

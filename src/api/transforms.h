@@ -10,17 +10,18 @@
    OPD_RANDOM_SAME: The same numbers for all examples, drawn once. */
 typedef enum opd_randomness { OPD_RANDOM_ERROR = 0, OPD_RANDOM_DIFFERENT, OPD_RANDOM_SAME } opd_randomness;
 typedef struct opd_vmap_options {
-    const int *in_dims; int nin_dims;       /* dim of the examples, per input; NULL: all 0; one: for all inputs */
-    const int *out_dims; int nout_dims;     /* dim of the examples, per output; NULL and one: as for in_dims */
+    const int *in_dims; int nin_dims;       /* the dim of the examples, for each input; NULL: 0 for all inputs.  If
+                                               nin_dims is 1, the dim is for all inputs */
+    const int *out_dims; int nout_dims;     /* the same for each output */
     opd_randomness randomness;
     int64_t chunk_size;                     /* at most this many examples at once; 0: all */
     const char *name;                       /* name of the function in errors; NULL: "fn" */
 } opd_vmap_options;
 /* Vectorizes fn (torch.vmap(fn)(*inputs)).  Calls fn once with inputs that look like one example, and computes the
-   outputs of all examples.  fn may call transforms.  fn may use tensors from outside, which are the same for every
-   example.  Operators without a batching rule run example by example (see opd_vmap_fallback_set).  If options is NULL,
-   dim 0 of all inputs and outputs has the examples.  Writes the outputs (of the innermost scope) and returns their
-   number, or -1 and sets an error. */
+   outputs of all examples.  fn may call transforms.  Tensors that fn uses, but that are not inputs, are the same for
+   every example.  Operators without a batching rule run example by example (see opd_vmap_fallback_set).  If options is
+   NULL, dim 0 of all inputs and outputs has the examples.  Writes the outputs (of the innermost scope) and returns
+   their number, or -1 and sets an error. */
 OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_vmap_options *options, opd_tensor **outputs);
 /* vmap for code that is not in a function.
@@ -28,8 +29,8 @@ OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs,
    error.
    opd_vmap_wrap: Returns a tensor that looks like one example of tensor, whose examples are along in_dim.
    opd_vmap_unwrap: Returns all examples, along out_dim.  A tensor that is the same for all examples is repeated.
-   opd_vmap_end: Closes the layer, as does the end of the scope around it.  Works while an error is pending.  Tensors
-   created in the layer cannot be used afterwards: that is an error. */
+   opd_vmap_end: Closes the layer.  The end of the scope around it closes the layer, too.  Works while an error is
+   pending.  Using a tensor of the layer afterwards is an error. */
 OPD_API int opd_vmap_begin(int64_t batch_size, opd_randomness randomness);
 OPD_API opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level);
 OPD_API opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level);
@@ -52,9 +53,9 @@ OPD_API int64_t opd_vmap_fallback_count(void);
 /* The next functions are for use inside a batching rule: `.vmap` of an operator descriptor, or a kernel registered at
    the key "FuncTorchBatched".  A rule runs if one of the tensors is batched at the innermost vmap layer.  The rule of
    an operator tagged NONDETERMINISTIC_SEEDED runs for every call in the layer that the layer's randomness mode allows.
-   Operators that a rule calls belong to the layers around.
-   opd_batch_arg: Returns tensor argument i with all its examples.  *dim becomes the dim that counts the examples, or -1
-   if the tensor is the same for all.  Returns NULL if the argument is None. */
+   Operators that a rule calls run in the layers around the vmap layer.
+   opd_batch_arg: Returns tensor argument i with all its examples.  Writes the dim that counts the examples to *dim, or
+   -1 if the tensor is the same for all examples.  Returns NULL if the argument is None. */
 OPD_API opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim);
 /* Like opd_batch_arg, for any tensor, such as an element of a list. */
 OPD_API opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim);
@@ -63,21 +64,23 @@ OPD_API opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim);
 OPD_API opd_tensor *opd_batch_front(opd_tensor *tensor, int dim);
 OPD_API int64_t opd_batch_size(void);
 OPD_API opd_randomness opd_batch_randomness(void);
-/* Sets the next result of the call.  tensor has the examples along dim, or is the same for all if dim is -1.  A NULL
-   tensor passes an error on.  opd_batch_return_list sets a result Tensor[]. */
+/* Sets the next result of the call.  tensor has the examples along dim, or is the same for all if dim is -1.  If tensor
+   is NULL because an earlier call failed, that error is passed on.
+   opd_batch_return_list: Sets a result of type Tensor[]. */
 OPD_API int opd_batch_return(opd_call *call, opd_tensor *tensor, int dim);
 OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count, int dim);
 
 /* Options for derivatives of functions.  Zero is the default of every option.  A function that is differentiated may
    itself call the functions below, so derivatives nest.  For per-example gradients, pass opd_vmap a function whose body
-   is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  While the function runs, grad mode is on, and
-   tensors from outside are constants and must not be written.  Results have a history only if something outside of the
-   derivative is differentiated, too.  An input that does not affect the output has a gradient of zeros. */
+   is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  While the function runs, grad mode is on. Tensors
+   that are not its inputs are constants, and must not be written.  Results have a history only if they are
+   differentiated outside of the derivative, too.  An input that does not affect the output has a gradient of zeros. */
 typedef struct opd_transform_options {
     const int *argnums; int nargnums;       /* inputs to differentiate by; < 0: from the end; NULL: input 0 */
     int naux;                               /* number of trailing outputs that are passed through (has_aux) */
-    int64_t chunk_size;                     /* Jacobians: rows at once; 0: all; 1: one by one, without vmap */
-    opd_randomness randomness;              /* Jacobians: for the vmap in them */
+    int64_t chunk_size;                     /* Jacobians: number of rows computed at once; 0: all; 1: one by one,
+                                               without vmap */
+    opd_randomness randomness;              /* Jacobians: for the vmap that computes them */
     bool strict;                            /* opd_jvp: an output that does not depend on an input is an error */
 } opd_transform_options;
 /* opd_grad: Computes the gradients of fn's 0-dim output (torch.func.grad).  Writes the gradients for the inputs in
@@ -100,8 +103,8 @@ OPD_API int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *input
 OPD_API int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                         const opd_transform_options *options, opd_tensor **outputs);
 /* Computes the outputs of fn (aux outputs last) and their tangents (torch.func.jvp).  tangents[count] belong to
-   primals[count].  A NULL tangent means none.  If options->argnums is NULL, all inputs are used.  Returns the number of
-   outputs, or -1 and sets an error. */
+   primals[count].  If a tangent is NULL, the input has none.  If options->argnums is NULL, all inputs are used.
+   Returns the number of outputs, or -1 and sets an error. */
 OPD_API int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
                     const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents);
 /* A derivative of a function at a point, which can be applied repeatedly.  The derivative lives as long as the scope
