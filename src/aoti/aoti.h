@@ -109,7 +109,7 @@ struct opdi_aoti_row {
     int order[OPDI_AOTI_ARGS];   /* the C function's parameter k is params[order[k]] */
     int nparams, nrets;
     char rets[16];               /* kinds of the results: T, i, b or d */
-    bool returns;                /* results are stored through pointers behind the arguments; false for out and in-place
+    bool returns;                /* results are stored through pointers after the arguments; false for out and in-place
                                     forms */
 };
 

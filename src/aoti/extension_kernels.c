@@ -52,7 +52,7 @@ static void opdi_ext_caught(void *exception) {
     what_fn what = NULL;
     uint64_t kind;
     memcpy(&kind, exception, sizeof kind);
-    void *object = (char *)exception + 32;                    /* behind the unwinder's header of 32 bytes */
+    void *object = (char *)exception + 32;                    /* after the unwinder's header of 32 bytes */
     (void)opdi_ext_cxx.caught(exception);
     const bool plain = (kind & 255) == 0;                     /* not a reference to an exception stored elsewhere */
     if (plain && opdi_ext_is_exception(opdi_ext_cxx.type(), &object)) {
@@ -70,7 +70,8 @@ static void opdi_ext_drop(const opdi_aoti_param *params, int count, const uint64
     for (int i = 0; i < count; i++) { (void)opdi_ext_from_word(&opdi_ext_ours, &params[i], stack[i], &taken); }
     opdi_ext_taken_release(taken);
 }
-/* Makes the words on a kernel's stack the results of `call`.  Returns 0, or -1 and sets an error. */
+/* Sets the results of `call` to the values that an extension's kernel has left on its stack.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_ext_return(opd_call *call, const opdi_ext_signature *signature, const uint64_t *stack) {
     opdi_ext_taken *taken = NULL;
     for (int i = 0; i < signature->nrets; i++) {
@@ -332,7 +333,7 @@ OPDI_INTERNAL int32_t opdi_ext_cuda(void) { return 100; }
 OPDI_INTERNAL void *opdi_ext_cuda_null(void) { return NULL; }
 /* Replaces std::string's _M_replace_cold, which PyTorch provides because C++ libraries before gcc 13 lack it.  Replaces
    the `length` characters at `place` by the `count` characters of `text`, which may be part of the same string.  `rest`
-   is the number of characters behind the replaced ones. */
+   is the number of characters after the replaced ones. */
 OPDI_INTERNAL void opdi_ext_string_replace(void *self, char *place, size_t length, const char *text, size_t count,
                                            size_t rest) {
     char small[200], *copy = count <= sizeof small ? small : (char *)malloc(count);

@@ -263,7 +263,7 @@ OPDI_INTERNAL opd_value opdi_ext_from_word(const opdi_ext_side *side, const opdi
                                            opdi_ext_taken **all);
 /* Returns a list of `count` items, in the form that the parameter's type needs. */
 static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value *items, int count) {
-    void *memory = items + count;                 /* behind the items, there is as much free memory again */
+    void *memory = items + count;                 /* after the items, there is as much free memory again */
     for (int i = 0; i < count; i++) {
         switch (param->kind) {
         case 'T': ((opd_tensor **)memory)[i] = items[i].tag == OPD_TAG_TENSOR ? items[i].u.t : NULL; break;

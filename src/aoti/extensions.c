@@ -65,7 +65,8 @@ static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *
     return false;
 }
 /* Returns whether a library is removed from the dependencies of the extension's copy.  This is so if the library is
-   part of CUDA or HIP, or lies beside the extension; in the second case, the library of stubs depends on it instead. */
+   part of CUDA or HIP, or is in the folder of the extension; in the second case, the library of stubs depends on it
+   instead. */
 static bool opdi_ext_is_replaced(const opdi_aoti_elf *elf, const char *name) {
     char text[2000];
     return opdi_ext_is_cuda(name) || opdi_ext_beside(elf, name, text, sizeof text);

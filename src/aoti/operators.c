@@ -12,8 +12,8 @@
 //  the arguments of all operators, from registers and stack as the operator's stub has stored them.  It uses a
 //  description (opdi_aoti_row), which is made from the schema when the model is loaded.
 
-/* Reads the type of a schema at *at, with its suffixes, into `param`, and moves *at behind it.  Returns false if the
-   type is unknown. */
+/* Reads the type of a schema at *at, with its suffixes, into `param`, and moves *at past it.  Returns false if the type
+   is unknown. */
 OPDI_INTERNAL bool opdi_aoti_read_type(const char **at, opdi_aoti_param *param) {
     static const char *const words[] = {"Tensor", "int", "SymInt", "float", "Scalar", "bool", "str", "ScalarType",
                                         "Layout", "MemoryFormat", "Device", "Generator", "float32", "Handle"};
@@ -53,7 +53,7 @@ OPDI_INTERNAL bool opdi_aoti_read_type(const char **at, opdi_aoti_param *param) 
     *at = here;
     return param->kind != 0;
 }
-/* Returns the position behind an argument's name, its default and the comma that follows. */
+/* Returns the position after an argument's name, its default and the comma that follows. */
 OPDI_INTERNAL const char *opdi_aoti_next_arg(const char *at) {
     int depth = 0;
     for (char quote = 0; *at && (quote || depth || (*at != ',' && *at != ')')); at++) {

@@ -188,8 +188,8 @@ OPD_API int opd_context_save_for_backward(opd_context *ctx, opd_tensor *const *t
 OPD_API int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, int count);
 /* Returns the number of tensors saved for `backward`. */
 OPD_API int opd_context_nsaved(const opd_context *ctx);
-/* Returns saved tensor i, in `backward` or `jvp`.  Returns NULL with an error if it was written to meanwhile, or if the
-   graph was freed. */
+/* Returns saved tensor i, in `backward` or `jvp`.  Returns NULL with an error if the tensor was written to since it was
+   saved, or if the graph was freed. */
 OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
 /* Frees the saved tensors at once, in `backward`, if the graph is not retained.  Tensors from opd_context_saved may
    then be freed, and opd_context_saved fails from here on.  Returns 0, or -1 with an error. */

@@ -176,8 +176,8 @@ OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event 
    stream.
    Shapes and addresses are fixed, and memory allocated during the capture belongs to it.  Each replay uses the random
    numbers that uncaptured calls would use at that time, so the generators must live as long as the capture.
-   Other threads may work meanwhile on other streams.  A capture may be begun, ended, replayed and freed by different
-   threads, but only one thread at a time may do so. */
+   During a capture, other threads may work on other streams.  A capture may be begun, ended, replayed and freed by
+   different threads, but only one thread at a time may do so. */
 typedef struct opd_capture opd_capture;
 /* Begins a capture on a stream.  Returns 0, or -1 with an error. */
 OPD_API int opd_capture_begin(opd_stream stream);

@@ -126,11 +126,11 @@ OPD_API opd_group *opd_group_split(opd_group *group, const char *name, const int
 
 /* Lets a backend move the tensors of one device of this process, instead of a copy through the host.  Backend "cuda"
    uses NCCL (see opdispatch_cuda.cu).  The group's own functions still move host memory, as in PyTorch's
-   "cpu:gloo,cuda:nccl".  Collectives are then queued beside the device's work, and the host does not wait: an operator
-   that uses a result makes the current stream wait.  Transfers that the backend cannot do (NCCL: bitwise reductions,
-   some dtypes, tags other than 0) are still copied through the host.  All ranks call this, each with its own device.
-   Subgroups that are made later use the backend, too.  Returns 0.  If this fails on a rank, all ranks return -1 with
-   the error of the first such rank. */
+   "cpu:gloo,cuda:nccl".  Collectives are then queued on the device, where they run in parallel with other work, and the
+   host does not wait: an operator that uses a result makes the current stream wait.  Transfers that the backend cannot
+   do (NCCL: bitwise reductions, some dtypes, tags other than 0) are still copied through the host.  All ranks call
+   this, each with its own device.  Subgroups that are made later use the backend, too.  Returns 0.  If this fails on a
+   rank, all ranks return -1 with the error of the first such rank. */
 OPD_API int opd_group_device_add(opd_group *group, opd_device device);
 enum { OPD_GROUP_ID = 128 };
 /* The functions by which a backend moves its memory for a rank of a group; opd_backend_desc.group_new fills them in.
@@ -241,7 +241,7 @@ OPD_API void opd_parallel_free(opd_parallel *parallel);
    added by opd_sharded_add.  On failure returns NULL with an error. */
 OPD_API opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,
                                            const opd_parallel_options *options);
-/* Splits further parameters.  For a model too large for one process, call this for each layer as soon as its parameters
+/* Splits more parameters.  For a model too large for one process, call this for each layer as soon as its parameters
    are made.  Returns 0, or -1 with an error and all parameters unchanged. */
 OPD_API int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count);
 /* Returns the whole parameter of which `param` is this rank's part: a tensor of the innermost scope, with a history if
@@ -250,7 +250,7 @@ OPD_API int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, i
 OPD_API opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param);
 /* Begins saved-tensor hooks, until opd_saved_hooks_end, that save memory.  Graphs recorded on this thread keep no whole
    parameters, which are freed with their scopes, and backward gathers them again.  From the second backward on,
-   gathering the next parameter overlaps with the work on the present one.  If a parameter was changed meanwhile,
+   gathering the next parameter overlaps with the work on the present one.  If a parameter was changed since forward,
    backward fails.  Returns 0, or -1 with an error. */
 OPD_API int opd_sharded_hooks_begin(opd_parallel *parallel);
 /* Clips the norm of the gradients of all parts on all ranks.  opd_clip_grad_norm would see only this rank's parts: it

@@ -10,7 +10,8 @@ typedef struct opd_c_options {
         all sizes are fixed */
     int64_t least, most;         /* the range of the open size; a program may restrict it further.  `least` is at least
         1 and `most` at least 2.  The arena is planned for the whole range, and a run with another size returns 3. */
-    const int *open_2;           /* a second open size, such as the number of tokens beside the batch; NULL: none */
+    const int *open_2;           /* a second open size, such as the number of tokens, if the first is the batch size;
+                                    NULL: none */
     int64_t least_2, most_2;     /* the range of the second open size */
     bool calls;                  /* operators without a form in C are called: NAME.c includes opdispatch.h, and is
         linked with a program that has its implementation; no size is open then */

@@ -30,9 +30,9 @@ OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *manage
 /* Reads a .npy file (numpy.save) of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor
    has its own memory, with Fortran's strides if the file has that order.  Returns NULL with an error that names file
    and byte if the file is truncated, too long or malformed, or has an unsupported dtype (structured, objects).
-   Files of all kinds are mapped, not copied: if another process shortens a file meanwhile, reading it ends the program
-   with SIGBUS.  From a pipe or device, the function reads as many bytes as the header of the data announces.  An .npz
-   cannot be read from a pipe, because its directory is at the end. */
+   Files of all kinds are mapped, not copied: if another process shortens a file while it is mapped, reading it ends the
+   program with SIGBUS.  From a pipe or device, the function reads as many bytes as the header of the data announces.
+   An .npz cannot be read from a pipe, because its directory is at the end. */
 OPD_API opd_tensor *opd_npy_load(const char *path);
 /* Reads the contents of a .npy file from `size` bytes of memory, as opd_npy_load does. */
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
@@ -49,8 +49,8 @@ typedef struct opd_tensor_file opd_tensor_file;
    names file, byte and entry.
    Tensors of safetensors files and checkpoints are views of the mapped file, which stays mapped as long as they live.
    Tensors of a checkpoint that shared a storage share it again.  Writes into tensors never reach the file.  No process
-   should shorten the file meanwhile.  Tensors of an .npz (stored or deflated, zip64) are copied, and their checksums
-   tested.
+   should shorten the file while it is mapped.  Tensors of an .npz (stored or deflated, zip64) are copied, and their
+   checksums tested.
    In a checkpoint, dicts, lists and tuples give names by path: "model/0.weight", "optimizer/state/0/step".  Keys that
    are not strings are written as Python prints them ("None", "1.5", "(1, 2)").  The pickle is data, and no code of it
    is run.  Tensors, sizes, dtypes, devices, dicts and numbers of NumPy are known.  An entry that was made by another
@@ -83,8 +83,8 @@ OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
    numbers are made when they are first asked for. */
 OPD_API const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i);
 /* Returns the index of the entry with that name (in an .npz with or without .npy); -1, without an error, if there is
-   none.  In a checkpoint several entries may have one name: with keys 1 and '1', or 'a/b' beside {'a': {'b': ...}}.
-   With such a name, this function and the functions below fail; the index of an entry always works. */
+   none.  In a checkpoint several entries may have one name: with keys 1 and '1', or 'a/b' and {'a': {'b': ...}}.  With
+   such a name, this function and the functions below fail; the index of an entry always works. */
 OPD_API int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name);
 /* Returns the tensor of the i-th entry, in the innermost scope.  On failure returns NULL and sets an error.  An entry
    with an unsupported dtype (F4, F6_E2M3) fails here, not when the file is opened. */

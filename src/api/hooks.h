@@ -139,7 +139,8 @@ typedef int (*opd_transform_fn)(void *user, opd_tensor *const *inputs, int ninpu
 typedef struct opd_checkpoint_options {
     bool no_early_stop;                  /* fn's second call runs to its end (early_stop=False) */
     bool no_preserve_rng_state;          /* the second call does not reset the default generator */
-    opd_generator *const *generators;    /* further generators that are reset like the default one; they must live */
+    opd_generator *const *generators;    /* other generators that are reset like the default generator; they must
+                                            live */
     int ngenerators;                     /* as long as the graph.  The array is copied. */
 } opd_checkpoint_options;
 /* Calls fn, which writes outputs, and keeps only fn's inputs for backward (torch.utils.checkpoint with

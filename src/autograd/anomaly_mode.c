@@ -42,7 +42,7 @@ OPDI_INTERNAL int opdi_frames(void **frames, int cap) {
 }
 
 /* Stores in `node` the return addresses of the place where it is recorded, and the node whose backward function is
-   running meanwhile, if any.  Returns 0, or -1 if memory runs out. */
+   running at that time, if any.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_trace_node(opd_node *node) {
     opdi_thread *thread = opdi_self();
     void *frames[OPDI_FRAMES];

@@ -18,7 +18,7 @@ typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
 struct opd_node {
     int32_t refs;
     uint16_t nedges;
-    uint8_t nkept, nresults;                      /* kept arguments and saved results: opd_values behind the edges */
+    uint8_t nkept, nresults;                      /* kept arguments and saved results: opd_values after the edges */
     const opdi_derivative *formula;               /* its backward function; in an opdi_extra if OPDI_NODE_EXTRA */
     uint64_t sequence;                            /* low 44 bits: the node's number; above: its thread's number */
     struct opdi_task *task;                       /* the node's task in backward; of a dead node: the next dead node */
@@ -30,7 +30,7 @@ struct opd_node {
 /* Returns the number of dims in the description of a forward result (see opdi_node_meta). */
 static inline int opdi_meta_ndim(const int64_t *meta) { return (int)(*meta >> 24 & 0xff); }
 #define OPDI_META_COLUMN_MAJOR ((int64_t)1 << 32) /* in a description: the result was a column-major matrix */
-/* Returns true if tensor is a matrix whose columns lie one behind the other in memory. */
+/* Returns true if tensor is a matrix whose columns lie one after the other in memory. */
 static inline bool opdi_is_column_major(const opd_tensor *tensor) {
     return tensor->ndim == 2 && tensor->dims[2] == 1 && tensor->dims[3] == tensor->dims[0];
 }
@@ -219,7 +219,8 @@ static inline int opdi_run_fn(opd_backward_call *bw) {
 #if defined(OPDI_CORE)
 typedef struct opdi_task {
     uintptr_t vertex;
-    struct opdi_task *next, *up;                  /* the next in the list of all tasks; the parent in the search */
+    struct opdi_task *next, *up;                  /* next: the next in the list of all tasks; up: the parent in the
+                                                     search */
     int32_t deps, cursor;
     uint16_t ngrads;
     bool seen, needed, captured, counted;
@@ -246,7 +247,8 @@ typedef struct opdi_engine {
     bool first, retain, create, once, accumulate, restricted;
     uint32_t serial;                              /* number of the transform layer whose derivative is computed, or 0 */
     int64_t id;                                   /* number of this backward, unique in the process */
-    struct opdi_final *finals, **finals_end;      /* callbacks for the end; where to append the next one */
+    struct opdi_final *finals, **finals_end;      /* finals: callbacks for the end; finals_end: where to append the next
+                                                     one */
     struct opdi_gathering *gatherings;            /* gradients that multi-gradient hooks have received so far */
 } opdi_engine;
 #define OPDI_INLINE_EDGES 16
@@ -272,7 +274,8 @@ typedef struct opdi_hook {
     int32_t refs;                                 /* held by its list and by running code; or by member hooks */
     int32_t kind, mode;
     uint32_t nr;                                  /* number of the node's result that it watches */
-    int index, nmembers, nlinked;                 /* of a member: its number; how many of nmembers are in lists */
+    int index, nmembers, nlinked;                 /* index: the number of a member; nlinked: how many of the nmembers
+                                                     members are in lists */
     uint32_t serial;                              /* number of the transform layer in whose backward it runs */
     bool removed;
     struct opdi_extra *owner;                     /* the node or leaf in whose list it is */
@@ -282,7 +285,8 @@ typedef struct opdi_hook {
     void *user;
     opd_destroy destroy;
     opd_plugin *plugin;
-    struct opdi_hook *multi, **members;           /* of a member: its multi-hook; of a multi-hook: its members */
+    struct opdi_hook *multi, **members;           /* multi: the multi-hook of a member; members: the members of a
+                                                     multi-hook */
     uintptr_t vertex;                             /* of a member: its node or leaf */
 } opdi_hook;
 /* Holds the gradient of a result after opd_tensor_retain_grad.  Both the tensor and the node whose result it is hold
@@ -336,7 +340,8 @@ typedef struct opdi_packed_saved {
 } opdi_packed_saved;
 /* A tensor that one or several nodes saved inside opd_allow_mutation_begin, as it was then. */
 typedef struct opdi_snapshot {
-    struct opdi_snapshot *next, **at, *over;      /* next in the row; pointer to this entry; next to be dropped */
+    struct opdi_snapshot *next, **at, *over;      /* next: next in the row; at: pointer to this entry; over: next to be
+                                                     dropped */
     struct opdi_mutation *mode;
     const void *key;                              /* the tensor's storage; after the tensor was copied, this entry */
     opd_tensor *tensor;                           /* a reference; NULL after opd_allow_mutation_end */
@@ -359,8 +364,8 @@ typedef struct opdi_mutation {
 //== forward ===========================================================================================================
 
 #if defined(OPDI_CORE)
-/* The thread's state while the tangents of level `level` are computed.  Operators called meanwhile belong to the levels
-   around it. */
+/* The thread's state while the tangents of level `level` are computed.  Operators that are called in this state belong
+   to the levels around it. */
 typedef struct opdi_level_frame { opdi_level *level, *dual; opdi_state state; } opdi_level_frame;
 #endif
 
@@ -372,7 +377,8 @@ struct opd_jvp_call {
     opd_context *ctx;                             /* the context of the custom function */
     const opd_value *args, *rets;
     opd_tensor **inputs, **tangents;              /* one for each edge that a node of the call would have */
-    opd_tensor **results, **out;                  /* results, lists flattened; their tangents, in the call's scope */
+    opd_tensor **results, **out;                  /* results: the results, with lists flattened; out: their tangents, in
+                                                     the call's scope */
     opd_tensor **held;                            /* while the rule runs: references to the tangents in `out` */
     int ninputs, nresults;
     bool *constant;                               /* true: the result has no derivative; NULL: all have one */

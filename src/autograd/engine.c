@@ -146,7 +146,7 @@ static inline opdi_task *opdi_task_at(opdi_engine *engine, uintptr_t vertex) {
 
 /* Makes the tasks of all vertices that can be reached from the vertex `root`, depth-first.  If inputs are given
    (engine->restricted), a task is needed only if it is captured or leads to a needed task.  Otherwise all tasks are
-   needed, and for each task the edges that lead to it are counted meanwhile (`deps`).  Returns 0 or -1. */
+   needed, and the search also counts, for each task, the edges that lead to it (`deps`).  Returns 0 or -1. */
 static int opdi_discover(opdi_engine *engine, uintptr_t root) {
     opdi_task *task = opdi_task_at(engine, root);
     if (!task) { return -1; }

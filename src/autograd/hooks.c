@@ -531,8 +531,8 @@ static int opdi_hook_run(const opdi_hooked *hooked, const opdi_hook *hook) {
     }
 }
 
-/* Runs the hooks of kind `kind` that are in the list of extra now, except hooks that are removed meanwhile.  Returns 0,
-   or -1 and sets an error. */
+/* Runs the hooks of kind `kind` that are in the list of extra now, except hooks that another hook removes before they
+   are called.  Returns 0, or -1 and sets an error. */
 static int opdi_hooks_run(const opdi_hooked *hooked, const opdi_extra *extra, int kind) {
     opdi_hook *few[8], **list = few;
     int count = 0, i = 0, rc = 0;

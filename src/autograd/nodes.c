@@ -144,9 +144,10 @@ OPDI_INTERNAL void opdi_node_free_saved(opd_node *node) {
     }
 }
 
-/* Marks a node as in use by a backward that reads its saved values.  Returns false if the values are already freed, or
-   sets an error if too many backwards use the node.  Several backwards may use a node at the same time (on other
-   threads, or nested); if any of them asks to free the values, the last to leave frees them (opdi_saved_leave). */
+/* Marks a node as in use by a backward that reads its saved values.  Returns false, without an error, if the values are
+   already freed.  Returns false and sets an error if too many backwards use the node.  Several backwards may use a node
+   at the same time (on other threads, or nested); if any of them asks to free the values, the last to leave frees them
+   (opdi_saved_leave). */
 OPDI_INTERNAL bool opdi_saved_enter(opd_node *node) {
     uint8_t was = OPDI_ACQUIRE(&node->saved);
     do {
@@ -350,7 +351,7 @@ OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool sa
         return save && !tensor ? -1 : 0;
     }
     *out = *value;
-    if (value->tag == OPD_TAG_TENSORS) {          /* versions lie behind the pointers */
+    if (value->tag == OPD_TAG_TENSORS) {          /* versions lie after the pointers */
         uint32_t *versions;
         out->u.tensors = NULL;
         if (!save || value->n == 0) { return 0; }
@@ -399,7 +400,7 @@ OPDI_INTERNAL int opdi_keep_value(opd_value *out, const opd_value *value, bool s
 //== contexts ==========================================================================================================
 //
 //  The context of a custom function, or of an operator with a setup_context, is made for one call and filled by the
-//  forward or set-up function.  Then the node keeps the context as the last of its kept values, behind the saved
+//  forward or set-up function.  Then the node keeps the context as the last of its kept values, after the saved
 //  tensors.
 
 OPDI_COLD_BEGIN

@@ -18,7 +18,7 @@ enum { OPDI_PRINT_WHOLE = 0, OPDI_PRINT_FIXED, OPDI_PRINT_SCI, OPDI_PRINT_INT, O
 typedef struct opdi_print_column {
     int mode;                    /* OPDI_PRINT_WHOLE to OPDI_PRINT_BOOL */
     int width;                   /* numbers are padded to this width on the left */
-    bool any, fraction;          /* a number was counted; a counted number is not whole */
+    bool any, fraction;          /* any: a number was counted; fraction: a counted number is not whole */
     double low, high;            /* the least and the greatest magnitude */
     int widths[3];               /* of floats: the width that each of the first three modes needs */
 } opdi_print_column;

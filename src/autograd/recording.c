@@ -459,7 +459,7 @@ OPDI_INTERNAL int opdi_recording_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int mode = OPDI_LOAD(&opdi_fallback_mode);
     if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    /* look up both kernels in one table, because another thread may meanwhile register a backward function and its
+    /* look up both kernels in one table, because another thread may in between register a backward function and its
        kernel */
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }

@@ -183,7 +183,7 @@ static inline void opdi_free_quarantined(void *memory, size_t size) {
    offset of a page. */
 #define OPDI_DATA_OFFSET 192
 typedef struct opdi_live_range {
-    int64_t bytes, at;           /* bytes of data; offset in the region, or -1: not in the region */
+    int64_t bytes, at;           /* bytes: bytes of data; at: offset in the region, or -1: not in the region */
     int32_t born, died;          /* steps of allocation and free; OPDI_NEVER: not freed in the run */
 } opdi_live_range;
 typedef struct opdi_region {

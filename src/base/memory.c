@@ -139,7 +139,7 @@ OPDI_SHARED bool opdi_large_cache_put(void *memory, size_t rounded) {
 #endif
 
 /* Allocates n bytes for a thread with an opdi_poison: opdi_alloc calls this function during opcheck, which examines
-   the bytes that a kernel writes.  Fills the block and the OPDI_GUARD bytes behind it with poison->byte.  Returns NULL
+   the bytes that a kernel writes.  Fills the block and the OPDI_GUARD bytes after it with poison->byte.  Returns NULL
    and sets an error if memory runs out. */
 #define OPDI_GUARD ((size_t)64)
 OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
@@ -157,7 +157,7 @@ OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n)
     thread->allocated += (int64_t)size;
     return memory;
 }
-/* Returns true if a kernel has written behind the `size` bytes of a block that opdi_alloc_filled has filled. */
+/* Returns true if a kernel has written past the `size` bytes of a block that opdi_alloc_filled has filled. */
 OPDI_INTERNAL bool opdi_is_overrun(const opdi_poison *poison, const void *block, size_t size) {
     const unsigned char *end = (const unsigned char *)block + size;
     int k;

@@ -259,7 +259,8 @@ static void opdi_planned_place(opdi_planned *planned, bool worth) {
 }
 
 /* Begins a run of a graph on this thread; *home is the graph's plan.  Sets *run to NULL if the run is not planned:
-   inside another run, beside another run of the same graph, or under opcheck.  Returns 0, or -1 and sets an error. */
+   inside another run, while another run of the same graph is going on, or under opcheck.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_planned_begin(opdi_thread *thread, opdi_planned **home, opdi_planned **run) {
     opdi_planned *planned = OPDI_ACQUIRE(home);
     *run = NULL;

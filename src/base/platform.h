@@ -447,7 +447,7 @@ typedef struct opdi_thread {
     int32_t warned_root;
     opd_call *current;           /* the innermost running call */
     uintptr_t *handles;          /* the scope stack: tensors; with bit 0 set, opdi_block */
-    int64_t top, cap;            /* how many handles are in use; the size of the array */
+    int64_t top, cap;            /* top: how many handles are in use; cap: the size of the array */
     int64_t scope_mark;          /* the index at which the innermost scope begins */
     uint64_t sequence;           /* autograd: the number of the next node */
     opdi_innermost innermost;

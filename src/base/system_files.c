@@ -99,8 +99,8 @@ OPDI_INTERNAL int opdi_file_remove(const char *path) {
     wchar_t wide[OPDI_WIDE_PATH];
     return opdi_wide_path(path, wide) ? _wremove(wide) : -1;
 }
-/* Renames the file `to` to a free name beside it, which Windows permits even if the file is mapped.  Returns false on
-   failure. */
+/* Renames the file `to` to a free name in the same folder, which Windows permits even if the file is mapped.  Returns
+   false on failure. */
 static bool opdi_windows_set_aside(const wchar_t *to, wchar_t aside[OPDI_WIDE_PATH]) {
     for (int i = 0; i < 100; i++) {
         if (_snwprintf(aside, OPDI_WIDE_PATH - 1, L"%ls.old%d", to, i) < 0) { return false; }

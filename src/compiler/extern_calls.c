@@ -54,7 +54,7 @@ static int opdi_extern_copy(const opdi_extern_tensor *slot, const opd_tensor *te
     nest->out = back ? mine : other;
     return opdi_nest_add(nest, load);
 }
-/* Fills `slot` with a tensor's properties and a place in a buffer, behind the tensors that end at byte *end.  Advances
+/* Fills `slot` with a tensor's properties and a place in a buffer, after the tensors that end at byte *end.  Advances
    *end. */
 static void opdi_extern_slot(opdi_extern_tensor *slot, const opd_tensor *tensor, size_t *end) {
     slot->dtype = opd_dtype(tensor);

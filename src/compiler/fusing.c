@@ -5,7 +5,7 @@
 //
 //    opdi_fuse_versions     if a nest overwrites a whole buffer, lets this nest and all later nests use a new buffer
 //    opdi_fuse_values       computes the value that a nest stores in the nests that read it (opdi_map_find finds the
-//                           element), or moves a nest behind a reduction into the reduction (opdi_nest.finish)
+//                           element), or moves a nest after a reduction into the reduction (opdi_nest.finish)
 //    opdi_fuse_constants    multiplies a product's scale into its constant operand
 //    opdi_fuse_rows         puts nests over the same rows into a group, which visits each row once
 //----------------------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ static bool opdi_nest_fills(const opdi_nest *nest) {
     const int64_t count = (int64_t)(nest->out.buffer->bytes / opd_dtype_size(nest->out.dtype));
     const int64_t rounds = opdi_nest_rounds(nest, outer);
     const size_t bytes = (size_t)rounds * opd_dtype_size(nest->out.dtype);
-    /* memory is allocated in whole blocks: bytes behind the last used element do not count */
+    /* memory is allocated in whole blocks: bytes after the last used element do not count */
     const bool fills = !nest->place && nest->out.offset == 0 &&
         opdi_access_dense(nest->sizes, nest->out.strides, outer, rounds) && rounds <= count &&
         bytes >= nest->out.buffer->used;
@@ -523,7 +523,7 @@ OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
     return 0;
 }
 
-//== multiplying a scale behind a product into the product's constant operand ==========================================
+//== multiplying a scale after a product into the product's constant operand ==========================================
 //
 //  A batch norm, or another scale and shift by constants, may follow a convolution or product with a constant operand.
 //  If result * scale + shift depends only on loops that the operand has, it equals the product with the operand times
@@ -880,7 +880,7 @@ OPDI_INTERNAL bool opdi_nest_across(opdi_nest *nest) {
         nest->reduction == OPDI_REDUCTION_MIN;
     return sums && lane >= 0 && nest->nreduce && opdi_nest_beside(nest, lane);
 }
-/* Moves a loop behind all other loops that are not reduced. */
+/* Moves a loop after all other loops that are not reduced. */
 static void opdi_nest_order_last(opdi_nest *nest, int loop) {
     for (int k = loop; k + 1 < nest->ndim - nest->nreduce; k++) {
         opdi_loops_change change = {k, k + 1, 0, true};

@@ -26,8 +26,8 @@ OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count,
 /* How interpolation along one dim computes its `count` results: for each result, the `taps` elements that it reads, and
    their weights. */
 typedef struct opdi_lower_taps { int64_t count, *places[4]; double *weights[4]; int taps; } opdi_lower_taps;
-/* Computes the weights of four adjacent elements for cubic interpolation (A = -0.75), at a position that is t behind
-   the second element. */
+/* Computes the weights of four adjacent elements for cubic interpolation (A = -0.75), at a position that is t after the
+   second element. */
 static void opdi_lower_cubic(double t, double weights[4]) {
     const double a = -0.75, x[4] = {t + 1, t, 1 - t, 2 - t};
     for (int k = 0; k < 4; k++) {
@@ -101,7 +101,7 @@ OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
     }
     return opdi_lower_return(call, 0, out);
 }
-/* Returns the windows of an adaptive pool over dim: dim counts the `out` windows, and a new dim behind it counts the
+/* Returns the windows of an adaptive pool over dim: dim counts the `out` windows, and a new dim after it counts the
    `most` elements of a window.  Shorter windows repeat their last element.  Sets lengths[i] to the length of window i.
    `places` is scratch memory.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_adaptive_windows(opd_tensor *self, int dim, int64_t out, double *lengths, int64_t *places,

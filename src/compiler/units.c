@@ -740,7 +740,7 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
                  opdi_c_open[unit->nopen].first);
     opdi_c_write(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
-/* Writes the address of a packed operand of a product, `place` bytes behind the beginning of the memory for packed
+/* Writes the address of a packed operand of a product, `place` bytes after the beginning of the memory for packed
    operands. */
 static void opdi_c_write_side(opdi_cfile *file, const opdi_group *group, const opdi_contraction *all, bool early,
                               int64_t place) {

@@ -29,7 +29,7 @@
      These transfers go through the host.  A capture cannot contain collectives.
 
      If a transfer exceeds the group's timeout, or NCCL reports that it failed, the group is ended on this rank.  Its
-     communicator is aborted, so that work queued on the streams behind it does not hang.  From then until
+     communicator is aborted, so that work queued on the streams after it does not hang.  From then until
      opd_group_unregister, calls of the group, copies to the host and waits for the device fail with an error that
      names the group.
 

@@ -72,8 +72,8 @@ __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, 
         opdi_cu_store(to + i, sum);
     }
 }
-/* Computes y or (BACK) gx.  Launches the kernel several times, each time for so many images that their results have at
-   most 2^30 elements. */
+/* Computes y or (BACK) gx.  Launches the kernel several times, each time for as many images as have at most 2^30
+   elements in their results. */
 template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
     const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
     const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
@@ -265,8 +265,8 @@ struct opdi_cu_im {
     int channels, rows, padded;                   /* channels: read, per group; rows: channels written, per group;
                                                      padded: rows, rounded up to a multiple of ROWS */
     int tiles;                                    /* tiles of rows, per group */
-    int from_area, area, places;                 /* positions of an image read; of an image written; of all images
-                                                    written */
+    int from_area, area, places;                 /* number of positions: from_area: of an image that is read; area: of
+                                                    an image that is written; places: of all images that are written */
     bool back;                                    /* true: computes gx from y */
 };
 /* to[g, t, c, r] is the weight of tap t from input channel c to output channel r.  For r >= `rows`, it is padding and

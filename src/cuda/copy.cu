@@ -176,7 +176,7 @@ opdi_cu_copy_convert(const opdi_cu_pointwise_walk w, int run, int rest) {
     }
 }
 /* Prepares a walk over two operands in runs of n elements, and returns whether this is possible.  If there is only one
-   dim, sets *rest to the number of elements behind the last run. */
+   dim, sets *rest to the number of elements after the last run. */
 static bool opdi_cu_pointwise_runs(opdi_cu_pointwise_walk *w, int n, int32_t *rest) {
     const opdi_cu_pointwise_divider size = w->sizes[0];
     *rest = 0;

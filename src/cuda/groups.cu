@@ -7,7 +7,7 @@
 //  ncclGroupStart and ncclGroupEnd, so that their order does not matter.  They begin when one of them is waited for,
 //  another function of the group is called, the host waits for the device or group, or 50 ms have passed.  Each group
 //  has a thread that watches its transfers.  If a transfer takes too long or NCCL reports an error, the thread aborts
-//  the communicator, so that the work behind it on the streams does not hang.  From then on, each wait for the device
+//  the communicator, so that the work after it on the streams does not hang.  From then on, each wait for the device
 //  fails with this error.
 //----------------------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 enum { OPDI_CU_READ = 0, OPDI_CU_WRITE, OPDI_CU_ACCUMULATE };
 /* The indexing of `self` by a list of index tensors.  The values are [before][q][after], where q counts the positions
-   of the index tensors, and `before` and `after` are the dims of `self` before and behind the indexed dims.  If the
+   of the index tensors, and `before` and `after` are the dims of `self` before and after the indexed dims.  If the
    indexed dims are not neighbours, all other dims count as `after`. */
 struct opdi_cu_list {
     int n;                                        /* number of indexed dims */

@@ -145,7 +145,7 @@ static bool opdi_cu_pool_lives(const opdi_cu_pool *pool) {
     return false;
 }
 /* Allocates a segment, and returns it as a block.  Returns NULL if memory is exhausted; if another error occurs,
-   returns NULL and sets the error.  Releases the lock meanwhile. */
+   returns NULL and sets the error.  Releases the lock while it allocates. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, int device, cudaStream_t stream,
                                       size_t bytes) {
     const opdi_cu_on on(device);
@@ -169,8 +169,8 @@ static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, in
     (*opdi_cu_all_pieces)[at] = p;
     return p;
 }
-/* Cuts a block behind its first `bytes` bytes, and frees the part behind the cut as a separate block, unless that part
-   is too small. */
+/* Cuts a block after its first `bytes` bytes, and frees the part after the cut as a separate block, unless that part is
+   too small. */
 static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     opdi_cu_piece *rest;
     if (p->bytes - bytes < (p->bytes > OPDI_CU_LARGE ? OPDI_CU_SMALL : 512)) { return; }
@@ -181,7 +181,7 @@ static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     (*opdi_cu_all_pieces)[rest->at] = rest;
     opdi_cu_piece_free(rest);
 }
-/* Joins block p with the block behind it in the segment. */
+/* Joins block p with the block after it in the segment. */
 static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_piece *q = p->after;
     p->bytes += q->bytes; p->after = q->after;
@@ -363,7 +363,7 @@ static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stre
     return 0;
 }
 /* Gives the segments in which no block is used back to CUDA.  Only one thread at a time runs this function.  Other
-   threads that run out of memory meanwhile wait here, and then try again. */
+   threads that run out of memory at the same time wait here, and then try again. */
 static void opdi_cu_release(int device) {
     std::lock_guard<std::mutex> alone(opdi_cu_release_lock);
     opdi_cu_hold hold(opdi_cu_memory_lock);

@@ -42,7 +42,7 @@ template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_tab
     typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(scratch);
     int low = 0, high = table.n - 1;
     while (low < high) {                          /* finds the tensor of this block: the last whose first block is not
-                                                     behind this one */
+                                                     after this one */
         const int mid = (low + high + 1) / 2;
         if (table.first[mid] <= (int)blockIdx.x) { low = mid; } else { high = mid - 1; }
     }

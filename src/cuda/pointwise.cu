@@ -156,7 +156,7 @@ opdi_cu_pointwise_flat(const opdi_cu_pointwise_flat_args<C> f) {
         }
         if (u < runs) { opdi_cu_store_vector<N>(out + i + u * step, r); }
     }
-    const int64_t last = f.n / N * N + threadIdx.x;             /* elements behind the last run */
+    const int64_t last = f.n / N * N + threadIdx.x;             /* elements after the last run */
     if (blockIdx.x == gridDim.x - 1 && last < f.n) {
         const C a = xp ? opdi_cu_load<C>(xp + last) : f.s.in[0];
         const C b = K > 1 ? (yp ? opdi_cu_load<C>(yp + last) : f.s.in[1]) : a;

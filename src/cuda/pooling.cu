@@ -473,7 +473,7 @@ template <class T> struct opdi_cu_col2im {
     }
 };
 /* Runs im2col or, if `back` is true, col2im.  The arguments are (self, kernel_size, dilation, padding, stride); col2im
-   has output_size behind self.  Returns 0, or -1 and sets an error. */
+   has output_size after self.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_im2col_run(opd_call *call, bool back) {
     opd_tensor *from = opd_arg_tensor(call, 0), *out;
     opdi_cu_blocks v;
@@ -712,7 +712,7 @@ template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_params &k, o
     return opdi_cu_each(k.n * k.out[0] * k.out[1], f);
 }
 /* Runs grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners) or, if `back` is true, its
-   gradient, which has grad_output in front of these arguments and output_mask behind them. */
+   gradient, which has grad_output in front of these arguments and output_mask after them. */
 static int opdi_cu_grid_of(opd_call *call, bool back) {
     opd_tensor *g = back ? opd_arg_tensor(call, 0) : NULL, *x = opd_arg_tensor(call, back);
     opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *staging[2] = {NULL, NULL};

@@ -18,7 +18,7 @@ typedef struct opdi_cu_reduction {
     const char *x;
     const char *second;                           /* the second tensor of a reduction of pairs, with the first's layout,
                                                      or NULL */
-    int dtype, bytes;                             /* dtype of the input; bytes of an element */
+    int dtype, bytes;                             /* dtype: dtype of the input; bytes: bytes of an element */
     bool odd;                                     /* loads of 16 bytes are not possible */
     int nred, nkept;                              /* numbers of reduced and kept dims, at least 1; innermost dims come
                                                      first */
@@ -26,7 +26,7 @@ typedef struct opdi_cu_reduction {
     opdi_cu_pointwise_divider by[OPDI_CU_REDUCE_DIMS]; /* for division by rsize, if n is below 2^31 */
     bool far;                                     /* n is at least 2^31, and several dims are reduced */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
-    int64_t n, outer;                             /* elements of a row; number of rows */
+    int64_t n, outer;                             /* n: elements of a row; outer: number of rows */
     int64_t chunk;                                /* elements of a chunk of a row */
     int chunks;                                   /* chunks per row; if there are several, their states are stored in
                                                      `states` [chunks][outer] */

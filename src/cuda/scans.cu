@@ -8,7 +8,7 @@
 //  totals of the threads are scanned within and across warps.  The total so far is carried to the next tile.  A short
 //  line is processed by a warp or, if neighbouring lines are adjacent in memory, by a thread.  If there are few long
 //  lines, they are cut into chunks: first, the totals of the chunks are computed, then each chunk is scanned, beginning
-//  with the total of the chunks before it.  join(a, b) joins b behind a.
+//  with the total of the chunks before it.  join(a, b) joins b after a.
 
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_up(A v, int by) {
     static_assert(sizeof(A) % 4 == 0, "whole words");

@@ -11,7 +11,7 @@
 //  cache for rows of this length.
 
 /* Two loops.  OPDI_CU_EACH_PACK(p, i) runs over the packs that a thread keeps in registers: p is the number of a pack,
-   and i is its first element, which may be behind the end of the row.  OPDI_CU_EACH_ROUND(i) runs over all packs of a
+   and i is its first element, which may be past the end of the row.  OPDI_CU_EACH_ROUND(i) runs over all packs of a
    thread if PACKS is 0. */
 #define OPDI_CU_EACH_PACK(p, i)                                                                                       \
     OPDI_CU_UNROLL                                                                                                    \
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
             opdi_cu_vector<T, W> raw[PACKS];
             C v[PACKS][W], top = opdi_cu_lowest<C>(), sum = 0;
             const int there = opdi_cu_load_packs<W, PACKS>(from, (int)n, lane, lanes, in, raw);
-            OPDI_CU_EACH_PACK(p, i) {             /* elements behind the row count as -inf */
+            OPDI_CU_EACH_PACK(p, i) {             /* elements after the row count as -inf */
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
                     v[p][w] = p < there ? opdi_cu_cast<C>(raw[p].at[w]) : opdi_cu_lowest<C>();
@@ -247,7 +247,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         }
     }
 }
-/* Computes softmax along a dim with `inner` elements behind it.  threadIdx.x runs over columns.  The elements of a
+/* Computes softmax along a dim with `inner` elements after it.  threadIdx.x runs over columns.  The elements of a
    column are divided among blockDim.y threads. */
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
@@ -318,7 +318,7 @@ template <typename T> __global__ void opdi_cu_softmax_backward_columns(const T *
         }
     }
 }
-/* The product of the sizes before dim, the size of dim, and the product of the sizes behind it. */
+/* The product of the sizes before dim, the size of dim, and the product of the sizes after it. */
 typedef struct opdi_cu_line { int64_t outer, n, inner; } opdi_cu_line;
 static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     opdi_cu_line l = {1, 1, 1};

@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>calls        calls by operator and by base name; arguments and results in a kernel
 //
-//  A call finds its slot in the operator's table and runs the slot's kernel.  Of tensors, this section reads only the
-//  keys and the flags, which tell if a call can skip the autograd keys because nothing requires grad.
+//  A call finds its slot in the operator's table and runs the slot's kernel.  This section reads only the keys and the
+//  flags of tensors.  The flags tell if a call can skip the autograd keys, because nothing requires grad.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== calls =============================================================================================================
@@ -264,7 +264,7 @@ OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value
             return OPDI_WRONG_TYPE;
         }
         int rc = opdi_bind_value(arg->type, value, &out[i]);
-        /* a default whose type is not that of the argument stays as written */
+        /* a default of another type than the argument is not converted */
         if (rc > 0 && value == &arg->value) {
             out[i] = *value;
             rc = 0;

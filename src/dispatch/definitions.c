@@ -166,8 +166,7 @@ static int opdi_result_index(const opd_schema *schema, const char *name, size_t 
     return i >= 0 && i < schema->nreturns ? i : -1;
 }
 
-/* Moves *p behind the comma, to the next name of a list.  Returns 0, or -1 and sets an error if the comma is missing.
-   */
+/* Moves *p past the comma, to the next name of a list.  Returns 0, or -1 and sets an error if the comma is missing. */
 static int opdi_card_next(const char **p, const opd_schema *schema, const char *what) {
     *p += strspn(*p, " ");
     if (**p && **p != ',') {
@@ -178,7 +177,7 @@ static int opdi_card_next(const char **p, const opd_schema *schema, const char *
 }
 
 /* Parses the field `save` of a descriptor, such as "self, weight.sizes, other(self), result".  The names are those of
-   the schema.  ".sizes" behind a name saves only the sizes and the dtype.  A name in brackets is a condition: save only
+   the schema.  ".sizes" after a name saves only the sizes and the dtype.  A name in brackets is a condition: save only
    if the gradient of that argument is needed.  Returns 0, or -1 and sets an error. */
 static int opdi_card_save(opdi_card *card, const opd_schema *schema) {
     const char *at = card->desc.save ? card->desc.save : "";

@@ -20,10 +20,9 @@ static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
 //== registry ==========================================================================================================
 
 #define OPDI_MAX_RETURNS 16
-/* The place of a registration: file and line.  If `line` is 0, `file` is a text that the caller gave instead of a
-   place. */
+/* The place of a registration: file and line.  If `line` is 0, `file` is a text that the caller has given instead. */
 typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
-/* A registered kernel.  It lies in memory directly behind its opdi_registration. */
+/* A registered kernel.  It lies in memory directly after its opdi_registration. */
 typedef struct opdi_kernel {
     opd_kernel fn;
     void *user;
@@ -38,8 +37,9 @@ typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 typedef struct opdi_table {
     opdi_retired gone;                            /* entry for the list of objects that wait to be freed */
     /* masks[backend] has a bit for each functionality that does not fall through.  Masks 0 to 15 are for calls in which
-       nothing requires grad: built-in autograd kernels, which then would only pass the call on, are left out, too.  A
-       composite kernel at an autograd key is kept, because other kernels and modes below it would run instead. */
+       nothing requires grad.  They also lack the bits of built-in autograd kernels, which would only pass such a call
+       on. A composite kernel at an autograd key keeps its bit, because without it other kernels and modes below it
+       would run. */
     uint64_t masks[32];                           /* 16 to 31: a tensor requires grad, or forward mode is on */
     opd_kernel behind[16];                        /* kernels that guarding kernels replaced: see opdi_guard_slot */
     opdi_slot slots[OPD_KEY_SLOTS];
@@ -95,7 +95,8 @@ struct opd_op {
     int32_t direct;                               /* number of arguments; -1 if some of them are lists of tensors */
     uint32_t all_rets;                            /* a bit for each result */
     opdi_card *card;
-    uint64_t list_args, tensor_args;              /* a bit for each argument that is Tensor(?)[], or Tensor(?) */
+    uint64_t list_args, tensor_args;              /* list_args: a bit for each argument of type Tensor[] or Tensor?[];
+                                                     tensor_args: Tensor or Tensor? */
     opd_op *next_defined, *prev_defined;
     opd_op *next_overload;                        /* overloads of the same base name, newest first */
     uint64_t rank;                                /* the position of its definition among all definitions */
@@ -106,7 +107,8 @@ struct opd_op {
     int32_t ntensors;                             /* how many arguments are Tensor(?) */
     int32_t required;                             /* arguments from this index on have defaults */
     uint64_t written_args;                        /* a bit for each argument that the schema marks as written */
-    uint64_t dim_args, size_args;                 /* bits of arguments: dims; result sizes; valid if dims_known */
+    uint64_t dim_args, size_args;                 /* dim_args: a bit for each argument that is a dim; size_args: that is
+                                                     a size of the result; valid if dims_known */
     const int8_t *ret_alias;                      /* for each result: index of the written argument returned, or -1 */
     uint32_t tensor_rets;                         /* a bit for each result that is Tensor(?) */
     bool unobserved;                              /* observers do not see its calls (queries such as size) */
@@ -116,7 +118,7 @@ struct opd_op {
     int8_t random;                                /* 1: draws random numbers; -1: does not; 0: not known yet */
     int8_t slow_said;                             /* the warning about the missing batching rule was given */
     int8_t unloaded;                              /* its last definition was in a plug-in that was unloaded */
-    char signature[12];                           /* signature of its kernels that are C functions; "" without such */
+    char signature[12];                           /* signature of its kernels that are C functions; "" if it has none */
     opdi_card *cards;                             /* all its descriptors, also of definitions that were undone */
     opdi_card *bare;                              /* descriptors that were made because its definition had none */
 };
@@ -136,7 +138,7 @@ typedef struct opdi_registration {
     int32_t kind;                                 /* 0 definition, 1 kernel, 2 fallback, 3 user pointer */
     opd_key key;
     opd_op *op;
-    opdi_kernel *kernel;                          /* lies behind the struct; NULL: a definition */
+    opdi_kernel *kernel;                          /* lies after the struct; NULL: a definition */
     opd_library *lib;
     opdi_origin place;
     opd_alias_kind alias;                         /* alias and tags: of a definition */
@@ -164,13 +166,16 @@ struct opd_call {
     opd_tensor **targets;                         /* derived forms: tensors to write the results to; otherwise NULL */
     opdi_thread *th;
     opd_call *outer;                              /* the call whose kernel made this call */
-    uint32_t filled, owned;                       /* bits of results: those that are set; those that the call holds */
+    uint32_t filled, owned;                       /* filled: a bit for each result that is set; owned: for each result
+                                                     to which the call holds a reference */
     int32_t cursor;                               /* index of the next result for opd_return_* */
-    int32_t scope_depth, depth;                   /* before the kernel: number of open scopes; of nested calls */
+    int32_t scope_depth, depth;                   /* before the kernel runs: scope_depth: the number of open scopes;
+                                                     depth: of nested calls */
     int64_t mark;                                 /* the index at which the kernel's scope begins in the scope stack */
     uint32_t flags;                               /* flags of all tensors, combined, and OPDI_FLAGS_KNOWN; 0: unknown */
     opd_key slot;
-    bool inplace, elementwise;                    /* the target is self; the kernel may write where it reads */
+    bool inplace, elementwise;                    /* inplace: the target is self; elementwise: the kernel may write to
+                                                     the memory that it reads */
     bool exact;                                   /* targets must have the dtypes of the results */
     bool stands_in;                               /* a Meta kernel runs on stand-ins: it makes new results */
 };
@@ -344,7 +349,7 @@ typedef struct opdi_tape_release_hooks {
     void (*extra)(struct opdi_extra *extra);      /* frees an extra, its hooks, retained grads and anomaly trace */
     void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to its opdi_retained_grad */
 } opdi_tape_release_hooks;
-/* The fake mode that is open on a thread (opdi_innermost.fake), as far as tensors need it. */
+/* The fake mode that is open on a thread (opdi_innermost.fake): the part that tensors need. */
 typedef struct opdi_fake {
     void (*born)(opdi_storage *storage);          /* records the device that a new meta storage stands for */
     /* Makes a fake of a tensor on `device`, in the innermost scope.  Returns NULL and sets an error if that fails. */

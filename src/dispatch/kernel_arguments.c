@@ -103,8 +103,8 @@ OPDI_INTERNAL void opdi_ret_block_free(opd_value *value) {
     opdi_free(block, block->bytes);
 }
 
-/* Returns how many bytes a copy of the memory behind `value` needs, including the contents of lists.  Returns -1 if the
-   value contains tensors or is nested too deep. */
+/* Returns how many bytes a copy of the memory that `value` points to needs, including the contents of lists.  Returns
+   -1 if the value contains tensors or is nested too deep. */
 OPDI_INTERNAL int64_t opdi_value_bytes(const opd_value *value, int depth) {
     const int64_t count = value->n;
     int64_t sum = count * (int64_t)sizeof(opd_value), one;
@@ -227,7 +227,7 @@ int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
     return 0;
 }
 
-/* Makes a block for a result, with `bytes` bytes behind its header.  Returns the address of these bytes, or NULL and
+/* Makes a block for a result, with `bytes` bytes after its header.  Returns the address of these bytes, or NULL and
    sets an error. */
 OPDI_INTERNAL void *opdi_ret_block(size_t bytes) {
     opdi_block *block = (opdi_block *)opdi_alloc(bytes + sizeof *block);

@@ -409,7 +409,7 @@ OPDI_INTERNAL void opdi_builtins_find(const char *name) {
 }
 
 OPDI_COLD_BEGIN
-/* The derivative of nodes that opd_autograd_record or opd_autograd_apply makes, with a copy of the node's name behind
+/* The derivative of nodes that opd_autograd_record or opd_autograd_apply makes, with a copy of the node's name after
    it. */
 typedef struct opdi_manual_derivative {
     opdi_derivative formula;

@@ -609,7 +609,7 @@ OPDI_INTERNAL int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     return rc;
 }
 /* Returns the length of the magic number at the beginning of a file that torch.save wrote before PyTorch 1.6, or 0 if
-   the file does not begin with it.  Such a file consists of several pickles, and behind them the bytes of the storages.
+   the file does not begin with it.  Such a file consists of several pickles, and after them the bytes of the storages.
    From pickle protocol 4 on, the magic number is in a frame. */
 OPDI_INTERNAL size_t opdi_legacy_magic(const opdi_source *source) {
     static const char magic[] = "\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
@@ -645,7 +645,7 @@ static size_t opdi_legacy_keys(const opdi_checkpoint_walk *walk, opdi_string *ke
     return count;
 }
 /* Adds the storage with this key to the file's entries.  Its number of elements (8 bytes) and then its bytes are in the
-   file at *at; moves *at behind them.  Returns 0, or -1 and sets an error. */
+   file at *at; moves *at past them.  Returns 0, or -1 and sets an error. */
 static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *keys, const opdi_legacy_key *key,
                                size_t *at) {
     const opdi_source *source = &walk->file->source;

@@ -76,7 +76,7 @@ static opd_scalar_type opdi_dl_dtype(const opdi_dl_tensor *tensor) {
 typedef struct opdi_dl_export {
     union { opdi_dl_versioned versioned; opdi_dl_unversioned unversioned; } u;
     opd_tensor *held;            /* an alias of the tensor: keeps the memory even if the tensor gets other memory */
-    size_t bytes;                /* the size of this struct with the sizes and strides behind it */
+    size_t bytes;                /* the size of this struct with the sizes and strides after it */
 } opdi_dl_export;
 static void opdi_dl_export_free(opdi_dl_export *shared) {
     opd_release(shared->held);

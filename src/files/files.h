@@ -59,7 +59,7 @@ typedef struct opdi_scanner { const opdi_source *source; size_t at, end; } opdi_
 
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
-/* The destination of written bytes: a temporary file beside the final one, a checksum, or both. */
+/* The destination of written bytes: a temporary file in the folder of the final file, a checksum, or both. */
 typedef struct opdi_sink {
     opdi_source source;
     FILE *file;
@@ -256,7 +256,8 @@ typedef struct opdi_zip_writer {
     opdi_sink *sink;
     opdi_crc table;
     opdi_string directory;
-    uint64_t count, begin, data; /* number of entries; positions of the last entry and its data */
+    uint64_t count, begin, data; /* count: number of entries; begin, data: positions of the last entry and of its
+                                    data */
 } opdi_zip_writer;
 typedef struct opdi_checkpoint_writer {
     opdi_source source;

@@ -30,7 +30,7 @@ static int opdi_json_hex(opdi_scanner *scanner) {
     }
     return value;
 }
-/* Reads an escape behind a backslash, and writes the character to out as UTF-8.  Returns the length of that character,
+/* Reads an escape after a backslash, and writes the character to out as UTF-8.  Returns the length of that character,
    or 0 and sets an error. */
 OPDI_INTERNAL size_t opdi_json_escape(opdi_scanner *scanner, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
@@ -73,7 +73,7 @@ OPDI_INTERNAL size_t opdi_json_escape(opdi_scanner *scanner, char *out) {
     out[3] = (char)(0x80 | (value & 63));
     return value < 0x10000 ? 3 : 4;
 }
-/* Reads the separator behind a member of a list or object, which ends with `end` (']' or '}').  Returns 1 if another
+/* Reads the separator after a member of a list or object, which ends with `end` (']' or '}').  Returns 1 if another
    member follows, 0 at the end, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_json_more(opdi_scanner *scanner, char end) {
     if (opdi_scanner_has(scanner, ',')) { return 1; }

@@ -213,7 +213,7 @@ const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i) {
     return names ? names + opdi_run_place((size_t)k, strlen(prefix) + 1) : NULL;
 }
 /* Returns the first position in file->sorted whose name does not come before the `length` bytes of `name`, or the
-   position behind the last entry. */
+   position after the last entry. */
 static int64_t opdi_sorted_first(const opd_tensor_file *file, const char *name, size_t length) {
     int64_t low = 0, high = (int64_t)(file->entries.length / sizeof(opdi_file_entry));
     while (low < high) {

@@ -2,8 +2,8 @@
 
 //== safetensors: the header ===========================================================================================
 
-/* Reads a JSON string and appends it to `text`, with a zero behind it.  Sets *at to its position in text.  Returns 0,
-   or -1 and sets an error. */
+/* Reads a JSON string and appends it to `text`, with a zero after it.  Sets *at to its position in text.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_json_string(opdi_scanner *scanner, opdi_string *text, size_t *at) {
     *at = text->length;
     if (opdi_scanner_take(scanner, '"')) { return -1; }

@@ -3,7 +3,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>saving       writing files of several tensors; saving and loading graphs
 //
-//  A file is written under a temporary name beside its path, and renamed when it is complete.  Zip files have the
+//  A file is written under a temporary name in the same folder, and renamed when it is complete.  Zip files have the
 //  format that PyTorch writes.
 //----------------------------------------------------------------------------------------------------------------------
 

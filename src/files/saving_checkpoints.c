@@ -2,7 +2,7 @@
 
 //== writing zip files =================================================================================================
 //
-//  The entries are as PyTorch writes them: not compressed, and with the checksum behind the data, so that the data is
+//  The entries are as PyTorch writes them: not compressed, and with the checksum after the data, so that the data is
 //  read only once.  The data begins at a multiple of 64 bytes.
 
 OPDI_INTERNAL void opdi_zip_writer_init(opdi_zip_writer *zip, opdi_sink *sink) {
@@ -11,7 +11,7 @@ OPDI_INTERNAL void opdi_zip_writer_init(opdi_zip_writer *zip, opdi_sink *sink) {
     opdi_crc_init(&zip->table);
 }
 /* Writes the part of an entry's header from its version up to the length of its name (24 bytes).  Returns the address
-   behind this part. */
+   after this part. */
 static unsigned char *opdi_zip_head(unsigned char *at, bool big, uint32_t crc, uint64_t bytes, size_t name) {
     at = opdi_le_put(at, big ? 45 : 0, 2);
     at = opdi_le_put(at, 0x0808, 2);              /* the checksum follows; the name is UTF-8 */

@@ -88,7 +88,7 @@ int opd_graph_save(const opd_graph *graph, const char *path) {
     return rc;
 }
 
-/* Reads the constant at byte *at, and moves *at behind it.  On failure, returns NULL and sets an error. */
+/* Reads the constant at byte *at, and moves *at past it.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_graph_get_tensor(const opdi_source *source, size_t *at) {
     const unsigned char *here = source->data + *at;
     const size_t left = source->length - *at;
@@ -161,7 +161,7 @@ static opd_graph *opdi_graph_read(const opdi_source *source) {
     }
     if (!(own = (char *)opdi_scope_alloc((size_t)text))) { return NULL; }
     memcpy(own, source->data + OPDI_GRAPH_HEAD, (size_t)text);
-    own[text - 1] = 0;                            /* in case another program has changed the file meanwhile */
+    own[text - 1] = 0;                            /* in case another program has changed the file since */
     return opdi_graph_parse(own, constants, (int64_t)count);
 }
 static opd_graph *opdi_graph_read_in_scope(const opdi_source *source) {

@@ -2,7 +2,7 @@
 
 //== writing ===========================================================================================================
 
-/* Sets sink->to to `path` or, if path is a link, to the file that it refers to.  Makes space for sink->tmp behind this
+/* Sets sink->to to `path` or, if path is a link, to the file that it refers to.  Makes space for sink->tmp after this
    name.  Returns 0, or -1 if memory runs out. */
 static int opdi_sink_names(opdi_sink *sink, const char *path) {
     char *const real = opdi_real_path(path);
@@ -13,8 +13,8 @@ static int opdi_sink_names(opdi_sink *sink, const char *path) {
     free(real);
     return sink->to ? 0 : -1;
 }
-/* Opens a new temporary file beside `path` for writing, or path itself if it exists and is not a regular file.  Returns
-   0, or -1 and sets an error. */
+/* Opens a new temporary file in the folder of `path` for writing, or path itself if it exists and is not a regular
+   file.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sink_open(opdi_sink *sink, const char *who, const char *path) {
     memset(sink, 0, sizeof *sink);
     sink->source.who = who;

@@ -302,7 +302,7 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
                                            const char *place);
 static opdi_gvalue *opdi_append_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
 
-/* Adds an input of type `type` behind the existing inputs.  `name` must differ from the names of all other values.  If
+/* Adds an input of type `type` after the existing inputs.  `name` must differ from the names of all other values.  If
    `name` is NULL, the value is printed as its number. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
     opdi_gvalue *value = NULL;
@@ -716,7 +716,7 @@ static bool opdi_qparams_of(const opdi_gvalue *value, opdi_qparams *steps, int *
     steps->last = (layer && (kind == OPDI_Q_CONV || kind == OPDI_Q_CONV_ADD)) || (before && other.last);
     return steps->scale->type && steps->scale->type->kind == OPDI_GTYPE_FLOAT;
 }
-/* Adds a rounding node behind `node`, if that is an operator that takes and returns quantized numbers and does not
+/* Adds a rounding node after `node`, if that is an operator that takes and returns quantized numbers and does not
    round.  The operator's result value becomes the result of the new node, so that all its users get the rounded
    numbers.  Returns 0, or -1 and sets an error. */
 static int opdi_requantize_after(opd_graph *graph, opdi_gnode *node) {
@@ -747,7 +747,7 @@ static int opdi_requantize_after(opd_graph *graph, opdi_gnode *node) {
     value->node = added;
     return 0;
 }
-/* In a graph with quantized tensors, adds a rounding node behind each operator that does not round by itself.  Returns
+/* In a graph with quantized tensors, adds a rounding node after each operator that does not round by itself.  Returns
    0, or -1 and sets an error. */
 OPD_UNUSED OPDI_INTERNAL int opdi_requantize_graph(opd_graph *graph) {
     opdi_gblock *const into = graph->into;

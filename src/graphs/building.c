@@ -271,7 +271,7 @@ opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
     return NULL;
 }
 
-/* Returns `name` with the lowest number behind it that makes it unique ("x.2"), or NULL if memory runs out.  The member
+/* Returns `name` with the lowest number after it that makes it unique ("x.2"), or NULL if memory runs out.  The member
    `suffix` of the table's entry of "x" is the lowest number that may be free. */
 static char *opdi_graph_free_name(opd_graph *graph, opdi_graph_names *names, const char *name) {
     int32_t from;
@@ -339,7 +339,7 @@ int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *nam
     return opdi_graph_build_end(&build, done);
 }
 
-/* Adds an input behind the existing inputs.  On failure, returns NULL and sets an error. */
+/* Adds an input after the existing inputs.  On failure, returns NULL and sets an error. */
 opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type) {
     opdi_graph_builder build;
     opdi_gvalue *value = NULL;

@@ -196,7 +196,7 @@ OPDI_INTERNAL int opdi_fn_warn(opdi_bcall *call) {
     opd_warn("%.*s", (int)OPDI_MIN(length, 1000), text);
     return 0;
 }
-/* An open profiler span of a script; its name is stored behind the struct.  The span is owned by a tensor without
+/* An open profiler span of a script; its name is stored after the struct.  The span is owned by a tensor without
    elements: if an error ends the block early, freeing the tensor closes the span. */
 typedef struct opdi_script_span {
     opd_span *span;

@@ -3,7 +3,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>builtin_numbers builtin functions of graphs: numbers, conversions, numbers from tensors
 //
-//  TorchScript registers these functions besides its tensor operators.  Schemas and results are the same as in
+//  TorchScript registers these functions in addition to its tensor operators.  Schemas and results are the same as in
 //  TorchScript.  Several schemas may share one C function.
 //----------------------------------------------------------------------------------------------------------------------
 

@@ -27,8 +27,8 @@ static size_t opdi_cell_element(const opdi_cell *cell) {
 static bool opdi_cell_inside(const opdi_cell *cell) {
     return cell->kind != OPD_CELL_LIST && cell->kind != OPD_CELL_DICT;
 }
-/* Makes a cell with one reference.  A cell of fixed size, such as a string or tuple, has space for `cap` elements
-   behind the struct.  On failure, returns NULL and sets an error. */
+/* Makes a cell with one reference.  A cell of fixed size, such as a string or tuple, has space for `cap` elements after
+   the struct.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t cap) {
     opdi_cell head;
     memset(&head, 0, sizeof head);

@@ -50,8 +50,8 @@ OPDI_INTERNAL opdi_graph_name *opdi_graph_name_slot(opdi_graph_name *names, int6
     return &names[i];
 }
 
-/* Returns the length of a name without the number behind it (".1" of "x.1"), and sets *suffix to that number, or to 1
-   if there is none.  If two values get the same name, the later gets the next number, as in PyTorch's setDebugName (x,
+/* Returns the length of a name without the number after it (".1" of "x.1"), and sets *suffix to that number, or to 1 if
+   there is none.  If two values get the same name, the later gets the next number, as in PyTorch's setDebugName (x,
    x.1, x.2). */
 OPDI_INTERNAL int opdi_graph_name_base(const char *name, int32_t *suffix) {
     const char *const dot = strrchr(name, '.');

@@ -75,7 +75,7 @@ typedef struct opdi_cell {
     uint8_t tag;                                  /* lists: OPD_TAG_INTS, ..., which tells how elements are stored */
     int64_t count, cap;                           /* counted in elements; str: bytes; dict: pairs; object: slots */
     union {
-        void *data;                               /* cap elements, behind the cell or in a separate block */
+        void *data;                               /* cap elements, after the cell or in a separate block */
         char *text;
         double *pair;
         int64_t *ints;
@@ -159,7 +159,7 @@ typedef struct opd_graph_value {
     struct opd_graph_value *same;                 /* in opd_graph_cse: the value that replaces it */
     int32_t slot;                                 /* its slot in runs, see opdi_graph_plan */
     uint8_t nesting;                              /* lists: the depth of nesting */
-    bool live, first;                             /* while a plan is made: live: a node behind the current one uses the
+    bool live, first;                             /* while a plan is made: live: a node after the current one uses the
                                                      value; first: the first block of the current If uses it */
     const opdi_gtype *type;
     struct opdi_gblock *block;                    /* the block whose input it is; NULL: a graph's input, or a result */
@@ -269,7 +269,7 @@ struct opd_graph {
 typedef struct opdi_graph_name { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_graph_name;
 typedef struct opdi_graph_names {
     int64_t size, used;
-    opdi_graph_name *slots;                       /* behind the struct */
+    opdi_graph_name *slots;                       /* after the struct */
 } opdi_graph_names;
 /* A row of the table of list types: the tag of the list, the tag of its elements, and the name of the element type. */
 typedef struct opdi_graph_list_row { int32_t list, element; const char *word; } opdi_graph_list_row;
@@ -399,7 +399,7 @@ enum { OPDI_PACKED_WEIGHT, OPDI_PACKED_BIAS, OPDI_PACKED_SCALE, OPDI_PACKED_ZERO
    bits. */
 #define OPDI_PACKED_CELL "__torch__.torch.classes.rnn.CellParamsBase"
 /* The `what` of a quantized operator is OPDI_QUANTIZED(kind, place, then).  `kind` is the operator, an OPDI_Q_LINEAR
-   and so on.  `place` is the index of the argument with the result's scale; the argument behind it is the zero point.
+   and so on.  `place` is the index of the argument with the result's scale; the argument after it is the zero point.
    If `place` is 0, the result is not rounded.  `then` is the function to apply before rounding: OPDI_Q_PLAIN (none) to
    OPDI_Q_LEAKY. */
 enum {
@@ -493,7 +493,7 @@ typedef struct opdi_graph_parser {
     const char *who;                              /* for error messages: the public function that builds the graph;
                                                      NULL: a text is read */
     int line;
-    opdi_graph_name *names;                       /* hash table (open addressing) of the names behind "%" */
+    opdi_graph_name *names;                       /* hash table (open addressing) of the names after "%" */
     int64_t size, used;
     opd_tensor *const *constants;                 /* saved graphs: the tensors; tensor k is the constant [value=$k] */
     int64_t nconstants;

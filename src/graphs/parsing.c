@@ -154,7 +154,7 @@ static opdi_gvalue *opdi_graph_parse_use(opdi_graph_parser *parser) {
     return slot->value;
 }
 
-/* Reads the text "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind the name of a dtype into `value`.
+/* Reads the text "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" after the name of a dtype into `value`.
    Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value) {
     int64_t dims[2 * OPD_MAX_DIMS], x;
@@ -687,7 +687,7 @@ OPDI_INTERNAL opd_op *opdi_graph_parse_op(opdi_graph_parser *parser, const char 
     return NULL;
 }
 
-/* Sets the inputs of a node to `in` and, behind them, constants with the defaults of the remaining arguments.  Converts
+/* Sets the inputs of a node to `in` and, after them, constants with the defaults of the remaining arguments.  Converts
    constant ints to floats if the operator takes floats.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_graph_parse_bind(opdi_graph_parser *parser, opdi_gnode *node, opd_op *op, opdi_gvalue **in,
                                         int count) {
@@ -803,7 +803,7 @@ static int opdi_graph_parse_reserve(opdi_gvalue ***list, int count) {
     return 0;
 }
 
-/* Reads the comment "# FILE:LINE" behind a node into node->place.  Returns 0, or -1 if memory runs out. */
+/* Reads the comment "# FILE:LINE" after a node into node->place.  Returns 0, or -1 if memory runs out. */
 static int opdi_graph_parse_place(opdi_graph_parser *parser, opdi_gnode *node) {
     while (*parser->at == ' ') { parser->at++; }
     if (*parser->at != '#') { return 0; }

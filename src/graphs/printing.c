@@ -126,7 +126,7 @@ static void opdi_gvalues_print(opdi_text *out, opdi_gvalue *const *values, int32
         opdi_gvalue_type(out, values[i]);
     }
 }
-/* Writes the attributes in brackets behind a node's name. */
+/* Writes the attributes in brackets after a node's name. */
 static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, int64_t *full) {
     if (node->kind == OPDI_GNODE_CONSTANT && node->attribute) {
         opdi_text_add(out, *node->attribute == '<' ? "[value=%s]" : "[name=\"%s\"]", node->attribute);

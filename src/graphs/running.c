@@ -293,7 +293,7 @@ static int opdi_graph_plan_work(opdi_graph_planner *planner) {
 }
 OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
 /* Fills plan->start, the contents of the slots when a run begins: constants, and lists of constants, whose elements are
-   stored behind the slots. */
+   stored after the slots. */
 static void opdi_graph_plan_start(const opd_graph *graph, opdi_graph_plan *plan) {
     char *lists = (char *)(plan->start + plan->nslots);
     for (int32_t i = 0; i < plan->nslots; i++) { plan->start[i] = opd_value_none(); }

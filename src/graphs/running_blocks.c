@@ -156,7 +156,7 @@ static int opdi_graph_is_true(const opd_value *value, const char *what, bool *tr
     return value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, but must be a bool", what, opdi_value_kind_name(value));
 }
-/* Returns the step that follows a loop step: if `again` is true, the first step of the next round, else the step behind
+/* Returns the step that follows a loop step: if `again` is true, the first step of the next round, else the step after
    the loop.  For the next round, moves the carried values from the slots of the results to the slots of the block's
    inputs. */
 static const opdi_gstep *opdi_graph_round(const opdi_graph_plan *plan, const opdi_gstep *step, const int32_t *slots,

@@ -466,10 +466,12 @@ typedef struct opdi_conv {
     size_t size;                                  /* 4: float, 8: double */
     bool exact;                                   /* operands, not results: all are representable in bfloat16 */
     int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
-    int64_t cg, og, hp, wp;                       /* channels of x and of y per group; sizes of a padded image */
-    int64_t phases, run, line;                    /* runs in a line; length of a run; length of a line */
+    int64_t cg, og, hp, wp;                       /* cg, og: channels of x and of y per group; hp, wp: sizes of a padded
+                                                     image */
+    int64_t phases, run, line;                    /* phases: runs in a line; run: length of a run; line: length of a
+                                                     line */
 } opdi_conv;
-#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may read */
+#define OPDI_CONV_SLACK 64                        /* elements after a buffer that packing may read */
 /* Padded images, each `image` elements after the previous image.  For small images, whose planes are shifted, this
    struct is the first member of an opdi_shift. */
 typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; int64_t image; const char *gy; } opdi_unfold;

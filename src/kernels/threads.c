@@ -101,7 +101,7 @@ typedef struct opdi_pool {
     uint32_t generation;                          /* counts jobs */
     opdi_range_fn fn;
     void *ctx;
-    int64_t count, step, next;                    /* items; items per range; first range not taken */
+    int64_t count, step, next;                    /* count: items; step: items per range; next: first range not taken */
     char *scratch;                                /* threads * `bytes` of scratch memory, or NULL */
     size_t bytes;
 } opdi_pool;

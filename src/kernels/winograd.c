@@ -12,10 +12,10 @@
 //
 //  Accuracy: the root mean square of the errors is 1.8 to 3.8 times that of plain sums (for normally distributed
 //  numbers and 16 to 512 channels: 0.4 to 1.1e-6 of the results' own root mean square), the largest error 1.4 to 3.4
-//  times.  The error is relative to the largest inputs of a tile, so small results beside much larger ones would lose
-//  digits.  Therefore this method is not used for a convolution with an input of more than 64 times the mean absolute
-//  value.  It is not used either if a result is not finite: because an input or weight is not, or because numbers are
-//  so large that a transform overflows.  OPD_WINOGRAD=0 in the environment turns this method off.
+//  times.  The error is relative to the largest inputs of a tile, so small results would lose digits if much larger
+//  results are near them.  Therefore this method is not used for a convolution with an input of more than 64 times the
+//  mean absolute value.  It is not used either if a result is not finite: because an input or weight is not, or because
+//  numbers are so large that a transform overflows.  OPD_WINOGRAD=0 in the environment turns this method off.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_OPERATORS) && !defined(OPD_NO_OP_CONV)
@@ -78,8 +78,9 @@ typedef struct opdi_tiles {
     opdi_tiles_weight_fn *weigh;
     opdi_tiles_taps_fn *taps;
     bool turned;                                  /* weight is [cg, og, 3, 3] per group, taps reversed */
-    int64_t across, down, rows;                   /* tiles in a row, rows in an image, rows in all images */
-    int64_t chunk, chunks;                        /* rows that are processed together; their number */
+    int64_t across, down, rows;                   /* across: tiles in a row; down: rows in an image; rows: rows in all
+                                                     images */
+    int64_t chunk, chunks;                        /* chunk: rows that are processed together; chunks: their number */
     int64_t cp, op, blocks;                       /* per group: channels of x, of y, rounded up; blocks of y */
     int64_t channels;                             /* channels in u: all, or some of them at a time */
     int64_t ld, vplane, uplane, mplane;
@@ -704,7 +705,7 @@ typedef struct opdi_grouped {
     opdi_grouped_sum_fn *sum;
     const float *x, *weight, *bias, *gy;
     float *y, *gx, *gw;
-    int64_t kept, wide;                           /* number of kept rows; columns of a line */
+    int64_t kept, wide;                           /* kept: number of kept rows; wide: columns of a line */
     int failed;
 } opdi_grouped;
 /* Returns true if the method suits this convolution, and then fills in *grouped except for the data. */
@@ -762,8 +763,8 @@ static void opdi_grouped_lines(const opdi_grouped *grouped, const float *const *
         for (int64_t c = 0; c < cg; c++) { lines[c] = row + c * line; }
     }
 }
-/* Copies the taps of `count` result channels, weights [count, cg, kh, kw], to the order of the lines, lines [kh, cg,
-   kw, 16].  If `back` is true, copies lines to weights instead. */
+/* Copies the taps of `count` result channels from weights [count, cg, kh, kw] to lines [kh, cg, kw, 16].  If `back` is
+   true, copies from lines to weights instead. */
 static void opdi_grouped_taps(const opdi_conv *conv, int64_t count, float *weights, float *lines, bool back) {
     for (int64_t lane = 0; lane < count; lane++) {
         for (int64_t c = 0; c < conv->cg; c++) {

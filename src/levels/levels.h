@@ -21,7 +21,8 @@ typedef struct opdi_layer {
     opdi_state around;                            /* the thread's state when the layer was made */
     opdi_state through;                           /* vmap: state of a call before its rule */
     struct opdi_level *forward;                   /* the level of forward mode outside of the layer */
-    uint32_t serial, tape;                        /* the layer's number; innermost.tape before the layer */
+    uint32_t serial, tape;                        /* serial: the layer's number; tape: innermost.tape before the
+                                                     layer */
     opd_tensor **inputs;                          /* grad, jvp: the inputs of the function, as seen inside */
     int ninputs;
     uint64_t since;                               /* grad: number of the first node recorded inside */

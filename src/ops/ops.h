@@ -308,7 +308,7 @@ struct opdi_reduce {
     int nred, nouts;
     int64_t count, outer;
     int64_t chunk, chunks;                        /* elements per chunk, chunks per row */
-    int64_t tile, tiles;                          /* outputs that are processed together; tiles of a row */
+    int64_t tile, tiles;                          /* tile: outputs that are processed together; tiles: tiles of a row */
     opdi_folded *states;                           /* [outer][chunks] if there is more than one chunk */
     const opdi_fold *fold;
     double number;                                /* a number that the operator sets, such as an order */
@@ -387,8 +387,9 @@ typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
 typedef void (*opdi_line_fn)(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out,
                              char *tmp);
 struct opdi_lines {
-    int nin, nops, ndim;                          /* nin inputs, nops operands; dims without the line's */
-    int64_t count, outer;                         /* elements of an input line; number of lines */
+    int nin, nops, ndim;                          /* nin: number of inputs; nops: of operands; ndim: of dims, without
+                                                     the dim of the line */
+    int64_t count, outer;                         /* count: elements of an input line; outer: number of lines */
     int64_t len[4];                               /* elements of a line of each operand */
     int64_t sizes[OPD_MAX_DIMS];                  /* of the ndim dims, innermost first */
     int64_t stride[4][OPD_MAX_DIMS], step[4];     /* in bytes; step: along the line */
@@ -441,11 +442,12 @@ typedef struct opdi_key { uint64_t key; int64_t index; } opdi_key;
 typedef struct opdi_matrix { char *data; int64_t bs, rs, cs; } opdi_matrix;
 typedef struct opdi_products {
     opdi_matrix a, b, c;
-    int dtype, from;                              /* dtype of c; dtype of a and b */
+    int dtype, from;                              /* dtype: dtype of c; from: dtype of a and b */
     int64_t batch, m, n, k;
     double beta;
     int32_t failed;
-    int8_t dots, outer, large;                    /* m = n = 1; k = 1, not added to c; c exceeds caches */
+    int8_t dots, outer, large;                    /* dots: m = n = 1; outer: k = 1, not added to c; large: c exceeds
+                                                     caches */
 } opdi_products;
 /* A factor of a product under vmap.  The tensor has all examples; dim counts them, or is -1 if all share it.  One
    example has ndim dims. */
@@ -463,7 +465,7 @@ typedef struct opdi_solver {
     int64_t rows, columns, count;
     char *data[4];
     int64_t step[4];
-    int32_t *pivots, *info;                       /* [batch, npivots], [batch] */
+    int32_t *pivots, *info;                       /* pivots [batch, npivots], info [batch] */
     int64_t npivots;
     double least;                                 /* smaller singular values (relative to the largest) are 0 */
     bool upper, left, unit, turned, vectors;
@@ -513,7 +515,7 @@ OPDI_LOOPS_END
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
 /* The results of a kernel while they are computed: out [count], and for each a contiguous tensor `work` to compute in.
-   Real results beside complex results are computed in float64. */
+   If some results are real and others complex, the real results are computed in float64. */
 typedef struct opdi_results { opd_tensor *out[4], *work[4]; int count; } opdi_results;
 #endif
 #endif
@@ -600,8 +602,8 @@ typedef struct opdi_norm {
     void *output, *mean, *rstd, *dx, *dw, *db;    /* dx, dw, db: NULL if not needed */
     void *parts;                                  /* layer norm: sums of OPDI_NORM_ROWS rows for dw, db; or NULL */
     const void *mean_in, *rstd_in;
-    opdi_convert load, store;                     /* layer norm of 16-bit floats; else NULL */
-    bool layer, eval;                             /* a layer norm; given statistics are used */
+    opdi_convert load, store;                     /* for layer norm of 16-bit floats; else NULL */
+    bool layer, eval;                             /* layer: this is a layer norm; eval: the given statistics are used */
 } opdi_norm;
 #define OPDI_NORM_ROW 2048                        /* elements of the longest row that is converted at once */
 #define OPDI_NORM_COLUMNS 512                     /* columns of a layer norm whose gradients are summed together */

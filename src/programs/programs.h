@@ -39,7 +39,7 @@ typedef struct opdi_program_input {
     opd_value value;             /* None if `constant` is false */
     int32_t tag;                 /* OPD_TAG_TENSOR, or the tag of a number, string or None */
     opd_scalar_type dtype;       /* its dtype at export; OPD_DTYPE_NONE: a dtype that the library does not know */
-    int32_t symbol;              /* of a number: the number of its symbol, or -1 */
+    int32_t symbol;              /* if the argument is a number: the index of its symbol, or -1 */
     int32_t ndim;
     opdi_program_dim *dims;
 } opdi_program_input;

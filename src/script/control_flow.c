@@ -91,7 +91,7 @@ static int opdi_script_branch_join(opdi_emitter *task, opdi_script_branch *branc
     return opdi_script_var_put(task, name, opdi_sugared_value(out), outer && outer->type ? outer->type : type);
 }
 /* Takes the names of the variables that the blocks set, because TorchScript reads these variables at the end of both
-   blocks.  `taken` is true if the statements behind the branch were moved into one block. */
+   blocks.  `taken` is true if the statements after the branch were moved into one block. */
 OPDI_INTERNAL void opdi_script_branch_read(opdi_emitter *task, opdi_script_branch *branch, bool taken) {
     const bool ends[2] = {branch->leaves[0] >= OPDI_EXIT_ITERATION, branch->leaves[1] >= OPDI_EXIT_ITERATION};
     for (int i = 0; i < 2; i++) {

@@ -142,7 +142,7 @@ static void opdi_script_text_utf8(opdi_string *to, uint32_t code) {
     }
     opdi_string_add_n(to, bytes, (size_t)count);
 }
-/* Appends the character that an escape means; `text` begins behind the backslash and is `left` bytes long.  Returns the
+/* Appends the character that an escape means; `text` begins after the backslash and is `left` bytes long.  Returns the
    length of the escape without the backslash.  If this is not an escape, appends the backslash and returns 0. */
 static size_t opdi_script_text_escape(opdi_string *to, const char *text, size_t left) {
     static const char letters[] = "abfnrtv\\'\"", values[] = "\a\b\f\n\r\t\v\\'\"";
@@ -300,7 +300,7 @@ static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
 }
 static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_or(opdi_script_parser *parser);
-/* Parses "for target in iterated [if condition]" of a comprehension into the parts of a new node, behind the element
+/* Parses "for target in iterated [if condition]" of a comprehension into the parts of a new node, after the element
    (and, for a dict, the key).  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_comprehension(opdi_script_parser *parser, opdi_syntax_kind kind, uint32_t at,
                                                     opdi_syntax *key,
@@ -414,7 +414,7 @@ static opdi_syntax *opdi_script_parse_atom(opdi_script_parser *parser) {
 
 //== expressions =======================================================================================================
 
-/* Parses the arguments of a call, behind the opening bracket.  Returns NULL and sets an error if it fails. */
+/* Parses the arguments of a call, after the opening bracket.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_call(opdi_script_parser *parser, opdi_syntax *called) {
     opdi_string items = {NULL, 0, 0, false};
     bool fine = opdi_syntax_put(&items, called);
@@ -641,7 +641,7 @@ static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser) {
     parser->depth--;
     return value;
 }
-/* Parses expressions separated by commas, up to `end`.  Several expressions, or one with a comma behind it, form a
+/* Parses expressions separated by commas, up to `end`.  Several expressions, or one with a comma after it, form a
    tuple.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end) {
     const uint32_t at = opdi_script_token_at(parser)->at;
@@ -915,7 +915,7 @@ static opdi_syntax *opdi_script_parse_assignment(opdi_script_parser *parser) {
     if (node) { node->parts[0] = value; }
     return node;
 }
-/* Parses a simple statement, without the end of the line behind it.  Returns NULL and sets an error if it fails. */
+/* Parses a simple statement, without the end of the line after it.  Returns NULL and sets an error if it fails. */
 static opdi_syntax *opdi_script_parse_simple(opdi_script_parser *parser) {
     const uint32_t at = opdi_script_token_at(parser)->at;
     opdi_syntax *first = NULL, *second = NULL;
@@ -979,7 +979,7 @@ static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser) {
     parser->at++;
     return node;
 }
-/* Parses the statements behind a colon: on the same line, or an indented block.  Returns NULL and sets an error if it
+/* Parses the statements after a colon: on the same line, or an indented block.  Returns NULL and sets an error if it
    fails. */
 static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser) {
     const uint32_t at = opdi_script_token_at(parser)->at;

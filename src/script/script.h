@@ -110,7 +110,7 @@ typedef struct opdi_syntax {
     int64_t integer;
     double number;
 } opdi_syntax;
-/* The sign of a number node, in its member `op`.  NEEDED: the number is 2^63, which is only valid behind a minus. */
+/* The sign of a number node, in its member `op`.  NEEDED: the number is 2^63, which is only valid after a minus. */
 enum { OPDI_SIGN_NONE, OPDI_SIGN_WRITTEN, OPDI_SIGN_NEEDED };
 /* The kind of a method that decorators determine, in the member `op` of its node. */
 enum { OPDI_METHOD_PLAIN, OPDI_METHOD_PROPERTY, OPDI_METHOD_SETTER, OPDI_METHOD_STATIC };
@@ -221,7 +221,7 @@ typedef struct opdi_script_var {
 typedef struct opdi_script_frame {
     struct opdi_script_frame *up;                 /* NULL: the outermost frame of a function */
     opdi_script_var *vars;
-    bool rest;                                    /* true: for the statements behind a branch, which were moved into one
+    bool rest;                                    /* true: for the statements after a branch, which were moved into one
                                                      of its blocks */
 } opdi_script_frame;
 /* How statements end.  NONE: the next statement runs.  MAYBE: perhaps not.  In the other cases it never runs:
@@ -240,7 +240,7 @@ typedef struct opdi_inlined_call {
     opdi_gvalue *self;                            /* methods: the object, which is the first argument, or a
                                                      placeholder */
 } opdi_inlined_call;
-/* The function that is being compiled into a graph.  Its nodes are in `block`, behind the node `before`. */
+/* The function that is being compiled into a graph.  Its nodes are in `block`, after the node `before`. */
 typedef struct opdi_script_body {
     struct opdi_script_body *up;
     opdi_script_function *function;

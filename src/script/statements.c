@@ -381,7 +381,7 @@ static opdi_script_exit opdi_statement_assignment(opdi_emitter *task, const opdi
     return out ? OPDI_EXIT_NONE : OPDI_EXIT_ERROR;
 }
 /* Compiles an if.  If one block always ends by a return, break or continue, and the other never, compiles the `nrest`
-   statements behind the if into the other block, and sets *taken to true.  Returns how the statements end. */
+   statements after the if into the other block, and sets *taken to true.  Returns how the statements end. */
 static opdi_script_exit opdi_statement_if(opdi_emitter *task, const opdi_syntax *node, opdi_syntax *const *rest,
                                           int nrest, bool *taken) {
     opdi_cond_value cond;
@@ -555,7 +555,7 @@ static opdi_script_exit opdi_statement_statement(opdi_emitter *task, const opdi_
         return OPDI_EXIT_ERROR;
     }
 }
-/* Compiles statements, except those behind a statement that always ends by a return, break, continue or raise.  Returns
+/* Compiles statements, except those after a statement that always ends by a return, break, continue or raise.  Returns
    how the statements end. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count) {
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {

@@ -87,7 +87,7 @@ static int opdi_script_print_constant(opdi_script_printer *print, const opd_valu
     }
     return 0;
 }
-/* Writes the name of a value.  A value that a loop carries has the same name in the loop as behind it. */
+/* Writes the name of a value.  A value that a loop carries has the same name in the loop as after it. */
 static void opdi_script_print_name(opdi_script_printer *print, const opdi_gvalue *value) {
     char text[64];
     const opdi_gnode *const loop = value->block ? value->block->owner : NULL;

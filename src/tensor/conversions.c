@@ -381,7 +381,7 @@ OPDI_INTERNAL void opdi_scatter(void *dst, int64_t stride, const void *src, int6
 }
 #if defined(OPDI_X86)
 /* Copies every second of 2 * count elements of 4 bytes: reads 8 bytes and keeps the low half.  The last elements are
-   copied one by one, because there may be no memory behind them. */
+   copied one by one, because there may be no memory after them. */
 OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t count) {
     uint32_t *to = (uint32_t *)dst;
     const uint32_t *from = (const uint32_t *)src;

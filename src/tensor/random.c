@@ -182,8 +182,8 @@ void opd_generator_give_back(opd_generator *generator, uint64_t at, int64_t word
 }
 OPDI_COLD_END
 /* Flags of this thread, set while a graph is recorded to be compiled.  paused: taking random numbers fails.  missed:
-   code has tried to take random numbers meanwhile.  sides: both sides of a condition are being recorded.  lazy:
-   factories make tensors on the lazy device. */
+   code has tried to take random numbers while `paused` was set.  sides: both sides of a condition are being recorded.
+   lazy: factories make tensors on the lazy device. */
 static OPDI_TLS bool opdi_generator_paused, opdi_generator_missed, opdi_generator_sides, opdi_usual_lazy;
 OPDI_SHARED void opdi_generator_pause_set(bool on) {
     opdi_generator_paused = on;

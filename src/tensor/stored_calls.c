@@ -153,7 +153,8 @@ typedef struct opdi_stored_change {
                                                      OPD_DTYPE_NONE: do not */
     opd_scalar_type rounded;                      /* round numbers to this;
                                                      OPD_DTYPE_NONE: do not */
-    bool floats, ordered;                         /* integers become float32; uint64 becomes int64, in order */
+    bool floats, ordered;                         /* floats: integers become float32; ordered: uint64 becomes int64, in
+                                                     the same order */
     opd_value args[OPD_MAX_ARGS];
     opd_tensor **list;                            /* memory for the tensors of all lists */
 } opdi_stored_change;

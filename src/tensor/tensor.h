@@ -115,7 +115,8 @@ static inline bool opdi_batch_fits(const opd_tensor *tensor) {
 #if defined(OPDI_CORE)
 typedef struct opdi_dual {
     struct opdi_dual *next;                       /* the next entry of its storage */
-    struct opdi_dual *after, **at;                /* next entry of its level; address of the pointer to this entry */
+    struct opdi_dual *after, **at;                /* after: next entry of its level; at: address of the pointer to this
+                                                     entry */
     opdi_storage *storage;
     struct opdi_level *level;
     uint64_t family;
@@ -231,7 +232,7 @@ OPDI_SHARED opd_device opdi_usual_device(void);
 /* The types for which loops are written.  OPDI_C128 serves all complex numbers (see >>op:complex). */
 enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2, OPDI_C128 = 3 };
 typedef struct opdi_complex { double re, im; } opdi_complex;
-/* The numbers that a loop takes besides its operands, in each compute type. */
+/* The numbers that a loop takes in addition to its operands, in each compute type. */
 typedef struct opdi_params {
     double f64[4];
     float f32[4];
@@ -310,7 +311,8 @@ typedef struct opdi_iter {
     int nops, nout, ndim;
     int64_t numel;
     int64_t sizes[OPD_MAX_DIMS];                  /* sizes of the loop, after joining dims; dim 0 is innermost */
-    int8_t compute, common;                       /* the compute type; the dtype that operands are promoted to */
+    int8_t compute, common;                       /* compute: the compute type; common: the dtype that operands are
+                                                     promoted to */
     bool buffered;                                /* an operand is converted, or gathered into a block */
     opdi_loop loop;
     const opdi_params *params;

@@ -396,7 +396,7 @@ OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
 OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                   int64_t offset) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
-    /* only a view without elements can begin so far behind; it is moved to the end */
+    /* only a view without elements can begin so far back; it is moved to the end */
     if (OPDI_UNLIKELY(offset >> 40 > 0)) {
         offset = tensor->data ? (tensor->storage->bytes - (tensor->data - tensor->storage->data)) / size : 0;
     }

@@ -18,7 +18,8 @@ typedef struct opdi_axis {
     opd_tensor *tensor;
     int which;                                    /* its index among the inputs or the results */
     int64_t numel;                                /* number of its real numbers */
-    int64_t count, at;                            /* its directions; number of directions of the axes before it */
+    int64_t count, at;                            /* count: its directions; at: number of directions of the axes before
+                                                     it */
     double unit, sum;                             /* of the random direction: scale, sum of elements */
     opd_tensor *home;                             /* the values of an input before they are perturbed */
 } opdi_axis;
@@ -30,10 +31,12 @@ typedef struct opdi_check {
     int ninputs;
     const opd_gradcheck_options *options;
     bool strict;                                  /* outputs without gradients must not depend on the inputs */
-    bool fast, forward;                           /* one random direction per axis; forward mode is checked now */
+    bool fast, forward;                           /* fast: one random direction per axis; forward: forward mode is
+                                                     checked now */
     opdi_axis in[OPDI_CHECK_INPUTS], out[OPD_GRADCHECK_OUTPUTS];
     int nin, nout, nresults;                      /* nout: number of checked outputs */
-    int64_t rows, columns;                        /* directions of all inputs; directions of all outputs */
+    int64_t rows, columns;                        /* rows: directions of all inputs; columns: directions of all
+                                                     outputs */
     double *numerical, *analytical;               /* [rows][columns] */
     char *report;                                 /* text about the failed check, or "" */
     size_t report_cap;

@@ -48,7 +48,8 @@ struct opd_module {
 #if !defined(OPD_NO_PROFILER)
 #if defined(OPDI_CORE)
 typedef struct opdi_trace {
-    struct opdi_trace *next, *parent;            /* the event that began next; the event around this event */
+    struct opdi_trace *next, *parent;            /* next: the event that began next; parent: the event around this
+                                                    event */
     struct opdi_recorder *of;
     const char *name, *shapes;
     int64_t begin, end, inner;                    /* in ns; end: -1 while it runs; inner: time of the events inside */

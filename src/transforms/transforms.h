@@ -45,7 +45,7 @@ typedef struct opdi_diff {
     const opd_transform_options *options;
     opd_tensor **in;                              /* the inputs of fn */
     int nin;
-    opd_tensor **by, **given;                     /* aliases of inputs to differentiate by; these inputs themselves */
+    opd_tensor **by, **given;                     /* given: the inputs to differentiate by; by: aliases of them */
     int *argnums, nby;
     opdi_layer *layer;
     opdi_state around;
@@ -90,7 +90,8 @@ struct opd_cost {
     opd_fake_block block;
     opd_cost_row *rows;
     int nrows, capacity;
-    int64_t begun, most, given;                   /* live bytes at the start; their maximum; bytes of real tensors */
+    int64_t begun, most, given;                   /* begun: live bytes at the start; most: their maximum; given: bytes
+                                                     of real tensors */
 };
 OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 OPDI_SHARED int opdi_batched_kernel(opd_call *call);

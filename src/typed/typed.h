@@ -1,7 +1,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>typed        kernels that are compiled for several types and sets of instructions
 //
-//  The text of such a kernel is in its own file NAME.typed.h, beside the file in src/ that uses it.  That file
+//  The text of such a kernel is in its own file NAME.typed.h, in the folder of the file that uses it.  That file
 //  includes NAME.typed.h once for each type and, if the kernel uses vectors, once for each set of instructions.  Before
 //  each of these includes, it includes a file of src/typed/, which defines
 //

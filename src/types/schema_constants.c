@@ -131,8 +131,8 @@ static int opdi_parse_number(opdi_parser *parser, int32_t kind, opd_value *out) 
     return 0;
 }
 
-/* Reads the escape sequence at `text`, which begins behind the backslash.  Writes the character to `here` and the
-   length of the sequence to *count.  Returns NULL, or the text of an error. */
+/* Reads the escape sequence at `text`, which begins after the backslash.  Writes the character to `here` and the length
+   of the sequence to *count.  Returns NULL, or the text of an error. */
 static const char *opdi_unescape(const char *text, const char *end, char *here, int *count) {
     static const char letters[] = "abfnrtv", codes[] = "\a\b\f\n\r\t\v";
     const char *at = text < end && *text != 0 ? strchr(letters, *text) : NULL;

@@ -2,7 +2,7 @@
 
 //== declarations ======================================================================================================
 
-/* Reads '[' NUMBER ']' [alias] ['?'] behind the element type `elem` of an argument or return, and returns the list's
+/* Reads '[' NUMBER ']' [alias] ['?'] after the element type `elem` of an argument or return, and returns the list's
    type.  Returns NULL and sets an error if that fails. */
 static const opdi_type *opdi_parse_sized(opdi_parser *parser, const opdi_type *elem) {
     opdi_type *list;

@@ -35,7 +35,7 @@
    Other differences:
    - an argument counts as written also if only its elements are written ("Tensor(a!)[](b) x");
    - two lists of one alias set may alias (there no two lists do), as may a tuple and itself;
-   - "invalid numeric default value" underlines the word and not the text behind it;
+   - "invalid numeric default value" underlines the word and not the text after it;
    - a bad character is shown with all its bytes, never as the blank before it; if a text has two mistakes, the parsers
      may report different ones;
    - limits: OPD_MAX_ARGS arguments and returns, 256 nested types in an argument, 32 alias sets in an annotation, 32
@@ -190,7 +190,7 @@ static int opdi_word_kind(const char *word, int count) {
     return opdi_word_in(word, count, keywords) ? OPDI_TOKEN_KEYWORD : OPDI_TOKEN_IDENT;
 }
 
-/* Returns the address behind the exponent at `at`, which begins with `letter`, or returns `at` if there is no
+/* Returns the address after the exponent at `at`, which begins with `letter`, or returns `at` if there is no
    exponent. */
 static const char *opdi_lex_exponent(const char *at, const char *end, char letter) {
     const char *stop = at + 1;

@@ -155,7 +155,7 @@ static uint64_t opdi_schema_hash_args(uint64_t hash, const opdi_arg *args, int c
     for (int i = 0; i < count; i++) {
         const opdi_arg *arg = &args[i];
         const opdi_alias_info marks = opdi_alias_info_of(arg->type);
-        uint64_t sets = 0;                        /* a sum, because the order of sets does not count */
+        uint64_t sets = 0;                        /* a sum of hashes: the order of the sets does not matter */
         for (int k = 0; marks.sets != NULL && k < marks.sets->nbefore; k++) {
             sets += opdi_schema_hash_text(1, marks.sets->before[k]);
         }

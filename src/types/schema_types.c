@@ -229,7 +229,7 @@ OPDI_INTERNAL int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) 
 
 OPDI_INTERNAL const opdi_type *opdi_parse_type(opdi_parser *parser);
 
-/* Reads '(' type (',' type)* ')' behind a constructor's word such as Union, and returns a type of this kind.  Only a
+/* Reads '(' type (',' type)* ')' after a constructor's word such as Union, and returns a type of this kind.  Only a
    tuple may have nothing between the brackets.  `total` is the required number of types; 0 allows any number.  Returns
    NULL and sets an error if that fails. */
 static const opdi_type *opdi_parse_composite(opdi_parser *parser, opdi_type_kind kind, int total) {
@@ -316,7 +316,7 @@ static int opdi_union_add(opdi_parser *parser, const opdi_type **members, int co
     return k + 1;
 }
 
-/* Reads (T, U, ...) behind the word Union, and returns the union.  A union of one type and None becomes an optional
+/* Reads (T, U, ...) after the word Union, and returns the union.  A union of one type and None becomes an optional
    type.  Returns NULL and sets an error if that fails. */
 static const opdi_type *opdi_parse_union(opdi_parser *parser) {
     const opdi_type *members[OPDI_MAX_UNION + 1];
@@ -347,7 +347,7 @@ static const opdi_type *opdi_type_word(opdi_parser *parser, opdi_type_kind kind,
     return type;
 }
 
-/* Reads the part of __torch__.torch.classes.NS.Cls behind the first word, and returns the type.  Returns NULL and sets
+/* Reads the part of __torch__.torch.classes.NS.Cls after the first word, and returns the type.  Returns NULL and sets
    an error if that fails. */
 static const opdi_type *opdi_parse_class(opdi_parser *parser) {
     opdi_token part[4];
@@ -406,7 +406,7 @@ static const opdi_type *opdi_parse_dict(opdi_parser *parser, const opdi_token *a
     return type;
 }
 
-/* Reads a type without the brackets and question marks behind it.  An annotation may follow a base type, Dict or Union,
+/* Reads a type without the brackets and question marks after it.  An annotation may follow a base type, Dict or Union,
    but no other type.  Returns NULL and sets an error if that fails. */
 static const opdi_type *opdi_parse_base_type(opdi_parser *parser) {
     opdi_token tok = parser->lx.cur;

@@ -160,13 +160,13 @@ typedef struct opdi_foreign {
 #define OPDI_SAVED_BY_OWN 1u     /* its grad_fn holds a reference to the tensor: see opdi_drop_last */
 #define OPDI_WEAK_NODE 2u        /* the tensor does not hold grad_fn; only the node holds the tensor */
 #define OPDI_GRAD_LEFT 4u        /* a data parallel backward has made the tensor the gradient of a parameter */
-/* dims points to sizes[ndim], then strides[ndim] (in elements).  They lie behind the struct, unless a resize has needed
+/* dims points to sizes[ndim], then strides[ndim] (in elements).  They lie after the struct, unless a resize has needed
    more memory. */
 struct opd_tensor {
     int32_t refs;
     int8_t dtype;
     uint8_t ndim;
-    uint8_t capacity;            /* how many int64_t there are behind the struct, for dims */
+    uint8_t capacity;            /* how many int64_t there are after the struct, for dims */
     uint8_t own;                 /* the bits OPDI_SAVED_BY_OWN to OPDI_GRAD_LEFT; any thread may write them */
     uint64_t functionality;      /* key set, together with backend_bit */
     opdi_storage *storage;
@@ -179,8 +179,8 @@ struct opd_tensor {
     uint8_t flags, backend;      /* opdi_traits reads these four bytes together */
     uint16_t backend_bit;
 };
-/* The properties of a tensor that the dispatcher needs for a call, besides its functionalities.  The traits of several
-   tensors are combined with |. */
+/* The properties of a tensor that the dispatcher needs for a call, in addition to its functionalities.  The traits of
+   several tensors are combined with |. */
 typedef union opdi_traits {
     struct opdi_traits_fields { uint8_t flags, backend; uint16_t backends; } f;
     uint32_t all;
@@ -204,7 +204,7 @@ static inline void opdi_set_lazy(opd_tensor *tensor, uint64_t keys) {
     tensor->functionality = (tensor->functionality & ~OPDI_LAZY_KEYS) | (keys & OPDI_LAZY_KEYS);
     tensor->flags = (uint8_t)((tensor->flags & ~OPDI_LAZY) | (keys & OPDI_LAZY_KEYS ? OPDI_LAZY : 0));
 }
-/* The record of a differentiable view.  It lies behind the memory for the tensor's dims.  A view of a view has the same
+/* The record of a differentiable view.  It lies after the memory for the tensor's dims.  A view of a view has the same
    base. */
 typedef struct opdi_view_record {
     opd_tensor *base;            /* a reference; the base itself is not a view */
@@ -221,12 +221,12 @@ enum opdi_creation {
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(tensor + 1) + tensor->capacity);
 }
-/* The record of a tensor that stands for each example of a vmap.  It lies behind the view record.  The tensor has the
+/* The record of a tensor that stands for each example of a vmap.  It lies after the view record.  The tensor has the
    dims of one example; `value` has all examples.  The tensor's data pointer is that of `value`, but no code reads data
    there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* this struct holds a reference to it */
-    int32_t dim, level;          /* the dim of `value` along which the examples are; the layer's level */
+    int32_t dim, level;          /* dim: the dim of `value` along which the examples are; level: the layer's level */
     uint32_t serial;             /* the layer's number, which no other layer has */
 } opdi_batched;
 static inline opdi_batched *opdi_batched_of(const opd_tensor *tensor) {

@@ -350,13 +350,13 @@ OPDI_OP(one_hot) {
 OPDI_COLD_END
 enum { OPDI_BAG_SUM = 0, OPDI_BAG_MEAN, OPDI_BAG_MAX };
 typedef struct opdi_bags {
-    int64_t d, skip;                              /* row length; the row that is not counted, or -1 */
+    int64_t d, skip;                              /* d: row length; skip: the row that is not counted, or -1 */
     int mode;
     bool packed;                                  /* rows has one row per index, in order */
-    const int64_t *index, *begin;                 /* [n]; [bags + 1], where each bag begins in index */
+    const int64_t *index, *begin;                 /* index [n]; begin [bags + 1], where each bag begins in index */
     const void *rows, *weights;                   /* weights: NULL, or a factor for each index */
     void *out;
-    int64_t *counts, *most;                       /* rows per bag [bags]; rows of maxima [bags, d] */
+    int64_t *counts, *most;                       /* counts: rows per bag [bags]; most: rows of maxima [bags, d] */
 } opdi_bags;
 static void opdi_bags_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_bags_f64(void *ctx, int64_t begin, int64_t end);

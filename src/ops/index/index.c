@@ -286,7 +286,8 @@ static int opdi_index_Tensor_backward(opd_backward_call *bw) {
 typedef struct opdi_index_plan {
     opd_tensors list;
     int nshape, lead, width;                      /* numbers of dims */
-    bool batched, adjacent;                       /* an index differs per example; the indexed dims are adjacent */
+    bool batched, adjacent;                       /* batched: an index differs per example; adjacent: the indexed dims
+                                                     are adjacent */
 } opdi_index_plan;
 /* Makes *plan from the call's list.  If self_batched, self has one entry per example in dim 0; otherwise all examples
    share one self.  Returns 0, or -1 and sets an error. */

@@ -6,7 +6,8 @@ typedef struct opdi_rows {                        /* self[o][index[j]][inner] an
                                                      contiguous */
     char *self, *source;
     const int64_t *index;
-    int64_t size, n, inner, bytes;                /* rows of self, rows of source; elements, bytes of a row */
+    int64_t size, n, inner, bytes;                /* size, n: number of rows of self and of source; inner, bytes: number
+                                                     of elements and bytes of a row */
 } opdi_rows;
 static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_rows *rows = (const opdi_rows *)ctx;

@@ -11,7 +11,7 @@
 //  order.  So pdist's gradient processes each pair twice, but no two threads write to the same row.
 
 typedef struct opdi_distances {
-    int64_t n, m, k;                              /* numbers of rows of x and of y, their length */
+    int64_t n, m, k;                              /* n, m: number of rows of x and of y; k: the length of a row */
     double p;
     bool pairs;                                   /* pdist: y is x */
     const void *x, *y, *g, *d;                    /* x [b, n, k], y [b, m, k]; gradient and distances [b, n, m] */

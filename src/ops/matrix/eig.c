@@ -29,7 +29,7 @@ enum {
    removes the elements that the previous reflection left below the subdiagonal, and so moves them one row further.
    The chase changes rows of h from `top` on, columns before `right`, and `width` elements of the rows of q (NULL: no
    q), whose first row belongs to row `base` of h.  first and last are the ends of the diagonal block.  The spare
-   elements behind `right` and `width` in a row are overwritten. */
+   elements after `right` and `width` in a row are overwritten. */
 typedef struct opdi_chase {
     void *h, *q;
     int64_t ld, ldq, width, base, first, last, from, to, top, right;

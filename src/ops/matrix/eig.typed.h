@@ -443,7 +443,7 @@ static int OPDI_TYPED(schur_sweep)(const OPDI_TYPED(schur) *schur, int64_t first
     return 0;
 }
 
-/* Exchanges the diagonal block of p rows at row k with the block of q rows behind it (Bai and Demmel).  If their
+/* Exchanges the diagonal block of p rows at row k with the block of q rows after it (Bai and Demmel).  If their
    eigenvalues are too close to be told apart, changes nothing and returns false. */
 static bool OPDI_TYPED(schur_swap)(const opdi_chase *chase, int64_t k, int p, int q, OPDI_T *scratch) {
     const int count = p + q;

@@ -60,8 +60,8 @@ typedef struct opdi_skinny {
 static void opdi_skinny_minus_plain_f32(const opdi_skinny *skinny);
 static void opdi_skinny_minus_plain_f64(const opdi_skinny *skinny);
 /* One step of a factorization (Cholesky, LU or L D L^T) of a [n, columns], whose rows are ld apart.  Steps of
-   Cholesky and of L D L^T access whole vectors, so there must be memory for another vector behind the last row. */
-enum { OPDI_NARROW = 32 };                          /* matrices with at most so many columns are not split */
+   Cholesky and of L D L^T access whole vectors, so there must be memory for another vector after the last row. */
+enum { OPDI_NARROW = 32 };                          /* matrices with at most this many columns are not split */
 typedef struct opdi_factor_step {
     int64_t n, columns, ld, k, size;   /* k: number of the step; size: of its block (for LU: row of the pivot) */
     void *a, *scratch;
@@ -128,7 +128,7 @@ OPDI_LAPACK_FN(geev, (const char *jobvl, const char *jobvr, const int32_t *n, vo
 #if defined(__cplusplus)
 }
 #endif
-enum { OPDI_LAPACK_MOST = 20000 };                /* at most so many rows: 4 rows^2 must fit into 32 bits */
+enum { OPDI_LAPACK_MOST = 20000 };                /* the largest number of rows: 4 rows^2 must fit into 32 bits */
 #endif
 #include "../../typed/f32.h"
 #include "skinny_updates.typed.h"

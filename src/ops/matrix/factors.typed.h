@@ -540,7 +540,7 @@ static void OPDI_TYPED(ldl_exchange)(int64_t n, OPDI_T *a, int64_t ld, int64_t i
     }
 }
 /* Returns the size (1 or 2) of the diagonal block of D that begins at row k.  Sets *other to the row that must be
-   exchanged with the last row of the block.  The choice depends on the largest elements beside the diagonal (Bunch and
+   exchanged with the last row of the block.  The choice depends on the largest off-diagonal elements (Bunch and
    Kaufman). */
 static int OPDI_TYPED(ldl_choose)(int64_t n, const OPDI_T *a, int64_t ld, int64_t k, int64_t *other) {
     const OPDI_T alpha = (OPDI_T)0.6403882032022076, first = OPDI_FN(fabs)(a[k * ld + k]);      /* (1 + sqrt(17)) / 8 */

@@ -933,7 +933,7 @@ typedef struct opdi_lstsq {
     bool gels, gelsy, vectors;
     double rcond;
     opd_tensor *own;                              /* the matrices before broadcasting */
-    opd_tensor *a, *b;                            /* [.., rows, columns], [.., rows, count] */
+    opd_tensor *a, *b;                            /* a [.., rows, columns], b [.., rows, count] */
     opd_tensor *x, *rank, *values;
 } opdi_lstsq;
 /* Returns true if b has one vector for each matrix of input, false if it has matrices. */

@@ -190,7 +190,7 @@ static int32_t OPDI_TYPED(lapack_length)(OPDI_T wish) {
     return wish >= 0 && length < 2147483647.0 ? (int32_t)length : 0;
 }
 /* Returns a copy, stored by columns, of a [rows, columns], whose rows are `wide` elements apart.  The caller frees the
-   copy, behind which there is memory for `more` elements.  Returns NULL if memory runs out. */
+   copy, after which there is memory for `more` elements.  Returns NULL if memory runs out. */
 static OPDI_T *OPDI_TYPED(lapack_copy)(int64_t rows, int64_t columns, const OPDI_T *a, int64_t wide, int64_t more) {
     OPDI_T *copy = (OPDI_T *)opdi_alloc((size_t)(rows * columns + more) * sizeof(OPDI_T));
     if (copy) { OPDI_TYPED(transpose)(rows, columns, a, wide, copy, rows); }

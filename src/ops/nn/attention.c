@@ -95,7 +95,8 @@ typedef struct opdi_attention {
     size_t size;                                  /* 4: float, 8: double */
     int64_t heads, group, rows, keys, depth, block, blocks;
     opd_tensor *q, *k, *v, *out, *lse;            /* out and lse have the compute type */
-    opd_tensor *grad, *grads[3];                  /* backward: gradients of the output; of q, k, v */
+    opd_tensor *grad, *grads[3];                  /* for backward: grad: the gradient of the output; grads: the
+                                                     gradients of q, k, v */
     int64_t wide;                                 /* backward: number of keys in a block */
     const char *mask;
     int64_t mask_strides[4];

@@ -94,7 +94,8 @@ static int opdi_dropout_kernel(opd_call *call) {
     const char *name = call->op->schema->name;
     if (opdi_dropout_check(p)) { return -1; }
     if (!(p > 0) || !opd_arg_bool(call, 2) || input->numel == 0) { return opd_return_tensor(call, input); }
-    /* on GPUs, PyTorch uses the fused kernel; for float64 its random numbers differ from those of native_dropout */
+    /* on GPUs, the fused kernel is called, as in PyTorch; not for float64, because float64 noise has other random
+       numbers than the bool mask of native_dropout (see opd_draw) */
     if (strcmp(name, "dropout") == 0 && p < 1 && opd_tensor_device(input).type == OPD_CUDA &&
         input->dtype != OPD_FLOAT64) {
         opd_tensor *results[2];

@@ -12,10 +12,10 @@ OPDI_COLD_BEGIN
 enum { OPDI_GRID_BILINEAR = 0, OPDI_GRID_NEAREST, OPDI_GRID_BICUBIC };
 enum { OPDI_GRID_ZEROS = 0, OPDI_GRID_BORDER, OPDI_GRID_REFLECTION };
 typedef struct opdi_grid {
-    int64_t n, c, in[2], out[2];                  /* images, channels; [rows, columns] */
+    int64_t n, c, in[2], out[2];                  /* n, c: number of images and of channels; in, out: [rows, columns] */
     int how, outside;
     bool corners;
-    const void *input, *grid, *grad;              /* [n, c, in], [n, out, 2], [n, c, out] */
+    const void *input, *grid, *grad;              /* input [n, c, in], grid [n, out, 2], grad [n, c, out] */
     void *output, *dx, *dgrid;                    /* as large as grad, input (or NULL) and grid */
 } opdi_grid;
 static void opdi_grid_rows_f32(void *ctx, int64_t begin, int64_t end);

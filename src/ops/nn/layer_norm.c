@@ -125,8 +125,8 @@ static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
                                   ? opdi_stats_backward(bw, input, opdi_sizes(input), opdi_sizes(mean), input->ndim)
                                   : NULL);
 }
-/* Computes layer norm under vmap if examples have their own weight or bias.  Normalises without weight and bias, and
-   applies them afterwards. */
+/* Computes layer norm under vmap if weight or bias is batched.  First normalises, then multiplies by weight and adds
+   bias. */
 static int opdi_layer_norm_apart(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3), *input = opd_arg_tensor(call, 0),
         *results[3];

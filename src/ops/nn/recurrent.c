@@ -76,8 +76,9 @@ static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates
    of a product is packed as panels, see opdi_lstm_pack. */
 typedef struct opdi_lstm {
     int64_t steps, batch, size;                   /* T, B, H */
-    const float *gates, *h, *c, *w_hh;            /* [T, B, 4 H], [B, H], [B, H], [4 H, H] */
-    float *out, *states, *acts;                   /* h [T, B, H]; c [kept, B, H]; activated gates [kept, B, wide] */
+    const float *gates, *h, *c, *w_hh;            /* gates [T, B, 4 H], h [B, H], c [B, H], w_hh [4 H, H] */
+    float *out, *states, *acts;                   /* out: h [T, B, H]; states: c [kept, B, H]; acts: activated gates
+                                                     [kept, B, wide] */
     int64_t kept, wide;                           /* kept: T, or 2 buffers used in turn */
     bool back;
     float *panels;
@@ -86,7 +87,8 @@ typedef struct opdi_lstm {
     float *product;
     int64_t row;                                  /* columns of the product, rounded up to whole panels */
     const float *out_grad;                        /* backward: [T, B, H] or NULL */
-    float *gates_grad, *h_grad, *c_grad, *tanhs;  /* [T, B, 4 H], [B, row], [B, H], [B, H] */
+    float *gates_grad, *h_grad, *c_grad, *tanhs;  /* gates_grad [T, B, 4 H], h_grad [B, row], c_grad [B, H], tanhs [B,
+                                                     H] */
     int64_t step;                                 /* number of the current step, in the layer's direction */
 } opdi_lstm;
 

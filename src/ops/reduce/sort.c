@@ -78,9 +78,10 @@ static int64_t opdi_keys_below(int32_t *places, uint64_t *keys, int64_t count, u
     OPDI_KEYS_WIDE(return opdi_keys_below_avx512(places, keys, up, limit))
     return opdi_keys_below_body(places, keys, up, limit);
 }
-#define OPDI_COUNTED 128                          /* from so many words on (4 times as many keys), counting sort is
-                                                     faster */
-#define OPDI_COUNTED_WIDE 8192                    /* from so many words on, digits of 11 bits are faster than 8 */
+#define OPDI_COUNTED 128                          /* from this number of words on (4 times as many keys), counting sort
+                                                     is faster */
+#define OPDI_COUNTED_WIDE 8192                    /* from this number of words on, digits of 11 bits are faster than
+                                                     digits of 8 bits */
 /* Replaces the number of keys with each digit by the index at which these keys begin.  `all` is the number of keys.
    Returns false if all keys have the same digit. */
 static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
@@ -229,7 +230,8 @@ OPDI_ALWAYS uint64_t *opdi_line_words(const opdi_lines *lines, const void *memor
     }
     return opdi_words_by_digits(word, word + lines->count, lines->count);
 }
-/* Sorts the line at `memory` and writes its first lines->len[1] elements and their indices. */
+/* Sorts the line at `memory`, and writes the first lines->len[1] elements of the sorted line, and their indices, to
+   `out`. */
 OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const uint64_t *word = opdi_line_words(lines, memory, tmp, type);

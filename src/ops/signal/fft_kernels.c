@@ -39,7 +39,7 @@ typedef struct opdi_fft_roots {
     int bits;
     const double *low, *high;
 } opdi_fft_roots;
-/* A plan for the transform of a line.  Tables behind a void * have the plan's type, double or float. */
+/* A plan for the transform of a line.  Tables that a void * points to have the plan's type, double or float. */
 typedef struct opdi_fft_plan {
     int64_t length;
     bool twice;                                   /* true: double, false: float */
@@ -48,7 +48,8 @@ typedef struct opdi_fft_plan {
     const void *nearby;                           /* [rows, 2, lanes]: exp(-2 pi i row lane / length) */
     const struct opdi_fft_plan *inner;   /* of m >= 2 n - 1 points (Bluestein) or n - 1 points (Rader), or NULL */
     const int32_t *order;                         /* Rader: [n - 1] powers of the generator; Bluestein: NULL */
-    const void *chirp, *kernel;                   /* [n, 2]: exp(-pi i t t / n); [m, 2]: transformed kernel */
+    const void *chirp, *kernel;                   /* chirp [n, 2]: exp(-pi i t t / n); kernel [m, 2]: transformed
+                                                     kernel */
 } opdi_fft_plan;
 
 /* The functions that are compiled for each vector width.  Rows are [length, 2, lanes].  If `swap` is true, the

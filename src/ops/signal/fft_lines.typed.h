@@ -336,7 +336,7 @@ static OPDI_T *OPDI_TYPED(fft_group_powers)(const opdi_fft *fft, OPDI_T *x, OPDI
     return other;
 }
 /* Transforms x [rows, 2, lanes], whose lines have the plan's length.  Returns the address of the result, in x or in
-   the buffer behind it. */
+   the buffer after it. */
 static OPDI_T *OPDI_TYPED(fft_group_run)(const opdi_fft *fft, OPDI_T *x, int64_t rows) {
     OPDI_T *scratch = x + rows * 2 * OPDI_FFT_LANES;
     if (!fft->plan->inner) {

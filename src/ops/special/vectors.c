@@ -49,8 +49,9 @@ OPDI_AVX2 static void opdi_wide_erfcx(const double *x, double *y) {
         y[i] = ((x[i] >= -26) & (size < 1e150)) ? value : (double)NAN;
     }
 }
-/* Computes log_ndtr for 64 numbers, with size = |x| / sqrt(2).  For x below -1, it is log(erfcx(size) / 2) - size^2.
-   Above, it is log(1 - rest), corrected by the rounding error of 1 - rest. */
+/* Computes log_ndtr for 64 numbers x, with size = |x| / sqrt(2) and part = erfcx(size) exp(-size^2) / 2, which is
+   ndtr(-|x|).  For x < -1, the result is log(erfcx(size) / 2) - size^2.  For -1 <= x < 0, it is log(part).  For x >= 0,
+   it is log(1 - part), corrected by the rounding error of 1 - part. */
 OPDI_AVX2 static void opdi_wide_log_ndtr(const double *x, double *y) {
     OPDI_BLOCK_EACH {
         const double root = fabs(x[i]) * 0.70710678118654752440, size = root < 1e8 ? root : 1e8;
