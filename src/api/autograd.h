@@ -26,7 +26,7 @@ typedef struct opd_edge { opd_node *node; uint32_t nr; } opd_edge;
 /* Options of opd_backward_with and opd_autograd_grad. */
 typedef struct opd_backward_options {
     opd_tensor *const *grad_outputs;   /* one for each output; NULL, or a NULL element, means 1 */
-    bool retain_graph, create_graph;   /* create_graph retains too */
+    bool retain_graph, create_graph;   /* create_graph also retains the graph */
     bool allow_unused;                 /* opd_autograd_grad: an unused input gets NULL instead of an error */
     opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: adds gradients only to these tensors, which need not
                                                  be leaves */
@@ -147,12 +147,12 @@ typedef struct opd_autograd_function {
     const char *name;            /* its nodes are called NAMEBackward */
     opd_setup_fn forward;
     opd_setup_fn setup_context;  /* may be NULL */
-    opd_backward_fn backward;    /* NULL: backward through the function fails */
+    opd_backward_fn backward;    /* if NULL, backward through the function fails */
     opd_jvp_fn jvp;              /* forward mode (see >>api:forward), runs after `forward`; NULL: calls with tangents
                                     fail */
     void *user;                  /* returned by opd_context_user */
-    bool once_differentiable;    /* `backward` runs with grad mode off; second derivatives are refused */
-    opd_function_vmap_fn vmap;   /* may be NULL; for at most OPD_TRANSFORM_OUTPUTS outputs */
+    bool once_differentiable;    /* `backward` runs with grad mode off; second derivatives fail */
+    opd_function_vmap_fn vmap;   /* may be NULL; gives at most OPD_TRANSFORM_OUTPUTS outputs */
     void *reserved[1];           /* zero */
 } opd_autograd_function;
 /* Calls a custom function (Function.apply).  Inputs may be lists of tensors; an output is one tensor or another value.

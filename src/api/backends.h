@@ -41,7 +41,7 @@ typedef struct opd_backend_desc {
     /* Copies as `copy` does, but only queues the copy, even if one side is the host.  The host's memory stays valid
        until the copy is done. */
     int (*copy_async)(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes);
-    void *(*host_alloc)(void *user, size_t bytes);                            /* memory that the device copies fast */
+    void *(*host_alloc)(void *user, size_t bytes);                            /* host memory that is copied fast */
     void (*host_free)(void *user, void *data);
     int (*empty_cache)(void *user, int index);                                /* frees memory that was kept by `free` */
     int64_t (*cached)(void *user, int index);                                 /* number of bytes that `free` kept */

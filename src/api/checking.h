@@ -10,16 +10,17 @@ typedef int (*opd_gradcheck_fn)(void *user, opd_tensor *const *inputs, int ninpu
 typedef struct opd_gradcheck_options {
     double eps, atol, rtol;            /* step of the central differences; tolerances: |analytical - numerical| <= atol
                                           + rtol * |numerical| */
-    double nondet_tol;                 /* largest difference between two backward runs */
+    double nondet_tol;                 /* the largest allowed difference between two backward runs */
     bool raise_exception;              /* false: a failed check returns 1, and no error is left */
     bool check_undefined_grad;         /* undefined gradients of outputs must give zero or undefined gradients of
                                           inputs */
     bool check_grad_dtypes;            /* a gradient must have its input's dtype */
-    bool check_backward_ad, check_forward_ad;     /* check backward, check forward mode: at least one */
+    bool check_backward_ad, check_forward_ad;     /* check backward mode, check forward mode: at least one must be on */
     bool check_batched_grad, check_batched_forward_grad;      /* two gradients computed by one vmap must equal those of
                                                                  two single runs */
     bool fast_mode;                    /* compare one random projection of each Jacobian instead of all its elements */
-    bool check_fwd_over_rev, check_rev_over_rev;  /* second derivatives: forward or reverse over reverse mode */
+    bool check_fwd_over_rev, check_rev_over_rev;  /* second derivatives: forward over reverse mode, and reverse over
+                                                     reverse mode */
     char *report; size_t report_cap;   /* NULL, or a buffer for the text of a failed check, of which the error message
                                           may have only the beginning */
 } opd_gradcheck_options;

@@ -10,7 +10,7 @@
    wait_tensor, wait_tensors.  The first three also exist as _coalesced.  In-place forms are all_reduce_, broadcast_ and
    all_reduce_coalesced_, and out forms are all_gather_into_tensor_out and reduce_scatter_tensor_out.  The namespace
    _c10d_functional_autograd has the same operators.  Every rank calls the same collectives in the same order.
-   reduce_op  is "sum", "avg", "product", "min", "max", "band", "bor" or "bxor".  The argument group_name is the name of
+   reduce_op is "sum", "avg", "product", "min", "max", "band", "bor" or "bxor".  The argument group_name is the name of
    a group (PyTorch also takes a Python object).  Operator irecv fills its argument and returns it.  Operator isend
    returns a tensor without elements, and graphs do not drop its calls.
    A collective is still running when the operator returns.  The result is an ordinary tensor: the first operator that

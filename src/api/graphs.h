@@ -13,10 +13,10 @@ typedef struct opd_trace_options {
     bool check;                             /* trace a second time and compare the two graphs, and compare results of
                                                the graph and of fn */
     double tolerance;                       /* absolute and relative tolerance for the results; 0 means 1e-5 */
-    bool locations;                         /* add "# FILE:LINE" of each call: slow; needs debug information (-g) */
-                                            /* and the program addr2line */
-    bool parts;                             /* for composite operators that autograd sees, record the operators */
-                                            /* that they call: needed if fn itself calls backward */
+    bool locations;                         /* add "# FILE:LINE" of each call: slow; needs debug information (-g)
+                                               and the program addr2line */
+    bool parts;                             /* record the operators that composite operators call, instead of
+                                               composite operators themselves; needed if fn calls backward */
 } opd_trace_options;
 /* Calls fn once with inputs and records the operators that it calls into a new graph (torch.jit.trace).
    Recorded: The operators that fn calls, and the operators that compute derivatives and tangents.  Operators that

@@ -6,7 +6,7 @@
    Pointers to nodes are borrowed.  A node lives as long as its tensor lives, another node has an edge to it, or
    opd_node_keep has added an owner. */
 OPD_API opd_node *opd_tensor_node(const opd_tensor *tensor);      /* returns Tensor.grad_fn; NULL for a leaf */
-OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* node NULL with an error: tensor requires no grad */
+OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* node NULL and an error if no grad is required */
 OPD_API opd_node *opd_node_keep(opd_node *node);                  /* adds an owner */
 OPD_API void opd_node_release(opd_node *node);                    /* removes an owner */
 OPD_API const char *opd_node_name(const opd_node *node);          /* "MulBackward0" */
@@ -139,9 +139,9 @@ typedef int (*opd_transform_fn)(void *user, opd_tensor *const *inputs, int ninpu
 typedef struct opd_checkpoint_options {
     bool no_early_stop;                  /* fn's second call runs to its end (early_stop=False) */
     bool no_preserve_rng_state;          /* the second call does not reset the default generator */
-    opd_generator *const *generators;    /* other generators that are reset like the default generator; they must
-                                            live */
-    int ngenerators;                     /* as long as the graph.  The array is copied. */
+    opd_generator *const *generators;    /* other generators that are reset, too; they must live as long as the
+                                            graph.  The array is copied */
+    int ngenerators;
 } opd_checkpoint_options;
 /* Calls fn, which writes outputs, and keeps only fn's inputs for backward (torch.utils.checkpoint with
    use_reentrant=False).  Backward calls fn again, with equal inputs and the default generator in its old state, to

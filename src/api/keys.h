@@ -11,7 +11,7 @@ typedef enum opd_functionality {
     OPD_F_CUSTOM_RNG, OPD_F_MKLDNN_CPU, OPD_F_SPARSE, OPD_F_SPARSE_CSR, OPD_F_NESTED_TENSOR,
     OPD_F_USER_0 = 12,           /* 12..15: user keys: above the backends, below BackendSelect */
     OPD_F_BACKEND_SELECT = 16,
-    OPD_F_USER_1 = 17,           /* 17..20 */
+    OPD_F_USER_1 = 17,           /* 17..20: above BackendSelect */
     OPD_F_FAKE = 21, OPD_F_DYNAMIC_LAYER_BACK, OPD_F_FUNCTIONALIZE, OPD_F_CONJUGATE, OPD_F_NEGATIVE, OPD_F_ZERO_TENSOR,
     OPD_F_USER_2 = 27,           /* 27..30: below ADInplaceOrView */
     OPD_F_AD_INPLACE_OR_VIEW = 31,

@@ -22,7 +22,8 @@ typedef struct opd_event {
     int nrets;
     opd_code error;              /* at the end: OPD_OK, or the code of the pending error */
     const char *message;         /* the text of the error; "" without one */
-    int64_t sequence;            /* autograd's number of this node, or of the node that a call may record; or -1 */
+    int64_t sequence;            /* the sequence number of the node or, for a call, of the node that it may record; else
+                                    -1 */
     uint64_t id;                 /* number of this event in the process */
     uint32_t thread;             /* number of the thread: 1, 2, ... */
     uint32_t forward_thread;     /* for a node: the thread that recorded it; else 0 */

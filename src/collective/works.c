@@ -429,7 +429,7 @@ static int opdi_handshake_step(opd_work *work, int64_t wait_us) {
     if (!say->moved) {
         const bool was_ok = opd_ok();
         say->moved = opdi_work_poll(work, wait_us);
-        if (say->moved < 0 && was_ok && !opd_ok()) {         /* perhaps because properties differ */
+        if (say->moved < 0 && was_ok && !opd_ok()) {         /* perhaps because the ranks' calls differ */
             (void)snprintf(say->why, sizeof say->why, "%s", opd_error_message());
             opd_error_clear();
         }

@@ -171,8 +171,8 @@ typedef struct opdi_cu_group {
                                                      stream */
     bool ends;
 } opdi_cu_group;
-/* All groups, by device, and the groups that have ended after an error; results on their devices cannot be trusted.  A
-   device's lock may be held while NCCL waits for other ranks. */
+/* All groups, by device, and the groups that have ended after an error.  Results that are on the devices of ended
+   groups may be wrong.  A device's lock may be held while NCCL waits for other ranks. */
 static std::mutex opdi_cu_groups_lock[OPDI_CU_MAX_DEVICES], opdi_cu_lost_lock;
 static std::list<opdi_cu_group *> *const opdi_cu_groups = new std::list<opdi_cu_group *>[OPDI_CU_MAX_DEVICES];
 static std::vector<const opdi_cu_group *> *opdi_cu_lost_groups;

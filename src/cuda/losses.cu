@@ -5,7 +5,7 @@
 //== nll_loss ==========================================================================================================
 
 /* Input x [n, c, inner] and targets [n, inner].  Targets equal to `ignore` do not count.  Targets that are out of range
-   do not count either, and are noted as a fault. */
+   do not count either, and the kernel reports them as a fault. */
 template <typename T> struct opdi_cu_nll {
     const T *x, *w;                               /* w: weights of the classes, or NULL */
     const int64_t *target;

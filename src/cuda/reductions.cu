@@ -16,8 +16,8 @@ typedef struct opdi_cu_results { void *data[2]; int dtype[2]; int64_t at[2]; } o
 #define OPDI_CU_REDUCE_DIMS 12                    /* after dims were joined; a tensor with more dims is copied first */
 typedef struct opdi_cu_reduction {
     const char *x;
-    const char *second;                           /* the second tensor of a reduction of pairs, with the first's layout,
-                                                     or NULL */
+    const char *second;                           /* in a reduction of pairs, the second tensor, which has the layout of
+                                                     the first; else NULL */
     int dtype, bytes;                             /* dtype: dtype of the input; bytes: bytes of an element */
     bool odd;                                     /* loads of 16 bytes are not possible */
     int nred, nkept;                              /* numbers of reduced and kept dims, at least 1; innermost dims come

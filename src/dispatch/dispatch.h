@@ -107,8 +107,8 @@ struct opd_op {
     int32_t ntensors;                             /* how many arguments are Tensor(?) */
     int32_t required;                             /* arguments from this index on have defaults */
     uint64_t written_args;                        /* a bit for each argument that the schema marks as written */
-    uint64_t dim_args, size_args;                 /* dim_args: a bit for each argument that is a dim; size_args: that is
-                                                     a size of the result; valid if dims_known */
+    uint64_t dim_args, size_args;                 /* dim_args: a bit for each argument that is a dim; size_args: that
+                                                     has sizes of the result; valid if dims_known */
     const int8_t *ret_alias;                      /* for each result: index of the written argument returned, or -1 */
     uint32_t tensor_rets;                         /* a bit for each result that is Tensor(?) */
     bool unobserved;                              /* observers do not see its calls (queries such as size) */

@@ -152,7 +152,7 @@ enum {
     OPDI_GLOBAL_SCALAR,          /* scalar(dtype, bytes): a number of NumPy */
     OPDI_GLOBAL_QUANTIZED,       /* _rebuild_qtensor(storage, offset, sizes, strides, how, ...): read in scripts only */
     OPDI_GLOBAL_STRANGE,         /* makes a value that cannot be read */
-    OPDI_GLOBAL_WORD             /* cannot be called: a dtype, or a storage's class */
+    OPDI_GLOBAL_WORD             /* a name that cannot be called: a dtype, or a storage's class */
 };
 enum { OPDI_PICKLE_GLOBALS = 122 };
 /* A known class or function. dtype: if the name is a dtype or a class of storages, the dtype of the elements; bytes:

@@ -1020,8 +1020,9 @@ static const opdi_builtin opdi_builtins[] = {
 #define OPDI_BUILTINS (int32_t)(sizeof opdi_builtins / sizeof *opdi_builtins)
 #define OPDI_BUILTIN_CHAINS 512
 static opdi_mutex opdi_builtin_lock = OPDI_MUTEX_INIT;
-static int16_t opdi_builtin_heads[OPDI_BUILTIN_CHAINS];       /* by hash: row + 1 of the first in its chain; 0: none */
-static int16_t opdi_builtin_more[OPDI_BUILTINS];              /* by row: row + 1 of the next in its chain; 0: none */
+static int16_t opdi_builtin_heads[OPDI_BUILTIN_CHAINS];       /* for each hash: 1 + the first row of its chain; 0:
+                                                                 none */
+static int16_t opdi_builtin_more[OPDI_BUILTINS];              /* for each row: 1 + the next row of its chain; 0: none */
 static opd_schema *opdi_builtin_parsed[OPDI_BUILTINS];        /* by row: its parsed schema; NULL: not yet parsed */
 static bool opdi_builtin_ready;
 

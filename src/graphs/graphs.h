@@ -242,8 +242,9 @@ typedef struct opdi_graph_plan {
     opd_value *start;                             /* the contents of the slots when a run begins: the constants, other
                                                      slots are None */
     opdi_gstep *steps;
-    int32_t *slots, *rest, *owned;                /* rest: slots of values that remain after the last step; owned: slots
-                                                     of all values that may have to be released after an error */
+    int32_t *slots, *rest, *owned;                /* rest: slots of values that are still held after the last step;
+                                                     owned: slots of all values that may have to be released after an
+                                                     error */
     bool cells;                                   /* true: some values are not tensors */
 } opdi_graph_plan;
 struct opd_graph {

@@ -685,29 +685,29 @@ OPDI_FOREACH_IN(_foreach_add__Scalar, "add_.Scalar", NUMBER, "add_.Scalar", add_
 OPDI_FOREACH_IN(_foreach_add__ScalarList, "add_.ScalarList", NUMBERS, "add_.Scalar", add_Scalar)
 /* opd_foreach_add_Tensor_: add for each tensor of a list and one tensor, in place */
 OPDI_FOREACH_IN(_foreach_add__Tensor, "add_.Tensor", ONE_ALPHA, "add_.Tensor", add_Tensor)
-/* opd_foreach_addcdiv_Scalar: addcdiv for each tensor of a list */
+/* opd_foreach_addcdiv_Scalar: addcdiv for the tensors of three lists, with one value */
 OPDI_FOREACH(_foreach_addcdiv_Scalar, "addcdiv.Scalar", THREE, "addcdiv", addcdiv)
-/* opd_foreach_addcdiv_ScalarList: addcdiv for each tensor of a list */
+/* opd_foreach_addcdiv_ScalarList: addcdiv for the tensors of three lists, with a value for each */
 OPDI_FOREACH(_foreach_addcdiv_ScalarList, "addcdiv.ScalarList", THREE_NUMBERS, "addcdiv", addcdiv)
-/* opd_foreach_addcdiv_Tensor: addcdiv for each tensor of a list */
+/* opd_foreach_addcdiv_Tensor: addcdiv for the tensors of three lists, with the values in a tensor */
 OPDI_FOREACH(_foreach_addcdiv_Tensor, "addcdiv.Tensor", THREE_PACKED, "addcdiv", addcdiv)
-/* opd_foreach_addcdiv_Scalar_: addcdiv for each tensor of a list, in place */
+/* opd_foreach_addcdiv_Scalar_: addcdiv for the tensors of three lists, with one value, in place */
 OPDI_FOREACH_IN(_foreach_addcdiv__Scalar, "addcdiv_.Scalar", THREE, "addcdiv_", addcdiv)
-/* opd_foreach_addcdiv_ScalarList_: addcdiv for each tensor of a list, in place */
+/* opd_foreach_addcdiv_ScalarList_: addcdiv for the tensors of three lists, with a value for each, in place */
 OPDI_FOREACH_IN(_foreach_addcdiv__ScalarList, "addcdiv_.ScalarList", THREE_NUMBERS, "addcdiv_", addcdiv)
-/* opd_foreach_addcdiv_Tensor_: addcdiv for each tensor of a list, in place */
+/* opd_foreach_addcdiv_Tensor_: addcdiv for the tensors of three lists, with the values in a tensor, in place */
 OPDI_FOREACH_IN(_foreach_addcdiv__Tensor, "addcdiv_.Tensor", THREE_PACKED, "addcdiv_", addcdiv)
-/* opd_foreach_addcmul_Scalar: addcmul for each tensor of a list */
+/* opd_foreach_addcmul_Scalar: addcmul for the tensors of three lists, with one value */
 OPDI_FOREACH(_foreach_addcmul_Scalar, "addcmul.Scalar", THREE, "addcmul", addcmul)
-/* opd_foreach_addcmul_ScalarList: addcmul for each tensor of a list */
+/* opd_foreach_addcmul_ScalarList: addcmul for the tensors of three lists, with a value for each */
 OPDI_FOREACH(_foreach_addcmul_ScalarList, "addcmul.ScalarList", THREE_NUMBERS, "addcmul", addcmul)
-/* opd_foreach_addcmul_Tensor: addcmul for each tensor of a list */
+/* opd_foreach_addcmul_Tensor: addcmul for the tensors of three lists, with the values in a tensor */
 OPDI_FOREACH(_foreach_addcmul_Tensor, "addcmul.Tensor", THREE_PACKED, "addcmul", addcmul)
-/* opd_foreach_addcmul_Scalar_: addcmul for each tensor of a list, in place */
+/* opd_foreach_addcmul_Scalar_: addcmul for the tensors of three lists, with one value, in place */
 OPDI_FOREACH_IN(_foreach_addcmul__Scalar, "addcmul_.Scalar", THREE, "addcmul_", addcmul)
-/* opd_foreach_addcmul_ScalarList_: addcmul for each tensor of a list, in place */
+/* opd_foreach_addcmul_ScalarList_: addcmul for the tensors of three lists, with a value for each, in place */
 OPDI_FOREACH_IN(_foreach_addcmul__ScalarList, "addcmul_.ScalarList", THREE_NUMBERS, "addcmul_", addcmul)
-/* opd_foreach_addcmul_Tensor_: addcmul for each tensor of a list, in place */
+/* opd_foreach_addcmul_Tensor_: addcmul for the tensors of three lists, with the values in a tensor, in place */
 OPDI_FOREACH_IN(_foreach_addcmul__Tensor, "addcmul_.Tensor", THREE_PACKED, "addcmul_", addcmul)
 /* opd_foreach_asin: asin for each tensor of a list */
 OPDI_FOREACH(_foreach_asin, "asin", ALONE, "asin", asin)
@@ -941,7 +941,7 @@ OPDI_OP(_foreach_copy_) {
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
-/* opd_foreach_lerp_List: lerp for each tensor of a list */
+/* opd_foreach_lerp_List: lerp for each pair of tensors of two lists, with weights in a list of tensors */
 OPDI_OP(_foreach_lerp_List) {
     static opdi_foreach row = {"aten::lerp.Tensor", NULL};
     OPDI_NEEDS(lerp_Tensor);
@@ -949,7 +949,7 @@ OPDI_OP(_foreach_lerp_List) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}";
 }
-/* opd_foreach_lerp_Scalar: lerp for each tensor of a list */
+/* opd_foreach_lerp_Scalar: lerp for each pair of tensors of two lists, with one weight */
 OPDI_OP(_foreach_lerp_Scalar) {
     static opdi_foreach row = {"aten::lerp.Scalar", NULL};
     OPDI_NEEDS(lerp_Scalar);
@@ -957,7 +957,7 @@ OPDI_OP(_foreach_lerp_Scalar) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, 1.5";
 }
-/* opd_foreach_lerp_ScalarList: lerp for each tensor of a list */
+/* opd_foreach_lerp_ScalarList: lerp for each pair of tensors of two lists, with a weight for each */
 OPDI_OP(_foreach_lerp_ScalarList) {
     static opdi_foreach row = {"aten::lerp.Scalar", NULL};
     OPDI_NEEDS(lerp_Scalar);
@@ -965,7 +965,7 @@ OPDI_OP(_foreach_lerp_ScalarList) {
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, (2.5, 0.5)";
 }
-/* opd_foreach_lerp_List_: lerp for each tensor of a list, in place */
+/* opd_foreach_lerp_List_: lerp for each pair of tensors of two lists, with weights in a list of tensors, in place */
 OPDI_OP(_foreach_lerp__List) {
     static opdi_foreach row = {"aten::lerp_.Tensor", NULL};
     OPDI_NEEDS(lerp_Tensor);
@@ -973,7 +973,7 @@ OPDI_OP(_foreach_lerp__List) {
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
-/* opd_foreach_lerp_Scalar_: lerp for each tensor of a list, in place */
+/* opd_foreach_lerp_Scalar_: lerp for each pair of tensors of two lists, with one weight, in place */
 OPDI_OP(_foreach_lerp__Scalar) {
     static opdi_foreach row = {"aten::lerp_.Scalar", NULL};
     OPDI_NEEDS(lerp_Scalar);
@@ -981,7 +981,7 @@ OPDI_OP(_foreach_lerp__Scalar) {
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
-/* opd_foreach_lerp_ScalarList_: lerp for each tensor of a list, in place */
+/* opd_foreach_lerp_ScalarList_: lerp for each pair of tensors of two lists, with a weight for each, in place */
 OPDI_OP(_foreach_lerp__ScalarList) {
     static opdi_foreach row = {"aten::lerp_.Scalar", NULL};
     OPDI_NEEDS(lerp_Scalar);

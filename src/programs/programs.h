@@ -39,7 +39,7 @@ typedef struct opdi_program_input {
     opd_value value;             /* None if `constant` is false */
     int32_t tag;                 /* OPD_TAG_TENSOR, or the tag of a number, string or None */
     opd_scalar_type dtype;       /* its dtype at export; OPD_DTYPE_NONE: a dtype that the library does not know */
-    int32_t symbol;              /* if the argument is a number: the index of its symbol, or -1 */
+    int32_t symbol;              /* if the input is a number: the index of its symbol, or -1 */
     int32_t ndim;
     opdi_program_dim *dims;
 } opdi_program_input;
@@ -133,7 +133,7 @@ typedef struct opdi_program_graph {
     opd_graph *graph;
     opdi_graph_name *names;      /* [size] hash table with open addressing: values by name */
     int64_t size;
-    opdi_gvalue *device;         /* the last input, which is the module's device; NULL if it is not used */
+    opdi_gvalue *device;         /* the last input of the graph, which is the module's device; NULL if it is not used */
     int64_t text, metas;         /* positions in the JSON: the graph, and the descriptions of its tensors */
     opdi_gvalue *level;          /* in the graph of a vmap: the vmap's level, otherwise NULL */
     struct opdi_program_graph *outer;             /* in the graph of a vmap: the graph around it, whose values it can

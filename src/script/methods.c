@@ -18,7 +18,8 @@ static bool opdi_gtype_opaque(const opdi_gtype *type) {
     return true;
 }
 /* Sets `within` to stand-ins for the arguments `values` of a called function.  PyTorch compiles a function once for all
-   callers, so the compiler must not use that an argument is a constant.  Returns 0, or -1 if memory runs out. */
+   callers, so the compiler must not use the fact that an argument is a constant.  Returns 0, or -1 if memory runs
+   out. */
 static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_script_function *function, opdi_gvalue *const *values,
                                opdi_gvalue **within) {
     for (int i = 0; i < function->nformals; i++) {

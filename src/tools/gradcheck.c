@@ -18,7 +18,7 @@ typedef struct opdi_axis {
     opd_tensor *tensor;
     int which;                                    /* its index among the inputs or the results */
     int64_t numel;                                /* number of its real numbers */
-    int64_t count, at;                            /* count: its directions; at: number of directions of the axes before
+    int64_t count, at;                            /* count: number of directions of the axis; at: of the axes before
                                                      it */
     double unit, sum;                             /* of the random direction: scale, sum of elements */
     opd_tensor *home;                             /* the values of an input before they are perturbed */

@@ -46,8 +46,8 @@ OPDI_ALWAYS float opdi_f16_to_f32(uint16_t half) {
     value = opdi_select_bits(bits >= 0x0f800000u, bits | 0x7f800000u, value);
     return opdi_float(value | (uint32_t)(half & 0x8000u) << 16);
 }
-/* Returns the bits of a float rounded to half precision.  For a denormal result, 0.5 is added: then the float's last
-   bit has the weight of the half's last bit, and the addition rounds. */
+/* Returns the bits of the float16 that is nearest to f.  If the result is denormal, adds 0.5 to |f|: the last bit of
+   this sum has the weight of the last bit of the float16, so the addition rounds correctly. */
 OPDI_ALWAYS uint16_t opdi_f32_to_f16(float f) {
     uint32_t bits = opdi_bits(f), at = bits & 0x7fffffffu;
     uint32_t normal = (at - 0x38000000u + 0xfffu + ((at >> 13) & 1u)) >> 13;

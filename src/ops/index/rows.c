@@ -372,7 +372,8 @@ static int opdi_rows_indexed(opd_call *call) {
         return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, input, src, opd_arg_str(call, 4),
                                                                    opd_arg_bool(call, 5)));
     }
-    if (kind != OPDI_INDEX_FILL) {                            /* makes negative indices invalid */
+    if (kind != OPDI_INDEX_FILL) {                            /* negative indices are invalid here: replaces them by an
+                                                                 index that is out of range */
         input = opd_masked_fill_Scalar(input, opd_lt_Scalar(input, opd_value_int(0)),
                                        opd_value_int(opdi_sizes(self)[dim]));
     }

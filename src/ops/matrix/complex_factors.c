@@ -257,8 +257,8 @@ OPDI_INTERNAL void opdi_complex_reflect_all(int64_t rows, int64_t columns, int64
                              opdi_cblock_part(c, i, 0));
     }
 }
-/* Factors a [rows, columns] = Q R in place.  R, with a real diagonal, is stored on and above the diagonal of a, the
-   vectors v of the reflections below it; tau is [min(rows, columns)]. */
+/* Factors a [rows, columns] = Q R in place.  R, with a real diagonal, is stored on and above the diagonal of a; below
+   the diagonal are the vectors v of the reflections; tau is [min(rows, columns)]. */
 OPDI_INTERNAL void opdi_complex_geqrf(int64_t rows, int64_t columns, opdi_cblock a, opdi_complex *tau) {
     for (int64_t j = 0; j < OPDI_MIN(rows, columns); j++) {
         const opdi_cblock place = opdi_cblock_part(a, j, j);

@@ -175,7 +175,7 @@ static int opdi_batch_norm_batch(opd_call *call) {
     }
     return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? training : fixed, results);
 }
-/* opd_native_batch_norm: batch_norm, and the means and 1 / deviations */
+/* opd_native_batch_norm: batch_norm; also returns the means and the reciprocals of the deviations */
 OPDI_OP(native_batch_norm) {
     op->schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
         "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)";

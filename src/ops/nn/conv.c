@@ -282,8 +282,8 @@ static int opdi_convolution_backward(opd_backward_call *bw) {
     for (int i = 0; i < 3; i++) { OPDI_BW_RETURN(i, rets[i]); }
     return 0;
 }
-/* The batching rule of convolution.  The examples of the input become samples.  If each example also has its own
-   weight, the examples become channels and groups instead. */
+/* The batching rule of convolution.  The examples of the input become samples.  If the weight is batched, too, the
+   examples become channels and groups instead. */
 static int opdi_convolution_batch(opd_call *call) {
     const bool transposed = opd_arg_bool(call, 6);
     const opd_tensor *one = opd_arg_tensor(call, 0), *each = opd_arg_tensor(call, 1);
@@ -651,7 +651,7 @@ static int opdi_conv_nd(opd_call *call, int ndim, bool transposed) {
     return opd_return_tensor(call, batched ? output : opdi_squeeze_at(output, 0));
 }
 static int opdi_conv1d_kernel(opd_call *call) { return opdi_conv_nd(call, 1, false); }
-/* opd_conv1d: convolution [N, C, L]; padding by numbers, "valid" or "same" */
+/* opd_conv1d: convolution of [N, C, L]; padding: how many zeros are added at each end of each dim */
 OPDI_OP(conv1d) {
     op->schema = "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] "
         "dilation=1, int groups=1) -> Tensor";
@@ -660,7 +660,7 @@ OPDI_OP(conv1d) {
     op->cases = "[1,2,5], [3,2,2], [3]; [2,5], [3,2,2]";
 }
 
-/* opd_conv1d_padding: convolution [N, C, L]; padding by numbers, "valid" or "same" */
+/* opd_conv1d_padding: convolution of [N, C, L]; padding is "valid" (none) or "same" (result as large as input) */
 OPDI_OP(conv1d_padding) {
     op->schema = "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
         "padding='valid', int[1] dilation=1, int groups=1) -> Tensor";
@@ -670,7 +670,7 @@ OPDI_OP(conv1d_padding) {
 }
 
 static int opdi_conv2d_kernel(opd_call *call) { return opdi_conv_nd(call, 2, false); }
-/* opd_conv2d: convolution [N, C, H, W]; padding by numbers, "valid" or "same" */
+/* opd_conv2d: convolution of [N, C, H, W]; padding: how many zeros are added at each end of each dim */
 OPDI_OP(conv2d) {
     op->schema = "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] "
         "dilation=1, int groups=1) -> Tensor";
@@ -679,7 +679,7 @@ OPDI_OP(conv2d) {
     op->cases = "[1,2,5,4], [3,2,2,3], [3]; [2,4,4], [3,2,2,2], None, 2, 1";
 }
 
-/* opd_conv2d_padding: convolution [N, C, H, W]; padding by numbers, "valid" or "same" */
+/* opd_conv2d_padding: convolution of [N, C, H, W]; padding is "valid" (none) or "same" (result as large as input) */
 OPDI_OP(conv2d_padding) {
     op->schema = "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
         "padding='valid', int[2] dilation=1, int groups=1) -> Tensor";
@@ -749,7 +749,7 @@ OPDI_OP(thnn_conv2d) {
 }
 
 static int opdi_conv3d_kernel(opd_call *call) { return opdi_conv_nd(call, 3, false); }
-/* opd_conv3d: convolution [N, C, D, H, W]; padding by numbers, "valid" or "same" */
+/* opd_conv3d: convolution of [N, C, D, H, W]; padding: how many zeros are added at each end of each dim */
 OPDI_OP(conv3d) {
     op->schema = "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] "
         "dilation=1, int groups=1) -> Tensor";
@@ -758,7 +758,7 @@ OPDI_OP(conv3d) {
     op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2]";
 }
 
-/* opd_conv3d_padding: convolution [N, C, D, H, W]; padding by numbers, "valid" or "same" */
+/* opd_conv3d_padding: convolution of [N, C, D, H, W]; padding is "valid" (none) or "same" (result as large as input) */
 OPDI_OP(conv3d_padding) {
     op->schema = "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
         "padding='valid', int[3] dilation=1, int groups=1) -> Tensor";

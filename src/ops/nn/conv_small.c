@@ -79,7 +79,8 @@ static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64
     products.k = element;
     return opdi_product_at(&products, 0, beta);
 }
-/* Returns 1 and fills in *conv if the two-dimensional routines can compute the convolution, else returns 0. */
+/* Returns 1 and fills in *conv if the routines for two dims (opdi_conv) can compute this convolution; else returns
+   0. */
 static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
     if (vol->dtype == OPD_INT64 || vol->in[0] != 1 || vol->kernel[0] != 1 || vol->out[0] != 1 || vol->pad[0] != 0) {
         return 0;

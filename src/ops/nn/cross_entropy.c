@@ -188,8 +188,8 @@ static opd_tensor *opdi_nll_weights(opd_call *call, int first) {
     return (input->ndim == 4 ? opd_nll_loss2d_forward : opd_nll_loss_forward) (results, weight,
         opd_arg_tensor(call, first + 1), NULL, OPDI_REDUCE_NONE, opd_arg_int(call, first + 4)) ? NULL : results[0];
 }
-/* Computes nll_loss under vmap if examples have their own weights.  Calls the operator without weight and reduction,
-   and applies both to its result. */
+/* Computes nll_loss under vmap if the weights are batched.  Calls the operator without weight and reduction, and
+   applies both to its result. */
 static int opdi_nll_apart(opd_call *call) {
     const int64_t reduction = opd_arg_int(call, 3);
     const bool rows = opd_arg_tensor(call, 0)->ndim > 1, weighted = !opd_arg_is_none(call, 2);

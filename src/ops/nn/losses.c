@@ -606,7 +606,7 @@ OPDI_OP(triplet_margin_loss) {
     op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3], [2,3]";
 }
-/* opd_poisson_nll_loss: e^input - target * input (log_input), or input - target log(input) */
+/* opd_poisson_nll_loss: e^input - target * input if log_input, else input - target log(input) */
 OPDI_OP(poisson_nll_loss) {
     op->schema = "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) "
         "-> Tensor";

@@ -76,7 +76,7 @@ enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* sums of v - c, 
    the sum in `to`, and y to the sum in z. */
 enum { OPDI_ROW_NORM, OPDI_ROW_AFFINE, OPDI_ROW_SCALED, OPDI_ROW_SHIFTED, OPDI_ROW_TIMES, OPDI_ROW_BACK,
        OPDI_ROW_PARAMS };
-/* True if a row of `count` elements is long enough for the code for AVX2, and the CPU has AVX2. */
+/* Is true if a row of `count` elements is long enough for the code for AVX2, and the CPU has AVX2. */
 #if defined(OPDI_X86)
 #define OPDI_ROW_WIDE(count) ((count) >= 16 && opdi_cpu_level() > 0)
 #else

@@ -18,7 +18,7 @@ typedef struct opdi_windows {
     const char *from;                             /* forward: input; backward: gradient of the output */
     char *to;                                     /* forward: output; backward: gradient of the input */
     int64_t *at;                                  /* position in its plane of each maximum, or NULL */
-    size_t bytes;                                 /* of lo, hi and span together */
+    size_t bytes;                                 /* size of lo, hi and span together */
     int dtype, nd;
     int32_t bad;                                  /* set to 1 if a position is out of range */
 } opdi_windows;

@@ -112,7 +112,7 @@ static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double
 #include "fft_passes.typed.h"
 #endif
 #include "../../typed/end.h"
-/* A transform of all lines of x along a dim to lines of y. */
+/* The transforms of all lines of x along one dim, which are written to lines of y. */
 struct opdi_fft {
     const opdi_fft_plan *plan;
     int ndim;                                     /* number of the other dims */

@@ -93,28 +93,28 @@ OPDI_OP(is_complex) {
     op->vmap = opdi_batch_query;
     op->cases = "[2,3]";
 }
-/* opd_sym_size: size.int, as it is named in exported programs */
+/* opd_sym_size: size.int, under the name that exported programs use */
 OPDI_OP(sym_size_int) {
     op->schema = "sym_size.int(Tensor self, int dim) -> SymInt";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_query; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 1";
 }
-/* opd_sym_stride: stride.int, as it is named in exported programs */
+/* opd_sym_stride: stride.int, under the name that exported programs use */
 OPDI_OP(sym_stride_int) {
     op->schema = "sym_stride.int(Tensor self, int dim) -> SymInt";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_query; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 0";
 }
-/* opd_sym_numel: numel, as it is named in exported programs */
+/* opd_sym_numel: numel, under the name that exported programs use */
 OPDI_OP(sym_numel) {
     op->schema = "sym_numel(Tensor self) -> SymInt";
     op->any = opdi_numel_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_query; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]";
 }
-/* opd_sym_storage_offset: storage_offset, as it is named in exported programs */
+/* opd_sym_storage_offset: storage_offset, under the name that exported programs use */
 OPDI_OP(sym_storage_offset) {
     op->schema = "sym_storage_offset(Tensor self) -> SymInt";
     op->any = opdi_storage_offset_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
