@@ -68,8 +68,8 @@ OPD_API const char *opd_aoti_name(const opd_aoti *model);
 OPD_API const char *opd_aoti_file_name(const opd_aoti *model, int i);
 /* Returns the package's text about the model under a key such as "AOTI_CPU_ISA"; NULL if the key is missing. */
 OPD_API const char *opd_aoti_metadata(const opd_aoti *model, const char *key);
-/* opd_aoti_ninputs and opd_aoti_noutputs return the number of inputs and outputs of a model.  Lists and dicts are taken
-   apart: each tensor in them counts. */
+/* opd_aoti_ninputs and opd_aoti_noutputs return the number of inputs and outputs of a model.  Each tensor in a list or
+   dict counts as one input or output. */
 OPD_API int opd_aoti_ninputs(const opd_aoti *model);
 OPD_API int opd_aoti_noutputs(const opd_aoti *model);
 /* opd_aoti_input_name and opd_aoti_output_name return the compiler's name of the i-th input or output. */

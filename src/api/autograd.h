@@ -89,9 +89,10 @@ OPD_INLINE void opd_inference_end(opd_inference_block *block) {
 /* Inside a backward function, the opd_bw_* functions read arguments and results of the forward call.  Only tensors that
    the operator descriptor's `save` names are there; other tensors are NULL.  Before the backward function runs, the
    engine fetches the saved tensors and checks that they were not changed.  If no gradient is needed, the function is
-   not called.  An argument that the operator writes and returns is a result; if saved, it has its value from before the
-   call.  An argument that the operator writes but does not return gets no history; if it already has a history, the
-   call fails.  A written first argument is the exception: its history is that of result 0. */
+   not called.  An argument that the operator writes and returns counts as a result; if it is saved as an argument, it
+   has its value from before the call.  An argument that the operator writes but does not return gets no history; if it
+   already has a history, the call fails.  A written first argument is the exception: its history is that of result
+   0. */
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i; may be NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */
@@ -141,8 +142,8 @@ typedef int (*opd_function_vmap_fn)(void *user, const opd_value *inputs, const i
    outputs.  In `backward`, opd_bw_grad(bw, i) is the gradient of output i, and opd_bw_return(bw, i, g) gives the
    gradient of input i, or NULL if it has none.  All three functions return 0, or not 0 after an error.
    Inside transforms (vmap, grad, ...) a function needs a setup_context.  Under vmap, `vmap` is called if it is set.
-   Otherwise `forward` itself runs batched.  If an input requires grad or has a tangent outside of the vmap, the whole
-   function runs for each example instead. */
+   Otherwise `forward` is called with batched tensors.  If an input requires grad or has a tangent outside of the vmap,
+   the whole function runs for each example instead. */
 typedef struct opd_autograd_function {
     const char *name;            /* its nodes are called NAMEBackward */
     opd_setup_fn forward;
@@ -158,7 +159,7 @@ typedef struct opd_autograd_function {
 /* Calls a custom function (Function.apply).  Inputs may be lists of tensors; an output is one tensor or another value.
    Writes the first `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 with an
    error.  If `forward` returns an input unchanged, the output is a view of this input.  If it returns an input twice,
-   marked dirty or not, both outputs are the same tensor.  The struct and its name are copied.  Any thread. */
+   marked dirty or not, both outputs are the same tensor.  The struct and its name are copied.  Any thread may call this. */
 OPD_API int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                                int count);
 /* Calls a custom function and returns its first output, which must be a tensor.  Returns NULL if that fails.
@@ -168,8 +169,8 @@ OPD_API opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd
 /* The opd_context_* functions read and fill the context of a custom function, or of an operator with setup_context
    (torch's ctx).  The context lives as long as the node.
    The functions opd_context_ninputs, opd_context_input, opd_context_tensor and opd_context_output work in `forward` and
-   `setup_context`.  Inputs of an operator are its arguments, with defaults filled in.  Outputs are those that were
-   added so far. */
+   `setup_context`.  Inputs of an operator are its arguments, with defaults filled in.  opd_context_output returns the
+   outputs that were added so far. */
 OPD_API int opd_context_ninputs(const opd_context *ctx);
 OPD_API opd_value opd_context_input(const opd_context *ctx, int i);
 OPD_API opd_tensor *opd_context_tensor(const opd_context *ctx, int i);        /* input i; NULL if not a tensor */

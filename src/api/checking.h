@@ -16,8 +16,8 @@ typedef struct opd_gradcheck_options {
                                           inputs */
     bool check_grad_dtypes;            /* a gradient must have its input's dtype */
     bool check_backward_ad, check_forward_ad;     /* check backward mode, check forward mode: at least one must be on */
-    bool check_batched_grad, check_batched_forward_grad;      /* two gradients computed by one vmap must equal those of
-                                                                 two single runs */
+    bool check_batched_grad, check_batched_forward_grad;      /* two gradients that one vmap computes must equal the
+                                                                 gradients of two runs */
     bool fast_mode;                    /* compare one random projection of each Jacobian instead of all its elements */
     bool check_fwd_over_rev, check_rev_over_rev;  /* second derivatives: forward over reverse mode, and reverse over
                                                      reverse mode */
@@ -31,13 +31,13 @@ OPD_API opd_gradcheck_options opd_gradcheck_defaults(void);
    gradients with respect to inputs that require grad, which must be float64 leaves.  An input that is NULL is passed on
    to fn.  Then checks that two backward runs agree, and that zero and undefined gradients of outputs give zero
    gradients of inputs.  Inputs are perturbed in place and restored.  A complex tensor counts as its real and imaginary
-   parts.  If options is NULL, defaults are used.  Returns 0 if the gradients are right.  Else returns -1 with an error
-   that prints both Jacobians and the worst element, or 1 if raise_exception is false. */
+   parts.  If options is NULL, defaults are used.  Returns 0 if the gradients are right.  If they are wrong, returns -1
+   with an error that prints both Jacobians and the worst element; if raise_exception is false, returns 1 instead. */
 OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                           const opd_gradcheck_options *options);
-/* Checks second derivatives (torch.autograd.gradgradcheck).  The function under test maps (inputs, gradients of the
-   outputs) to the gradients of the inputs, and is checked with respect to all of them.  Parameter grad_outputs has one
-   tensor for each output that requires grad; NULL: random ones in [-1, 1]. */
+/* Checks second derivatives (torch.autograd.gradgradcheck).  The function that is checked takes the inputs and the
+   gradients of the outputs, and returns the gradients of the inputs.  It is checked with respect to all its arguments.
+   Parameter grad_outputs has one tensor for each output that requires grad; NULL: random ones in [-1, 1]. */
 OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
 

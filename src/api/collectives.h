@@ -84,9 +84,9 @@ typedef struct opd_group_desc {
     int64_t timeout_ms;          /* a wait that takes longer fails; 0: ten minutes */
     /* If checked is true, ranks compare their calls before a collective begins.  If collectives, sizes, dtypes or the
        order differ, all ranks fail with an error that names the first difference.  If a rank calls nothing, the other
-       ranks fail after timeout_ms.  A send waits until the other rank receives, and both compare their calls, too: for
-       a send or receive, `start` also gets transfers with the tags 2 * tag and 2 * tag + 1, so tag must be less than
-       2^30. */
+       ranks fail after timeout_ms.  Sends and receives are compared, too, so a send waits until the other rank
+       receives.  For each of them, `start` also gets transfers with the tags 2 * tag and 2 * tag + 1, so tag must be
+       less than 2^30. */
     bool checked;
     /* Tells the other ranks that this rank gives up.  From then on, their `start` and `test` return -1 with an error
        that contains `why`.  Returns 0 or -1.  If abandon is NULL, the other ranks fail after timeout_ms. */
@@ -120,8 +120,8 @@ OPD_API opd_group *opd_group_find(const char *name);
 OPD_API int opd_group_rank(const opd_group *group);
 OPD_API int opd_group_size(const opd_group *group);
 OPD_API const char *opd_group_name(const opd_group *group);
-/* Makes a subgroup of count ranks of a group, in this order.  Each of these ranks calls this, in the same order as
-   other collectives.  Returns NULL without an error if this process is not among them. */
+/* Makes a subgroup of the count ranks in `ranks`, in this order.  Each of these ranks calls this, in the same order as
+   other collectives.  If this process is not one of them, returns NULL without an error. */
 OPD_API opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ranks, int32_t count);
 
 /* Lets a backend move the tensors of one device of this process, instead of a copy through the host.  Backend "cuda"
@@ -152,8 +152,8 @@ typedef struct opd_group_mover {
     void *user;
 } opd_group_mover;
 
-/* A handle of running work.  Tensors that the work moves may be used as results of operators: the first use that needs
-   them waits. */
+/* A handle of a running transfer.  Tensors that the transfer reads or writes may be used like results of operators: the
+   first use that needs them waits. */
 typedef struct opd_work opd_work;
 /* Waits for work and frees its handle.  Returns 0, or -1 with an error.  work may be NULL, which means that the work
    failed to begin, so `opd_work_wait(opd_group_send(...))` is a send that waits. */
@@ -173,7 +173,8 @@ OPD_API opd_work *opd_group_reduce(opd_group *group, opd_tensor *tensor, const c
 OPD_API opd_work *opd_group_gather(opd_group *group, opd_tensor *tensor, opd_tensor *list, int root);
 OPD_API opd_work *opd_group_scatter(opd_group *group, opd_tensor *tensor, opd_tensor *list, int root);
 OPD_API opd_work *opd_group_barrier(opd_group *group);
-/* Begins a transfer of any memory.  Only the handle can wait for it: operators that use the memory do not wait. */
+/* Begins a transfer of any memory.  To wait for the transfer, use the returned handle: operators that use the memory do
+   not wait. */
 OPD_API opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer);
 /* The most common collectives as functions.  opd_all_reduce to opd_broadcast_ call the operators that are described
    above. */

@@ -17,15 +17,15 @@ typedef struct opd_c_options {
         linked with a program that has its implementation; no size is open then */
 } opd_c_options;
 /* Writes a graph of tensors as C99 into an existing folder.  NAME.c and NAME.h need no other file and allocate
-   nothing.  NAME.weights has the graph's constants.  NAME.h says how to use them.  `inputs` has an example of each
-   input: the C function takes their dtypes, sizes and strides, and ignores the numbers.  Results are contiguous.
+   nothing.  NAME.weights has the graph's constants.  NAME.h explains how to use the code.  `inputs` has an example of
+   each input: the C function takes their dtypes, sizes and strides, and ignores the numbers.  Results are contiguous.
    Chains of operators become loops, and rows of a normalisation are read once.  Operators after a product or
    convolution are computed when its result is stored.  A batch norm becomes part of the weights.  Sums have another
    order than in an uncompiled run.
    With options->open, the size of a batch or sequence (or both) is an argument of the functions, open_size.  Other
-   sizes may depend on it by multiples, squares and products only.  Otherwise, or if some sizes need other work, this
-   fails with an error that names the place.  Sizes that depend on data and random operators fail.  Operators without a
-   form in C fail, unless options->calls is set.  Then no file is written.
+   sizes may depend on it only by multiples, squares and products.  If a size depends on it in another way, or if some
+   sizes need other code, this fails with an error that names the place.  Sizes that depend on data and random operators
+   fail.  Operators without a form in C fail, unless options->calls is set.  Then no file is written.
    If a condition (cond) depends on data, both sides are computed, and a run fails if either side fails.
    While this function runs, no other thread may run the graph or call this function.  Returns 0, or -1 with an
    error. */

@@ -142,8 +142,9 @@ OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, con
 OPD_API void opd_library_close(opd_library *lib);
 /* Defines an operator by its schema.  Returns 0, or -1 with an error and nothing changed. */
 OPD_API int opd_def(opd_library *lib, const char *schema);
-/* Options of opd_def_with.  same_again allows a second definition with the same schema and alias kind: the operator
-   then stays until the last definition is undone, with the tags and place of the oldest. */
+/* Options of opd_def_with.  If same_again is set, an operator that is defined already may be defined again, with the
+   same schema and alias kind.  The operator then exists until all its definitions are undone, with the tags and place
+   of the oldest definition. */
 typedef struct opd_def_options { uint32_t tags; opd_alias_kind alias; int32_t same_again; } opd_def_options;
 /* Defines an operator as opd_def does, with options, which may be NULL. */
 OPD_API int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options);
@@ -165,17 +166,19 @@ OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
    later, by any library and in any order.  The newest registration of a part is used until its library is closed.
    Returns 0, or -1 with an error. */
 OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
-/* opd_fake_register, opd_vmap_register and opd_jvp_register add one part of a descriptor to an operator, before or
-   after its definition: a fake kernel, a batching rule or a forward mode derivative (jvp: a function or OPD_JVP_*).
-   For a device's kernel use opd_impl_key at "CPU", "CUDA", ...
-   An operator that already has a fake kernel or a composite kernel takes no other fake kernel.  Each function returns
-   0, or -1 with an error and nothing changed.  Follows torch.library.register_fake and register_vmap. */
+/* Each of these functions adds one part of a descriptor to an operator, before or after its definition.
+   opd_fake_register: Adds a fake kernel, unless the operator already has a fake kernel or a composite kernel.  Follows
+   torch.library.register_fake.
+   opd_vmap_register: Adds a batching rule.  Follows torch.library.register_vmap.
+   opd_jvp_register: Adds a derivative in forward mode: a function or OPD_JVP_*.
+   Each returns 0, or -1 with an error and nothing changed.  To add the kernel of a device, use opd_impl_key at "CPU",
+   "CUDA", ... */
 OPD_API int opd_fake_register(opd_library *lib, const char *name, opd_kernel fake);
 OPD_API int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule);
 OPD_API int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp);
-/* Gives an operator, which is defined already or later, a backward function, as a kernel of this library at Autograd.
-   The schema must be functional.  After each recorded call, setup_context fills the context that `backward` reads (see
-   opd_context); NULL: nothing is saved.  Returns 0, or -1 with an error and nothing changed.  Follows
+/* Gives an operator, before or after its definition, a backward function, as a kernel of this library at Autograd.  The
+   schema must be functional.  After each recorded call, setup_context fills the context that `backward` reads (see
+   opd_context).  If it is NULL, nothing is saved.  Returns 0, or -1 with an error and nothing changed.  Follows
    torch.library.register_autograd. */
 OPD_API int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn backward,
                                   opd_setup_fn setup_context);
@@ -240,12 +243,12 @@ OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
 OPD_API int opd_check_invariants(void);
 
 /* Calls an operator and returns its first result, or NULL if the call fails.  args are in the order of the schema,
-   keyword-only arguments too, and trailing arguments with defaults may be left out.  The handle alone chooses the
-   overload, and a dtype is an int in C.  So the 1 in OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype, int8.  To choose
-   an overload by the arguments, as PyTorch does, use opd_overloads_call.  Results belong to the innermost scope.  An
-   argument that an in-place or out= operator returns keeps its owner.  Operators of namespace aten accept a number for
-   a Tensor argument.  Other operators do not, since their kernels may not expect a tensor without dims and of another
-   dtype.  Both rules are as in Python. */
+   keyword-only arguments too, and trailing arguments with defaults may be left out.  The handle determines the
+   overload, whatever the arguments are.  A dtype is an int in C, so the 1 in OPD_CALL(opd_find("aten::sum"), x, 1)
+   means the dtype int8, not a dim.  To choose an overload by the arguments, as PyTorch does, use opd_overloads_call.
+   Results belong to the innermost scope.  If an in-place or out= operator returns an argument, the owner of the
+   argument does not change.  Operators of namespace aten accept a number for a Tensor argument.  Other operators do
+   not, because their kernels may not expect a 0-dim tensor of another dtype.  Both rules are as in Python. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);
 /* Calls an operator as opd_call_op does and writes all results to rets, unless rets is NULL.  Returns 0, or -1 with an
    error. */

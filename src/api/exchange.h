@@ -13,8 +13,8 @@ typedef enum opd_dlpack_flag { OPD_DLPACK_READ_ONLY = 1, OPD_DLPACK_IS_COPIED = 
 /* Makes a struct from which another library takes the tensor's memory (Tensor.__dlpack__).  flags are OPD_DLPACK_*, or
    0.  The caller owns the struct, and calls its deleter or hands it on.  The memory stays alive until the deleter is
    called, which any thread may do.  If the tensor is on a device, work that computes its contents may still be queued.
-   Returns NULL with an error if the tensor requires grad (call opd_detach first), has no memory (meta) or none of its
-   own (inside vmap), or is on a device that DLPack does not know. */
+   Returns NULL with an error if the tensor requires grad (call opd_detach first), has no memory (meta), is batched
+   (inside vmap), or is on a device that DLPack does not know. */
 OPD_API struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *tensor, unsigned flags);
 /* Makes the older struct, which has no version and no flags, as opd_dlpack_export does. */
 OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor);
@@ -38,8 +38,8 @@ OPD_API opd_tensor *opd_npy_load(const char *path);
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
 /* Writes a .npy file (numpy.save).  The tensor may have any strides and device, and may require grad.  If NumPy lacks
    the dtype, this fails.  All functions that save write a temporary file in the same folder (if the path is a link, in
-   the folder of its target), and rename it when all bytes are on the disk: there is never half a file.  The new file
-   has the permissions of the old one.  Returns 0, or -1 with an error. */
+   the folder of its target).  They rename it when all bytes are on the disk, so there is never half a file.  The new
+   file has the permissions of the old one.  Returns 0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 
 /* A file of several tensors by name: .safetensors, .npz or a checkpoint of torch.save (.pt, .pth, also the format of
@@ -68,8 +68,8 @@ typedef enum opd_file_kind {
     OPD_FILE_COMPILED                             /* AOTInductor's package, see >>api:aoti */
 } opd_file_kind;
 /* Returns the kind of a file by its contents, for programs that take any kind.  Returns OPD_FILE_NONE with an error if
-   the file cannot be read, is a directory, or is damaged but its kind can still be recognised: cut off, first bytes
-   that are nearly right, an invalid header or directory.  Other damage is found when the file is read. */
+   the file cannot be read, is a directory, or is a damaged file whose kind can still be recognised: it is cut off, its
+   first bytes are nearly right, or its header or directory is invalid.  Other damage is found when the file is read. */
 OPD_API opd_file_kind opd_file_kind_of(const char *path);
 /* Opens a file of tensors in `size` bytes of memory, as opd_tensor_file_open does.  Takes ownership of the memory:
    deleter runs when the file is closed and all tensors over the memory are freed, or at once if this fails.  If deleter

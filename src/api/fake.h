@@ -36,8 +36,8 @@ OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
    largest tensor.  For operators that fill, copy, move, sort or draw random numbers: none.  For other operators: the
    result of `flops` in the operator descriptor.
    bytes: Bytes of the results, without those that share the memory of an argument.
-   peak: The most bytes of fakes that were alive at once, including those that the autograd graph holds.  Tensors from
-   outside of the mode count from their first use on.
+   peak: The largest number of bytes of fakes that were alive at the same time, including fakes that the autograd graph
+   holds.  Tensors from outside of the mode count from their first use on.
    given: Bytes of the tensors from outside of the mode. */
 typedef struct opd_cost opd_cost;
 typedef struct opd_cost_row { const opd_op *op; int64_t calls; double flops; int64_t bytes; } opd_cost_row;

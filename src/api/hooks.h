@@ -25,14 +25,14 @@ OPD_API opd_device opd_node_device(const opd_node *node, int i);
 /* Hooks of nodes and tensors.  The add functions return a handle, or 0 and set an error.  Order at one node: tensor
    hooks of its results, pre-hooks, retain_grad, the node itself, a leaf's post-accumulate hooks, post-hooks.  Pre-hooks
    are skipped if the backward needs only this node's gradient.  Hooks of one kind run in the order in which they were
-   added.  With create_graph, grad mode is on in hooks.  A hook added inside a derivative of a function (opd_grad,
-   opd_vjp) belongs to that derivative, not to an outer derivative of it.  A hook belongs to the node that the tensor
-   came from when the hook was added.  After an in-place write, the tensor has another node, which does not have the
-   hook (retain_grad follows the tensor).  Gradients are borrowed.  If a hook replaces a gradient, the new one must have
-   the same sizes, dtype and device.  A hook that returns -1 or leaves an error pending ends the backward.  Hooks may
-   remove hooks, and removing a handle again is harmless.  destroy receives the user pointer when the hook is removed,
-   or its node or leaf is freed, and no thread is running the hook.  While the hooks of a node change, no other thread
-   may run backward through the node. */
+   added.  If a backward has create_graph, grad mode is on in hooks.  A hook added inside a derivative of a function
+   (opd_grad, opd_vjp) belongs to that derivative, not to an outer derivative of it.  A hook belongs to the node that
+   the tensor came from when the hook was added.  After an in-place write, the tensor has another node, which does not
+   have the hook (retain_grad follows the tensor).  Gradients are borrowed.  If a hook replaces a gradient, the new one
+   must have the same sizes, dtype and device.  A hook that returns -1 or leaves an error pending ends the backward.
+   Hooks may remove hooks, and removing a handle again is harmless.  destroy receives the user pointer when the hook is
+   removed, or its node or leaf is freed, and no thread is running the hook.  While the hooks of a node change, no other
+   thread may run backward through the node. */
 /* Tensor hook: returns a gradient to use instead of `grad`, or NULL to keep `grad`.  The hook is not called if no
    gradient arrives. */
 typedef opd_tensor *(*opd_tensor_hook_fn)(opd_tensor *grad, void *user);
@@ -126,8 +126,7 @@ OPD_INLINE void opd_allow_mutation_close(int *open) {
 /* Returns a tensor that the node saved, with its history, in the innermost scope (grad_fn._saved_self).  name is the
    argument's name in the schema, or "result".  "tensors[2]" is an element of a list argument.  "saved_tensors[2]" is a
    tensor that a custom function or setup_context saved.  Returns NULL without an error if None was saved.
-   opd_node_saved_hooks: Sets hooks for this saved tensor only.  They can be set once.  Returns 0, or -1 and sets an
-   error. */
+   opd_node_saved_hooks: Sets hooks for this saved tensor only, and only once.  Returns 0, or -1 and sets an error. */
 OPD_API opd_tensor *opd_node_saved(opd_node *node, const char *name);
 OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks);
 

@@ -61,7 +61,7 @@ typedef struct opd_plugin_info {
 #define OPD_PLUGIN_MAGIC "opdispatch"
 
 #if defined(OPDISPATCH_PLUGIN)
-/* These variables exist once in a plug-in of several files. */
+/* If a plug-in consists of several files, they share one copy of each of these variables. */
 #if defined(_WIN32)
 #define OPD_PLUGIN_ONCE __declspec(selectany)
 #if defined(__cplusplus)

@@ -130,9 +130,10 @@ OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after);
 /* Writes the set as text, "DispatchKeySet(CPU, AutogradCPU)", from low to high, cut to `cap` bytes.  Returns buf. */
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap);
 
-/* The included and excluded keys of this thread.  opd_keys_include and opd_keys_exclude add the functionalities of
-   `set` to them, and return a guard.  opd_keys_restore removes only the functionalities that the call which returned
-   the guard has added.  If a kernel does not restore the keys, the dispatcher restores them when the kernel returns. */
+/* The included and excluded keys of this thread.  opd_keys_include adds the functionalities of `set` to the included
+   keys, and opd_keys_exclude to the excluded keys.  Both return a guard.  opd_keys_restore removes only the
+   functionalities that the call which returned the guard has added.  If a kernel does not restore the keys, the
+   dispatcher restores them when the kernel returns. */
 typedef struct opd_key_guard { uint64_t include, exclude; } opd_key_guard;
 OPD_API opd_key_guard opd_keys_include(opd_keyset set);
 OPD_API opd_key_guard opd_keys_exclude(opd_keyset set);

@@ -34,7 +34,8 @@ OPD_API opd_script *opd_script_from_bytes(const void *data, size_t size);
    sets an error. */
 OPD_API int opd_script_save(const opd_script *script, const char *path);
 OPD_API void opd_script_free(opd_script *script);
-/* Returns the parameters and buffers of an archive's object, which shares them.  The module belongs to the script. */
+/* Returns the parameters and buffers of an archive's object.  The module and the object share them.  The module belongs
+   to the script. */
 OPD_API opd_module *opd_script_module(const opd_script *script);
 /* Return the number of a script's methods (or functions), and the name of one.  In the functions below, the method NULL
    or "" means forward or, if the script has no forward, the last function. */

@@ -95,7 +95,7 @@
 /* OPD_TYPED(T, myadd, "myops::myadd", (T, T)) defines `opd_tensor *myadd(opd_tensor *a, opd_tensor *b)`, a typed
    function that calls an operator.  The first word is the kind of result, and the letters are the argument types above.
    The first call looks the operator up and checks the signature against the schema.  Later calls do not.  If
-   <complex.h> is included, write #undef I, because it defines a macro I. */
+   <complex.h> is included, write #undef I after it, because <complex.h> defines a macro I. */
 #define OPD_TYPED(kind, fn, name, types) OPD_JOIN(OPD_TYPED_##kind, OPD_COUNT types)(fn, name, types)
 #define OPD_TYPED_0(fn, name, types)
 /* Function bodies, one macro per kind of result.  n is the number of arguments, P their declarations, F the code that
