@@ -159,7 +159,8 @@ typedef struct opd_autograd_function {
 /* Calls a custom function (Function.apply).  Inputs may be lists of tensors; an output is one tensor or another value.
    Writes the first `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 with an
    error.  If `forward` returns an input unchanged, the output is a view of this input.  If it returns an input twice,
-   marked dirty or not, both outputs are the same tensor.  The struct and its name are copied.  Any thread may call this. */
+   marked dirty or not, both outputs are the same tensor.  The struct and its name are copied.  Any thread may call
+   this. */
 OPD_API int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                                int count);
 /* Calls a custom function and returns its first output, which must be a tensor.  Returns NULL if that fails.
@@ -192,8 +193,8 @@ OPD_API int opd_context_nsaved(const opd_context *ctx);
 /* Returns saved tensor i, in `backward` or `jvp`.  Returns NULL with an error if the tensor was written to since it was
    saved, or if the graph was freed. */
 OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
-/* Frees the saved tensors at once, in `backward`, if the graph is not retained.  Tensors from opd_context_saved may
-   then be freed, and opd_context_saved fails from here on.  Returns 0, or -1 with an error. */
+/* For use in `backward`: frees the saved tensors at once, if the graph is not retained.  From then on,
+   opd_context_saved fails, and tensors that it returned before must not be used.  Returns 0, or -1 with an error. */
 OPD_API int opd_context_maybe_clear_saved_tensors(opd_context *ctx);
 /* Marks an input that `forward` writes into.  A custom function with setup_context marks the input in setup_context,
    after the write.  Increments the tensor's version.  The function must then return the input as an output.  Returns 0,

@@ -17,7 +17,7 @@ typedef enum opd_cell_kind {
     OPD_CELL_OBJECT
 } opd_cell_kind;
 OPD_API opd_cell_kind opd_value_cell(opd_value value);
-/* opd_value_keep holds a cell or tensor across scopes, and returns it. Other values do not need this.
+/* opd_value_keep holds a cell or tensor across scopes, and returns it.  Other values do not need this.
    opd_value_release gives up the hold. */
 OPD_API opd_value opd_value_keep(opd_value value);
 OPD_API void opd_value_release(opd_value value);

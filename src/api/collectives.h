@@ -56,8 +56,9 @@ typedef struct opd_transfer {
     opd_reduction reduction;     /* a group gets SUM instead of AVG, and the library divides the sum, unless `averages`
                                     accepts the transfer */
     opd_scalar_type dtype;
-    const void *send;            /* [count]; [ranks, count] for REDUCE_SCATTER, and for SCATTER at the root */
-    void *recv;                  /* [count]; [ranks, count] for ALL_GATHER, and for GATHER at the root */
+    const void *send;            /* of [count] elements; of [ranks, count] for REDUCE_SCATTER, and for SCATTER at the
+                                    root */
+    void *recv;                  /* of [count] elements; of [ranks, count] for ALL_GATHER, and for GATHER at the root */
     int64_t count;
     const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL only: the numbers of elements to and from each rank, in
                                                      rank order */
@@ -237,7 +238,7 @@ OPD_API void opd_parallel_free(opd_parallel *parallel);
    Every rank runs the same forward, with the same parameters in the same order.  A rank that has no more examples
    passes 0 to opd_parallel_begin, and continues with any examples, which do not count.  Without opd_parallel_begin, all
    ranks have the same weight; a call applies until the next one.  Every backward communicates, whatever
-   opd_parallel_sync_set says, and gradients of several backwards add up. The options bucket_bytes and find_unused are
+   opd_parallel_sync_set says, and gradients of several backwards add up.  The options bucket_bytes and find_unused are
    ignored: a parameter that no rank uses gets no gradient.  params may be NULL with count 0, if all parameters are
    added by opd_sharded_add.  On failure returns NULL with an error. */
 OPD_API opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,

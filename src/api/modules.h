@@ -14,7 +14,7 @@ typedef enum opd_module_kind {
 OPD_API opd_module *opd_module_new(void);                                     /* returns an empty module, or NULL */
 OPD_API opd_module *opd_module_keep(opd_module *module);                      /* adds an owner; returns module */
 OPD_API void opd_module_free(opd_module *module);                             /* removes an owner; NULL is allowed */
-/* opd_module_add: Adds tensor at the end of the module, which keeps a reference to it. requires_grad does not change.
+/* opd_module_add: Adds tensor at the end of the module, which keeps a reference to it.  requires_grad does not change.
    Returns 0, or -1 and sets an error if the name is taken or empty, or if a parameter is not a leaf.
    opd_module_set: Replaces the tensor of that name.  Returns 0, or -1 and sets an error if the name does not exist or a
    parameter is not a leaf. */
@@ -104,7 +104,7 @@ OPD_API int opd_training_save(const char *path, const opd_module *module, const 
 OPD_API int opd_training_load(const opd_tensor_file *file, opd_module *module, opd_optimizer *optimizer);
 OPD_API int opd_optimizer_load(opd_optimizer *optimizer, const opd_tensor_file *file, const char *prefix);
 
-/* Fill tensor as the functions of torch.nn.init do, and return it. The tensor may require grad.  On failure, return
+/* Fill tensor as the functions of torch.nn.init do, and return it.  The tensor may require grad.  On failure, return
    NULL and set an error.  Fans are computed for a linear or convolution weight [out, in, ...].  nonlinearity: "linear",
    "sigmoid", "tanh", "relu", "leaky_relu" (param is the slope; NaN means 0.01), "selu", "conv2d" and similar names of
    PyTorch. */

@@ -4,8 +4,8 @@
 
 /* A script: the functions of a source text, or an object of an archive with its methods.  When a method is first used,
    it is compiled to a graph, together with the functions that it calls.  Let one thread use each method once before
-   other threads use it. An unknown operator or class is an error only when a run reaches it.  In a source, functions of
-   torch, torch.nn.functional (also as F), torch.linalg, torch.fft, torch.special and torch.autograd, and methods of
+   other threads use it.  An unknown operator or class is an error only when a run reaches it.  In a source, functions
+   of torch, torch.nn.functional (also as F), torch.linalg, torch.fft, torch.special and torch.autograd, and methods of
    Tensor, have the defaults that they have in Python.
        opd_script *script = opd_script_compile("def f(x: Tensor, n: int) -> Tensor:\n    return x * n\n", NULL);
        opd_value args[] = {opd_value_tensor(x), opd_value_int(3)}, result;

@@ -60,8 +60,8 @@ OPD_API uint32_t opd_tensor_version(const opd_tensor *tensor);
    returns NULL and sets an error. */
 OPD_API opd_tensor *opd_tensor_data(opd_tensor *tensor);
 /* Gives tensor the memory, sizes, dtype and device of data (`tensor.data = data`).  tensor keeps its history, gradient
-   and count of writes, and is no longer a view.  Backward functions that saved tensor as an argument read the new data.
-   If the backward function that belongs to tensor's own node saved it as a result, that function reads the old data.
+   and count of writes, and is no longer a view.  If a node has saved tensor as an argument, its backward function reads
+   the new data.  If the node that computed tensor has saved it as its result, its backward function reads the old data.
    Returns 0, or -1 and sets an error, with nothing changed.  It is an error if only one of the two is a meta tensor, if
    tensor requires grad and the dtype of data is not floating, or if only one of the two is an inference tensor.  No
    other thread may use tensor during this call. */
@@ -103,8 +103,8 @@ OPD_API opd_generator *opd_generator_new(uint64_t seed);
 OPD_API void opd_generator_free(opd_generator *generator);
 OPD_API void opd_generator_seed(opd_generator *generator, uint64_t seed);
 /* opd_generator_take: Reserves 32-bit words of a generator's sequence (NULL: the default one), for custom kernels and
-   captures.  Returns the place of the first word in the sequence, a multiple of 64. Writes the key that makes the words
-   (see opd_draw) to *key, unless key is NULL.  If words is negative, returns 0, sets an error and takes nothing.
+   captures.  Returns the place of the first word in the sequence, a multiple of 64.  Writes the key that makes the
+   words (see opd_draw) to *key, unless key is NULL.  If words is negative, returns 0, sets an error and takes nothing.
    opd_generator_give_back: Undoes the opd_generator_take that returned `at`, if nothing was taken since.
    Any thread may call these functions.  See at::PhiloxCudaState; Philox 4x32-10 (Salmon et al., 2011). */
 OPD_API uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *key);

@@ -72,8 +72,8 @@ OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64
 
 /* Options for derivatives of functions.  Zero is the default of every option.  A function that is differentiated may
    itself call the functions below, so derivatives nest.  For per-example gradients, pass opd_vmap a function whose body
-   is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  While the function runs, grad mode is on. Tensors
-   that are not its inputs are constants, and must not be written.  Results have a history only if they are
+   is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  While the function runs, grad mode is on.
+   Tensors that are not its inputs are constants, and must not be written.  Results have a history only if they are
    differentiated outside of the derivative, too.  An input that does not affect the output has a gradient of zeros. */
 typedef struct opd_transform_options {
     const int *argnums; int nargnums;       /* indices of the inputs with respect to which to differentiate; negative

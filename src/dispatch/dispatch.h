@@ -38,7 +38,7 @@ typedef struct opdi_table {
     opdi_retired gone;                            /* entry for the list of objects that wait to be freed */
     /* masks[backend] has a bit for each functionality that does not fall through.  Masks 0 to 15 are for calls in which
        nothing requires grad.  They also lack the bits of built-in autograd kernels, which would only pass such a call
-       on. A composite kernel at an autograd key keeps its bit, because without it other kernels and modes below it
+       on.  A composite kernel at an autograd key keeps its bit, because without it other kernels and modes below it
        would run. */
     uint64_t masks[32];                           /* 16 to 31: a tensor requires grad, or forward mode is on */
     opd_kernel behind[16];                        /* kernels that guarding kernels replaced: see opdi_guard_slot */
