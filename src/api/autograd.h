@@ -14,7 +14,8 @@ OPD_API opd_tensor *opd_tensor_base(const opd_tensor *tensor);
 /* Returns the accumulated gradient of a leaf, or of a tensor in `inputs` of opd_backward_with; NULL if it has none.
    The result is borrowed. */
 OPD_API opd_tensor *opd_tensor_grad(const opd_tensor *tensor);
-/* Sets the gradient of a tensor.  Pass NULL to remove the gradient.  Returns 0, or -1 with an error. */
+/* Sets the gradient of a tensor.  grad must have the sizes, dtype and device of the tensor; NULL removes the gradient.
+   Returns 0, or -1 with an error. */
 OPD_API int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad);
 OPD_API const char *opd_tensor_grad_fn(const opd_tensor *tensor);             /* "MulBackward0", or NULL for a leaf */
 /* Computes the gradients of a one-element tensor, and adds them to the leaves (torch.autograd.backward).  Backward
@@ -121,8 +122,9 @@ OPD_API int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tens
 /* Connects results to a backward function in the autograd graph.  A kernel at an Autograd key first calls the operator
    below this key, and then this function.  `inputs` are the tensors whose gradients `backward` gives, in the order of
    opd_bw_return.  `saved` are tensors for opd_bw_tensor, numbered from 0.  `values` are copied for opd_bw_value and
-   numbered after the saved tensors; there are at most 255 of both together.  Does nothing if no input requires grad or
-   grad mode is off.  Returns 0, or -1 with an error. */
+   numbered after the saved tensors; there are at most 255 of both together.  Records nothing if no input requires grad
+   or grad mode is off.  If an input has a tangent, computes the tangents of the results by differentiating `backward`.
+   Returns 0, or -1 with an error. */
 OPD_API int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                                 opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                                 opd_tensor *const *results, int nresults);

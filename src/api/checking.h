@@ -28,11 +28,12 @@ typedef struct opd_gradcheck_options {
    check_undefined_grad, check_backward_ad, check_rev_over_rev. */
 OPD_API opd_gradcheck_options opd_gradcheck_defaults(void);
 /* Compares the gradients of fn with central differences, element by element (torch.autograd.gradcheck).  Checks
-   gradients with respect to inputs that require grad, which must be float64 leaves.  An input that is NULL is passed on
-   to fn.  Then checks that two backward runs agree, and that zero and undefined gradients of outputs give zero
-   gradients of inputs.  Inputs are perturbed in place and restored.  A complex tensor counts as its real and imaginary
-   parts.  If options is NULL, defaults are used.  Returns 0 if the gradients are right.  If they are wrong, returns -1
-   with an error that prints both Jacobians and the worst element; if raise_exception is false, returns 1 instead. */
+   gradients with respect to the inputs that require grad.  These must be leaves, and should be float64 or complex128:
+   for other dtypes there is a warning, because rounding errors are too large.  An input that is NULL is passed on to
+   fn.  Then checks that two backward runs agree, and that zero and undefined gradients of outputs give zero gradients
+   of inputs.  Inputs are perturbed in place and restored.  A complex tensor counts as its real and imaginary parts.  If
+   options is NULL, defaults are used.  Returns 0 if the gradients are right.  If they are wrong, returns -1 with an
+   error that prints both Jacobians and the worst element; if raise_exception is false, returns 1 instead. */
 OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                           const opd_gradcheck_options *options);
 /* Checks second derivatives (torch.autograd.gradgradcheck).  The function that is checked takes the inputs and the

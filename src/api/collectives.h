@@ -116,7 +116,7 @@ OPD_API int opd_group_unregister(opd_group *group);
    pending error of this rank is a failed allocation, functions of this section that take a group call this by
    themselves.  Returns 0, or -1 with an error. */
 OPD_API int opd_group_abandon(opd_group *group, const char *why);
-/* Finds a group by its name.  Returns NULL with an error that lists the registered groups. */
+/* Finds a group by its name.  If there is none, returns NULL with an error that lists the registered groups. */
 OPD_API opd_group *opd_group_find(const char *name);
 OPD_API int opd_group_rank(const opd_group *group);
 OPD_API int opd_group_size(const opd_group *group);

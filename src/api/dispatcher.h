@@ -184,7 +184,8 @@ OPD_API int opd_autograd_register(opd_library *lib, const char *name, opd_backwa
                                   opd_setup_fn setup_context);
 
 /* Finds an operator by its name "ns::name.overload".  Handles stay valid for ever, but calls through the handle of an
-   operator that was undefined fail.  Returns NULL with an error that names the most similar operators. */
+   operator that was undefined fail.  If there is no such operator, returns NULL with an error that names the most
+   similar operators. */
 OPD_API opd_op *opd_find(const char *name);
 /* Finds an operator as opd_find does, but returns NULL without an error. */
 OPD_API opd_op *opd_find_quiet(const char *name);

@@ -96,8 +96,7 @@ OPD_API opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char 
    or use opd_module_open. */
 OPD_API bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i);
 /* Returns the bytes of any entry of a zip file as a uint8 tensor [n].  If the bytes are not compressed, the tensor is a
-   view of the mapped file.  The checksum is tested.  Fails for files that are not zip files, and for the tensors of a
-   checkpoint. */
+   view of the mapped file.  The checksum is tested.  Fails for files that are not zip files, and for checkpoints. */
 OPD_API opd_tensor *opd_tensor_file_bytes(const opd_tensor_file *file, int64_t i);
 /* Writes the value of the entry with that name to *value: a tensor (of the innermost scope), int, float, bool, None,
    complex number or text.  A text lives as long as the file is open.  A NumPy number becomes an ordinary number, and a

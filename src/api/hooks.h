@@ -57,7 +57,7 @@ typedef enum opd_multi_mode { OPD_MULTI_ALL = 0, OPD_MULTI_ANY } opd_multi_mode;
 typedef int (*opd_multi_hook_fn)(opd_tensor *const *grads, int count, void *user);
 OPD_API int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn,
                                    void *user, opd_destroy destroy);
-/* Removes a hook by its handle. */
+/* Removes a hook by its handle.  Returns false if there is no such hook. */
 OPD_API bool opd_hook_remove(int64_t handle);
 /* Makes backward keep the gradient of a tensor that is not a leaf, so that opd_tensor_grad returns it.  The gradient is
    taken after the tensor's hooks.  Does nothing for a leaf.  Returns 0, or -1 and sets an error.
@@ -165,7 +165,7 @@ OPD_API int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy de
 
 /* Switches anomaly mode on or off for all threads (torch.autograd.set_detect_anomaly).  If `on` is true, nodes remember
    where they were recorded.  A backward that fails then logs that place, with the chain of nodes that were running.  If
-   check_nan is true, a backward function that returns a NaN fails with an error.  Returns the previous mode
+   check_nan is true, too, a backward function that returns a NaN fails with an error.  Returns the previous mode
    (OPD_ANOMALY_*), for restoring it:
    `int was = opd_anomaly_set(true, true); ... opd_anomaly_set(was & OPD_ANOMALY_ON, was & OPD_ANOMALY_NAN);`
    OPD_ANOMALY_ON: The mode is on.

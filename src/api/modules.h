@@ -20,7 +20,8 @@ OPD_API void opd_module_free(opd_module *module);                             /*
    parameter is not a leaf. */
 OPD_API int opd_module_add(opd_module *module, const char *name, opd_tensor *tensor, opd_module_kind kind);
 OPD_API int opd_module_set(opd_module *module, const char *name, opd_tensor *tensor);
-/* Returns the tensor of that name, borrowed.  Returns NULL and sets an error with the name if there is none. */
+/* Returns the tensor of that name, borrowed.  If there is none, returns NULL and sets an error that contains the
+   name. */
 OPD_API opd_tensor *opd_module_get(const opd_module *module, const char *name);
 /* opd_module_find: Returns the index of that name.  Returns -1, without an error, if there is none.
    opd_module_count: Returns the number of tensors. */
@@ -34,12 +35,12 @@ OPD_API opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i);
 
 /* A pattern selects tensors by name: '*' matches any characters, '?' one character.  If the pattern begins with '!', it
    selects all names that do not match the rest.  NULL selects all names.  A tensor with two names counts once.
-   Functions that change the selected tensors return their number, or -1 and set an error.  A pattern that matches
-   nothing is an error. */
-/* Writes the first cap selected parameters of floating dtypes into tensors[cap] (borrowed).  Returns how many are
-   selected. */
+   Functions that change the selected tensors return their number, or -1 and set an error.  For these functions, a
+   pattern that matches nothing is an error. */
+/* Writes the first cap selected parameters of floating and complex dtypes into tensors[cap] (borrowed).  Returns how
+   many such parameters are selected, or -1 and sets an error. */
 OPD_API int opd_module_parameters(const opd_module *module, const char *pattern, opd_tensor **tensors, int cap);
-/* Returns the number of elements of all selected parameters. */
+/* Returns the number of elements of all selected parameters of floating and complex dtypes, or -1 and sets an error. */
 OPD_API int64_t opd_module_numel(const opd_module *module, const char *pattern);
 /* Sets requires_grad of the selected parameters. */
 OPD_API int opd_module_set_requires_grad(opd_module *module, const char *pattern, bool on);

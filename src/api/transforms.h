@@ -17,11 +17,11 @@ typedef struct opd_vmap_options {
     int64_t chunk_size;                     /* at most this many examples at once; 0: all */
     const char *name;                       /* name of the function in errors; NULL: "fn" */
 } opd_vmap_options;
-/* Vectorizes fn (torch.vmap(fn)(*inputs)).  Calls fn once with inputs that look like one example, and computes the
-   outputs of all examples.  fn may call transforms.  Tensors that fn uses, but that are not inputs, are the same for
-   every example.  Operators without a batching rule run example by example (see opd_vmap_fallback_set).  If options is
-   NULL, dim 0 of all inputs and outputs has the examples.  Writes the outputs (of the innermost scope) and returns
-   their number, or -1 and sets an error. */
+/* Vectorizes fn (torch.vmap(fn)(*inputs)).  Calls fn once (with chunk_size: once for each chunk) with inputs that look
+   like one example, and computes the outputs of all examples.  fn may call transforms.  Tensors that fn uses, but that
+   are not inputs, are the same for every example.  Operators without a batching rule run example by example (see
+   opd_vmap_fallback_set).  If options is NULL, dim 0 of all inputs and outputs has the examples.  Writes the outputs
+   (of the innermost scope) and returns their number, or -1 and sets an error. */
 OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_vmap_options *options, opd_tensor **outputs);
 /* vmap for code that is not in a function.
@@ -29,8 +29,8 @@ OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs,
    error.
    opd_vmap_wrap: Returns a tensor that looks like one example of tensor, whose examples are along in_dim.
    opd_vmap_unwrap: Returns all examples, along out_dim.  A tensor that is the same for all examples is repeated.
-   opd_vmap_end: Closes the layer.  The end of the scope around it closes the layer, too.  Works while an error is
-   pending.  Using a tensor of the layer afterwards is an error. */
+   opd_vmap_end: Closes the layer, which must be the innermost one.  The end of the scope around it closes the layer,
+   too.  Works while an error is pending.  Using a tensor of the layer afterwards is an error. */
 OPD_API int opd_vmap_begin(int64_t batch_size, opd_randomness randomness);
 OPD_API opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level);
 OPD_API opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level);
