@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes autocast.txt: which dtypes PyTorch's CPU autocast (bfloat16) gives to the sample cases of the operators' cards.
+"""Writes autocast.txt: the dtypes of the results when PyTorch runs the test cases of the operators under CPU autocast
+(bfloat16).
 
     OPD_LIST_CASES=1 ./test_golden > cases.txt       (each line: operator, tab, case)
     python3 make_autocast.py cases.txt > autocast.txt       (needs PyTorch; made with 1.13)
 
-A line is operator | case | dtype of the floating inputs | dtypes of the results.  The cases are read as make_samples.py
-reads them.  Left out is what stands in another list of 1.13 than of 2.6 (CHANGED: float32 there); True for a number is
-no bool there.
+A line is operator | case | dtype of the floating-point inputs | dtypes of the results.  The cases are parsed by
+make_samples.py.  Operators that PyTorch 1.13 and 2.6 have on different autocast lists (CHANGED) are left out, and so
+are calls of aten::full with True: Python passes True as a number, and not as a bool.
 """
 import importlib.util
 import os
@@ -48,7 +49,7 @@ def main():
                     args, kwargs = low(args), {k: low(v) for k, v in kwargs.items()}
                 with torch.no_grad(), torch.autocast('cpu', torch.bfloat16):
                     results = dtypes(op(*args, **kwargs))
-            except Exception as e:      # not in this PyTorch, or refused, or not for bfloat16
+            except Exception as e:      # this PyTorch lacks the operator, or refuses the call or bfloat16
                 print('%s | %s | %s: %s' % (name, text, dtype, str(e).split('\n')[0][:120]), file=sys.stderr)
                 continue
             if results:

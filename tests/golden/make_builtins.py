@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Writes builtins.txt: calls of TorchScript's builtin functions as texts of graphs, and what PyTorch gives.
+"""Writes builtins.txt: calls of TorchScript's builtin functions, as the text of a graph, and PyTorch's results.
 
 usage: python3 tests/golden/make_builtins.py > tests/golden/builtins.txt       (needs torch 2.x)
 
-A case is a graph without inputs that returns one text: the result and the first argument (which may have been changed)
-as TorchScript prints them.  After the graph's lines one that begins with "=" has that text, or "!" when it fails.
+A case is a graph without inputs that returns a string: the result and the first argument (which the call may have
+changed), as TorchScript prints them.  The line after the graph is "=" and this string, or "!" if the call fails.
 """
 import os
 import random
@@ -42,7 +42,7 @@ class Writer:
         return self.put(type, 'prim::Constant[value=%s]()' % value)
 
     def make(self, type):
-        """A value of a schema's type; returns its name and its type."""
+        """Makes a value of a schema's type.  Returns its name and its type."""
         type = type.strip()
         if type.endswith('?'):
             if random.random() < .4:
@@ -79,13 +79,13 @@ class Writer:
 
 
 def plain(type):
-    """A schema's type without annotations."""
+    """Returns a schema's type without annotations."""
     type = re.sub(r'\((?:[a-z](?:!| -> \*)?|\*)\)', '', type)
     return re.sub(r'\b(t|tVal|t1|t2)\b', 'int', type).replace('Scalar', 'Scalar')
 
 
 def split(text):
-    """Splits at commas outside of brackets and quotes."""
+    """Splits text at the commas that are outside of brackets and quotes."""
     parts, depth, quoted, last = [], 0, False, 0
     for i, c in enumerate(text):
         quoted ^= c == '"'
@@ -132,8 +132,8 @@ def case(schema):
 
 
 def differs(name, text, got):
-    """True where we do as Python and PyTorch does not: negative counts, empty separators, shifts by negative numbers,
-    the rest of a float's division in single precision."""
+    """Returns True if this library follows Python where PyTorch does not: negative counts, empty separators, shifts by
+    negative numbers, and the remainder of a float division (PyTorch computes it in single precision)."""
     if got == '!' and name in ('aten::mul', 'prim::rangelist', 'aten::startswith'):
         return True
     if 'value=""' in text and name in ('aten::replace', 'aten::rpartition', 'aten::index'):
@@ -142,7 +142,8 @@ def differs(name, text, got):
 
 
 def run(graph):
-    """What a graph gives, in a process of its own, as PyTorch crashes on some (an int modulo 0)."""
+    """Runs a graph in a child process, because PyTorch crashes on some graphs (an int modulo 0).  Returns its
+    result."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -156,7 +157,7 @@ def run(graph):
     with os.fdopen(read, 'rb') as f:
         got = f.read().decode()
     os.waitpid(child, 0)
-    return got.replace('-nan', 'nan') or '!'     # whose sign nobody promises
+    return got.replace('-nan', 'nan') or '!'     # the sign of a NaN is undefined
 
 
 def main():

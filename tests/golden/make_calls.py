@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Writes calls.txt: what calls give, and what is said where they are refused.
+"""Writes calls.txt: calls of operators, and PyTorch's results or error messages.
 
 usage: make_calls.py (with PyTorch 2)
 
-calls.txt has two lines for each call: statements, with "; " between them, of which the last is the result; then "=" and
-the result's elements, or "!" and part of the error.  A row here is such statements.  Behind "  ## " stands what we say
-in other words than PyTorch, which must refuse as well.  Behind "  #! " stands what we say where PyTorch is not asked:
-it crashes, or gives something without sense, or the operator is torchvision's.  Behind "  #= " stands another call that gives the same.
+calls.txt has two lines for each call.  The first has statements, separated by "; "; the last statement is the result.
+The second is "=" and the elements of the result, or "!" and a part of the error message.  A row below has the
+statements.  One of these marks and a text may follow them:
+  "  ## " the error message of this library, if its wording differs from PyTorch's; PyTorch must refuse the call, too
+  "  #! " the error message of this library, if PyTorch is not run: it crashes or gives a meaningless result, or the
+          operator belongs to torchvision
+  "  #= " another call that must give the same result
 """
 import os
 import warnings
@@ -185,7 +188,7 @@ torch.ops.torchvision.roi_align(torch.ones([2, 3, 4]), torch.ones([1, 5]), 1.0, 
 torch.ops.torchvision.roi_align(torch.ones([1, 2, 3, 4], dtype=torch.int64), torch.ones([1, 5], dtype=torch.int64), 1.0, 2, 2, 2, False)  #! input and rois must be floating point, but are Long and Long
 torch.ops.torchvision._roi_align_backward(torch.ones([1, 2, 3, 4]), torch.zeros([1, 5]), 1.0, 2, 2, 1, 2, 3, 4, 2, False)  #! grad must have the sizes of roi_align's result, [1, 2, 2, 2], but has [1, 2, 3, 4]
 '''
-# Reductions of so many elements that parts of them are reduced each by itself.
+# Reductions of so many elements that the library reduces them in parts, and then combines the results.
 MANY = 'x = torch.arange(300000).mul(7919).remainder(99991).sub(50000).to(torch.%s); '
 NAN = "x[150000] = float('nan'); "
 for dtype in ('float32', 'float64', 'int64'):
@@ -213,7 +216,7 @@ def given(statements):
 
 
 def expected(row):
-    """Returns the statements and what is expected of them."""
+    """Returns the two lines of a row."""
     for mark in ('  ## ', '  #! ', '  #= '):
         statements, found, rest = row.partition(mark)
         if not found:

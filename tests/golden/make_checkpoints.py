@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Makes checkpoints.txt: files that torch.save writes, in hexadecimal, and what they hold.
+"""Makes checkpoints.txt: files written by torch.save, in hexadecimal, and the values in them.
 
     python3 make_checkpoints.py >checkpoints.txt        made with PyTorch 2.15.0
 
-Each file is a line `file NAME BYTES`, its bytes, then for each value a line `PATH kind value` with the text up to the
-end of the line, and `end`; or `bad TEXT`: what the error has to say.  The kind strange is an entry that cannot be read,
-with what the error says.
+Each file has a line `file NAME BYTES` and its bytes.  For each value follows a line `PATH kind value` (the value is the
+rest of the line), and then the line `end`.  A bad file has instead the line `bad TEXT`: TEXT must be a part of the
+error message.  The kind strange is an entry that cannot be read, with its error message.
 """
 import argparse
 import datetime
@@ -115,7 +115,7 @@ Point = namedtuple('Point', 'x y')
 pair = []
 pair.append(Slots())
 pair[0].a = pair
-# What is made by other classes and functions is an entry each; what is beside it is read.
+# An object of an unknown class or function becomes an entry of the kind strange; the values beside it are read.
 VALUES['foreign'] = {
     'args': argparse.Namespace(lr=0.1), 'w': base[:2], 'date': datetime.datetime(2020, 1, 2), 'path': pathlib.PurePosixPath('/a/b'),
     'color': Color.RED, 'settings': Settings(a=1, b=[2]), 'steps': Steps([1, 2, 3]), 'slots': Slots(), 'keywords': Keywords(x=1),
@@ -201,7 +201,7 @@ for kind, options in (('', {}), ('_old', {'_use_new_zipfile_serialization': Fals
         print('\n'.join(out + ['end']))
 
 
-# A training that goes on: after three steps, and in 'after' after three more, on x.
+# A checkpoint of a training after three steps.  'after' has the parameters after three more steps on x.
 def go_on(name, make):
     torch.manual_seed(0)
     net = torch.nn.Sequential(OrderedDict([('one', torch.nn.Linear(3, 4)), ('two', torch.nn.Linear(4, 2))]))
@@ -228,7 +228,7 @@ go_on('go_on_Adam', lambda net: torch.optim.Adam(net.parameters(), lr=0.05, beta
 go_on('go_on_AdamW', lambda net: torch.optim.AdamW([{'params': net.two.parameters(), 'lr': 0.01},
                                                     {'params': net.one.parameters(), 'weight_decay': 0.5}], lr=0.05))
 
-# Files that no torch.save has written.
+# Files that torch.save does not write.
 def packed(entries, method=zipfile.ZIP_STORED):
     f = io.BytesIO()
     with zipfile.ZipFile(f, 'w', method) as z:
@@ -316,7 +316,7 @@ bad('script', {'data.pkl': b'\x80\x02c__torch__.M\nNet\n)\x81.'}, 'this is a Tor
 
 
 def one_in_another(data):
-    """The entry 'archive/data/0' has the header and the bytes of 'archive/data/1' among its own."""
+    """Makes the entry 'archive/data/0' so long that it contains the header and the bytes of 'archive/data/1'."""
     at = data.index(b'PK\x01\x02')
     first = bytearray(data)
     struct.pack_into('<II', first, at + 20, 100, 100)

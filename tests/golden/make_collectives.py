@@ -1,7 +1,10 @@
-"""Writes collectives.txt: what collectives give by torch.distributed's gloo backend, three ranks, for every dtype and
-reduction that gloo takes.  tests/mpi_ranks.c --golden compares.  A line: COLLECTIVE REDUCTION DTYPE RANK NUMBER...
-(complex numbers as two).  Of complex numbers gloo has products and extremes of real parts and imaginary parts
-alone, which are left out.  usage: python make_collectives.py"""
+"""Writes collectives.txt: the results of collectives in torch.distributed's gloo backend with three ranks, for every
+dtype and reduction that gloo supports.  tests/mpi_ranks.c --golden compares with them.
+
+A line: COLLECTIVE REDUCTION DTYPE RANK NUMBER...  (a complex number as two numbers).  For complex numbers, gloo
+computes products, minima and maxima of the real and the imaginary parts separately; these reductions are left out.
+
+usage: python make_collectives.py"""
 import os
 import subprocess
 import sys
@@ -14,7 +17,7 @@ REDUCTIONS = ['sum', 'avg', 'product', 'min', 'max', 'band', 'bor', 'bxor']
 
 
 def start(torch, rank, dtype):
-    """Small numbers that every dtype has, of which no sum or product rounds."""
+    """Returns small numbers that are exact in every dtype, as are their sums and products."""
     real = [(3 * rank + i) % 5 + 1 for i in range(COUNT)]
     if dtype == 'bool':
         return torch.tensor([r % 2 == 0 for r in real])
@@ -41,7 +44,7 @@ def work(rank, path, out):
                 try:
                     y = ops.wait_tensor(call(start(torch, rank, dtype), reduction))
                 except (RuntimeError, ValueError, TypeError):
-                    continue                      # gloo does not take it
+                    continue                      # gloo does not support this call
                 y = torch.view_as_real(y) if y.is_complex() else y
                 numbers = ' '.join('%g' % v for v in y.double().flatten().tolist())
                 file.write('%s %s %s %d %s\n' % (name, reduction, dtype, rank, numbers))

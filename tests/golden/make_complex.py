@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Writes complex.txt: what PyTorch answers to the sample cases of the operators' cards when their tensors are complex.
+"""Writes complex.txt: PyTorch's results for the test cases of the operators, with complex tensors.
 
     OPD_LIST_CASES=1 ./test_golden > cases.txt       (each line: operator, tab, case)
     python3 make_complex.py cases.txt > complex.txt  (needs PyTorch; made with 2.15)
 
-The inputs are those of tests/ops/test_complex.c, made again here: complex128, parts that are multiples of 1/64.  A line is
-operator | case | kinds | result ... | grad ..., where kinds has a letter for each floating tensor of the case: C complex,
-R left real.  A result is dtype, [sizes] and the elements, complex ones as two numbers.  A gradient (of the floating tensors in their order, with the test's numbers as gradients of the results) is
-written likewise; "none" where there is none.  "!" stands for results that PyTorch refuses, and for gradients that it
-does not have.  A line that would be longer than SIZE is left out.
+The inputs are the same as in tests/ops/test_complex.c: complex128, with parts that are multiples of 1/64.  A line is
+operator | case | kinds | result ... | grad | gradient ...
+
+- kinds has a letter for each floating-point tensor of the case: C is complex, R remains real.
+- A result is its dtype, [sizes] and elements; a complex element is two numbers.
+- The gradients are those of the floating-point inputs, in the same form, or "none".  The gradients of the results are
+  numbers that the test uses, too.
+- "!" stands for results if PyTorch refuses the call, and for gradients if PyTorch has none.
+
+Lines that would be longer than SIZE are left out.
 """
 import os
 import sys
@@ -21,17 +26,17 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import make_samples as samples  # noqa: E402
 
 warnings.filterwarnings('ignore')
-SIZE = 4000                     # characters of a line, at most
-MORE = ('conv', '_conv', '_foreach_addc')        # what PyTorch refuses in some forms only, and we do not
-REAL = ('aten::complex', 'aten::polar')     # make complex numbers of real ones
-EXTRA = (                       # of operators that take complex numbers only: their cards have no cases
+SIZE = 4000                     # the most characters in a line
+MORE = ('conv', '_conv', '_foreach_addc')        # PyTorch refuses some forms of these; this library does not
+REAL = ('aten::complex', 'aten::polar')     # these make complex numbers from real numbers
+EXTRA = (                       # cases of operators that take only complex numbers (they have no test cases), and:
     'aten::istft\t[5,9], 8, 2',
     'aten::istft\t[2,5,9], 8, 2, 6, length=14, normalized=True',
     'aten::istft\t[8,9], 8, 2, 8, [8]+, True, True, False, return_complex=True',
     'aten::istft\t[2,8,3], 8, onesided=False, length=20',
     'aten::istft\t[5,4], 8, 8, 8, center=False',
     'aten::istft\t[5,4], 8, 3, 7, [7]+, False, length=15',
-    # matrices: what cards leave out because random real ones would not do, and sizes that end early
+    # matrices for which random real elements would not do, and sizes for which a function returns early
     'aten::linalg_cholesky\t[0,0]', 'aten::linalg_cholesky\t[0,3,3], upper=True',
     'aten::cholesky_solve\t[3,2], [3,3]', 'aten::cholesky_solve\t[3,2], [2,3,3], True',
     'aten::cholesky_inverse\t[0,0]',
@@ -58,7 +63,7 @@ EXTRA = (                       # of operators that take complex numbers only: t
     'aten::linalg_lstsq\t[2,4], [2,3], driver=\'gels\'', 'aten::linalg_lstsq\t[2,4], [2,3]',
     'aten::linalg_lstsq\t[2,3,3], [2,3,1], driver=\'gelss\'', 'aten::linalg_lstsq\t[4,3], [4,2], 0.01, driver=\'gelsy\'',
     'aten::linalg_tensorsolve\t[2,3,6], [2,3]',
-    # folds, sequences, and what divides by a root
+    # reductions, sequences, and functions that divide by a root
     'aten::scatter_reduce.two\t[3,4], 1, [3,4]i2, [3,4], \'prod\'',
     'aten::scatter_reduce.two\t[3,4], 1, [3,4]i2, [3,4], \'prod\', include_self=False',
     'aten::scatter_reduce.two\t[3,4], 0, [2,4]i3, [3,4], \'mean\', include_self=False',
@@ -72,14 +77,14 @@ EXTRA = (                       # of operators that take complex numbers only: t
     'aten::logspace.Tensor_Tensor\t[], [], 4, 2.0, dtype=10', 'aten::linspace.Tensor_Tensor\t[], [], 4, dtype=10',
     'aten::logspace.Tensor_Scalar\t[], 1.5, 1, 3.0, dtype=10', 'aten::rms_norm\t[2,3], (2,3), [2,3], 0.5',
     'aten::_foreach_powsum.Scalar\t{[2,3],[4]}, 3')
-WRONG = ('as_strided_scatter', 'linalg_cholesky', 'linalg_cholesky_ex')  # gradients that are PyTorch's mistake: those of
-                                # self where src was written; imaginary ones of diagonals of which real parts are read
-LEFT_OUT = ('cholesky_inverse',) # what PyTorch gives where the factor's diagonal is not real
-SAME = ('linalg_solve_triangular',) # what converts B without a word, and is refused here
+WRONG = ('as_strided_scatter', 'linalg_cholesky', 'linalg_cholesky_ex')  # PyTorch's gradients are wrong: of self
+                                # where src was written; imaginary parts of diagonals that are read as real
+LEFT_OUT = ('cholesky_inverse',) # PyTorch's result is wrong if the factor's diagonal is not real
+SAME = ('linalg_solve_triangular',) # PyTorch silently converts B; this library refuses the call
 
 
 def parts(tensor, seed):
-    """Complex numbers: the given real parts, and imaginary ones of the test's own."""
+    """Returns complex numbers with the given real parts, and with the imaginary parts that the test uses."""
     imaginary = [int((samples.case_random(seed + 500, i) * 4 - 2) * 64 // 1) / 64 for i in range(tensor.numel())]
     return torch.complex(tensor.double(), torch.tensor(imaginary, dtype=torch.float64).reshape(tensor.shape))
 
@@ -122,7 +127,7 @@ def tensors_of(r):
 
 
 def gradients(op, text, kinds):
-    """The gradients of the floating inputs, as texts."""
+    """Returns the gradients of the floating-point inputs, as strings."""
     case = Case(text, kinds)
     args, kwargs = case.arguments(op._schema)
     for tensor in case.inputs:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes complex_linalg.txt: what PyTorch answers to functions of complex matrices, and their gradients.
+"""Writes complex_linalg.txt: PyTorch's results and gradients of linear algebra functions of complex matrices.
 
     python3 make_complex_linalg.py > complex_linalg.txt      (needs PyTorch; made with 2.15)
 
-The functions are those of tests/ops/test_complex_linalg.c, by name, and give nothing that depends on how vectors are turned.
-A line is: function, kind, number of dims, sizes, number of results; for each result how many numbers it has and the
-numbers (complex ones as two); then the numbers of the gradient of x.  The loss is the sum of Re(conj(w) result) for w
-made like x, from other seeds.
+The functions have the same names as in tests/ops/test_complex_linalg.c.  Their results do not depend on the phases of
+eigenvectors or singular vectors.  A line is: function, kind, number of dims, sizes, number of results; for each result
+the number of its elements, and the elements (a complex element as two numbers); then the elements of the gradient of x.
+The loss is the sum of Re(conj(w) result).  The weights w are random like x, with other seeds.
 """
 import torch
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes detection.npz: what torchvision's nms, roi_align and its gradient give.
+"""Writes detection.npz: the results of torchvision's nms and roi_align, and the gradient of roi_align.
 
 usage: make_detection.py (with PyTorch 2 and torchvision)
 """

@@ -3,9 +3,9 @@
 
     apt-get download python3-sklearn && dpkg-deb -x python3-sklearn_*.deb sk
     python3 tests/golden/make_digits.py sk/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz
-    python3 tests/golden/make_digits.py --check          # the file against its own checksums
+    python3 tests/golden/make_digits.py --check          # compares the file with its own checksums
 
-With a csv the file is written, read back, and compared with the csv number by number.
+With a csv, writes the file, reads it again, and compares each number with the csv.
 """
 import gzip
 import os
@@ -13,7 +13,7 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PATH = os.path.join(HERE, '..', '..', 'examples', 'data', 'digits.txt')
-CHARS = '0123456789abcdefg'                     # one character a pixel, 0 to 16
+CHARS = '0123456789abcdefg'                     # the character of each value of a pixel, 0 to 16
 
 HEADER = """\
 # Optical Recognition of Handwritten Digits: 1797 images of 8 x 8 pixels with values 0 to 16, and the digit each shows.

@@ -1,8 +1,8 @@
-"""Writes golden/dispatch.txt: random sets of kernels at dispatch keys, and the computed table that PyTorch makes of each
-(torch._C._dispatch_dump_table).  Made with PyTorch 1.13:  python3 make_dispatch.py
+"""Writes golden/dispatch.txt: random sets of kernels at dispatch keys, and the dispatch table that PyTorch computes for
+each set (torch._C._dispatch_dump_table).  Made with PyTorch 1.13:  python3 make_dispatch.py
 
-A line: the registrations, "letter=key", then "|", then a slot for each of SLOTS: the letter and the tag, or "fallback"
-or "missing" or the tag alone.  m at "" is the catch-all."""
+A line: the registrations, as "letter=key" ("" is the catch-all key), then "|", then an entry for each key of SLOTS: the
+letter of the kernel and how PyTorch chose it, or "fallback", "missing" or "ambiguous autogradother"."""
 import random
 import re
 

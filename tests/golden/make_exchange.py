@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Writes exchange.txt: files of NumPy and the safetensors package, what is in them, and what those say of bad ones.
+"""Writes exchange.txt: files of NumPy and of the safetensors package, and their contents.  Some files are bad.
 
     python3 make_exchange.py > exchange.txt        (made with NumPy 2.4.6, safetensors 0.8.0)
 
-Lines:  file KIND NAME VERDICT HEX     KIND npy, npz, safetensors; VERDICT of the package that reads it: ok, error
-        = ENTRY DTYPE SIZES STRIDES HEX   a tensor that is in it: sizes and strides 2,3 or -, elements in C order
-        m KEY VALUE                    metadata, in hex
-        same                           what is saved from these tensors has the same bytes
-        ~ TEXT                         we refuse it, with this in the error
-        deflate NAME HEX LENGTH CRC    a raw stream of zlib's, what it unpacks to
+Lines:  file KIND NAME VERDICT HEX     KIND: npy, npz or safetensors.  VERDICT of the package that reads it: ok or error
+        = ENTRY DTYPE SIZES STRIDES HEX   a tensor in the file: sizes and strides (2,3 or -), elements in C order
+        m KEY VALUE                    metadata, in hexadecimal
+        same                           this library saves these tensors with the same bytes
+        ~ TEXT                         this library refuses the file; TEXT is a part of the error message
+        deflate NAME HEX LENGTH CRC    a raw stream of zlib, and the length and CRC-32 of the unpacked bytes
 """
 import io
 import json

@@ -1,16 +1,17 @@
 #!/usr/bin/python3
-"""Writes forward.txt: random programs of dual tensors, views and writes in place, with the values and tangents that PyTorch
-(1.13) gives; and of functions on the tape, with the gradients of their tangents.  tests/autograd/test_forward.c runs them.
+"""Writes forward.txt: random programs with dual tensors, views and in-place operators, and the values and tangents that
+PyTorch 1.13 computes.  If autograd records the program, also the gradients of functions of the tangents.
+tests/autograd/test_forward.c runs the programs.
 
     /usr/bin/python3 make_forward.py > forward.txt
 
-    L id dual ndim sizes       a leaf: element i is 0.2 + 0.6 * frac((i + 1) * 0.61803398875 + id * 0.27); dual: with a
-                               tangent of elements 1.3 * frac((i + 1) * 0.41421356237 + id * 0.31) - 0.5
-    C name arguments           calls aten::name; t3 is tensor 3, (1,2) a list, _ None.  A name with '_' before its overload
-                               writes its first argument, any other makes the next tensor
-    T id values                its value and its tangent at the end, in reading order ('-': no tangent)
-    R                          the leaves and their tangents have required grad; then, of sum over t of (id + 1) * tangent(t)^2,
-    G id values                the gradient by leaf id, and by its tangent ('-': none)
+    L id dual ndim sizes       a leaf.  Element i is 0.2 + 0.6 * frac((i + 1) * 0.61803398875 + id * 0.27).  If dual is
+                               1, it has a tangent: element i is 1.3 * frac((i + 1) * 0.41421356237 + id * 0.31) - 0.5
+    C name arguments           calls aten::name.  t3 is tensor 3, (1,2) a list, _ None.  If the name has '_' before its
+                               overload, the call writes to its first argument; otherwise it makes the next tensor
+    T id values                the value and the tangent of a tensor at the end, in C order ('-': no tangent)
+    R                          the leaves and their tangents require grad.  The loss is the sum of (id + 1) * tangent^2
+    G id values                its gradients by leaf id and by the tangent of this leaf ('-': none)
     E                          the end
 """
 import random
@@ -105,7 +106,7 @@ class Program:
             return self.call(op, (a,), [-1])
         if op == 'expand':
             return self.call(op, (a,), [2] + list(x.shape))
-        if op == 'detach':                        # of what has no tangent: ours shares one that it gets later
+        if op == 'detach':                        # if x has no tangent, this library shares one that x gets later
             return self.call(op, (a,)) if fw.unpack_dual(x).tangent is not None else None
         if n == 0:
             return None
@@ -124,7 +125,7 @@ class Program:
         if op == 'diagonal':
             return self.call(op, (a,), r.randint(-1, 1), 0, n - 1) if n > 1 else None
         if op == 'as_strided':
-            # on the tape PyTorch's gradient leaves out what the tensor itself does not reach
+            # with autograd, PyTorch's gradient leaves out elements that the tensor itself does not contain
             return None if self.tape else self.call(op, (a,), [2, 2], [2, 1], r.randint(0, 1))
         if op == 'unfold':
             return self.call(op, (a,), d, min(2, x.shape[d]), 2)
@@ -191,7 +192,7 @@ if __name__ == '__main__':
         seed += 1
         try:
             lines = Program(seed).run()
-        except RuntimeError as e:                 # PyTorch's own mistakes
+        except RuntimeError as e:                 # errors inside PyTorch
             assert 'INTERNAL' in str(e) or 'modified by an inplace' in str(e), e
             continue
         if all(len(line) < 4000 and 'nan' not in line and 'inf' not in line for line in lines):

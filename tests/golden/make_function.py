@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes function.txt: what custom functions give in PyTorch (test_function.c).  Needs torch.
+"""Writes function.txt: the results of custom autograd functions in PyTorch, for test_function.c.  Needs torch.
 
     python3 tests/golden/make_function.py > tests/golden/function.txt
 
-Each line: a name, then numbers.
+Each line has a name, and then numbers.
 """
 import torch
 from torch.autograd import Function, grad
@@ -43,7 +43,7 @@ say("scaled_grads", x.grad, y.grad)
 say("scaled_second", *grad((x.grad * y.grad).sum(), [x, y, go]))
 
 
-# -- a result that is saved
+# -- a function that saves its result
 class Exp(Function):
     @staticmethod
     def forward(ctx, x):
@@ -62,7 +62,7 @@ gg, = grad(g.sum(), x, create_graph=True)
 say("exp", g, gg, grad(gg.sum(), x)[0])
 
 
-# -- inputs returned as they are
+# -- a function that returns its inputs
 class Both(Function):
     @staticmethod
     def forward(ctx, x, y):
@@ -84,7 +84,7 @@ with torch.no_grad():
 say("as_is_no_grad", a.requires_grad, b.requires_grad, a is x)
 
 
-# -- one tensor twice
+# -- the same tensor as two arguments
 class Twice(Function):
     @staticmethod
     def forward(ctx, x):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The losses of examples/gaussian_process.c, as PyTorch has them: tests/golden/gaussian_process.txt.
+"""Writes tests/golden/gaussian_process.txt: the losses of examples/gaussian_process.c, computed with PyTorch.
 
     python3 tests/golden/make_gaussian_process.py > tests/golden/gaussian_process.txt
 
-With FILE as an argument, compares with what the example printed for --losses (no PyTorch needed then).
+With FILE as an argument, compares FILE (what the example printed with --losses) with these losses, without PyTorch.
 """
 import math
 import os

@@ -1,7 +1,8 @@
-"""Makes gradcheck.txt: what PyTorch's gradcheck and gradgradcheck say about functions that test_gradcheck.c has too.
+"""Makes gradcheck.txt: the verdicts of PyTorch's gradcheck and gradgradcheck on the functions in test_gradcheck.c.
 
-Lines "NAME CHECK MODE|TEXT": CHECK is gradcheck or gradgradcheck, MODE slow or fast, TEXT "passes" or the first line of
-the error, numbers after "tolerance for nondeterminism was" and advice for PyTorch's own formulas cut off.
+Lines "NAME CHECK MODE|TEXT": CHECK is gradcheck or gradgradcheck, MODE slow or fast.  TEXT is "passes" or the first
+line of the error, without the numbers after "tolerance for nondeterminism was" and without advice for PyTorch's
+developers.
 
 usage: make_gradcheck.py FILE     (PyTorch 1.13)
 """
@@ -16,7 +17,7 @@ def numbers(n):
 
 
 def by_hand(results, formula):
-    """The identity with this formula."""
+    """Returns the identity function, with `formula` as its backward."""
     class ByHand(Function):
         @staticmethod
         def forward(ctx, x):

@@ -1,14 +1,16 @@
 #!/usr/bin/python3
-"""Writes graphs.txt: random programs and the text of the graphs that PyTorch's tracer (1.13) makes of them, without
+"""Writes graphs.txt: random programs, and the text of the graphs that PyTorch's tracer (1.13) makes from them, without
 source locations.  tests/graphs/test_graphs.c traces and runs the same programs.
 
     /usr/bin/python3 make_graphs.py > graphs.txt
 
-    I sizes ...      the inputs, a0, a1, ...: "2,3"; element i of input k is 0.2 + frac((i + 1) * 0.618 + k * 0.27)
-    C name args      calls aten::name; t3 is tensor 3 (inputs first, then results, those of lists one by one), (1,2) a
-                     list of integers, {t1,t2} one of tensors, _ None, T and F bools, "x" text, else a number
+    I sizes ...      the inputs a0, a1, ..., with sizes like "2,3".  Element i of input k is
+                     0.2 + frac((i + 1) * 0.618 + k * 0.27)
+    C name args      calls aten::name.  t3 is tensor 3 (inputs first, then results, and the elements of lists one by
+                     one), (1,2) a list of integers, {t1,t2} a list of tensors, _ None, T and F bools, "x" a string;
+                     otherwise a number
     O tensors        the outputs; L: as a list
-    | text           the graph's lines
+    | text           a line of the graph
 """
 import random
 import re
@@ -32,7 +34,7 @@ def text(v):
 
 
 def program(r):
-    """Lines, and the function that runs them."""
+    """Returns the lines of a random program, and the function that runs it."""
     sizes = [[r.randint(1, 3), r.randint(1, 3)] for _ in range(r.randint(1, 3))]
     inputs = [torch.tensor([0.2 + ((i + 1) * 0.618 + k * 0.27) % 1 for i in range(s[0] * s[1])]).view(s)
               for k, s in enumerate(sizes)]

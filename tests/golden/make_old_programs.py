@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the files torch_*.pt2 of tests/golden/programs: what torch.export.save wrote before 2.9.
+"""Makes the files torch_*.pt2 of tests/golden/programs with torch.export.save of PyTorch before 2.9.
 
-usage: VENV/bin/python tests/golden/make_old_programs.py        with torch 2.2, 2.5 and 2.8 in a VENV each
+usage: VENV/bin/python tests/golden/make_old_programs.py        run it with torch 2.2, 2.5 and 2.8, each in its own VENV
 
-torch_2_5_sizes.pt2 is of torch 2.5.  Until 2.7 a file is a zip with a text in JSON and two checkpoints of torch.save, in
-2.8 an archive with these checkpoints in it.  The .npz beside each is as make_programs.py says.
+torch_2_5_sizes.pt2 is written by torch 2.5.  Until 2.7, a file is a zip with a text in JSON and two checkpoints of
+torch.save.  In 2.8 it is an archive that contains these checkpoints.  make_programs.py describes the .npz files.
 """
 import copy
 import os
@@ -20,7 +20,7 @@ VERSION = '_'.join(torch.__version__.split('.')[:2])
 
 
 class State(nn.Module):
-    """Parameters, buffers of both kinds, one of which is written, and a constant."""
+    """Has parameters, persistent and other buffers, one of which is written, and a constant."""
     def __init__(self):
         super().__init__()
         self.line = nn.Linear(3, 3)
@@ -71,7 +71,7 @@ def put(arrays, name, value):
 
 
 def make(name, model, args, named=None, sizes=None, run=None):
-    """Exports with args, runs with `run` if it is given."""
+    """Exports the model with args, and runs it with `run`, or with args if `run` is None."""
     named, arrays = named or {}, {}
     program = export(copy.deepcopy(model), args, named, dynamic_shapes=sizes)
     torch.export.save(program, os.path.join(HERE, f'torch_{VERSION}_{name}.pt2'))

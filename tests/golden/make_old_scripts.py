@@ -1,11 +1,17 @@
 #!/usr/bin/env python3
-"""Writes archives of torch.jit.save that need what PyTorch 1.13 wrote: version_3.pt and version_10.pt, one module whose
-operators do what those versions of archives say; choices.pt, modules that a number or a name chooses; autocast.pt, a
-region inside; odds.pt, calls whose overloads are rarely chosen; states.pt, a module with a state of its own;
-named.pt, one whose own state is a dict, a run that fails after a weight is cast, and a division with out=.  Prints what PyTorch gives for x = [1, 2], by the version
-that reads them: test_scripts.c has it.
+"""Writes archives with torch.jit.save of PyTorch 1.13, for features that newer versions write in another way:
 
-usage: make_old_scripts.py [read]        write with PyTorch 1.13, then "read" with a newer one
+version_3.pt, version_10.pt   a module with operators whose meaning depends on the version of the archive
+choices.pt                    modules that are chosen by a number or a name
+autocast.pt                   an autocast region
+odds.pt                       calls of rare overloads
+states.pt                     a module with its own __getstate__
+named.pt                      a module whose state is a dict, a run that fails after a weight was cast, and a division
+                              with out=
+
+Prints PyTorch's results for x = [1, 2].  They depend on the version that reads the archives; test_scripts.c has them.
+
+usage: make_old_scripts.py [read]        run it with PyTorch 1.13, then with "read" and a newer PyTorch
 """
 import os
 import sys
@@ -21,7 +27,7 @@ HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'scripts')
 
 
 class Versions(nn.Module):
-    """Divisions, full, linspace and logspace, which changed with versions 4, 5, 8 and 9."""
+    """Calls operators that changed with versions 4, 5, 8 and 9 of archives: divisions, full, linspace and logspace."""
     def forward(self, x: Tensor) -> List[Tensor]:
         i = (x * 7).to(torch.int64)
         j = i.clone()
@@ -40,7 +46,7 @@ class Layer(nn.Module):
 
 
 class Choices(nn.Module):
-    """Modules chosen by a number and by a name."""
+    """Chooses modules by a number and by a name."""
     def __init__(self):
         super().__init__()
         self.list = nn.ModuleList([nn.ReLU(), nn.Hardtanh(-0.5, 1.5), nn.ReLU6()])
@@ -60,7 +66,7 @@ class Choices(nn.Module):
 
 
 class Autocast(nn.Module):
-    """A region that is on, and one that is off inside of it."""
+    """Has a region with autocast, and inside of it a region without."""
     def forward(self, x: Tensor) -> List[int]:
         y = x.reshape([1, 2])
         with torch.autocast('cpu', dtype=torch.bfloat16):
@@ -73,7 +79,7 @@ class Autocast(nn.Module):
 
 
 class Odds(nn.Module):
-    """index_put_ with tensors that are all there, as_tensor of a tensor, an empty list, norms of a number or a name."""
+    """Calls index_put_ without None among its indices, as_tensor, new_zeros with an empty list, norm and ctc_loss."""
     def forward(self, x: Tensor) -> List[Tensor]:
         y = torch.zeros(3)
         y.index_put_([torch.tensor([0, 2])], x, accumulate=True)
@@ -83,7 +89,7 @@ class Odds(nn.Module):
 
 
 class Own(nn.Module):
-    """A module that makes its state itself."""
+    """Has its own __getstate__ and __setstate__."""
     last: Optional[Tensor]
 
     def __init__(self):
@@ -104,7 +110,7 @@ class Own(nn.Module):
 
 
 class States(nn.Module):
-    """One with its own state inside; fails inside a region for x of sum 0."""
+    """Contains an Own.  If the sum of x is 0, the run fails inside an autocast region."""
     def __init__(self):
         super().__init__()
         self.own, self.line = Own(), nn.Linear(2, 2)
@@ -117,7 +123,7 @@ class States(nn.Module):
 
 
 class Scaled(nn.Module):
-    """A module whose state is a dict with the names of its attributes, but not their values."""
+    """Has a dict as its state; the keys are the names of its attributes, but the values are not theirs."""
     def __init__(self):
         super().__init__()
         self.k = 3
@@ -135,7 +141,7 @@ class Scaled(nn.Module):
 
 
 class Named(nn.Module):
-    """One with such a state inside; fails inside a region, behind a product with a weight, for x of sum 0."""
+    """Contains a Scaled.  If the sum of x is 0, the run fails inside an autocast region, after a weight was cast."""
     def __init__(self):
         super().__init__()
         self.own, self.weight = Scaled(), nn.Parameter(torch.ones(2, 2))

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Which out= tensors PyTorch takes: of which dtypes, and over which memory; to tests/golden/out_rules.txt.
+"""Writes tests/golden/out_rules.txt: which out= tensors PyTorch accepts, by dtype and by shared memory.
 
     cc -O1 -shared -fPIC ../oracle/shim.c -o shim.so -lm -lpthread && python3 make_out_rules.py ./shim.so
 
-The library only says which operators there are and what their cases' arguments are.  A line is
+The library is only asked for the operators and for the arguments of their test cases.  A line is
 
-    form, number of the case, number of the out, ten letters, then for each tensor k among the arguments  k:XY
+    overload with out=, number of the case, number of the out argument, ten letters, then  k:XY  for tensor argument k
 
-Letters: an out of u8 i32 i64 f16 bf16 f32 f64 c64 c128 bool is taken (1), refused (0), or of the result's dtype (-).
-X: the out begins where argument k begins; Y: one element after it; T taken, R refused as it shares memory, - another error."""
+The ten letters are for an out of u8 i32 i64 f16 bf16 f32 f64 c64 c128 bool: 1 accepted, 0 refused, - the dtype of the
+result.  X: the memory of out begins where argument k begins.  Y: it begins one element later.  X and Y are T
+(accepted), R (refused because of the shared memory) or - (another error)."""
 import os, random, re, sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'oracle'))

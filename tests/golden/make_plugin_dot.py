@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes plugin_dot.pt, TorchScript that calls the operator of examples/plugin.c: 0 * 0 + 1 * 1 + ... as a float.
+"""Writes plugin_dot.pt, a TorchScript archive that calls the operator of examples/plugin.c: it returns the dot product
+of torch.arange(count) with itself, as a float.
 
 usage: make_plugin_dot.py (with PyTorch 2)
 """

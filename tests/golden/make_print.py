@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes print.txt, promote.txt and devices.txt from PyTorch: what it prints, promotes and parses.
+"""Makes print.txt, promote.txt and devices.txt: what PyTorch prints, promotes and parses.
 
-print.txt: for each case one line
+print.txt has for each case one line
     case DTYPE NDIM SIZES... STRIDES... OFFSET ELEMENTS PATTERN DEVICE GRAD LINES
-and then LINES lines of text.  DTYPE is ATen's number.  The storage has ELEMENTS elements: the bytes of PATTERN (hex,
-"-" when empty) over and over.  GRAD is 0, 1 (a leaf that requires grad) or 2 (that leaf times the number 1).
-promote.txt: lines "A B promote_types(A, B) can_cast(A, B)".  devices.txt: lines "TEXT|str(torch.device(TEXT))", or
-"TEXT|!error".
+and then LINES lines of text.  DTYPE is ATen's number.  The storage has ELEMENTS elements: the bytes of PATTERN (in
+hexadecimal, "-" if empty), repeated.  GRAD is 0, 1 (a leaf that requires grad) or 2 (that leaf times the number 1).
+promote.txt has lines "A B promote_types(A, B) can_cast(A, B)".  devices.txt has lines "TEXT|str(torch.device(TEXT))",
+or "TEXT|!error".
 
 usage: make_print.py FOLDER     (PyTorch 1.13)
 """
@@ -27,7 +27,7 @@ inf, nan = float("inf"), float("nan")
 
 
 def pattern_bytes(t):
-    """Bytes of a contiguous 1-d tensor, as hex."""
+    """Returns the bytes of a contiguous 1-d tensor, in hexadecimal."""
     if t.numel() == 0:
         return "-"
     if t.dtype == torch.bfloat16:
@@ -40,7 +40,8 @@ class Maker:
         self.file, self.count = file, 0
 
     def case(self, values, dtype, sizes, strides=None, offset=0, grad=0, device="cpu"):
-        """values: list, or tensor of that dtype; repeated to fill the storage that sizes and strides need."""
+        """Writes a case.  values is a list, or a tensor of that dtype; it is repeated to fill the storage that sizes
+        and strides need."""
         pattern = values if torch.is_tensor(values) else torch.tensor(values, dtype=dtype)
         sizes = list(sizes)
         if strides is None:
@@ -68,7 +69,7 @@ class Maker:
 
 
 def random_values(rng, n, style):
-    """n floats of a style."""
+    """Returns n random floats in the given style."""
     make = {
         "unit": lambda: rng.gauss(0, 1),
         "whole": lambda: float(rng.randint(-50, 50)),
@@ -158,7 +159,7 @@ def random_cases(m, rng):
                 strides.append(strides[-1] * s)
         grad = rng.choice([0, 1, 2]) if dtype in (torch.float32, torch.float64) else 0
         m.case(values_of(rng, dtype, rng.randint(1, 80)), dtype, sizes, strides, 0, grad)
-    for width in range(1, 60):                       # where the suffix goes to a new line
+    for width in range(1, 60):                       # for some widths, the suffix begins a new line
         m.case([width % 10], torch.int32, [width])
         m.case([0.5], torch.float32, [width % 14 + 1], grad=1 + width % 2)
         m.case([2.0], torch.float64, [width % 16 + 1], grad=1 + width % 2)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Makes tests/golden/programs: exported programs, with what they must give.  Needs torch 2.6 or later and NumPy.
+"""Makes tests/golden/programs: exported programs, and PyTorch's results.  Needs torch 2.6 or later and NumPy.
 
-usage: python3 tests/golden/make_programs.py; then tests/golden/plain_paths.py on what it writes
+usage: python3 tests/golden/make_programs.py; then tests/golden/plain_paths.py on the files that it writes
 
-NAME.pt2 is what torch.export.save writes, NAME.core.pt2 the same after run_decompositions().  NAME.npz has the flat inputs
-as in0, in1, ..., the flat outputs as out0, ...; a key with .bf16 has bfloat16 as int16 bits; after.NAME what a buffer is
-after the run, in_after0 what an input is.  Where it has `losses`: those of ten steps of training on `target`, by the
-optimizer that `adam` says (0: SGD with momentum), and trained.NAME the parameters then.
+torch.export.save writes NAME.pt2 and, after run_decompositions(), NAME.core.pt2.  NAME.npz has these arrays:
+  in0, in1, ...           the flat inputs; a key with .bf16 has bfloat16 elements, stored as int16
+  out0, out1, ...         the flat outputs
+  after.NAME, in_after0   a buffer, and an input, after the run, if the run changed it
+  losses, trained.NAME    of some models: the losses of ten steps of training on `target`, and the parameters after it.
+                          The optimizer is Adam if `adam` is 1, and SGD with momentum if it is 0
 """
 import copy
 import os
@@ -43,7 +45,7 @@ def put(arrays, name, value):
 
 
 def train(arrays, model, args, adam):
-    """Ten steps on a fixed target."""
+    """Trains the model for ten steps on a fixed target."""
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.Adam(parameters, lr=1e-2) if adam else torch.optim.SGD(parameters, lr=5e-2, momentum=0.9)
     with torch.no_grad():
@@ -63,7 +65,7 @@ def train(arrays, model, args, adam):
 
 
 def make(name, model, args, kwargs=None, sizes=None, run=None, core=False, adam=None, training=False):
-    """Exports model on args; run: the inputs that it is run with, of other sizes."""
+    """Exports model with args, and runs it with `run` (inputs of other sizes), or with args if `run` is None."""
     kwargs = kwargs or {}
     model.train(training)
     program = export(copy.deepcopy(model), args, kwargs, dynamic_shapes=sizes)
@@ -125,14 +127,15 @@ class Branch(nn.Module):
 
 
 class BranchDraws(nn.Module):
-    """A run draws for the side that it takes, and behind it."""
+    """Draws random numbers in one of its branches, and after the branch."""
     def forward(self, x):
         y = torch.cond(x.sum() > 0, lambda x: F.dropout(x, 0.5, True), lambda x: torch.tanh(x), (x,))
         return y + torch.rand_like(x)
 
 
 class Effects(nn.Module):
-    """An operator that keeps its place, as what prints has, is called with a token once it is decomposed."""
+    """Calls an operator with side effects (as if it printed), which must keep its place in the order of calls: in the
+    decomposed program, the call has a token."""
     def __init__(self):
         super().__init__()
         self.a = nn.Linear(3, 3)
@@ -152,7 +155,7 @@ class Loop(nn.Module):
 
 
 class Until(nn.Module):
-    """How often it goes on depends on the values."""
+    """Has a loop whose number of iterations depends on the values."""
     def __init__(self):
         super().__init__()
         self.step = nn.Parameter(torch.rand(4))
@@ -163,7 +166,7 @@ class Until(nn.Module):
 
 
 class Associative(nn.Module):
-    """Exported with torch.vmap, and as one node."""
+    """Has two scans: one is exported with torch.vmap, the other as one node."""
     def forward(self, x):
         def combine(a, b):
             return a[0] * b[0], a[1] * b[0] + b[1]
@@ -205,7 +208,7 @@ def many(xs: List[torch.Tensor], by: float, other: Optional[torch.Tensor] = None
 
 
 class Writers(nn.Module):
-    """Operators that write into tensors, parts of tensors, lists, buffers and inputs."""
+    """Calls operators that write to tensors, parts of tensors, lists, buffers and inputs."""
     def __init__(self):
         super().__init__()
         self.a = nn.Linear(4, 4)
@@ -270,7 +273,7 @@ class Tied(nn.Module):
 
 
 class Strides(nn.Module):
-    """Weights with strides and an offset of their own, a constant, a buffer that is not saved."""
+    """Has weights that are not contiguous or have an offset, a constant, and a buffer that is not saved."""
 
     def __init__(self):
         super().__init__()
@@ -338,7 +341,7 @@ class Item(nn.Module):
 
 
 class Heads(nn.Module):
-    """Boxes with a score above a threshold, best first."""
+    """Selects the boxes with a score above a threshold, and sorts them by score."""
 
     def forward(self, boxes, scores):
         keep = (scores > 0.3).nonzero().squeeze(1)
@@ -347,7 +350,7 @@ class Heads(nn.Module):
 
 
 class Clicks(nn.Module):
-    """Bags of features beside dense ones."""
+    """Combines an embedding bag of features with dense features."""
 
     def __init__(self):
         super().__init__()
@@ -369,7 +372,8 @@ class Quantized(nn.Module):
 
 
 class TensorOfSizes(nn.Module):
-    """Which dtype the sizes have, its nodes ask; no node uses the answer.  A diagonal is written, rows are padded."""
+    """Makes a tensor from sizes; nodes ask for its dtype, and no node uses the answer.  Also fills a diagonal, and pads
+    rows."""
 
     def forward(self, x):
         rows, columns = x.shape
@@ -378,7 +382,7 @@ class TensorOfSizes(nn.Module):
 
 
 class Tokens(nn.Module):
-    """A language model: each token sees those before it."""
+    """A causal language model."""
 
     def __init__(self):
         super().__init__()
@@ -397,7 +401,7 @@ class Tokens(nn.Module):
 
 
 class Pooled(nn.Module):
-    """A sentence's vector: rotated positions, a mask of its tokens, means over them."""
+    """Computes a vector for a sentence: rotary positions, attention with a mask, and the mean over the tokens."""
 
     def __init__(self):
         super().__init__()
@@ -427,7 +431,8 @@ class Strict(nn.Module):
 
 
 def const_graph():
-    """What PyTorch makes when it folds constants; it cannot save that itself, so another node of that form is renamed."""
+    """Makes a program like those in which PyTorch folded constants.  PyTorch cannot save these, so this renames a
+    node of the same form."""
     make('const_graph', Strict(), (torch.randn(3, 4),))
     path = os.path.join(HERE, 'const_graph.pt2')
     with zipfile.ZipFile(path) as before:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Makes schemas/relations.tsv and schemas/alias.tsv from PyTorch 1.13.
+"""Makes schemas/relations.tsv and schemas/alias.tsv with PyTorch 1.13.
 
-relations.tsv   new TAB old TAB equal TAB backward compatible TAB forward compatible TAB why not forward (each 0 or 1)
+relations.tsv   new TAB old TAB equal TAB backward compatible TAB forward compatible TAB why not forward compatible
+                (equal and compatible: 0 or 1)
 alias.tsv       schema TAB values TAB places that are mutable TAB pairs that may alias TAB pairs that may contain an alias
 
-A place is the number of an argument, or -1, -2, ... for the results.  values: "" or for each argument, separated by
-spaces, "?" (unknown), a letter for a tensor (the same letter in upper and lower case shares storage), letters in
-brackets for a list of them, True or False.
+A place is the number of an argument, or -1, -2, ... for the results.  The values are empty, or have a word for each
+argument, separated by spaces: "?" is unknown, True and False are bools, a letter is a tensor, letters in brackets are a
+list of tensors.  The same letter in upper and lower case means two tensors that share their storage.
 
 usage: make_relations.py FOLDER     (reads FOLDER/schemas/registered.tsv)
 """
@@ -21,7 +22,7 @@ from make_schemas import escape, unescape
 
 parse = torch._C.parse_schema
 
-# Pairs (new, old) by hand: what the rules are about.
+# Pairs (new, old), written by hand, for each rule of compatibility.
 PAIRS = [tuple(line.split(" <- ")) for line in """
 f(Tensor x) -> Tensor <- f(Tensor x) -> Tensor
 f(Tensor x) -> Tensor <- g(Tensor x) -> Tensor
@@ -98,7 +99,7 @@ f(Tensor x, *, Tensor(a!) out) -> Tensor(a!) <- f(Tensor x) -> Tensor
 f(Tensor x) -> Tensor <- f(Tensor x, *, Tensor(a!) out) -> Tensor(a!)
 """.strip().split("\n")]
 
-# Schemas for the alias questions, with values behind a @.
+# Schemas for alias.tsv.  Values follow a @.
 ALIAS = """
 f(Tensor x, Tensor(a!) y, Tensor(a) z) -> (Tensor(a!), Tensor(b))
 f(Tensor(a|b) x, Tensor(b) y, Tensor(a) z) -> (Tensor(a), Tensor(b))
@@ -131,7 +132,8 @@ aten::rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, Scalar upp
 
 
 def items(text):
-    """Name, arguments and returns of a declaration; arguments are cut at the commas outside of brackets."""
+    """Returns the name, the arguments and the returns of a declaration.  Splits the arguments at commas outside of
+    brackets."""
     name, rest = text.split("(", 1)
     depth, at, args = 1, 0, [""]
     while depth:
@@ -146,7 +148,7 @@ def items(text):
 
 
 def change(text, rng):
-    """The declaration with something changed."""
+    """Returns the declaration with a random change."""
     name, args, returns = items(text)
     if not args:
         return text
@@ -184,7 +186,7 @@ def relation(new, old):
     try:
         backward = a.is_backward_compatible_with(b)
     except IndexError:
-        backward = False                          # it looked for an argument that is not there
+        backward = False                          # PyTorch looked for an argument that does not exist
     try:
         forward, why = a.check_forward_compatible_with(b)
     except IndexError:
@@ -193,7 +195,8 @@ def relation(new, old):
 
 
 def sound(text):
-    """Torch reads it, and would not die: no argument without default behind one that has one."""
+    """Returns True if PyTorch can parse text, and no argument without a default follows one with a default (on these,
+    PyTorch would crash)."""
     seen = False
     for arg in items(text)[1]:
         if arg == "*":
@@ -245,8 +248,8 @@ def main(folder):
     with open(os.path.join(folder, "schemas", "relations.tsv"), "w") as file:
         file.write("\n".join(dict.fromkeys(rows)) + "\n")
     shapes = {}
-    for text in registered:                       # one of each kind: names of arguments do not matter, but for these
-        if "__torch__" in text:                   # depends on what the class holds
+    for text in registered:  # keep one of each kind; kinds do not depend on names of arguments, except for those below
+        if "__torch__" in text:                   # depends on the attributes of the class
             continue
         if re.search(r"running_mean|noise", text) or (len(items(text)[1]) < 7 and re.search(r"[([]", items(text)[2] + text[1:])):
             shape = re.sub(r" \w+(=[^,)]*)?(?=[,)]| ->|$)", "", text.split("(", 1)[1])

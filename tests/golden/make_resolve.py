@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Makes schemas/resolve.tsv from PyTorch 1.13: which overload a call by base name reaches.
+"""Makes schemas/resolve.tsv with PyTorch 1.13: which overload PyTorch chooses for a call by base name.
 
-A line is "overloads TAB call TAB outcome".  overloads: "aten::name" for torch's own, or argument lists of overloads o0,
-o1, ... of one name, separated by "; ".  call: values and name=value, separated by spaces: T a tensor, [TT] a list of
-them, None, True, 1, 1.5, 2j, 'a', [1,2], [1.5], [].  outcome: the overload, or "none" and for each overload its reason:
-count, position, keyword NAME, twice NAME, missing NAME or type NAME (not told of torch's own).
+A line is "overloads TAB call TAB outcome".
+- overloads: "aten::name" for an operator of PyTorch, or the argument lists of overloads o0, o1, ..., separated by "; ".
+- call: values and name=value, separated by spaces.  A value is T (a tensor), [TT] (a list of tensors), None, True, 1,
+  1.5, 2j, 'a', [1,2], [1.5] or [].
+- outcome: the overload, or "none" and the reason of each overload: count, position, keyword NAME, twice NAME, missing
+  NAME or type NAME (without reasons for operators of PyTorch).
 
 usage: make_resolve.py FOLDER
 """
@@ -21,7 +23,7 @@ TYPES = ["int", "float", "str", "Tensor", "int[]", "float[]", "Scalar", "int?", 
          "complex", "float[3]", "int[]?"]
 NUMBERS = {"0", "1", "7", "1.5", "2j", "True", "False"}
 
-# The ends of calls of torch's own operators: positional values, then keywords.
+# Names and arguments of calls of PyTorch's operators: positional values, then keywords.
 OWN = """add T T|add T 1|add T 1.5|add T 'a'|add T T alpha=7|add T T 7|add T T out=T|add T 1 out=T|add_ T 1|add_ T T
 sub T 1|mul T 1|mul T T|div T 2j|div T T rounding_mode=None|div T 1 rounding_mode='a'|floor_divide T 1
 pow T 1|pow T T|pow 1 T|pow T 'a'|pow T 1 out=T|remainder T 1|remainder 1 T|fmod T T|bitwise_and T 1|eq T 1|lt T T|ge T 1.5
@@ -44,7 +46,7 @@ REASONS = [(r"expected at most", "count"), (r"positional argument\(s\) but", "po
 
 
 def outcome(message):
-    """The reasons in an error of a call by base name."""
+    """Returns the reasons in the error message of a call by base name."""
     out = []
     for part in re.split(r"\n\n|failed to many any schema:\n", message):
         for pattern, word in REASONS:
@@ -56,7 +58,8 @@ def outcome(message):
 
 
 def own(call):
-    """The first overload, in torch's order, whose arguments bind."""
+    """Returns the row of a call of PyTorch's operator.  The outcome is the first overload, in PyTorch's order, that
+    accepts the arguments."""
     name, _, rest = call.partition(" ")
     args, kwargs = parse(rest)
     packet = getattr(torch.ops.aten, name)
@@ -109,8 +112,9 @@ def made(rng, library, number):
 
 
 def fair(overloads, call):
-    """Nothing on which the header and torch's Python differ on purpose: bool of anything, None and numbers for tensors,
-    a list of one kind for another, complex of anything, an int repeated as float[3]."""
+    """Returns False if the header treats a value of the call differently from PyTorch's Python on purpose: bool from
+    any value, None or a number as a tensor, a list of one kind as another, complex from any value, an int repeated
+    as float[3]."""
     words = [w.split("=")[-1] for w in call.split()]
     for overload in overloads:
         kinds = [a.split()[0].rstrip("?") for a in overload[1:-1].split(", ") if a != "*"]
@@ -143,4 +147,4 @@ def main(folder):
 
 if __name__ == "__main__":
     main(*sys.argv[1:])
-    os._exit(0)                                   # torch 1.13 does not survive the end of a library with overloads
+    os._exit(0)                                   # torch 1.13 crashes when it destroys a library with overloads

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes samples.txt: what PyTorch answers to the sample cases of the operators' cards.
+"""Writes samples.txt: PyTorch's results for the test cases of the operators.
 
     OPD_LIST_CASES=1 ./test_golden > cases.txt       (each line: operator, tab, case)
-    python3 make_samples.py cases.txt > samples.txt  (needs PyTorch; made with 1.13, and what that does not have with 2.15)
+    python3 make_samples.py cases.txt > samples.txt  (needs PyTorch; made with 1.13, or 2.15 if 1.13 lacks the operator)
 
-The inputs are those of tests/cases.h, made again here: float32, multiples of 1/64.  A line of samples.txt is
-operator | case | result | result ..., where a result is dtype, [sizes] and the elements.  Written for this test; it
-reads nothing but the case lines.
+The inputs are the same as in tests/cases.h: float32, multiples of 1/64.  A line of samples.txt is
+operator | case | result | result ...  A result is its dtype, [sizes] and elements.  This script reads only the lines of
+cases.txt.
 """
 import re
 import sys
@@ -137,7 +137,7 @@ def show(r):
 def main():
     for line in open(sys.argv[1]):
         name, text = line.rstrip('\n').split('\t')
-        if any(r in name for r in RANDOM) or (name == 'aten::full' and 'True' in text):     # (Python makes an int of that)
+        if any(r in name for r in RANDOM) or (name == 'aten::full' and 'True' in text):  # Python makes True an int
             continue
         base, overload = (name.split('::')[1].split('.') + ['default'])[:2]
         try:
@@ -145,7 +145,7 @@ def main():
             args, kwargs = Case(text).arguments(op._schema)
             with torch.no_grad():
                 results = show(op(*args, **kwargs))
-        except Exception as e:          # not in this PyTorch, or refused: no sample
+        except Exception as e:          # this PyTorch lacks the operator, or refuses the call: no sample
             print('%s | %s: %s' % (name, text, str(e).split('\n')[0][:150]), file=sys.stderr)
             continue
         if results and sum(map(len, results)) < 4000:

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Makes schemas/*.tsv from PyTorch 1.13: how it reads, prints and compares operator declarations.
+"""Makes schemas/*.tsv with PyTorch 1.13: how PyTorch parses, prints and compares operator declarations.
 
-registered.tsv      every declaration torch has registered, as it prints them
-functions_1_13.tsv  the declarations of native_functions.yaml of torch 1.13
-functions_2_7.tsv   those of torch 2.7 that 1.13 has not
-odd.tsv             strings that are mostly no declarations; the first column is kept from the file that is there
-(differences.tsv is written by hand: where the header differs on purpose, with the same columns as odd.tsv)
+registered.tsv      every declaration that PyTorch has registered, as PyTorch prints it
+functions_1_13.tsv  the declarations in native_functions.yaml of torch 1.13
+functions_2_7.tsv   those of torch 2.7 that 1.13 does not have
+odd.tsv             strings, most of which are not valid declarations.  The first column of the existing file is kept
+(differences.tsv is written by hand: where the header differs on purpose.  It has the same columns as odd.tsv)
 
-A line is "text", or "text TAB print" where torch prints it otherwise, or "text TAB verdict TAB print or message" in
-odd.tsv and for texts that it refuses: verdict ok, reject or crash.  \\n, \\t, \\r, \\v, \\f and \\\\ are escaped.
+A line is "text" if PyTorch prints the same text, or "text TAB print" if it prints another.  In odd.tsv, and for a text
+that PyTorch refuses, it is "text TAB verdict TAB print or message", with the verdict ok, reject or crash.  The
+characters \n, \t, \r, \v, \f and \\ are escaped.
 
 usage: make_schemas.py FOLDER YAML_1_13 YAML_2_7
 The yaml files are in the wheels: torchgen/packaged/ATen/native/native_functions.yaml.
@@ -34,7 +35,7 @@ def unescape(text):
 
 
 def verdict(text):
-    """What torch makes of a text, asked in a child process that may die."""
+    """Lets PyTorch parse a text, in a child process because PyTorch may crash.  Returns the verdict."""
     if verdict.child is None:
         verdict.child = subprocess.Popen([sys.executable, __file__, "--answer"], stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

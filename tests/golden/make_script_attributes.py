@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes scripts/attributes.pt: a module with attributes of all kinds, which its forward changes; and interface.pt: one
-with a module that it knows by an interface.
+"""Writes scripts/attributes.pt: a module with attributes of all kinds, which its forward changes; and interface.pt: a
+module with a submodule whose type is an interface.
 
 usage: make_script_attributes.py (with PyTorch 2)
 """

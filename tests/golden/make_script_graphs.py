@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes script_graphs.txt: what PyTorch prints as the inlined graphs of the functions of script_graphs.py.
+"""Writes script_graphs.txt: the inlined graphs of the functions in script_graphs.py, as PyTorch prints them.
 
 usage: make_script_graphs.py (with PyTorch 2)
 """
@@ -13,7 +13,7 @@ import torch
 here = os.path.dirname(os.path.abspath(__file__))
 source = open(os.path.join(here, "script_graphs.py")).read()
 with tempfile.TemporaryDirectory() as folder:
-    # the imports go behind the functions, so that lines are those of the file that the test compiles
+    # the imports follow the functions, so that line numbers are those of the file that the test compiles
     sys.path.insert(0, folder)
     head = "from __future__ import annotations; import torch; from typing import *; Tensor = torch.Tensor"
     assert source.split("\n")[0] == "# functions whose graphs PyTorch prints"

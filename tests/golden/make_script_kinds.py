@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes scripts/enums.pt, a module with enums, and enums.txt, its graph as PyTorch prints it, with places; kinds.pt, one
-with hooks, futures in a list and lists that grow in place; same.pt, one that asks which members are one object; words.pt, one with texts that are not ASCII, which archives
-keep as constants, complex numbers, and questions about tensors; quantized.pt, one whose linear layers round their input
-and have weights of 8 bits; spans.pt, one with a named span for profilers.
+"""Writes archives of modules to scripts/.  enums.pt: enums; enums.txt is its graph, as PyTorch prints it, with
+source locations (lines of this file).  kinds.pt: hooks, futures in a list, and lists that grow in place.  same.pt:
+tests for the same object.  words.pt: strings that are not ASCII (archives store these as constants), complex
+numbers, and tests of dtypes and storages.  quantized.pt: linear layers with 8-bit weights that round their input.
+ spans.pt: a profiler span.
 
 usage: make_script_kinds.py (with PyTorch 2), then plain_paths.py scripts/enums.pt scripts/kinds.pt scripts/same.pt
 scripts/words.pt scripts/quantized.pt scripts/spans.pt
@@ -132,7 +133,7 @@ class Spans(torch.nn.Module):
 
 
 def quantized(x):
-    """The first layer's weight has a step for each row, the second's one for all."""
+    """Makes quantized.pt.  The first layer's weight has a scale for each row, the second layer's weight one scale."""
     torch.manual_seed(0)
     each, all = torch.ao.quantization.per_channel_dynamic_qconfig, torch.ao.quantization.default_dynamic_qconfig
     layers = torch.ao.quantization.quantize_dynamic(Layers(), {"first": each, "second": all})

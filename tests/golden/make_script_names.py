@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
-"""Writes script_names.json and scripts/functional.pt: what torch.jit.script takes of PyTorch's own names, and what the calls give.
+"""Writes script_names.json and scripts/functional.pt: which of PyTorch's names torch.jit.script accepts, and the
+results of their calls.
 
 usage: python3 tests/golden/make_script_names.py > tests/golden/script_names.json        (needs torch 2.15; minutes)
 
-The names are those of torch, torch.nn.functional, torch.functional, torch.linalg, torch.fft, torch.special, torch.nn.init
-and math, the methods and properties of Tensor, and torch.autograd.grad, as far as some call of them compiles from
-source.  Each is called with its required arguments only; functions written in Python also with each other parameter by
-its name.  Arguments are looked for among a few tensors and numbers until the call runs; where none is found, or the
-result is chance, the case says so ("runs": false; "chance": true, then dtypes and sizes count).  functional.pt has what
-torch.jit.save makes of the functions of Python: a method for each name of torch.nn.functional and torch.functional.
+The names are those of torch, torch.nn.functional, torch.functional, torch.linalg, torch.fft, torch.special,
+torch.nn.init and math, the methods and properties of Tensor, and torch.autograd.grad, if some call of the name compiles
+from source.
+
+- Each function is called with its required arguments only.  A function that is written in Python is also called with
+  each other parameter by its name.
+- The arguments are chosen from a few tensors and numbers until the call runs.  If no choice runs, the case has "runs":
+  false.  If the result is random, it has "chance": true, and the test compares only dtypes and sizes.
+- functional.pt is saved by torch.jit.save.  It has a method for each function of torch.nn.functional and
+  torch.functional that is written in Python.
 """
 import inspect
 import io
@@ -94,12 +99,12 @@ def schema_type(t):
     return {'Tensor?': 'Optional[Tensor]', 'NoneType': 'none'}.get(text, text)
 
 
-# What TorchScript gets wrong: its F.embedding and F.embedding_bag forget to change the weight (the functions of Python do
-# not), and F.unique_consecutive takes its second argument for the third.
+# Calls that are wrong in TorchScript: F.embedding and F.embedding_bag do not change the weight, as the Python functions
+# do, and F.unique_consecutive uses its second argument as the third.
 WRONG = re.compile(r'F\.embedding(_bag)?\(.*max_norm=')
-# Signs that are free: dtypes and sizes count.
+# Functions whose results may have either sign: the test compares only dtypes and sizes.
 FREE = ('svd', 'eigh', '_linalg_svd', '_linalg_eigh', 'eig', 'svd_lowrank', 'binomial', '_sample_dirichlet')
-# Arguments for those that PyTorch itself does not check.
+# Arguments for functions that do not check their arguments.
 TRIES = {
     'torch.gradient': [['f33', ['f3', 'f3']], ['f33', ['f3', 'f3'], [0, 1]]],
     'torch.native_group_norm': [['f1244', 'f2', 'f2', 1, 2, 16, 2, 1e-5]],
@@ -110,7 +115,7 @@ TRIES = {
 
 
 class Param:
-    """name, type, and whether it may be left out."""
+    """A parameter: its name, its type, and whether it is optional."""
 
     def __init__(self, name, type, optional, keyword=False):
         self.name, self.type, self.optional, self.keyword = name, type, optional, keyword
@@ -132,7 +137,7 @@ for its in torch._C._jit_get_all_schemas():
 
 
 def of_python(function):
-    """Parameters of a function of Python; None where they cannot be told."""
+    """Returns the parameters of a Python function, or None if they cannot be determined."""
     both = boolean_dispatched.get(function)
     try:
         ps = list(inspect.signature(both['if_false'] if both else function).parameters.values())
@@ -158,13 +163,13 @@ def of_python(function):
             type = 'bool' if isinstance(d, bool) else 'int' if isinstance(d, int) else 'float' if isinstance(d, float) else 'str' if isinstance(d, str) \
                 else 'Tensor'
         if p.annotation is inspect.Parameter.empty and p.default is None:
-            continue                               # of several types, by overloads
+            continue                               # the type depends on the overload
         out.append(Param(p.name, type, p.default is not inspect.Parameter.empty, p.kind == p.KEYWORD_ONLY))
     return out
 
 
 class Case:
-    """A call: expression with {} for what is given."""
+    """A call: an expression with @ or (*) in place of its arguments."""
 
     def __init__(self, name, expression, params, tries=None):
         self.name, self.expression, self.params, self.tries = name, expression, params, tries
@@ -185,7 +190,7 @@ class Case:
         return 'def f(%s):\n    return %s\n' % (', '.join(said), self.expression.replace('@', ', '.join(args)))
 
     def values(self):
-        """Argument lists to try."""
+        """Yields the argument lists to try."""
         kinds = [p for p in self.params if p.type not in WORDS]
         if self.tries:
             yield from self.tries
@@ -226,7 +231,7 @@ def real(value):
 
 
 def encode(value):
-    """As tests/script/test_script_names.c reads it."""
+    """Returns value in the form that tests/script/test_script_names.c reads."""
     if isinstance(value, torch.Tensor):
         value = value.detach()
         assert value.layout == torch.strided and not value.is_quantized and not value.is_mkldnn and value.device.type == 'cpu' and not value.is_nested
@@ -269,7 +274,8 @@ def compiled(source):
 
 
 def run(case, tell):
-    """Tries one call; tells what is found by lines of JSON, the last one counts.  True if it compiles."""
+    """Tries one call.  Passes what it finds to tell, as objects for JSON; the last one counts.  Returns True if the
+    call compiles."""
     source = case.source()
     if WRONG.search(source):
         return False
@@ -308,7 +314,7 @@ def run(case, tell):
 
 
 def hard():
-    """Calls whose arguments nothing finds."""
+    """Yields calls for which the search finds no arguments, with arguments."""
     P = Param
     T = lambda *names: [P(n, 'Tensor', False) for n in names]
     yield 'torch.nn.functional.ctc_loss', 'F.ctc_loss(x0.log_softmax(2), x1, x2, x3)', T('a', 'b', 'c', 'd'), [['f233', 'i22', 'i1', 'i1']]
@@ -483,7 +489,8 @@ def hard():
 
 
 def strange(schema):
-    """True for what is not called so: out=, any number of arguments, arguments of other types."""
+    """Returns True for a schema that the test does not call: it has out=, a variable number of arguments, or arguments
+    of other types."""
     return '...' in str(schema) or any(a.is_out or (not a.has_default_value() and schema_type(a.type) not in VALUES and
                                                 schema_type(a.type) not in WORDS) for a in schema.arguments)
 
@@ -544,7 +551,7 @@ def child(work, pipe):
 
 
 def walk(all):
-    """Runs the cases in processes: some crash or never end.  Yields what was found."""
+    """Runs the cases in child processes, because some crash or never end.  Yields the findings."""
     work = list(enumerate(all))
     while work:
         read, write = os.pipe()
@@ -580,15 +587,15 @@ def walk(all):
                 break
         os.close(read)
         os.waitpid(pid, 0)
-        if found:                                  # it ended the process
+        if found:                                  # the call ended the process
             yield found
         done = at + 1 if found or at == work[0][0] else at
         work = [w for w in work if w[0] >= done]
 
 
 def archive(cases, path):
-    """Saves a module with a method for each name of torch.nn.functional and torch.functional: what torch.jit.save makes
-    of the functions of Python.  The cases that are in it get the method's name."""
+    """Saves a module with a method for each Python function of torch.nn.functional and torch.functional.  The cases
+    in the archive get the name of their method."""
     module, texts, have = type('Functional', (torch.jit.ScriptModule,), {})(), '', set()
     for case in cases:
         if not case['runs'] or case['name'] in have or not re.match(r'torch\.(nn\.functional|functional|stft|norm|unique|cdist|tensordot|lu$)',
@@ -609,7 +616,7 @@ def archive(cases, path):
 
 
 def write(found, file):
-    """Writes what was found, the cases of a name beside each other, a case a line, and the archive."""
+    """Writes the archive, and the findings: one case a line, the cases of a name one after the other."""
     names = {}
     for one in found:
         its = names.setdefault(one['name'], {})

@@ -1,8 +1,9 @@
-"""Writes scripts/quantized_NAME.pt, archives of models whose tensors are quantized, and scripts/quantized_layers.npz:
-what they are given (NAME.in0, ...), what PyTorch gives for it (NAME.out0, ...), and how large a step of each output is
-(NAME.step0, ...; 0: it is no quantized one).
+"""Writes scripts/quantized_NAME.pt, archives of models with quantized tensors, and scripts/quantized_layers.npz with
+arrays for each model: the inputs NAME.in0, ..., PyTorch's outputs NAME.out0, ..., and the scales of the outputs
+NAME.step0, ... (0: the output is not quantized).
     python3 tests/golden/make_script_quantized.py, then tests/golden/plain_paths.py on the archives
-With the argument `around` only quantized_around.pt and .npz: plain operators around quantized layers, which round too."""
+With the argument `around`, writes only quantized_around.pt and .npz: quantized layers with plain operators around them.
+These operators round, too."""
 import copy, os, sys, warnings
 import numpy as np
 import torch

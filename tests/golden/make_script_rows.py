@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Writes script_rows.json: short sources of TorchScript, and what PyTorch says of them: the text of what f() gives
-("gives"), or that it is refused, when it is compiled or when it runs ("refused").
+"""Writes script_rows.json: short sources of TorchScript, and PyTorch's answers.  An answer is the text of the result of
+f() ("gives"), or that PyTorch refuses to compile or to run the source ("refused").
 
 usage: python3 tests/golden/make_script_rows.py > tests/golden/script_rows.json        (needs torch 2.15)
 
-A source is given to torch.jit.script and to torch.jit.CompilationUnit, which read different parts of Python; what one
-of them takes is taken.  Where this library gives another text than PyTorch the row is not in the file, if it is in
-DIFFERENT below, with the reason; "%x" % 255 and the like, which PyTorch refuses, give what Python gives.
-Some sources end or hang PyTorch: each is run in a process of its own.  'abc'.count('') is not among them: it never ends.
+Each source is passed to torch.jit.script and, if that refuses it, to torch.jit.CompilationUnit.  They support different
+parts of Python, and the test accepts both.  If this library gives another text than PyTorch on purpose, the source
+contains a part that is in DIFFERENT below, with the reason, and the source is left out.  For '%x' % 255 and similar,
+which PyTorch refuses, the expected text is Python's.  Each source runs in a child process, because some crash or hang
+PyTorch.  'abc'.count('') is left out: in PyTorch it never ends.
 """
 import importlib.util
 import json
@@ -25,7 +26,7 @@ torch.set_num_threads(1)
 HEAD = 'import math\nimport torch\nfrom enum import Enum\nfrom typing import *\nfrom typing import Final\nTensor = torch.Tensor\n'
 TAIL = '\ndef the_text() -> str:\n    return str(f())\n'
 
-# a line each: f returns it
+# one expression a line: f returns it
 EXPRESSIONS = r'''
 '%x %X %o %d %i' % (255, 255, 8, 3, 4)
 '%c%c' % ('a', 98)
@@ -2115,24 +2116,24 @@ def f():
     return [g(0), g(1), g(2), g(3), g(4), g(6), g(8), g(10), g(20), g(30)]
 '''
 
-# parts of sources of which this library makes something else than PyTorch, and why
+# parts of sources for which this library differs from PyTorch, and why
 DIFFERENT = (
-    # as Python has it; PyTorch splits, fills and counts otherwise
+    # same as in Python; PyTorch splits and fills in another way
     ".split(None, 1)", ".splitlines(", "'-12'.zfill",
-    # an error here, where PyTorch gives the lowest byte, or a number that the machine makes of what is no integer
+    # an error here; PyTorch gives the lowest byte, or what the processor makes of a value that does not fit an integer
     'chr(300)', '1 << 64', '1 << -1', "int(float('inf'))", "int(float('nan'))", 'float(2j)', '[(1, 2)] % ',
-    # more than 64 bits, which wraps around in PyTorch
+    # an integer of more than 64 bits, which wraps around in PyTorch
     'math.factorial(21)', '%c\' % 1114112',
-    # taken here, with Python's result
+    # accepted here, with Python's result
     "'%x %X %o", "'%e %f %g", '(1+2j) ** 2\n', '(0j) ** 0', '(1+2j) != 1', '(1+2j) == 1\n', '(1+2j) / 2', '[1] * -1', 'x: Any = [1, 2]', 'g([], {}, (1, ',
     'import math\n    return', '{(1,2): 3}', 'if x > 1]', 'if x > 1}', 'tuple()', 'tuple([1,2])', 'print(1)',
     'dtype=torch.float32).size()', "hasattr(torch.ones(2), 'shape')", 'zip((1,2),[3,4])', '    x: int\n', 'x: Optional[int] = 5\n    return x + 1',
     '([], 2)', '[a, *b] =', 'x: Optional[List[int]] = [1]\n', 'a, b = torch.ones(2)', 'def g():\n',
     # refused here: lists and dicts of unions, generators, arguments of another kind
     '[1, 2.5]\n', "[1, 'a']\n", "'b': 2.0}", "dict(a=1, b='x')", 'return x for', 'return g(5)', "'a' f'{1}'",
-    # None is an undefined tensor in PyTorch; an integer with a leading zero
+    # None, which is an undefined tensor in PyTorch; an integer with a leading zero
     'torch.ones(2).grad', '0777',
-    # not taken here: what a function without an annotation gives is of one type
+    # refused here: a function without an annotation must return the same type everywhere
     'if x > 1:\n        return 1\ndef f()',
 )
 
@@ -2159,7 +2160,7 @@ def by_unit(source, folder):
 
 
 def apart(how, source):
-    """What PyTorch gives; None if it refuses, ends or takes ten seconds."""
+    """Returns PyTorch's result, or None if PyTorch refuses the source, crashes, or takes more than ten seconds."""
     read, write = os.pipe()
     pid = os.fork()
     if not pid:
@@ -2189,8 +2190,9 @@ def pytorch(source):
 
 
 def percent(letter, argument):
-    """What '<%...>' % argument gives here.  PyTorch refuses some letters; it takes no bools; and it makes a float one of
-    32 bits first, or an int: then Python's text is right."""
+    """Returns the source and the result of '<%...>' % argument in this library.  The result is Python's in these
+    cases: PyTorch refuses the letter, the argument is a bool, or PyTorch would first convert a float to an int or to
+    32 bits."""
     source = "def f() -> str:\n    return '<%%%s>' %% (%s,)\n" % (letter, argument)
     value = eval(argument)
     try:
@@ -2221,13 +2223,13 @@ def rows():
 
 def main():
     found = [percent(letter, argument) for letter in LETTERS for argument in ARGUMENTS
-             if letter != 'c' or argument not in ('-3', '9223372036854775807')]     # a byte alone is no text of UTF-8
+             if letter != 'c' or argument not in ('-3', '9223372036854775807')]     # a single byte is not valid UTF-8
     seen = {source for source, _ in found}
     for source in rows():
         if source not in seen and not any(part in source for part in DIFFERENT):
             found.append((source, pytorch(source)))
             seen.add(source)
-    found = [one for one in found if '\0' not in (one[1] or '')]      # a text of JSON ends at a zero here
+    found = [one for one in found if '\0' not in (one[1] or '')]      # this library ends strings of JSON at a zero
     lines = [json.dumps({'source': source, 'gives': text} if text is not None else {'source': source, 'refused': True}) for source, text in found]
     print('[' + ',\n'.join(lines) + ']')
 

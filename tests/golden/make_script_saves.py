@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes script_saves.json: sources with each construct that script source may have, arguments, and what PyTorch gives.
+"""Writes script_saves.json: sources with each construct that a script may have, arguments, and PyTorch's results.
 
     python3 tests/golden/make_script_saves.py
     python3 tests/golden/make_script_saves.py --check LIBRARY [JSON ...]
 
---check takes a shared library of opdispatch, saves each source (of the files of cases, too) with opd_script_save, loads
-the file with torch.jit.load, runs it there, and compares with what the case says.  Needs PyTorch 2.15."""
+--check loads a shared library of opdispatch, and saves each source with opd_script_save, also those of the JSON files.
+It loads each saved file with torch.jit.load, runs it in PyTorch, and compares the result with the case.  Needs PyTorch
+2.15."""
 import ctypes, importlib.util, json, os, sys, tempfile, warnings
 import torch
 warnings.filterwarnings("ignore")
@@ -607,7 +608,7 @@ class M(nn.Module):
 HEAD = "import torch, math\nimport torch.nn.functional as F\nfrom torch import Tensor\nfrom typing import *\n"
 MODULES = {}
 def module_of(source):
-    """The source as a module: torch.jit.script wants to read its lines."""
+    """Imports the source as a module from a file: torch.jit.script reads its lines."""
     if source not in MODULES:
         path = os.path.join(tempfile.mkdtemp(), "script_saves%d.py" % len(MODULES))
         with open(path, "w") as file: file.write(HEAD + source)
@@ -650,19 +651,19 @@ def written():
             call = {"call": name, "args": [tree(a) for a in args]}
             function = module or getattr(module_of(source), name)
             try: script = torch.jit.script(function)
-            except Exception as e:                  # what compiles here alone is compared with Python
+            except Exception as e:                  # if only this library compiles the source, the result is Python's
                 print(name, str(e)[:900], file=sys.stderr)
                 script = function
             try: call["result"] = tree(script(*[value(tree(a)) for a in args]))
             except Exception as e: call["error"] = [m for m in str(e).strip().split("\n") if m.strip()][-1].strip()
             entry["calls"].append(call)
         out.append(entry)
-    with open(JSON, "w") as file:                 # what sources print is on stdout
+    with open(JSON, "w") as file:                 # not to stdout, where sources print
         json.dump(out, file, indent=0)
         file.write("\n")
 
 def check(library, files):
-    """Saves with the library, loads with PyTorch; returns how many are wrong."""
+    """Saves with this library and loads with PyTorch.  Returns the number of wrong cases."""
     lib = ctypes.CDLL(os.path.abspath(library))
     lib.opd_script_compile.restype = ctypes.c_void_p
     lib.opd_script_compile.argtypes = [ctypes.c_char_p, ctypes.c_char_p]

@@ -1,5 +1,5 @@
-"""Writes scripts/*.pt, archives of torch.jit.save, and script_training.json: the losses of ten steps in PyTorch, the
-buffers behind them, and the losses of the first step under autocast and of each example by itself.
+"""Writes scripts/*.pt, archives of torch.jit.save, and script_training.json: the losses of ten steps of training in
+PyTorch, the sums of the buffers and parameters after them, and the loss of the first step under autocast.
     python3 tests/golden/make_script_training.py, then tests/golden/plain_paths.py on the archives"""
 import json, os, warnings
 import torch
@@ -67,7 +67,7 @@ for name, model, how, optimizer in [("conv", Conv, "script", "sgd"), ("lstm", Ls
     made = torch.jit.script(module) if how == "script" else torch.jit.trace(module, batch(0), check_trace=False)
     if how == "trace":
         torch.manual_seed(0)
-        made.load_state_dict(model().state_dict())             # tracing runs it: batch norm counts
+        made.load_state_dict(model().state_dict())       # tracing ran the model, which changed buffers of batch norm
     path = os.path.join(here, "scripts", name + ".pt")
     torch.jit.save(made, path, _extra_files={})
     made = torch.jit.load(path)
@@ -90,13 +90,13 @@ for name, model, how, optimizer in [("conv", Conv, "script", "sgd"), ("lstm", Ls
 json.dump(out, open(os.path.join(here, "script_training.json"), "w"), indent=0)
 
 class Numbers(nn.Module):
-    """Numbers that become constants without dims when they are traced, and tensors that are no numbers."""
+    """Has numbers that tracing turns into constants without dims, and tensors that must not be treated as numbers."""
     def forward(self, x):
         s, d = x.sum(), torch.tensor(2.0, dtype=torch.float64)
         return (s * -0.5, s + 1, s - 0.25, s / 3, x.long().sum() * 0.5, x.long().sum() * 3, x.half().sum() * 0.5,
                 d * s, s * d, x * 0.5)
 
-# numbers.pt, and the dtypes of what it gives when it is loaded, which test_scripts.c has
+# Writes numbers.pt, and prints the dtypes of its results once it is loaded; test_scripts.c has them.
 torch.jit.save(torch.jit.trace(Numbers(), torch.ones(3), check_trace=False), os.path.join(here, "scripts", "numbers.pt"))
 loaded = torch.jit.load(os.path.join(here, "scripts", "numbers.pt"))
 print([str(y.dtype) for y in [loaded(torch.ones(3)) for _ in range(3)][-1]])

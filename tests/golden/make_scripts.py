@@ -1,4 +1,4 @@
-"""Writes scripts.json: sources of TorchScript, arguments, and what PyTorch gives for them.
+"""Writes scripts.json: sources of TorchScript, arguments, and PyTorch's results.
     python3 tests/golden/make_scripts.py > tests/golden/scripts.json"""
 import copy, importlib.util, json, os, sys, tempfile, warnings
 import torch
@@ -396,7 +396,7 @@ def stands(k: int):
 
 MODULES = {}
 def module_of(source):
-    """The source as a module: torch.jit.script wants to read its lines."""
+    """Imports the source as a module from a file: torch.jit.script reads its lines."""
     if source not in MODULES:
         path = os.path.join(tempfile.mkdtemp(), "script%d.py" % len(MODULES))
         open(path, "w").write("import torch, math\nimport torch.nn.functional as F\nfrom torch import Tensor\n"

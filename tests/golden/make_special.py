@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Makes special.txt: special functions as mpmath and PyTorch compute them, for tests/ops/test_special.c.
+"""Makes special.txt: values of special functions, computed with mpmath and PyTorch, for tests/ops/test_special.c.
 
-Rows of what mpmath computes: "~ operator x y value error", error being how far PyTorch's float64 is off, relative to
-value; arguments are float32 numbers, y is - where there is one argument.  Rows close to zeros of functions and where
-their phase is large, for float64 alone: "z operator x - value".  Rows of what PyTorch gives at poles, edges,
-infinities and NaN: "= operator x y value".
+"~ operator x y value error"   value is mpmath's, error the relative error of PyTorch's float64 result.  The arguments
+                               are float32 numbers; y is - if the function has one argument
+"z operator x - value"         mpmath's value close to a zero of the function, or where its phase is large; only for
+                               float64
+"= operator x y value"         PyTorch's result at poles, at the ends of intervals, at infinities and at NaN
 
 usage: make_special.py FOLDER
 """
@@ -111,14 +112,14 @@ for kind, function in CHEBYSHEV.items():
     TWO.append(('special_chebyshev_polynomial_' + kind, function, DEGREES))
     TWO.append(('special_shifted_chebyshev_polynomial_' + kind, shifted(function), DEGREES))
 
-APPROXIMATE = {'_standard_gamma_grad': mp.mpf(1e-12)}       # by PyTorch: not how far off we may be
+APPROXIMATE = {'_standard_gamma_grad': mp.mpf(1e-12)}       # PyTorch's error is larger, and no bound for ours
 EDGES = [0., -0., 1., -1., 2., -2., -2.5, .5, 100., -100., float('inf'), -float('inf'), float('nan')]
 PAIRS = [(a, b) for a in (0., 1., 2., 3., -1., .5, float('inf'), float('nan'))
          for b in (0., 1., -1., 2., -.5, 7., 12., float('inf'), float('nan'))]
 
 
 def beside(points):
-    """float64 numbers close to the points, which are zeros of a function."""
+    """Returns float64 numbers close to the points, which are zeros of a function."""
     return np.array([float(x) * (1 + way) for x in points for way in (1e-3, -1e-4, 1e-6, -1e-9)])
 
 
@@ -127,7 +128,7 @@ def log_size(x):
 
 
 def ones(count):
-    """Where |gamma(x)| = 1 below -2: on both sides of the middle of each interval between whole numbers."""
+    """Returns places x < -2 where |gamma(x)| = 1.  There may be one in each half of an interval between integers."""
     out = []
     for n in range(2, 2 + count):
         for lo, hi in ((n + .001, n + .5), (n + .5, n + .999)):
@@ -136,7 +137,7 @@ def ones(count):
     return [-x for x in out]
 
 
-# Rows of double arguments, of float64 alone, within 1e-13: "z operator x - value".
+# Rows "z operator x - value": float64 arguments, only for float64, with a tolerance of 1e-13.
 ZEROS = [
     ('special_bessel_j0', lambda x: mp.besselj(0, x), beside([mp.besseljzero(0, 1), mp.besseljzero(0, 2)])),
     ('special_bessel_j1', lambda x: mp.besselj(1, x), beside([mp.besseljzero(1, 1), mp.besseljzero(1, 2)])),
@@ -155,8 +156,8 @@ def call(name, *args):
 
 
 def differs(name, args):
-    """True where PyTorch's answer is a defect: finite numbers at poles of trigamma, NaN for what ends at 0, numbers for
-    NaN; a degree that is no number."""
+    """Returns True if PyTorch's result is wrong: finite numbers at poles of trigamma, NaN instead of the limit 0,
+    numbers for NaN arguments, or a result for a polynomial whose degree is not finite."""
     if name == 'polygamma':
         return (args[1] == 1 and args[0] <= 0) or args[0] == float('inf')
     if name == 'special_zeta':

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the tables of the room >>op:special: polynomials that are fitted at the zeros of Chebyshev polynomials.
+"""Prints the tables of the section >>op:special: polynomials that are fitted at the zeros of Chebyshev polynomials.
 
 usage: make_special_tables.py
 """
@@ -12,7 +12,8 @@ WIDTH = 120
 
 
 def chebyshev(f, count):
-    """Coefficients of the polynomial that equals f at the zeros of the Chebyshev polynomial of degree 50."""
+    """Returns the first `count` Chebyshev coefficients of the polynomial that equals f at the 50 zeros of the
+    Chebyshev polynomial of degree 50."""
     nodes = 50
     values = [f(mp.cos(mp.pi * (k + mp.mpf(1) / 2) / nodes)) for k in range(nodes)]
     out = []
@@ -23,7 +24,7 @@ def chebyshev(f, count):
 
 
 def powers(terms):
-    """Coefficients of powers of t for those of Chebyshev polynomials."""
+    """Converts Chebyshev coefficients to coefficients of powers of t."""
     last, this = [mp.mpf(1)], [mp.mpf(0), mp.mpf(1)]
     out = [mp.mpf(0)] * len(terms)
     for j, term in enumerate(terms):
@@ -39,7 +40,7 @@ def powers(terms):
 
 
 def fit(name, f, digits=17, single=False):
-    """Prints the table of f on [-1, 1], as long as it needs to be, for double or (single) float."""
+    """Prints the table for f on [-1, 1], with as many coefficients as double, or float if single is set, needs."""
     terms = chebyshev(f, 50)
     smallest = min(abs(f(mp.mpf(k) / 20)) for k in range(-20, 21))
     size = max(abs(x) for x in terms)
@@ -70,7 +71,8 @@ def between(lo, hi):
     return lambda t: (hi - lo) / 2 * t + (hi + lo) / 2
 
 
-# Brackets of the first places where |gamma(x)| = 1, x < -2, which gamma_ones holds in two parts.
+# Intervals around the first places x < -2 where |gamma(x)| = 1.  The table gamma_ones has each place as a sum of two
+# doubles.
 GAMMA_ONES = [(-2.47, -2.45), (-2.76, -2.73), (-3.15, -3.13), (-3.956, -3.955), (-4.04, -4.039), (-4.992, -4.991),
               (-5.0083, -5.0081), (-5.99862, -5.9986), (-6.00139, -6.00137), (-6.99981, -6.9998)]
 
@@ -86,7 +88,7 @@ def gamma_tables():
 
 
 def inverse_error(w):
-    """erfinv(y) / y where w = -log(1 - y^2)."""
+    """Returns erfinv(y) / y for w = -log(1 - y^2)."""
     if w == 0:
         return mp.sqrt(mp.pi) / 2
     with mp.workdps(60 + int(w)):
@@ -103,7 +105,7 @@ def inverse_error(w):
 
 
 def scaled_error(t):
-    """(1 + 2 x) exp(x^2) erfc(x) where t = (x - 3.75) / (x + 3.75)."""
+    """Returns (1 + 2 x) exp(x^2) erfc(x) for t = (x - 3.75) / (x + 3.75)."""
     if t == 1:
         return 2 / mp.sqrt(mp.pi)
     x = mp.mpf('3.75') * (1 + t) / (1 - t)
@@ -215,7 +217,7 @@ def airy_tables():
 
 
 def incomplete_gamma_tables():
-    """Taylor coefficients in eta of c_k in the expansion of Q(a, x) for large a (DLMF 8.12.7 to 8.12.10)."""
+    """Prints Taylor coefficients in eta of c_k in the expansion of Q(a, x) for large a (DLMF 8.12.7 to 8.12.10)."""
     size = 44
     a = [Fraction(0), Fraction(1)]                        # mu(eta), of mu mu' = eta (1 + mu)
     for n in range(2, size):

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
-"""Writes statistics.txt: how far PyTorch's statistics and normalisations are off, for numbers whose mean is up to a million
-times their deviation.  tests/ops/test_statistics.c makes the same numbers, and must not be further off.
+"""Writes statistics.txt: the errors of PyTorch's statistics and normalizations, for numbers whose mean is up to a
+million times their deviation.  tests/ops/test_statistics.c uses the same numbers; its errors must not be larger.
 
     python3 make_statistics.py > statistics.txt          (PyTorch 2.15 on x86-64; one thread)
 
-A line: name, dtype, shape, ratio, and the largest error, as a part of the largest exact result, or, of sums that cancel
-out, of what sums of so many numbers are, and of means of half of the spread.  Exact is what long doubles give; what is
-not finite is left out.  Ratio -10000: the first element of each row is 0, and the mean of the others is 10000 times their
-deviation.
+A line: name, dtype, number of the shape, ratio, and the largest error.  The error is relative to the largest exact
+result, or, if that is smaller, to least(): the size of a sum of as many numbers, or half of the spread for a mean.  The
+exact results are computed with long doubles; results that are not finite are left out.  Ratio -10000 means that the
+first element of each row is 0, and that the mean of the others is 10000 times their deviation.
 """
 import numpy as np
 import torch
@@ -134,7 +134,7 @@ def main():
                 for name, (got, exact) in results(shape, dtype, ratio).items():
                     got = got.double().numpy().astype(LONG).reshape(exact.shape)
                     error = np.abs(got - exact).max() / max(np.abs(exact).max(), least(name, shape, exact.size))
-                    if not np.isfinite(exact).all():                       # a row without any deviation
+                    if not np.isfinite(exact).all():                       # a row whose elements are all equal
                         continue
                     print(name, NAMES[dtype], s, ratio, '%.2e' % error)
 

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Writes stored.txt: what PyTorch 2.15 does with the dtypes that few operators compute with.
+"""Writes stored.txt: PyTorch 2.15's results for dtypes with which few operators compute.
 
 usage: python3 tests/golden/make_stored.py > tests/golden/stored.txt
 
-One fact a line, words between tabs, bytes as hexadecimal digits in the order of memory on a little-endian machine:
-  cast FROM TO BYTES BYTES           elements of one dtype as those of another
-  promote ONE TWO RESULT             torch.promote_types, or "!" and what the error says
-  fill DTYPE NUMBER BYTES            torch.full of two elements; int, float or complex as Python writes it; or "!" and text
-  print DTYPE SIZES BYTES TEXT       str(tensor); lines are separated by a bar
-  file KIND DTYPE FILE SIZES BYTES   a file of PyTorch's or NumPy's with a tensor, "x" where tensors have names
-  op NAME ARGUMENTS RESULT           ARGUMENTS and RESULT: DTYPE SIZES BYTES, several after one another; or "!" and text
+A line has one fact, as words separated by tabs.  Bytes are hexadecimal digits in the order of a little-endian memory:
+  cast FROM TO BYTES BYTES           elements of one dtype, and the same converted to another
+  promote ONE TWO RESULT             torch.promote_types, or "!" and the error message
+  fill DTYPE NUMBER BYTES            torch.full of two elements, or "!" and the error message.  NUMBER is an int, a
+                                     float or a complex number, as Python writes it
+  print DTYPE SIZES BYTES TEXT       str(tensor), with | between lines
+  file KIND DTYPE FILE SIZES BYTES   a file of PyTorch or NumPy with a tensor; its name is "x" if tensors have names
+  op NAME ARGUMENTS RESULT           ARGUMENTS and RESULT are DTYPE SIZES BYTES, once for each tensor; or RESULT is "!"
+                                     and the error message
 """
 import io
 import json
@@ -49,7 +51,7 @@ def error(exception):
 
 
 def floats():
-    """Floats at the edges of the small formats, between them, and at random."""
+    """Returns floats at the limits of the small formats, between their values, and at random."""
     random.seed(5)
     found = [0.0, -0.0, float('inf'), float('-inf'), float('nan'), 1e-45, -1e-45, 1e30, 3.4e38, -3.4e38]
     for name in EIGHT:
@@ -68,7 +70,7 @@ def floats():
 
 
 def values_of(name):
-    """Some elements of a dtype, as bytes of a tensor."""
+    """Returns some elements of a dtype."""
     kind = dtype(name)
     if name in EIGHT:
         return raw(name, bytes(range(256)))
@@ -89,7 +91,7 @@ def casts():
     exact = b''.join(floats())
     for name in EIGHT:
         put('cast', 'float32', name, exact.hex(), hexes(raw('float32', exact).to(dtype(name))))
-    # doubles that float rounds to the middle between two codes
+    # doubles that, rounded to float, are halfway between two values of the format
     doubles = torch.tensor([v * s for v in (17 / 16, 1.125, 1.375, 464.0, 61440.0, 2**-10, 248.0, 0.75)
                             for s in (1, 1 + 2**-40, 1 - 2**-40, -1 - 2**-40)], dtype=torch.float64)
     for name in EIGHT:
@@ -102,7 +104,7 @@ def casts():
             from_values = values
             if not dtype(two).is_floating_point and not dtype(two).is_complex and two != 'bool' and \
                     (dtype(one).is_floating_point or dtype(one).is_complex):
-                # what does not fit is undefined
+                # the conversion of a value that does not fit is undefined
                 wide = values.to(torch.complex128) if dtype(one).is_complex else values.to(torch.float64)
                 real = wide.real if dtype(one).is_complex else wide
                 size = torch.iinfo(dtype(two))
@@ -131,7 +133,7 @@ def fills():
     for name in NEW:
         for number in numbers:
             if name == 'float8_e8m0fnu' and isinstance(number, complex):
-                continue                          # refused for an imaginary part of 0
+                continue                          # refused: the imaginary part would be 0
             try:
                 put('fill', name, repr(number), hexes(torch.full((2,), number, dtype=dtype(name))))
             except RuntimeError as exception:

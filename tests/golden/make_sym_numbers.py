@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes sym_numbers.txt: what Python gives for the operators of numbers that exported programs compute sizes with.
+"""Writes sym_numbers.txt: Python's results for the functions with which exported programs compute sizes.
 
-A row is the function's name and its results for all pairs of VALUES (or all values), the first argument outside: i, f or b
-with the number (floats as C's %a), or e: an exception, a complex number, or an int that has more than 64 bits.  Only Python
-is needed; test_programs.c has the same VALUES.
+A row is the function's name and its results for all values in VALUES, or for all pairs of them (the second argument
+varies fastest).  A result is i, f or b and the number (floats as C's %a), or e: an exception, a complex number, or an
+int of more than 64 bits.  Needs only Python.  test_programs.c has the same VALUES.
 """
 import builtins
 import math
@@ -16,7 +16,7 @@ VALUES = [0, 1, -1, 2, -3, 7, 62, 63, 64, 2**53 + 1, 2**62, -2**63, 2**63 - 1, F
 
 
 def sym(choose):
-    """torch.sym_max and torch.sym_min."""
+    """Returns torch.sym_max or torch.sym_min: choose is max or min."""
     def call(x, y):
         best = choose(x, y)
         return float(best) if isinstance(x, float) or isinstance(y, float) else best

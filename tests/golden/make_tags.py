@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes tags.txt: the tags of aten operators, from PyTorch 1.13 ("generated" left out).
+"""Makes tags.txt: the tags of aten operators in PyTorch 1.13, except "generated".
 
-Rows are "name TAB tag".  The rows of "core" are PyTorch 2.6's (its list of core ATen operators), those of overloads
-"generator" and of randint_like.Tensor PyTorch 2.15's: they are kept from the file that is there.
+A row is "name TAB tag".  These rows are kept from the existing file: those with the tag "core" are from PyTorch 2.6
+(its list of core ATen operators), and those of overloads "generator" and of randint_like.Tensor from PyTorch 2.15.
 
 usage: make_tags.py FOLDER
 """

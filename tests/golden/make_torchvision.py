@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""torchvision's answers for test_extension.c: torchvision.npz.  Needs torchvision (0.29) and what it needs.
+"""Writes torchvision.npz: torchvision's results for test_extension.c.  Needs torchvision (0.29) and its dependencies.
 
 python3 tests/golden/make_torchvision.py
 
-Of each case the arguments that are tensors (NAME.in0, ...), the results (NAME.out0, ...) and, where there are
-derivatives, the gradients of the sum of the first result times NAME.weight (NAME.grad0, ...).
+For each case, the file has the tensor arguments NAME.in0, ..., the results NAME.out0, ... and, if there are
+derivatives, NAME.grad0, ...: the gradients of the sum of the first result times NAME.weight.
 """
 import pathlib
 

@@ -1,11 +1,11 @@
-"""Makes training.txt from PyTorch: steps of its optimizers, clipped gradients, learning rates.
+"""Makes training.txt with PyTorch: steps of its optimizers, clipped gradients, and learning rates.
 
-optimizer NAME DTYPE key=value ...      then 6 steps of two lines "TENSOR v v ...": the parameters
-    Parameter t (sizes [5], [2,3]) starts as cos(0.9 k + t), its gradient at step s is sin(1 + 0.7 k + 1.3 s + 2.1 t);
-    the second parameter has no gradient at steps 0 and 3.
-clip norm_type max_norm total v v ...   all gradients of step 1 one after another, after clipping
+optimizer NAME DTYPE key=value ...      the parameters after each of 6 steps: two lines "TENSOR v v ..." a step
+    Parameter t (sizes [5], [2,3]) starts as cos(0.9 k + t), its gradient at step s is sin(1 + 0.7 k + 1.3 s + 2.1 t)
+    for element k; the second parameter has no gradient at steps 0 and 3.
+clip norm_type max_norm total v v ...   all gradients of step 1, one after the other, after clipping
 clip value max v v ...
-rate NAME key=value ... : r r r ...     at epochs 0, 1, 2, ...
+rate NAME key=value ... : r r r ...     the learning rates at epochs 0, 1, 2, ...
 
 usage: make_training.py FILE     (PyTorch 1.13)
 """

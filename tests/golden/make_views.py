@@ -1,19 +1,20 @@
 #!/usr/bin/python3
-"""Writes views.txt: random programs of views and writes in place, and what PyTorch (1.13) says of each: which steps it
-refuses and how, what every tensor is at the end, first and second gradients.  tests/autograd/test_inplace_views.c runs them.
+"""Writes views.txt: random programs with views and in-place operators, and PyTorch's (1.13) results: which steps it
+refuses, with the error, all tensors at the end, and first and second gradients.  tests/autograd/test_inplace_views.c
+runs them.
 
     /usr/bin/python3 make_views.py > views.txt
 
-A line is one step; '!' before it says that PyTorch refuses, with the first words after ' # '.
+A line is one step.  If PyTorch refuses it, the line begins with '!' and ends with ' # ' and the error's first words.
     L id requires_grad ndim sizes      a leaf: element i is 0.2 + 0.6 * frac((i + 1) * 0.61803398875 + id * 0.27)
     F id op a [b]                      an operator that makes a new tensor
-    V id op a numbers                  a view (split: the last number says which of them)
-    I op a [b]                         a write into a
-    G 0 / G 1                          grad mode
-    S id requires_grad is_leaf version how it is at the end
-    B / !B                             backward of sum over all tensors t of (id + 1) * t * t, or PyTorch's refusal
+    V id op a numbers                  a view (for split, the last number selects the result)
+    I op a [b]                         writes to a in place
+    G 0 / G 1                          sets grad mode
+    S id requires_grad is_leaf version a tensor at the end
+    B / !B                             backward of the sum over all tensors t of (id + 1) * t * t
     D leaf values                      the leaf's gradient ('-': none)
-    H leaf values                      the gradient of the sum of the squares of those, by create_graph
+    H leaf values                      the gradient of the sum of squares of the gradients D
     E                                  the end
 """
 import random
@@ -35,7 +36,7 @@ class Program:
         self.grad = True
 
     def step(self, line, f):
-        """Runs f; keeps the line, and the tensor that f returns."""
+        """Runs f, and keeps the line and the tensor that f returns."""
         try:
             with torch.set_grad_enabled(self.grad):
                 got = f()
@@ -59,7 +60,8 @@ class Program:
         self.step('L %d %d %d %s' % (k, need, len(sizes), ' '.join(map(str, sizes))), lambda: x)
 
     def pick(self):
-        """Any tensor, but seldom a leaf that requires grad: what is made of it refuses most."""
+        """Chooses any tensor, but seldom a leaf that requires grad or a view of one: most writes to these are
+        refused."""
         while True:
             k = self.r.randrange(len(self.t))
             t = self.t[k]
@@ -67,7 +69,7 @@ class Program:
                 return k
 
     def like(self, a):
-        """A tensor that broadcasts to a."""
+        """Chooses a tensor that broadcasts to a."""
         fits = []
         for k, t in enumerate(self.t):
             try:
@@ -144,8 +146,9 @@ class Program:
         x = self.t[a]
         op = self.r.choice(['mul_', 'add_', 'sin_', 'tanh_', 'exp_', 'neg_', 'zero_', 'fill_', 'copy_', 'copy_', 'mul_',
                             'sigmoid_', 't_', 'unsqueeze_', 'squeeze_', 'transpose_', 'detach_'])
-        # what we do and PyTorch does not, or the other way round: mul_ with itself (PyTorch refuses backward), fill_ of
-        # what overlaps itself (we refuse), detach_ of what has views (PyTorch gives them a history that ends)
+        # The library and PyTorch differ in these: mul_ of a tensor with itself (PyTorch refuses backward), fill_ of a
+        # tensor whose elements overlap (the library refuses), detach_ of a tensor with views (PyTorch ends the history
+        # of the views)
         if op == 'detach_' and any(t._base is x for t in self.t):
             return
         if op in ('fill_', 'zero_') and any(n > 1 and m == 0 for n, m in zip(x.shape, x.stride())):
@@ -231,7 +234,7 @@ if __name__ == '__main__':
     while left:
         seed += 1
         text = '\n'.join(Program(seed).run())
-        # PyTorch's own mistakes, and overlap that it refuses and we do not
+        # errors inside PyTorch, and overlapping elements, which PyTorch refuses and the library does not
         if not any(w in text for w in ('INTERNAL ASSERT', 'invalid gradient', 'some elements of the input tensor')):
             print(text)
             left -= 1
