@@ -1,5 +1,5 @@
-# Operators from Python: by name, and written in Python, with opdispatch.py beside this file.  The second part is
-# PyTorch's tutorial "Custom Python Operators" with another imaging library and another first line.
+# Calls operators from Python by name, and registers operators written in Python, with opdispatch.py beside this file.
+# The second part is PyTorch's tutorial "Custom Python Operators", with another imaging library and another first line.
 # cc -O2 -shared -fPIC -DOPDISPATCH_IMPLEMENTATION -x c opdispatch.h -o libopdispatch.so -lm
 # ci: $tmp/libopdispatch.so $tmp/plugin.so
 #
@@ -20,14 +20,14 @@ def by_name():
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     y = np.ones((2, 3), np.float32)
     print(repr(ops.aten.add), repr(ops.aten.add.Tensor), ops.aten.add.Tensor._schema)
-    print(ops.aten.add(x, y, alpha=10))           # looks for the overload that takes these arguments
+    print(ops.aten.add(x, y, alpha=10))           # chooses the overload by the arguments
     assert np.array_equal(ops.aten.add.Tensor(x, y, alpha=10), x + 10 * y)
     values, places = ops.aten.max(x, 1)
     assert values.tolist() == [2, 5] and places.tolist() == [2, 2]
 
-    ops.aten.mul_(x[:, 1:], 2)                    # into NumPy's memory, through a view of it
+    ops.aten.mul_(x[:, 1:], 2)                    # writes to NumPy's memory, through a view
     assert x.tolist() == [[0, 2, 4], [3, 8, 10]]
-    turned = ops.aten.t(x).numpy()                # a view of NumPy's memory, given back
+    turned = ops.aten.t(x).numpy()                # a view of NumPy's memory, as an array
     x[0, 2] = -1
     assert np.shares_memory(turned, x) and turned[2, 0] == -1
     large = torch.exp(np.zeros((1000, 1000))).numpy()
@@ -100,7 +100,7 @@ def crop_of_pillow():
     assert torch.equal(graph(img.detach()), cropped.detach())
 
 
-# ---- a derivative, an operator that writes into an argument ----
+# ---- a derivative, and an operator that writes to an argument ----
 
 def numpy_sin_of_numpy():
     @torch.library.custom_op("mylib::numpy_sin", mutates_args=(), device_types="cpu")

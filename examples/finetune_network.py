@@ -1,9 +1,9 @@
-"""The network of finetune.c, made and read back by PyTorch.  Needs PyTorch 2.6 or later.
+"""Makes the network of finetune.c with PyTorch, and checks the file that finetune saves.  Needs PyTorch 2.6 or later.
 
-    python3 examples/finetune_network.py --make              trains it on the digits 0 to 3, and writes
+    python3 examples/finetune_network.py --make              trains the network on the digits 0 to 3, and writes
                                                              examples/data/four_digits.pt2
-    python3 examples/finetune_network.py --check FILE        loads what finetune saved, and says how many of the 359
-                                                             images that are held out are right
+    python3 examples/finetune_network.py --check FILE        loads the file that finetune saved, and prints how many
+                                                             of the 359 test images are classified correctly
 """
 import argparse
 import os
@@ -31,7 +31,7 @@ class Network(nn.Module):
 
 
 def digits():
-    """Images (1797, 1, 8, 8) in 0..1 and their labels; every fifth is held out."""
+    """Returns the images (1797, 1, 8, 8), with values in 0..1, and their labels.  Every fifth image is for the test."""
     rows = [line.split() for line in open(os.path.join(here, 'data', 'digits.txt')) if not line.startswith('#')]
     images = torch.tensor([[int(c, 17) / 16 for c in pixels] for pixels, _ in rows]).reshape(-1, 1, 8, 8)
     labels = torch.tensor([int(label) for _, label in rows])

@@ -1,10 +1,10 @@
-"""PyTorch's torch.library for Python, without PyTorch: operators by name and operators written in Python, through a
-shared build of opdispatch.h and ctypes.
+"""PyTorch's torch.library for Python, without PyTorch: calls operators by name, and registers operators that are
+written in Python.  Uses a shared library made from opdispatch.h, through ctypes.
 
     cc -O2 -shared -fPIC -DOPDISPATCH_IMPLEMENTATION -x c opdispatch.h -o libopdispatch.so -lm
 
-    import opdispatch as torch                    # the names are PyTorch's: programs may call it so
-    torch.load("./libopdispatch.so")              # or $OPD_LIBRARY; else beside this file or in the current folder
+    import opdispatch as torch                    # the names are PyTorch's, so programs may import it as torch
+    torch.load("./libopdispatch.so")              # the default: $OPD_LIBRARY, else beside this file or in this folder
 
     @torch.library.custom_op("mylib::scale", mutates_args=())
     def scale(x: torch.Tensor, by: float) -> torch.Tensor:
@@ -13,14 +13,14 @@ shared build of opdispatch.h and ctypes.
     scale.register_fake(lambda x, by: torch.empty_like(x))
     print(torch.ops.mylib.scale(torch.randn(3), 2.0), torch.ops.aten.add.Tensor)
 
-- A Tensor holds a tensor of the library for as long as the Python object lives; no scope is ever left open.  All of
-  ATen is there as functions (`torch.sin(x)`), methods (`x.sin()`) and operators by name (`torch.ops.aten.sin(x)`).
-- NumPy's arrays stand where a tensor is wanted.  Their memory is shared, not copied (a read-only array is copied), and
-  x.numpy() shares a tensor's.  Nothing else here needs NumPy.
-- An error of the library is an Error (a RuntimeError) with its text.  An exception in a kernel, a fake, a formula or a
-  hook is an error of the call, and comes out of it as the cause of that Error.
+- A Tensor holds a tensor of the library as long as the Python object exists.  No scope is ever left open.  All ATen
+  operators are functions (`torch.sin(x)`), methods (`x.sin()`) and operators by name (`torch.ops.aten.sin(x)`).
+- A NumPy array can be passed as a tensor.  Its memory is shared, not copied (a read-only array is copied), and
+  x.numpy() shares the memory of the tensor.  Nothing else here needs NumPy.
+- An error of the library becomes an Error (a RuntimeError) with the error message.  An exception in a kernel, a fake
+  kernel, a backward function or a hook makes the call fail with an Error, and is the cause of this Error.
 
-Python 3.9 or later.  Any thread may call.
+Needs Python 3.9 or later.  Any thread may call.
 """
 import atexit
 import collections
@@ -177,7 +177,7 @@ _FUNCTIONS = {
 
 
 class _Functions:
-    """The library's functions as attributes, bound when one is used first; the library is looked for then, too."""
+    """The functions of the library as attributes.  The library is loaded, and a function is bound, at the first use."""
     path = None
 
     def __getattr__(self, name):
@@ -200,7 +200,7 @@ _lib = _Functions()
 
 
 def load(path):
-    """Takes this shared build of opdispatch.h; before the first use of anything else."""
+    """Uses this shared library, made from opdispatch.h.  Call it before anything else of this module."""
     if "dll" not in vars(_lib):
         if not os.path.exists(path):
             raise OSError(f"{path}: the file does not exist: the first lines of opdispatch.py tell how to build a library")
@@ -210,10 +210,11 @@ def load(path):
         raise RuntimeError(f"opdispatch.load: {_lib.dll._name} is already loaded")
 
 
-# ---- errors, and what C holds of Python ------------------------------------------------------------------------------
+# ---- errors, and Python objects that C holds -------------------------------------------------------------------------
 
 class Error(RuntimeError):
-    """An error of the library; `code` is its opd_code.  Its cause is the exception of a Python kernel that began it."""
+    """An error of the library.  `code` is its opd_code.  If an exception in a Python callback caused it, this is its
+    cause."""
     code = _USER
 
 
@@ -226,24 +227,24 @@ class GradcheckError(Error):
 
 
 def _mixed(also, kind=Error, made={}):
-    """Errors that are of a kind of Python's, too: IndexError, ..."""
+    """Returns a class of errors that is also a subclass of one of Python's: IndexError, ..."""
     if (also, kind) not in made:
         made[also, kind] = type(kind.__name__, (kind, also), {"__module__": __name__})
     return made[also, kind]
 
 
 _ALSO = {_MEMORY: MemoryError, _NOT_FOUND: AttributeError, _INDEX: IndexError}
-_local = threading.local()                        # .first: (text, exception) of what a callback of this thread raised
+_local = threading.local()                        # .first: (text, exception) of the first exception in a callback
 
 
 def _raise(kind=Error):
-    """Raises the pending error of this thread, and forgets it."""
+    """Raises the pending error of this thread, and clears it."""
     text, code = _lib.opd_error_message().decode(errors="replace"), _lib.opd_error_code()
     _lib.opd_error_clear()
     said, cause = getattr(_local, "first", None) or ("", None)
     _local.first = None
     if cause is not None and said[:200] not in text:
-        cause = None                              # of an error that somebody has forgotten
+        cause = None                              # the cause of an earlier error, which was cleared
     if cause is not None and not isinstance(cause, Exception):
         raise cause                               # KeyboardInterrupt, SystemExit
     error = (_mixed(_ALSO[code], kind) if code in _ALSO else kind)(text or "the library failed without setting an error")
@@ -257,7 +258,7 @@ def _check():
 
 
 def _fail(exception):
-    """Makes an exception that a callback must not let out an error of the call; -1."""
+    """Turns an exception of a callback into an error of the library, because C cannot handle it.  Returns -1."""
     if isinstance(exception, Error):
         text, code, first = str(exception), exception.code, exception.__cause__ or exception
     else:
@@ -268,8 +269,8 @@ def _fail(exception):
     return -1
 
 
-_held, _numbers = {}, itertools.count(1)          # what C code has a number of in place of an address
-_forever = []                                     # functions that C may call at any time, texts that it keeps
+_held, _numbers = {}, itertools.count(1)          # objects to which C refers by number, not by address
+_forever = []                                     # functions that C may call at any time, and strings that C keeps
 
 
 def _hold(thing):
@@ -297,7 +298,7 @@ def _scope():
         _lib.opd_scope_close(byref(scope))
 
 
-_finished = []                                    # true when the interpreter ends
+_finished = []                                    # not empty once the interpreter exits
 
 
 @atexit.register
@@ -311,7 +312,7 @@ def _finish():
 # ---- dtypes, devices, generators -------------------------------------------------------------------------------------
 
 class _Named:
-    """A number of the library's with a name: torch.float32, torch.channels_last."""
+    """A number of the library with a name: torch.float32, torch.channels_last."""
 
     def __init__(self, name, number):
         self.name, self.number = name, number
@@ -348,14 +349,14 @@ _FORMATS = {number: memory_format(name, number) for number, name in enumerate(
 _ENUMS = {"ScalarType": _DTYPES, "Layout": _LAYOUTS, "MemoryFormat": _FORMATS}
 _SHORT = dict(half=5, float=6, double=7, short=2, int=3, long=4, cfloat=9, cdouble=10, bool=11)
 _NUMPY = {"u1": 0, "i1": 1, "i2": 2, "i4": 3, "i8": 4, "f2": 5, "f4": 6, "f8": 7, "c8": 9, "c16": 10, "b1": 11,
-          "u2": 27, "u4": 28, "u8": 29}           # kinds of arrays; bool is one byte there, too
+          "u2": 27, "u4": 28, "u8": 29}           # kinds of arrays; a bool is one byte in NumPy, too
 _KINDS = {number: kind for kind, number in _NUMPY.items()}
 _ORDER = "<" if sys.byteorder == "little" else ">"
 _PYTHON = {float: 7, int: 4, bool: 11, complex: 10}
 
 
 def _dtype_of(x):
-    """The dtype that x stands for: a dtype, NumPy's, or one of Python's types; else None."""
+    """Returns the dtype for x, which is a dtype, a dtype of NumPy or a type of Python; otherwise None."""
     if isinstance(x, dtype):
         return x
     if isinstance(x, type) and x in _PYTHON:
@@ -371,7 +372,7 @@ def _dtype_of(x):
 
 
 class device:
-    """torch.device("cuda:1"); `index` None: the current one."""
+    """torch.device("cuda:1").  If `index` is None, it is the current device."""
 
     def __init__(self, type, index=None):
         if isinstance(type, device):
@@ -402,7 +403,7 @@ def _device_from(c):
 
 
 class Generator:
-    """torch.Generator: random numbers of one's own."""
+    """torch.Generator: a random number generator with its own state."""
 
     def __init__(self, device="cpu", _address=None):
         self._own = _address is None
@@ -439,12 +440,12 @@ class Size(tuple):
 
 # ---- schemas ---------------------------------------------------------------------------------------------------------
 
-_Type = collections.namedtuple("_Type", "kind element")      # "?" and "[]" have an element, a name has none
+_Type = collections.namedtuple("_Type", "kind element")      # kind is "?" or "[]" of an element, or the name of a type
 _Arg = collections.namedtuple("_Arg", "name type keyword_only written default label")
 
 
 def _split(text, at):
-    """The parts of text between the letters `at` that are in no brackets and no quotes."""
+    """Splits text at the characters `at` that are outside of brackets and quotes."""
     parts, depth, quote, last, begin = [], 0, None, "", 0
     for i, letter in enumerate(text):
         if quote:
@@ -469,7 +470,7 @@ def _type(text):
 
 
 def _label(text):
-    """The name that a type has for what it shares memory with: a0 of Tensor(a0!); None."""
+    """Returns the alias name in a type of a schema, such as a0 for Tensor(a0!), or None."""
     return text.split("(")[1].split(")")[0].strip("! ") if "(" in text else None
 
 
@@ -477,7 +478,7 @@ _TENSOR_LIST = _Type("[]", _Type("Tensor", None))
 
 
 class FunctionSchema:
-    """What an operator takes and gives, from its schema's text, which str() gives."""
+    """The arguments and results of an operator, parsed from the text of its schema.  str() returns this text."""
 
     def __init__(self, text):
         self.text = text
@@ -499,7 +500,7 @@ class FunctionSchema:
                  if part.strip()]
         self.returns = [_type(kind) for kind in kinds]
         labels = {arg.label: arg.name for arg in self.arguments if arg.label}
-        self.given_back = [labels.get(_label(kind)) for kind in kinds]       # names of arguments that are results
+        self.given_back = [labels.get(_label(kind)) for kind in kinds]       # the argument that is this result, or None
         self.positional = sum(not arg.keyword_only for arg in self.arguments)
 
     def __str__(self):
@@ -535,7 +536,7 @@ _BITS = struct.Struct("=q"), struct.Struct("=d"), struct.Struct("=ii")
 
 
 def _array(kind, items, keep):
-    """The address of a C array, which lives as long as keep."""
+    """Returns the address of a C array that lives as long as keep."""
     memory = (kind * max(len(items), 1))(*items)
     keep.append(memory)
     return ctypes.addressof(memory)
@@ -548,7 +549,7 @@ def _int64(x):
 
 
 def _into(v, x, keep):
-    """Writes the C value of x to v.  What it points to is put into keep."""
+    """Writes the C value of x to v.  Appends the objects to which v points to keep."""
     if isinstance(x, Tensor):
         v.tag, v.u = _TENSOR, x._p
         keep.append(x)
@@ -617,7 +618,7 @@ def _into_list(v, x, keep):
 
 
 def _from(v, kind):
-    """The Python value of a C value whose type in the schema is `kind`."""
+    """Returns the Python value of a C value whose type in the schema is `kind`."""
     tag, name = v.tag, kind.element.kind if kind.kind == "?" else kind.kind
     if tag == _NONE:
         return None
@@ -667,7 +668,7 @@ def _values(args, keep):
 
 
 def _address(x):
-    """The handle of a tensor; None is NULL."""
+    """Returns the handle of a tensor, or NULL for None."""
     if x is None:
         return None
     if not isinstance(x, Tensor):
@@ -676,12 +677,13 @@ def _address(x):
 
 
 def _addresses(tensors):
-    """A C array of tensors; None is NULL."""
+    """Returns a C array of the handles of tensors, with NULL for None."""
     return (c_void_p * max(len(tensors), 1))(*map(_address, tensors))
 
 
 def _lend(tensors):
-    """Gives the innermost scope, which is that of the callback, a hold on tensors: C reads them after their objects."""
+    """Makes the innermost scope (that of the callback) hold the tensors: C reads them after the Python objects are
+    gone."""
     keep = []
     _lib.opd_tuple_new(_values(tensors, keep), len(tensors))
     _check()
@@ -690,8 +692,8 @@ def _lend(tensors):
 # ---- calls -----------------------------------------------------------------------------------------------------------
 
 def _call(find, args, named):
-    """Calls the operator that find(values, count, keywords, count) gives."""
-    keep, scope = [], _lib.opd_scope_open()       # what the call makes lives until the end of this, or as a Tensor
+    """Calls the operator that find(values, count, keywords, count) returns."""
+    keep, scope = [], _lib.opd_scope_open()       # new tensors live as long as this scope, or as a Tensor
     try:
         values = _values(args, keep)
         keywords = (_Keyword * max(len(named), 1))()
@@ -745,7 +747,7 @@ class OpOverload:
 
 
 class OpOverloadPacket:
-    """All operators of a name: torch.ops.aten.add; a call chooses by its arguments."""
+    """All overloads of a name: torch.ops.aten.add.  A call chooses the overload by its arguments."""
 
     def __init__(self, namespace, name):
         self._namespace, self.__name__ = namespace, name
@@ -803,21 +805,22 @@ class _Ops:
 
     @staticmethod
     def load_library(path):
-        """Loads a plug-in (examples/plugin.c): its operators are there from now on."""
+        """Loads a plug-in, such as examples/plugin.c, which registers its operators."""
         if not _lib.opd_library_load(os.fsencode(path)):
             _raise()
 
 
 ops = _Ops()
 
-# PyTorch's functions and methods that take sizes one by one: x.view(2, 3)
+# PyTorch's functions and methods that take sizes as single arguments: x.view(2, 3)
 _SIZES = {"view": 1, "reshape": 1, "permute": 1, "expand": 1, "repeat": 1, "tile": 1, "flip": 1, "new_empty": 1,
           "new_zeros": 1, "new_ones": 1, "zeros": 0, "ones": 0, "empty": 0, "rand": 0, "randn": 0}
 
 
 def _function(name):
-    """An operator of ATen as PyTorch's function: sizes one by one, and factories with requires_grad."""
-    packet = getattr(ops.aten, name)              # AttributeError with the nearest names
+    """Returns an ATen operator as PyTorch's function: sizes may be single arguments, and factories take
+    requires_grad."""
+    packet = getattr(ops.aten, name)              # fails with an AttributeError that shows similar names
     first = _SIZES.get(name)
 
     def function(*args, requires_grad=False, **named):
@@ -832,7 +835,7 @@ def _function(name):
 
 
 def __getattr__(name):
-    """The module's other names: dtypes by their short names, and the functions of ATen."""
+    """Finds the other names of the module: the short names of dtypes, and the ATen functions."""
     if name.startswith("__"):
         raise AttributeError(name)
     return _DTYPES[_SHORT[name]] if name in _SHORT else _method(name)
@@ -844,12 +847,13 @@ class _Ref(weakref.ref):
     __slots__ = ("address",)
 
 
-_alive = {}                                       # address: _Ref of its Tensor, so that one tensor is one object
-_refs = {}                                        # all of them, by id, until their Tensors are gone
+_alive = {}                                       # address: _Ref of its Tensor, so that a tensor has only one object
+_refs = {}                                        # id: each _Ref whose Tensor exists
 
 
 def _gone(ref):
-    """Lets go of a handle when nobody can have its Tensor any more, which in __del__ another thread still can."""
+    """Releases a handle when its Tensor was destroyed.  __del__ would be too early: another thread may still get the
+    Tensor."""
     if _alive.get(ref.address) is ref:
         _alive.pop(ref.address, None)
     _refs.pop(id(ref), None)
@@ -858,7 +862,7 @@ def _gone(ref):
 
 
 def _tensor(address):
-    """The Tensor of a handle, which it keeps; None for NULL."""
+    """Returns the Tensor that holds a handle, or None for NULL."""
     if not address:
         return None
     ref = _alive.get(address)
@@ -873,7 +877,7 @@ def _tensor(address):
 
 
 def _made(address, kind=Error):
-    """The Tensor of what a function has made; raises its error for NULL."""
+    """Returns the Tensor of a handle that a function returned.  If it is NULL, raises the error of the function."""
     return _tensor(address) if address else _raise(kind)
 
 
@@ -882,7 +886,7 @@ def _ints_at(address, count):
 
 
 def _nested(items, shape):
-    """A flat list as lists of lists."""
+    """Returns a flat list as lists of lists."""
     if not shape:
         return items[0]
     step = len(items) // shape[0] if shape[0] else 0
@@ -890,7 +894,7 @@ def _nested(items, shape):
 
 
 class Tensor:
-    """A tensor of the library.  Every operator of ATen is a method: x.sin(), x.sum(0)."""
+    """A tensor of the library.  Every ATen operator is a method: x.sin(), x.sum(0)."""
     __array_priority__ = 1000                     # array + tensor is a tensor
 
     def __new__(cls, *args):
@@ -949,10 +953,10 @@ class Tensor:
     def data_ptr(self):
         address = _lib.opd_data(self._p)
         _check()
-        return address or 0                       # on meta, or without elements
+        return address or 0                       # on the meta device, or without elements
 
     def _host(self):
-        """The address of what Python may read."""
+        """Returns the address of the elements, if Python may read them; otherwise raises TypeError."""
         if _lib.opd_tensor_device(self._p).type != 0:
             raise TypeError(f"can't convert a tensor on {self.device} to numpy or to Python's numbers. Use x.cpu() "
                             "to copy it to host memory first.")
@@ -998,7 +1002,7 @@ class Tensor:
         backward(self, gradient, retain_graph, create_graph, inputs)
 
     def register_hook(self, hook):
-        """hook(grad) is called with the gradient and may give another one in its place.  A handle with remove()."""
+        """Calls hook(grad) with the gradient; the hook may return another one.  Returns a handle with remove()."""
         def run(grad, user):
             try:
                 out = hook(_tensor(grad))
@@ -1022,7 +1026,7 @@ class Tensor:
     # -- to Python and NumPy
 
     def numpy(self, force=False):
-        """NumPy's array over the same memory, which the array keeps."""
+        """Returns a NumPy array that shares the tensor's memory, and keeps it alive."""
         import numpy
         x = self.detach().resolve_conj().resolve_neg() if force else self
         if x.requires_grad and _lib.opd_grad_mode_enabled():
@@ -1126,7 +1130,8 @@ class Tensor:
     # -- parts
 
     def _part(self, index):
-        """What self[index] looks at, for the parts of index that give views, and what else is in it, by dim."""
+        """Applies the parts of index that are views.  Returns the view, and the other parts of index with their
+        dims."""
         index = list(index) if isinstance(index, tuple) else [index]
         used = sum(1 if not isinstance(i, Tensor) or i.dtype.number != 11 else i.ndim for i in index
                    if i is not None and i is not Ellipsis)
@@ -1222,7 +1227,7 @@ def _method(name):
 
 
 def _to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, memory_format=None):
-    """x.to(dtype), x.to("cpu"), x.to(device, dtype), x.to(other)"""
+    """x.to(dtype), x.to("cpu"), x.to(device, dtype), x.to(other)."""
     for x in args:
         if isinstance(x, Tensor):
             device, dtype = x.device, x.dtype
@@ -1247,7 +1252,7 @@ for _name, _number in dict(_SHORT, bfloat16=15).items():
 
 
 class _Handle:
-    """What takes a hook away."""
+    """Removes a hook."""
 
     def __init__(self, number):
         self.number = number
@@ -1257,7 +1262,7 @@ class _Handle:
 
 
 class _ArrayOf:
-    """The memory of a tensor as NumPy's arrays hold it."""
+    """Gives NumPy the memory of a tensor, and keeps the tensor alive."""
 
     def __init__(self, x):
         kind = _KINDS.get(x.dtype.number)
@@ -1274,9 +1279,9 @@ class _ArrayOf:
 # ---- making tensors --------------------------------------------------------------------------------------------------
 
 def from_numpy(array):
-    """A tensor over the array's memory; a read-only array is copied."""
+    """Returns a tensor that shares the array's memory.  A read-only array is copied."""
     import numpy
-    if not isinstance(array, numpy.ndarray):      # a number, an image: what they show may be gone with the look at it
+    if not isinstance(array, numpy.ndarray):      # a scalar or an image: its memory may be temporary
         if not hasattr(array, "__array_interface__"):
             raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
         array = numpy.array(array)
@@ -1299,14 +1304,14 @@ def from_numpy(array):
         steps = face.get("strides")
     keep = []
     strides = _array(c_int64, [max(step, 0) // size for step in steps], keep) if steps else None
-    number = _hold(array)                         # the deleter forgets it, also when the call fails
+    number = _hold(array)                         # the deleter releases it, also if the call fails
     with _scope():
         return _made(_lib.opd_tensor_wrap(face["data"][0], _List(_array(c_int64, shape, keep), len(shape)), strides,
                                           _NUMPY[kind], _array_gone, number))
 
 
 def tensor(data, dtype=None, device=None, requires_grad=False):
-    """A tensor with a copy of a number, of nested lists of numbers, of an array or of a tensor."""
+    """Returns a tensor with a copy of a number, of nested lists of numbers, of an array or of a tensor."""
     if isinstance(data, Tensor) or hasattr(data, "__array_interface__"):
         x = data if isinstance(data, Tensor) else from_numpy(data if hasattr(data, "shape") else [data])
         out = x.detach().clone()
@@ -1339,7 +1344,7 @@ def tensor(data, dtype=None, device=None, requires_grad=False):
 
 
 def as_tensor(data, dtype=None, device=None):
-    """tensor() without a copy where none is needed."""
+    """The same as tensor(), but copies only if it must."""
     if isinstance(data, Tensor) or (hasattr(data, "__array_interface__") and hasattr(data, "shape")):
         return (data if isinstance(data, Tensor) else from_numpy(data)).to(dtype=dtype, device=device)
     return tensor(data, dtype, device)
@@ -1363,7 +1368,7 @@ _CAPSULES = (b"dltensor", b"used_dltensor"), (b"dltensor_versioned", b"used_dlte
 
 @ctypes.PYFUNCTYPE(None, c_void_p)
 def _capsule_gone(capsule):
-    """Nobody has taken what is in a capsule: gives it back."""
+    """Calls the deleter of a capsule that nobody has used."""
     for (name, _), kind in zip(_CAPSULES, (_Managed, _ManagedVersioned)):
         if _capsule_valid(capsule, name):
             address = _capsule_at(capsule, name)
@@ -1371,7 +1376,8 @@ def _capsule_gone(capsule):
 
 
 def from_dlpack(x):
-    """A tensor over the memory of what has __dlpack__ (or of a capsule); read-only memory is copied."""
+    """Returns a tensor that shares the memory of an object with __dlpack__, or of a capsule.  Read-only memory is
+    copied."""
     capsule = x
     if hasattr(x, "__dlpack__"):
         try:
@@ -1384,7 +1390,7 @@ def from_dlpack(x):
             if not _capsule_valid(id(capsule), name):
                 continue
             address = _capsule_at(id(capsule), name)
-            _capsule_rename(id(capsule), taken)   # the library calls the deleter from here on, also when it fails
+            _capsule_rename(id(capsule), taken)   # from here on, the library calls the deleter, also if it fails
             if versioned:
                 out = _made(_lib.opd_dlpack_import(address, byref(flags)))
             else:
@@ -1396,7 +1402,7 @@ def from_dlpack(x):
 # ---- autograd --------------------------------------------------------------------------------------------------------
 
 class _GradMode(contextlib.ContextDecorator):
-    """With it, or around a function: gradients are recorded, or not."""
+    """A context manager and decorator that turns the recording of gradients on or off."""
 
     def __init__(self, on):
         self.on, self.was = on, []
@@ -1439,7 +1445,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False,
          is_grads_batched=False, materialize_grads=False):
-    """torch.autograd.grad: the gradients of outputs by inputs, a tuple."""
+    """torch.autograd.grad: returns a tuple, the gradients of outputs with respect to inputs."""
     outputs, inputs, grads = _list(outputs), _list(inputs), _list(grad_outputs)
     options, keep = _BackwardOptions(), _addresses(grads)
     options.grad_outputs = ctypes.addressof(keep) if grads else None
@@ -1455,7 +1461,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
 
 
 class _Function:
-    """A Python function of tensors as C calls it; other arguments stay what they are."""
+    """A Python function as a C function of its tensor arguments.  The other arguments are constants."""
 
     def __init__(self, function, args, kind=_TRANSFORM):
         self.args = [from_numpy(x) if _is_array(x) else x for x in args]
@@ -1503,23 +1509,23 @@ def _gradcheck(check, function, inputs, options):
 
 
 def gradcheck(func, inputs, **options):
-    """torch.autograd.gradcheck: compares the gradients of func by its float64 inputs that require grad with finite
-    differences.  Options: eps, atol, rtol, nondet_tol, raise_exception, fast_mode, check_*."""
+    """torch.autograd.gradcheck: compares the gradients of func with finite differences, for the float64 inputs that
+    require grad.  Options: eps, atol, rtol, nondet_tol, raise_exception, fast_mode, check_*."""
     return _gradcheck(lambda given, c: _lib.opd_gradcheck(*given, c), func, inputs, options)
 
 
 def gradgradcheck(func, inputs, **options):
-    """torch.autograd.gradgradcheck: the same for derivatives of derivatives."""
+    """torch.autograd.gradgradcheck: the same as gradcheck for second derivatives."""
     return _gradcheck(lambda given, c: _lib.opd_gradgradcheck(*given, None, c), func, inputs, options)
 
 
-# ---- functions that are batched and recorded -------------------------------------------------------------------------
+# ---- vmap, fake tensors, and graphs ----------------------------------------------------------------------------------
 
 _NO_DIM, _RANDOMNESS = -2147483648, ["error", "different", "same"]
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", chunk_size=None):
-    """torch.vmap: func of one example, called once for all of them along in_dims."""
+    """torch.vmap: func is written for one example, and is called once for all examples along in_dims."""
     def batched(*args):
         dims = list(in_dims) if isinstance(in_dims, (tuple, list)) else [in_dims] * len(args)
         if len(dims) != len(args):
@@ -1543,7 +1549,7 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", chunk_size=None):
 
 
 class FakeTensorMode:
-    """With it operators compute sizes, strides and dtypes, and nothing else."""
+    """A context manager.  Inside, operators compute only sizes, strides and dtypes."""
 
     def __enter__(self):
         self.block = _lib.opd_fake_begin()
@@ -1555,7 +1561,8 @@ class FakeTensorMode:
 
 
 class Graph:
-    """What a function calls, recorded: it prints as TorchScript, is called with other tensors, saved and loaded."""
+    """The recorded operators of a function.  A graph prints as TorchScript, and can be called with other tensors and
+    saved."""
 
     def __init__(self, address, many=False):
         self._p, self._tuple = address, many
@@ -1588,8 +1595,8 @@ class Graph:
 
 
 def trace_graph(func, example_inputs, check=False):
-    """torch.jit.trace: calls func once and records the operators it calls; arguments that are no tensors stay as they
-    are.  Gives a Graph."""
+    """torch.jit.trace: calls func once and returns a Graph of the operators that it calls.  Arguments that are not
+    tensors are constants of the graph."""
     inputs = (example_inputs,) if isinstance(example_inputs, Tensor) else tuple(example_inputs)
     f, options, keep = _Function(func, inputs), _TraceOptions(), []
     try:
@@ -1605,9 +1612,9 @@ def trace_graph(func, example_inputs, check=False):
 
 
 def compile(model=None, **options):
-    """torch.compile, as far as it is a graph: the function is recorded once for each kind of arguments (sizes, strides
-    and dtypes of tensors, values of others), and the graph is run.  What cannot be recorded is an error.  Options are
-    PyTorch's and say nothing here.  Graphs become machine code in C, by opd_graph_compile."""
+    """torch.compile, but only for functions that can be recorded; otherwise a call fails.  Records a graph for each
+    new kind of arguments (sizes, strides and dtypes of tensors, values of other arguments), and runs the graph.  The
+    options are PyTorch's, and have no effect.  In C, opd_graph_compile compiles a graph to machine code."""
     def make(function):
         graphs = {}
 
@@ -1638,7 +1645,7 @@ Number = typing.Union[int, float, bool]
 
 
 def _annotation(kind):
-    """The type of schemas that an annotation means; None: it has none."""
+    """Returns the type in schemas for an annotation, or None."""
     if isinstance(kind, type) and kind in _BASE:
         return _BASE[kind]
     if kind is Tensor:
@@ -1670,7 +1677,7 @@ def _default(x):
 
 
 def infer_schema(prototype_function, mutates_args=(), op_name=None, tags=()):
-    """torch.library.infer_schema: the schema that a function's annotations mean."""
+    """torch.library.infer_schema: returns the schema for the annotations of a function."""
     signature = inspect.signature(prototype_function)
     try:
         hints = typing.get_type_hints(prototype_function)
@@ -1689,7 +1696,7 @@ def infer_schema(prototype_function, mutates_args=(), op_name=None, tags=()):
             params.append("*")
         if param.annotation is param.empty:
             wrong(f"Parameter {name} must have a type annotation.")
-        # before 3.11 get_type_hints makes an Optional of what has the default None
+        # before Python 3.11, get_type_hints makes the type of a parameter Optional if its default is None
         kind = _annotation(param.annotation if not isinstance(param.annotation, str) else hints[name]) or \
             _annotation(hints[name])
         if kind is None:
@@ -1723,7 +1730,7 @@ def infer_schema(prototype_function, mutates_args=(), op_name=None, tags=()):
 
 
 def _arguments(values, schema):
-    """Arguments of a call, positional ones and those by keyword, as Python values."""
+    """Returns the positional and the keyword arguments of a call, as Python values."""
     args, named = [], {}
     for i, arg in enumerate(schema.arguments):
         x = _from(values[i] if not callable(values) else values(i), arg.type)
@@ -1735,7 +1742,7 @@ def _arguments(values, schema):
 
 
 def _results(schema, out):
-    """What a kernel gave as a list, one for each result of the schema."""
+    """Returns what a kernel returned as a list with one element for each result of the schema."""
     count = len(schema.returns)
     if count == 1:
         out = [out]
@@ -1755,23 +1762,24 @@ def _results(schema, out):
 
 
 def _result_values(schema, out, keep):
-    """The C values of what _results gave."""
+    """Returns the C values of a list that _results returned."""
     values = _values(out, keep)
     for v, kind in zip(values, schema.returns):
-        if v.tag == _INTS and v.n == 0 and "Tensor" in str(kind):     # no elements say what they are
+        if v.tag == _INTS and v.n == 0 and "Tensor" in str(kind):     # an empty list, which has no type
             v.tag = _TENSORS
     return values[:len(out)]
 
 
 def _kernel(function, records=False):
-    """A C kernel that calls function; records: it is one of other operators, which the tape sees."""
+    """Returns a C kernel that calls function.  If records is set, autograd records the operators that function
+    calls."""
     def run(call):
         try:
             schema = _schema(_lib.opd_call_operator(call))
             count = len(schema.arguments)
             args, named = _arguments((_Value * count).from_address(_lib.opd_call_args(call)) if count else (), schema)
             if not records:
-                _lib.opd_grad_mode_set(False)     # until the kernel ends
+                _lib.opd_grad_mode_set(False)     # the library restores it after the kernel
             keep, was = [], getattr(_local, "call", None)
             _local.call = call
             try:
@@ -1782,7 +1790,7 @@ def _kernel(function, records=False):
                 if _lib.opd_return_value(call, v):
                     return -1
             return 0
-        except BaseException as error:            # it must not leave the kernel
+        except BaseException as error:            # C cannot handle exceptions
             return _fail(error)
 
     _forever.append(_CALL(run))
@@ -1790,7 +1798,7 @@ def _kernel(function, records=False):
 
 
 class Context:
-    """ctx of setup_context and backward: attributes of any kind, and tensors that are saved."""
+    """ctx of setup_context and backward: has any attributes, and saves tensors."""
 
     def __init__(self, c, count):
         self._c = c
@@ -1817,7 +1825,8 @@ class Context:
 
 
 def _formula(op, backward_function, setup_context):
-    """The two C functions of a derivative: what keeps, and what computes."""
+    """Returns the two C functions of a derivative: the one that computes gradients, and the one that saves what it
+    needs."""
     def setup(c):
         try:
             schema = _schema(op())
@@ -1882,7 +1891,7 @@ VmapInfo = collections.namedtuple("VmapInfo", "batch_size randomness")
 
 
 def _batching_rule(function):
-    """A batching rule in C out of PyTorch's: function(info, in_dims, *args) gives results and their dims."""
+    """Returns a C batching rule for one of PyTorch's: function(info, in_dims, *args) returns results and their dims."""
     def arg_of(call, i, arg, v):
         dim = c_int(-1)
         if v.tag == _TENSOR:
@@ -1938,7 +1947,7 @@ def _key(device_type):
 
 
 class Library:
-    """torch.library.Library: definitions and kernels of a namespace.  kind: "DEF", "FRAGMENT" or "IMPL"."""
+    """torch.library.Library: definitions and kernels of a namespace.  kind is "DEF", "FRAGMENT" or "IMPL"."""
 
     def __init__(self, ns, kind="FRAGMENT", dispatch_key="", _at=None):
         file, line = _at or (sys._getframe(1).f_code.co_filename, sys._getframe(1).f_lineno)
@@ -1953,7 +1962,7 @@ class Library:
         return (name if "::" in name else f"{self.ns}::{name}").encode()
 
     def define(self, schema):
-        """Defines an operator: define("f(Tensor x) -> Tensor").  Gives its name."""
+        """Defines an operator: define("f(Tensor x) -> Tensor").  Returns its name."""
         if _lib.opd_def(self._lib, schema.encode()):
             _raise()
         return schema.split("(")[0]
@@ -1990,7 +1999,7 @@ class Library:
             _raise()
 
     def _destroy(self):
-        """Undoes everything that was registered through it."""
+        """Removes everything that was registered through this library."""
         if self._lib:
             _lib.opd_library_close(self._lib)
             self._lib = None
@@ -2000,22 +2009,22 @@ _opdefs = {}                                      # name: CustomOpDef
 
 
 def _tensors_in(values):
-    """The tensors among values and in lists of them."""
+    """Returns the tensors in values, and in lists among them."""
     return [x for value in values for x in (value if isinstance(value, (list, tuple)) else [value])
             if isinstance(x, Tensor)]
 
 
 class Tag:
-    """What custom_op is told of operators that give back what they write: x.f_(), f(x, out=y)."""
+    """Tags for custom_op, of operators that return the arguments that they write: x.f_(), f(x, out=y)."""
     inplace, out = "inplace", "out"
 
 
 class CustomOpDef:
-    """An operator that custom_op has made: it is called like the function, and more is registered for it."""
+    """An operator made by custom_op.  Call it like the function.  Its methods register more for the operator."""
 
     def __init__(self, name, schema, function, at):
         self._qualname, self._at = name, at
-        self._fake = self._vmap = self._backward = self._setup = None       # the newest of each; C has one function
+        self._fake = self._vmap = self._backward = self._setup = None       # C calls a wrapper, which calls these
         self._kernels = {}
         self._library = Library(name.split("::")[0], "FRAGMENT", _at=at)
         try:
@@ -2044,7 +2053,7 @@ class CustomOpDef:
         if self._fake is not None:
             return self._fake(*args, **named)
         schema = self._opoverload._schema
-        if None not in schema.given_back:         # there are no results, or they are arguments
+        if None not in schema.given_back:         # each result is an argument, or there are no results
             given = dict(zip((arg.name for arg in schema.arguments), args), **named)
             out = tuple(given[name] for name in schema.given_back)
             return out[0] if len(out) == 1 else out or None
@@ -2053,7 +2062,7 @@ class CustomOpDef:
                            f"`{self._init_fn.__name__}.register_fake` to add a fake impl.")
 
     def register_kernel(self, device_types, func=None):
-        """A kernel for a device, or several: register_kernel("cuda"); None: for all that have none."""
+        """Registers a kernel for one or more devices: register_kernel("cuda").  None: all devices without a kernel."""
         def register(fn):
             for kind in [device_types] if isinstance(device_types, str) or device_types is None else device_types:
                 key = _key(kind or "default")
@@ -2064,7 +2073,7 @@ class CustomOpDef:
         return register if func is None else register(func)
 
     def _refuse_aliases(self, inputs, out, fn):
-        """Results that the schema does not tie to arguments must have memory of their own."""
+        """Raises an error if a result shares memory with an argument or another result, unless the schema says so."""
         schema = self._opoverload._schema
         out = [out] if len(schema.returns) == 1 else out if isinstance(out, (tuple, list)) else []
         seen = _tensors_in(inputs)
@@ -2081,20 +2090,20 @@ class CustomOpDef:
             seen.append(x)
 
     def register_fake(self, fn):
-        """Sizes, strides and dtype of the results, from tensors without data."""
+        """Registers a fake kernel: it makes results with their sizes, strides and dtype, from tensors without data."""
         self._fake = fn
         return fn
 
     def register_autograd(self, backward, *, setup_context=None):
-        """The derivative: backward(ctx, *grads) gives a gradient for each argument, None for those without one.
-        setup_context(ctx, inputs, output) keeps what it needs."""
+        """Registers the derivative: backward(ctx, *grads) returns a gradient for each argument, or None.
+        setup_context(ctx, inputs, output) saves what backward needs."""
         if self._backward is None:
             self._library._register_autograd(self._qualname, lambda ctx, *grads: self._backward(ctx, *grads),
                                              lambda **given: self._setup and self._setup(**given))
         self._backward, self._setup = backward, setup_context
 
     def register_vmap(self, func=None):
-        """A batching rule: func(info, in_dims, *args) gives the results and where their examples are."""
+        """Registers a batching rule: func(info, in_dims, *args) returns the results and their batch dims."""
         def register(fn):
             if self._vmap is None:
                 self._library._register_vmap(self._qualname, lambda info, in_dims, /, *args, **named: self._vmap(
@@ -2105,9 +2114,9 @@ class CustomOpDef:
 
 
 def custom_op(name, fn=None, *, mutates_args=(), schema=None, device_types=None, tags=()):
-    """torch.library.custom_op: makes a function an operator, whose schema its annotations say, or `schema`.
-    mutates_args: the arguments that it writes; device_types: "cpu", say, if it is a kernel for that alone; tags:
-    Tag.inplace or Tag.out."""
+    """torch.library.custom_op: makes an operator from a function.  The schema is `schema`, or follows from the
+    annotations of the function.  mutates_args are the arguments that it writes.  device_types, such as "cpu", are
+    the devices for which the function is the kernel; None: all devices.  tags: Tag.inplace or Tag.out."""
     if name.count("::") != 1:
         raise ValueError(f"custom_op: '{name}' is not the name of an operator, such as 'mylib::crop'")
 
@@ -2119,7 +2128,7 @@ def custom_op(name, fn=None, *, mutates_args=(), schema=None, device_types=None,
             raise ValueError(f"custom_op: the schema must have no name, as in '(Tensor x) -> Tensor', not '{text}'")
         old = _opdefs.pop(name, None)
         if old is not None:
-            old._library._destroy()               # defined anew
+            old._library._destroy()               # the new definition replaces it
         code = getattr(function, "__code__", None)
         made = CustomOpDef(name, text, function, (code.co_filename, code.co_firstlineno) if code else (__file__, 0))
         made.register_kernel(device_types, function)
@@ -2144,7 +2153,8 @@ def _qualified(op):
 
 
 def _part_of(op, own, part):
-    """Registers a part of an operator: of one of custom_op's by its method, of another one by a library of its own."""
+    """Registers a part of an operator: by a method of its CustomOpDef if custom_op made it, otherwise in a new
+    Library."""
     name, at = _qualified(op), (sys._getframe(2).f_code.co_filename, sys._getframe(2).f_lineno)
 
     def register(fn):
@@ -2162,7 +2172,7 @@ def _part_of(op, own, part):
 
 
 def register_fake(op, func=None):
-    """torch.library.register_fake("mylib::f"): for any operator, also one in C."""
+    """torch.library.register_fake("mylib::f"): registers a fake kernel for any operator, also for one written in C."""
     register = _part_of(op, CustomOpDef.register_fake, Library._register_fake)
     return register if func is None else register(func)
 
@@ -2199,18 +2209,18 @@ def define(qualname, schema):
 
 
 def impl(qualname, types, func=None):
-    """torch.library.impl("mylib::f", "cpu"); "default": for every device."""
+    """torch.library.impl("mylib::f", "cpu"): registers a kernel for a device; "default" is every device."""
     return register_kernel(qualname, types, func)
 
 
 class _FakeContext:
-    """torch.library.get_ctx(): inside a fake."""
+    """torch.library.get_ctx(): for use inside a fake kernel."""
 
     def __init__(self, call):
         self._call = call
 
     def new_dynamic_size(self, *, min=0, max=None):
-        """A size that data decide."""
+        """Returns a size that depends on the data."""
         size = _lib.opd_fake_new_size(self._call, min, -1 if max is None else max)
         _check()
         return size
@@ -2221,7 +2231,7 @@ def get_ctx():
 
 
 def _overload(op):
-    """The operator that is meant."""
+    """Returns the operator that op means."""
     if isinstance(op, CustomOpDef):
         return op._opoverload
     if isinstance(op, OpOverloadPacket):
@@ -2236,9 +2246,9 @@ _OPCHECK = {"test_schema": 1, "test_autograd_registration": 2, "test_faketensor"
 
 
 def opcheck(op, args, kwargs=None, *, test_utils=tuple(_OPCHECK), raise_exception=True, atol=None, rtol=None):
-    """torch.library.opcheck: whether an operator does what its schema and its registrations say, for these arguments.
-    An OpCheckError that says what to mend, or without raise_exception what each test says, by name.  Gradients are not
-    compared with finite differences: that is gradcheck."""
+    """torch.library.opcheck: tests whether an operator does for these arguments what its schema and registrations
+    say.  If not, raises an OpCheckError that says what to fix.  If raise_exception is false, returns the result of
+    each test by name.  opcheck does not compare gradients with finite differences; gradcheck does."""
     overload, named = _overload(op), dict(kwargs or {})
     schema, keep = overload._schema, []
     tests = [test_utils] if isinstance(test_utils, str) else list(test_utils)
@@ -2273,7 +2283,7 @@ _CLOSE = {5: (1e-3, 1e-5), 15: (1.6e-2, 1e-5), 6: (1.3e-6, 1e-5), 7: (1e-7, 1e-7
 
 
 def assert_close(actual, expected, *, rtol=None, atol=None, equal_nan=False):
-    """torch.testing.assert_close of two tensors."""
+    """torch.testing.assert_close for two tensors."""
     actual, expected = as_tensor(actual).detach(), as_tensor(expected).detach()
     if actual.shape != expected.shape or actual.dtype is not expected.dtype:
         raise AssertionError(f"{actual.shape} of {actual.dtype} is not {expected.shape} of {expected.dtype}")
@@ -2284,7 +2294,7 @@ def assert_close(actual, expected, *, rtol=None, atol=None, equal_nan=False):
 
 
 def memory():
-    """What the library's memory is now: bytes live, cached, peak, and allocations so far."""
+    """Returns the library's memory statistics: live, cached and peak bytes, and allocations so far."""
     stats = _lib.opd_memory_stats()
     return {name: getattr(stats, name) for name, _ in _Memory._fields_}
 
@@ -2301,4 +2311,4 @@ func = types.SimpleNamespace(vmap=vmap)
 _subclasses = types.SimpleNamespace(fake_tensor=types.SimpleNamespace(FakeTensorMode=FakeTensorMode))
 testing = types.SimpleNamespace(assert_close=assert_close)
 globals().update({named.name: named for table in (_DTYPES, _LAYOUTS, _FORMATS) for named in table.values()
-                  if named.name != "bool"})       # which is in _SHORT: this module uses Python's
+                  if named.name != "bool"})       # this module uses Python's bool; torch.bool is in _SHORT

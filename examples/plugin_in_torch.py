@@ -1,11 +1,11 @@
-# A plug-in in C (examples/plugin.c, which C programs load as it is) whose operators PyTorch has, too: by its stable C
-# interface, without its headers and libraries.
+# Loads a plug-in in C into PyTorch (examples/plugin.c, which C programs load, too).  The plug-in uses PyTorch's stable C
+# interface, without PyTorch's headers and libraries.
 # cc -O2 -shared -fPIC -DOPDISPATCH_IN_TORCH examples/plugin.c -x c opdispatch.h -o plugin_in_torch.so -lm
 # ci: $tmp/plugin_in_torch.so
 #
 # python3 examples/plugin_in_torch.py ./plugin_in_torch.so; needs PyTorch 2.10 or later, on Linux.
-# An operator NAME with a derivative comes with NAME_vjp(grads, the arguments of NAME), which gives a gradient for each
-# argument: PyTorch takes derivatives from Python alone.
+# PyTorch accepts derivatives only from Python.  So for an operator NAME with a derivative, the plug-in also registers
+# NAME_vjp(grads, the arguments of NAME), which returns a gradient for each argument.
 import sys
 
 try:
