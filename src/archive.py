@@ -33,7 +33,7 @@ VERSION = re.compile(rb'^#define OPD_VERSION "([^"\n]*)"$', re.M)
 
 
 def git(*arguments, given=None):
-    """What a git command prints.  If it fails, the script ends with its message."""
+    """Returns the output of a git command.  If the command fails, the script ends with its message."""
     try:
         done = subprocess.run(('git', '-C', ROOT) + arguments, input=given,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -45,7 +45,7 @@ def git(*arguments, given=None):
 
 
 def commit_of(tag):
-    """The commit of a tag, and its time in seconds since 1970."""
+    """Returns the commit of a tag, and its time in seconds since 1970."""
     if tag not in git('tag', '--list').decode('utf-8').split('\n'):
         sys.exit('there is no tag %s. Make it: git tag %s COMMIT' % (tag, tag))
     commit, seconds = git('log', '-1', '--format=%H %ct', 'refs/tags/' + tag).decode('ascii').split()
@@ -53,7 +53,7 @@ def commit_of(tag):
 
 
 def files_of(commit, paths):
-    """[(path, mode, content)] of the files and folders of a commit, sorted by path."""
+    """Returns [(path, mode, content)] for the files and folders of a commit, sorted by path."""
     listed = []
     for row in git('ls-tree', '-r', '-z', '--full-tree', commit, '--', *paths).decode('utf-8').split('\0')[:-1]:
         about, path = row.split('\t')
@@ -75,7 +75,7 @@ def files_of(commit, paths):
 
 
 def wrong(files, tag):
-    """The reasons why the files of a commit are no release with this tag: a list of lines."""
+    """Returns a list of lines: the reasons why the files of a commit cannot be released with this tag."""
     header = dict((path, content) for path, _, content in files)['opdispatch.h']
     found = [version.decode('utf-8') for version in VERSION.findall(header)]
     if len(found) != 1:
@@ -100,24 +100,24 @@ def wrong(files, tag):
 
 
 def tar_of(files, folder, seconds):
-    """The content of the .tar.gz."""
+    """Returns the content of the .tar.gz."""
     packed = io.BytesIO()
     with gzip.GzipFile('', 'wb', 6, packed, seconds) as out:
         with tarfile.open(fileobj=out, mode='w', format=tarfile.USTAR_FORMAT) as tar:
             for path, mode, content in files:
-                entry = tarfile.TarInfo(folder + '/' + path)           # user and group are 0 and without names
+                entry = tarfile.TarInfo(folder + '/' + path)           # user and group are 0, without names
                 entry.size, entry.mtime, entry.mode = len(content), seconds, mode
                 tar.addfile(entry, io.BytesIO(content))
     return packed.getvalue()
 
 
 def zip_of(files, folder, seconds):
-    """The content of the .zip.  A .zip has no time zone, so its times are in UTC."""
+    """Returns the content of the .zip.  A .zip has no time zone, so its times are in UTC."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as out:
         for path, mode, content in files:
             entry = zipfile.ZipInfo(folder + '/' + path, time.gmtime(seconds)[:6])
-            entry.create_system, entry.external_attr = 3, (0o100000 | mode) << 16          # 3: Unix, so it keeps modes
+            entry.create_system, entry.external_attr = 3, (0o100000 | mode) << 16          # 3: Unix, which has modes
             out.writestr(entry, content, zipfile.ZIP_DEFLATED, 6)
     return packed.getvalue()
 

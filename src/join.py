@@ -30,20 +30,20 @@ SRC = os.path.dirname(os.path.abspath(__file__))
 HEADER = os.path.join(os.path.dirname(SRC), 'opdispatch.h')
 COMPANION = os.path.join(os.path.dirname(SRC), 'opdispatch_cuda.cu')
 MOST_LINES = 1200
-# What one of these begins a later one of them ends; every other file ends all guards and compile modes that it begins.
+# Guards and compile modes may begin in one of these files and end in another one.  All other files end what they begin.
 FRAMES = {'api/config.h', 'api/host_table.h', 'base/implementation.h', 'base/implementation_end.h'}
 LIST = 'files.txt'
 COMPANION_LIST = 'cuda/files.txt'
-LISTS = {'api/host_functions.txt'}                                 # what printing.py reads and the header does not have
-# Words of the second column of the list: for which part a file is compiled, and how it is optimised.
+LISTS = {'api/host_functions.txt'}                                 # read by printing.py, but not in the header
+# Words of the second column of the list: the part for which a file is compiled, and how the file is optimised.
 PARTS = {'core': 'OPDI_CORE', 'operators': 'OPDI_OPERATORS'}
 MODES = {'cold': 'OPDI_COLD', 'once': 'OPDI_ONCE', 'loops': 'OPDI_LOOPS'}
 INCLUDE = re.compile(rb'#include "([^"]+)"\n')
-DECLARATIONS, PROTOTYPES = 'declarations.h', '.prototypes.h'       # of files that --apart writes
+DECLARATIONS, PROTOTYPES = 'declarations.h', '.prototypes.h'       # files that --apart writes
 
 
 def rows(name=LIST):
-    """(file, [words behind it]) of each row of a list."""
+    """Returns (file, [words after it]) for each row of a list."""
     with open(os.path.join(SRC, name), encoding='utf-8') as f:
         lines = [line.split() for line in f if line.strip() and not line.startswith('#')]
     return [(line[0], line[1:]) for line in lines]
@@ -54,7 +54,8 @@ def paths():
 
 
 def frames():
-    """{path: (lines in front of a file's code, lines behind it)}, as the second column of the list says."""
+    """Returns {path: (lines before the code of a file, lines after it)}, which follow from the second column of the
+    list."""
     found = {}
     for path, words in (row for row in rows() if row[1]):
         guards = ['#if %sdefined(%s)\n' % ('!' if word.startswith('OPD_NO_') else '', PARTS.get(word, word))
@@ -66,7 +67,8 @@ def frames():
 
 
 def head_of(lines):
-    """How many lines a file has in front of its code: the include of its header, empty ones, comments with //."""
+    """Returns the number of lines before the code of a file: the #include of its header, empty lines, and //
+    comments."""
     for i, line in enumerate(lines):
         if line.strip() and not line.startswith(b'//') and not (i == 0 and INCLUDE.fullmatch(line)):
             return i
@@ -79,7 +81,7 @@ def read(path):
 
 
 def write(path, data):
-    """Whether that changes the file."""
+    """Writes the file.  Returns False if it already had this content."""
     if os.path.exists(path) and read(path) == data:
         return False
     with open(path, 'wb') as f:
@@ -88,14 +90,14 @@ def write(path, data):
 
 
 def faults():
-    """What is wrong with the list and the files, a line each."""
+    """Returns a list of lines: what is wrong with the list and the files."""
     listed, there, found, companion = paths(), [], [], [path for path, _ in rows(COMPANION_LIST)]
     for folder, folders, names in os.walk(SRC):
         folders[:] = sorted(name for name in folders if name != '__pycache__')
         if folder != SRC:
             there += [os.path.relpath(os.path.join(folder, name), SRC).replace(os.sep, '/') for name in sorted(names)
                       if name.endswith(('.c', '.h', '.txt', '.cu'))]
-    includes = {}                # who is included, and by whom
+    includes = {}                # included file: including file
     for path in (path for path in there if not path.endswith('.cu')):
         for line in read(os.path.join(SRC, path)).splitlines(True):
             if included(path, line):
@@ -138,7 +140,7 @@ def circles(listed):
 
 
 def long_files():
-    """Files that are too long to read at once, but for those that stand in long_files.txt."""
+    """Returns messages about files that are too long to read at once, except for those in long_files.txt."""
     excused, found = {path: int(words[0]) for path, words in rows('long_files.txt')}, []
     for path in paths() + sorted({path for path, _, _ in pieces() + companion_pieces()
                                   if not path.endswith(printing.SUFFIX)} - set(paths())):
@@ -151,8 +153,9 @@ def long_files():
 
 
 def unended(path):
-    """The lines of a file whose guard or compile mode begins and does not end there, or the other way round."""
-    guards, modes, found = [], [], []          # guards: its line, modes before it, modes at the end of each branch, has #else
+    """Returns the lines of a file where a guard or compile mode begins without an end in this file, or ends without
+    a begin."""
+    guards, modes, found = [], [], []          # guards: line, modes before, modes at each branch's end, has #else
     for i, line in enumerate(read(os.path.join(SRC, path)).decode('utf-8').split('\n')):
         word = re.match(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b|OPDI_(COLD|ONCE|LOOPS)_(BEGIN|END)\b', line)
         if not word:
@@ -176,7 +179,7 @@ def unended(path):
             guards.pop()
             if not complete:
                 branches.append([mode for _, mode in before])
-            if any(branch != branches[0] for branch in branches):                        # a mode ends in some of them only
+            if any(branch != branches[0] for branch in branches):                    # a mode ends only in some branches
                 found.append(i + 1)
     return found + [guard[0] for guard in guards] + [line for line, _ in modes]
 
@@ -188,8 +191,8 @@ def must_be_listed():
 
 
 def included(path, line):
-    """The file of src/ that a line of a file of src/ includes, or the name of what is printed in its place; '' for one
-    that --apart writes; None: no such line."""
+    """Returns the file of src/ that a line of the file `path` includes.  If the line includes generated text,
+    returns the name of the text, or '' for a file that --apart writes.  Otherwise returns None."""
     match = line.startswith(b'#include "') and INCLUDE.fullmatch(line)
     if not match:
         return None
@@ -203,16 +206,15 @@ def included(path, line):
 
 @functools.lru_cache(None)
 def tree():
-    """The files of src/, for printing.py."""
+    """Returns the files of src/, for printing.py."""
     return printing.Tree([
         (path, words, read(os.path.join(SRC, path)).decode('utf-8'))
         for path, words in rows() + [(path, []) for path in sorted(LISTS)] if os.path.exists(os.path.join(SRC, path))])
 
 
 def pasted(path, listed, within=()):
-    """[(path, number of its first line, text)] of a file and of what it includes, in order; the texts are bytes.
-
-    Where it includes a file that has a row, or one that --apart writes, nothing is pasted: the text is there already.
+    """Returns [(path, number of the first line, text)] for a file and the files that it includes, in order.  The texts
+    are bytes.  An included file is not inserted if it has a row in the list, or if --apart writes it.
     """
     if path in within:
         raise RecursionError('src/%s includes itself: %s' % (path, ' -> '.join(within + (path,))))
@@ -227,19 +229,19 @@ def pasted(path, listed, within=()):
         elif other and other not in listed:
             note, text = b'/* src/%s */\n' % other.encode('utf-8'), pasted(other, listed, within + (path,))
         found += [(path, begin + 1, b''.join(lines[begin:i]) + note)] + text
-        begin = i + 1 if text or lines[i + 1:i + 2] != [b'\n'] else i + 2       # nor the empty line below
+        begin = i + 1 if text or lines[i + 1:i + 2] != [b'\n'] else i + 2       # skip the empty line below, too
     return [piece for piece in found + [(path, begin + 1, b''.join(lines[begin:]))] if piece[2]]
 
 
 def row_of(path):
-    """The number of the line of the list that has a file's row."""
+    """Returns the line number of a file's row in the list."""
     lines = read(os.path.join(SRC, LIST)).decode('utf-8').splitlines()
     return next(i + 1 for i, line in enumerate(lines) if line.split()[:1] == [path])
 
 
 @functools.lru_cache(None)
 def pieces():
-    """[(path, number of its first line, text)] of the whole header, in order."""
+    """Returns [(path, number of the first line, text)] for the whole header, in order."""
     must_be_listed()
     listed, found, around = set(paths()), [], frames()
     for path in paths():
@@ -258,7 +260,7 @@ def pieces():
 
 @functools.lru_cache(None)
 def companion_pieces():
-    """[(path, 1, text)] of the CUDA plug-in, in order."""
+    """Returns [(path, 1, text)] for the CUDA plug-in, in order."""
     return [(path, 1, read(os.path.join(SRC, path))) for path, _ in rows(COMPANION_LIST)]
 
 
@@ -267,7 +269,7 @@ def joined(some=None):
 
 
 def once():
-    """The header with the text of each file only where it first stands."""
+    """Returns the header with the text of each file only where it occurs first."""
     seen, texts = set(), []
     for path, first, text in pieces():
         if (path, first) not in seen or path == LIST:
@@ -277,7 +279,8 @@ def once():
 
 
 def where(line, lengths):
-    """'src/FILE:LINE', or 'NAME.printed.h:LINE, ...', of a line of a joined file; None: it has not that many."""
+    """Returns 'src/FILE:LINE' or 'NAME.printed.h:LINE, ...' for a line of a joined file, or None if the file is
+    shorter."""
     for path, first, count in lengths:
         if 0 < line <= count:
             printed = ', which src/printing.py prints' if path.endswith(printing.SUFFIX) else ''
@@ -291,7 +294,8 @@ def lengths_of(some=None):
 
 
 def difference(name, some, have, want):
-    """Says the first line of a joined file that is not that of src/; some: its pieces."""
+    """Returns a message about the first line of a joined file that differs from src/.  some: the pieces of the
+    joined file."""
     old, new = have.split(b'\n'), want.split(b'\n')
     at = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
     text = ['' if at >= len(lines) else lines[at].decode('utf-8', 'replace') for lines in (old, new)]
@@ -300,7 +304,7 @@ def difference(name, some, have, want):
 
 
 def outputs():
-    """(file, pieces) of what is joined."""
+    """Returns (file, pieces) for each joined file."""
     return (HEADER, pieces()), (COMPANION, companion_pieces())
 
 
@@ -322,21 +326,22 @@ def check():
     return found
 
 
-#-- the build by files -------------------------------------------------------------------------------------------------
+#-- compiling each file separately ------------------------------------------------------------------------------------
 
-# Stubs of tools that a macro leaves out.  The build by files leaves nothing out.
+# Stubs of tools that a macro leaves out.  When files are compiled separately, nothing is left out.
 NOT_APART = {'tools/left_out.c'}
 GUARD = re.compile(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b')
 SHARED = re.compile(r'(?:[A-Z_0-9]+(?:\([^()]*\))? )*(?:OPDI_INTERNAL|OPDI_SHARED)\b')
 
 
 def sources():
-    """The files that are compiled by themselves."""
+    """Returns the files that are compiled separately."""
     return [path for path in paths() if path.endswith('.c') and path not in NOT_APART]
 
 
 def code_of(lines, i):
-    """The code of the declaration that begins on a line, to its end or to its body; and the number of the next line."""
+    """Returns the code of the declaration that begins at line i, up to its end or its body; the character there; and
+    the number of the next line."""
     text, depth = '', 0
     while i < len(lines):
         line = re.sub(r'/\*.*?\*/|//.*|\\?\n', ' ', lines[i])
@@ -350,7 +355,7 @@ def code_of(lines, i):
 
 
 def prototype(text, end):
-    """The declaration that other files need of a definition; None: the text is itself only a declaration."""
+    """Returns the declaration of a definition, for other files.  Returns None if the text is only a declaration."""
     function = re.match(r'[^()]*(?:\(\d, \d\) [^()]*)?\b(?:OPDI_TYPED\(\w+\)|\w+)\((?!\*)', text) and text.endswith(')')
     if function:
         return text + ';' if end == '{' else None
@@ -358,7 +363,7 @@ def prototype(text, end):
 
 
 def prototypes_of(path):
-    """The declarations that other files need of a file, within its guards; '' if there are none."""
+    """Returns the declarations of a file's definitions, for other files, within the guards of the file; or ''."""
     out, typed, i = [], [], 0
     lines = read(os.path.join(SRC, path)).decode('utf-8').splitlines(True)
     while i < len(lines):
@@ -388,7 +393,7 @@ def prototypes_of(path):
 
 
 def within_guards(rows):
-    """The rows (word, text) without the guards that have nothing between them; the word of what stands there is ''."""
+    """Returns the rows (word, text) without empty guards.  A row that is not a guard has the word ''."""
     kept = []
     for word, text in rows:
         kept.append((word, text))
@@ -401,7 +406,8 @@ def within_guards(rows):
 
 
 def write_apart(folder):
-    """Writes what is made for the build by files: the public declarations, each layer's prototypes, what is printed."""
+    """Writes the files for compiling each file separately: the public declarations, each layer's prototypes,
+    generated text."""
     must_be_listed()
     os.makedirs(folder, exist_ok=True)
     every, listed = paths(), set(paths())

@@ -16,22 +16,22 @@ the dtype.  For an operator with an in-place form, there is also a function opd_
 import re
 import sys
 
-WIDTH = 120                      # of a line of C
+WIDTH = 120                      # columns in a line of C
 SUFFIX = '.printed.h'
 
 
 #-- operators: cards as text -------------------------------------------------------------------------------------------
 
-# Words of C: a string, a name, the paste operator, anything else.
+# Tokens of C: a string, a name, the paste operator, or any other character.
 WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\w+|##|\\\n|.', re.S)
 # A card: its comment, OPDI_OP or a macro that makes a card, its arguments, and for OPDI_OP the body.
 CARD = re.compile(r'^(?:/\* opd_(\w+)(?:\(([\w, ]+)\))?: ((?:[^*]|\*(?!/))*) \*/\n)?'
                   r'(OPDI_\w+)\((\w+)((?:, [^\n]*)?)\)(?:$| \{\n((?:.*\n)*?)\}$)', re.M)
-OF_FOLDERS = {'make': 'create', 'matrix': 'linalg'}              # families that are not called like their folder
+OF_FOLDERS = {'make': 'create', 'matrix': 'linalg'}              # families whose names differ from their folders'
 
 
 def split_arguments(text):
-    """The parts of "a, b[c, d], e" between commas outside of brackets."""
+    """Splits "a, b[c, d], e" at the commas that are outside of brackets."""
     parts, depth, part = [], 0, ''
     for c in text:
         depth += (c in '([') - (c in ')]')
@@ -44,7 +44,8 @@ def split_arguments(text):
 
 
 class Schema:
-    """name, args: (type, name, default or None) each, returns: the text behind "->"."""
+    """A schema: its name, args with (type, name, default or None) for each argument, and returns, the text after
+    "->"."""
 
     def __init__(self, text):
         self.name, rest = text.split('(', 1)
@@ -52,23 +53,23 @@ class Schema:
         while depth:
             depth += (rest[at] == '(') - (rest[at] == ')')
             at += 1
-        returns = re.sub(r'\([a-z!>*| -]+\)', '', rest[at:].strip()[2:].strip())                 # without what it aliases
-        self.returns = re.sub(r'^(Tensor\[\]|Tensor) \w+$', r'\1', returns)                      # and without its name
+        returns = re.sub(r'\([a-z!>*| -]+\)', '', rest[at:].strip()[2:].strip())                 # without alias names
+        self.returns = re.sub(r'^(Tensor\[\]|Tensor) \w+$', r'\1', returns)                      # and without a name
         self.args = []
         for part in split_arguments(rest[:at - 1]):
             if part == '*':
                 continue
             kind, name, default = re.match(r'(.*?)\s+(\w+)(?:=(.*))?$', part).groups()
             kind = re.sub(r'\([a-z!>*| -]*\)', '', kind).replace('SymInt', 'int')
-            self.args.append((re.sub(r'\[\d+\]', '[]', kind), name.lower(), default))     # N may be a macro
+            self.args.append((re.sub(r'\[\d+\]', '[]', kind), name.lower(), default))     # [N]: N may be a macro
 
     def makes(self):
-        """Whether it makes a tensor of none."""
+        """Returns True if the operator makes a tensor without a tensor argument."""
         names = [a[1] for a in self.args]
         return 'dtype' in names and 'layout' in names and names[0] != 'self'
 
     def takes(self):
-        """How many arguments the short function takes."""
+        """Returns the number of arguments of the short function."""
         if self.makes():
             return [a[1] for a in self.args].index('dtype') + 1
         count = len([a for a in self.args if a[2] is None])
@@ -78,9 +79,9 @@ class Schema:
 
 
 class Operator:
-    """What a card says: card, its name there; family; schema; inplace, the schema of its in-place form or None; function,
-    the name of opd_FUNCTION; says, the comment; listed, the arguments that the comment lists or None; text, the schema as
-    it stands; body, the lines of the card."""
+    """What a card says.  card: the card's name.  schema; inplace: the schema of its in-place form, or None.
+     function: the name of opd_FUNCTION.  says: the comment.  listed: the arguments that the comment lists, or None.
+     text: the text of the schema.  body: the lines of the card."""
 
     def __init__(self, family, function, listed, says, card, body, macros):
         self.family, self.function, self.card, self.says = family, function, card, ' '.join(says.split())
@@ -96,7 +97,7 @@ class Operator:
 
 
 def text_of(words, macros):
-    """What string literals and macros that are one make, one behind the other."""
+    """Returns the text of string literals, and of macros that are string literals, one after the other."""
     found = ''
     for word in words:
         if word.startswith('"'):
@@ -109,7 +110,7 @@ def text_of(words, macros):
 
 
 def field_of(body, name, macros):
-    """The text that a card gives to a field; None: it gives none."""
+    """Returns the text to which a card sets a field, or None if it does not set the field."""
     m = re.search(r'\bop->%s = ((?:"(?:[^"\\]|\\.)*"|[^";])*);' % name, body)
     try:
         return text_of(WORD.findall(m.group(1)), macros) if m else None
@@ -118,7 +119,7 @@ def field_of(body, name, macros):
 
 
 def macros_of(text):
-    """(texts by the macro that is one, (parameters, words of the body) by the macro that makes a card)."""
+    """Returns {macro for a string: its text}, and {macro that makes a card: (parameters, words of its body)}."""
     texts, cards = {}, {}
     for m in re.finditer(r'^#define (\w+)(\([^)]*\))? ((?:.*\\\n)*.*)$', text, re.M):
         name, parameters, words = m.group(1), m.group(2), WORD.findall(m.group(3))
@@ -128,18 +129,18 @@ def macros_of(text):
             try:
                 texts[name] = text_of(words, texts)
             except KeyError:
-                pass                                             # of no schema
+                pass                                             # a macro that is not only a string
     return texts, cards
 
 
 def body_of(macro, arguments):
-    """The body of a macro that makes a card."""
+    """Returns the body of a card that a macro makes with these arguments."""
     given = dict(zip(macro[0], arguments))
     return re.sub(r' *## *', '', ''.join(given.get(word, word) for word in macro[1] if word != '\\\n'))
 
 
 def operators_of(files):
-    """The operators in the order of the files, each of them (path, words of its row, text)."""
+    """Returns the operators in the order of the files.  A file is (path, words of its row, text)."""
     found = []
     files = [file for file in files if file[0].startswith('ops/')]
     texts, makers = macros_of(''.join(text for _, _, text in files))
@@ -169,7 +170,7 @@ def operators_of(files):
 
 #-- operators: what is printed -----------------------------------------------------------------------------------------
 
-# What a schema's type is in C, how a value is made of it, and its letter in opd_op_check's signatures.
+# {type in a schema: (type in C, function that makes an opd_value from it, its letter in signatures for opd_op_check)}.
 C_TYPES = {
     'Tensor': ('opd_tensor *', 'opd_value_tensor', 'T'),
     'Tensor?': ('opd_tensor *', 'opd_value_tensor', 'T'),
@@ -187,9 +188,9 @@ C_TYPES = {
     'int[]': ('opd_ints ', 'opd_value_of_ints', 'I'),
     'int[]?': ('opd_ints ', 'opd_value_optional_ints', 'I'),
 }
-ANY = ('opd_value ', '', 'V')                                    # numbers, and what may be None
+ANY = ('opd_value ', '', 'V')                                    # numbers, and arguments that may be None
 
-# Optional arguments that are an opd_value, though their type would be as well.
+# Optional arguments that are passed as an opd_value, although their type has a C type of its own.
 VALUES = {
     ('nansum', 'dim'), ('nanmean', 'dim'), ('linalg_vector_norm', 'dim'), ('convolution_backward', 'bias_sizes'),
     ('searchsorted.Tensor', 'side'), ('searchsorted.Tensor', 'sorter'),
@@ -207,8 +208,8 @@ VALUES = {
     ('_upsample_bicubic2d_aa.vec', 'output_size'),
 }
 
-# Functions that call by themselves, a few nanoseconds faster: those that are called most, and those that src/ calls.  The
-# others go through opd_given_*.
+# Functions that call the operator directly, which is a few nanoseconds faster: those that are called most often, and
+# those that src/ calls.  All others call opd_given_*.
 DIRECT = set('''empty zeros ones full view reshape expand transpose t permute select slice unsqueeze squeeze_dim flatten
 contiguous clone copy_ to_dtype add add_ sub sub_ mul mul_ div div_ neg exp log sqrt rsqrt tanh sigmoid relu gelu silu
 pow_Tensor_Scalar eq gt where_self sum sum_dim mean mean_dim amax softmax log_softmax mm bmm matmul addmm linear conv2d
@@ -217,7 +218,7 @@ MOST_GIVEN = 20                                                  # OPD_GIVEN_MAX
 
 
 def wrapped(first, parts, last, indent, width=WIDTH):
-    """first, then parts between commas, then last; lines of at most that many columns."""
+    """Returns first, the parts with commas between them, and last, as lines of at most `width` columns."""
     lines, line = [], first
     for i, part in enumerate(parts):
         text = part + (',' if i + 1 < len(parts) else last)
@@ -230,7 +231,7 @@ def wrapped(first, parts, last, indent, width=WIDTH):
 
 
 def wrapped_words(words):
-    """Lines of words between spaces, indented by four."""
+    """Returns lines of words separated by spaces, indented by four columns."""
     lines = ['   ']
     for word in words:
         if len(lines[-1]) + len(word) + 3 > WIDTH:
@@ -240,7 +241,8 @@ def wrapped_words(words):
 
 
 class Function:
-    """A typed function: its name behind opd_, the card of its operator, how many arguments it takes, and their C types."""
+    """A typed function: its name without opd_, the card of its operator, its arguments (the first `count` of the
+    schema), and their C types."""
 
     def __init__(self, name, card, schema, count, choose_dtype):
         self.name, self.card, self.schema, self.args = name, card, schema, schema.args[:count]
@@ -250,7 +252,7 @@ class Function:
                       C_TYPES.get(a[0], ANY) for a in self.args]
         returns = schema.returns
         tensors = split_arguments(returns[1:-1]) if returns.startswith('(') else [returns]
-        # the C type of the result, what calls, and the letter of the signature
+        # the C type of the result, the function that makes the call, and the letter in the signature
         self.result, self.call, self.letter = (
             ('int ', 'opd_call_all', 'v') if returns == '()' else
             ('int ', 'opd_call_tensors', 'N') if len(tensors) > 1 else
@@ -268,7 +270,7 @@ class Function:
         return ['    OPD_HANDLE(%s);' % self.card] + (self.direct() if self.name in DIRECT else self.given()) + ['}']
 
     def direct(self):
-        """The lines that call with an array of the arguments' values."""
+        """Returns the lines that make the call with an array of the arguments' values."""
         values = [kind[1] + '(' + a[1] + ')' if kind[1] else a[1] for kind, a in zip(self.types, self.args)]
         rets = {'opd_call_tensors': ['rets'], 'opd_call_all': ['NULL']}.get(self.call, [])
         letters = self.letter + ''.join(kind[2] for kind in self.types)
@@ -277,7 +279,8 @@ class Function:
                 wrapped('    return %s(' % self.call, [op] + rets + ['args', '%d' % len(self.types)], ');', 8))
 
     def given(self):
-        """The line that hands the arguments on as they are, by the letters; what has no letter of its own as a value."""
+        """Returns the line that passes the arguments unchanged, with a letter for the type of each.  An argument
+        without a letter of its own is passed as an opd_value."""
         if len(self.types) > MOST_GIVEN:
             sys.exit('%s has %d arguments, but OPD_GIVEN_MAX is %d' % (self.schema.name, len(self.types), MOST_GIVEN))
         letters, parts = self.letter, []
@@ -293,14 +296,14 @@ class Function:
 
 
 def both(name, card, schema, takes, choose_dtype):
-    """The short function, and the full one where that takes more."""
+    """Returns the short function, and the full function if it has more arguments."""
     full = name[:-1] + '_full_' if name.endswith('_') else name + '_full'
     counts = [(name, takes)] + ([(full, len(schema.args))] if takes < len(schema.args) else [])
     return [Function(one, card, schema, count, choose_dtype) for one, count in counts]
 
 
 def functions_of(operator, names):
-    """The typed functions of an operator, and of its in-place form unless that has a card of its own."""
+    """Returns the typed functions of an operator, and of its in-place form unless that has its own card."""
     schema, form = operator.schema, operator.inplace
     takes = len(operator.listed) if operator.listed else schema.takes()
     found = both(operator.function, operator.card, schema, takes, operator.listed or schema.makes())
@@ -324,7 +327,7 @@ def print_prototypes(tree, family):
 
 
 def print_functions(tree):
-    """The bodies: those that are called most are made for size, the others by one pass."""
+    """Prints the bodies: those of the functions in DIRECT are optimised for size, the others are not optimised."""
     lines = {True: [], False: []}
     for operator in tree.operators():
         for function in tree.functions(operator):
@@ -341,7 +344,8 @@ def print_names(tree):
 
 
 def print_lean_cards(tree):
-    """OPDI_LEAN_CARDS, a row OPDI_LEAN_CARD(card, "name") for each card, and opdi_kept_CARD, which a lean program notes."""
+    """Prints OPDI_LEAN_CARDS, with a row OPDI_LEAN_CARD(card, "name") for each card, and opdi_kept_CARD, to which a
+    lean program refers."""
     lines, families = [], tree.families()
     for family in families:
         rows = ['OPDI_LEAN_CARD(%s, "%s")' % (o.card, o.schema.name) for o in tree.operators() if o.family == family]
@@ -381,7 +385,7 @@ def print_lean_names(tree):
 
 
 def print_cards(tree):
-    """A list of cards for each family, which a macro may leave out, and the list of lists."""
+    """Prints a list of cards for each family, which a macro may leave out, and the list of these lists."""
     lines, table = [], []
     for family in tree.families():
         cards = ['opdi_card_' + o.card for o in tree.operators() if o.family == family]
@@ -395,15 +399,16 @@ def print_cards(tree):
 
 #-- functions that a macro leaves out ----------------------------------------------------------------------------------
 
-# Macros whose functions are there in another way: operators have lists of cards, loading says why it fails.
+# Macros whose functions need no stubs: operators are left out of the lists of cards, and loading a plug-in explains why
+# it fails.
 OTHERS = re.compile(r'OPD_NO_(OPERATORS|OP_\w+|PLUGINS)$')
-# What says that a function failed, by its type; a pointer is NULL, a struct is all zero.
+# The result of a function that failed, by its type.  A pointer is NULL, and a struct is all zero.
 ANSWERS = {'int': '-1', 'int64_t': '-1', 'size_t': '0', 'double': 'NAN', 'opd_scalar_type': 'OPD_DTYPE_NONE',
            'opd_json_kind': 'OPD_JSON_NONE'}
-# Numbers of parts: of nothing, none.
+# Functions that return the number of parts: 0, because there is no object.
 COUNTS = ('opd_graph_ninputs', 'opd_graph_noutputs', 'opd_graph_count', 'opd_tensor_file_count', 'opd_module_count',
           'opd_program_ninputs', 'opd_program_noutputs')
-# What files of operators call, whether a program ever opens a region or not: as outside of regions.
+# Functions that files with operators call.  They do the same as outside of autocast regions.
 OUTSIDE = {
     'opd_autocast_register': '0', 'opd_autocast_support': '0',
     'opd_custom_fwd': 'opd_ok() && forward ? forward(ctx) : %s',
@@ -414,8 +419,8 @@ FUNCTION = re.compile(r'^#if !defined\((OPD_NO_\w+)\)(?=\n//)|^#endif   /\* (\w+
 
 
 def functions_left_out(files):
-    """[(names of the macros, function)] of each public function that macros leave out: the macros of its file's row, and the
-    guards around it in the file, whose #endif names them."""
+    """Returns [(names of the macros, function)] for each public function that macros leave out.  The macros are in
+    the row of its file, or in guards around the function, whose #endif names them."""
     found = []
     for path, words, text in files:
         of_file = [word for word in words if word.startswith('OPD_NO_') and not OTHERS.match(word)]
@@ -435,7 +440,8 @@ def functions_left_out(files):
 
 
 def results(parameters):
-    """Statements that write nothing into what the parameters point to: `T **x`, `T **x, int n`, `char *buf, size_t`."""
+    """Returns statements that set the results to which parameters point to nothing: `T **x`, `T **x, int n`, `char
+    *buf, size_t`."""
     lines = []
     for i, (kind, name) in enumerate(parameters):
         after = parameters[i + 1] if i + 1 < len(parameters) else ('', '')
@@ -448,7 +454,7 @@ def results(parameters):
 
 
 def answer(kind, name, macros, parameters):
-    """The statements of a function of that type."""
+    """Returns the statements of a function of type `kind` that a macro leaves out."""
     fails = '%s(__func__, "%s")' % ('opdi_null_without' if kind.endswith('*') else 'opdi_without', ' or '.join(macros))
     if name in OUTSIDE:
         return ['return %s;' % OUTSIDE[name].replace('%s', fails)]
@@ -470,7 +476,7 @@ def answer(kind, name, macros, parameters):
 
 
 def split_parameters(text):
-    """(type, name) of each parameter; a pointer to a function has no name."""
+    """Returns (type, name) of each parameter.  For a pointer to a function, the name is ''."""
     found = []
     for part in split_arguments(re.sub(r'\s+', ' ', text)):
         m = re.match(r'(.*?[ *])(\w+)$', part)
@@ -479,7 +485,7 @@ def split_parameters(text):
 
 
 def print_left_out(tree):
-    """A function of the same head that fails, for each public function that a macro leaves out."""
+    """Prints, for each public function that a macro leaves out, a function with the same head that fails."""
     found, lines = functions_left_out(tree.files), []
     for macros in dict.fromkeys(macros for macros, _ in found):
         lines.append('#if ' + ' || '.join('defined(%s)' % m for m in macros))
@@ -499,7 +505,7 @@ def print_left_out(tree):
 #-- the contents list of the first comment ----------------------------------------------------------------------------
 
 def print_contents(tree):
-    """The anchors of all rooms, by layer, in the order of the files."""
+    """Prints the anchors of all rooms, by layer, in the order of the files."""
     rooms, lines = {}, []
     for path, _, text in tree.files:
         rooms.setdefault(path.split('/')[0], []).extend(re.findall(r'^//  (>>[\w:]+) ', text, re.M))
@@ -517,7 +523,7 @@ def print_contents(tree):
 #-- the table of functions that plug-ins call --------------------------------------------------------------------------
 
 def print_host_table(tree):
-    """The rows of OPD_HOST_FUNCTIONS, in the order of the list of names."""
+    """Prints the rows of OPD_HOST_FUNCTIONS, in the order of the list of names."""
     lines = []
     for name in tree.listed('api/host_functions.txt'):
         kind, parameters = tree.prototype(name)
@@ -533,7 +539,7 @@ def print_host_table(tree):
 #-- names --------------------------------------------------------------------------------------------------------------
 
 class Tree:
-    """The files of src/: files is a list of (path, words of its row in the list, text)."""
+    """The files of src/, as a list of (path, words of its row in the list, text)."""
 
     def __init__(self, files):
         self.files, self.kept = files, {}
@@ -547,15 +553,15 @@ class Tree:
         return next((text for name, _, text in self.files if name == path), '')
 
     def listed(self, path):
-        """The words of a list, but for its comments."""
+        """Returns the words of a list, without its comments."""
         return [word for line in self.text(path).split('\n') if not line.startswith('#') for word in line.split()]
 
     def families(self):
-        """In the order of the declarations."""
+        """Returns the families in the order of their declarations."""
         return self.once('families', lambda: re.findall(r'#include "op_(\w+)\.printed\.h"', self.text('api/operators.h')))
 
     def macro(self, family):
-        """What leaves a family out; None: nothing does."""
+        """Returns the macro that leaves a family out, or None."""
         if any('OPD_NO_OP_' + family.upper() in words for _, words, _ in self.files):
             return 'OPD_NO_OP_' + family.upper()
         return None if family in ('create', 'view') else 'OPD_NO_OPERATORS'
@@ -578,7 +584,7 @@ class Tree:
         return self.once(operator, lambda: functions_of(operator, names))
 
     def prototype(self, name):
-        """(type of the result, parameters) of a public function."""
+        """Returns (type of the result, parameters) of a public function."""
         found = self.once('prototypes', lambda: {m.group(2): (m.group(1), m.group(3)) for m in PROTOTYPE.finditer(
             ''.join(text for path, _, text in self.files if path.startswith('api/')))})
         if name not in found:
@@ -601,7 +607,7 @@ PRINTED = {
 
 
 def printed(tree, name):
-    """The text of NAME.printed.h; op_FAMILY are the prototypes of a family."""
+    """Returns the text of NAME.printed.h.  op_FAMILY.printed.h has the prototypes of a family."""
     return tree.once('printed ' + name, lambda: ''.join(line + '\n' for line in lines_of(tree, name)))
 
 

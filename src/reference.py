@@ -20,7 +20,7 @@ VMAP = {'POINTWISE': 'element by element', 'SHIFT_DIM': 'along dims', 'MATMUL': 
         'VIEW': 'as a view', 'FACTORY': 'as a factory', 'DECOMPOSE': 'through its parts', 'LOOP': 'one example at a time'}
 
 
-# Words of OPD_AUTOCAST_NAME; NAME_NOT_CPU and NAME_CPU say it for some devices.
+# The descriptions of OPD_AUTOCAST_NAME.  NAME_NOT_CPU and NAME_CPU apply only to some devices.
 AUTOCAST = {'KEEP': 'keeps dtypes', 'LOWER': 'lower precision', 'FP32': 'float32', 'SET': 'float32 sums',
             'APPEND': 'float32 sums', 'PROMOTE': 'the widest dtype', 'BANNED': 'refused', 'FP32_SET_DTYPE': 'float32 sums',
             'FP32_APPEND_DTYPE': 'float32 sums', 'SET_FP32': 'float32 sums; float32 on the CPU',
@@ -30,7 +30,7 @@ AUTOCAST = {'KEEP': 'keeps dtypes', 'LOWER': 'lower precision', 'FP32': 'float32
 #-- declarations -------------------------------------------------------------------------------------------------------
 
 def comment_text(text):
-    """A comment as Markdown: paragraphs, and lines that are indented further as code."""
+    """Returns a comment as Markdown: its paragraphs, and lines with more indentation as code."""
     lines = text.strip()[2:-2].split('\n')
     body = [lines[0].strip()] + [line[3:] if line.startswith('   ') else line.strip() for line in lines[1:]]
     out, code = [], False
@@ -44,14 +44,14 @@ def comment_text(text):
 
 
 def escaped(line):
-    """Names as code; nothing else of a line of text is Markdown."""
+    """Returns a line of text as Markdown: names are code, and all other characters are plain."""
     line = line.replace('<', '&lt;').replace('*', '\\*').replace('|', '\\|').replace('_', '\\_')
     return re.sub(r'\b((?:opd|OPD)(?:\\_[A-Za-z0-9]+)+(?:\\_)*\*?)',
                   lambda m: '`%s`' % m.group(1).replace('\\', ''), line)
 
 
 def declarations(text):
-    """('section', title), ('block', comment or None, [declarations]) of a file of src/api/, in order."""
+    """Returns ('section', title) and ('block', comment or None, [declarations]) for a file of src/api/, in order."""
     lines, i, comment, found = text.split('\n'), 0, None, []
     while i < len(lines):
         line = lines[i]
@@ -100,7 +100,7 @@ def names_of(said):
 
 
 def api_page(path, text):
-    """(anchor, title, page, names) of a section of declarations; None: it has none."""
+    """Returns (anchor, title, page, names) for a section of declarations, or None if the file has no section."""
     banner = re.search(r'^//  >>api:(\w+)\s+(.*)$', text, re.M)
     if not banner:
         return None
@@ -132,12 +132,12 @@ def field(body, name):
 
 
 def chained(body, name):
-    """A kernel's field, which a chain of assignments may set."""
+    """Returns True if the card sets a field for a kernel.  It may be set in a chain of assignments."""
     return re.search(r'\bop->%s = ' % name, body) is not None
 
 
 def cuda_rows():
-    """{operator: kernel} of the CUDA plug-in's tables."""
+    """Returns {operator: kernel} for the tables of the CUDA plug-in."""
     found = {}
     for path, _ in join.rows(join.COMPANION_LIST):
         text = join.read(os.path.join(join.SRC, path)).decode('utf-8')
@@ -148,29 +148,30 @@ def cuda_rows():
     return found
 
 
-# A function that fills a card, for several of them.
+# A function that sets fields of several cards.
 FILLS = re.compile(r'^(?:static|OPDI_INTERNAL|OPDI_SHARED) void (opdi_\w+)\(opd_op_desc \*op\b(.*?)\) \{\n((?:.*\n)*?)\}$', re.M)
 
 
 def fills_of(files):
-    """{function: (names of the parameters behind op, lines)}"""
+    """Returns {function that sets fields of a card: (names of the parameters after op, lines)}."""
     text = '\n'.join(text for path, _, text in files if path.startswith('ops/'))
     return {name: (re.findall(r'(\w+)(?:,|$)', re.sub(r'\s+', ' ', rest)), body) for name, rest, body in FILLS.findall(text)}
 
 
 def filled(body, functions, seen=()):
-    """The lines of a card, and of the functions that it calls to fill itself."""
+    """Returns the lines of a card, and of the functions that it calls to set its fields."""
     for name, given in re.findall(r'\b(opdi_\w+)\(op\b([^;]*)\);', body):
         if name in functions and name not in seen:
             names, lines = functions[name]
             for one, word in zip(names, printing.split_arguments(given.lstrip(', '))):
-                lines = re.sub(r'(?<!->)\b%s\b' % one, lambda m: word, lines)         # but not a field of that name
+                lines = re.sub(r'(?<!->)\b%s\b' % one, lambda m: word, lines)         # but not a field with that name
             body += filled(lines, functions, seen + (name,))
     return body
 
 
 def traits(operator, cuda, functions):
-    """How an operator has its derivative, its batching rule, its dtype in mixed precision, its kernel on GPUs; its forms."""
+    """Returns descriptions of an operator's derivative, batching rule, dtype in mixed precision, CUDA kernel, and
+    other forms."""
     body, name = filled(operator.body, functions), operator.schema.name
     composite, backward = chained(body, 'composite'), field(body, 'backward')
     formula = chained(body, 'formula') or 'OPDI_OPTAG_FORMULA' in body
@@ -209,7 +210,7 @@ def family_page(tree, family, operators, cuda, functions):
 #-- pages --------------------------------------------------------------------------------------------------------------
 
 def pages():
-    """{file: text}"""
+    """Returns {file: text} for all pages."""
     tree, made, index = join.tree(), {}, []
     index += ['# Reference', '', 'Generated from the header. [The guide](../../guide.md) explains how the parts work together.', '',
               '## Functions', '', '| page | functions, types and macros |', '|---|---|']
