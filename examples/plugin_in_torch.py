@@ -1,5 +1,5 @@
-# Loads a plug-in in C into PyTorch (examples/plugin.c, which C programs load, too).  The plug-in uses PyTorch's stable C
-# interface, without PyTorch's headers and libraries.
+# Loads a plug-in in C into PyTorch (examples/plugin.c, which C programs load, too).  The plug-in uses PyTorch's stable
+# C interface, without PyTorch's headers and libraries.
 # cc -O2 -shared -fPIC -DOPDISPATCH_IN_TORCH examples/plugin.c -x c opdispatch.h -o plugin_in_torch.so -lm
 # ci: $tmp/plugin_in_torch.so
 #

@@ -135,7 +135,7 @@ class Linalg(nn.Module):
 
 
 def models():
-    """name: (module, inputs, dynamic sizes, what the compiler is told)"""
+    """Returns {name: (module, inputs, dynamic sizes, options for the compiler)}."""
     g = torch.Generator().manual_seed(1)
     batch = torch.export.Dim('batch', min=2, max=64)
 
@@ -169,7 +169,7 @@ def models():
 
 
 def array(tensor):
-    """What .npz keeps of a tensor, and what is behind its name there."""
+    """Returns the array that .npz stores for a tensor, and the suffix of its name."""
     tensor = tensor.detach().contiguous()
     return (tensor.view(torch.int16).numpy(), '.bf16') if tensor.dtype == torch.bfloat16 else (tensor.numpy(), '')
 
@@ -189,7 +189,7 @@ def make(folder, name, module, inputs, dynamic, config):
 
 
 def wrong(folder, name, program):
-    """Runs a package; what differs, or nothing."""
+    """Runs a package.  Returns the first difference, or ''."""
     out = f'{folder}/{name}.out.npz'
     done = subprocess.run([program, f'{folder}/{name}.pt2', '--inputs', f'{folder}/{name}.npz', '--outputs', out],
                           capture_output=True, text=True)

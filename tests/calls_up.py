@@ -23,12 +23,12 @@ HEAD = re.compile(r'^(?![ \t#}])[^;={}]*?\b(opdi?_\w+)\([^;{}]*\)\s*\{', re.M)
 NAME = re.compile(r'\b(opdi?_\w+)\(')
 
 
-# Folders without a header of their own, and the layer that they belong to.
+# Folders without a header, and the layers to which they belong.
 WITHIN = {'typed': 'kernels', 'process': 'ops'}
 
 
 def layers():
-    """The layers, each behind those that it stands on."""
+    """Returns the layers in an order in which each follows the layers below it."""
     below = {}
     for path in join.paths():
         layer, _, name = path.partition('/')
@@ -43,7 +43,7 @@ def layers():
 
 
 def texts_of():
-    """The header's text, [(layer, where a text of it begins, and ends)], and the layers."""
+    """Returns the header's text, [(layer, begin and end of a piece of it)], and the layers."""
     text, found, known = '', [], layers()
     for path, _, piece in join.pieces():
         layer = path.split('/')[0]
@@ -55,12 +55,12 @@ def texts_of():
 
 
 def blank(match):
-    """What takes a comment's or a text's place: as many characters and lines."""
+    """Returns blanks for a comment or a string, with the same number of characters and lines."""
     return re.sub(r'[^\n]', ' ', match.group())
 
 
 def calls_of():
-    """(line, caller, its layer, called, its layer) of each call, and the layers' numbers."""
+    """Returns (line, caller, its layer, called function, its layer) of each call, and {layer: number}."""
     text, pieces, known = texts_of()
     code = NOTES.sub(blank, text)
     code = re.sub(r'^#(?:[^\n]*\\\n)*[^\n]*', blank, code, flags=re.M)

@@ -51,7 +51,7 @@ def values(name):
                                   'param_groups': [{'betas': (0.9, 0.999), 'params': []}, {'lr': -1e300}]}
         assert v['epoch'] == -7 and v['name'] == 'h\u00e9llo' and v['flag'] is True and v['nothing'] is None
         assert v['low'] == -2 ** 63 and v['numbers'] == [[1, -2, 300, 2 ** 40], [0.5, float('inf')]] and v['empty'] == {}
-        assert v['part'].tolist() == [0x03020100, 0x07060504]        # of a storage of ten bytes
+        assert v['part'].tolist() == [0x03020100, 0x07060504]        # a view of a storage of ten bytes
         assert v['bits'].dtype == torch.int32 and v['bits'][1] == 0x3f800000
         for k, t in v['types'].items():
             assert str(t.dtype) == 'torch.' + k and torch.equal(t, torch.tensor([0, 1, 1]).to(t.dtype)), k
@@ -92,7 +92,7 @@ def state(module):
 
 
 def train(folder):
-    torch.manual_seed(1)                      # the same rounding each time
+    torch.manual_seed(1)                      # the same numbers, and so the same rounding, each time
     for kind in 'sgd', 'adam', 'adamw':
         saved, after = load('%s/%s.pt' % (folder, kind)), load('%s/%s_10.pt' % (folder, kind))
         net = Net()

@@ -45,7 +45,7 @@ def fail(text, *about):
 #-- what the scripts say -----------------------------------------------------------------------------------------------
 
 def ci_parts():
-    """[(name, command, when, what it is for)] of the parts of .ci/run."""
+    """Returns [(name, command, when, purpose)] of the parts of .ci/run."""
     found, when, purpose = [], ALWAYS, ''
     for line in read('.ci/run').split('\n'):
         part = PART.search(line)
@@ -65,7 +65,7 @@ def ci_parts():
 
 
 def place_of(script, line, parts):
-    """(command, when) of the tests that a line of a script stands for."""
+    """Returns (command, when) of the tests to which a line of a script belongs."""
     part, target, check = PART.search(line), re.match(r'\s*(\w+)\) ', line), re.match(r'check_(\w+)\(\)', line)
     if script == '.ci/run':
         if not part:
@@ -84,7 +84,8 @@ def place_of(script, line, parts):
 
 
 def rows(parts):
-    """[(platform, compiler, what runs, how, when, command)], the rows of one platform one after the other."""
+    """Returns [(platform, compiler, what runs, how, when, command)], with the rows of a platform one after the
+    other."""
     found = []
     scripts = sorted(os.path.relpath(path, ROOT) for path in glob.glob(os.path.join(ROOT, 'tests/*.sh')))
     for script in ['.ci/run'] + scripts:
@@ -111,7 +112,7 @@ def rows(parts):
 #-- tables -------------------------------------------------------------------------------------------------------------
 
 def table(head, cells):
-    """The lines of a table."""
+    """Returns the lines of a table."""
     return [head, '|' + '---|' * (head.count(' | ') + 1)] + ['| %s |' % ' | '.join(row) for row in cells]
 
 
@@ -120,7 +121,8 @@ def full_table(found):
 
 
 def short_table(found):
-    """One row for all platforms on which the same runs; platforms that an earlier row has are left out."""
+    """Returns a table with one row for all platforms that run the same.  A platform is only in the first row that
+    has it."""
     named, cells = set(), []
     for what in dict.fromkeys(row[2].split(' (')[0] for row in found):
         group = [row for row in found if row[2].split(' (')[0] == what and row[0] not in named]
@@ -146,7 +148,7 @@ def parts_table(parts, seconds):
 
 
 def steps_table(seconds):
-    """The steps of tests/run.sh: seconds has (seconds, longest file) of each."""
+    """Returns the table of the steps of tests/run.sh.  seconds has (seconds, longest file) of each step."""
     purposes = dict(re.findall(r'^#- ([^|\n]*) \| (.*)$', read('tests/run.sh'), re.M))
     folders = sorted({os.path.basename(os.path.dirname(path)) for end in ('c', 'cpp')
                       for path in glob.glob(os.path.join(ROOT, 'tests/*/test_*.' + end))} - {'cuda'})
@@ -162,14 +164,15 @@ def steps_table(seconds):
 #-- seconds ------------------------------------------------------------------------------------------------------------
 
 def old_seconds(text):
-    """The seconds in the tables of a page, of each part and of each step."""
+    """Returns the seconds in the tables of a page, of each part and of each step."""
     cells = [line.strip('| ').split(' | ') for line in text.split('\n') if line.startswith('| ')]
     return ({row[0]: row[3:] for row in cells if len(row) == 5 and row[1] in (ALWAYS, RELEASE)},
             {row[0]: row[2:] for row in cells if len(row) == 4})
 
 
 def log_seconds(name):
-    """The same of a log of .ci/run, and the seconds of the whole.  A log that is not complete has only the steps."""
+    """Returns the seconds of each part and step in a log of .ci/run, and their sum.  An incomplete log has only the
+    steps."""
     with open(name, encoding='utf-8', errors='replace') as f:
         text = f.read()
     whole = re.search(r'^== all, in (\d+) s\n((?: *\d+ s  .*\n)*)', text, re.M)
@@ -189,7 +192,7 @@ def log_seconds(name):
 
 
 def machine():
-    """The processor of this machine, and its cores."""
+    """Returns the name of this machine's processor, and the number of its cores."""
     names = []
     if os.path.exists('/proc/cpuinfo'):
         with open('/proc/cpuinfo', encoding='utf-8', errors='replace') as f:
@@ -200,7 +203,7 @@ def machine():
 #-- documents ----------------------------------------------------------------------------------------------------------
 
 def replaced(page, text, lines):
-    """The text of a page with these lines in place of its table with the same head."""
+    """Returns the text of a page, with these lines instead of its table that has the same head."""
     found = re.search('^' + re.escape(lines[0]) + r'\n(\|.*\n)*', text, re.M)
     if not found:
         fail('%s has no table with the head %s', page, lines[0])

@@ -24,7 +24,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
-# word: (what no name of an operator, function, macro or type matches, a name that would)
+# word: (a pattern that no name of an operator, function, macro or type may match, a name that would match)
 ABSENT = {
     'quantised': (r'aten::(quantize_per|dequantize|q_scale|int_repr|_empty_affine)|OPD_QU?INT|opd_(de)?quanti[sz]e',
                   'aten::quantize_per_tensor'),
@@ -268,7 +268,7 @@ def read(name):
 #-- sentences ----------------------------------------------------------------------------------------------------------
 
 def sentences(text):
-    """The sentences of a piece of Markdown, without its marks."""
+    """Returns the sentences of a Markdown text, without its marks."""
     text = re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', text)
     found = []
     for part in re.split(r'\n\s*\n|\n(?=- )', text):
@@ -287,7 +287,8 @@ def place(text, begin, end):
 
 
 def wrong_statements(pages, names, cases, checks):
-    """What is wrong with the rows: pages {name: text}, names of the library, cases {test file: names}."""
+    """Returns what is wrong with the rows.  pages is {name: text}, names are those of the library, cases {test file:
+    names}."""
     wrong, used = [], set()
     for page, begin, end in PLACES:
         text = place(pages[page], begin, end)
@@ -347,7 +348,7 @@ def test_cases():
 
 
 def library_names(args):
-    """Operators, as the library lists them, and what the header declares."""
+    """Returns the operators that the library lists, and the names that the header declares."""
     program = '''#include "opdispatch.h"
 #include <stdio.h>
 int main(void) {
@@ -371,7 +372,7 @@ int main(void) {
 #-- figures ------------------------------------------------------------------------------------------------------------
 
 def table_rows(name, heads=True):
-    """[cells] of all rows of tables of a page."""
+    """Returns a list of the cells of each row of the tables on a page."""
     text = read('bench/tables/' + name)
     if not heads:
         text = re.sub(r'^\| .*\n(?=\|---)', '', text, flags=re.M)
@@ -380,7 +381,7 @@ def table_rows(name, heads=True):
 
 
 def cell(page, row, column):
-    """The number in the first row of a page with this label."""
+    """Returns the number in the first row of a page that has this label."""
     found = [cells for cells in table_rows(page) if cells[0].replace('&nbsp; ', '') == row]
     if not found:
         sys.exit('bench/tables/%s has no row "%s"' % (page, row))
@@ -388,7 +389,7 @@ def cell(page, row, column):
 
 
 def figures():
-    """{page: texts that have to stand in it}: figures that pages repeat."""
+    """Returns {page: texts with figures that the page must contain}."""
     kernels = [float(cells[5]) for cells in table_rows('kernels.md') if len(cells) == 7 and re.match(r'\d', cells[5])]
     gpu = [float(cells[-1]) for cells in table_rows('gpu.md') if cells[0].startswith('`')]
     gpu.append(float(re.search(r'Dropout took \d+ us, which is ([\d.]+) times', ' '.join(read('bench/tables/gpu.md').split())).group(1)))
@@ -435,7 +436,7 @@ def wrong_figures(pages):
 #-- labels of tables -----------------------------------------------------------------------------------------------------
 
 def literals(source):
-    """Patterns of the texts in a C file; a number stands for each %d."""
+    """Returns a pattern for each string in a C file; %d matches a number."""
     text = re.sub(r'"\s*\n?\s*"', '', read(source))
     found = set(re.findall(r'"((?:[^"\\]|\\.)*)"', text))
     plain = [one for one in found if len(re.sub(r'%\w+|\W', '', one)) > 1]
@@ -443,7 +444,7 @@ def literals(source):
                                for one in plain))
 
 
-# page: (the programs whose texts its labels are; which cells are labels)
+# page: (the programs that print its labels, the cells that are labels)
 LABELS = {'calls.md': ('bench/dispatch.c', [0]), 'autograd.md': ('bench/dispatch.c', [0]),
           'vmap-and-optimizers.md': ('bench/dispatch.c', [0]), 'compiling.md': ('bench/dispatch.c', [0]),
           'gpu.md': ('bench/cuda.c', [1]), 'linear-algebra.md': ('bench/linalg.c', [0, 1])}
@@ -457,14 +458,14 @@ def wrong_labels():
             for column in columns:
                 label = re.sub(r'^((gcc|g\+\+|clang),? |\d+ (?=(forward|backward|free)\b))', '', cells[column])
                 label = re.sub(r'^&nbsp; |, w requires grad$', '', label)
-                if source != 'bench/dispatch.c':      # the others print no Markdown
+                if source != 'bench/dispatch.c':      # other programs do not print Markdown
                     label = label.replace('`', '')
                 if not pattern.fullmatch(label):
                     wrong.append('bench/tables/%s: %s prints no "%s"' % (page, source, label))
     return wrong
 
 
-#-- lists that are complete ----------------------------------------------------------------------------------------------
+#-- lists that must be complete ----------------------------------------------------------------------------------------
 
 def wrong_lists():
     wrong, source = [], ''

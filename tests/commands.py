@@ -34,8 +34,9 @@ FIRST = 'tensor([ 0.0000,  1.3818,  0.0770, -2.8289])\n'
 PACKAGES = ('why', 'tested elsewhere: tests/packages.sh takes this line from the page and runs it')
 GPU = 'needs a GPU; tests/first_gpu_run.sh does the same there, and tests/cuda.sh in the emulation'
 
-# (page, command): how it is checked.  run: with the files that it needs, and what it prints at its end, or None.  built:
-# the program whose first comment has it, up to the first &&.  has: a script with this text.  why: it is not run.
+# (page, command): how it is checked.  run: the files that it needs, and the end of its output, or None.  built: the
+# program whose first comment has the command, up to the first &&.  has: a script with this text.  why: the reason why
+# it does not run.
 ROWS = {
     ('README.md', 'cc -O2 -DOPD_LEAN examples/digits.c -o digits -lm && ./digits'): ('has', '.ci/run', 'commands[0]'),
     ('README.md', 'sh tests/run.sh'): ('has', '.ci/run', 'commands[1]'),
@@ -123,11 +124,11 @@ ROWS = {
      'mpirun -n 2 ./bench_scaling_mpi --measure'): ('built', 'bench/scaling.c'),
 }
 
-# kind of block: the test that compiles or runs those of all pages
+# kind of block: the test that compiles or runs the blocks of this kind on all pages
 BLOCKS = {'c': 'tests/linkage.sh (pages_code), programs of some pages also tests/documents.py', 'sh': 'this script',
           'cmake': 'tests/packages.sh', 'python': 'tests/python_module.py', 'py': 'tests/python_module.py',
           'text': 'tests/documents.py, if it shows what a program prints'}
-# (page, kind): the same for the blocks of one page
+# (page, kind): the test for the blocks of this kind on one page
 OTHER_BLOCKS = {
     ('src/README.md', 'C'): 'tests/recipes.py', ('examples/guide/11-processes.md', 'C'): 'this script, with mpicc',
     ('examples/coming-from.md', 'C'): 'only with --foreign: needs ggml',
@@ -140,7 +141,7 @@ def read(name):
 
 
 def wrong_blocks():
-    """Blocks of code that no test looks at, as far as their kind tells."""
+    """Returns messages about kinds of code blocks for which no test is known."""
     there = {(page, kind or 'without a kind') for page in PAGES for kind in re.findall(r'^```(\w*)\n.*?^```$', read(page), re.M | re.S)}
     return (['%s has a block of %s: tests/commands.py does not say which test compiles it' % place for place in sorted(there)
              if place[1] not in BLOCKS and place not in OTHER_BLOCKS] +
@@ -148,7 +149,7 @@ def wrong_blocks():
 
 
 def foreign(cc, cxx, folder):
-    """What is wrong with the programs for ggml, libtorch and ONNX Runtime, which are compiled without being linked."""
+    """Compiles the programs for ggml, libtorch and ONNX Runtime without linking them.  Returns what is wrong."""
     try:
         from torch.utils.cpp_extension import include_paths
         torch = include_paths()
@@ -173,7 +174,7 @@ def foreign(cc, cxx, folder):
 
 
 def commands():
-    """(page, command) of all commands, in the order of the pages."""
+    """Yields (page, command) for all commands, in the order of the pages."""
     for page in PAGES:
         kind = ''
         for line in read(page).split('\n'):
@@ -193,7 +194,7 @@ def block(page, fence, text):
 
 
 def contents(what):
-    """The text of a file that a command needs."""
+    """Returns the text of a file that a command needs."""
     first = block('README.md', 'c', 'int main')
     if what == 'first program':
         return first
@@ -207,7 +208,7 @@ def contents(what):
 
 
 def copy_of_the_repository(folder):
-    """What commands read is there by links, and what they write copied."""
+    """Links the files that commands read, and copies the files that they write."""
     for name in os.listdir(ROOT):
         path = os.path.join(ROOT, name)
         if name in ('src', 'bench'):
@@ -219,7 +220,7 @@ def copy_of_the_repository(folder):
 
 
 def run(command, files, prints, cc, folder):
-    """What is wrong with a command, or None."""
+    """Runs a command.  Returns what is wrong, or None."""
     if re.search(r'\bmpi(cc|run)\b', command) and not (shutil.which('mpicc') and shutil.which('mpirun')):
         print('skip %s: no MPI' % command)
         return None

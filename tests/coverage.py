@@ -13,11 +13,11 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'src'))
 import join                                                                                          # noqa: E402
 
-GENERATED = {'wrappers': 'printed by src/printing.py'}      # the room's anchor, and what prints it
+GENERATED = {'wrappers': 'printed by src/printing.py'}      # rooms that a script generates
 
 
 def rooms_of(path):
-    """The room of each line, from 1."""
+    """Returns a list with the room of each line; lines count from 1."""
     room, rooms = 'start', ['']
     for line in open(path, encoding='utf-8'):
         banner = re.match(r'//  >>([\w:]+) ', line)
@@ -28,7 +28,7 @@ def rooms_of(path):
 
 
 def first_lines():
-    """The line where the text of each line stands first, from 1."""
+    """Returns a list with, for each line, the first line that has the same text of src/; lines count from 1."""
     first, where, line = {}, [0], 0
     for path, begin, count in join.lengths_of():
         for i in range(count):
@@ -38,7 +38,7 @@ def first_lines():
 
 
 def counts_of(paths, header):
-    """{line: times}, {(line, block, branch): times} of the header; branches of one line are told apart by their order."""
+    """Returns {line: times} and {(line, block, branch): times} of the header.  The branches of a line are numbered."""
     lines, branches, here, first = {}, {}, False, first_lines()
     for text in (text for path in paths for text in open(path, encoding='utf-8')):
         kind, _, rest = text.strip().partition(':')

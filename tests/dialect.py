@@ -39,19 +39,19 @@ class Source:
         return bisect.bisect_right(self.starts, at)
 
     def tokens(self, begin, end, notes=False):
-        """(text, place, line, line of its end) of what is no comment."""
+        """Returns (text, position, line, last line) of all tokens except comments."""
         return [(m.group(), m.start(), self.line(m.start()), self.line(m.end() - 1))
                 for m in TOKEN.finditer(self.text, begin, end) if notes or m.lastgroup != 'note']
 
 
 def without_directives(text):
-    """The text with blanks where directives are: bodies of macros are looked at by themselves."""
+    """Returns the text with blanks instead of directives.  Bodies of macros are checked separately."""
     blank = lambda m: re.sub(r'[^\n]', ' ', m.group())
     return DIRECTIVE.sub(blank, text)
 
 
 def past(tokens, k):
-    """Past the bracket that closes the one at k."""
+    """Returns the index after the bracket that closes the one at k."""
     level = 0
     while k < len(tokens):
         level += (tokens[k][0] in '([{') - (tokens[k][0] in ')]}')
@@ -62,7 +62,8 @@ def past(tokens, k):
 
 
 def braces(tokens, open_end):
-    """Lines of bodies without braces.  open_end: a macro, whose user writes the last body."""
+    """Yields the lines of bodies without braces.  open_end: the tokens are a macro's, and its user writes the last
+    body."""
     tails = set()                                      # the whiles that end a do
     for k, t in enumerate(tokens):
         if t[0] == 'do' and k + 1 < len(tokens) and tokens[k + 1][0] == '{':
@@ -83,7 +84,8 @@ def braces(tokens, open_end):
 
 
 def has_statement(tokens, k):
-    """Whether behind k a statement ends or a block begins: a macro of heads alone has none."""
+    """Returns True if a statement ends or a block begins after k.  In a macro that consists only of heads, none
+    does."""
     while k < len(tokens):
         if tokens[k][0] in ';{':
             return True
@@ -92,11 +94,11 @@ def has_statement(tokens, k):
 
 
 def is_code(tokens, k, outer):
-    """Whether the { at k begins statements, in code (outer) or at the top."""
+    """Returns True if the { at k begins statements, inside of code (outer) or at the top level."""
     before, head = tokens[k - 1][0] if k else ';', k - 1
     while head > 0 and tokens[head - 1][0] not in ';{}':
         head -= 1
-    while re.match(r'OPDI_[A-Z]+_(BEGIN|END)$', tokens[head][0]):     # a compile mode is no part of it
+    while re.match(r'OPDI_[A-Z]+_(BEGIN|END)$', tokens[head][0]):     # skip a compile mode
         head += 1
     if tokens[head][0] in ('typedef', 'struct', 'union', 'enum'):
         return False
@@ -107,8 +109,8 @@ def is_code(tokens, k, outer):
 
 
 def statements(tokens):
-    """Lines on which more than one statement stands."""
-    stack, depth, first, bodies = [], 0, 0, 0          # stack: (is code, line of {, something follows it there)
+    """Yields the lines that have more than one statement."""
+    stack, depth, first, bodies = [], 0, 0, 0          # stack: (is code, line of {, something follows on this line)
     for k, (t, at, line, _) in enumerate(tokens):
         if k == 0 or tokens[k - 1][3] != line:
             first = t
@@ -139,7 +141,7 @@ def statements(tokens):
 
 
 def declared(tokens, k):
-    """The names that the statement at k declares without a value."""
+    """Returns the names that the statement at k declares without a value."""
     at, names = k, []
     while tokens[at][0] in TYPES or (at == k and tokens[at][0] not in WORDS) or tokens[at - 1][0] in ('const', 'struct'):
         at += 1
@@ -159,23 +161,24 @@ def declared(tokens, k):
 
 
 def value_end(tokens, k):
-    """The , or ; or } behind the expression at k."""
+    """Returns the index of the , or ; or } after the expression at k."""
     while tokens[k][0] not in ',;}':
         k = past(tokens, k) if tokens[k][0] in '([{' else k + 1
     return k
 
 
 def is_plain(tokens, k):
-    """Whether `name = value;` stands at k, with no other assignment or comma behind it."""
+    """Returns True if `name = value;` begins at k, and no other assignment or comma follows in it."""
     end = value_end(tokens, k + 2)
     return tokens[end][0] == ';' and not any(
         tokens[i][0] == '=' and tokens[i + 1][0] != '=' and tokens[i - 1][0] not in '=!<>' for i in range(k + 2, end))
 
 
 def is_late(tokens, name, k):
-    """Whether name, declared without a value at k, is first mentioned by a plain assignment in the same block, or only in
-    loops whose heads write it.  What a label or a case could jump over may stay, and what is only written."""
-    end = k                                            # the block's
+    """Returns True if name, which is declared without a value at k, could be declared at its first use: the first
+    use is an assignment in the same block, or all uses are in loops whose heads assign it.  Returns False if a label
+    or a case could jump over the declaration, or if name is only written."""
+    end = k                                            # the end of the block
     while end < len(tokens) and tokens[end][0] != '}':
         end = past(tokens, end) if tokens[end][0] in '([{' else end + 1
     uses = [i for i in range(k, end) if tokens[i][0] == name and tokens[i - 1][0] not in ('.', '->', 'goto')][1:]
@@ -187,7 +190,7 @@ def is_late(tokens, name, k):
         jumps = any(tokens[i][0] in ('case', 'default') or (tokens[i][0] == ':' and tokens[i - 2][0] in ';{}')
                     for i in range(first, end))
         return depth == 0 and not jumps and is_plain(tokens, first) and uses[1] > value_end(tokens, first)
-    loop = 0                                           # the end of the last for that writes it
+    loop = 0                                           # the end of the last for loop that assigns it
     for i in uses:
         if i > loop:
             if [t[0] for t in tokens[i - 2:i + 2]] != ['for', '(', name, '='] or not is_plain(tokens, i):
@@ -199,8 +202,8 @@ def is_late(tokens, name, k):
 
 
 def first_uses(tokens):
-    """Lines of declarations without a value that could stand at the first use."""
-    blocks = []                                        # whether each { that is open begins code
+    """Yields the lines of declarations without a value that could be at the first use."""
+    blocks = []                                        # for each open {, whether it begins code
     for k, (t, at, line, _) in enumerate(tokens):
         if t == '{':
             blocks.append(is_code(tokens, k, bool(blocks) and blocks[-1]))
@@ -213,7 +216,7 @@ def first_uses(tokens):
 
 
 def comments(text, first):
-    """Lines of // comments that are neither banners nor sections, with the text below those."""
+    """Yields the lines of // comments, except for banners, section lines, and the text below these."""
     kept = False
     for number, line in enumerate(text.split('\n'), first):
         if re.match(r'//(==|--.*---|  >>)', line):
@@ -226,7 +229,7 @@ def comments(text, first):
 
 
 def rooms(text, most):
-    """Where names of one letter are more than `most` percent of all: the worst rooms."""
+    """If more than `most` percent of all names have one letter, yields the rooms with most of them."""
     places = [(0, 'the manual and what follows it')]
     places += [(m.start(), m.group(1)) for m in re.finditer(r'^//  >>(\S+)', text, re.M)]
     begins, count = [p[0] for p in places], [[0, 0] for _ in places]

@@ -98,7 +98,7 @@ def read(name):
 
 
 def quick_start(header):
-    """The program below QUICK START IN C in the manual."""
+    """Returns the program below QUICK START IN C in the manual."""
     at = header.index('   QUICK START IN C\n')
     lines = []
     for line in header[at:].split('\n')[1:]:
@@ -109,7 +109,7 @@ def quick_start(header):
 
 
 def blocks(text):
-    """The blocks of C of a document."""
+    """Returns the blocks of C in a document."""
     return [b for b in re.findall(r'^```c\n(.*?)^```$', text, re.M | re.S)]
 
 
@@ -120,13 +120,14 @@ def only(found, what):
 
 
 def halves(block):
-    """Functions of a block, and its statements."""
+    """Returns the functions of a block, and its statements."""
     functions = ''.join(re.findall(r'^static .*?^}\n', block, re.M | re.S))
     return functions, re.sub(r'^static .*?^}\n', '', block, flags=re.M | re.S)
 
 
 def programs():
-    """(name, source, document, number of operators, whether they take float32, whether they have no derivative)"""
+    """Yields (name, source, document, number of operators, whether they take float32, whether they have no
+    derivative)."""
     header, readme, coming = (read(n) for n in ('opdispatch.h', 'README.md', 'examples/coming-from.md'))
     guide = ''.join(read(chapter) for chapter in sorted(glob.glob(os.path.join(ROOT, 'examples', 'guide', '*.md'))))
     quick = read('examples/quickstart.c').replace('"../opdispatch.h"', '"opdispatch.h"')
@@ -178,7 +179,7 @@ int main(void) { return opd_finish(); }
 
 
 def run(name, source, document, operators, floats, constant, args, folder):
-    """What is wrong with a program, or None."""
+    """Compiles and runs a program.  Returns what is wrong, or None."""
     cxx = name.endswith('.cpp')
     source = source.replace('#define OPDISPATCH_IMPLEMENTATION', '', 1) if args.object else source
     source = re.sub(r'^int main\((void)?\)', 'static int document_main(void)', source, count=1, flags=re.M)
@@ -206,7 +207,7 @@ def run(name, source, document, operators, floats, constant, args, folder):
 
 
 def printed(source, args, folder, **environment):
-    """What a program prints, which is called first.c."""
+    """Returns what a program prints; its file is called first.c."""
     path = os.path.join(folder, 'first.c')
     with open(path, 'w') as f:
         f.write(source.replace('#define OPDISPATCH_IMPLEMENTATION', '' if args.object else '#define OPDISPATCH_IMPLEMENTATION', 1))
@@ -218,7 +219,8 @@ def printed(source, args, folder, **environment):
 
 
 def agrees(shown, said):
-    """Whether all lines of a block are printed, one behind the other; one that ends in ... is the beginning of a line."""
+    """Returns True if `said` has all lines of `shown`, one after the other.  A line that ends in ... matches any
+    rest."""
     begins = [line[:-3] if line.endswith('...') else line + '\n' for line in shown.rstrip('\n').split('\n')]
     lines = said.split('\n')
     return any(all((line + '\n').startswith(begin) for line, begin in zip(lines[i:] + [''] * len(begins), begins))
@@ -226,7 +228,7 @@ def agrees(shown, said):
 
 
 def wrong_texts(args, folder):
-    """What is wrong with the blocks of text in the guide that show what programs print."""
+    """Returns what is wrong with the text blocks of the guide that show what programs print."""
     wrong = []
     concepts, debugging = read('examples/guide/02-concepts.md'), read('examples/guide/12-debugging.md')
     first, operator = [b for b in blocks(read('README.md')) if 'int main' in b or 'OPD_LIBRARY(my, lib)' in b]

@@ -24,7 +24,7 @@ except ImportError:
 
 
 def expected(kind, shape):
-    """The element i of every tensor is i, a bool i % 3 == 1, a complex number i + i * 1j."""
+    """Returns an array whose element i is i; for bool it is i % 3 == 1, for complex dtypes i + i * 1j."""
     a = np.arange(int(np.prod(shape)))
     a = a % 3 == 1 if kind == 'bool' else a + a * 1j if kind.startswith('complex') else a
     return a.astype(kind).reshape(shape)
@@ -90,7 +90,7 @@ def dlpack(library):
     data[:] = range(6)
     done = []
 
-    class Ours:                                               # what a library asks for its tensor
+    class Ours:                                               # an object with a tensor of this library
         def __init__(self, most):
             self.most = most
 

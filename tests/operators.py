@@ -50,8 +50,8 @@ int main(void) {
 
 
 def registered(header, cc):
-    """The schemas as the library prints them, and the derivative and the number of the autocast policy: three lines for
-    each operator."""
+    """Returns three lines for each operator, as the library prints them: the schema, the schema of its in-place
+    form, and its derivative with the number of its autocast policy."""
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, 'schemas.c'), os.path.join(folder, 'schemas')
         with open(source, 'w') as f:
@@ -62,7 +62,8 @@ def registered(header, cc):
 
 
 def facts(schema):
-    """What typed functions are made of: name, results, and of each argument type, name, and whether it has a default."""
+    """Returns what determines a typed function: the name, the results, and each argument's type, name, and whether
+    it has a default."""
     return schema and (schema.name, schema.returns, [(kind, name, default is not None) for kind, name, default in schema.args])
 
 

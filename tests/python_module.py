@@ -24,7 +24,7 @@ import traceback
 import typing
 import weakref
 
-if sys.argv[1:2] in (["-h"], ["--help"]):           # before what it needs is imported
+if sys.argv[1:2] in (["-h"], ["--help"]):           # before the imports that may fail
     print(__doc__)
     sys.exit(0)
 
@@ -48,7 +48,8 @@ def check(good, *what):
 
 @contextlib.contextmanager
 def fails(*texts, kind=RuntimeError, cause=None):
-    """The block must raise this, with these texts in it and this kind of cause."""
+    """Tests that the block raises an exception of class `kind` that contains these texts and has a cause of class
+    `cause`."""
     frame = inspect.currentframe().f_back.f_back
     try:
         yield
@@ -66,7 +67,7 @@ def fails(*texts, kind=RuntimeError, cause=None):
 
 
 def same(a, b):
-    """Equal in kind and value."""
+    """Returns True if a and b have equal types and values."""
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         return type(a) is type(b) and a.dtype is b.dtype and torch.equal(a, b)
     if isinstance(a, (list, tuple)):
@@ -193,8 +194,8 @@ def test_inferred_schemas():
            q: typing.Union[int, float, bool] = 2) -> None: pass
 
     def f3(x: "list[Tensor]", n: "typing.Optional[float]" = None) -> "list[Tensor]": pass
-    # what torch.library.infer_schema of PyTorch 2.15 says of these; it has no quotes within quotes and no lists as
-    # defaults, though
+    # the results of torch.library.infer_schema in PyTorch 2.15, which does not escape quotes, and has no lists as
+    # defaults
     for f, mutates, text in [
             (f0, (), '(Tensor x, SymInt n, float a=1.5, bool b=True, str s="a\\"b", *, SymInt? k=None) -> Tensor'),
             (f1, (), "(Tensor[] x, Tensor?[] y, Tensor? z=None, SymInt[] w=[1, 2]) -> (Tensor, SymInt)"),
@@ -294,7 +295,7 @@ def test_exceptions_of_callbacks():
                       lambda f: torch.autograd.gradcheck(f, (x,))):
         with fails("Mine", **expected):
             transform(raiser())
-    check(torch.ones(2).sum().item() == 2)        # nothing is left pending
+    check(torch.ones(2).sum().item() == 2)        # no error is pending
 
 
 def test_exceptions_nested_and_forgotten():
@@ -316,7 +317,7 @@ def test_exceptions_nested_and_forgotten():
             raise kind("stop")
         with fails("stop", kind=kind):
             passing(f"nested::{kind.__name__}", stop)(x)
-    with fails("outer", kind=torch.Error):        # the exception of an error that somebody forgot is nobody's cause
+    with fails("outer", kind=torch.Error):        # the exception of an earlier, cleared error is not the cause
         torch.library.opcheck(outer, (x,), raise_exception=False)
         try:
             torch.ops.aten.add(x, torch.ones(4))
@@ -464,7 +465,7 @@ def test_more_shapes_of_operators():
     check(torch.autograd.gradcheck(torch.ops.shapes.composed, (x,)))
     sin = registered("shapes::sin")
     sin.register_autograd(lambda ctx, g: g * ctx.x.cos(), setup_context=lambda ctx, inputs, output: setattr(
-        ctx, "x", inputs[0]))                     # in place of the wrong one
+        ctx, "x", inputs[0]))                     # replaces the wrong one
     sin.register_fake(lambda x: x.new_empty(x.shape))
     check(torch.autograd.gradcheck(sin, (x,)) and torch.library.opcheck(sin, (x,)))
     if sys.version_info >= (3, 10):
@@ -662,7 +663,7 @@ def test_lifetimes():
     check(seen == [True])
     box = [torch.ones(2, requires_grad=True)]
     y = box[0] * 2
-    y.register_hook(lambda g: box.pop() * 3)      # nobody but C holds what it gives
+    y.register_hook(lambda g: box.pop() * 3)      # only C holds the tensor that it returns
     y.sum().backward()
     outer = [torch.ones(3)]
     check(torch.vmap(lambda t: outer.pop(), out_dims=None)(torch.ones(2)).tolist() == [1, 1, 1])
@@ -695,7 +696,7 @@ def test_nested_calls():
 
 
 def test_threads_that_share_tensors():
-    """A Tensor that dies on one thread while another takes the same handle from the library."""
+    """One thread destroys a Tensor while another thread gets the same handle from the library."""
     leaf = torch.ones(8, requires_grad=True)
     leaf.grad = torch.ones(8)
     errors = []
@@ -703,7 +704,7 @@ def test_threads_that_share_tensors():
     def work():
         try:
             for _ in range(2000):
-                grad = leaf.grad                  # made, and let go of, by all of them
+                grad = leaf.grad                  # all threads make and release a Tensor for it
                 if grad.shape != (8,):
                     errors.append(grad.shape)
                 del grad
@@ -852,7 +853,7 @@ def test_tensors():
     numbers = [torch.from_numpy(np.float64(k)) for k in range(20)]
     check([x.item() for x in numbers] == list(range(20)) and torch.tensor(np.float32(2)).dtype is torch.float32)
 
-    class Image:                                  # as Pillow's: bytes that are made for each look at them
+    class Image:                                  # like Pillow's: each use of its interface makes new bytes
         __array_interface__ = property(lambda self: {"version": 3, "shape": (2, 2), "typestr": "|u1",
                                                      "data": bytes(range(4))})
     check(torch.from_numpy(Image()).tolist() == [[0, 1], [2, 3]] and (torch.ones(2, 2) + Image()).sum().item() == 10)
@@ -887,7 +888,8 @@ def test_tensors():
 
 
 def test_tensors_without_data():
-    """What outlives its transform, recording or mode, and what is read inside of one: errors at most."""
+    """Uses tensors after the end of their transform, recording or mode, and reads tensors inside: this may fail only
+    with an error."""
     kept = [torch.ones(2, 3, device="meta")]
     looks = [Tensor.tolist, Tensor.numpy, repr, bool, len, list, Tensor.item, Tensor.backward, Tensor.data_ptr,
              Tensor.__dlpack__, torch.from_dlpack, lambda x: x.__dlpack__(max_version=(1, 0)), lambda x: x + 1,
@@ -1048,7 +1050,7 @@ def test_assert_close():
 
 
 def blocks_of_the_guide(language):
-    """The blocks of a language in all chapters."""
+    """Returns the blocks of a language in all chapters."""
     here, blocks = os.path.dirname(os.path.abspath(__file__)), []
     for chapter in sorted(glob.glob(os.path.join(here, os.pardir, "examples", "guide", "*.md"))):
         with open(chapter, encoding="utf-8") as page:
@@ -1066,7 +1068,7 @@ def test_programs_of_the_guide():
 
 
 def test_the_package_of_the_guide():
-    """setup.py and __init__.py of the guide, built in place, and imported by another process."""
+    """Builds the package of the guide (setup.py and __init__.py) in place, and imports it in another process."""
     try:
         import setuptools  # noqa: F401
     except ImportError:
@@ -1086,7 +1088,7 @@ def test_the_package_of_the_guide():
             with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
                 file.write(text)
         about = dict(os.environ, CFLAGS="-O0", PYTHONPATH="")
-        if shutil.which("clang"):                 # in a third of gcc's time
+        if shutil.which("clang"):                 # takes a third of gcc's time
             about.update(CC="clang", LDSHARED="clang -shared")
         use = ("import mypackage; tensor = mypackage.torch.tensor; "
                "print(mypackage.dot(tensor([1., 2.]), tensor([3., 4.])).item())")

@@ -65,8 +65,8 @@ int main(void) {
 
 
 def recipes(document):
-    """((file, macro or None), lines) of each block ```C below a line "At the end of `src/file`, add:" or "At the beginning of
-    the list `MACRO` in `src/file`, add:"."""
+    """Returns ((file, macro or None), lines) for each block ```C below a line "At the end of `src/file`, add:" or
+    "At the beginning of the list `MACRO` in `src/file`, add:"."""
     section = document[document.index('## How to add a built-in operator\n'):]
     section = section[:section.index('\n## ', 1)]
     steps = re.findall(r'^At the (?:end of|beginning of the list `(\w+)` in) `(src/\S+)`, add:\n\n```C\n(.*?)^```$', section,
@@ -77,7 +77,7 @@ def recipes(document):
 
 
 def put(path, macro, lines):
-    """The lines at the file's end, or as the first rows of the macro."""
+    """Adds the lines at the end of the file, or as the first rows of the macro."""
     with open(path) as f:
         text = f.read()
     if macro:

@@ -16,7 +16,7 @@ import time
 import traceback
 
 PAGE = 'examples/web/'
-DIGITS = {                               # strokes in a square of side 1, as one draws the digit
+DIGITS = {                               # the strokes of a digit, in a square of side 1
     0: [[(.50, .15), (.36, .22), (.30, .40), (.30, .60), (.36, .78), (.50, .85), (.64, .78), (.70, .60), (.70, .40),
          (.64, .22), (.50, .15)]],
     1: [[(.38, .30), (.52, .15), (.52, .85)]],
@@ -31,14 +31,15 @@ DIGITS = {                               # strokes in a square of side 1, as one
          (.52, .86), (.66, .78), (.66, .62), (.52, .48)]],
     9: [[(.66, .32), (.54, .46), (.38, .42), (.34, .26), (.46, .15), (.62, .18), (.66, .32), (.65, .60), (.58, .85)]],
 }
-# What the server puts before a file, for browsers that lack something.  A page's address begins with the name.
+# Text that the server adds before a file, to simulate browsers that lack something.  The page's address begins with the
+# name of the text.
 BEFORE = {
     'no_wasm': ('index.html', '<script>delete window.WebAssembly;</script>'),
     'no_simd': ('index.html', '<script>WebAssembly.validate = () => false;</script>'),
     'no_workers': ('index.html', '<script>delete window.Worker;</script>'),
     'no_memory': ('worker.js', 'WebAssembly.instantiateStreaming = WebAssembly.instantiate = async () => {'
                   ' throw new RangeError("WebAssembly.Memory(): could not allocate memory"); };'),
-    # Memory does not grow, and is used up from the message "run" on, until the third one.
+    # From the first message "run" to the third one, memory does not grow and is used up.
     'little_memory': ('worker.js', '''
         const grow = WebAssembly.Memory.prototype.grow;
         let runs = 0, held = [];
@@ -102,7 +103,7 @@ class Page:
         self.size(width, height, scale)
         self.driver.execute_cdp_cmd('Emulation.setEmulatedMedia', {
             'features': [{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}]})
-        self.driver.get_log('browser')                          # what was before does not count
+        self.driver.get_log('browser')                          # discards older messages
         self.driver.get(self.origin + (variant + '/' if variant else '') + PAGE)
         if wait:
             self.until(lambda: self.state() == 'ready', 60, 'it does not load')
@@ -147,7 +148,7 @@ class Page:
         return float(text.split('\u2009')[0]) if '%' in text else None
 
     def draw(self, digit, kind='mouse'):
-        """Draws with the events of a real mouse or finger, and waits for the answer."""
+        """Draws with the events of a mouse or a finger, and waits for the result."""
         self.click('clear')
         box = self.js("const pad = document.getElementById('pad'); pad.scrollIntoView({block: 'center'});"
                       "const box = pad.getBoundingClientRect(); return [box.left, box.top, box.width]")
@@ -166,7 +167,7 @@ class Page:
         return self.text('answer')
 
 
-#-- checks: each begins with a page of its own -----------------------------------------------------------------------
+#-- checks: each loads the page anew ---------------------------------------------------------------------------------
 
 def check_loads(page):
     page.open()
@@ -323,7 +324,7 @@ def check_missing(page):
 
 
 def check_memory(page):
-    """In little memory, the training pauses with a message; when there is memory again, it goes on, to the same end."""
+    """Without memory, the training pauses with a message.  Once there is memory, it continues, with the same losses."""
     page.open()
     page.train()
     losses = page.js('return losses')
@@ -379,7 +380,7 @@ def main():
                 wrong = ''
             except Wrong as error:
                 wrong = str(error)
-            except Exception as error:                          # of selenium
+            except Exception as error:                          # an exception of selenium
                 traceback.print_exc()
                 wrong = '%s: %s' % (type(error).__name__, error)
             print(name, ' '.join(wrong.split())[:600], flush=True)

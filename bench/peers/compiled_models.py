@@ -24,7 +24,7 @@ def model(*shapes):
 
 
 class Block(nn.Module):
-    """A transformer's layer: the norms behind the parts (BERT) or before them (ViT)."""
+    """A layer of a transformer, with the norms after attention and MLP (BERT) or before them (ViT)."""
 
     def __init__(self, width, heads, hidden, first):
         super().__init__()
@@ -179,7 +179,8 @@ def chain_of_ten():
 
 
 def spread(module):
-    """Running statistics and scales as a trained network has them: no layer's output may vanish."""
+    """Sets running statistics and scales to values like those of a trained network, so that no layer's output
+    vanishes."""
     for part in module.modules():
         if isinstance(part, nn.BatchNorm2d):
             part.running_mean.normal_(0, 0.1)

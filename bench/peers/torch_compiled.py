@@ -64,7 +64,7 @@ def timed(run, count):
 
 
 answers = os.dup(1)
-os.dup2(2, 1)                                     # what compilers print is no answer
+os.dup2(2, 1)                                     # output of compilers must not be taken for an answer
 sys.stdout = os.fdopen(answers, "w")
 say("PyTorch " + torch.__version__)
 run = package = None

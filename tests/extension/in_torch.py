@@ -21,7 +21,7 @@ x = torch.arange(6.0).reshape(2, 3)
 for t in (x, x.t(), x[:, ::2], x.double(), x.to(torch.bfloat16), x[:0], torch.tensor(3.0), x.expand(4, 2, 3)):
     out = ops.scale(t, 2.5)
     assert out.dtype == t.dtype and out.shape == t.shape and torch.equal(out, t * 2.5), t
-# in place: the tensor itself
+# an in-place operator returns its argument
 y = x.clone()
 assert ops.add_one_(y) is y or ops.add_one_(y).data_ptr() == y.data_ptr()
 z = x.clone()
@@ -36,7 +36,7 @@ turned, count, text, number, flag = ops.parts([], [], "", None)  # noqa: F841
 assert turned == [] and (count, text, number, flag) == (0, "", None, False)
 assert torch.equal(ops.filled([2, 2]), torch.zeros(2, 2, dtype=torch.float64))
 assert ops.filled([3], torch.int16).dtype == torch.int16
-# on meta, and compiled
+# on the meta device, and compiled
 assert ops.scale(torch.empty(4, 5, device="meta"), 2.0).shape == (4, 5)
 # gradients
 given = torch.randn(2, 3)
@@ -65,7 +65,7 @@ assert torch.allclose(ops.norm_vjp([torch.tensor(2.0)], v)[0], v / 5 * 2)
 assert ops.norm(v).item() == 5
 
 
-# errors: with the operator's name; the next call works
+# errors contain the operator's name, and the next call works
 def fails(text, call):
     try:
         call()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the tables of the section >>op:special: polynomials that are fitted at the zeros of Chebyshev polynomials.
+"""Prints the tables of the room >>op:special: polynomials that are fitted at the zeros of Chebyshev polynomials.
 
 usage: make_special_tables.py
 """

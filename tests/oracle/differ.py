@@ -25,7 +25,7 @@ import argparse, collections, ctypes, math, os, random, re, resource, signal, sy
 warnings.filterwarnings('ignore')
 os.environ.setdefault('OMP_NUM_THREADS', '1')
 def options():
-    """What the command line says."""
+    """Parses the command line."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('lines', nargs='*', help='calls; - reads them from standard input; without calls: the cases of the cards')
     p.add_argument('--lib', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'shim.so'))
@@ -113,7 +113,7 @@ class Reader:
 
 # ---- wrong calls
 def wilder(x, rng):
-    """x changed at one place."""
+    """Returns x with one random change."""
     if isinstance(x, torch.Tensor):
         size = list(x.shape); d = rng.randrange(len(size)) if size else 0
         def filled(size, dtype):
@@ -142,7 +142,7 @@ def wilder(x, rng):
 def made_wild(full, rng):
     for _ in range(rng.choice([1, 1, 1, 2])):
         i = rng.randrange(len(full)) if full else 0
-        if rng.random() < 0.6:                     # rather one that was given than one that is None
+        if rng.random() < 0.6:                     # prefer an argument that is not None
             given = [k for k, v in enumerate(full) if v is not None]
             i = rng.choice(given) if given else i
         if full: full[i] = wilder(full[i], rng)
@@ -154,7 +154,7 @@ def overload(name):
     except (AttributeError, RuntimeError): raise Absent('torch has no ' + name)
 
 def bind(op, args, kw):
-    """The schema's arguments in order, with all defaults."""
+    """Returns all arguments in the order of the schema, with defaults."""
     a, left = op._schema.arguments, dict(kw)
     if len(args) > len(a): raise Absent('more arguments than in torch')
     out = []
@@ -262,7 +262,7 @@ class Library:
 
 # ---- comparison
 def differs(a, b, values=True, strides=True):
-    """What b, the library's, has otherwise than a, torch's; None: nothing."""
+    """Returns the first difference between a, PyTorch's result, and b, the library's, or None."""
     if isinstance(a, torch.Tensor) != isinstance(b, torch.Tensor): return 'torch %s, here %s' % (type(a).__name__, type(b).__name__)
     if not isinstance(a, torch.Tensor):
         same = a == b or (isinstance(a, float) and isinstance(b, float) and (math.isclose(a, b, rel_tol=1e-5) or (a != a and b != b)))
@@ -290,7 +290,7 @@ def shown(x):
     if isinstance(x, list): return '(' + ','.join(shown(y) for y in x) + ')'
     return str(x).replace('torch.', '')
 def compare(lib, name, args, kw, do_grad, wild=None, mark=lambda who: None):
-    """A list of differences."""
+    """Calls an operator in PyTorch and in the library.  Returns a list of differences."""
     op = overload(name); full = bind(op, args, kw)
     if wild: full = made_wild(full, wild)
     theirs, ours = copied(full), copied(full)
@@ -307,7 +307,7 @@ def compare(lib, name, args, kw, do_grad, wild=None, mark=lambda who: None):
         d = differs(x, y, values)
         if d: out.append('result %d: %s' % (i, d))
     for i, (x, y) in enumerate(zip(leaves(theirs), leaves(ours))):
-        d = differs(x, y, values) if x.shape == y.shape else None     # the interface cannot show new sizes of an argument
+        d = differs(x, y, values) if x.shape == y.shape else None     # odx_abi.h cannot return new sizes of an argument
         if d: out.append('argument %d: %s' % (i, d))
     tensors = leaves(full); wrt = [i for i, t in enumerate(tensors) if t.is_floating_point()]
     if out or not do_grad or not values or not wrt or any(x.alias_info is not None and x.alias_info.is_write for x in op._schema.arguments): return out
@@ -322,7 +322,7 @@ def compare(lib, name, args, kw, do_grad, wild=None, mark=lambda who: None):
     ga, ea = attempt(lambda: torch.autograd.grad([r for r in results if isinstance(r, torch.Tensor) and r.requires_grad],
                                                  [leaves(theirs)[i] for i in wrt], [c for c in cot if c is not None], allow_unused=True))
     gb, eb = attempt(lambda: lib.grad(name, copied(full), wrt, cot))
-    if ea and 'is not implemented' in ea: return out               # there is one here
+    if ea and 'is not implemented' in ea: return out               # the library has this derivative
     if ea or eb: return out + ([] if ea and eb else ['gradient: torch refuses: ' + ea if ea else 'gradient refused here: ' + eb])
     for i, x, y in zip(wrt, ga, gb):
         if x is None or y is None:
@@ -334,7 +334,8 @@ def compare(lib, name, args, kw, do_grad, wild=None, mark=lambda who: None):
     return out
 
 def isolated(jobs, limit=30):
-    """What each of the jobs returns, from a child; a crash or a hang costs one of them."""
+    """Runs the jobs in child processes, so that a crash or a hang affects only one of them.  Returns a list of their
+    results."""
     at, out = 0, []
     while at < len(jobs):
         r, w = os.pipe(); pid = os.fork()
@@ -369,7 +370,7 @@ def main():
         text = [x for l in a.lines for x in (sys.stdin.read().split('\n') if l == '-' else [l]) if x.strip() and not x.startswith('#')]
         work = [(l.split(None, 1)[0], [l.split(None, 1)[1] if ' ' in l.strip() else '']) for l in text]
     else: work = [(name, cases.split(';')) for name, cases in lib.operators() if re.search(a.op, name)]
-    total = [0, 0, 0]                             # alike, different, not in torch or not here
+    total = [0, 0, 0]                             # equal, different, not in PyTorch or not in the library
     for name, cases in work:
         def one(case, k, mark):
             rng = random.Random('%d %d %s' % (a.seed, k, case)) if a.wild else random.Random(a.seed * 1000 + k)

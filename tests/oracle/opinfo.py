@@ -16,7 +16,7 @@ import argparse, collections, os, random, re, sys, warnings
 warnings.filterwarnings('ignore')
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 def options():
-    """What the command line says."""
+    """Parses the command line."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument('--lib', default=os.path.join(os.path.dirname(os.path.abspath(__file__)), 'shim.so'))
     p.add_argument('--op', default='', metavar='REGEX', help='only samples whose name matches')
@@ -40,7 +40,7 @@ def plain(t): return t.layout == torch.strided and not t.is_quantized and t.devi
 def resolved(x): return tree_map(lambda t: t.detach().resolve_conj().resolve_neg() if isinstance(t, torch.Tensor) else t, x)
 
 def same_memory(full):
-    """A copy of the arguments, with those on one storage again on one storage."""
+    """Returns a copy of the arguments; those that shared a storage share one again."""
     stores = {}
     def one(t):
         if not isinstance(t, torch.Tensor): return t
@@ -53,7 +53,8 @@ def same_memory(full):
     return [walk(x) for x in full]
 
 def roomy(t):
-    """A tensor like t, with room behind it: some of PyTorch's kernels write beyond an expanded out, or one of another dtype."""
+    """Returns a tensor like t with free memory after it: some of PyTorch's kernels write past the end of an out that
+    is expanded or has another dtype."""
     n = max(t.numel(), 1)
     r = torch.zeros(2 * n + 8, dtype=torch.complex128).untyped_storage()
     return torch.empty(0, dtype=t.dtype).set_(r, 0, t.shape, t.stride())
@@ -66,7 +67,7 @@ def bind(op, args, kw):
     return [fix(x) for x in full]
 
 def unlike(x, y, name, values):
-    """differs(), with an error that goes with the largest element."""
+    """The same as differs(), with a tolerance that is relative to the largest element."""
     d = differs(x, y, values, True)
     if d and d.startswith('value') and isinstance(x, torch.Tensor) and (x.is_floating_point() or x.is_complex()):
         wide = torch.complex128 if x.is_complex() else torch.float64
@@ -143,7 +144,7 @@ class Judge:
             x = x.resolve_conj().resolve_neg(); d = differs(x, y, True, False) and unlike(x.contiguous(), y.contiguous(), name, True)
             if d: say('gradient %d: %s' % (i, d))
     def variants(self, op, full):
-        """The out= and in-place forms of a functional call."""
+        """Calls the out= and in-place forms of a functional call."""
         r, e = attempt(lambda: call_torch(op, same_memory(full)))
         if e or not r or not all(isinstance(x, torch.Tensor) for x in r): return
         r = [x.resolve_conj().resolve_neg() for x in r]
@@ -189,7 +190,7 @@ class Recorder(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 def direct(judge, name, args, kw):
-    """The operator of that name itself, by the first overload that takes the arguments."""
+    """Calls the operator that has the name itself: its first overload that accepts the arguments."""
     packet = getattr(torch.ops.aten, name, None)
     if packet is None: return
     for o in sorted(packet.overloads(), key=lambda o: (o != 'default', o != 'Tensor', o)):

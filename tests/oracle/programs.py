@@ -15,7 +15,7 @@ if something differs.  .ci/run does not run this script."""
 import argparse, ctypes, random, sys, warnings
 warnings.filterwarnings('ignore')
 def options():
-    """What the command line says."""
+    """Parses the command line."""
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter); p.add_argument('--lib', default='./lib.so'); p.add_argument('--seed', type=int, default=1)
     p.add_argument('--n', type=int, default=1000); p.add_argument('--steps', type=int, default=15); p.add_argument('--most', type=int, default=20)
     return p.parse_args()
@@ -50,7 +50,7 @@ def load(path):
 
 class Refused(Exception): pass
 
-# ---- both sides: tensors by number; mine are pointers that the outermost scope holds
+# ---- both sides have tensors by number; the library's are pointers, which the outermost scope holds
 class Ours:
     def __init__(self, lib): self.lib, self.t, self.states, self.scope = lib, [], [], lib.opd_scope_open()
     def close(self):
@@ -158,7 +158,7 @@ class Theirs:
         t = self.t[i]
         inference = t.is_inference()
         try: leaf, fn = t.is_leaf, t.grad_fn is not None
-        except RuntimeError: return {}                         # its history is void
+        except RuntimeError: return {}                         # the view's history is invalid
         base = t._base
         k = next((k for k, x in enumerate(self.t) if x is base), None) if base is not None else None
         return {'sizes, values': self.values(t), 'requires_grad': t.requires_grad, 'is_leaf': leaf, 'grad_fn': fn, 'inference': inference,
@@ -209,7 +209,7 @@ def step(r, a, depth):
     if p < .88: return ('requires_grad_', i, r.random() < .6)
     if p < .90: return ('retain_grad', i)
     if p < .91: return ('data', i)
-    if p < .93:                                                # of a tensor that is no view and has none: see below
+    if p < .93:                                                # only for a tensor that is not a view and has no views
         like = [m for m in range(n) if a.t[m].shape == a.t[i].shape and a.t[m].is_inference() == a.t[i].is_inference()]
         alone = not a.t[i]._is_view() and all(x._base is not a.t[i] for x in a.t)
         return ('set_data', i, r.choice(like)) if alone else ('retain_grad', i)
@@ -232,7 +232,7 @@ def compare(a, b):
             if i in a.loose and what in ('version', 'base', 'base is'): continue
             if not near(y[what], x[what]): return 't%d: %s is %s in PyTorch, %s here' % (i, what, y[what], x[what])
 def overlap(a, s):
-    """Whether an operand shares memory with what is written and is not the same view."""
+    """Returns True if an operand shares memory with the written tensor, and is not the same view."""
     t = a.t[s[2][0][1]]
     return any(x.data_ptr() != t.data_ptr() or x.shape != t.shape or x.stride() != t.stride() for x in
                (a.t[v[1]] for v in s[2][1:] if isinstance(v, tuple)) if x.untyped_storage().data_ptr() == t.untyped_storage().data_ptr())
@@ -247,16 +247,16 @@ def program(lib, seed, steps):
         for _ in range(steps):
             s = step(r, a, len(a.modes))
             n = len(a.t)
-            if s[0] == 'write' and overlap(a, s): break        # PyTorch refuses, or reads what it has written already
+            if s[0] == 'write' and overlap(a, s): break        # PyTorch refuses, or reads written elements
             x, xe = do(a, s); y, ye = do(b, s)
-            if xe and ('INTERNAL ASSERT' in xe or 'at version' in xe) and not ye: break    # no such reason here
-            # what a gradient or a copy of inference tensors is a view of, and counts, is not promised; nor what had other data
+            if xe and ('INTERNAL ASSERT' in xe or 'at version' in xe) and not ye: break    # only in PyTorch
+            # bases and versions are undefined for gradients, for copies of inference tensors, and after set_data
             if s[0] in ('grad', 'set_data'): a.loose |= set(range(len(a.t)))
             if s[0] == 'op':
                 if s[1] == 'aten::clone' or any(v[1] in a.loose for v in s[2] if isinstance(v, tuple)): a.loose |= set(range(n, len(a.t)))
             done.append(s + (('refused: ' + xe[:90],) if xe else ()))
             if ye and 'refers to a single memory location' in ye: break    # index_fill_ of expanded: PyTorch only warns
-            if ye and 'inference tensor outside InferenceMode' in ye and xe: break     # PyTorch has written it by then
+            if ye and 'inference tensor outside InferenceMode' in ye and xe: break     # PyTorch has already written it
             if s[0] in ('requires_grad_', 'retain_grad') and ye and not a.look(s[1]): break
             if (xe is None) != (ye is None): found = 'an error in %s only: %s' % ('PyTorch' if xe else 'the library', (xe or ye)[:300])
             elif x != y: found = 'PyTorch gives %s, the library %s' % (x, y)

@@ -32,14 +32,14 @@ class Shown(optest.CtypesBackend):
         return outs
 
 def today(s):
-    """The sample with what this PyTorch answers; None: it has no answer to compare."""
+    """Returns the sample with the results of this PyTorch, or None if it has none that can be compared."""
     b, s = optest.TorchSelf(), dict(s)
     base, _, overload = optest.short(s['op']).partition('.')
     try: func = optest.aten(s['op'])
     except AttributeError: return None
     args, kw, leaves = optest.decode(s); torch.manual_seed(1)
     try: outs = optest.flat(b.call(base, overload, args, kw))
-    except optest.BackendError as e:                  # the binding of today asks for lists where numbers were enough
+    except optest.BackendError as e:                  # newer bindings want lists where older ones accepted numbers
         return None if 'Expected a value of type' in str(e) else dict(s, mode='error', err=('', str(e)[:200]), grad=None)
     except Exception: return None
     try: s.update(out=[optest.enc_out(x, leaves) for x in outs], mut=[optest.enc_out(w, leaves) for w in optest.written_args(func, args, kw)])
