@@ -31,9 +31,8 @@ tmp=$RUN_TMP/header; mkdir -p "$tmp"
 strict_c='-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef -Wmissing-prototypes
 -Wstrict-prototypes -Wcast-qual'
 strict_cxx='-x c++ -std=c++11 -Wall -Wextra -Wshadow'
-# What makes programs where only their doing matters: clang takes a third of gcc's time for the implementation at -O0.
-# What is left out of the header is compiled by it, and $CC and $CXX say what they think of the text.  tcc takes a
-# twentieth of that, for programs in C alone.
+# The compilers for programs that only have to run.  For the implementation at -O0, clang takes a third of gcc's time;
+# for programs in C, tcc takes a twentieth of clang's time.  $CC and $CXX check the text of the header for warnings.
 quick_c=$CC quick_cxx=$CXX
 if command -v clang++ >/dev/null 2>&1; then quick_c=clang quick_cxx=clang++; fi
 quickest_c=$quick_c
@@ -41,15 +40,15 @@ if command -v tcc >/dev/null 2>&1; then quickest_c='tcc -w'; fi
 
 #-- helpers ------------------------------------------------------------------------------------------------------------
 
-# fails COMMAND...: its output, when it fails (warnings are let through).
+# fails COMMAND...: runs a command that must not fail.  Prints its output only if it fails; warnings are allowed.
 fails() {
     fails_out=$("$@" 2>&1) || printf 'status %d from: %s\n%s\n' $? "$*" "$fails_out" | head -n 12
 }
 first_comment() { awk '{ print } /\*\//{ exit }' "$header"; }
 public_part() { awk '/^#.*if.*OPDISPATCH_IMPLEMENTATION/{ exit } { print }' "$header"; }
 
-# The prototypes' names: the first name before a "(" on an OPD_API line, or on the next.  prototypes: of what every
-# implementation has; all_prototypes: also of what OPD_AOTI lets in.
+# The names of all prototypes: the first name before a "(" on a line with OPD_API, or on the next line.  prototypes
+# prints those of every implementation; all_prototypes also those that OPD_AOTI adds.
 prototypes() { all_prototypes | grep -v -E '^opd_(aoti|extension)_'; }
 all_prototypes() {
     awk '/^OPD_API|^ *extern OPD_API/ { want = 1 }
@@ -69,7 +68,7 @@ visible_macros() {      # $1: compiler and language
     comm -13 "$tmp/base" "$tmp/all" | grep -v -E '^OPD' | head -n 8
 }
 
-# One program that uses the public half a little: 1 + 2 is 3, an operator of its own answers.
+# A program that uses a few public functions: it adds 1 and 2, and calls its own operator.
 cat >"$tmp/use.h" <<'TEXT'
 #include "opdispatch.h"
 #include <stdio.h>
@@ -103,8 +102,8 @@ build_run() {           # $1: name of the program; the rest: command that builds
     out=$(fails "$@" -o "$program" $lib)
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$program"; fi
 }
-# The implementation as C and as C++, once, with all warnings, but for those that gcc gives only when it optimises: of
-# these tests/run.sh has asked.
+# Compiles the implementation once as C and once as C++, with all warnings except those that gcc gives only when it
+# optimises (tests/run.sh has them).
 implementation_object() {
     [ -f "$tmp/implementation.o" ] ||
         quiet $CC $strict_c -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" >"$tmp/warnings"
@@ -116,8 +115,9 @@ implementation_object_cxx() {
 
 #-- the checks ---------------------------------------------------------------------------------------------------------
 
-# opdispatch.h is what src/join.py writes, and no file of src/ is too long.  Of a small tree of two files what is wrong is
-# said: a file that is in no row, in two or not there, is too long or does not end a line; an edit of one side alone.
+# opdispatch.h equals the output of src/join.py, and no file of src/ is too long.  join.py reports these faults of a
+# small tree: a file without a row or with two, a missing or too long file, a last line without an end, and a change of
+# only src/ or only the header.
 join_tree() {
     mkdir -p "$tmp/joined/src/base" "$tmp/joined/src/cuda"; rm -f "$tmp/joined/src/base/"*.c "$tmp/joined/src/cuda/"*
     cp "$root/src/join.py" "$root/src/printing.py" "$tmp/joined/src"
@@ -128,13 +128,13 @@ join_tree() {
     printf 'cuda/one.cu\ncuda/two.cu\n' >"$tmp/joined/src/cuda/files.txt"
     echo one >"$tmp/joined/src/cuda/one.cu"; echo two >"$tmp/joined/src/cuda/two.cu"; printf 'one\ntwo\n' >"$tmp/joined/opdispatch_cuda.cu"
 }
-join_says() {           # $1: what is wrong; $2: what --check says of it
+join_says() {           # $1: the fault; $2: a part of the message of --check
     out=$(python3 "$tmp/joined/src/join.py" --check) && echo "join.py --check lets this through: $1"
     case $out in *"$2"*) ;; *) printf 'join.py --check does not say "%s" of this: %s\n%s\n' "$2" "$1" "$out" ;; esac
     join_tree
 }
-# join.py --apart prints a prototype of what a file defines for others, within its guards, and of nothing else; the header
-# leaves out the include of a private header, whose text it has.
+# join.py --apart writes prototypes only for definitions that other files use, within the guards of the file.  The
+# header does not include a private header, because it contains its text.
 check_apart() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     join_tree; cd "$tmp/joined/src" || return
@@ -267,7 +267,8 @@ src/base/first.c:4' ] || echo 'join.py --where does not find lines 3 and 4'
     out=$(python3 join.py 2>&1) && echo 'join.py prints what it does not know'
     case $out in *'nothing.printed.h is included, but src/printing.py cannot print it'*) ;; *) echo "nothing.printed.h: $out" ;; esac
 }
-# The first comment's contents list names the anchors of all banners, and the comment is no longer than people read; "see >>x" leads somewhere.
+# The contents list in the first comment has the anchors of all banners, and this comment is not too long.  The anchor
+# of each "see >>x" exists.
 check_contents() {
     sed -n 's/^\/\/-* *\(>>[A-Za-z0-9_:]*\).*/\1/p' "$header" >"$tmp/anchors"
     first_comment | sed -n '/CONTENTS/,$p' | grep -o '>>[A-Za-z0-9_:]*' | sort >"$tmp/listed"
@@ -278,9 +279,9 @@ check_contents() {
     grep -o -E 'see >>[A-Za-z0-9_:]+' "$header" | sed 's/^see //; s/:$//' | sort -u | comm -23 - "$tmp/known" |
         sed 's/^/leads nowhere: see /' | head -n 4
 }
-# What a pragma begins for a region another one ends, in every configuration: else it holds for all that follows.  Loops
-# over elements do not stand where nothing is optimised: they would be as slow as all that stands there.  A region ends in
-# the room in which it begins; in each branch of an #if it may end once.
+# A region with its own compile mode ends in every configuration; otherwise the mode would apply to all following code.
+# It ends in the room in which it begins, and may end once in each branch of an #if.  Code that is not optimised has no
+# loops over elements, because they would be slow.
 check_pragmas() {
     awk '/^ *# *if/ { before[++deep] = open } /^ *# *el/ { open = before[deep] } /^ *# *endif/ { deep-- }
          /^ *OPDI_(COLD|ONCE|LOOPS)_BEGIN/ { open++; n++ } /^ *OPDI_(COLD|ONCE|LOOPS)_END/ { open-- }
@@ -300,15 +301,15 @@ check_pragmas() {
                  END { if (n || !m) { printf "with %s %d regions of %d do not end\n", with, n, m } }'
     done
 }
-# No room is longer than a reader can keep in mind, where text that is compiled several times counts once; the
-# typed functions are printed, and read by nobody.
+# No room is too long to understand.  Text that is compiled several times counts once.  The typed functions do not
+# count, because a script writes them, and nobody has to read them.
 check_rooms() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     fails python3 "$root/src/join.py" --once "$tmp/each_once.h"
     awk 'function ends() { if (NR - at > 2200 && name != ">>wrappers") { printf "room %s has %d lines\n", name, NR - at } }
          /^\/\/  >>/ { ends(); name = $2; at = NR } END { ends() }' "$tmp/each_once.h"
 }
-# A room uses those above it: what is called from further down is counted, and gets no more.
+# A room may only call rooms above it.  The number of other calls must not grow.
 check_calls_up() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/calls_up.py" --most 20
@@ -326,8 +327,8 @@ check_macros_visible() {
     visible_macros "$CXX -x c++ -std=c++11" '#include <initializer_list>
 #include <new>' | sed 's/^/visible in C++: /'
 }
-# Names that headers of systems (windows.h, complex.h, sys/sysmacros.h, X11, Qt, ...) have as macros: not one is used, or
-# it is a function-like one and is not called.  The headers that the implementation includes come first, then these.
+# Macros in system headers (windows.h, complex.h, sys/sysmacros.h, X11, Qt, ...).  The header does not use the names of
+# object-like macros, and does not call names of function-like macros.
 object_macros='near far NEAR FAR pascal cdecl hyper small interface IN OUT OPTIONAL CONST VOID CALLBACK WINAPI DELETE
 ERROR NO_ERROR IGNORE INFINITE STRICT THIS TRANSPARENT OPAQUE ABSOLUTE RELATIVE TRUE FALSE BOOL BYTE WORD DWORD INT LONG
 UINT FLOAT CHAR SHORT PASSTHROUGH psh1 chx1 rad1 grp1 frm1 rct1 ico1 stc1 lst1 cmb1 edt1 scr1 ctl1 sun unix linux i386
@@ -349,8 +350,8 @@ check_foreign_names() {
 }
 check_symbols() { implementation_object; same_symbols "$tmp/implementation.o"; }
 check_symbols_cxx() { implementation_object_cxx; same_symbols "$tmp/implementation_cxx.o"; }
-# OPD_AOTI lets its functions in: into a file of their own, which needs no implementation, and beside the implementation;
-# once, also where the header is included twice.
+# OPD_AOTI adds its functions to a file without the implementation, and to the file with the implementation; once, also
+# if the header is included twice.
 check_aoti() {
     printf '#define OPD_AOTI\n#include "opdispatch.h"\n#include "opdispatch.h"\n' >"$tmp/aoti.c"
     all_prototypes | grep -E '^opd_(aoti|extension)_' >"$tmp/want"
@@ -370,10 +371,11 @@ check_function_length() {
         awk '$NF - $(NF - 1) >= 100 { print $1 " has " $NF - $(NF - 1) + 1 " lines" }
              END { if (NR < 3000) { print "ctags saw only " NR " functions" } }' | head -n 8
 }
-# No macro defines a function with more than ten lines between its braces: a debugger sees one line of it.
+# No macro defines a function with more than ten lines between its braces, because a debugger shows it as one line.
 check_macro_functions() {
     awk -v most=10 '
-        # Braces of code: none of comments, strings and characters.  Within a macro; depth 0 is outside of a function.
+        # Counts the braces in a line of a macro, but not those in comments and strings.  depth 0 is outside of a
+        # function.
         function braces(line,    i, c) {
             gsub(/\\./, "", line); gsub(/"[^"]*"/, "", line); gsub(/\047[^\047]*\047/, "", line)
             gsub(/\/\*[^*]*\*\//, "", line)
@@ -392,25 +394,27 @@ check_macro_functions() {
         !/\\$/ { if (macro && depth) { longest(FNR - begin) } macro = 0 }
         END { if (functions < 20) { print "only " functions " blocks of macros seen" } }' "$header" | head -n 8
 }
-# No line beyond column 120, of the CUDA file too, but for one that holds a URL.
+# No line of the header and of the CUDA file is longer than 120 columns, except for lines with a URL.
 check_line_length() {
     awk 'length($0) > 120 && !/https?:\/\// { print FILENAME ":" FNR " has " length($0) " columns" }' "$header" \
         "$root/opdispatch_cuda.cu" | head -n 8
     awk 'END { if (NR > 160) { print FILENAME " has " NR " lines, at most 160" } }' "$root/README.md"
 }
-# The house style of src/README.md, as far as text shows it: braces, one statement a line, declarations at first use, comments.
+# Rules of the house style (src/README.md) that a script can check: braces, one statement per line, declarations at the
+# first use, comments.
 check_dialect() {
     if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
     python3 "$root/tests/dialect.py" "$header" | head -n 8
 }
-# Names of one letter are at most that many percent of all names.
+# At most so many percent of all names have one letter.
 short_names=10
 check_short_names() {
     if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
     fails python3 "$root/src/join.py" --once "$tmp/each_once.h"
     python3 "$root/tests/dialect.py" --names $short_names "$tmp/each_once.h"
 }
-# Every look-up of a built-in operator by its name or number names its card, so that a lean program keeps it.
+# Each look-up of a built-in operator by its name or number also names its card, so that a program with OPD_LEAN keeps
+# it.
 check_lean_names() {
     find "$root/src" -name '*.[ch]' ! -path '*/api/*' ! -path '*/aoti/*' | xargs grep -nE \
         -e '\b(opd_find|opd_find_quiet|OPD_OP|opd_op_cached|opd_op_typed|opd_op_look_up)\([^;]*"aten::' \
@@ -418,7 +422,8 @@ check_lean_names() {
         grep -v 'OPDI_NAME(' | sed "s|^$root/||" | head -n 12 |
         sed 's|$|   <- name the card by OPDI_NAME or OPDI_BY_NUMBER, see src/dispatch/lean.h|'
 }
-# Declarations and implementation, in any order and number, are what one implementation is.
+# Including the declarations and the implementation several times, in any order, gives the same text as one
+# implementation.
 check_included_twice() {
     $CC -E -P $inc "$tmp/implementation.c" | grep . >"$tmp/once"
     grep -q 'int opd_finish(void) {' "$tmp/once" || echo 'no implementation'
@@ -434,7 +439,7 @@ check_included_twice() {
     as_once 'i and again'
 }
 as_once() { $CC -E -P $inc "$tmp/twice.c" | grep . | cmp -s - "$tmp/once" || echo "$1: not the same as one implementation"; }
-# In a folder with a space in its name, by a relative path, and under another name; nothing else is found by -I.
+# The header can be in a folder with a space in its name, be included by a relative path, and have another name.
 check_other_places() {
     mkdir -p "$tmp/a place/sub"; cp "$header" "$tmp/a place/sub/opdispatch.h"; cp "$header" "$tmp/a place/other.h"
     for file in sub/opdispatch.h other.h; do
@@ -442,7 +447,7 @@ check_other_places() {
         quiet $CC -fsyntax-only "-I$tmp/a place" "$tmp/place.c"
     done
 }
-# In a program that has included dlpack.h, whose structs have the names that the header declares.
+# The header compiles after dlpack.h, whose structs have names that the header declares, too.
 check_beside_dlpack() {
     { sed -n '/^typedef struct.*DLPackVersion/,/^} DLManagedTensorVersioned/p' "$root/tests/files/test_exchange.c"
       cat "$tmp/implementation.c"; } | sed '1i #include <stdint.h>' >"$tmp/dlpack.c"
@@ -473,7 +478,7 @@ check_static_in_two_files() {
     build_run static_two $quickest_c "$tmp/static_a.o" "$tmp/static_b.o"
     exported "$tmp/static_b.o" | grep -v -x use_again | head -n 4 | sed 's/^/exported with OPD_STATIC: /'
 }
-# Every build line of the manual, with its own flags, on a program of ours; -O2 is what examples are built with.
+# Each build line of the manual compiles a small program, with the flags of the line, but without -O2.
 check_build_lines() {
     first_comment | sed -n 's/^[ *]*\(\$ *\)\{0,1\}\(\(cc\|gcc\|clang\|tcc\|c++\|g++\|clang++\) .*\)/\2/p' |
         grep -E '\.(c|cpp|cc)( |$)' | sed 's/  *\(\/\*\|#\|(\).*//' >"$tmp/lines"
@@ -491,42 +496,42 @@ check_build_lines() {
             esac
         done
         case $compiler in *++) flags="-x c++ $flags" ;; esac
-        case $compiler in cc) compiler=$quick_c ;; c++) compiler=$quick_cxx ;; esac      # any compiler is meant
+        case $compiler in cc) compiler=$quick_c ;; c++) compiler=$quick_cxx ;; esac      # any compiler may be used
         cp "$tmp/whole.c" "$tmp/line.c"
         out=$(fails $compiler $flags -O0 $inc "$tmp/line.c" -o "$tmp/line" $libs)
         [ -n "$out" ] || out=$(fails "$tmp/line")
         [ -z "$out" ] || printf 'the line "%s %s": %s\n' "$compiler" "$rest" "$out"
     done <"$tmp/lines"
 }
-# The operators that src/README.md adds, added to a copy of src/ as it says.
+# Adds the operators in src/README.md to a copy of src/, as the page says.
 check_recipes() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/recipes.py" --cc "$quickest_c" 2>&1 | head -n 12
 }
-# The pages of the reference are those that the declarations and cards give.
+# The pages of the reference equal the output of src/reference.py.
 check_reference() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/src/reference.py" --check 2>&1
 }
-# The tables of platforms and of the parts of .ci/run are those that the scripts say.
+# The tables of platforms and of the parts of .ci/run equal the lines in the scripts.
 check_platforms() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/ci_tables.py" --check 2>&1 | head -n 12
 }
-# The programs of the documents, as they stand there; their operators by opd_opcheck and opd_gradcheck.  Then what the
-# documents say in sentences: what is not here, limits, figures, lists.
+# Compiles and runs the programs of the documents, and tests their operators with opd_opcheck and opd_gradcheck.  Then
+# checks sentences of the documents: what the library does not have, limits, figures, lists.
 check_documents() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     fails $quick_c -O0 -w $inc -c "$tmp/implementation.c" -o "$tmp/documents.o"
     python3 "$root/tests/documents.py" --cc "$quick_c" --cxx "$quick_cxx" --object "$tmp/documents.o" 2>&1 | head -n 24
     python3 "$root/tests/claims.py" --cc "$quick_c" --object "$tmp/documents.o" 2>&1 | head -n 24
 }
-# The commands of the documents, in a copy of the repository; and each block of code has a test that compiles it.
+# Runs the commands of the documents in a copy of the repository.  Also checks that a test compiles each block of code.
 check_commands() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/commands.py" --cc "$quick_c" 2>&1 | grep -v '^skip ' | head -n 24
 }
-# With OPD_CHECKED a kernel that asks for data in its loop, of another dtype or of nothing, ends in an error.
+# With OPD_CHECKED, a kernel that gets data in its loop fails with an error if the dtype is wrong or the tensor is NULL.
 check_checked() {
     cat >"$tmp/checked.c" <<'TEXT'
 #define OPDISPATCH_IMPLEMENTATION
@@ -575,8 +580,8 @@ TEXT
     fails "$tmp/checked"
     "$tmp/checked" 2>&1 | head -n 4
 }
-# The operators that are read from the text of the cards are those that the library registers; and a fault in a card, in
-# its comment or in a list that is printed is found, by name.
+# The operators that src/printing.py reads from the cards are those that the library registers.  join.py reports
+# mistakes in a card, in its comment, and in lists, and names the operator.
 check_cards() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/operators.py" "$header" --cc "$quickest_c" | head -n 8
@@ -595,22 +600,23 @@ check_cards() {
     wrong_card api/host_functions.txt 's/opd_error_code/opd_error_cod/' 'src/api/ has no prototype for opd_error_cod'
     wrong_card graphs/recording.c 's|^//==|#endif   /* OPD_NO_GRAPHS */\n//==|' 'a region of OPD_NO_GRAPHS ends, but did not begin'
 }
-# wrong_card FILE SED TEXT: join.py says the text of a tree where the file of src/ was changed so.
+# wrong_card FILE SED TEXT: changes a file in a copy of src/ with sed.  join.py must fail with a message that contains
+# TEXT.
 wrong_card() {
     rm -rf "$tmp/wrong"; mkdir -p "$tmp/wrong"; cp -r "$root/src" "$tmp/wrong"
     sed -i -e "$2" "$tmp/wrong/src/$1"
     out=$(python3 "$tmp/wrong/src/join.py" 2>&1) && echo "join.py lets this through: $1 with $2"
     case $out in *"$3"*) ;; *) printf 'join.py does not say "%s" of %s with %s: %s\n' "$3" "$1" "$2" "$out" ;; esac
 }
-# helped FILE COMMAND...: what a program that answers neither --help nor what it does not know leaves to be said.
+# helped FILE COMMAND...: checks that a program has --help, and that an unknown option is an error.
 helped() {
     name=$1; shift
     "$@" --help >"$tmp/help" 2>"$tmp/unasked" || echo "$name --help fails: $(head -n 1 "$tmp/unasked")"
     [ -s "$tmp/help" ] || echo "$name --help prints nothing"
     ! "$@" --no-such-option >"$tmp/help" 2>&1 || echo "$name takes an option that it does not know"
 }
-# Each program that takes arguments has --help, and an option that it does not know is an error.  Scripts answer without
-# the packages that they need.  Programs are run where tcc builds them; the others are only looked at.
+# Each program that takes arguments has --help, and an unknown option is an error.  --help of a script works without the
+# packages that the script needs.  A program runs if tcc can compile it; otherwise only its source is checked.
 check_helps() {
     for file in "$root"/examples/*.c "$root"/bench/*.c; do
         name=${file#"$root"/}
@@ -618,7 +624,8 @@ check_helps() {
         grep -q -e '"--help"' -e bench_main "$file" || { echo "$name takes arguments and has no --help"; continue; }
         case $name in *_mpi.c|*/sharded_lm.c|*/crop.c|*/inline.c|*/cuda.c|bench/*) continue ;; esac
         command -v tcc >/dev/null 2>&1 || continue
-        tcc -w -I"$root" "$file" -o "$tmp/helped" -lm -lpthread -ldl >"$tmp/help" 2>&1 || continue     # C that tcc has not
+        # tcc cannot compile it
+        tcc -w -I"$root" "$file" -o "$tmp/helped" -lm -lpthread -ldl >"$tmp/help" 2>&1 || continue
         (cd "$tmp" && helped "$name" "$tmp/helped")
     done
     [ ! -e "$tmp/--help" ] || echo 'a program has written a file named --help'
@@ -626,7 +633,7 @@ check_helps() {
     mkdir -p "$tmp/no_packages"
     for package in torch numpy; do echo "raise ImportError('there is no $package')" >"$tmp/no_packages/$package.py"; done
     for file in "$root"/src/*.py "$root"/tests/*.py "$root"/tests/oracle/*.py "$root"/tests/extension/*.py "$root"/examples/finetune_network.py; do
-        grep -q '^if __name__\|^main()' "$file" || continue                     # a module of another script
+        grep -q '^if __name__\|^main()' "$file" || continue                     # a module that other scripts import
         helped "${file#"$root"/}" env PYTHONPATH="$tmp/no_packages" PYTHONDONTWRITEBYTECODE=1 python3 "$file"
     done
 }
@@ -636,24 +643,25 @@ check_tcc() {
     out=$(fails tcc $inc "$tmp/whole.c" -o "$tmp/whole_tcc" -lm)
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$tmp/whole_tcc"; fi
 }
-without() {             # leaves one out
+without() {             # compiles without one feature
     quiet $quick_c -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$tmp/implementation.c"
     [ "$quick_c" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$tmp/implementation.c"
 }
 check_no_threads() { without THREADS; }
 check_no_simd() { without SIMD; }
 check_no_cache() { without CACHE; }
-check_no_everything() { # and all three, and that runs
+check_no_everything() { # compiles without all three, and runs
     flags='-DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE'
     quiet $CC -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
     build_run without $CC -O0 $flags $inc "$tmp/main.c" "$tmp/use.c" "$tmp/without.o"
 }
-# says FLAGS...: what the compiler under test and its C++ one have to say of the implementation with these macros.
+# says FLAGS...: prints the warnings of $CC and $CXX for the implementation with these flags.
 says() {
     [ "$quick_c" = "$CC" ] || quiet $CC $strict_c -fsyntax-only "$@" $inc "$tmp/implementation.c"
     quiet $CXX $strict_cxx -fsyntax-only "$@" $inc "$tmp/implementation.c"
 }
-# Without the operators: one of one's own runs, and its formula; what is left out says so.
+# Without the built-in operators, a program's own operator and its derivative run.  A call of an operator that was left
+# out fails with an error that says so.
 cat >"$tmp/core.c" <<'TEXT'
 #include "opdispatch.h"
 #include <stdio.h>
@@ -704,7 +712,8 @@ check_core_alone() {
     build_run core_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$tmp/core.c" -x none "$tmp/core_cxx.o"
     says -DOPD_NO_OPERATORS
 }
-# Without arithmetic of complex numbers: they are made, moved, added up, and what is left out says so.
+# Without complex arithmetic, complex tensors can be made, moved and added.  Operators that were left out fail with an
+# error that says so.
 cat >"$tmp/no_complex.c" <<'TEXT'
 #include "opdispatch.h"
 #include <stdio.h>
@@ -728,7 +737,8 @@ int main(void) {
     return opd_finish();
 }
 TEXT
-# Without a family the rest compiles without a warning; without all of them in C++ too, and it works.
+# Without one family of operators, the implementation compiles without a warning.  Without all of them it also compiles
+# as C++, and works.
 check_families() {
     flags=
     for family in CONV POOL RESAMPLE DISTANCE FFT SOLVE SPECIAL NORM LOSS INDEX TRAIN; do
@@ -744,9 +754,9 @@ check_families() {
     build_run families $quickest_c $inc "$tmp/main.c" "$tmp/use.c" "$tmp/families.o"
     says $flags
 }
-# Without a tool the rest compiles without a warning; without all in C++ too.  Without all of them, with operators and without,
-# it works: all functions are there, those of the tools say what left them out, and what frees or closes is harmless;
-# plug-ins are loaded.
+# Without one tool, the implementation compiles without a warning; without all of them also as C++.  Without all tools,
+# with and without operators, all functions exist: a function of a tool fails with an error that names the macro, a
+# function that frees or closes something does nothing, and plug-ins can be loaded.
 tools='TRANSFORMS GRAPHS CHECKING TRAINING EXCHANGE MODULES PROFILER AUTOCAST'
 cat >"$tmp/ask_tools.h" <<'TEXT'
 static int says(const char *function, const char *macro) {
@@ -867,7 +877,8 @@ END
     fails $quick_c -O0 "$tmp/host.c" "$tmp/tools.o" -o "$tmp/host" $lib
     "$tmp/host" "$tmp/plugin.so" 2>&1 | grep -q 'tensor(\[1\., 2\., 3\.\])' || echo 'no plug-in is loaded'
 }
-# The two parts compile without a warning, have each public function once, no variable twice, and make a program.
+# The two parts compile without a warning.  Together they have each public function and each variable once, and link to
+# a program that runs.
 check_parts() {
     for part in 1 2; do
         says -O1 -DOPDISPATCH_PART=$part
@@ -896,7 +907,8 @@ check_parts() {
         $quick_c $wrong -fsyntax-only $inc "$tmp/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' || echo "$wrong is taken"
     done
 }
-# What no operator takes does not compile, neither as C nor as C++ (a pointer is not true), and is said in a few lines.
+# An argument of a type that no operator takes does not compile as C or C++ (a pointer does not become a bool).  The
+# error has only a few lines.
 check_wrong_arguments() {
     for call in 'right OPD_CALL(op, t, 1, 0.5, "text", OPD_V(2))' 'wrong opd_add(t, s)' 'wrong OPD_CALL(op, s)' \
         'wrong OPD_CALL(op, t, f)' 'wrong OPD_CALL(op, c)' 'wrong OPD_V(f)' 'wrong opd_sum(op)' 'wrong OPD_CALL(op, opd_sum)'; do
@@ -912,11 +924,12 @@ check_wrong_arguments() {
         $CXX -x c++ -std=c++11 -fsyntax-only $inc "$tmp/wrong.c" >"$tmp/wrong.txt" 2>&1 && taken=right
         [ $taken = "${call%% *}" ] || echo "C++: $call"
         case $($CXX --version) in
-            *clang*) ;;                               # lists all that it might have been
+            *clang*) ;;                               # clang lists all candidates
             *) [ "$(wc -l <"$tmp/wrong.txt")" -le 14 ] || echo "$call: $(wc -l <"$tmp/wrong.txt") lines of error" ;;
         esac
     done
-    for type in 'std::vector<int64_t>' 'std::string' 'const opd_ints &' 'short'; do      # arguments of C++ functions
+    # arguments that C++ functions accept
+    for type in 'std::vector<int64_t>' 'std::string' 'const opd_ints &' 'short'; do
         printf '#include "opdispatch.h"\n#include <string>\n#include <vector>\ntypedef %s T;\n' "$type" >"$tmp/wrong.cpp"
         printf 'static opd_tensor *f(opd_tensor *x, T) { return x; }\nOPD_FUNCTION(f_fn, f, opd_tensor *, opd_tensor *, T)\n' >>"$tmp/wrong.cpp"
         $CXX -std=c++11 -w -fsyntax-only $inc "$tmp/wrong.cpp" >"$tmp/wrong.txt" 2>&1 && echo "OPD_FUNCTION takes $type"
@@ -924,8 +937,8 @@ check_wrong_arguments() {
             sed "s|^|$type: |" "$tmp/wrong.txt" | head -n 4
     done
 }
-# A debugger steps from opd_add into its loop, and through a backward formula: each line that it shows is text.  The call
-# is the second, as the first one registers the operators.
+# A debugger steps from opd_add into its loop, and through a backward function.  Each step shows a line of source text.
+# It steps through the second call, because the first one registers the operators.
 cat >"$tmp/steps.c" <<'TEXT'
 #include "opdispatch.h"
 int main(void) {
@@ -976,7 +989,7 @@ check_steps() {
         grep -q "$line" "$tmp/stepped" || echo "not seen: $line"
     done
 }
-# What would give wrong numbers is refused; the declarations may be used with it.
+# The implementation does not compile with flags that would give wrong numbers.  The declarations do.
 check_fast_math() {
     for flag in -ffast-math -Ofast -ffinite-math-only; do
         $CC $flag -E -o "$tmp/fast.i" $inc "$tmp/implementation.c" >"$tmp/fast" 2>&1 && echo "$flag is let through"

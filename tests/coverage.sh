@@ -46,7 +46,7 @@ mkdir -p "$folder" || exit 1
 folder=$(cd "$folder" && pwd)
 
 flags='-fprofile-instr-generate -fcoverage-mapping -DCHECK_COVERAGE'
-# script NAME [CHECK]...: tests/NAME.sh, built anew; what it links its programs with stays in the folder.
+# script NAME [CHECK]...: runs tests/NAME.sh, after a new build.  The objects of its programs remain in the folder.
 script() {
     rm -rf "${folder:?}/$1"
     script=$1; shift
@@ -56,7 +56,7 @@ script() {
         END { printf "%s: %d passed, %d failed (with what counts in their programs)\n", name, ok, failed }'
 }
 if [ -n "$run" ]; then
-    # a pool of four files (%4m), merged while programs run
+    # %4m: programs merge their counts into four files
     LLVM_PROFILE_FILE="$folder/counts.%4m.profraw"; export LLVM_PROFILE_FILE
     [ -n "$names" ] || names="$(ls "$here"/*/test_*.c* | sed 's/.*test_\(.*\)\.c.*/\1/' | grep -v -x cuda) linkage mpi cuda"
     for name in $names; do
@@ -67,16 +67,16 @@ if [ -n "$run" ]; then
                 source=$(ls "$here"/*/"test_$name".c*)
                 CC=clang CXX=clang++ CFLAGS="-O1 $flags" OBJECTS=$folder sh "$here/run.sh" "$name" </dev/null 2>&1 |
                     grep -a -E '^(test_[a-z0-9_]*\.c.*: |.*does not build)'
-                # what the declarations define inline is a part of each test file
+                # inline functions of the declarations are in the object of each test file
                 case $source in *.cpp) compiler='clang++ -std=c++11' ;; *) compiler=clang ;; esac
                 $compiler -O0 -w $flags -c "$source" -o "$folder/inline_$name.o" ;;
         esac
     done
 fi
-object=$(ls -t "$folder"/implementation_*.o 2>/dev/null | head -n 1)      # of the header as it is now
+object=$(ls -t "$folder"/implementation_*.o 2>/dev/null | head -n 1)      # the newest implementation
 [ -f "$object" ] || { echo "coverage.sh: the implementation does not build" >&2; exit 1; }
-# What is in several objects is a function for each, whose branches would add up: each implementation by itself, and
-# all test files, which have inline functions alone.
+# The branches of a function that is in several objects would add up.  So each implementation is exported separately,
+# and then all test files together, because only inline functions are in them.
 set -- "$object"
 for other in "$folder/linkage/implementation.o" "$folder/mpi/plain.o" "$folder/cuda/implementation.o"; do
     [ ! -f "$other" ] || set -- "$@" "$other"
@@ -91,7 +91,7 @@ done
 set --
 for other in "$folder"/inline_*.o; do [ ! -f "$other" ] || set -- "$@" -object "$other"; done
 if [ $# -gt 0 ]; then
-    shift                         # the first one stands without -object
+    shift                         # the first object has no -object
     llvm-cov export -format=lcov -instr-profile="$folder/counts.profdata" "$@" >"$folder/counts.lcov" || exit 1
 fi
 if [ -n "$show_missed" ]; then set -- --missed "$missed"; else set --; fi

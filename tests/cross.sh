@@ -41,18 +41,18 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_cross.XXXXXX") || exit 1
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 passed=0; failed=0; skipped=0
-limit=; command -v timeout >/dev/null 2>&1 && limit='timeout 900'       # in an emulator, on a busy machine
+limit=; command -v timeout >/dev/null 2>&1 && limit='timeout 900'       # emulators are slow
 
 good() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); echo "FAIL $target: $1"; [ -z "${2:-}" ] || tail -n 12 "$2" | cut -c 1-240; }
 skip() { skipped=$((skipped + 1)); echo "skip $target: $1"; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# What examples say, wherever they run.
+# The examples, and their output, which must be equal on all machines.
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
 mkdir "$tmp/examples"
 ln -s "$root/opdispatch.h" "$tmp/opdispatch.h"
-for example in quickstart digits; do        # with an implementation that is an object already
+for example in quickstart digits; do        # the implementation is compiled separately
     grep -v '^#define OPDISPATCH_IMPLEMENTATION' "examples/$example.c" >"$tmp/examples/$example.c"
 done
 cat >"$tmp/quickstart.out" <<'TEXT'
@@ -62,13 +62,13 @@ tensor([0.0088, 0.0000, 0.0000])
 tensor(..., device='meta', size=(1000000, 1000000))
 myops::myadd: self and other must have the same sizes
 TEXT
-# example NAME OUTPUT COMMAND...: runs it and compares all it says.
+# example NAME OUTPUT COMMAND...: runs a command and compares its output with the file OUTPUT.
 example() {
     name=$1; want=$2; shift 2
     if ! $limit "$@" >"$tmp/out" 2>"$tmp/err" </dev/null; then cat "$tmp/err" >>"$tmp/out"; bad "$name" "$tmp/out"; return; fi
     tr -d '\r' <"$tmp/out" | diff "$want" - >"$tmp/diff" && good || bad "$name says something else" "$tmp/diff"
 }
-# run_test NAME COMMAND...: adds its counts.
+# run_test NAME COMMAND...: runs a test file, and adds its counts to the counts of this script.
 run_test() {
     name=$1; shift
     TMPDIR=$tmp $limit "$@" >"$tmp/out" 2>&1 </dev/null
@@ -79,7 +79,7 @@ run_test() {
     [ "$2" = 0 ] || { echo "FAIL $target: $line"; grep -a -v '^skipped' "$tmp/out" | head -n 12 | cut -c 1-240; }
 }
 
-# linux TRIPLE EMULATOR FLAGS...
+# linux TRIPLE EMULATOR FLAGS...: builds with TRIPLE-gcc, and runs tests and an example in the emulator.
 linux() {
     cc=$1-gcc; emulator=$2; sysroot=/usr/$1; shift 2
     have "$cc" || { skip "no $cc"; return; }
@@ -100,7 +100,7 @@ linux() {
     else bad 'quickstart.c does not build' "$tmp/out"; fi
     for name in $tests $more; do
         cases=; case $name in *:*) cases=$(echo "${name#*:}" | tr , ' '); name=${name%%:*} ;; esac
-        source=$(echo tests/*/test_$name.c); [ "$name" != kernels ] || source=          # that is the implementation
+        source=$(echo tests/*/test_$name.c); [ "$name" != kernels ] || source=  # the program is only the implementation
         if $cc "$@" -O0 $source "$tmp/$target.o" -o "$tmp/program" -lm -lpthread $libs >"$tmp/out" 2>&1; then
             run_test "$name" $run "$tmp/program" $cases
         else bad "test_$name.c does not build" "$tmp/out"; fi
@@ -109,7 +109,7 @@ linux() {
 mingw() {
     cc=x86_64-w64-mingw32-gcc
     have $cc || { skip "no $cc"; return; }
-    # -O0: nothing is run where wine is missing, and of its warnings none is the optimiser's that other gccs do not give
+    # -O0 is enough: without wine nothing runs, and optimisation would give no warnings that other gccs do not give
     printf '#define OPDISPATCH_IMPLEMENTATION\n#include "tests/inside.h"\n' >"$tmp/inside.c"
     if ! $cc -Wall -Wextra -Werror -O0 -I. -c "$tmp/inside.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 ||
        ! $cc -O0 -static "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/q.exe" -lm -lpthread >"$tmp/out" 2>&1; then
@@ -141,7 +141,7 @@ emscripten() {
     if $limit node "$tmp/digits.js" --epochs 1 --plain >"$tmp/out" 2>&1 && grep -q "$digits" "$tmp/out"; then good
     else bad "digits.c does not say $digits" "$tmp/out"; fi
 }
-# Kernels of other instructions round otherwise: plain C gives 2.1818 and 35.1%, vectors 2.1817 and 35.2%.
+# Kernels for other instruction sets round differently: plain C gives 2.1818 and 35.1%, vector code 2.1817 and 35.2%.
 digits='loss 2\.181[78]  accuracy  35\.[12]%'
 musl() {
     have musl-gcc || { skip 'no musl-gcc'; return; }

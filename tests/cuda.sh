@@ -17,14 +17,14 @@ cuda_emulated_sanitized cuda_emulated_nccl cuda_emulated_mpi cuda_emulated_plugi
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
-if [ "$only" = cuda ]; then                # all, but what takes a fourth of the time each; that is asked for by its name
+if [ "$only" = cuda ]; then                # all checks except the slowest, cuda_emulated_races
     only=; names=$(printf '%s\n' $names | grep -v races)
-    # nvcc's second build of the same kernels: without a GPU only that it loads is seen, and the emulated one shows that
+    # without a GPU, cuda_plugin only shows that nvcc's plug-in loads; cuda_emulated_plugin shows the same
     command -v nvidia-smi >/dev/null 2>&1 || names=$(printf '%s\n' $names | grep -v '^cuda_plugin$')
 fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 CC=${CC:-cc}; CXX=${CXX:-c++}
-quick_c=$CC quick=$CXX                    # of the emulation: clang takes two fifths of g++'s time for it
+quick_c=$CC quick=$CXX                    # for the emulation: clang takes 40% of g++'s time
 case $CC in *clang*) ;; *) if command -v clang++ >/dev/null 2>&1; then quick_c=clang quick=clang++; fi ;; esac
 own=
 if [ -z "${RUN_TMP:-}" ]; then RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_cuda.XXXXXX"); own=yes; fi
@@ -36,18 +36,18 @@ command -v "$NVCC" >/dev/null 2>&1 || { [ ! -x /usr/local/cuda/bin/nvcc ] || NVC
 toolkit=$(dirname "$(dirname "$(command -v "$NVCC" || echo /usr/local/cuda/bin/nvcc)")")
 arch=${CUDA_ARCH:-sm_90}
 
-# What repeats the walk over all operators in another build sees a part of them ($CHECK_PART, see tests/check.h): with the
-# sanitizer one of 32; as a plug-in, the same code loaded another way, a sixteenth.
+# Checks that repeat the walk over all operators in another build cover a part of them ($CHECK_PART, see tests/check.h):
+# with the sanitizer one of 32; as a plug-in, which has the same code, one of 16.
 sanitized_part=${CHECK_PART:-32} plugin_part=${CHECK_PART:-16}
 
 . "$root/tests/checks.sh"
 
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
-# The implementation, once; what $CC makes of it the other tests show.
+# Compiles the implementation once.  Other tests check how $CC compiles it.
 implementation() { [ -f "$tmp/implementation.o" ] || quiet $quick_c -O0 -I"$root" -c "$tmp/implementation.c" -o "$tmp/implementation.o"; }
 tests_object() { [ -f "$tmp/tests.o" ] || quiet $quick_c -O0 -I"$root" -c "$root/tests/cuda/test_cuda.c" -o "$tmp/tests.o"; }
-# Addresses that are no multiple of what is loaded from them end the program, as on a GPU.  Optimised: what that takes is
-# less than what the walk over all operators saves.
+# Builds the plug-in and its tests with the emulation.  A misaligned load or store ends the program, as on a GPU.  The
+# optimisation takes less time than it saves in the walk over all operators.
 emulated() {
     implementation; tests_object
     aligned='-fsanitize=alignment -fno-sanitize-recover=alignment'
@@ -57,7 +57,7 @@ emulated() {
         quiet $quick_c "$tmp/tests.o" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/emulated" $emulated_lib
     }
 }
-# ran PROGRAM ARGUMENTS...: nothing when all its cases pass, with at least one that did
+# ran PROGRAM ARGUMENTS...: runs a test program.  Prints nothing if at least one case passed and no case failed.
 ran() {
     "$@" >"$tmp/ran.log" 2>&1
     case $? in
@@ -67,11 +67,12 @@ ran() {
 }
 
 check_cuda_emulated() { emulated; ran "$tmp/emulated"; }
-check_cuda_emulated_guarded() {           # the host touches no device memory; a part of the cases, for it is slow
+# an access of the host to device memory ends the program; only some cases, because it is slow
+check_cuda_emulated_guarded() {
     emulated
     OPD_EMU_GUARD=1 ran "$tmp/emulated" aten::add aten::softmax aten::index_select aten::mm on_the_gpu streams captured
 }
-check_cuda_emulated_async() {             # what is queued is done late, in the worst order; the current device is another one
+check_cuda_emulated_async() {             # queued work runs late and in the worst order; another device is current
     emulated
     for order in 1 2 3; do
         OPD_EMU_ASYNC=$order OPD_TEST_DEVICE=1 ran "$tmp/emulated" stream pinned between current_device captur replays second_gpu \
@@ -79,11 +80,12 @@ check_cuda_emulated_async() {             # what is queued is done late, in the 
     done
 }
 check_cuda_emulated_fault() { emulated; OPD_TEST_FAULT=1 OPD_EMU_ASYNC=1 ran "$tmp/emulated" a_lost_context; }
-# Each access of a device thread is checked (races.cpp): first that wrong kernels are found, then some of the CUDA plug-in's;
-# "$tmp/races" without arguments runs all cases.
+# races.cpp checks each memory access of a device thread.  First it must find races in wrong kernels; then it checks
+# some kernels of the CUDA plug-in.  "$tmp/races" without arguments runs all cases.
 check_cuda_emulated_races() {
     implementation; tests_object
-    flags='-std=c++17 -O0 -fno-tree-sra -fsanitize=thread --param=tsan-distinguish-volatile=1 -DOPD_EMU_RACES'      # g++'s
+    # these are flags of g++
+    flags='-std=c++17 -O0 -fno-tree-sra -fsanitize=thread --param=tsan-distinguish-volatile=1 -DOPD_EMU_RACES'
     quiet $CXX -std=c++17 -O2 -DOPD_EMU_RACES -I"$root/tests/cuda" -c "$root/tests/cuda/races.cpp" -o "$tmp/races.o"
     quiet $CXX $flags -I"$root/tests/cuda" -c "$root/tests/cuda/races_test.cpp" -o "$tmp/races_test.o"
     quiet $CXX -rdynamic "$tmp/races_test.o" "$tmp/races.o" -o "$tmp/races_test" $lib
@@ -94,19 +96,20 @@ check_cuda_emulated_races() {
         aten::index_put aten::conv aten::mm aten::native_batch_norm aten::native_layer_norm aten::embedding
 }
 check_cuda_emulated_without_gpu() { emulated; OPD_TEST_MISSING='no GPU' OPD_EMU_DEVICES=0 ran "$tmp/emulated" without; }
-check_cuda_emulated_without_driver() {    # none, or one that fails, and how
+check_cuda_emulated_without_driver() {    # no driver, or a driver that fails
     emulated
     OPD_TEST_MISSING='no NVIDIA driver' OPD_EMU_DEVICES=-1 ran "$tmp/emulated" without
     OPD_TEST_MISSING='(cudaErrorSystemNotReady, 802); the GPUs may wait for the fabric manager' OPD_EMU_DEVICES=-802 ran "$tmp/emulated" without
     OPD_TEST_MISSING='initialization error (cudaErrorInitializationError, 3)' OPD_EMU_DEVICES=-3 ran "$tmp/emulated" without
 }
 check_cuda_emulated_out_of_memory() { emulated; OPD_EMU_MEMORY=8388608 ran "$tmp/emulated" memory; }
-check_cuda_emulated_left_alone() {        # no context before it is asked for; copies where no GPU reaches another
+check_cuda_emulated_left_alone() {  # no context before a program uses the GPU; copies between GPUs without peer access
     emulated
     OPD_TEST_ALONE=1 ran "$tmp/emulated" left_alone
     OPD_EMU_PEERS=0 ran "$tmp/emulated" between_devices second_gpu
 }
-# A GPU that others fill, or have for themselves: said when it is asked for, and nothing to a program that is the CPU's.
+# A GPU whose memory is full, or that another process owns: an operator on the GPU fails with an error that says so, and
+# a program that uses only the CPU prints nothing.
 check_cuda_emulated_unusable() {
     emulated
     OPD_EMU_CONTEXT=2 OPD_TEST_UNUSABLE='cannot use cuda:0 at all: out of memory' ran "$tmp/emulated" cannot_be_used
@@ -119,9 +122,9 @@ check_cuda_emulated_unusable() {
 status 0' ] || printf '%s: %s\n' "$how" "$cpu"
     done
 }
-# Code for 7.5 alone on a newer GPU: bfloat16's tensor cores are not in it.
+# A newer GPU, with code that is compiled only for 7.5, which has no tensor cores for bfloat16.
 check_cuda_emulated_compiled_for_older() { emulated; OPD_EMU_COMPILED=75 ran "$tmp/emulated" aten::convolution; }
-# What first_gpu_run.sh does and says, with the emulation for a GPU; and without any.
+# Runs first_gpu_run.sh with the emulation instead of a GPU, and without a GPU.
 check_cuda_emulated_first_run() {
     emulated
     CC="$quick_c" COMPANION=$tmp/emulated.o LIBS=$emulated_lib OUT=$tmp/first_run QUICK=1 \
@@ -154,7 +157,7 @@ check_cuda_emulated_sanitized() {
     quiet $quick $flags "$tmp/s_ranks.o" "$tmp/s_implementation.o" "$tmp/s_emulated.o" -o "$tmp/s_ranks" $lib
     OPD_EMU_ASYNC=1 ran "$tmp/s_ranks"
 }
-# Process groups over an emulated NCCL, with ranks as threads; and where there is none that can be used.
+# Process groups over an emulated NCCL, whose ranks are threads, and errors if NCCL cannot be used.
 emulated_nccl() {
     export OPD_NCCL="$tmp/nccl.so" OPD_EMU_DEVICES=4
     [ -f "$OPD_NCCL" ] || quiet $quick -std=c++17 -O1 -shared -fPIC -I"$root/tests/cuda" "$root/tests/cuda/nccl.cpp" -o "$OPD_NCCL"
@@ -170,7 +173,7 @@ check_cuda_emulated_nccl() {
     OPD_NCCL=libm.so.6 OPD_TEST_NCCL='libm.so.6 has no function ncclGetVersion: the file is not NCCL' ran "$tmp/ranks" nccl_that
     OPD_EMU_NCCL_VERSION=21003 OPD_TEST_NCCL='has version code 21003, but 2.14 (21400)' ran "$tmp/ranks" nccl_that
 }
-# Ranks that are processes of MPI, each with a device.
+# Ranks that are MPI processes, each with its own device.
 check_cuda_emulated_mpi() {
     for kind in .openmpi .mpich ''; do
         command -v mpicc$kind >/dev/null 2>&1 && command -v mpirun$kind >/dev/null 2>&1 && break
@@ -187,7 +190,7 @@ check_cuda_emulated_mpi() {
     for ranks in 2 3 2; do
         quiet_out=$(timeout 200 $mpirun -n $ranks "$tmp/nccl_mpi" 2>&1) || quiet_out="status $?: $quiet_out"
         [ "$quiet_out" = "$ranks ranks with devices: right" ] || printf '%s\n' "$quiet_out" | tail -n 20
-        [ $ranks = 2 ] || export OPD_MPI_CUDA=1   # the last time by an MPI that takes device memory
+        [ $ranks = 2 ] || export OPD_MPI_CUDA=1   # the last run, with an MPI that accepts device memory
     done
 }
 check_cuda_emulated_plugin() {
@@ -207,7 +210,7 @@ check_cuda_emulated_example() {
     quiet_out=$("$tmp/cuda_op" 2>&1) || quiet_out="status $?: $quiet_out"
     case $quiet_out in status*) printf '%s\n' "$quiet_out" ;; *'cuda: the sum is '*'result 0.0e+00'*|*'cuda: the sum is '*'result '*e-0[678]*) ;; *) printf '%s\n' "$quiet_out" ;; esac
 }
-check_cuda_emulated_digits() {            # a network trained there and here: the same losses and accuracies
+check_cuda_emulated_digits() {  # training gives equal losses and accuracies on the CPU and on the emulated GPU
     emulated
     sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/examples/digits.c" >"$tmp/digits.c"
     quiet $quick_c -O0 -I"$root/examples" "$tmp/digits.c" "$tmp/implementation.o" "$tmp/emulated.o" -o "$tmp/digits" $emulated_lib
@@ -234,7 +237,7 @@ check_cuda_without_plugin() {
     OPD_TEST_MISSING=opdispatch_cuda.cu ran "$tmp/alone" without
 }
 no_nvcc() { command -v "$NVCC" >/dev/null 2>&1 && return 1; echo 'SKIP: no nvcc'; }
-# Optimised where somebody runs the code, or looks at it, and not where only the compiler's word is wanted.
+# Code is optimised if it runs, or if its machine code is checked, but not if only the compiler's messages matter.
 seen=-O3 run=-O3 unoptimised='-O0 -Xcicc -O0 -Xptxas -O0'
 command -v nvidia-smi >/dev/null 2>&1 || run=$unoptimised
 command -v "${CUOBJDUMP:-cuobjdump}" >/dev/null 2>&1 || [ -x /usr/local/cuda/bin/cuobjdump ] || seen=$run
@@ -242,7 +245,7 @@ check_cuda_builds() {
     no_nvcc && return
     quiet "$NVCC" $seen -arch="$arch" -Xcompiler -Wall,-Wextra -I"$root" -c "$root/opdispatch_cuda.cu" -o "$tmp/companion.o"
 }
-check_cuda_linked() {                    # as the first comment of opdispatch_cuda.cu says; every case where there is a GPU
+check_cuda_linked() {  # links as the first comment of opdispatch_cuda.cu says; runs all cases if there is a GPU
     no_nvcc && return
     implementation; tests_object
     [ -f "$tmp/companion.o" ] || { echo 'SKIP: it was not built'; return; }
@@ -262,7 +265,8 @@ check_cuda_plugin() {
 for name in $names; do
     case $name in *"$only"*) ;; *) continue ;; esac
     case $name in
-        cuda_code_*) sh "$root/tests/cuda_code.sh" "$tmp/companion.o" "$name" ;;      # of what cuda_builds has built
+        # checks the object that cuda_builds made
+        cuda_code_*) sh "$root/tests/cuda_code.sh" "$tmp/companion.o" "$name" ;;
         *) result "$name" "$(check_"$name")" ;;
     esac
 done

@@ -26,17 +26,17 @@ missing() {
     [ -n "$CUOBJDUMP" ] || { echo 'SKIP: no cuobjdump'; return; }
     return 1
 }
-# "FUNCTION bytes of stack", a line each
+# Writes lines "FUNCTION bytes-of-stack" to $tmp/usage.
 usage() {
     [ -f "$tmp/usage" ] || "$CUOBJDUMP" -res-usage "$object" 2>/dev/null |
         awk '$1 == "Function" { f = $2; sub(/:$/, "", f) } match($0, /STACK:[0-9]+/) { print f, substr($0, RSTART + 6, RLENGTH - 6) }' >"$tmp/usage"
 }
-# The numbers of formulas, which are in kernels' names.
+# formula NAME: prints the number of a pointwise formula, which the names of its kernels contain.
 formula() {
     printf '#include "opdispatch.h"\n#include <stdio.h>\nint main(void) { printf("%%d", (int)OPD_FORMULA_%s); return 0; }\n' "$1" >"$tmp/f.c"
     $CC -I"$root" "$tmp/f.c" -o "$tmp/f" && "$tmp/f"
 }
-# code PATTERN: what the kernels with such names are made of, "== FUNCTION" before each
+# code PATTERN: prints the instructions of the kernels whose names match, with a line "== FUNCTION" before each kernel.
 code() {
     usage
     list=$(awk '{ print $1 }' "$tmp/usage" | grep -E "$1" | tr '\n' ',')
@@ -44,7 +44,8 @@ code() {
     "$CUOBJDUMP" -sass -fun "${list%,}" "$object" |
         awk '/Function : / { print "== " $3 } /^ +\/\*[0-9a-f]+\*\/ / { sub(/^ +\/\*[0-9a-f]+\*\/ +/, ""); sub(/;.*/, ""); print }'
 }
-# How many loads of 16 bytes are under way at most when the first of them is looked at; a line a kernel: number, name.
+# Prints a line "NUMBER KERNEL" for each kernel: how many 16-byte loads it issues before it uses the first result, at
+# most.
 under_way='
     function done() { if (name != "") { print most, name } most = 0; n = 0; delete waits }
     /^== / { done(); name = $2; next }
@@ -67,13 +68,13 @@ under_way='
         }
     }
     END { done() }'
-# at_least NUMBER PATTERN: loads under way in each of these kernels
+# at_least NUMBER PATTERN: each kernel whose name matches issues so many 16-byte loads before it uses a result.
 at_least() {
     code "$2" >"$tmp/code"
     case $(head -n 1 "$tmp/code") in '== '*) ;; *) cat "$tmp/code"; return ;; esac
     awk "$under_way" "$tmp/code" | awk -v least="$1" '$1 < least { print $2 ": " $1 " loads of 16 bytes are under way, not " least }'
 }
-# with NUMBER INSTRUCTION PATTERN: each of these kernels has that many
+# with NUMBER INSTRUCTION PATTERN: each kernel whose name matches has at least so many of these instructions.
 with() {
     code "$3" >"$tmp/code"
     case $(head -n 1 "$tmp/code") in '== '*) ;; *) cat "$tmp/code"; return ;; esac
@@ -83,8 +84,8 @@ with() {
 }
 short='(f|6__half|13__nv_bfloat16)'
 
-# Registers that do not suffice, and arrays that are not in registers, are in memory then.  But for float64 in a few kernels,
-# and what reduces large arguments of sine, cosine and tangent (also of normal random numbers, and in sinc).
+# Kernels use no stack: no registers are spilled, and all arrays are in registers.  Exceptions are float64 in a few
+# kernels, and the range reduction of sine, cosine and tangent (also in normal random numbers and in sinc).
 check_cuda_code_stack() {
     missing && return
     usage
@@ -113,7 +114,8 @@ check_cuda_code_wide_stores() {
     with 2 'STG.E.128' 'opdi_cu_(softmax|norm)_rowsI(fLi4|6__halfLi8)ELi2E'
     with 1 'STG.E.128' 'opdi_cu_conv_tc_kernel'
 }
-# The main loop's 32 products of a stage, its fragments by ldmatrix, its stages past registers.
+# Convolutions: the main loop has 32 tensor-core products a stage, loads fragments with ldmatrix, and copies stages to
+# shared memory without registers.
 check_cuda_code_tensor_cores() {
     missing && return
     with 32 'HMMA.16816.F32' 'opdi_cu_conv_tc_kernel'

@@ -29,7 +29,7 @@ TEXT
 parts='machine build code convolution overlap capture debug first copies threads large tests nccl example digits memcheck
 racecheck synccheck bench ncu'
 
-#-- the parts: each a process of its own, in $OUT; 77: not available, for the reason in its last line ------------------
+#-- the parts: each is a process in $OUT; status 77: not available, and the last line says why -------------------------
 
 have() { command -v "$1" >/dev/null 2>&1; }
 unavailable() { echo "$*"; exit 77; }
@@ -48,7 +48,7 @@ part_machine() {
     have "$CC" && "$CC" --version | head -n 1
     return 0
 }
-# The programs, as many at a time as there are cores; what one of them says goes to its own log.
+# The programs.  As many are built at the same time as there are cores, and each has its own log.
 programs='test_cuda probes nccl_ranks bench_cuda digits'
 made() { name=$1; shift; "$@" >"build_$name.log" 2>&1 || { echo "$name: status $?"; tail -n 5 "build_$name.log"; : >build.failed; }; }
 compiled() {
@@ -104,7 +104,7 @@ part_tests() {
     tail -n 3 tests_debug.log
     return $rc
 }
-# Process groups over NCCL: three ranks, threads of one process, have a GPU each.
+# Process groups over NCCL: three ranks, which are threads of one process, each have a GPU.
 part_nccl() {
     gpus=$(nvidia-smi -L 2>/dev/null | grep -c GPU)
     [ "$gpus" -ge 3 ] || unavailable "$gpus GPU(s), 3 are wanted"
@@ -115,7 +115,7 @@ part_example() {
     "$NVCC" -O2 -arch="$ARCH" -I"$root" "$root/examples/cuda_op.cu" implementation.o companion.o -o cuda_op -lcublas -lcublasLt || return 1
     ./cuda_op
 }
-# The same losses on both, and accuracies.
+# Training gives the same losses and accuracies on the CPU and on the GPU.
 part_digits() {
     for device in cpu cuda; do
         ./digits --plain --epochs 2 --data "$root/examples/data/digits.txt" --device $device >digits.$device 2>&1 || { tail -n 3 digits.$device; return 1; }
@@ -134,7 +134,7 @@ part_sanitizer() {
     OPD_CUDA_NO_CACHE=1 "$SANITIZER" --tool "$1" --error-exitcode 99 --print-limit 20 ./test_cuda $walked
 }
 part_bench() {
-    cd "$root" || return 1                   # where it finds bench/peers
+    cd "$root" || return 1                   # it needs bench/peers
     if [ -n "$QUICK" ]; then "$OUT/bench_cuda" --quick; else "$OUT/bench_cuda"; fi
 }
 part_ncu() {
@@ -148,7 +148,7 @@ part() {
         *) part_"$1" ;;
     esac
 }
-# Seconds that a part may take at most.
+# limit_of PART: prints the most seconds that the part may take.
 limit_of() {
     case $1 in
         machine) echo 20 ;; build) echo 400 ;; code) echo 60 ;; tests) echo 200 ;; bench|digits) echo 120 ;;
@@ -192,7 +192,7 @@ say() { echo "$*" | tee -a "$summary"; }
 elapsed() { echo $(($(date +%s) - began)); }
 limited() { seconds=$1; shift; if have timeout; then timeout -k 5 "$seconds" "$@"; else "$@"; fi; }
 failed=0
-# run PART: a line of the summary; 1 when it did not do what it should.
+# run PART: runs a part and adds a line to the summary.  The status is 1 if the part did not succeed.
 run() {
     limit=$(limit_of "$1"); rest=$((BUDGET - $(elapsed)))
     case " $SKIP " in *" $1 "*) say "skip   $1: left out"; return 1 ;; esac

@@ -7,7 +7,7 @@
 # "FAIL NAME: why" or "skip NAME: why" for each check.  The last line is "N passed, N failed".
 set -u
 names='first_program no_warnings kept_by_name as_whole loaders hints refused left_out tcc operators'
-# Test files that ask for no built-in operator by its name, but for those that they keep.
+# Test files that look up no built-in operators by name, except for operators that they keep with OPD_KEEP.
 tests='autograd/test_engine autograd/test_function autograd/test_print dispatch/test_custom_ops dispatch/test_scopes
 files/test_bad_checkpoints files/test_checkpoints files/test_json graphs/test_blocks graphs/test_builtins
 graphs/test_graph_values graphs/test_planned ops/test_complex_linalg ops/test_packed ops/test_samples ops/test_statistics
@@ -25,7 +25,7 @@ cd "$root" || exit 1
 have() { command -v "$1" >/dev/null 2>&1; }
 quick=${CC:-cc}; ! have clang || quick=clang
 lib='-lm -lpthread -ldl'
-source_of() {           # source_of NAME CODE [BEFORE]: a program with CODE in its main
+source_of() {           # source_of NAME CODE [BEFORE]: writes a program with CODE in main
     printf '#include "opdispatch.h"\n%s\nint main(void) {\n    OPD_SCOPE {\n%s\n    }\n    return opd_finish();\n}\n' \
         "${3:-}" "$2" >"$tmp/$1.c"
 }
@@ -35,7 +35,7 @@ awk '/^```c$/ { inside = !seen; seen = 1; next } /^```/ { inside = 0 } inside &&
     >"$tmp/first.c"
 said='tensor([ 0.0000,  1.3818,  0.0770, -2.8289])'
 
-# What that program prints, and how large its code and constants are.
+# The output of this program, and the size of its code and constants.
 check_first_program() {
     for cc in gcc clang; do
         have $cc || continue
@@ -49,11 +49,13 @@ check_first_program() {
 check_no_warnings() {
     for cc in 'gcc -std=c11' 'clang -std=c11' 'g++ -x c++ -std=c++11' 'clang++ -x c++ -std=c++11'; do
         have "${cc%% *}" || continue
-        case $cc in clang*) checks=-fsyntax-only ;; *) checks='-O1 -c' ;; esac      # gcc says what is unused last of all
+        # gcc warns of unused code only when it compiles
+        case $cc in clang*) checks=-fsyntax-only ;; *) checks='-O1 -c' ;; esac
         quiet $cc $checks -Wall -Wextra -Werror $lean "$tmp/first.c" -o "$tmp/first.o"
     done
 }
-# An operator that is asked for by its name is missing, with an error that says what keeps it, and with that it is there.
+# An operator that is looked up by its name is missing, with an error that says what to write to keep it.  With this
+# line, the program has the operator.
 check_kept_by_name() {
     source_of named '        opd_tensor *x = opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32);
 #if defined(KEPT)
@@ -82,8 +84,8 @@ check_kept_by_name() {
     # without OPD_LEAN the macro does nothing
     quiet $quick -fsyntax-only -Wall -Wextra -DOPDISPATCH_IMPLEMENTATION -I. -DNAME='"aten::conv2d"' -DKEPT "$tmp/named.c"
 }
-# What depends on operators that the program does not call is as without OPD_LEAN, or an error: kernels that the program
-# registers for built-in operators, the choice among overloads, autocast on other devices.
+# Features that use operators that the program does not call work as without OPD_LEAN, or give an error: kernels that
+# the program registers for built-in operators, the choice among overloads, and autocast on other devices.
 check_as_whole() {
     source_of whole '        opd_tensor *x = opd_full(OPD_INTS(2, 2), OPD_V(3), OPD_FLOAT32), *out;
         opd_graph *graph = opd_graph_new();
@@ -117,7 +119,7 @@ OPD_LIBRARY_IMPL(aten, CPU, lib) {
     case $("$tmp/lean" 2>&1) in *'opd_impl: aten::mm is a built-in operator that OPD_LEAN does not keep: write OPD_KEEP(mm)'*) ;;
         *) echo 'a kernel of the program is lost without an error' ;; esac
 }
-# What loads a graph or a script from a file or from memory keeps all operators.
+# A function that loads a graph or a script from a file or from memory keeps all operators.
 check_loaders() {
     source_of made '        opd_graph *graph = opd_graph_parse("graph(%x : Tensor):\n  %1 : Tensor = aten::relu(%x)\n"
                                            "  %2 : Tensor = aten::mm(%1, %x)\n  return (%2)\n");
@@ -158,7 +160,7 @@ static size_t read_file(const char *path) {
         case $("$tmp/loaded" 2>&1) in *8.*8.*8.*8.*) ;; *) echo "$from: $("$tmp/loaded" 2>&1)" ;; esac
     done
 }
-# The error for each form of each operator names a card, or a list of cards, that is there.
+# The error for each form of each operator names a card, or a list of cards, that exists.
 check_hints() {
     source_of hints '        static const char *const cards[] = {
 #define OPDI_LEAN_CARD(card, name) #card,
@@ -216,7 +218,7 @@ check_refused() {
     if $quick -O0 -w $lean "$tmp/first.c" "$tmp/second.c" -o "$tmp/two" $lib >"$tmp/log" 2>&1 ||
         ! grep -q 'only_one_file_of_a_program_may_define_OPD_LEAN' "$tmp/log"; then echo 'two files'; fi
 }
-# Beside the macros that leave something out.
+# OPD_LEAN works together with the macros that leave something out.
 check_left_out() {
     for macro in STATIC NO_OPERATORS NO_OP_CONV NO_OP_NORM NO_COMPLEX NO_TRANSFORMS NO_GRAPHS NO_TRAINING NO_EXCHANGE NO_CHECKING \
         NO_MODULES NO_AUTOCAST NO_SCRIPTS NO_COLLECTIVES NO_COMPILER NO_PLUGINS NO_THREADS NO_SIMD AOTI; do
@@ -232,13 +234,13 @@ check_tcc() {
     quiet tcc $lean "$tmp/first.c" -o "$tmp/first" $lib
     [ "$("$tmp/first")" = "$said" ] || echo 'another output'
 }
-# Each operator, called where its card alone is kept.
+# Calls each operator while only its own card is kept.
 check_operators() {
     quiet $quick -O0 -w tests/product/lean_walk.c -o "$tmp/walk" $lib
     "$tmp/walk" 2>"$tmp/warnings" | tail -n 12 >"$tmp/log"
     case $(tail -n 1 "$tmp/log") in *' calls: right') ;; *) cat "$tmp/log" ;; esac
 }
-# A test file as a program of its own.
+# test_file NAME: compiles a test file with OPD_LEAN, and runs it.
 test_file() {
     quiet $quick -O0 -w $lean "tests/$1.c" -o "$tmp/test" $lib
     "$tmp/test" >"$tmp/log" 2>&1 </dev/null || tail -n 12 "$tmp/log"

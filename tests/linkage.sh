@@ -31,14 +31,14 @@ own=
 if [ -z "${RUN_TMP:-}" ]; then RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_linkage.XXXXXX"); own=yes; fi
 tmp=$RUN_TMP/linkage; mkdir -p "$tmp"
 [ -z "$own" ] || trap 'rm -rf "$RUN_TMP"' EXIT
-quick_c=$CC                               # for programs whose making is not what is checked: clang takes a third of the time
+quick_c=$CC                               # for programs that only have to run: clang takes a third of gcc's time
 case $CC in *clang*) ;; *) if command -v clang >/dev/null 2>&1; then quick_c=clang; fi ;; esac
 inc="-I$root"
 lib='-lm -lpthread'
 
 #-- helpers ------------------------------------------------------------------------------------------------------------
 
-# refused TEXT LIBRARY: the host says TEXT and nothing stays.
+# refused TEXT LIBRARY: the host refuses to load the library, with TEXT in the error, and none of it remains registered.
 refused() {
     host
     out=$("$tmp/host" "$2" 2>&1); rc=$?
@@ -46,11 +46,11 @@ refused() {
     case $out in *"$1"*) ;; *) printf 'no "%s" in: %s\n' "$1" "$out" ;; esac
 }
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
-# The implementation, once: position-independent, so it goes into programs and libraries.
+# Compiles the implementation once, position-independent, for programs and libraries.
 implementation() {
     [ -f "$tmp/implementation.o" ] || $CC -O0 -fPIC $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" 2>&1
 }
-# A program that holds no operators: it exports nothing, or all with -rdynamic.
+# Builds a program without operators twice: one exports no symbols, the other (with -rdynamic) all.
 host() {
     implementation
     [ -x "$tmp/host" ] || $CC $inc "$here/main.c" "$tmp/implementation.o" -o "$tmp/host" $lib 2>&1
@@ -58,13 +58,13 @@ host() {
         $CC -rdynamic $inc "$here/main.c" "$tmp/implementation.o" -o "$tmp/host_exports" $lib 2>&1
 }
 plugin_line='-shared -fPIC -DOPDISPATCH_PLUGIN'
-plugin() {              # the plug-in of one cc line
+plugin() {              # builds a plug-in with one command
     [ -f "$tmp/ops.so" ] || quiet $CC -O1 $plugin_line $inc "$here/ops.c" -o "$tmp/ops.so"
 }
-plain_library() {       # a shared library that calls the program's symbols
+plain_library() {       # builds a shared library that uses the program's symbols
     [ -f "$tmp/libops.so" ] || quiet $CC -O1 -shared -fPIC $inc "$here/ops.c" -o "$tmp/libops.so"
 }
-# header_as FOLDER SED: a copy of the header with something changed
+# header_as FOLDER SED: writes a copy of the header, changed by sed.
 header_as() { mkdir -p "$tmp/$1"; sed "$2" "$root/opdispatch.h" >"$tmp/$1/opdispatch.h"; }
 
 #-- linked -------------------------------------------------------------------------------------------------------------
@@ -80,7 +80,7 @@ check_link_cxx() {
     quiet $CC $inc "$here/main.c" "$tmp/ops_cxx.o" "$tmp/implementation.o" -o "$tmp/program" $lib -lstdc++
     quiet "$tmp/program"
 }
-# Formula, policy and rules come before or behind the operator that they are for.
+# The backward function, autocast policy and batching rules may be registered before or after their operator.
 check_link_in_any_order() {
     implementation
     for part in 0 1 2 3; do quiet $CC $inc -DPART=$part -c "$here/parts.c" -o "$tmp/part$part.o"; done
@@ -100,13 +100,13 @@ check_link_archive() {
     quiet $CC -DLINKAGE_USE $inc "$here/main.c" "$tmp/implementation.o" "$tmp/libarchive.a" -o "$tmp/program" $lib
     quiet "$tmp/program"
 }
-# Without the call nothing of the archive is linked: that is what the call is for.
+# Without the call of OPD_USE_LIBRARY, nothing of the archive is linked.
 check_link_archive_dropped() {
     archive
     quiet $CC $inc "$here/main.c" "$tmp/implementation.o" "$tmp/libarchive.a" -o "$tmp/program" $lib
     out=$("$tmp/program" 2>&1) && echo "the operator is there without the call"
 }
-linked() {              # linked NAME FLAGS...: a program linked with lib<NAME>.so, run
+linked() {              # linked NAME FLAGS...: links a program with lib<NAME>.so, and runs it
     name=$1; shift
     implementation
     quiet $CC $inc "$here/main.c" "$tmp/implementation.o" "$@" -L"$tmp" -l"$name" -o "$tmp/program" \
@@ -120,7 +120,7 @@ check_link_hidden() {
     quiet $CC -shared -fPIC -fvisibility=hidden $inc "$here/ops.c" -o "$tmp/libhidden.so"
     linked hidden -DLINKAGE_USE -Wl,--as-needed
 }
-# A program with hidden symbols still shows the API to the libraries it is linked with.
+# A program with hidden symbols still exports the API to the libraries with which it is linked.
 check_link_hidden_program() {
     plain_library
     quiet $quick_c -O0 -fvisibility=hidden $inc -c "$tmp/implementation.c" -o "$tmp/hidden.o"
@@ -134,7 +134,7 @@ check_link_halves() {
     linked ops -Wl,--no-as-needed -L"$tmp" -lops_cuda -DLINKAGE_CUDA
     linked ops_cuda -Wl,--as-needed -L"$tmp" -lops -DLINKAGE_CUDA -DLINKAGE_USE
 }
-# The implementation as a library, which program and operators are linked with.
+# The implementation is a shared library, with which the program and the operators are linked.
 check_link_library_of_its_own() {
     implementation; mkdir -p "$tmp/own"
     quiet $CC -shared "$tmp/implementation.o" -o "$tmp/own/libopdispatch.so" $lib
@@ -180,7 +180,8 @@ check_plugin_many_files() {
     quiet $CC -DLINKAGE_CUDA $inc "$here/main.c" "$tmp/implementation.o" -o "$tmp/host_cuda" $lib
     quiet "$tmp/host_cuda" "$tmp/many.so"
 }
-# A plug-in in C++ that throws, under a program in C; a graph that calls it says where, and what file has the operator.
+# A plug-in in C++ throws an exception, in a program in C.  A graph that calls its operator has the location of the
+# call, and the error of a missing operator names the file that had it.
 check_plugin_graph() {
     cat >"$tmp/thrower.cpp" <<'TEXT'
 #include "opdispatch.h"
@@ -245,7 +246,7 @@ TEXT
         *) printf 'no location in: %s\n' "$out" ;;
     esac
 }
-# Each half a plug-in, in both orders.
+# Two plug-ins each have a half of the operators, and are loaded in both orders.
 check_plugin_halves() {
     plugin; implementation
     quiet $CC $plugin_line $inc "$here/ops_cuda.c" -o "$tmp/ops_cuda.so"
@@ -253,20 +254,20 @@ check_plugin_halves() {
     quiet "$tmp/host_cuda" "$tmp/ops.so" "$tmp/ops_cuda.so"
     quiet "$tmp/host_cuda" "$tmp/ops_cuda.so" "$tmp/ops.so"
 }
-# Without the define the library calls the symbols that the program exports.
+# Without OPDISPATCH_PLUGIN, a library calls symbols that the program exports.
 check_plugin_by_program_symbols() { host; plain_library; quiet "$tmp/host_exports" "$tmp/libops.so"; }
 check_plugin_strict() {
     quiet $CC -std=c11 -O1 -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wundef \
           -Wmissing-prototypes -Wstrict-prototypes -Wcast-qual $plugin_line $inc "$here/ops.c" -o "$tmp/strict.so"
 }
-# One name goes out of a plug-in, and nothing of ours is looked for outside.
+# A plug-in exports one name of the library, and has no undefined ones.
 check_plugin_exports() {
     quiet $CC $plugin_line $inc "$here/ops_cuda.c" -o "$tmp/exports.so"
     nm -D --defined-only "$tmp/exports.so" | awk '{ print $NF }' | grep -v -e '^linkage_' -e '^_' |
         grep -v -x opd_plugin_entry | sed 's/^/exported: /'
     nm -D --undefined-only "$tmp/exports.so" | grep 'opd' | sed 's/^/looked for outside: /'
 }
-# examples/plugin.c and its host, by the lines of their first comments.
+# Builds examples/plugin.c and its host with the commands in their first comments.
 check_plugin_example() {
     for name in plugin plugin_host; do
         line=$(sed -n 's/^ *\(cc .*\)/\1/p' "$root/examples/$name.c" | head -n 1)
@@ -275,7 +276,7 @@ check_plugin_example() {
     out=$("$tmp/example_plugin_host" "$tmp/example_plugin" 2>&1) || printf '%s\n' "$out"
     case $out in *32.*gone*'[1., 2., 3.]'*) ;; *) printf 'it prints: %s\n' "$out" ;; esac
 }
-# A library that the program is linked with has a copy of opdispatch to itself: a plug-in belongs to one of them.
+# The program is linked with a library that has its own copy of opdispatch.  Only one copy can load a plug-in.
 check_plugin_two_copies() {
     host; plugin
     cat >"$tmp/copy.c" <<'TEXT'
@@ -301,7 +302,8 @@ TEXT
     out=$("$tmp/copies" "$tmp/ops.so" 2>&1) || printf 'status %d\n' $?
     case $out in *'by another copy of opdispatch'*'[2., 2.]'*) ;; *) printf 'it prints: %s\n' "$out" ;; esac
 }
-# A program with a newer header, whose struct and table have grown at their ends, loads the plug-in of today.
+# A program with a newer header, whose struct and table have additional entries at the end, loads a plug-in of this
+# version.
 check_plugin_older_minor() {
     plugin
     minor=$(sed -n 's/^#define OPD_VERSION_MINOR //p' "$root/opdispatch.h")
@@ -316,7 +318,7 @@ s/^OPD_API const char \*opd_plugin_path/OPD_API int opd_newer(void);\n&/"
     quiet "$tmp/host_newer" "$tmp/ops.so"
 }
 
-#-- and those that do not ----------------------------------------------------------------------------------------------
+#-- plug-ins that do not load ------------------------------------------------------------------------------------------
 
 check_plugin_needs_define() { plain_library; refused 'build the library with -DOPDISPATCH_PLUGIN' "$tmp/libops.so"; }
 own_implementation() {
@@ -344,7 +346,7 @@ check_plugin_own_static() {
     quiet $quick_c -O0 -shared -fPIC $inc "$tmp/own_static.c" -o "$tmp/own_static.so" $lib
     refused 'registers nothing' "$tmp/own_static.so"
 }
-version_is() {          # version_is NAME SED TEXT
+version_is() {          # version_is NAME SED TEXT: a plug-in with a header changed by SED is refused with TEXT
     header_as "$1" "$2"
     quiet $CC $plugin_line -I"$tmp/$1" "$here/ops.c" -o "$tmp/$1.so"
     refused "$3" "$tmp/$1.so"
@@ -390,7 +392,7 @@ check_plugin_no_blocks() {
     quiet $CC $plugin_line $inc "$tmp/empty.c" -o "$tmp/empty.so"
     refused 'registers nothing' "$tmp/empty.so"
 }
-# A block that fails at its end: what went before is undone.
+# The last definition of a block fails: the definitions before it are undone.
 check_plugin_failing_block() {
     { cat "$here/ops.c"
       echo 'OPD_LIBRARY_FRAGMENT(linkage, lib) { opd_def(lib, "fine() -> int"); opd_def(lib, "odd("); }'
@@ -401,8 +403,8 @@ check_plugin_failing_block() {
 
 #-- the header ---------------------------------------------------------------------------------------------------------
 
-# Every prototype is in the table or among those written out.
-# The typed functions of the built-in operators are compiled in each plug-in, see check_header.sh cards.
+# Each public function is in the table OPD_HOST_FUNCTIONS, or is defined for plug-ins in the header.  The typed
+# functions of built-in operators are compiled into each plug-in (see check_header.sh cards).
 check_host_table() {
     awk '/^\/\/  >>/ { typed = /api:op:|api:aoti/ }
          /^OPD_API/ { want = !typed }
@@ -417,7 +419,8 @@ check_host_table() {
     [ "$(wc -l <"$tmp/want")" -gt 100 ] || echo 'no prototypes found'
     diff "$tmp/want" "$tmp/got" | sed -n 's/^< /not in OPD_HOST_FUNCTIONS: /p; s/^> /twice, or without a prototype: /p'
 }
-# What is compiled at run time sees the header that the program was compiled with, never one of the current folder.
+# Code that is compiled at run time includes the header with which the program was compiled, never one in the current
+# folder.
 check_compiled_header() {
     mkdir -p "$tmp/build" "$tmp/moved" "$tmp/current"; chmod 755 "$tmp/build"
     cp "$root/opdispatch.h" "$tmp/build"; cp "$tmp/build/opdispatch.h" "$tmp/current"
@@ -456,7 +459,7 @@ check_no_plugins() {
     quiet $CC $inc "$here/main.c" "$tmp/no_plugins.o" -o "$tmp/program" $lib
     "$tmp/program" "$tmp/ops.so" | grep -q OPD_NO_PLUGINS || echo 'loading does not say what is missing'
 }
-# Factorisations by LAPACK's routines, where a library has them: the tests of linear algebra say the same.
+# With OPD_LAPACK, factorisations call LAPACK.  The tests of linear algebra must pass, if a LAPACK library is installed.
 check_lapack() {
     echo 'void dpotrf_(void); int main(void) { dpotrf_(); return 0; }' >"$tmp/has_lapack.c"
     for lapack in -lopenblas '-llapack -lblas' none; do
@@ -470,8 +473,8 @@ check_lapack() {
     quiet $quick_c -O0 -w $inc "$root/tests/ops/test_linalg.c" "$tmp/lapack.o" -o "$tmp/lapack" $lapack $lib
     "$tmp/lapack" 2>&1 | grep -q ' passed, 0 failed' || "$tmp/lapack" 2>&1 | head -n 8
 }
-# README.md and the pages.  C in them: programs run and print what the page says; pieces of programs compile, behind
-# tests/linkage/pages.h, all pieces of a page in one file.  A block that begins with ```C is for recipes.py.
+# C code in README.md and the pages.  Programs run, and each line that they print is on the page.  The pieces of
+# programs of a page compile as one file after tests/linkage/pages.h.  A block that begins with ```C is for recipes.py.
 pages="$root/README.md $root/src/README.md $root/tests/README.md $root/bench/README.md $root/examples/README.md
 $root/examples/guide.md $root/examples/coming-from.md $(echo "$root"/examples/guide/*.md "$root"/bench/tables/*.md)"
 check_pages_code() {
@@ -510,7 +513,7 @@ check_pages_code() {
         quiet $CC -fsyntax-only $inc "-I$here" "$tmp/pages/pieces.c"
     done
 }
-# Links and paths in them lead somewhere, every name is one of ours, and every example is mentioned.
+# In the pages, targets of links and paths exist, all names of the library exist, and every example is mentioned.
 check_pages_names() {
     for page in $pages; do
         grep -o '](\([^)]*\))' "$page" | sed 's/^](//; s/)$//' | grep -v '^http' | sort -u | while read -r link; do

@@ -17,14 +17,14 @@ passed=0; failed=0; skipped=0
 CC=${CC:-cc}
 export OMPI_CC="$CC" MPICH_CC="$CC"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0      # MPI keeps what it has
+export ASAN_OPTIONS=allocator_may_return_null=1:detect_leaks=0      # MPI does not free all of its memory
 
 good() { passed=$((passed + 1)); echo "ok $1"; }
 bad() { failed=$((failed + 1)); echo "FAIL $1: $2"; }
 skip() { skipped=$((skipped + 1)); echo "skip $1: $2"; }
 limit() { if command -v timeout >/dev/null 2>&1; then timeout "$@"; else shift; "$@"; fi; }
 wanted() { case $1 in *"$only"*) true ;; *) false ;; esac }
-# run NAME RANKS EXPECTED PROGRAM ARGUMENTS...: passes when the program ends well and says what is expected.
+# run NAME RANKS EXPECTED PROGRAM ARGUMENTS...: passes if the program succeeds, and its output matches EXPECTED.
 run() {
     name=$1; ranks=$2; expected=$3; shift 3
     wanted "$name" || return 0
@@ -35,7 +35,7 @@ run() {
         bad "$name" "status or words are not what they should be"
     fi
 }
-# run_help NAME: what the program said last is its help, and it ended with $status 0.
+# run_help NAME: passes if $tmp/log contains the help of the program, and $status is 0.
 run_help() {
     wanted "$1" || return 0
     if [ "$status" = 0 ] && grep -q '^usage: ' "$tmp/log"; then good "$1"
@@ -44,7 +44,7 @@ run_help() {
         bad "$1" "status $status, or no help"
     fi
 }
-# build NAME OUT ARGUMENTS...
+# build NAME OUT ARGUMENTS...: compiles a program with mpicc.
 build() {
     name=$1; out=$2; shift 2
     if $mpicc "$@" -o "$out" -lm -lpthread -ldl >"$tmp/log" 2>&1; then return 0; fi
@@ -53,7 +53,8 @@ build() {
     return 1
 }
 
-# The implementation knows no MPI: it is built once, plain and sanitized, for programs without it.
+# The implementation does not use MPI.  It is compiled once without and once with sanitizers, and linked with all
+# programs.
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
 mkdir -p "$tmp/examples" "$tmp/tests" "$tmp/bench"
 ln -sf "$root/opdispatch.h" "$tmp/opdispatch.h"
@@ -63,7 +64,7 @@ for file in examples/mpi_group.c examples/digits.c examples/digits_mpi.c example
     grep -v '^#define OPDISPATCH_IMPLEMENTATION' "$root/$file" >"$tmp/$file"
 done
 sanitize='-g1 -DOPD_NO_CACHE -fsanitize=address,undefined -fno-sanitize-recover=undefined'
-# object NAME FLAGS...: the implementation, when it is first asked for.
+# object NAME FLAGS...: compiles the implementation at the first use.  Sets $object.
 object() {
     object=$tmp/$1.o; shift
     [ -f "$object" ] || $CC "$@" -w -I"$root" -c "$tmp/implementation.c" -o "$object"
@@ -89,7 +90,7 @@ for kind in openmpi mpich ''; do
         rc=$?
         named=$(grep -c 'rank [01] of 3): rank 2 (process [0-9]*) has ended' "$tmp/log")
         if [ $rc -eq 0 ] || [ $rc -eq 124 ]; then bad "$title killed rank" "status $rc: the others did not end"
-        elif [ "$kind" = mpich ]; then good "$title killed rank"               # kills the others at once
+        elif [ "$kind" = mpich ]; then good "$title killed rank"               # MPICH kills the other ranks at once
         elif [ "$named" = 2 ]; then good "$title killed rank"
         else cat "$tmp/log"; bad "$title killed rank" 'the others do not name it'; fi
         mkdir -p "$tmp/checkpoint"
@@ -100,7 +101,7 @@ for kind in openmpi mpich ''; do
         run "$title killed rank, its checkpoint" 2 '^2 ranks: right' "$tmp/test" --loads "$tmp/checkpoint"
         rm -rf "$tmp/checkpoint"
     fi
-    # the same where the first rank is on another machine, as far as the names of machines say: it is told who has ended
+    # rank 0 has another host name, as if it were on another machine: it must be told which rank has ended
     if ! wanted "$title killed rank, elsewhere"; then :
     elif [ "$kind" = mpich ] || ! unshare -u true 2>/dev/null; then
         skip "$title killed rank, elsewhere" 'its launcher kills at once, or no machine can have two names (unshare)'
@@ -115,14 +116,14 @@ for kind in openmpi mpich ''; do
             good "$title killed rank, elsewhere"
         else cat "$tmp/log"; bad "$title killed rank, elsewhere" 'not all name it'; fi
     fi
-    # a rank that returns from main is missing, too
+    # a rank that returns from main without mpi_group_end must be reported, too
     if ! wanted "$title a rank leaves"; then :
     elif (cd "$root" && limit 60 $mpirun -n 2 "$tmp/test" --leaves) >"$tmp/log" 2>&1 ||
         ! grep -q 'ended without mpi_group_end' "$tmp/log"; then
         tail -n 5 "$tmp/log"
         bad "$title a rank leaves" 'the job ends well'
     else good "$title a rank leaves"; fi
-    # started by a launcher that this MPI does not know: every process would be alone
+    # a launcher that this MPI does not know starts the program: without an error, every process would be a group of one
     if ! wanted "$title another launcher"; then :
     elif (cd "$root" && SLURM_STEP_NUM_TASKS=2 limit 60 "$tmp/test") >"$tmp/log" 2>&1 ||
         ! grep -q '2 processes were started, but MPI knows only this one' "$tmp/log"; then
@@ -141,8 +142,8 @@ for kind in openmpi mpich ''; do
         for ranks in 2 4; do run "$title sanitized -n $ranks" $ranks "^$ranks ranks: right" "$tmp/asan" --checks; done
     fi
     object plain -O1
-    # the same losses and accuracies, by as many ranks as one likes; as plain sums, whose rounding two epochs do not
-    # carry into the digits that are shown (that of Winograd's way, four times as much, they do)
+    # losses and accuracies do not depend on the number of ranks.  Without Winograd convolutions: their rounding errors
+    # are four times as large, and after two epochs they would change the digits that are printed
     export OPD_WINOGRAD=0
     if wanted "$title digits_mpi" &&
        build "$title digits_mpi" "$tmp/digits" -O1 -w "$tmp/examples/digits_mpi.c" "$object"; then
@@ -153,7 +154,7 @@ for kind in openmpi mpich ''; do
         if cmp -s "$tmp/alone" "$tmp/together"; then good "$title digits_mpi, one rank and four"
         else diff "$tmp/alone" "$tmp/together"; bad "$title digits_mpi, one rank and four" 'they differ'; fi
         unset OPD_WINOGRAD
-        # MPICH's launcher loses the output of a program that ends at once now and then: then it is asked again
+        # MPICH's launcher sometimes loses the output of a program that ends at once: then try again
         for again in 1 2 3; do
             (cd "$root" && limit 300 $mpirun -n 2 "$tmp/digits" --help) >"$tmp/log" 2>&1; status=$?
             [ $status != 0 ] || [ -s "$tmp/log" ] || continue
@@ -164,7 +165,7 @@ for kind in openmpi mpich ''; do
         elif [ "$(grep -c '^usage: ' "$tmp/log")" = 1 ]; then good "$title digits_mpi, help once"
         else bad "$title digits_mpi, help once" 'by several ranks'; fi
     fi
-    # the same losses and the same text, however the model is divided
+    # losses and text do not depend on how the model is divided
     if wanted "$title sharded_lm" &&
        build "$title sharded_lm" "$tmp/lm" -O1 -w "$tmp/examples/sharded_lm.c" "$object"; then
         run "$title sharded_lm -n 1" 1 '^step .*20/20' "$tmp/lm" --steps 20 --plain
@@ -187,7 +188,7 @@ for kind in openmpi mpich ''; do
             bad "$title sharded_lm, a part is missing" 'it begins again, over what is there'
         else good "$title sharded_lm, a part is missing"; fi
         rm -rf "$tmp/lm_checkpoint"
-        # killed when one of two ranks has all of its files and the other one none: in the first save, and in the second
+        # the job is killed while it saves, when one of two ranks has written all of its files and the other one none
         if ! wanted "$title sharded_lm, killed while it saves"; then :
         elif ! $CC -shared -fPIC "$here/killed_rename.c" -o "$tmp/killed_rename.so" -ldl >/dev/null 2>&1; then
             skip "$title sharded_lm, killed while it saves" 'no library can be loaded first'
@@ -206,14 +207,14 @@ for kind in openmpi mpich ''; do
         fi
         rm -rf "$tmp/lm_checkpoint"
     fi
-    # the same sums as MPI's own call, and as PyTorch's gloo where a Python has it
+    # the sums equal those of MPI's function and, if PyTorch is installed, those of gloo
     if [ "$kind" != mpich ] && wanted "$title bench/collectives" &&
        build "$title bench/collectives" "$tmp/collectives" -O0 -w "$tmp/bench/collectives.c" "$object"; then
         peer=
         if ${PYTHON:-python3} -c 'import torch.distributed' >/dev/null 2>&1; then peer="--python ${PYTHON:-python3}"; fi
         run "$title bench/collectives" 2 '^| 4194304 ' "$tmp/collectives" --quick $peer
     fi
-    # what is predicted of more ranks than there are here, beside what is measured
+    # predictions for more ranks than this machine can run, and comparisons of predictions with measurements
     if [ "$kind" != mpich ] && wanted "$title bench/scaling" &&
        build "$title bench/scaling" "$tmp/checks" -O0 -w "$tmp/tests/scaling_checks.c" "$object"; then
         run "$title bench/scaling, checks" 1 '^scaling: right' "$tmp/checks" "$tmp/table"
@@ -224,8 +225,9 @@ for kind in openmpi mpich ''; do
         run "$title bench/scaling, a table" 1 '^| 64 |.*ring' "$tmp/scaling" --table "$tmp/table" --quick --ranks 64 \
             --net infiniband --algorithm ring --per-node 4 --sharded --plot "$tmp/scaling.svg"
     fi
-    # the same losses by any number of stages, in either order; and how many microbatches each keeps
-    whole="$root/examples/pipeline_mpi.c"         # once as users build it
+    # losses do not depend on the number of stages or on the schedule; each stage keeps the expected number of
+    # microbatches
+    whole="$root/examples/pipeline_mpi.c"         # one build is like a user's, with the implementation
     [ "$kind" != mpich ] || whole="$tmp/examples/pipeline_mpi.c $object"
     if wanted "$title pipeline_mpi" &&
        build "$title pipeline_mpi" "$tmp/pipeline" -O0 -w $whole; then

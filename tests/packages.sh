@@ -27,11 +27,11 @@ unset CMAKE_BUILD_TYPE CMAKE_INSTALL_PREFIX CMAKE_PREFIX_PATH DESTDIR PKG_CONFIG
 
 version=$(sed -n 's/^#define OPD_VERSION "\(.*\)"$/\1/p' "$root/opdispatch.h")
 said='tensor([ 0.0000,  1.3818,  0.0770, -2.8289])'
-# The program that prints it: whole.c has the implementation in it, program.c has not.
+# The program that prints $said.  whole.c contains the implementation, and program.c does not.
 awk '/^```c$/ { inside = !seen; seen = 1; next } /^```/ { inside = 0 } inside' "$root/README.md" >"$tmp/whole.c"
 grep -v 'define OPDISPATCH_IMPLEMENTATION' "$tmp/whole.c" >"$tmp/program.c"
 
-# blocks TEXT: the first block of CMake of the guide that has TEXT in it; without TEXT the first lines of all of them.
+# blocks [TEXT]: prints the first CMake block of the guide that contains TEXT, or the first lines of all CMake blocks.
 blocks() {
     awk -v text="${1:-}" '
         /^```cmake$/ { on = 1; block = ""; next }
@@ -40,16 +40,16 @@ blocks() {
         /^```/ { on = 0 }
         on { if (block == "") { first = $0 } block = block $0 "\n" }' "$guide"
 }
-# line TEXT: the command of the guide that begins with TEXT.
+# line TEXT: prints the command of the guide that begins with TEXT.
 line() { sed -n "s/^    \($1.*\)/\1/p" "$guide" | sed 's/  *#.*//' | head -n 1; }
-# well COMMAND...: the end of its output, when it fails or warns.
+# well COMMAND...: runs a command.  If the command fails or warns, prints the end of its output.
 well() {
     if "$@" >"$tmp/log" 2>&1 && ! grep -q -i 'warning' "$tmp/log"; then return 0; fi
     echo "from: $*"; tail -n 15 "$tmp/log"; return 1
 }
 # prints COMMAND...: fails if its output differs from the one in the README.
 prints() { out=$("$@" 2>&1); [ "$out" = "$said" ] || echo "$1 prints: $out"; }
-# project FOLDER LANGUAGE TEXT...: a project of the guide's blocks that have these texts in them.
+# project FOLDER LANGUAGE TEXT...: writes a project from the blocks of the guide that contain these texts.
 project() {
     folder=$1; language=$2; shift 2
     mkdir -p "$folder"; cp "$tmp/program.c" "$folder"
@@ -68,13 +68,13 @@ build() {               # build FOLDER OPTIONS...
     folder=$1; shift
     well cmake -S "$folder" -B "$folder/build" "$@" && well cmake --build "$folder/build"
 }
-# repository FOLDER: what a project needs of this one.
+# repository FOLDER: copies the files of this repository that a project needs.
 repository() {
     mkdir -p "$1/examples"
     cp "$root/opdispatch.h" "$root/opdispatch_cuda.cu" "$1"; cp -R "$root/examples/cmake" "$1/examples"
 }
-# release FOLDER: a repository with the files that src/archive.py reads, as they are in the working tree, and the tag of
-# the version.
+# release FOLDER: makes a repository with the files that src/archive.py reads, as they are in the working tree, and with
+# the tag of the version.
 release() {
     mkdir -p "$1"
     (cd "$root" && git ls-files -z -co --exclude-standard LICENSE README.md bench examples src opdispatch.h \
@@ -84,7 +84,7 @@ release() {
 committed() {
     quiet git -c core.compression=0 add -A . && quiet git -c user.name=tests -c user.email=tests commit -q -m all
 }
-# The archives of the repository $tmp/release, in $tmp/archives.
+# Writes the archives of the repository $tmp/release to $tmp/archives.
 archives() {
     [ -d "$tmp/archives" ] && return
     mkdir "$tmp/archives"
@@ -92,13 +92,14 @@ archives() {
     release "$tmp/release"
     archive "$tmp/release" "$tmp/archives" >"$tmp/archives/log" 2>&1 || tail -n 12 "$tmp/archives/log"
 }
-# archive REPOSITORY FOLDER: the guide's command.
+# archive REPOSITORY FOLDER: runs the guide's command that writes the archives.
 archive() {
     command=$(line 'python3 src.archive.py')
     (cd "$1" && eval "${command:-false} --to '$2'")
 }
-# The installed library, from the archive, by the commands of the guide.  It is moved then: no file may name the folder
-# of before.  If there is no archive, the check "archive" says why, and the others take the files of the repository.
+# Installs the library from the archive with the commands of the guide, and moves it: no file may contain the name of
+# the old folder.  If there is no archive, the check "archive" says why, and other checks use the files of the
+# repository.
 prefix=$tmp/prefix
 install_library() {
     [ -d "$prefix" ] && return
@@ -117,7 +118,7 @@ install_library() {
     mv "$tmp/before" "$prefix" && rm -rf "$tmp/to install"
 }
 pkg_config_path() { PKG_CONFIG_PATH=$(echo "$1"/lib*/pkgconfig); export PKG_CONFIG_PATH; }
-# with_pkg_config PREFIX: the guide's line of pkg-config.
+# with_pkg_config PREFIX: runs the guide's command with pkg-config.
 with_pkg_config() {
     have pkg-config || { echo 'SKIP: no pkg-config'; return; }
     pkg_config_path "$1"
@@ -175,7 +176,7 @@ check_archive() {
         "$tmp/url/CMakeLists.txt"
     well cmake -Wno-dev -S "$tmp/url" -B "$tmp/url/build"
 }
-# refused WHAT MESSAGE TAG: $tmp/release2 has no archive of this tag.
+# refused WHAT MESSAGE TAG: src/archive.py refuses to write archives of $tmp/release2 with this tag, with this message.
 refused() {
     [ "$3" = "v$version" ] || git -C "$tmp/release2" tag "$3"
     if python3 "$tmp/release2/src/archive.py" "$3" --to "$tmp/refused" >"$tmp/log" 2>&1; then
@@ -183,8 +184,8 @@ refused() {
     elif ! grep -q "$2" "$tmp/log"; then echo "$1: the message is"; head -n 5 "$tmp/log"; fi
     [ ! -e "$tmp/refused" ] || echo "$1: something is written"
 }
-# In a folder with spaces in its name, and with macros: the guide's, and one that only one half of the library may see.
-# What a project adds, it does not install.
+# The folder has spaces in its name.  The project sets the macro of the guide, and a macro that must reach only one part
+# of the library.  The library is not installed with the project.
 check_add_subdirectory() {
     folder="$tmp/a project"
     project "$folder" C add_subdirectory opdispatch::opdispatch
@@ -215,14 +216,14 @@ check_find_package() {
     project "$tmp/found" C find_package opdispatch::opdispatch
     build "$tmp/found" -DCMAKE_PREFIX_PATH="$prefix"; prints "$tmp/found/build/program"
 }
-# A project without C.
+# A project with only the language C++.
 check_find_package_cxx() {
     install_library
     project "$tmp/found_cxx" CXX find_package opdispatch::opdispatch
     build "$tmp/found_cxx" -DCMAKE_PREFIX_PATH="$prefix"; prints "$tmp/found_cxx/build/program"
 }
 check_pkg_config() { install_library; with_pkg_config "$prefix"; }
-# A shared library, in a project without C, which installs it.  It exports our functions and nothing else.
+# A project with only the language C++ builds and installs a shared library, which exports nothing but opd_ functions.
 check_shared() {
     folder=$tmp/shared
     project "$folder" CXX add_subdirectory opdispatch::opdispatch
@@ -241,7 +242,7 @@ check_lean() {
     build "$tmp/lean" -DCMAKE_PREFIX_PATH="$prefix"; prints "$tmp/lean/build/program"
     if nm "$tmp/lean/build/program" | grep -q ' T opd_'; then echo 'the program has the compiled library'; fi
 }
-# A plug-in, and the program of tests/linkage.sh, which loads it.
+# Builds a plug-in, and the program of tests/linkage.sh that loads it.
 check_plugin() {
     install_library
     project "$tmp/plugin" C find_package opdispatch::opdispatch OPDISPATCH_PLUGIN
@@ -249,7 +250,8 @@ check_plugin() {
     build "$tmp/plugin" -DCMAKE_PREFIX_PATH="$prefix"
     quiet "$tmp/plugin/build/program" "$tmp/plugin/build/ops.so"
 }
-# The package has the header's version, also after the header has changed; find_package refuses other minor versions.
+# The package has the version of the header, also after the header was changed.  find_package refuses other minor
+# versions.
 check_versions() {
     install_library
     project "$tmp/versions" C find_package
@@ -263,12 +265,12 @@ check_versions() {
     done
     repository "$tmp/newer"
     well cmake -G 'Unix Makefiles' -S "$tmp/newer/examples/cmake" -B "$tmp/newer/build"
-    sleep 1                              # for a make that sees whole seconds
+    sleep 1                              # make may compare whole seconds
     sed -i 's/^#define OPD_VERSION ".*"/#define OPD_VERSION "0.4.987"/' "$tmp/newer/opdispatch.h"
     well cmake --build "$tmp/newer/build" --target cmake_check_build_system
     grep -q '^Version: 0\.4\.987$' "$tmp/newer/build/opdispatch.pc" || echo 'opdispatch.pc has the version of before'
 }
-# -O2 without a build type, and not where there is one or where the flags say something else.
+# The default is -O2, unless the project has a build type or its own flag for optimisation.
 check_optimisation() {
     repository "$tmp/flags"
     for flags in :=-O2 -O1:=-O1 :Debug=-g :Release='-O3 -DNDEBUG'; do
@@ -277,10 +279,10 @@ check_optimisation() {
         CFLAGS=${given%:*} well cmake -S "$tmp/flags/examples/cmake" -B "$tmp/flags/build" \
             -DCMAKE_BUILD_TYPE="${given#*:}" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON
         got=$(grep -o -E ' -(O[^ "]*|g|DNDEBUG)\b' "$tmp/flags/build/compile_commands.json" | tr -d '\n')
-        [ "$got" = " ${flags#*=} ${flags#*=}" ] || echo "$given: compiled with $got"       # for two files
+        [ "$got" = " ${flags#*=} ${flags#*=}" ] || echo "$given: compiled with $got"       # the flags of two files
     done
 }
-# The plug-in for GPUs is configured; tests/cuda.sh compiles its file.
+# Only configures the plug-in for GPUs; tests/cuda.sh compiles it.
 check_cuda() {
     nvcc=${NVCC:-nvcc}
     have "$nvcc" || nvcc=/usr/local/cuda/bin/nvcc
@@ -293,7 +295,7 @@ check_cuda() {
         grep -q -e "$flag" "$tmp/commands" || echo "compiled without $flag"
     done
 }
-# Each block of the guide is in one of the checks above.
+# Each CMake block of the guide is used by one of the checks above.
 check_guide() {
     all=$(blocks | grep -c .)
     [ "$all" = 6 ] || echo "the guide has $all blocks of CMake, the checks here build 6"

@@ -47,8 +47,8 @@ TEXT
 
 #-- one file or script: run.sh calls itself with --one, several at a time ----------------------------------------------
 
-# Draws the bar, on a terminal.  RUN_BAR is the number of test files and checks; a finished file has a result, a finished
-# check a line in the log of its script.
+# Draws the progress bar on a terminal.  RUN_BAR is the number of test files and checks.  A finished file has a result,
+# and a finished check has a line in the log of its script.
 progress() {
     [ -n "$RUN_BAR" ] || return 0
     done=$(cat "$RUN_TMP"/*.sh.log 2>/dev/null | grep -a -c -e '^ok ' -e '^FAIL ' -e '^skip ')
@@ -58,11 +58,12 @@ progress() {
         left = done ? int(took * (all - done) / done) : 0
         printf "[%s] %d of %d, about %d:%02d left\033[K\r", bar, done, all, left / 60, left % 60 }'
 }
-# checks SCRIPT [NAME]: a script that prints "ok NAME", "FAIL NAME: why" or "skip NAME: why"
+# checks SCRIPT [NAME]: runs a script that prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.
 checks() {
     base=$(basename "$1")
     times >"$RUN_TMP/$base.before"; sh "$1" $2 >"$RUN_TMP/$base.log" 2>&1; times >"$RUN_TMP/$base.after"
-    said=$(grep -a -v '^ok [^ ]* (.\{0,1\} s)$' "$RUN_TMP/$base.log")          # but not those of less than ten seconds
+    # without passed checks that took less than ten seconds
+    said=$(grep -a -v '^ok [^ ]* (.\{0,1\} s)$' "$RUN_TMP/$base.log")
     set -- $(grep -a -c '^ok ' "$RUN_TMP/$base.log") $(grep -a -c '^FAIL ' "$RUN_TMP/$base.log") \
            $(grep -a -c '^skip ' "$RUN_TMP/$base.log")
     [ "$(($1 + $2 + $3))" -gt 0 ] || set -- 0 1 0
@@ -71,13 +72,14 @@ checks() {
            "$(seconds "$RUN_TMP/$base.before" "$RUN_TMP/$base.after")"
 }
 
-# Leaves "passed failed skipped" in $RUN_TMP/NAME.result and prints what it has to say in one piece.
+# one FILE: builds and runs a test file.  Writes "passed failed skipped" to $RUN_TMP/NAME.result, and prints all output
+# at once.
 one() {
     file=$1
     base=$(basename "$file"); name=${base%.*}
     log=$RUN_TMP/$name.log
     case $file in
-        "$RUN_WHOLE") source= ;;                  # it is the implementation
+        "$RUN_WHOLE") source= ;;                  # the file contains the implementation
         *.c) source="-x $RUN_LANGUAGE $file -x none" ;;
         *) source="-std=c++11 $file" ;;
     esac
@@ -118,7 +120,8 @@ $base: died with status $rc in $(grep -a '^case ' "$log" | tail -n 1)"
         printf '%s%s: %d passed, %d failed, %d skipped, %d s\n' "$text" "$base" "$passed" "$failed" "$skipped" \
                "$(seconds "$log.times")"
 }
-# seconds FILE...: of processor time in what `times` has said; between two sayings of one shell, as the second is longer.
+# seconds FILE [FILE]: prints the seconds of processor time in an output of `times`, or between two outputs of one
+# shell.
 seconds() {
     for said in "$@"; do
         tr 'ms' '  ' <"$said" | awk '{ s += 60 * ($1 + $3) + $2 + $4 } END { print s + 0 }'
@@ -176,7 +179,7 @@ TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:exitcode=66}
 RUN_LIMIT=
 if command -v timeout >/dev/null 2>&1; then RUN_LIMIT='timeout 1200'; fi
 RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_tests.XXXXXX") || exit 1
-beside=                                           # the process that checks the header meanwhile
+beside=                                           # the process that checks the header at the same time
 trap '[ -z "$beside" ] || { pkill -P "$beside"; kill "$beside"; } 2>/dev/null; rm -rf "$RUN_TMP"' EXIT
 trap 'exit 130' INT TERM
 
@@ -193,13 +196,13 @@ trap 'exit 130' INT TERM
 #- fuzz | each fuzz target for a short time
 
 header=no; header_name=; linkage=no; RUN_LINKAGE_NAME=; cuda=no; RUN_CUDA_NAME=
-files=$(ls "$here"/*/test_*.c "$here"/*/test_*.cpp 2>/dev/null | grep -v test_cuda.c)      # that one is cuda.sh's
+files=$(ls "$here"/*/test_*.c "$here"/*/test_*.cpp 2>/dev/null | grep -v test_cuda.c)  # tests/cuda.sh runs test_cuda.c
 case $mode in
     plain) header=yes; [ -n "$name" ] || linkage=yes; ;;
     header|std11) header=yes ;;
 esac
 if [ "$CHECKS" = slow ]; then files=
-elif [ -z "$CHECKS$name" ] && [ $mode = plain ]; then CHECKS=quick      # with a name, any check can be meant
+elif [ -z "$CHECKS$name" ] && [ $mode = plain ]; then CHECKS=quick      # if a name is given, slow checks run, too
 fi
 export CHECKS
 if [ -z "$name" ] && [ "$CHECKS" != all ]; then export CHECK_COMPILED_PART="${CHECK_COMPILED_PART:-4}"; fi      # see check.h
@@ -213,7 +216,8 @@ esac
 case $rooms$mode in
     yescxx|yesheader|yesstd11) echo "run.sh: --rooms cannot be combined with --cxx, --header or --std11 (see --help)" >&2; exit 2 ;;
 esac
-[ $rooms = no ] || { header=no; linkage=no; files=$(printf '%s\n' "$files" | grep -v /test_kernels.c); }      # it looks into single files
+# test_kernels.c needs the whole header
+[ $rooms = no ] || { header=no; linkage=no; files=$(printf '%s\n' "$files" | grep -v /test_kernels.c); }
 RUN_CASES=
 if [ -n "$name" ]; then
     chosen=$(for f in $files; do b=$(basename "$f"); case ${b%.*} in test_$name|$name) echo "$f" ;; esac; done)
@@ -249,23 +253,24 @@ export CC CXX RUN_TMP RUN_QUICK RUN_OBJECT RUN_FLAGS RUN_COMPILER RUN_LANGUAGE R
 
 #-- run ----------------------------------------------------------------------------------------------------------------
 
-# The library of the rooms, whose folder stays for the next run.
+# Builds the library from the separate files of src/, in a folder that the next run uses again.
 rooms_built() {
     folder=${OBJECTS:-$here/../build}/rooms_$(echo "$build" | cksum | cut -d ' ' -f 1)
     mkdir -p "$folder" && folder=$(cd "$folder" && pwd) || return 1
     RUN_OBJECT="$folder/inside.o $folder/libopdispatch.a"
-    export OPD_INCLUDE=${OPD_INCLUDE:-$here/..}   # the path that a file was compiled with leads to src/
+    export OPD_INCLUDE=${OPD_INCLUDE:-$here/..}   # the library's own path would lead to src/
     make -s -C "$here/../src" -j "${JOBS:-2}" CC="$CC" FLAGS="$RUN_FLAGS -include $here/seams.h" B="$folder" || return 1
     [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] && [ "$folder/inside.o" -nt "$here/inside.h" ] ||
         $build -DOPDI_APART -I"$here/../src" -I"$folder" -c "$here/inside_apart.c" -o "$folder/inside.o"
 }
-# The header's checks build what they need themselves: with a core to spare they begin while the implementation is built.
+# The checks of the header do not need the implementation's object.  With more than one job, they start before it is
+# built.
 if [ $header = yes ] && [ -n "$files" ] && [ "${JOBS:-2}" -gt 1 ]; then
     { checks "$here/check_header.sh" "$header_name"; progress; } &
     beside=$!
 fi
 failed_early=0; warned=0; rest=
-warnings=; [ $mode != plain ] || warnings='-Wall -Wextra'           # sanitizers make compilers see what is not there
+warnings=; [ $mode != plain ] || warnings='-Wall -Wextra'           # with sanitizers, compilers give false warnings
 if [ -n "$files" ]; then
     if [ $rooms = yes ]; then
         if rooms_built; then times >"$RUN_TMP/times"; echo "the files of src/: built, $(seconds "$RUN_TMP/times") s"
@@ -274,7 +279,7 @@ if [ -n "$files" ]; then
     elif $build $warnings -c "$RUN_WHOLE" -o "$RUN_TMP/implementation.o" 2>"$RUN_TMP/warnings" &&
          mv "$RUN_TMP/implementation.o" "$RUN_OBJECT"; then
         times >"$RUN_TMP/times"; echo "the implementation: built, $(seconds "$RUN_TMP/times") s"
-        if [ -s "$RUN_TMP/warnings" ]; then       # those of an optimiser, which the header's own checks do not ask
+        if [ -s "$RUN_TMP/warnings" ]; then       # warnings of the optimiser, which check_header.sh does not use
             head -n 20 "$RUN_TMP/warnings"; echo 'the implementation: warnings'; warned=1
         fi
     else
@@ -298,7 +303,7 @@ for file in "$RUN_TMP"/*.result; do
     read -r p f s <"$file"
     passed=$((passed + p)); failed=$((failed + f)); skipped=$((skipped + s))
 done
-for file in $files; do                            # a worker that left no result
+for file in $files; do                            # a job that ended without a result
     base=$(basename "$file")
     [ -f "$RUN_TMP/${base%.*}.result" ] || { echo "$base: no result"; failed=$((failed + 1)); }
 done

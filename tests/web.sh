@@ -1,12 +1,13 @@
 #!/bin/sh
-# The page in examples/web, in a browser: builds it by the command in its C file, and uses it as a reader does.
-#   sh tests/web.sh [NAME]             checks whose name has this in it
-#   sh tests/web.sh --list             the names
+# Tests the page in examples/web in a browser: builds it with the command in its C file, and uses it like a visitor.
+#   sh tests/web.sh [NAME]             runs the checks whose names contain NAME
+#   sh tests/web.sh --list             prints the names of the checks
 #   sh tests/web.sh --picture FILE     writes the picture of the page for the guide
-# Needs emcc, brotli, chromium, chromedriver, and /usr/bin/python3 with selenium: on Debian the packages emscripten,
-# brotli, chromium, chromium-driver and python3-selenium.  Building takes half a minute of processor time, the checks in
-# the browser a minute and a half.
-# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why", then "N passed, N failed, N skipped".
+# Needs emcc, brotli, chromium, chromedriver, and /usr/bin/python3 with selenium (on Debian, the packages emscripten,
+# brotli, chromium, chromium-driver and python3-selenium).  Building takes 30 s of processor time, and the checks in the
+# browser take 90 s.
+# Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why" for each check.  The last line is "N passed, N failed, N
+# skipped".
 set -u
 root=$(cd "$(dirname "$0")/.." && pwd)
 python=/usr/bin/python3
@@ -23,9 +24,9 @@ trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
 . "$root/tests/checks.sh"
 have() { command -v "$1" >/dev/null 2>&1; }
-export NODE_PATH="${NODE_PATH:-/usr/share/nodejs}"          # Debian's emcc does not find the packages there by itself
+export NODE_PATH="${NODE_PATH:-/usr/share/nodejs}"          # where Debian's emcc does not look by default
 
-# The page and what it is built from: the build must need nothing else, and writes nothing into the repository.
+# Copies of the page and its sources.  The build must need no other file, and writes nothing to the repository.
 site=$tmp/site
 mkdir -p "$site/examples/data" "$site/examples/web"
 cp "$root/opdispatch.h" "$site"
@@ -33,7 +34,7 @@ cp "$root/examples/digits.c" "$site/examples"
 cp "$root/examples/data/digits.txt" "$site/examples/data"
 for file in digits_web.c index.html worker.js; do cp "$root/examples/web/$file" "$site/examples/web"; done
 
-# The one command in the first comment of digits_web.c.
+# Runs the command in the first comment of digits_web.c.
 check_builds() {
     have emcc || { echo 'SKIP: no emcc'; return; }
     command=$(sed -n '/^   emcc /,/[^\\]$/p' "$root/examples/web/digits_web.c" | sed 's/\\$//' | tr -d '\n')
@@ -42,7 +43,7 @@ check_builds() {
     fi
     for made in js wasm; do [ -s "$site/examples/web/digits_web.$made" ] || echo "no digits_web.$made"; done
 }
-# What a reader downloads, compressed.
+# The compressed size of all files that a visitor downloads.
 check_size() {
     have brotli || { echo 'SKIP: no brotli'; return; }
     all=0
@@ -53,7 +54,7 @@ check_size() {
     done
     [ "$all" -le 350000 ] || echo "$all bytes, at most 350,000"
 }
-# Why no browser can be driven here, or nothing.
+# Prints why no browser can be used here, or nothing.
 no_browser() {
     have chromium || { echo 'no chromium'; return; }
     have chromedriver || { echo 'no chromedriver'; return; }
@@ -76,7 +77,7 @@ if [ -n "$picture" ]; then
     [ -z "$built" ] || { echo "$built" >&2; exit 1; }
     "$python" "$root/tests/web.py" "$site" --picture "$picture"; exit
 fi
-# web.py prints a line for each check: "NAME TEXT"; the text is empty if all is well.
+# web.py prints a line "NAME TEXT" for each check.  The text is empty if the check passed.
 wanted=$(for name in $wanted; do case " $(echo $in_browser) " in *" $name "*) echo "$name" ;; esac; done)
 if [ -n "$built" ]; then for name in $wanted; do report "$name" "$built"; done
 elif [ -n "$wanted" ]; then

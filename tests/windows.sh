@@ -2,7 +2,8 @@
 # Builds tests for Windows with mingw-w64, and runs them under wine.  See --help.
 set -u
 
-# The test files that tell most of Windows: files, DLLs, threads, thread-locals, memory, the size of long, printing.
+# Test files for features that depend on Windows: files, DLLs, threads, thread-locals, memory, the size of long,
+# printing.
 usual='paths dlls json keys memory registration scopes threads gradcheck graphs vmap_api print modules'
 help() {
     cat <<TEXT
@@ -18,7 +19,7 @@ Cases that Windows or wine cannot pass are left out: the list in this script say
 TEXT
 }
 
-# FILE or FILE:CASE, and why it is left out.
+# Prints a line for each FILE or FILE:CASE that is left out, with the reason.
 left_out() {
     cat <<'TEXT'
 plugins                     needs the compiler at run time; test_dlls.c has what applies to DLLs
@@ -67,7 +68,7 @@ if [ -z "${OBJECT:-}" ]; then
     fi
 fi
 
-# The DLLs of test_dlls.c.
+# Builds the DLLs for test_dlls.c.
 dlls() {
     plugin="$cc -O0 -w -shared -static -I. -DOPDISPATCH_PLUGIN"
     echo 'no DLL' >"$tmp/dlls/text.dll"

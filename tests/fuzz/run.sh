@@ -46,7 +46,8 @@ for target in $targets; do
     set -- -max_total_time="$seconds" -timeout=20 -report_slow_units=100 -rss_limit_mb=4096 -max_len=4096 -print_final_stats=1
     [ ! -f "$here/$target.dict" ] || set -- "$@" -dict="$here/$target.dict"
     if [ -d "$here/$target" ]; then set -- "$@" "$corpus" "$here/$target"
-    else set -- "$@" -max_len=512 -len_control=0 -timeout=100 "$corpus"; fi       # its input are choices: the more the better
+    # the input is a list of choices; long inputs test more
+    else set -- "$@" -max_len=512 -len_control=0 -timeout=100 "$corpus"; fi
     ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1} \
         "$bin" -artifact_prefix="$findings/" "$@" >"$out" 2>&1
     rc=$?
