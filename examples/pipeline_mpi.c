@@ -1,6 +1,5 @@
 /* Trains a network that is divided by layers over MPI: each process is a stage, which has some of the layers, and
-   passes
-   its results on to the next stage.
+   passes its results on to the next stage.
    mpicc -O2 examples/pipeline_mpi.c -o pipeline_mpi -lm
    mpirun -n 4 ./pipeline_mpi
    ci: mpirun -n 2 and 4, --plain (tests/mpi.sh)
