@@ -1,5 +1,5 @@
-/* Libraries that are built as if PyTorch were there: in a folder that is gone at the end, linked with a libtorch.so in
-   which nothing is.  For test_aoti.c and test_extension.c. */
+/* For test_aoti.c and test_extension.c: compiles libraries as if PyTorch were installed, in a temporary folder,
+   linked with an empty libtorch.so. */
 #ifndef OPD_TESTS_BESIDE_TORCH_H
 #define OPD_TESTS_BESIDE_TORCH_H
 

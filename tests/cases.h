@@ -1,12 +1,12 @@
-/* cases.h: the small language of a card's `cases`, and tensors made from it.
+/* cases.h: parses the sample arguments (`cases`) of an operator's descriptor, and makes tensors from them.
 
-       [2,3]            a tensor of these sizes: of numbers between -2 and 2    [] has no dimensions
-       [2,3]+ [2,3]u [2,3]g   positive; between 0 and 1; greater than 1
-       [3,3]d           square matrices whose diagonal is large: regular, with a positive determinant
-       [2,3]i5 [2,3]b   int64 of 0 to 4; bool
-       {[2],[2]}        a list of tensors        (1,2) (0.5,1.)  a list of numbers        (True,False) of bools
+       [2,3]            a tensor of these sizes, with numbers between -2 and 2    [] has no dimensions
+       [2,3]+ [2,3]u [2,3]g   positive numbers; numbers between 0 and 1; numbers greater than 1
+       [3,3]d           square matrices with a large diagonal: regular, with a positive determinant
+       [2,3]i5 [2,3]b   int64 numbers from 0 to 4; bool
+       {[2],[2]}        a list of tensors        (1,2) (0.5,1.)  lists of numbers        (True,False) a list of bools
        2  1.5  True  None  'text'  float32       a dtype by its name
-       name=value       a keyword argument       ; between cases */
+       name=value       a keyword argument       ; separates cases */
 #ifndef OPD_TESTS_CASES_H
 #define OPD_TESTS_CASES_H
 #include "check.h"

@@ -1,4 +1,4 @@
-/* check.h: what the tests are written with.  C11 and C++11, one header, no library.
+/* check.h: a framework for the tests, in C11 and C++11.
 
        #include "check.h"
 
@@ -7,17 +7,17 @@
        }
        CHECK_MAIN()
 
-   A case fails when a check in it fails, when it checks nothing, when it leaves an error pending or a scope open, and
-   when it loses memory: the runner opens a scope round every case, and what opd_memory_stats counts as live must be
-   afterwards what it was before.  What grows once (a registry, a thread's stacks) is told from what is lost by
-   running the case again, twice at most.  So a case must be able to run more than once; TEST_KEEPS(name) is for those
-   that keep memory on purpose (reachable, or the address sanitizer reports it), or that cannot.  Checks may be made
-   from any thread.
+   A test case fails if a check in it fails, if it checks nothing, if it leaves an error pending or a scope open, or
+   if it loses memory.  The runner opens a scope around every case, and afterwards opd_memory_stats must report as
+   many live bytes as before.  Memory that grows only once (a registry, stacks of a thread) is not lost: to tell the
+   difference, the runner runs the case again, at most twice.  So a case must be able to run several times.  Use
+   TEST_KEEPS(name) for cases that keep memory on purpose (it must be reachable, otherwise the address sanitizer
+   reports it), or that cannot run again.  Any thread may make checks.
 
-   run.sh links all files with the implementation of one of them, test_kernels.c, which defines OPDISPATCH_IMPLEMENTATION
-   before this header; others call what is behind the public names by inside.h.
-   Program arguments: parts of names of the cases to run; --without=NAME leaves a case out; -v names each case before it
-   runs; --list names them only. */
+   run.sh links all test files with the implementation in test_kernels.c, which defines OPDISPATCH_IMPLEMENTATION
+   before it includes this header.  Other test files call private functions through inside.h.
+   Program arguments: parts of names of the cases to run; --without=NAME leaves a case out; -v prints the name of each
+   case before it runs; --list only prints the names. */
 #ifndef OPD_TESTS_CHECK_H
 #define OPD_TESTS_CHECK_H
 

@@ -1,4 +1,4 @@
-/* further_cases.h: sample cases that the operators' cards do not have, for tests that compare one way to run with another. */
+/* further_cases.h: additional sample arguments of operators, for tests that compare two ways to run an operator. */
 #ifndef OPD_TESTS_FURTHER_CASES_H
 #define OPD_TESTS_FURTHER_CASES_H
 #include "cases.h"

@@ -1,7 +1,8 @@
-/* inside.h: the header for tests that look behind its public names: windows to what is static there, and seams.
+/* inside.h: for tests of private functions.  Includes the header, and declares functions of the tests that call
+   static functions of the implementation.  Tests can also replace its memory functions and limits (seams.h).
 
-   Where OPDISPATCH_IMPLEMENTATION is defined, this has the windows' functions.  That is test_kernels.c, whose object is
-   the implementation that run.sh links all tests with. */
+   If OPDISPATCH_IMPLEMENTATION is defined, this header also defines these functions: in test_kernels.c, whose object
+   is the implementation with which run.sh links all tests. */
 #ifndef OPD_TESTS_INSIDE_H
 #define OPD_TESTS_INSIDE_H
 

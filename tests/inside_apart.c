@@ -1,3 +1,3 @@
-/* The windows of inside.h, for the files of src/ that are compiled by themselves: see run.sh --rooms. */
+/* The functions of inside.h, for the separately compiled files of src/: see run.sh --rooms. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "inside.h"

@@ -1,5 +1,5 @@
-/* Loaded first (LD_PRELOAD): kills the process where it renames a file to a name that has KILLED_RENAME in it, a second
-   later, when others are done with theirs. */
+/* A library for LD_PRELOAD.  It kills the process when it renames a file to a name that contains KILLED_RENAME.  It
+   waits a second before, until other processes have finished their files. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <signal.h>

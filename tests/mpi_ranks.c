@@ -1,5 +1,5 @@
-/* Collectives over MPI: built and run by tests/mpi.sh, with `mpirun -n` 1 and more.  Each rank checks what it got; the
-   first that finds a mistake ends the job with status 1. */
+/* Tests collectives over MPI.  tests/mpi.sh builds the program and runs it with `mpirun -n` 1 and more.  Each rank
+   checks its results.  The first rank that finds a mistake ends the job with status 1. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../examples/mpi_group.c"
 #include "mpi_test.h"

@@ -1,4 +1,4 @@
-/* For tests that ranks of MPI run, each in its process: OK notes what does not hold, with the rank and the line. */
+/* For tests whose ranks are MPI processes.  OK reports a false condition, with the rank and the line. */
 #ifndef OPD_TESTS_MPI_TEST_H
 #define OPD_TESTS_MPI_TEST_H
 #include "../opdispatch.h"

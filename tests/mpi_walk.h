@@ -1,7 +1,7 @@
-/* Every operator of the namespaces of collectives, over MPI: each is called, and what all of them have besides is tried:
-   fakes, counted costs, spans with bytes; of those that are functions of tensors also a recorded graph that one rank
-   saves and all run, examples of vmap, and derivatives.  One without a line in the table below is a mistake.
-   Rank r has (r + 1) (i + 1), two numbers for each rank. */
+/* Calls every operator in the namespaces of collectives over MPI.  Also tests fake tensors, counted costs, and spans
+   with bytes; and for operators that are functions of tensors, a recorded graph that one rank saves and all run,
+   vmap, and derivatives.  An operator without a row in the table below is a mistake.  On rank r, the input has two
+   elements (r + 1) (i + 1) for each rank. */
 #ifndef OPD_TESTS_MPI_WALK_H
 #define OPD_TESTS_MPI_WALK_H
 #include "mpi_test.h"

@@ -1,5 +1,5 @@
-/* on_windows.h: functions of POSIX that the tests use and mingw-w64 lacks.  tests/windows.sh includes it before each test
-   file, and makes empty headers of the names sys/wait.h, sys/mman.h, sys/resource.h and dlfcn.h.  A function that Windows
+/* on_windows.h: POSIX functions that the tests use and mingw-w64 lacks.  tests/windows.sh includes it before each
+   test file, and makes empty headers sys/wait.h, sys/mman.h, sys/resource.h and dlfcn.h.  A function that Windows
    cannot have fails here: windows.sh lists the cases that need it. */
 #ifndef OPD_TESTS_ON_WINDOWS_H
 #define OPD_TESTS_ON_WINDOWS_H

@@ -1,4 +1,4 @@
-/* The files of golden/programs: their paths, and the inputs that lie beside a program. */
+/* The paths of the files in golden/programs, and the inputs that belong to a program. */
 #ifndef OPD_TESTS_PROGRAM_FILES_H
 #define OPD_TESTS_PROGRAM_FILES_H
 

@@ -1,7 +1,7 @@
-/* python.h: what other programs say of the files that tests write, or how they go on from them.
+/* python.h: runs Python scripts that read the files of a test, or continue from them.
 
-   A script beside the tests (exchange.py, checkpoints.py) is run by the Python that OPD_PYTHON names, python3, or
-   /usr/bin/python3: the first that has the package. */
+   A script (exchange.py, checkpoints.py) runs with the first Python that has the needed package: the one that
+   OPD_PYTHON names, python3, or /usr/bin/python3. */
 #ifndef OPD_TESTS_PYTHON_H
 #define OPD_TESTS_PYTHON_H
 

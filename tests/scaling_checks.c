@@ -1,4 +1,4 @@
-/* Whether bench/scaling.c computes what it says; nothing here depends on how long anything takes.  See tests/mpi.sh. */
+/* Tests the computations of bench/scaling.c.  Nothing here depends on how long anything takes.  See tests/mpi.sh. */
 #define main scaling_main
 #include "../bench/scaling.c"
 #undef main

@@ -1,5 +1,5 @@
-/* seams.h: what tests put in place of the library's memory and limits.  inside.h includes it; where the files of src/ are
-   compiled by themselves, each of them does. */
+/* seams.h: replaces memory functions and limits of the library, for tests.  inside.h includes it; if the files of
+   src/ are compiled separately, each of them does. */
 #ifndef OPD_TESTS_SEAMS_H
 #define OPD_TESTS_SEAMS_H
 

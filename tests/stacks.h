@@ -1,11 +1,13 @@
-/* stacks.h: functions of one tensor, transformed again and again, and what comes out when they are not.
+/* stacks.h: applies stacks of transforms to functions of one tensor, and computes the same without transforms.
 
-   A function is a text of calls, `y = clone(x); v = select(y, 0, 1); mul_(v, x); y`: variables are letters, x is the
-   input, the last word names the output.  Arguments: a variable, 2, 1.5, True, None, 'text', (1,2) a list of integers,
-   {x,y} a list of tensors, i[0,2] a tensor of integers, b[1,0] of bools.  `y, i = sort(x, 0)`: several results.
+   The text of a function is a list of calls, like `y = clone(x); v = select(y, 0, 1); mul_(v, x); y`.  Variables are
+   letters, x is the input, and the last word is the output.  Arguments: a variable, 2, 1.5, True, None, 'text',
+   (1,2) a list of integers, {x,y} a list of tensors, i[0,2] a tensor of integers, b[1,0] a tensor of bools.  `y, i =
+   sort(x, 0)` has several results.
 
-   A stack is a list of transforms around it, the outermost first.  stack_run does what it says; stack_plain computes the
-   same by the tape alone: a loop for vmap, rows one by one for a Jacobian, and rows times tangent for jvp. */
+   A stack is a list of transforms around the function, the outermost first.  stack_run applies the transforms.
+   stack_plain computes the same with only autograd: a loop for vmap, a Jacobian row by row, and the product of rows
+   and tangent for jvp. */
 #ifndef OPD_TESTS_STACKS_H
 #define OPD_TESTS_STACKS_H
 

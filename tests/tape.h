@@ -1,4 +1,4 @@
-/* tape.h: leaves, vectors and options for the tests of the tape. */
+/* tape.h: leaves, vectors and options for tests of autograd. */
 #ifndef OPD_TESTS_TAPE_H
 #define OPD_TESTS_TAPE_H
 

@@ -1,5 +1,6 @@
-/* thread_group.h: a process group of threads, for tests: each rank is a thread with a group of its own name ("world0",
-   "world1", ...).  Results wait until all ranks have begun; a rank may be late (`pause`), or never come. */
+/* thread_group.h: a process group of threads, for tests.  Each rank is a thread with its own name of the group
+   ("world0", "world1", ...).  A result is ready once all ranks have begun.  A rank may be late (`pause`), or never
+   come. */
 #ifndef OPD_TESTS_THREAD_GROUP_H
 #define OPD_TESTS_THREAD_GROUP_H
 

@@ -1,4 +1,5 @@
-/* vmap_cases.h: an operator's sample case read as several examples, and calls made of them. */
+/* vmap_cases.h: makes batches of several examples from the sample arguments of an operator, and calls the operator
+   with them. */
 #ifndef OPD_TESTS_VMAP_CASES_H
 #define OPD_TESTS_VMAP_CASES_H
 #include "cases.h"

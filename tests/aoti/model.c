@@ -1,6 +1,7 @@
-/* Plays a model that AOTInductor compiled: exports what such libraries export, and calls their table of functions.  As
-   C++ its failures are exceptions, as theirs are; as C a failed check jumps out of it.  Inputs: x, float32 [2, 3], and
-   what, int64 []; outputs: what that asks for, and a view of a constant.  test_aoti.c compiles it.
+/* Plays a model that AOTInductor compiled, for test_aoti.c, which compiles it: exports the functions of such
+   libraries, and calls functions of the table that it gets.  As C++, a failed check throws an exception, as in real
+   models; as C, it jumps out of the function.  Inputs: x, float32 [2, 3], and what, int64 [], which selects the
+   output.  Outputs: the selected tensor, and a view of a constant.
 
    MODEL_ASKS=name      calls a function of that name
    MODEL_WEIGHTS=1      has no values of its constants

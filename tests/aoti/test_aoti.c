@@ -1,5 +1,5 @@
-/* Models that AOTInductor compiled: aoti/model.c plays one.  What is loaded, refused, run; errors in it; several at
-   once; constants; packages.  Real ones: aoti.py.  THREADED */
+/* Models that AOTInductor compiled, with aoti/model.c in place of a real model: loading, refused files, runs,
+   errors, several models at once, constants, packages.  aoti.py tests real models.  THREADED */
 #define OPD_AOTI
 #include "../../opdispatch.h"
 #include "../beside_torch.h"

@@ -1,4 +1,4 @@
-/* The tape: leaves, graphs, errors, formulas of one's own, deep and wide graphs, threads.  THREADED */
+/* Autograd: leaves, graphs, errors, backward functions of programs, deep and wide graphs, threads.  THREADED */
 #include "../../opdispatch.h"
 #include "../tape.h"
 

@@ -1,4 +1,5 @@
-/* What the engine promises: order, roots, inputs, accumulation, nesting, callbacks, threads, failures.  THREADED */
+/* The backward engine: order of nodes, roots, inputs, accumulation, nested calls, callbacks, threads, failures.
+   THREADED */
 #include "../../opdispatch.h"
 #include "../tape.h"
 

@@ -1,6 +1,6 @@
-/* Forward mode: every operator's tangents, by its sample cases, against differences of its results and against its
-   gradients; then dual tensors, levels, views, writes in place, formulas of one's own, the tape, memory, threads.
-   THREADED */
+/* Forward mode.  The tangents of every operator, with the sample arguments of its descriptor, equal finite
+   differences of its results and agree with its gradients.  Then dual tensors, levels, views, in-place operators,
+   derivatives of programs, forward mode together with autograd, memory, threads.  THREADED */
 #include "../../opdispatch.h"
 #include "../cases.h"
 

@@ -1,5 +1,5 @@
-/* Custom functions, formulas with a set-up, once-differentiable formulas, operators without a formula, grad modes.
-   What PyTorch gives: golden/function.txt, made by golden/make_function.py.  THREADED */
+/* Custom functions, backward functions with a setup, once_differentiable, operators without a derivative, grad
+   modes.  PyTorch's results are in golden/function.txt, made by golden/make_function.py.  THREADED */
 #include "../../opdispatch.h"
 #include "../check.h"
 

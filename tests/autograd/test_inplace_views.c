@@ -1,5 +1,5 @@
-/* Views and writes in place under autograd: random programs whose answers PyTorch gave (golden/views.txt), and the cases
-   one by one. */
+/* Views and in-place operators under autograd: random programs with PyTorch's results (golden/views.txt), and single
+   cases. */
 #include "../check.h"
 
 //-- random programs ----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/* Dtypes, devices, and tensors as text, against PyTorch (golden/make_print.py). */
+/* The text of dtypes, devices and tensors equals PyTorch's (golden/make_print.py). */
 #include "../../opdispatch.h"
 #include "../check.h"
 

@@ -1,5 +1,5 @@
-/* Where the parts of autograd meet: writes into views with hooks, saved-tensor hooks, checkpoints, custom functions,
-   inference mode, forward mode, threads.  C ONLY  THREADED */
+/* Combinations of the parts of autograd: writes to views with hooks, saved-tensor hooks, checkpoints, custom
+   functions, inference mode, forward mode, threads.  C ONLY  THREADED */
 #include "../../opdispatch.h"
 #include "../tape.h"
 

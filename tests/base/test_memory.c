@@ -1,5 +1,5 @@
-/* Running out of memory: the n-th allocation fails, once and from then on, for every n.  Each time the error says so (or
-   nothing failed), nothing is lost, and the library works. */
+/* Failing allocations: for every n, the n-th allocation fails, either alone or with all later ones.  Each time, the
+   call fails with an error or succeeds, no memory is lost, and the library still works. */
 #include "../../opdispatch.h"
 #include "../check.h"
 #if !defined(_WIN32)

@@ -1,4 +1,4 @@
-/* The operators of c10d, which write into memory that is there and return a handle of the work; with groups of threads.
+/* The operators of c10d, which write to existing tensors and return a handle of the work, with groups of threads.
    THREADED.  C ONLY */
 #include "../../opdispatch.h"
 #if defined(__TINYC__) || defined(OPD_NO_THREADS)

@@ -1,4 +1,4 @@
-/* Process groups, collectives as operators, what waits for them; with a group of one and groups of threads.
+/* Process groups, collectives as operators, and waiting for them, with a group of one rank and groups of threads.
    THREADED.  C ONLY */
 #include "../../opdispatch.h"
 #if defined(__TINYC__) || defined(OPD_NO_THREADS)

@@ -1,4 +1,5 @@
-/* Graphs and programs compiled while the program runs: as in a plain run, and plain where they cannot be. */
+/* Graphs and programs that are compiled at run time give the same results as uncompiled ones, and run uncompiled if
+   they cannot be compiled. */
 #include "../cases.h"
 #include "../program_files.h"
 #include <math.h>

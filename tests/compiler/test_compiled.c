@@ -1,5 +1,6 @@
-/* Graphs written as C: of every operator by its card's sample cases, and of exported programs, compiled by $CC (else cc)
-   and run on other numbers than the example's, against runs of the graphs. */
+/* Graphs written as C: one of every operator, with the sample arguments of its descriptor, and those of exported
+   programs.  $CC (else cc) compiles them.  They run with other numbers than those that were recorded, and must give
+   the same results as the graphs. */
 #define _GNU_SOURCE 1
 #include "../cases.h"
 #include "../program_files.h"

@@ -1,4 +1,4 @@
-/* What opdispatch_cuda.cu uses of cuBLASLt: see cublas_v2.h. */
+/* The functions of cuBLASLt that opdispatch_cuda.cu uses: see cublas_v2.h. */
 #ifndef OPD_EMU_CUBLASLT_H
 #define OPD_EMU_CUBLASLT_H
 #include "cublas_v2.h"

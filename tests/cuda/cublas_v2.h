@@ -1,4 +1,5 @@
-/* What opdispatch_cuda.cu uses of cuBLAS, as plain loops that add in double: see cuda_runtime.h. */
+/* The functions of cuBLAS that opdispatch_cuda.cu uses, as plain loops with sums in double, for the emulation: see
+   cuda_runtime.h. */
 #ifndef OPD_EMU_CUBLAS_V2_H
 #define OPD_EMU_CUBLAS_V2_H
 #include "cuda_runtime.h"

@@ -1,4 +1,4 @@
-/* bfloat16 as the emulated CUDA runtime knows it: see cuda_runtime.h. */
+/* bfloat16 of the emulated CUDA runtime: see cuda_runtime.h. */
 #ifndef OPD_EMU_CUDA_BF16_H
 #define OPD_EMU_CUDA_BF16_H
 #include "cuda_runtime.h"

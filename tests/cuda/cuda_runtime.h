@@ -1,36 +1,36 @@
-/* The CUDA runtime on a machine without a GPU, as far as opdispatch_cuda.cu uses it: device code compiled as plain C++17
-   and run thread by thread, so that its results can be checked anywhere.
+/* An emulation of the CUDA runtime for machines without a GPU, with the functions that opdispatch_cuda.cu uses.
+   Device code is compiled as plain C++17 and runs thread by thread, so its results can be tested on any machine.
 
      g++ -std=c++17 -Itests/cuda -x c++ -c opdispatch_cuda.cu
 
-   Every thread of a block is a fiber; barriers and warp shuffles switch between them, and a block whose threads wait
-   at different barriers is an error.  Blocks run one after another, threads in rising order in every second launch and
-   in falling order in the others, so that a missing barrier shows.  With OPD_EMU_GUARD=1 device memory cannot be touched by
-   the host between launches, nor by kernels of another device; under the address sanitizer it is checked for its ends.
-   A kernel that traps makes every later call fail, as on a GPU.
+   Every thread of a block is a fiber.  Barriers and warp shuffles switch between fibers.  It is an error if threads
+   of a block wait at different barriers.  Blocks run one after the other.  Threads run in ascending order in every
+   second launch, and in descending order in the others, so that a missing barrier gives wrong results.  With
+   OPD_EMU_GUARD=1, device memory cannot be accessed by the host between launches, nor by kernels of another device;
+   the address sanitizer checks accesses beyond its ends.  If a kernel traps, every later call fails, as on a GPU.
 
-   Streams do at once what is queued on them.  With OPD_EMU_ASYNC=n it is kept until something waits for it: stream, event
-   and device synchronisation, copies to memory of the host that is not pinned, cudaFree, asking whether it is done (which
-   does one piece and says "not ready").  What no stream's order, no event and no legacy default stream orders is done in
-   the order that is worst:
-       n = 1   all that can be done, the youngest stream's first
-       n = 2   nothing but what is waited for
-       n > 2   by chance, of seed n, now and then also where nothing waits
-   Copies from pageable memory have read it when they return; those from and to pinned memory read and write when they
-   are done, and what such a copy will write holds a pattern until then.  Freed memory holds another.
-   While a stream is captured its work is kept for the graph, whose pieces are done in the order they came.
+   By default, a stream executes work at once.  With OPD_EMU_ASYNC=n, work stays queued until the program waits for
+   it: by synchronising a stream, an event or the device, by a copy to host memory that is not pinned, by cudaFree,
+   or by a query (which executes one piece of work and returns "not ready").  Pieces of work that no stream, event or
+   legacy default stream puts in order are executed in the worst order:
+       n = 1   all work that can be executed, the youngest stream first
+       n = 2   only the work for which the program waits
+       n > 2   in random order with seed n, sometimes also when nothing waits
+   A copy from pageable memory has read this memory when it returns.  A copy from or to pinned memory reads and
+   writes when it is executed; until then, its destination contains a pattern.  Freed memory contains another
+   pattern.  While a stream is captured, its work is stored in the graph, which executes it in the same order.
 
-   Races between threads and between blocks, and accesses that are wrong by themselves, are what races.cpp finds.
-   What it does not show: memory order, what a compiler for GPUs does, speed.
+   races.cpp finds races between threads and between blocks, and wrong accesses.  Neither shows memory order, the
+   effects of a GPU compiler, or speed.
 
-   Environment: OPD_EMU_DEVICES=2 devices (0: a machine without one; -1: without a driver; -802: asking fails with that
-                error), OPD_EMU_CONTEXT=2: whatever makes or needs a context fails with that error,
-                OPD_EMU_PEERS=0: no device reaches another one's memory, OPD_EMU_COMPILED=75: what the code is compiled for,
-                OPD_EMU_MEMORY=1073741824 bytes of each, OPD_EMU_GUARD, OPD_EMU_ASYNC (above),
-                OPD_EMU_FAULT=1: every kernel fails from now on (asked for at each launch).
-                OPD_EMU_ORDER=7 threads of a block and blocks of a launch in an order of chance, of this seed.
-                OPD_EMU_TRACE=1 a line on the standard output for each copy to the host, with a hash of it: two orders
-                must give the same lines. */
+   Environment: OPD_EMU_DEVICES=2 devices (0: a machine without a device; -1: without a driver; -802: the query fails
+                with this error), OPD_EMU_CONTEXT=2: every call that makes or needs a context fails with this error,
+                OPD_EMU_PEERS=0: no device can access another one's memory, OPD_EMU_COMPILED=75: the compute capability
+                for which the code is compiled, OPD_EMU_MEMORY=1073741824 bytes per device, OPD_EMU_GUARD, OPD_EMU_ASYNC
+                (above), OPD_EMU_FAULT=1: every kernel fails from now on (read at each launch).
+                OPD_EMU_ORDER=7: threads of a block and blocks of a launch run in random order with this seed.
+                OPD_EMU_TRACE=1: prints a line for each copy to the host, with a hash of the data.  Two orders must
+                print the same lines. */
 #ifndef OPD_EMU_CUDA_RUNTIME_H
 #define OPD_EMU_CUDA_RUNTIME_H
 

@@ -1,5 +1,5 @@
-/* Tensor core fragments of 16 x 16 x 16, as the emulated CUDA runtime knows them: see cuda_runtime.h.  Each lane holds
-   eight elements of a matrix; the product is made of what the lanes show each other. */
+/* Tensor core fragments of 16 x 16 x 16 in the emulated CUDA runtime: see cuda_runtime.h.  Each lane holds eight
+   elements of a matrix.  For a product, the lanes of a warp exchange their elements. */
 #ifndef OPD_EMU_MMA_H
 #define OPD_EMU_MMA_H
 #include "cuda_runtime.h"

@@ -1,19 +1,19 @@
-/* NCCL on a machine without a GPU, as far as opdispatch_cuda.cu uses it, for the emulation of cuda_runtime.h: a library
-   that the CUDA plug-in loads (OPD_NCCL).  Ranks are threads of one process; what they send each other is moved when the
-   streams of all of them have come that far.
+/* An emulation of NCCL for machines without a GPU, with the functions that opdispatch_cuda.cu uses: a library that
+   the CUDA plug-in loads (OPD_NCCL), for the emulation in cuda_runtime.h.  Ranks are threads of one process.  Data
+   is moved when the streams of all ranks have reached the call.
 
      g++ -std=c++17 -shared -fPIC -Itests/cuda tests/cuda/nccl.cpp -o nccl.so;  OPD_EMU_ASYNC=1 to 3
 
-   With -DNCCL_OVER_MPI ranks are processes that MPI has begun (MPI_THREAD_MULTIPLE), and memory goes by way of MPI; the
-   compiler is mpicxx then, or knows where mpi.h is.
+   With -DNCCL_OVER_MPI, ranks are processes for which MPI was started (MPI_THREAD_MULTIPLE), and MPI moves the data.
+   Compile it with mpicxx, or so that the compiler finds mpi.h.
 
-   As in NCCL: communicators that do not block say ncclInProgress, and what they are given is on its stream only when
-   ncclCommGetAsyncError says ncclSuccess; messages between two ranks come in the order of their calls; sends wait for
-   who takes them; ranks that call different things, or other counts, wait for ever; a communicator that is aborted lets
-   its streams go on, with whatever lies in their memory.
+   As in NCCL: a communicator that does not block returns ncclInProgress, and a call is on its stream only once
+   ncclCommGetAsyncError returns ncclSuccess.  Messages between two ranks arrive in the order of their calls.  A send
+   waits for its receiver.  Ranks that call different functions, or use different counts, wait forever.  After a
+   communicator was aborted, its streams continue, whatever their memory contains.
 
-   Environment: OPD_EMU_NCCL_VERSION=22000 is said to be its version.
-   For tests: opd_emu_nccl_fail(rank, result) is what a rank's communicators say from then on. */
+   Environment: OPD_EMU_NCCL_VERSION=22000 sets the version that the library reports.
+   For tests: opd_emu_nccl_fail(rank, result) makes all later calls of a rank's communicators return this result. */
 #include "cuda_runtime.h"
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"

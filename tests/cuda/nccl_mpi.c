@@ -1,5 +1,6 @@
-/* Ranks that are processes: MPI moves the host's memory, an emulated NCCL over MPI (nccl.cpp with -DNCCL_OVER_MPI) that of
-   a device, in one program.  cuda.sh builds and runs it: OPD_NCCL=... OPD_EMU_DEVICES=2 OPD_EMU_ASYNC=1 mpirun -n 2. */
+/* A program whose ranks are processes: MPI moves the host's memory, and an emulated NCCL over MPI (nccl.cpp with
+   -DNCCL_OVER_MPI) moves device memory.  cuda.sh builds and runs it: OPD_NCCL=... OPD_EMU_DEVICES=2 OPD_EMU_ASYNC=1
+   mpirun -n 2. */
 #include "../../examples/mpi_group.c"
 #include "../mpi_test.h"
 

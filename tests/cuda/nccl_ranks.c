@@ -1,6 +1,6 @@
-/* Process groups over NCCL, emulated: ranks are threads of this program, each with a device of its own; nccl.cpp is the
-   library.  The group of threads moves the host's memory.  cuda.sh builds and runs it:
-   OPD_NCCL=nccl.so OPD_EMU_DEVICES=4 OPD_EMU_ASYNC=1 (to 3).  Without OPD_NCCL it is run on GPUs (first_gpu_run.sh). */
+/* Process groups over NCCL.  Ranks are threads of this program, each with its own device.  The group of threads
+   moves the host's memory.  cuda.sh builds it and runs it with the emulation in nccl.cpp: OPD_NCCL=nccl.so
+   OPD_EMU_DEVICES=4 OPD_EMU_ASYNC=1 (to 3).  first_gpu_run.sh runs it on GPUs, without OPD_NCCL. */
 #include "../thread_group.h"
 #include "../check.h"
 

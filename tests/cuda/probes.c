@@ -1,7 +1,8 @@
-/* What a first run on a GPU asks first: each in a process of its own, by its name.  tests/first_gpu_run.sh builds and runs
-   them; linked with the CUDA plug-in.
-     probes NAME         figures in lines "figure: ...", what is wrong in lines "wrong: ..."; exit status 0, 1, or 77: skipped
-     probes --list       the names */
+/* The first questions of a first run on a GPU.  Each probe runs in its own process.  tests/first_gpu_run.sh builds
+   and runs this program, linked with the CUDA plug-in.
+     probes NAME         prints measurements as "figure: ..." and mistakes as "wrong: ..."; the exit status is 0, 1, or
+                         77 (skipped)
+     probes --list       prints the names */
 #include "../../opdispatch.h"
 #include <math.h>
 #include <pthread.h>

@@ -1,26 +1,27 @@
-/* What compute-sanitizer does on a GPU, on the emulation: every access of a device thread is checked.
+/* Does in the emulation what compute-sanitizer does on a GPU: checks every access of a device thread.
 
      g++ -std=c++17 -O1 -g -fno-tree-sra -fsanitize=thread --param=tsan-distinguish-volatile=1 -DOPD_EMU_RACES \
          -Itests/cuda -I. -x c++ -c opdispatch_cuda.cu
      g++ -std=c++17 -O2 -DOPD_EMU_RACES -Itests/cuda -c tests/cuda/races.cpp
 
-   The thread sanitizer's instrumentation is used without its library: the compiler calls __tsan_read4 and the like for
-   each access, and they are here.  (GCC's; with -O0 it says nothing of what a function's result is stored to.)
-   Everything is linked without -fsanitize=thread.  Run with OPD_CUDA_NO_CACHE=1, so that
-   each tensor is an allocation.
+   This uses the instrumentation of the thread sanitizer without its library: the compiler calls __tsan_read4 and
+   similar functions for each access, and this file defines them.  (This is for GCC; at -O0 it does not report stores
+   of a function's result.)  Link everything without -fsanitize=thread.  Run with OPD_CUDA_NO_CACHE=1, so that each
+   tensor is a separate allocation.
 
-   Found:  races      two threads of a block touch a byte, one writes, and neither __syncthreads nor, in a warp,
-                      __syncwarp lies between (shuffles and votes order no memory); two blocks of a launch do
+   Found:  races      two threads of a block access a byte, one of them writes, and there is no __syncthreads or, in
+                      a warp, __syncwarp between (shuffles and votes do not order memory); or two blocks of a launch do
            memory     an access outside of the live allocations, or not aligned to its size; dynamic shared memory
-                      beyond what the launch asked for; memory of the host that is not pinned; another thread's locals
-           contents   what is read has been written by nobody; shared memory is new in each block
-   Not a race: what is one step (atomic functions) against what is one step, volatile included.  Pinned memory is only
-   checked for its ends: what kernels find wrong is noted there by whoever comes first.
+                      beyond the size of the launch; host memory that is not pinned; local variables of another thread
+           contents   a read of memory that nothing has written; shared memory is new in each block
+   Not a race: two atomic accesses (atomic functions or volatile).  For pinned memory, only the bounds are checked:
+   kernels store errors there, and the first thread wins.
 
-   Not seen: the end of a static __shared__ array where another one follows (the address sanitizer's part), order by
-   fences and atomics (a scheme of a last block would be reported), launches against each other, libraries.
+   Not found: an access past the end of a static __shared__ array that another one follows (the address sanitizer
+   finds it), order by fences and atomics (a scheme with a last block would be reported as a race), races between
+   launches, errors in libraries.
 
-   Each finding is told once for a place in the code, with all that are alike counted; at the end all of them with
+   Each finding is printed once for each place in the code.  At the end, all findings are printed with their number,
    function, file and line, and the process ends with status 66. */
 #include "cuda_runtime.h"
 #include <cxxabi.h>

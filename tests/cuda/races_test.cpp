@@ -1,5 +1,5 @@
-/* Whether races.cpp finds what it is for, and nothing else: small kernels that are wrong in one way each, and the same
-   ones put right.  Built as the CUDA plug-in is for it (see races.cpp); status 0 when all is found. */
+/* Tests that races.cpp finds mistakes, and reports nothing else: small kernels that each have one mistake, and the
+   corrected kernels.  Compiled like the CUDA plug-in (see races.cpp).  The status is 0 if all mistakes are found. */
 #include "cuda_runtime.h"
 
 static float *host_memory, *freed_memory;

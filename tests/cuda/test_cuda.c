@@ -1,10 +1,11 @@
-/* opdispatch_cuda.cu: every built-in operator at CUDA against the CPU, by its card's sample cases: results, what is
-   written, in-place and out= forms, gradients; float32, float64, float16 and bfloat16; in rows, transposed, sliced,
-   without elements.  Then devices, streams, memory and errors.  Where there is no GPU, what is left without one.
-   One case an operator; a part of a name as program argument runs those only.  With CUDA_TABLE=1 in the environment a
-   line for each operator says what has run on which device; OPD_TEST_DEVICE=1 has the operators' tensors on another
-   device than the current one; OPD_TEST_FAULT=1 lets a kernel of the emulation fail, in a_lost_context.
-   Linked with the CUDA plug-in by tests/cuda.sh; C ONLY */
+/* opdispatch_cuda.cu: compares every built-in operator on CUDA with the CPU, with the sample arguments of its
+   descriptor: results, written arguments, in-place and out= forms, gradients; in float32, float64, float16 and
+   bfloat16; contiguous, transposed, sliced, and without elements.  Then devices, streams, memory and errors.
+   Without a GPU, only the cases that need none.  One case per operator; a part of a name as program argument
+   selects cases.  Environment: CUDA_TABLE=1 prints for each operator which parts ran on which device.
+   OPD_TEST_DEVICE=1 puts the operators' tensors on another device than the current one.  OPD_TEST_FAULT=1 makes a
+   kernel of the emulation fail, in a_lost_context.
+   Linked with the CUDA plug-in by tests/cuda.sh.  C ONLY */
 #include "../../opdispatch.h"
 #include "../cases.h"
 #include "../further_cases.h"

@@ -1,5 +1,6 @@
-/* Operators of one's own (torch.library's custom operators): every slot of a card in one call, or each later and from
-   elsewhere, in any order; arguments and results of every kind; what writes; what has no tensors; plain C functions. */
+/* Custom operators: every field of a descriptor, set in one call or registered later and elsewhere, in any order;
+   arguments and results of every kind; operators that write to arguments; operators without tensors; plain C
+   functions. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

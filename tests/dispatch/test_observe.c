@@ -1,4 +1,4 @@
-/* Observers of calls, backward nodes and spans; the profiler, its table and its trace file.  THREADED */
+/* Observers of calls, of backward nodes and of spans; the profiler, its table and its trace file.  THREADED */
 #include "../inside.h"
 #include "../check.h"
 

@@ -1,5 +1,5 @@
-// Calls by base name: schemas/resolve.tsv has PyTorch's choices, and its reason for each overload where none fits
-// (tests/golden/make_resolve.py).  THREADED
+// Calls by base name.  schemas/resolve.tsv has the overloads that PyTorch chooses or, if none fits, its reason for each
+// overload (tests/golden/make_resolve.py).  THREADED
 #include "../../opdispatch.h"
 #include "../check.h"
 #include <pthread.h>

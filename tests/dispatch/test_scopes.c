@@ -1,4 +1,4 @@
-/* Who owns what, and errors: scopes, keeping, sticky errors, the log, threads that end.  THREADED */
+/* Ownership and errors: scopes, opd_keep, sticky errors, the log, threads that end.  THREADED */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include <setjmp.h>

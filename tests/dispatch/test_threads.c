@@ -1,4 +1,4 @@
-/* Registering and deregistering while other threads call; the thread's dispatch state carried to another one.
+/* Registering and deregistering while other threads call; passing a thread's dispatch state to another thread.
    THREADED.  C ONLY: pthreads with C function types. */
 #include "../../opdispatch.h"
 #include "../check.h"

@@ -1,4 +1,4 @@
-/* Operators with arguments and results of each kind, for in_torch.py: one source, which PyTorch loads. */
+/* Operators with arguments and results of each kind, which in_torch.py loads into PyTorch. */
 #include "../../opdispatch.h"
 
 static int scale(opd_call *call) {

@@ -1,6 +1,6 @@
-/* Plays an extension that was built with PyTorch's headers: registers operators by the stable C functions, with
-   kernels of each kind.  test_extension.c compiles it, as C, or as C++ with kernels that throw; PLAY chooses what is
-   wrong with it. */
+/* Plays an extension that was built with PyTorch's headers: registers operators with the stable C functions, with
+   kernels of each kind.  test_extension.c compiles it as C, or as C++ with kernels that throw.  PLAY selects a
+   mistake. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

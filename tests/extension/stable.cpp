@@ -1,4 +1,4 @@
-// An extension as PyTorch's users write them: with its headers, for its stable interface.
+// An extension as users of PyTorch write it, with PyTorch's headers for its stable interface.
 #include <torch/csrc/stable/library.h>
 #include <torch/csrc/stable/ops.h>
 #include <torch/csrc/stable/tensor.h>

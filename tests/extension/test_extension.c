@@ -1,5 +1,5 @@
-/* Extensions of PyTorch's stable interface: extension/extension.c plays one, extension/stable.cpp is one, written with
-   PyTorch's headers, and torchvision's is the published one (golden/torchvision.npz).  THREADED */
+/* Extensions that use PyTorch's stable interface: extension/extension.c imitates one, extension/stable.cpp is one
+   with PyTorch's headers, and torchvision publishes one (golden/torchvision.npz).  THREADED */
 #define OPD_AOTI
 #include "../../opdispatch.h"
 #include "../beside_torch.h"

@@ -1,5 +1,5 @@
-/* Checkpoints that are made to do harm: small pickles that mean very much, numbers that lie, names that lead elsewhere, and
-   odd ones that PyTorch writes.  The files are made here. */
+/* Malicious checkpoints: small pickles that expand to huge values, wrong numbers, names that lead to other files,
+   and strange pickles that PyTorch writes.  This file makes them. */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include <time.h>

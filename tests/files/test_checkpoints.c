@@ -1,5 +1,5 @@
-/* Files that torch.save writes: golden/checkpoints.txt, made by golden/make_checkpoints.py.  Each is read from memory and
-   from a file, cut off everywhere, damaged everywhere, and without memory at each allocation. */
+/* Files of torch.save: golden/checkpoints.txt, made by golden/make_checkpoints.py.  Each file is read from memory
+   and from disk, truncated everywhere, damaged everywhere, and with each allocation failing. */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include "../python.h"

@@ -1,5 +1,6 @@
-/* Exchange with other programs: DLPack, .npy, .npz, safetensors.  What NumPy and the safetensors package write, and say
-   of bad files: golden/exchange.txt, made by golden/make_exchange.py.  THREADED */
+/* Exchange with other programs: DLPack, .npy, .npz, safetensors.  golden/exchange.txt, made by
+   golden/make_exchange.py, has files of NumPy and the safetensors package, and whether these packages can read bad
+   files.  THREADED */
 /* dlpack.h's structs by their own names, as a program sees that includes it: before the header, which must not mind. */
 #include <stdint.h>
 typedef struct { uint32_t major, minor; } DLPackVersion;

@@ -1,4 +1,4 @@
-/* Texts in JSON: what is read of them, and what is refused with its line and column. */
+/* JSON: values of valid texts, and the line and column of errors. */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include <unistd.h>

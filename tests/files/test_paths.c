@@ -1,4 +1,4 @@
-/* Paths: blanks and letters outside ASCII (UTF-8, also on Windows), and replacing a file that is in use. */
+/* Paths with blanks and with letters outside ASCII (UTF-8, also on Windows); replacing a file that is in use. */
 #include "../check.h"
 
 #include <sys/stat.h>

@@ -1,27 +1,27 @@
-/* fuzz.h: what the fuzz targets are written with.
+/* fuzz.h: a framework for fuzz targets.
 
        #include "fuzz.h"
 
-       // `inputs` says what the bytes are, MUST what has to hold whatever they are.
+       // `inputs` says what the bytes mean, MUST what must be true for all inputs.
        static void one(const uint8_t *data, size_t n) { ... }
        FUZZ(one)
 
-   FUZZ runs each input in a scope of its own, and for one of eight a second time with an allocation that fails; an
-   error that is left pending is forgotten, memory must not be.  A target is built and run by itself with
+   FUZZ runs each input in its own scope, and one of eight inputs again with a failing allocation.  A pending error
+   is cleared, but memory must not be lost.  A target can be built and run separately:
 
        clang -g -O1 -fsanitize=fuzzer,address,undefined fuzz_npy.c -o fuzz_npy -lm -lpthread
        ./fuzz_npy -dict=npy.dict -max_total_time=60 new_corpus npy
-       ./fuzz_npy crash-...                        (what was found, again)
+       ./fuzz_npy crash-...                        (repeats a finding)
 
-   or with others by run.sh.  The files in TARGET/ are the first corpus.
+   run.sh builds and runs all targets.  The files in TARGET/ are the initial corpus.
 
-   A target whose input are mere choices (next) is also a test, of that many inputs of random bytes, which every run
-   repeats; tests/test_fuzz_TARGET.c is then
+   A target whose input is only a list of choices (next) is also a test.  The test runs so many inputs of random
+   bytes, and each run repeats the same inputs.  tests/test_fuzz_TARGET.c consists of these lines:
 
        #define FUZZ_SEEDS 1000
        #include "fuzz/fuzz_TARGET.c"
 
-   FUZZ_FIRST=n FUZZ_COUNT=n in the environment run other seeds and name each before it runs. */
+   FUZZ_FIRST=n FUZZ_COUNT=n in the environment run other seeds, and print each seed before it runs. */
 #ifndef OPD_TESTS_FUZZ_H
 #define OPD_TESTS_FUZZ_H
 

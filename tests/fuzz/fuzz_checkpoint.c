@@ -1,6 +1,6 @@
-// Fuzz target of what torch.save writes: fuzz.h says how it is built and run.  Input: a file, zip (its checksums are
-// mended) or legacy stream; or 'p' and a pickle, which is put into a zip file beside two storages of 64 bytes.  What
-// can be read fills a module and an optimizer, too.
+// Fuzz target for files of torch.save: see fuzz.h for how to build and run it.  Input: a file, as a zip (its checksums
+// are corrected) or in the legacy format; or 'p' and a pickle, which is put into a zip file with two storages of 64
+// bytes.  If the file can be read, it is also loaded into a module and an optimizer.
 #include "fuzz.h"
 
 /* Returns the zip file of a pickle, *size bytes to be freed. */

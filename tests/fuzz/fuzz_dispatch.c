@@ -1,7 +1,7 @@
-// Fuzz target of registration and calls: fuzz.h says how it is built and run, but for the memory, which grows with what
-// is registered.  Input: a script, a byte for each step and some for what it needs.  After every step the invariants
-// hold; a step that fails says why and has changed nothing; at the end, when everything is closed, the registry is as
-// it was and every user pointer has been destroyed once.
+// Fuzz target for registration and calls: see fuzz.h for how to build and run it.  Memory may grow with the
+// registrations.  Input: a script, with one byte for each step and some for its arguments.  After every step, the
+// invariants hold.  A step that fails sets an error and changes nothing.  At the end everything is closed: the registry
+// is as it was at the beginning, and each user pointer was destroyed once.
 #include "fuzz.h"
 
 #define PICK(a) ((a)[next() % COUNT(a)])

@@ -1,7 +1,7 @@
-// Fuzz target of tensors from other libraries: fuzz.h says how it is built and run.  Input: what a DLPack struct says,
-// which lies about everything but the memory of its own sizes and strides.  What is accepted is what was said, and goes
-// out and comes in again as the same; where it really lies in the memory that there is it can be read; its deleter is
-// called once.
+// Fuzz target for tensors from other libraries: see fuzz.h for how to build and run it.  Input: the fields of a DLPack
+// struct, all of which may be wrong, except that there is memory for its sizes and strides.  An accepted tensor has
+// these values, and is the same after export and import.  If all of it is in existing memory, it can be read.  Its
+// deleter is called once.
 #include "fuzz.h"
 
 enum { ROOM = 4096, RANK = 70 };

@@ -1,5 +1,6 @@
-// Fuzz target of graphs' texts: fuzz.h says how it is built and run.  Input: a text.  What is read is printed, and read
-// again as the same; passes keep it printable.  fuzz_graph_file.c is the same for saved graphs.
+// Fuzz target for the text of graphs: see fuzz.h for how to build and run it.  Input: a text.  An accepted graph is
+// printed, and parsed again as the same graph; after passes, it can still be printed.  fuzz_graph_file.c does the same
+// with saved graphs.
 #include "fuzz.h"
 
 #if !defined(GRAPH_FILE)

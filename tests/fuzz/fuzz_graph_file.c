@@ -1,3 +1,3 @@
-// Fuzz target of saved graphs: fuzz.h says how it is built and run.  Input: a file.
+// Fuzz target for saved graphs: see fuzz.h for how to build and run it.  Input: a file.
 #define GRAPH_FILE
 #include "fuzz_graph.c"

@@ -1,4 +1,4 @@
-// Fuzz target of JSON: fuzz.h says how it is built and run.  Input: a text.
+// Fuzz target for JSON: see fuzz.h for how to build and run it.  Input: a text.
 #include "fuzz.h"
 
 static int64_t seen;

@@ -1,5 +1,5 @@
-// Fuzz target of .npy files: fuzz.h says how it is built and run.  Input: a file.  What is accepted has exactly the
-// file's elements and is written to a file that reads back to the same tensor; what is refused says why.
+// Fuzz target for .npy files: see fuzz.h for how to build and run it.  Input: a file.  An accepted tensor has exactly
+// the elements of the file, and is the same after it was saved and loaded again.  A refused file gives an error.
 #include "fuzz.h"
 
 static const char *const path = "/dev/shm/opd_fuzz_npy";

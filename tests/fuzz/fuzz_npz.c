@@ -1,5 +1,5 @@
-// Fuzz target of .npz files: fuzz.h says how it is built and run.  Input: a file; its checksums are mended before it is
-// read, or hardly any would be right.
+// Fuzz target for .npz files: see fuzz.h for how to build and run it.  Input: a file.  Its checksums are corrected
+// before it is read, because otherwise nearly all inputs would be refused.
 #include "fuzz.h"
 
 static void one(const uint8_t *data, size_t n) {

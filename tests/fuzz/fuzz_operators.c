@@ -1,8 +1,8 @@
-// Fuzz target of calls of all built-in operators: fuzz.h says how it is built and run.  Input: choices.  An operator in
-// one of its forms, with the arguments of one of its cards' samples, some of them changed: other dtypes, layouts and
-// sizes, the same memory twice, numbers from the ends of their types, nothing where something is due; recorded and gone
-// through twice, batched, with tangents, on fakes, in inference mode.  Nothing crashes, an error is pending exactly when
-// the call says so, an operator writes only what its schema says, and fakes have the sizes and dtypes of what is real.
+// Fuzz target for calls of all built-in operators: see fuzz.h for how to build and run it.  Input: choices.  Calls an
+// operator in one of its forms, with sample arguments of its descriptor, some of them changed: other dtypes, layouts
+// and sizes, shared memory, extreme numbers, missing arguments; with first and second derivatives, under vmap, with
+// tangents, with fake tensors, in inference mode.  No call crashes, an error is pending if and only if the call fails,
+// an operator writes only to the arguments in its schema, and fake results have the sizes and dtypes of real ones.
 #include "fuzz.h"
 #include "../cases.h"
 

@@ -1,9 +1,10 @@
-// Fuzz target of the tape: fuzz.h says how it is built and run, and tests/fuzz/test_fuzz_program.c runs it as a test.  Input:
-// a script, a byte for each step and some for what it needs.  A program makes tensors, views and views of views, writes
-// into them, switches grad and inference mode, detaches, hooks, packs, resizes, gives other data, opens and closes
-// scopes, and asks for gradients of first and second order, on several threads at times.  After every step: it failed
-// exactly when an error is pending; what a tensor says of itself fits together; versions only grow; a gradient is like
-// its tensor.  The same gradient asked for twice is the same.  A program that runs again holds no more memory.
+// Fuzz target for autograd: see fuzz.h for how to build and run it; tests/fuzz/test_fuzz_program.c runs it as a test.
+// Input: a script, with one byte for each step and some for its arguments.  A program makes tensors, views and views
+// of views, writes to them, switches grad and inference mode, detaches, adds hooks, packs, resizes, replaces data,
+// opens and closes scopes, and computes gradients of first and second order, sometimes on several threads.  After every
+// step: the step failed if and only if an error is pending; the properties of a tensor are consistent; versions only
+// grow; a gradient has the sizes and dtype of its tensor.  Computing a gradient twice gives the same result.  A program
+// that runs again uses no more memory.
 #include "fuzz.h"
 
 #if !defined(OPD_NO_THREADS)

@@ -1,5 +1,6 @@
-// Fuzz target of exported programs: fuzz.h says how it is built and run.  Input: the JSON text of a program, and behind a
-// zero byte, where there is one, that of its weights; both are put into a zip file with 64 bytes for each of two weights.
+// Fuzz target for exported programs: see fuzz.h for how to build and run it.  Input: the JSON text of a program and,
+// after a zero byte, optionally that of its weights.  Both are put into a zip file with 64 bytes for each of two
+// weights.
 #include "fuzz.h"
 
 static unsigned char file[200000];

@@ -1,4 +1,4 @@
-// Fuzz target of safetensors files: fuzz.h says how it is built and run.  Input: a file.
+// Fuzz target for safetensors files: see fuzz.h for how to build and run it.  Input: a file.
 #include "fuzz.h"
 
 static void one(const uint8_t *data, size_t n) {

@@ -1,5 +1,5 @@
-// Fuzz target of the schema parser: fuzz.h says how it is built and run.  Input: a declaration, or two with a zero byte
-// between.  What is accepted prints to text that reads back to the same, and every question is answered.
+// Fuzz target for the schema parser: see fuzz.h for how to build and run it.  Input: a declaration, or two with a zero
+// byte between.  An accepted schema is printed, and the text is parsed as the same schema.  Every query returns.
 #include "fuzz.h"
 
 // Asks everything that can be asked of one schema.

@@ -1,4 +1,5 @@
-// Fuzz target of scripts: fuzz.h says how it is built and run.  Input: the source of a script, compiled and printed.
+// Fuzz target for scripts: see fuzz.h for how to build and run it.  Input: the source of a script, which is compiled
+// and printed.
 #include "fuzz.h"
 
 static void one(const uint8_t *data, size_t n) {

@@ -1,5 +1,5 @@
-// Fuzz target of archives of torch.jit.save: fuzz.h says how it is built and run.  Input: a file; its checksums are
-// mended before it is read.
+// Fuzz target for archives of torch.jit.save: see fuzz.h for how to build and run it.  Input: a file.  Its checksums
+// are corrected before it is read.
 #include "fuzz.h"
 
 static void one(const uint8_t *data, size_t n) {

@@ -1,5 +1,5 @@
-/* Random functions of one tensor, with views, writes in place, indexing and reductions, under random stacks of up to four
-   transforms, against the same by the tape alone (see ../stacks.h). */
+/* Random functions of one tensor, with views, in-place operators, indexing and reductions, in random stacks of up to
+   four transforms.  The results equal those of the same computation with only autograd (see ../stacks.h). */
 #include "fuzz.h"
 #include "../stacks.h"
 

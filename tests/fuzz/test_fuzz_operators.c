@@ -1,3 +1,3 @@
-// Calls of all operators with arguments that fit and that do not: the fuzz target on fixed seeds.
+// The fuzz target for calls of all operators with valid and invalid arguments, with fixed seeds.
 #define FUZZ_SEEDS 1500
 #include "fuzz_operators.c"

@@ -1,3 +1,4 @@
-/* Random programs of views, writes, modes, hooks and gradients, of fixed seeds: fuzz/fuzz_program.c. */
+/* The fuzz target for random programs with views, writes, modes, hooks and gradients, with fixed seeds:
+   fuzz/fuzz_program.c. */
 #define FUZZ_SEEDS 2000
 #include "fuzz_program.c"

@@ -1,7 +1,8 @@
-/* Sources of scripts with bytes changed, words swapped, lines taken out or put elsewhere: each compiles or is refused with
-   an error, and what compiles runs, for a part of a second; nothing crashes or is lost.  The sources are those of
-   golden/scripts.json and golden/script_graphs.py.  FUZZ_FIRST=n FUZZ_COUNT=n in the environment take other rounds
-   than the first ones and name each before it begins.  C ONLY: processes and their times. */
+/* Sources of scripts with changed bytes, swapped words, and removed or moved lines.  Each source compiles or is
+   refused with an error; a compiled script runs for a part of a second.  Nothing crashes, and no memory is lost.
+   The sources are those of golden/scripts.json and golden/script_graphs.py.  FUZZ_FIRST=n FUZZ_COUNT=n in the
+   environment run other rounds than the first ones, and print each round before it runs.  C ONLY: processes and
+   their times. */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include <signal.h>

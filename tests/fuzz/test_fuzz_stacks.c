@@ -1,3 +1,3 @@
-/* The fuzz target of transforms of transforms, with fixed seeds. */
+/* The fuzz target for stacks of transforms, with fixed seeds. */
 #define FUZZ_SEEDS 400
 #include "fuzz_stacks.c"

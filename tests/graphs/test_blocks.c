@@ -1,4 +1,4 @@
-/* Graphs with blocks, and their values that are no tensors: strings, lists, dicts, tuples, objects. */
+/* Graphs with blocks, and values of graphs that are not tensors: strings, lists, dicts, tuples, objects. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

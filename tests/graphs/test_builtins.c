@@ -1,4 +1,5 @@
-/* Builtin functions of graphs: numbers, texts, lists and dicts give what PyTorch gives (golden/builtins.txt). */
+/* Builtin functions in graphs: the results for numbers, strings, lists and dicts equal PyTorch's
+   (golden/builtins.txt). */
 #include "../../opdispatch.h"
 #include "../check.h"
 

@@ -1,5 +1,6 @@
-/* Values of graphs that are no tensors: lists, tuples, dicts and strings from C, each function with what it takes and
-   what it refuses; and constants of every type in the text of a graph, read, run, printed, and with faults. */
+/* Values of graphs that are not tensors: lists, tuples, dicts and strings from C, with the arguments that each
+   function accepts and refuses; and constants of every type in the text of a graph, parsed, run, printed, and with
+   mistakes. */
 #include "../check.h"
 
 TEST(lists_from_c) {

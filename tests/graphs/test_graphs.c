@@ -1,4 +1,4 @@
-/* Graphs: traces of random programs against PyTorch's text, runs, passes, the parser, files, bad input, memory. */
+/* Graphs: the text of traced random programs equals PyTorch's; runs, passes, the parser, files, bad input, memory. */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include <unistd.h>

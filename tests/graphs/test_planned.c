@@ -1,6 +1,6 @@
-/* The memory of graphs' runs, planned ahead: second runs that allocate nothing, peaks beside the sum of what is alive, and
-   values that escape in every way and are read while later runs use the memory around them.
-   THREADED.  C ONLY: pthreads with C function types. */
+/* Planned memory of graphs: the second run allocates nothing; peak memory compared with the sum of live tensors;
+   values that escape in every way, and are read while later runs use the memory around them.  THREADED.  C ONLY:
+   pthreads with C function types. */
 #include "../inside.h"
 #include "../program_files.h"
 #include <math.h>

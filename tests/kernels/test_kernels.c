@@ -1,5 +1,5 @@
 /* Kernels on raw pointers: threads, half precision, vector math, matrix product, convolution, random numbers.
-   cc -O2 test_kernels.c -lm -lpthread && ./a.out           run.sh links the other tests with this implementation */
+     cc -O2 test_kernels.c -lm -lpthread && ./a.out           run.sh links the other tests with this implementation */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../inside.h"
 #include "../check.h"

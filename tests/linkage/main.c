@@ -1,6 +1,6 @@
-/* The program of tests/linkage.sh: loads the libraries that its arguments name and tries the operators of ops.c.
-   Compiled with -DLINKAGE_USE it makes the documented call, with -DLINKAGE_CUDA the CUDA half must be there too.
-   Exits with 0; 2 when a library is refused, after its message; 1 when something is wrong. */
+/* The program of tests/linkage.sh: loads the libraries in its arguments, and tests the operators of ops.c.  With
+   -DLINKAGE_USE it calls OPD_USE_LIBRARY, as documented.  With -DLINKAGE_CUDA, the CUDA half must be registered,
+   too.  The exit status is 0; 2 if a library is refused, after the error message; 1 if something is wrong. */
 #include "opdispatch.h"
 #include <stdio.h>
 #include <string.h>

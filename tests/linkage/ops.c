@@ -1,5 +1,5 @@
-/* The operator source of tests/linkage.sh: the same text in a program, an archive, a linked library and a plug-in, as C
-   and as C++. */
+/* The operators of tests/linkage.sh.  The same source is compiled into a program, an archive, a linked library and a
+   plug-in, as C and as C++. */
 #include "opdispatch.h"
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* The CUDA half of ops.c, as a file of its own: no device is needed to register it. */
+/* The CUDA half of ops.c, in its own file.  Registering it does not need a device. */
 #include "opdispatch.h"
 
 static int square_plus_cuda(opd_call *call) {

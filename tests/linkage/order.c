@@ -1,4 +1,4 @@
-/* Blocks of a plug-in for tests/plugins/test_dlls.c: each gives the operator another kernel. */
+/* Blocks of a plug-in for tests/plugins/test_dlls.c: each block registers another kernel for the operator. */
 #include "opdispatch.h"
 
 static int one(opd_call *call) { return opd_return_int(call, 1); }

@@ -1,4 +1,4 @@
-/* What pieces of code in README.md and the pages take from the program around them. */
+/* Declarations that the pieces of code in README.md and the pages need. */
 #include "opdispatch.h"
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* An operator in parts, for tests/linkage.sh: each -DPART=n is a file of its own, and the linker gets them in every
-   order.  Without PART: the program, which wants all of them to have been registered. */
+/* An operator in parts, for tests/linkage.sh.  Each -DPART=n makes one file, and the linker gets the files in every
+   order.  Without PART, this is the program, which tests that all parts are registered. */
 #include "opdispatch.h"
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* What operators must refuse with an error that says what was wrong, with nothing changed: indices out of range,
-   integer division, shapes, dtypes, lists of nothing, NULL in places where a tensor belongs. */
+/* Input that operators must refuse with an error that says what is wrong, without changing anything: indices out of
+   range, integer division by zero, wrong shapes and dtypes, empty lists, NULL instead of a tensor. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

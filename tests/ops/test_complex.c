@@ -1,5 +1,5 @@
-/* Complex numbers: PyTorch's answers to the operators' sample cases with complex tensors, and the gradients by its
-   convention (golden/complex.txt, made by golden/make_complex.py); tangents against gradients. */
+/* Complex numbers: results and gradients of operators for complex sample arguments equal PyTorch's
+   (golden/complex.txt, made by golden/make_complex.py); tangents agree with gradients. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 

@@ -1,5 +1,5 @@
-/* Complex matrices: PyTorch's values and gradients of functions of them (golden/complex_linalg.txt), residuals of all
-   sizes and kinds, derivatives of second order and in forward mode, and what is refused in which words. */
+/* Complex matrices: values and gradients of functions equal PyTorch's (golden/complex_linalg.txt); residuals for all
+   sizes and kinds, second derivatives, forward mode, and the texts of errors. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

@@ -1,4 +1,4 @@
-/* Operators of torchvision that models of detection call, with what torchvision gives (golden/detection.npz). */
+/* Operators of torchvision for detection models.  The results equal torchvision's (golden/detection.npz). */
 #include "../../opdispatch.h"
 #include "../check.h"
 

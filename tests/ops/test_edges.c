@@ -1,4 +1,4 @@
-/* Values, derivatives and errors at the edges of what operators take, as PyTorch 2.15 has them. */
+/* Values, derivatives and errors at the limits of the arguments of operators, as in PyTorch 2.15. */
 #include "../check.h"
 
 #define CALL(name, ...) ({ static opd_op *op_; OPD_CALL(OPD_OP(&op_, name), __VA_ARGS__); })

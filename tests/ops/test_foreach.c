@@ -1,4 +1,4 @@
-/* _foreach_ operators: one call for each tensor of a list, its errors, its gradients. */
+/* _foreach_ operators: one call for each tensor of a list, errors, gradients. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 

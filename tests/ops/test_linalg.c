@@ -1,5 +1,5 @@
-/* Matrices factored and equations solved: residuals as small as LAPACK's for all shapes, sides, layouts and batches;
-   derivatives of first and second order against finite differences; what is refused, and in which words. */
+/* Factorisations of matrices and systems of equations: residuals as small as LAPACK's for all shapes, sides, layouts
+   and batches; first and second derivatives equal finite differences; the texts of errors. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

@@ -1,4 +1,5 @@
-/* Packed sequences: packing and padding, and recurrent layers over them, against each example by itself. */
+/* Packed sequences: packing and padding.  Recurrent layers over packed sequences give the same as for each example
+   separately. */
 #include "../check.h"
 #include <math.h>
 

@@ -1,4 +1,5 @@
-/* Random numbers of distributions: moments and distribution functions of many samples, edges, errors, gradients. */
+/* Random numbers with various distributions: moments and distribution functions of many samples, limits of
+   arguments, errors, gradients. */
 #include "../check.h"
 #include <math.h>
 

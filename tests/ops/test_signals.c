@@ -1,4 +1,4 @@
-/* Signals: windows, transforms of pieces and back, their errors, as PyTorch 2.15 has them. */
+/* Signals: window functions, short-time Fourier transforms and their inverses, and errors, as in PyTorch 2.15. */
 #include "../check.h"
 #include <math.h>
 

@@ -1,4 +1,5 @@
-/* Special functions: values as mpmath and PyTorch have them (golden/special.txt), dtypes, derivatives of any order. */
+/* Special functions: values as computed with mpmath and PyTorch (golden/special.txt), dtypes, derivatives of any
+   order. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

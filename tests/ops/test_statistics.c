@@ -1,5 +1,6 @@
-/* Means, variances, norms and normalisations of numbers whose mean is large beside their spread: plain and compiled, not
-   further from what long doubles give than PyTorch's, whose errors golden/make_statistics.py has written down. */
+/* Means, variances, norms and normalizations of numbers whose mean is large compared with their deviation,
+   uncompiled and compiled.  The errors, compared with long double, are not larger than PyTorch's (written by
+   golden/make_statistics.py). */
 #include "../../opdispatch.h"
 #include "../check.h"
 

@@ -1,5 +1,5 @@
-/* Plug-ins that are DLLs, under Windows or wine: loading, what keeps code mapped, and what a load refuses.  windows.sh
-   builds the DLLs, most of them from tests/linkage/ops.c, in the folder that OPD_DLLS names. */
+/* Plug-ins as DLLs, under Windows or wine: loading, code that must stay loaded, and files that are refused.
+   windows.sh builds the DLLs, most of them from tests/linkage/ops.c, in the folder that OPD_DLLS names. */
 #include "../check.h"
 
 #include <sys/stat.h>

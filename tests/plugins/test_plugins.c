@@ -1,5 +1,6 @@
-/* Plug-ins that are compiled, loaded, used, unloaded: what keeps code mapped, what is undone, memory that runs out, and
-   the cache of compiled code.  THREADED.  How libraries are linked and what a load refuses: linkage.sh. */
+/* Plug-ins that are compiled, loaded, used and unloaded: code that must stay loaded, registrations that are undone,
+   failing allocations, and the cache of compiled code.  THREADED.  linkage.sh tests how libraries are linked, and
+   which ones are refused. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

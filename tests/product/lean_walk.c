@@ -1,7 +1,8 @@
-/* A program with OPD_LEAN keeps what its operators call: each operator is called in a process of its own in which its card
-   alone is noted, and must not miss another one.  Calls are those of the cards' `cases`: plain, with gradients of first
-   and second order, in forward mode, under vmap, with autocast, and with fake tensors.
-   usage: lean_walk [NAME...]: only operators with one of these in their names.  Prints "N operators, M calls: right". */
+/* A program with OPD_LEAN keeps the operators that its operators call.  Each operator is called in a separate
+   process in which only its own card is kept, and must not miss another operator.  The arguments are the sample
+   arguments of the cards.  Calls are plain, with first and second derivatives, in forward mode, under vmap, with
+   autocast, and with fake tensors.  usage: lean_walk [NAME...]: only operators whose names contain a NAME.  Prints
+   "N operators, M calls: right". */
 #define OPD_LEAN
 #define OPDISPATCH_IMPLEMENTATION
 #include "../cases.h"

@@ -1,4 +1,4 @@
-/* What is C++ alone in the header: brace lists that live in a variable, blocks that exceptions and jumps leave. */
+/* Features of the header that only C++ has: brace lists in variables, and scopes that exceptions and jumps leave. */
 #include "../check.h"
 #include <stdexcept>
 

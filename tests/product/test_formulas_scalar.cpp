@@ -1,6 +1,6 @@
-/* The list of formulas, expanded a second time as plain scalar loops of C++11 in a device of host memory: every
-   pointwise operator, copy and random number there against the CPU's vector code, so that the two cannot drift apart.
-   This is also the test of the hooks `pointwise` and `draw` of opd_backend_desc. */
+/* The list of pointwise formulas is expanded a second time, as scalar loops in C++11, for a device in host memory.
+   Every pointwise operator, copy and random number on this device equals that of the CPU's vector code.  This also
+   tests the functions `pointwise` and `draw` of opd_backend_desc. */
 #include "../check.h"
 #include <cmath>
 #include <string>

@@ -1,5 +1,5 @@
-/* Limits, and differences from PyTorch, of which the documents speak: each case tries some.  tests/claims.py says which
-   sentence of which page a case is for.  THREADED */
+/* Limits, and differences from PyTorch, that the documents mention.  tests/claims.py says which case belongs to
+   which sentence of which page.  THREADED */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include <pthread.h>

@@ -1,5 +1,5 @@
-/* What a program is told that asks for what cannot be: of transforms, custom functions, modules and their files, checkpoints,
-   backward, operators of its own.  Where PyTorch refuses the same, the text has the words of PyTorch's. */
+/* Errors of programs that ask for something impossible: with transforms, custom functions, modules and their files,
+   checkpoints, backward, and their own operators.  If PyTorch refuses the same, the text is PyTorch's. */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include <unistd.h>

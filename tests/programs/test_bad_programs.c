@@ -1,6 +1,6 @@
-/* Exported programs with faults: model.json of golden/programs with a word or number changed, packed anew.  Some faults
-   have their error here; of a walk over all words each is an error with a text, at load or at run, or another program
-   that runs. */
+/* Exported programs with mistakes: model.json of golden/programs with a changed word or number, packed again.  For
+   some mistakes, the text of the error is tested.  In a walk over all words, each change gives an error with a text,
+   when the program is loaded or when it runs, or another program that runs. */
 #include "../program_files.h"
 
 typedef struct bytes { unsigned char *data; size_t length, room; } bytes;

@@ -1,5 +1,6 @@
-/* Exported programs: golden/programs, made by golden/make_programs.py.  Each is run and compared, some are trained step by
-   step as PyTorch trained them; what is wrong with inputs is said; files are cut off and damaged. */
+/* Exported programs: golden/programs, made by golden/make_programs.py.  Each program runs, and its results are
+   compared.  Some are trained, with the same losses as in PyTorch.  Also errors for wrong inputs, and truncated and
+   damaged files. */
 #include "../../opdispatch.h"
 #include "../program_files.h"
 #include "../python.h"

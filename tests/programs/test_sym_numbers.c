@@ -1,5 +1,5 @@
-/* The functions of numbers that exported programs compute sizes with, over all pairs of numbers that are at some edge:
-   what Python gives (golden/sym_numbers.txt, made by golden/make_sym_numbers.py), or an error where Python has one. */
+/* The functions with which exported programs compute sizes, for all pairs of special numbers: the results equal
+   Python's (golden/sym_numbers.txt, made by golden/make_sym_numbers.py), with an error where Python has one. */
 #include "../inside.h"
 #include "../check.h"
 #include <math.h>

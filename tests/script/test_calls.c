@@ -1,5 +1,5 @@
-/* Calls as Python writes them, run as scripts: what they give, or what is said where they are refused (golden/calls.txt
-   of golden/make_calls.py). */
+/* Calls in Python syntax, run as scripts: their results, or the text of the error (golden/calls.txt, made by
+   golden/make_calls.py). */
 #include "../check.h"
 
 enum { CALL_LONGEST = 4000 };

@@ -1,6 +1,6 @@
-/* Graphs of scripts, and tensors, print as PyTorch prints them: the functions of golden/script_graphs.py, and what
-   PyTorch says of them in golden/script_graphs.txt, made by golden/make_script_graphs.py: nodes, their order, names and
-   numbers of values, places. */
+/* Graphs of scripts, and tensors, print as in PyTorch.  The functions are in golden/script_graphs.py, and PyTorch's
+   texts in golden/script_graphs.txt, made by golden/make_script_graphs.py: nodes in their order, names and numbers
+   of values, and source locations. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

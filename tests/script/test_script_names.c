@@ -1,8 +1,8 @@
-/* Every name of PyTorch that torch.jit.script takes, called in source text (golden/script_names.json, made by
-   golden/make_script_names.py): it compiles here, too, and gives the same.  What does not is listed with a reason each
-   in golden/script_names_left_out.txt, and the list is complete.  The functions that PyTorch has in Python also as it
-   saves them in an archive.  OPD_SCRIPT_NAME=torch.stft: only that name.  C ONLY: arrays of values with
-   initialisers. */
+/* Every name of PyTorch that torch.jit.script accepts is called in source text (golden/script_names.json, made by
+   golden/make_script_names.py).  Each call compiles here, too, and gives the same result.  Exceptions are listed
+   with a reason in golden/script_names_left_out.txt, and this list must be exact.  Functions that PyTorch has in
+   Python are also called from an archive.  OPD_SCRIPT_NAME=torch.stft tests only this name.  C ONLY: arrays of
+   values with initialisers. */
 #include "../inside.h"
 #include "../check.h"
 

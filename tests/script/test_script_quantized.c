@@ -1,6 +1,6 @@
-/* Archives whose layers are quantized: golden/scripts/quantized_*.pt and quantized_layers.npz, made by
-   golden/make_script_quantized.py.  Steps as PyTorch's, errors that name the operator, no memory at each allocation.
-   C ONLY: arrays of values with initialisers. */
+/* Archives with quantized layers: golden/scripts/quantized_*.pt and quantized_layers.npz, made by
+   golden/make_script_quantized.py.  Results are compared in units of PyTorch's scales.  Errors name the operator.
+   Each allocation fails once.  C ONLY: arrays of values with initialisers. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

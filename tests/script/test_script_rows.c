@@ -1,6 +1,6 @@
-/* Short sources of TorchScript give the texts that they give in PyTorch, or are refused where PyTorch refuses them:
-   golden/script_rows.json, made by golden/make_script_rows.py.  With OPD_SCRIPT_ROWS in the environment the errors are
-   printed, to read them. */
+/* Short sources of TorchScript give the same text as in PyTorch, or are refused if PyTorch refuses them:
+   golden/script_rows.json, made by golden/make_script_rows.py.  OPD_SCRIPT_ROWS in the environment prints the
+   errors. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

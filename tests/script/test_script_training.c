@@ -1,6 +1,6 @@
-/* Scripts that PyTorch saved, trained here: golden/scripts and golden/script_training.json, made by
-   golden/make_script_training.py.  Losses step by step; under vmap, autocast, fake mode and the profiler.  C ONLY:
-   arrays of values with initialisers. */
+/* Training of scripts that PyTorch saved: golden/scripts and golden/script_training.json, made by
+   golden/make_script_training.py.  Losses equal PyTorch's at each step; also under vmap, autocast, fake mode and the
+   profiler.  C ONLY: arrays of values with initialisers. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

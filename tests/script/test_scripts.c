@@ -1,5 +1,6 @@
-/* Scripts: sources with arguments and PyTorch's results in golden/scripts.json and golden/script_saves.json; errors,
-   graphs, gradients, archives; damage, and no memory at each allocation.  C ONLY: arrays of values with initialisers. */
+/* Scripts: sources, arguments and PyTorch's results are in golden/scripts.json and golden/script_saves.json.  Also
+   errors, graphs, gradients, archives, damaged files, and each allocation failing.  C ONLY: arrays of values with
+   initialisers. */
 #include "../inside.h"
 #include "../check.h"
 

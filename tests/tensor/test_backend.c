@@ -1,5 +1,6 @@
-/* Backends from outside: a device whose memory is open only inside its own functions, so that a kernel of the CPU that
-   touched it would end the program.  Every operator's sample cases run on it. */
+/* Backends from outside: a device whose memory can be accessed only inside its own functions.  If a kernel of the
+   CPU accessed it, the program would end.  Every operator runs on this device, with the sample arguments of its
+   descriptor. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 #include <sys/mman.h>

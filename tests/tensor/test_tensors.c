@@ -1,4 +1,5 @@
-/* Tensors: making them, foreign memory, typed data, views and their bounds, results written elsewhere, memory. */
+/* Tensors: making them, external memory, typed data, views and their bounds, results written to given tensors,
+   memory. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

@@ -1,5 +1,5 @@
-/* Tests of factories, random numbers, views and copies: what the generic walk over the cards (test_operators.c) does not
-   see: errors, aliasing, generators, the distributions, gradients of lists, memory formats. */
+/* Factories, random numbers, views and copies, as far as the walk over all operators (test_operators.c) does not
+   test them: errors, aliasing, generators, distributions, gradients of lists, memory formats. */
 #include "../check.h"
 
 #define FAILS(expr, text) do { \

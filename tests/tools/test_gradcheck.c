@@ -1,5 +1,5 @@
-/* gradcheck and gradgradcheck: what passes, every way to fail with its text, options, bad input, allocations that fail.
-   Verdicts and texts are PyTorch's. */
+/* gradcheck and gradgradcheck: functions that pass, every way to fail with its text, options, bad input, failing
+   allocations.  Verdicts and texts are PyTorch's. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

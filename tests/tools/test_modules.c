@@ -1,4 +1,4 @@
-/* Named parameters and buffers: collections, what patterns choose, files and optimizers, initialisers. */
+/* Named parameters and buffers: collections, selection by patterns, files and optimizers, initialisers. */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include "../python.h"

@@ -1,4 +1,5 @@
-/* opd_opcheck: every built-in operator's cases pass it; one broken operator for each kind of failure is caught. */
+/* opd_opcheck: every built-in operator passes with its sample arguments; for each kind of failure, a broken operator
+   is caught. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 

@@ -1,4 +1,4 @@
-/* opd_graph_dot: the text of small graphs, names, cut buffers, large graphs, bad input, allocations that fail. */
+/* opd_graph_dot: the text for small graphs, names, truncated buffers, large graphs, bad input, failing allocations. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

@@ -1,5 +1,5 @@
-/* Optimizers, gradient clipping and learning rates against PyTorch's (golden/training.txt), step by step; layouts,
-   dtypes, bad input, allocations that fail. */
+/* Optimizers, gradient clipping and learning rates equal PyTorch's (golden/training.txt), step by step; layouts,
+   dtypes, bad input, failing allocations. */
 #include "../../opdispatch.h"
 #include "../check.h"
 

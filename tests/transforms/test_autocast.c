@@ -1,5 +1,4 @@
-/* Autocast: policies, regions, the cache of weights, custom functions, the gradient scaler.
-   THREADED */
+/* Autocast: policies, regions, the cache of weights, custom functions, the gradient scaler.  THREADED */
 #include "../../opdispatch.h"
 #include "../cases.h"
 #if !defined(OPD_NO_THREADS) && !defined(__TINYC__)

@@ -1,7 +1,7 @@
-/* Tensors of vmap where they do not belong: used after their vmap has ended, beside another one at its level, or after
-   the tensor that holds the examples has been given other sizes, data or dtype.  Each public function that takes a
-   tensor, and every operator by its card's sample cases, gets such tensors: a clear error or the right value, and
-   nothing is read or written beside the memory, which the address sanitizer sees. */
+/* Tensors that escape from vmap: used after their vmap has ended, together with a tensor of another vmap at the same
+   level, or after the tensor with the examples got other sizes, data or dtype.  Each public function that takes a
+   tensor, and every operator with its sample arguments, gets such tensors.  It gives a clear error or the right
+   value, and accesses no other memory, which the address sanitizer checks. */
 #include "../cases.h"
 
 enum {

@@ -1,4 +1,5 @@
-/* Fake modes: programs on shapes alone, devices that are not there, sizes that data decide, and what a program costs. */
+/* Fake modes: programs that compute only shapes, devices that do not exist, sizes that depend on data, and the costs
+   of a program. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 

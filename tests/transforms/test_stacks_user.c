@@ -1,8 +1,9 @@
-/* Transforms of operators of one's own, whose kernels are plain loops: with a formula, a forward formula, a batching rule or
-   a part of these; several results, lists, a written argument, set-ups, formulas recorded by hand.  Stacks of grad, jvp, vjp,
-   vmap, jacrev, jacfwd, hessian, of levels of forward mode and recordings, against the same made of operators of the
-   library (see stacks.h): a value that differs fails, an error must be one of those that are named here.  C ONLY
-   OPD_STACKS=all in the environment runs every stack, else a part of the deeper ones. */
+/* Transforms of custom operators whose kernels are plain loops, with a backward function, a forward-mode function, a
+   batching rule or some of these; with several results, lists, a written argument, setup functions, and backward
+   functions that record operators.  Stacks of grad, jvp, vjp, vmap, jacrev, jacfwd, hessian, levels of forward mode
+   and recordings are compared with the same stacks of built-in operators (see stacks.h).  A different value fails,
+   and an error must be one of those listed here.  C ONLY OPD_STACKS=all in the environment runs every stack;
+   otherwise only a part of the deeper ones runs. */
 #include "../../opdispatch.h"
 #include "../check.h"
 #include "../stacks.h"

@@ -1,6 +1,7 @@
-/* Writes inside of transforms: into what comes from outside, into an input of either function, into what is made of one
-   by an operator, through a view, through what detach gives and without grad mode.  What a function gives is the same
-   whether something outside is differentiated or not, and in vmap what it gives for each example. */
+/* In-place operators inside of transforms: they write to a tensor from outside, to an input of an inner or outer
+   function, to the result of an operator, through a view, through the result of detach, and without grad mode.  The
+   results do not depend on whether something outside is differentiated; under vmap, they equal those of each
+   example. */
 #include "../check.h"
 
 typedef struct program {

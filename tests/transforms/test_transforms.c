@@ -1,5 +1,5 @@
-/* Derivatives of functions: grad, vjp, jvp, linearize, Jacobians and Hessians, alone and inside each other and vmap, with custom
-   functions and operators of one's own.  Expectations are worked out by hand or by finite differences. */
+/* Derivatives of functions: grad, vjp, jvp, linearize, Jacobians and Hessians, alone, nested, and with vmap, with
+   custom functions and custom operators.  The expected values are worked out by hand or by finite differences. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 

@@ -1,8 +1,8 @@
-/* vmap of every built-in operator, by its card's sample cases: the result is that of a loop over the examples, for each
-   set of batched tensors, examples in front, behind and between, in two nested levels, without any example, in place and with out=;
-   gradients by vmap of grad are those of each example.  One case an operator; a part of a name as program argument runs
-   those operators only.  With VMAP_LOOPS=1 in the environment, the operators that run example by example are named ("loop
-   NAME"). */
+/* vmap of every built-in operator, with the sample arguments of its descriptor.  The result equals that of a loop
+   over the examples: for each set of batched tensors, with the batch dim first, last and between, in two nested
+   levels, without any example, in place and with out=.  Gradients by vmap of grad equal those of each example.  One
+   case per operator; a part of a name as program argument selects operators.  With VMAP_LOOPS=1 in the environment,
+   the names of operators that run example by example are printed ("loop NAME"). */
 #include "../../opdispatch.h"
 #include "../vmap_cases.h"
 #include "../further_cases.h"

@@ -1,5 +1,5 @@
-/* vmap: its arguments and errors, levels, chunks, randomness, writes in place, what is refused, rules of a program's own,
-   the form for straight code, failing calls and allocations, escaped tensors, threads.  THREADED */
+/* vmap: its arguments and errors, levels, chunks, randomness, in-place operators, calls that are refused, rules of
+   programs, the form with begin and end, failing calls and allocations, escaped tensors, threads.  THREADED */
 #include "../../opdispatch.h"
 #include "../tape.h"
 #if !defined(OPD_NO_THREADS)

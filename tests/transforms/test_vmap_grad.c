@@ -1,6 +1,7 @@
-/* vmap and derivatives of every built-in operator that has any, by its card's sample cases: vmap of opd_grad and of opd_jvp
-   are those of a loop over the examples, in one level and two; opd_grad and opd_jvp of a vmap, and the plain tape
-   through one, give the same in sum.  Functional and in-place forms.  One case an operator. */
+/* vmap and derivatives of every built-in operator that has a derivative, with the sample arguments of its
+   descriptor.  vmap of opd_grad and of opd_jvp equal a loop over the examples, in one level and two.  opd_grad and
+   opd_jvp of a vmap, and plain autograd through a vmap, give the sum of the same gradients.  Functional and in-place
+   forms.  One case per operator. */
 #include "../../opdispatch.h"
 #include "../vmap_cases.h"
 

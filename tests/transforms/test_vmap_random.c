@@ -1,5 +1,6 @@
-/* Random numbers under vmap: refused, the same for all examples, or others for each, in every form that operators draw in;
-   operators of a program's own; what depends on numbers and is refused.  The cases are those of PyTorch's TestRandomness. */
+/* Random numbers under vmap: an error, the same for all examples, or different for each example, for every kind of
+   random operator; custom operators; and calls that are refused because they depend on random numbers.  The cases
+   are those of PyTorch's TestRandomness. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 

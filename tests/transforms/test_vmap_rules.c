@@ -1,5 +1,5 @@
-/* Batching rules beyond what their values say: which products they become, families on operators of one's own, statistics
-   that are written, what is refused. */
+/* Batching rules, apart from their values: which matrix products they become, families for custom operators,
+   statistics that are written, and calls that are refused. */
 #include "../check.h"
 
 #define FN(name, expression) \

@@ -1,6 +1,6 @@
-/* Every operator by its card's sample cases with tensors of every dtype, all together and each by itself, with and
-   without recording, and with every dtype where it takes one: no crash, an error or results with the dtype that the
-   fake kernel says.  One case an operator. */
+/* Every operator, with the sample arguments of its descriptor and tensors of every dtype: all tensors together and
+   each separately, with and without recording, and with every dtype for a dtype argument.  No call crashes.  It
+   gives an error, or results with the dtypes of the fake kernel.  One case per operator. */
 #include "../cases.h"
 
 static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_FLOAT32,

@@ -1,6 +1,6 @@
-/* The dtypes that few operators compute with - uint16, uint32, uint64, complex32 and the floats of eight bits - against
-   PyTorch (golden/make_stored.py): casts bit by bit, promotion, filling, printing, operators; then views, files,
-   gradients, vmap, graphs, and that no table of dtypes is read beyond its end. */
+/* Dtypes with which few operators compute (uint16, uint32, uint64, complex32 and the 8-bit floats), compared with
+   PyTorch (golden/make_stored.py): casts bit by bit, promotion, filling, printing, operators.  Then views, files,
+   gradients, vmap and graphs.  No table of dtypes is read past its end. */
 #include "../cases.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
-// Schemas: every declaration of PyTorch's own operators is read and printed as PyTorch prints it; what PyTorch refuses
-// is refused with its words; the deliberate differences are the table below.  tests/golden/schemas was made from
-// PyTorch 1.13 by tests/golden/make_schemas.py, which says what is in it.
+// Schemas: every declaration of PyTorch's operators is parsed, and printed as PyTorch prints it.  Declarations that
+// PyTorch refuses are refused with PyTorch's text.  The table below has the differences that are intended.
+// tests/golden/schemas was made with PyTorch 1.13 by tests/golden/make_schemas.py, which describes the files.
 #include "../inside.h"
 #include "../check.h"
 

@@ -1,6 +1,7 @@
-/* Every operator by its card's sample cases, of float32 and of transposed bfloat16, called, recorded and in vmap: its n-th
-   allocation fails, for each n, once and for good.  What follows is an error of memory, or the call succeeds, and nothing
-   is lost; the next call succeeds.  One case an operator. */
+/* Failing allocations in every operator, with the sample arguments of its descriptor in float32 and in transposed
+   bfloat16, called, recorded and under vmap.  For each n, the n-th allocation fails, either alone or with all later
+   ones.  The call fails with an error of memory, or succeeds, and no memory is lost.  The next call succeeds.  One
+   case per operator. */
 #include "../cases.h"
 
 enum { PLAIN, RECORDED, MAPPED, WAYS };

@@ -1,7 +1,7 @@
-/* Every operator by its card's sample cases at the most dims that a tensor has: tensors of 62 to 64 dims and more with
-   the examples of vmap, lists of 62 to 66 and of 127 to 130 numbers; by itself, with a gradient, with tangents, in vmap
-   and in vmap of vmap.  An error or a result; what is written beside an array is seen by the address and
-   undefined-behaviour sanitizers.  One case an operator. */
+/* Every operator, with the sample arguments of its descriptor, at the largest number of dims: tensors of 62 to 64
+   dims, more with the batch dims of vmap, and lists of 62 to 66 and of 127 to 130 numbers; plain, with a gradient,
+   with tangents, under vmap and under vmap of vmap.  Each call gives an error or a result.  The address and
+   undefined-behaviour sanitizers find writes outside of arrays.  One case per operator. */
 #include "../inside.h"
 #include "../cases.h"
 

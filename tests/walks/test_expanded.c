@@ -1,5 +1,5 @@
-/* Every operator by its card's sample cases, with one dim of one tensor the same row again and again: an expanded tensor,
-   whose stride there is 0, gives what its contiguous copy gives.  Products also in sizes of which vectors are made. */
+/* Every operator, with the sample arguments of its descriptor, with one dim of one tensor expanded (its stride is
+   0).  The result equals that of a contiguous copy.  Products also run in sizes for which vector code is used. */
 #include "../cases.h"
 #include <math.h>
 

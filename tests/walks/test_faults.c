@@ -1,7 +1,7 @@
-/* Backward after something went wrong: every operator that has cases, every fault.  What a formula saved is written to,
-   freed, resized, detached, or given back by hooks that fail; gradients come that are none; memory runs out; inputs are
-   views that no history knows.  However it is, the gradient is that of the unharmed graph or there is one error.
-   -v names operator, case and fault of each run. */
+/* Backward after a fault: every operator with sample arguments, and every fault.  Saved tensors are written to,
+   freed, resized, detached, or returned by hooks that fail; gradients are invalid; allocations fail; inputs are
+   views without a history.  The gradient equals that of the graph without the fault, or there is one error.  -v
+   prints the operator, the case and the fault of each run. */
 #include "../further_cases.h"
 
 #define MOST_TENSORS 16

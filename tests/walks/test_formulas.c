@@ -1,6 +1,7 @@
-/* Every built-in formula, by its card's sample cases: each operator that backward calls is made to fail in turn; and with
-   one input at a time requiring grad, first and second derivatives along a direction are those of differences, or are
-   refused, never zero by omission.  One case an operator. */
+/* Every built-in backward function, with the sample arguments of the operator's descriptor.  Each operator that
+   backward calls is made to fail in turn.  With one input at a time that requires grad, first and second directional
+   derivatives equal finite differences or are refused; none is zero because something is missing.  One case per
+   operator. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 

@@ -1,4 +1,4 @@
-/* PyTorch's answers to the sample cases of the operators' cards: golden/samples.txt, made by golden/make_samples.py. */
+/* PyTorch's results for the sample arguments of the operators: golden/samples.txt, made by golden/make_samples.py. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 

@@ -1,4 +1,4 @@
-/* Every function of the library that takes a tensor, given one that is gone: an error says which scope has ended. */
+/* Every function of the library that takes a tensor gets one that was freed.  The error says which scope has ended. */
 #include "../cases.h"
 
 TEST(scopes_with_a_name) {

@@ -1,5 +1,5 @@
-/* Memory that operators need besides what goes in and comes out: at most a byte for each element of the largest operand.
-   Every card's cases are run on operands of some 200,000 elements, of dtypes that kernels do not compute in. */
+/* The temporary memory of operators is at most one byte for each element of the largest operand.  Every operator
+   runs with its sample arguments on operands with about 200,000 elements, in dtypes for which there are no kernels. */
 #include "../cases.h"
 
 #define GROWTH_ELEMENTS 160000

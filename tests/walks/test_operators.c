@@ -1,5 +1,5 @@
-/* Every operator's card, by its sample cases: shapes without data, layouts, out= and in-place forms, dtypes, first and
-   second derivatives, allocations that fail, extreme arguments.  One case an operator. */
+/* Every operator, with the sample arguments of its descriptor: shapes without data, layouts, out= and in-place
+   forms, dtypes, first and second derivatives, failing allocations, extreme arguments.  One case per operator. */
 #include "../inside.h"
 #include "../cases.h"
 

@@ -1,7 +1,7 @@
-/* Every operator with an out= form, by its card's sample cases, with every way an out= tensor can be a mistake or a
-   trap: it is also an input, lies across one, has other sizes, another dtype or device, is a number, overlaps itself,
-   requires grad, is another out, is not there.  Either the results are those of the functional form, or there is an
-   error and nothing was written.  One case an operator. */
+/* Every operator with an out= form, with the sample arguments of its descriptor, and every way in which an out=
+   tensor can be wrong: it is also an input, overlaps an input, has other sizes, another dtype or device, is a
+   number, overlaps itself, requires grad, is also another out, or is NULL.  The results equal those of the
+   functional form, or there is an error and nothing was written.  One case per operator. */
 #include "../cases.h"
 
 #define OUTS 4

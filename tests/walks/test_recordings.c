@@ -1,6 +1,6 @@
-/* Derivatives that a recorded function takes by the tape, of every operator by its card's sample cases: the graph, run on
-   other numbers, gives what the function gives for them.  Where it cannot, the recording is refused.  With and without
-   opd_trace_options.parts. */
+/* Derivatives inside of a recorded function, of every operator, with the sample arguments of its descriptor.  The
+   graph runs with other numbers, and gives the results of the function for them.  If this is impossible, recording
+   fails.  With and without opd_trace_options.parts. */
 #include "../cases.h"
 
 /* Saved-tensor hooks that keep another tensor, half as large: what they compute is recorded, too. */

@@ -1,5 +1,5 @@
-/* Operators that read or write by indices, with an index that names a place twice: values, gradients (of results
-   weighted by 1, 2, 3, ...) and tangents (of inputs moved by 1, 2, 3, ...) as PyTorch 2.15 has them. */
+/* Operators that read or write by indices, with an index that occurs twice: values, gradients (of results weighted
+   by 1, 2, 3, ...) and tangents (of inputs moved by 1, 2, 3, ...), as in PyTorch 2.15. */
 #include "../cases.h"
 
 static const struct repeat {

@@ -1,6 +1,7 @@
-/* Every operator by its card's sample cases with sizes, strides, dims and counts near the ends of int64, on tensors
-   without memory, by itself and in vmap: an error, or results whose sizes multiply to their number of elements.  What overflows on the way is
-   seen by the undefined-behaviour sanitizer.  One case an operator. */
+/* Every operator, with the sample arguments of its descriptor, with sizes, strides, dims and counts near the limits
+   of int64, on tensors without memory, plain and under vmap.  Each call gives an error, or results whose number of
+   elements is the product of their sizes.  The undefined-behaviour sanitizer finds overflows.  One case per
+   operator. */
 #include "../inside.h"
 #include "../cases.h"
 

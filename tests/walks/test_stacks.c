@@ -1,8 +1,9 @@
-/* Transforms of transforms: every stack of up to three of grad, jvp, vjp, vmap, jacrev, jacfwd and hessian, over functions
-   that write in place, into views, index, sort, sum up and normalise, against the same by the tape alone, out of place and
-   example by example (see stacks.h).  A wrong value and an error both fail.  Memory that is handed out is full of 777s.
-   In the environment: OPD_STACKS=all runs every stack of every function and card, else a part of the deeper ones;
-   (What grows is what operators keep that are called for the first time.)  OPD_STACKS_ONLY=name those over functions and operators with that in their names, OPD_STACKS_LIKE="jvp vmap" that one. */
+/* Transforms of transforms: every stack of up to three of grad, jvp, vjp, vmap, jacrev, jacfwd and hessian.  The
+   functions write in place and to views, index, sort, sum and normalize.  The results equal those of only autograd,
+   out of place and example by example (see stacks.h).  A wrong value and an error both fail.  New memory is filled
+   with 777.  Environment: OPD_STACKS=all runs every stack of every function and operator; otherwise only a part of
+   the deeper ones runs.  OPD_STACKS_ONLY=name runs functions and operators whose names contain this name.
+   OPD_STACKS_LIKE="jvp vmap" runs only this stack. */
 #include "../../opdispatch.h"
 #include "../cases.h"
 #include "../stacks.h"

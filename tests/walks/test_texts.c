@@ -1,6 +1,6 @@
-/* Texts of errors and warnings say what happened, to what, and what to do: each text by a program that makes the mistake;
-   and a walk over every operator with every fault, whose texts repeat no name, leave none out, and are those of a C
-   program. */
+/* The texts of errors and warnings say what happened, to what, and what to do.  Each text is tested by a program
+   that makes the mistake.  A walk over every operator with every mistake tests that texts repeat no name, leave none
+   out, and use the terms of C. */
 #include "../cases.h"
 
 //-- the operators -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
-/* Every operator, by its card's sample cases: one tensor argument alone requires grad, of each dtype that may, also one
-   that is of integers in the case; forward, backward, twice, and in forward mode.  However that is, there are gradients
-   that fit, or one clean error, and a built-in formula never leaves out a gradient that is wanted without saying so.
-   And formulas of programs that give too few.  -v names each run. */
+/* Every operator, with the sample arguments of its descriptor: only one tensor argument requires grad, in each dtype
+   that may, also if it has integers in the sample; forward, backward, twice, and in forward mode.  In each case,
+   there are gradients with the right sizes and dtypes, or one error.  A built-in backward function never silently
+   omits a gradient that is needed.  The test also has backward functions of programs that return too few gradients.
+   -v prints the name of each run. */
 #include "../further_cases.h"
 
 static bool verbose, listing;
