@@ -255,20 +255,20 @@ static const struct { const char *type, *end; bool floats; } opdi_c_keys[] = {
 /* The text of the C functions that sort keys.  It is written once for each type: $ stands for the type, @ for the
    suffix of the functions' names. */
 static const char opdi_c_first[] =
-    "/* Whether place i comes before place k when keys are sorted: NaN is the largest. */\n"
+    "/* Returns whether place i comes before place k in sorted order.  NaN is the largest key. */\n"
     "static inline int first_@(const $ *keys, long step, int most, int64_t i, int64_t k) {\n"
     "    const $ x = keys[step * i], y = keys[step * k];\n"
     "    const int less = x < y || (y != y && x == x), more = x > y || (x != x && y == y);\n"
     "    return most ? more || (!less && i < k) : less || (!more && i < k);\n"
     "}\n",
     opdi_c_first_whole[] =
-    "/* Whether place i comes before place k when keys are sorted. */\n"
+    "/* Returns whether place i comes before place k in sorted order. */\n"
     "static inline int first_@(const $ *keys, long step, int most, int64_t i, int64_t k) {\n"
     "    const $ x = keys[step * i], y = keys[step * k];\n"
     "    return (most ? x > y : x < y) || (x == y && i < k);\n"
     "}\n",
     opdi_c_sorted[] =
-    "/* Moves place i down the heap, whose top is the last of all. */\n"
+    "/* Moves element i down the heap until it comes after its children in sorted order. */\n"
     "static void sink_@(const $ *keys, long step, int most, int64_t *heap, long count, long i) {\n"
     "    for (long below = 2 * i + 1; below < count; i = below, below = 2 * i + 1) {\n"
     "        if (below + 1 < count && first_@(keys, step, most, heap[below], heap[below + 1])) { below++; }\n"
@@ -278,7 +278,7 @@ static const char opdi_c_first[] =
     "        heap[below] = place;\n"
     "    }\n"
     "}\n"
-    "/* The places of the first `count` of all keys as they would be sorted. */\n"
+    "/* Writes the places of the first `count` of all keys to heap, in sorted order. */\n"
     "static void sorted_@(const $ *keys, long step, long all, int most, int64_t *heap, long count) {\n"
     "    for (long i = 0; i < count; i++) { heap[i] = i; }\n"
     "    for (long i = count / 2 - 1; i >= 0; i--) { sink_@(keys, step, most, heap, count, i); }\n"

@@ -201,7 +201,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     {"as_bf16_f32", "static inline float as_bf16_f32(float x) { return round_bf16(x); }\n"},
     {"as_f16_f32", "static inline float as_f16_f32(float x) { return round_f16(x); }\n"},
     {"to_i64",
-    "/* What does not fit becomes the smallest integer. */\n"
+    "/* NaN, and a value that does not fit, become the smallest integer. */\n"
     "static inline int64_t to_i64(double x) {\n"
     "    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;\n"
     "}\n"},
@@ -210,7 +210,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;\n"
     "}\n"},
     {"exp_f32",
-    "/* exp(x) = 2^n exp(r), n the nearest integer to x / log 2. */\n"
+    "/* exp(x) = 2^n exp(r), where n is the integer nearest to x / log 2. */\n"
     "static inline float exp_f32(float x) {\n"
     "    const float low = x < -104.0f ? -104.0f : x, y = low > 89.0f ? 89.0f : low;\n"
     "    const float big = y * 1.44269504f + 12582912.0f, n = big - 12582912.0f;\n"
@@ -225,7 +225,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    return p * first * second;\n"
     "}\n"},
     {"log_core_f32",
-    "/* log(2^e (1 + f)), 1 + f from sqrt(1/2) to sqrt(2). */\n"
+    "/* log(2^e (1 + f)), with 1 + f between sqrt(1/2) and sqrt(2). */\n"
     "static inline float log_core_f32(float f, float e) {\n"
     "    const float a = 0.118729778f + f * (-0.117898293f + f * 0.0691537708f);\n"
     "    const float b = 0.142186567f + f * (-0.123843402f + f * a);\n"
@@ -247,7 +247,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    return x > 0 ? more : end;\n"
     "}\n"},
     {"log1p_f32",
-    "/* Of 1 + x rounded; what rounding has lost is added to the rest. */\n"
+    "/* The logarithm of the rounded sum 1 + x.  Its rounding error c is added to the mantissa. */\n"
     "static inline float log1p_f32(float x) {\n"
     "    const float sum = 1.0f + x, b = sum - 1.0f, c = (1.0f - (sum - b)) + (x - b);\n"
     "    uint32_t bits;\n"
@@ -264,7 +264,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    return fabsf(x) < 2.98023224e-8f ? x : all;\n"
     "}\n"},
     {"expm1_f32",
-    "/* 2^n (exp(r) - 1) + (2^n - 1), halved so that 2^128 is no infinity. */\n"
+    "/* 2^n (exp(r) - 1) + (2^n - 1), computed as twice its half, so that 2^128 does not overflow. */\n"
     "static inline float expm1_f32(float x) {\n"
     "    const float low = x < -18.0f ? -18.0f : x, y = low > 89.0f ? 89.0f : low;\n"
     "    const float big = y * 1.44269504f + 12582912.0f, n = big - 12582912.0f;\n"
@@ -282,7 +282,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    return copysignf(a < 1e-4f ? a : y, x);\n"
     "}\n"},
     {"erf_f32",
-    "/* x P(x^2), and 1 - exp(-x Q(x)) from 0.93 on. */\n"
+    "/* x P(x^2) for |x| < 0.93, otherwise 1 - exp(-|x| Q(|x|)) with the sign of x. */\n"
     "static inline float erf_f32(float x) {\n"
     "    const float a = fabsf(x), t = a > 4.0f ? 4.0f : a, z = a * a;\n"
     "    const float l = -0.0268592704f + z * (0.00520063424f + z * (-0.000813743682f + z * 8.34522143e-5f));\n"
@@ -293,7 +293,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    return copysignf(value, x);\n"
     "}\n"},
     {"atan_f32",
-    "/* Pi/2 - atan(1/x) beyond 1. */\n"
+    "/* Beyond 1, atan(x) = pi/2 - atan(1/x). */\n"
     "static inline float atan_f32(float x) {\n"
     "    const float a = fabsf(x), t = (a > 1.0f ? -1.0f : a) / (a > 1.0f ? a : 1.0f), z = t * t;\n"
     "    const float l = 0.0625016944f + z * (-0.0358715389f + z * (0.0135077714f + z * -0.00238699731f));\n"
@@ -382,7 +382,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "}\n"},
     /* special functions, computed as in op:special */
     {"powers_f64",
-    "/* Adds up table[k] x^k. */\n"
+    "/* The sum of table[k] x^k. */\n"
     "static inline double powers_f64(const double *table, int count, double x) {\n"
     "    const double square = x * x;\n"
     "    double even = 0, odd = 0;\n"
@@ -394,7 +394,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    return even + x * odd;\n"
     "}\n"},
     {"digamma_up_f64",
-    "/* The derivative of lgamma, from 0 on and everywhere. */\n"
+    "/* The derivative of lgamma: this function is for x > 0, the next one for all x. */\n"
     "static inline double digamma_up_f64(double x) {\n"
     "    static const double digamma_series[9] = {\n"
     "        0.08333333333333333, -0.008333333333333333, 0.003968253968253968, -0.004166666666666667,\n"
@@ -416,7 +416,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "        3.14159265358979323846 / tan(3.14159265358979323846 * (x - floor(x + 0.5)));\n"
     "}\n"},
     {"lgamma_two_f64",
-    "/* lgamma(2 + x), |x| <= 1 / 2; of what is positive; near a zero at -2 to -20, and between these. */\n"
+    "/* lgamma(2 + x) for |x| <= 1 / 2.  The next functions: for x > 0, near a zero, for x < 0, for all x. */\n"
     "static inline double lgamma_two_f64(double x) {\n"
     "    static const double gamma_near_two[19] = {\n"
     "        0.42278433509846713, 0.16123351671205663, -0.016838075263299536, 0.002572601053472542,\n"
@@ -485,7 +485,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    return log(pi / fabs(x * sin(pi * (x - floor(x + 0.5))))) - lgamma_up_f64(-x);\n"
     "}\n"},
     {"erfinv_part_f64",
-    "/* erfinv(y) / y of 1 - y^2 */\n"
+    "/* erfinv(y) / y, as a function of 1 - y^2. */\n"
     "static inline double erfinv_part_f64(double rest) {\n"
     "    static const double erfinv_middle[25] = {\n"
     "        1.6536545626831027, 0.7504943200799635, -0.05892256710377839, -0.022604447453450232,\n"
@@ -568,7 +568,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     {"xlog1py_f64",
     "static inline double xlog1py_f64(double x, double y) { return y != y ? y : x == 0 ? 0 : x * log1p(y); }\n"},
     {"bessel_0_f64",
-    "/* Modified Bessel functions: up to 8 times a factor, beyond without exp(size). */\n"
+    "/* Modified Bessel functions: multiplied by factor if size <= 8, otherwise divided by exp(size). */\n"
     "static inline double bessel_0_f64(double size, double factor) {\n"
     "    static const double i0_series[25] = {\n"
     "        1.0, 16.0, 64.0, 113.77777777777777, 113.77777777777777, 72.81777777777778, 32.36345679012346,\n"

@@ -698,7 +698,7 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
         opdi_c_write(file, "   in:  %s, ", unit->inputs[i].buffer->name);
         opdi_c_write_port(file, &unit->inputs[i]);
         opdi_c_write_strides(file, &unit->inputs[i]);
-        opdi_c_write(file, unit->inputs[i].buffer->writes ? ", which is written\n" : "\n");
+        opdi_c_write(file, unit->inputs[i].buffer->writes ? ", which a run writes to\n" : "\n");
     }
     for (int i = 0; i < unit->noutputs; i++) {
         opdi_c_write(file, "   out: %s, ", unit->outputs[i].buffer->name);
@@ -707,17 +707,18 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
     }
     for (int i = 0; i < unit->nopen; i++) {
         const char *const end = i ? "_2" : "";
-        opdi_c_write(file, "%s   open_size%s is an argument, from %s_LEAST%s to %s_MOST%s, for which the arena is.\n",
+        opdi_c_write(file, "%s   open_size%s is an argument, from %s_LEAST%s to %s_MOST%s.  "
+                     "The arena is for the largest.\n",
                      i ? "" : "\n", end, name, end, name, end);
     }
-    opdi_c_write(file, "\n   bool and float16 or bfloat16 elements are bytes and 16 bits.  Nothing is allocated.\n"
-                 "   Several threads may run one model, each with a copy of the struct and an arena of its own. */\n");
+    opdi_c_write(file, "\n   A bool is stored in a byte, float16 and bfloat16 in 16 bits.  No memory is allocated.\n"
+                 "   Several threads may run one model, each with its own copy of the struct and its own arena. */\n");
     opdi_c_write(file, "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n", name, name);
     opdi_c_write(file, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     opdi_c_write(file, "#define %s_WEIGHTS_BYTES %lld   /* of %s.weights */\n", name, (long long)unit->weights, name);
-    opdi_c_write(file, "#define %s_FIXED_BYTES %lld   /* state, and what is computed of weights */\n", name,
+    opdi_c_write(file, "#define %s_FIXED_BYTES %lld   /* state, and values computed from weights */\n", name,
                  (long long)OPDI_MAX(unit->fixed, 1));
-    opdi_c_write(file, "#define %s_ARENA_BYTES %lld   /* what a run needs */\n\n", name,
+    opdi_c_write(file, "#define %s_ARENA_BYTES %lld   /* memory for a run */\n\n", name,
                  (long long)OPDI_MAX(unit->arena,
         1));
     for (int i = 0; i < unit->nopen; i++) {
@@ -727,15 +728,16 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
     opdi_c_write(file, "typedef struct %s {\n    const unsigned char *weights;\n"
                  "    unsigned char *fixed, *arena;\n%s} %s;\n\n", name, !unit->here ? ""
                  : "    int (*call)(void *context, int which, const void *in, void *out);\n    void *context;\n", name);
-    opdi_c_write(file, "/* Hands a model its memory, each aligned to 64 bytes, and computes what needs weights\n"
-                 "   alone.  Returns as the next one. */\n");
+    opdi_c_write(file, "/* Sets the memory of a model, each block aligned to 64 bytes, and computes values that\n"
+                 "   need only weights.  Returns the same as the next function. */\n");
     opdi_c_write(file, "int %s_init(%s *model, const void *weights, void *fixed, void *arena);\n",
                  name, name);
-    opdi_c_write(file, "/* 0, or 1 for an index outside of its table, 2 for an integer division by zero%s%s. */\n",
-                 unit->nopen ? ",\n   3 for an open_size out of its range" : "",
-                 unit->recording.called ? ",\n   4 with opdispatch's error of an operator that is called" : "");
+    opdi_c_write(file, "/* Runs the model.  Returns 0; 1 if an index is out of range; 2 for an integer division "
+                 "by zero%s%s. */\n",
+                 unit->nopen ? ";\n   3 if an open_size is out of its range" : "",
+                 unit->recording.called ? ";\n   4 if an operator that it calls fails, with opdispatch's error" : "");
     opdi_c_write_signature(file, unit);
-    opdi_c_write(file, ";\n/* The same, with pointers to all inputs and outputs in their order. */\n");
+    opdi_c_write(file, ";\n/* The same, with arrays of pointers to the inputs and outputs, in their order. */\n");
     opdi_c_write(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs);\n", name, name,
                  opdi_c_open[unit->nopen].first);
     opdi_c_write(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
@@ -857,10 +859,10 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     file.out = header;
     opdi_c_write_header(&file, unit);
     file.out = source;
-    opdi_c_write(&file, "/* What these functions do stands above each: names of operators, and the sizes of their "
-                 "loops,\n   those that are summed over behind a bar. */\n");
+    opdi_c_write(&file, "/* The comment above each function has the names of its operators and the sizes of its "
+                 "loops.\n   Sizes of loops that are summed follow a bar. */\n");
     const bool calls = unit->file && unit->recording.called;
-    if (calls) { opdi_c_write(&file, "#include \"opdispatch.h\"       /* whose operators are called */\n"); }
+    if (calls) { opdi_c_write(&file, "#include \"opdispatch.h\"       /* has the operators that are called */\n"); }
     if (unit->file) { opdi_c_write(&file, "#include \"%s.h\"\n", unit->name); }
     else if (header->length) { opdi_string_add_n(source, header->data, header->length); }
     opdi_string_add(source, opdi_c_prelude);
