@@ -19,14 +19,14 @@ OPD_LIBRARY(myops, lib) {
         .schema = "mymatmul(Tensor self, Tensor other) -> Tensor", .composite = mymatmul_composite });
     opd_define(lib, &(opd_op_desc){
         .schema = "my_multiple_input_op(Tensor t0, Tensor t1) -> Tensor", .composite = my_multiple_input_op_composite });
-    /* the same as the wrapper below, in one word */
+    /* the field `autocast` does the same as the wrapper below */
     opd_define(lib, &(opd_op_desc){
         .schema = "mymatmul_by_policy(Tensor self, Tensor other) -> Tensor", .composite = mymatmul_composite,
         .autocast = OPD_AUTOCAST_LOWER });
 }
 
-/* A wrapper stands at the autocast key, excludes that key, casts and calls its operator again.  The key is excluded
-   until the kernel returns. */
+/* A wrapper is a kernel at the autocast key: it excludes this key, casts its arguments, and calls its operator
+   again.  The key is excluded until the kernel returns. */
 static int mymatmul_autocast(opd_call *call) {
     static opd_op *mymatmul;
     opd_keys_exclude(opd_keyset_add(OPD_KEYS_EMPTY, opd_key_parse("AutocastCPU")));
@@ -63,7 +63,7 @@ int main(void) {
         OPD_AUTOCAST(OPD_CPU) {
             opd_tensor *y = OPD_CALL(matmul, a, weight);
             show("mymatmul in a region", y, OPD_BFLOAT16);
-            show("mymatmul_by_policy", OPD_CALL(policy, a, weight), OPD_BFLOAT16);      /* the cached weight again */
+            show("mymatmul_by_policy", OPD_CALL(policy, a, weight), OPD_BFLOAT16);      /* uses the cached weight */
             show("my_multiple_input_op(bfloat16, bfloat16)", OPD_CALL(multiple, y, low), OPD_BFLOAT16);
             show("my_multiple_input_op(bfloat16, float32)", OPD_CALL(multiple, y, a), OPD_FLOAT32);
             OPD_AUTOCAST_AS(OPD_CPU, OPD_DTYPE_NONE, false, -1) {

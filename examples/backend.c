@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-//-- the hardware: memory that is open or shut, blocks of it, a current unit -------------------------------------------
+//-- the hardware: protected memory, allocated blocks, a current unit --------------------------------------------------
 
 #define NPU_UNITS 2
 #define NPU_MEMORY ((size_t)16 << 20)
@@ -22,7 +22,7 @@
 typedef struct npu_free { size_t at, bytes; } npu_free;
 static struct {
     char *base;                                   /* NPU_MEMORY bytes of pages */
-    npu_free gaps[4096];                          /* memory that is not in use, by address */
+    npu_free gaps[4096];                          /* free memory, sorted by address */
     int ngaps;
 } npu[NPU_UNITS];
 static int npu_current, npu_open, npu_copies;
@@ -38,7 +38,7 @@ static int npu_start(void) {
     }
     return 0;
 }
-/* Between these two the memory can be touched. */
+/* Only between npu_begin and npu_end can the device's memory be accessed. */
 static void npu_begin(void) {
     int i;
     for (i = 0; npu_open == 0 && i < NPU_UNITS; i++) { mprotect(npu[i].base, NPU_MEMORY, PROT_READ | PROT_WRITE); }
@@ -50,7 +50,7 @@ static void npu_end(void) {
     for (i = 0; npu_open == 0 && i < NPU_UNITS; i++) { mprotect(npu[i].base, NPU_MEMORY, PROT_NONE); }
 }
 
-//-- what a program tells opdispatch about it --------------------------------------------------------------------------
+//-- functions of the backend ------------------------------------------------------------------------------------------
 
 static void *npu_alloc(void *user, int unit, size_t bytes) {
     int i;
@@ -79,7 +79,7 @@ static void npu_release(void *user, int unit, void *data, size_t bytes) {
         gaps[i].bytes = bytes;
         npu[unit].ngaps = ++n;
     }
-    for (k = i + 1; k < n && gaps[k].at == gaps[i].at + gaps[i].bytes; ) {    /* joins what now touches */
+    for (k = i + 1; k < n && gaps[k].at == gaps[i].at + gaps[i].bytes; ) {    /* joins adjacent gaps */
         gaps[i].bytes += gaps[k].bytes;
         memmove(gaps + k, gaps + k + 1, (size_t)(--n - k) * sizeof *gaps);
         npu[unit].ngaps = n;
@@ -96,7 +96,7 @@ static int npu_copy(void *user, void *to, int to_unit, const void *from, int fro
 static int npu_count(void *user) { (void)user; return NPU_UNITS; }
 static int npu_get(void *user) { (void)user; return npu_current; }
 static int npu_set(void *user, int unit) { (void)user; npu_current = unit; return 0; }
-/* Its work is done when a kernel returns, so there is nothing to wait for. */
+/* Kernels finish their work before they return, so there is nothing to wait for. */
 static int npu_synchronize(void *user, int unit) { (void)user; (void)unit; return 0; }
 static int npu_stream_new(void *user, int unit, int64_t *id) { (void)user; (void)unit; *id = ++npu_streams; return 0; }
 static int64_t npu_stream_get(void *user, int unit) { (void)user; return npu_stream[unit]; }
@@ -108,7 +108,7 @@ static int npu_stream_wait(void *user, int unit, int64_t id, int other_unit, int
 
 //-- kernels -----------------------------------------------------------------------------------------------------------
 
-/* What the device lacks: run by the CPU, and counted by operator. */
+/* The operators without a kernel for the device: the CPU runs them, and each is counted. */
 static struct { const char *name; int count; } npu_missing[64];
 static int npu_fallback(opd_call *call) {
     const char *name = opd_op_name(opd_call_operator(call));
@@ -119,7 +119,7 @@ static int npu_fallback(opd_call *call) {
     return opd_cpu_fallback(call);
 }
 
-/* The device computes with float32 only. */
+/* Returns whether the device can compute with t: it supports only float32. */
 static bool npu_can(opd_tensor *t) { return opd_dtype(t) == OPD_FLOAT32; }
 /* t's elements in a row with these sizes, on the device: a number of the CPU's as well. */
 static float *npu_plain(opd_tensor *t, const int64_t *sizes, int ndim) {
@@ -197,7 +197,7 @@ static int npu_mm(opd_call *call) {
     npu_end();
     return 0;
 }
-/* fill_ and copy_ are optional: without them the host makes the bytes and npu_copy brings them over. */
+/* fill_ and copy_ are optional: without them, the host computes the bytes and npu_copy copies them to the device. */
 static int npu_fill(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_value v = opd_arg_value(call, 1);
@@ -210,7 +210,8 @@ static int npu_fill(opd_call *call) {
     npu_end();
     return opd_return_tensor(call, self);
 }
-/* dst = src, which is expanded to it; both on this unit and of two dimensions at most: the rest is the fallback's. */
+/* Copies src, expanded to dst's sizes, to dst.  Only for tensors on this unit with at most two dimensions; the fallback
+   does all other copies. */
 static int npu_copy_(opd_call *call) {
     opd_tensor *dst = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1);
     const opd_device d = opd_tensor_device(dst), s = opd_tensor_device(src);
@@ -235,7 +236,7 @@ static int npu_copy_(opd_call *call) {
 }
 
 OPD_LIBRARY_IMPL(aten, PrivateUse1, lib) {
-    /* With OPD_LEAN, a kernel for a built-in operator needs the operator kept first. */
+    /* With OPD_LEAN, a program must keep a built-in operator before it registers a kernel for it. */
     OPD_KEEP(add_Tensor); OPD_KEEP(mul_Tensor); OPD_KEEP(relu); OPD_KEEP(mm); OPD_KEEP(fill__Scalar); OPD_KEEP(copy_);
     opd_impl(lib, "add.Tensor", npu_add);
     opd_impl(lib, "mul.Tensor", npu_mul);

@@ -25,7 +25,7 @@ static int magick_failed(MagickWand *wand) {
     return -1;
 }
 
-/* What MagickWand calls the numbers of a picture; -1 with an error. */
+/* Sets *type to MagickWand's type for the elements of a picture.  Returns 0, or -1 and sets an error. */
 static int storage_of(opd_tensor *pic, StorageType *type) {
     const opd_scalar_type dtype = opd_dtype(pic);
     *type = dtype == OPD_FLOAT64 ? DoublePixel : dtype == OPD_FLOAT32 ? FloatPixel : CharPixel;
@@ -38,8 +38,7 @@ static int storage_of(opd_tensor *pic, StorageType *type) {
     return 0;
 }
 
-/* Crops pic to the box (left, top, right, bottom) into out, whose pixels lie one behind the other, as the library has
-   them. */
+/* Crops pic to the box (left, top, right, bottom), and writes the result to out, which must be contiguous. */
 static int magick_crop(opd_tensor *pic, const int64_t *box, opd_tensor *out) {
     const size_t width = (size_t)(box[2] - box[0]), height = (size_t)(box[3] - box[1]);
     opd_tensor *pixels = opd_contiguous(opd_permute(pic, OPD_INTS(1, 2, 0)));
@@ -59,7 +58,7 @@ static int magick_crop(opd_tensor *pic, const int64_t *box, opd_tensor *out) {
 
 /* ---- the operator ---- */
 
-/* The result, which the kernel and the fake kernel must agree on: sizes, strides, dtype. */
+/* Makes the result.  The kernel and the fake kernel must give it the same sizes, strides and dtype. */
 static opd_tensor *crop_result(opd_call *call, opd_device device) {
     opd_tensor *pic = opd_arg_tensor(call, 0);
     const opd_ints box = opd_arg_ints(call, 1);
@@ -76,7 +75,7 @@ static opd_tensor *crop_result(opd_call *call, opd_device device) {
 }
 static int crop_fake(opd_call *call) { return crop_result(call, opd_tensor_device(opd_arg_tensor(call, 0))) ? 0 : -1; }
 
-/* Of any device: on the CPU, and back. */
+/* For any device: copies the tensor to the CPU, crops it there, and copies the result back. */
 static int crop_any(opd_call *call) {
     const opd_device cpu = opd_device_of(OPD_CPU, -1);
     opd_tensor *pic = opd_arg_tensor(call, 0), *out = crop_result(call, cpu);
@@ -84,7 +83,7 @@ static int crop_any(opd_call *call) {
     return opd_return_tensor(call, opd_to_device(out, opd_tensor_device(pic), opd_dtype(pic)));
 }
 
-/* The gradient pasted into zeros. */
+/* The gradient of pic: zeros, with the gradient of the result inside the box. */
 static int crop_backward(opd_backward_call *bw) {
     const opd_value box = opd_bw_value(bw, 1);
     const int64_t *b = box.u.ints, *s = opd_bw_sizes(bw, 0).data;
@@ -102,7 +101,7 @@ static opd_tensor *crop(opd_tensor *pic, opd_ints box) {
     return OPD_CALL(OPD_OP(&op, "mylib::crop"), pic, box);
 }
 
-/* ---- what is done with it ---- */
+/* ---- uses of the operator ---- */
 
 static const int64_t face[] = {60, 40, 190, 140};
 
@@ -168,7 +167,8 @@ static void graphs(opd_tensor *pic) {
     opd_graph_free(graph);
 }
 
-/* The inputs of PyTorch's tutorial: of both dtypes, with gradient and without.  opcheck tries other sizes by itself. */
+/* Tests the operator with the inputs of PyTorch's tutorial: both dtypes, with and without a gradient.  opcheck also
+   tries other sizes. */
 static void checks(void) {
     static const struct { int64_t size; opd_scalar_type dtype; bool grad; int64_t box[4]; } examples[] = {
         {64, OPD_FLOAT32, false, {0, 0, 10, 10}}, {91, OPD_FLOAT32, true, {10, 0, 20, 10}},
@@ -189,7 +189,7 @@ static void derivatives(opd_tensor *pic) {
     opd_tensor *small = opd_clamp_full(opd_rand(OPD_INTS(3, 4, 5), OPD_FLOAT64), OPD_V(0.1), OPD_V(0.9));
     opd_tensor *leaf = opd_detach(pic), *inside = opd_ones(OPD_INTS(3, 100, 130), OPD_FLOAT32);
     opd_tensor_set_requires_grad(small, true);
-    check.eps = 1e-2;                               /* 16 bits a channel: smaller steps would drown in the rounding */
+    check.eps = 1e-2;   /* a channel has 16 bits: smaller steps would get lost in rounding */
     check.atol = 2e-3;
     check.check_forward_ad = true;
     printf("%-60s %s\n", "gradcheck", opd_gradcheck(some, NULL, &small, 1, &check) == 0 ? "yes" : "NO");
@@ -204,7 +204,7 @@ static void derivatives(opd_tensor *pic) {
 static void batches(opd_tensor *pic) {
     opd_tensor *pics = opd_stack(OPD_TENSORS(pic, opd_flip(pic, OPD_INTS(2)), opd_flip(pic, OPD_INTS(1)))), *all;
     opd_tensor *fake = opd_to_device(pic, opd_device_of(OPD_META, -1), OPD_FLOAT32);
-    opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);        /* a loop is what the card says */
+    opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);        /* no warning: a loop is intended here */
     if (opd_vmap(some, NULL, &pics, 1, NULL, &all) < 0) { return; }
     same("vmap gives each picture's crop", opd_select(all, 0, 2), crop(opd_select(pics, 0, 2), OPD_INTS(1, 1, 4, 3)));
     printf("shapes alone: ");

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What both kernels begin with: checks, and the result. */
+/* Checks the arguments and makes the result, for both kernels. */
 static opd_tensor *gate_result(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *g = opd_arg_tensor(call, 1);
     if (opd_dtype(x) != OPD_FLOAT32 || opd_dtype(g) != OPD_FLOAT32 || opd_numel(x) != opd_numel(g)) {
@@ -32,7 +32,7 @@ __global__ void gate_kernel(int64_t n, const float *x, const float *g, float *ou
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) { out[i] = x[i] / (1 + expf(-g[i])); }
 }
-/* The dispatcher has made the tensors' device the current one; work goes to the thread's current stream. */
+/* The dispatcher has made the tensors' device current.  The kernel runs on the thread's current stream. */
 static int gate_cuda(opd_call *call) {
     opd_tensor *out = gate_result(call), *x = opd_contiguous(opd_arg_tensor(call, 0)), *g = opd_contiguous(opd_arg_tensor(call, 1));
     if (!opd_ok()) { return -1; }
@@ -65,7 +65,7 @@ OPD_LIBRARY(example, lib) {
     (void)opd_define(lib, &op);
 }
 
-/* gate, and the sum's gradients by both arguments, on a device; back on the CPU. */
+/* Computes gate, and the gradients of its sum with respect to both arguments, on a device.  Copies all to the CPU. */
 static void run_on(opd_device device, opd_tensor *x, opd_tensor *g, opd_tensor **y, opd_tensor **dx, opd_tensor **dg) {
     static opd_op *gate;
     const opd_device cpu = opd_device_of(OPD_CPU, -1);

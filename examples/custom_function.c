@@ -23,7 +23,7 @@ static int softplus_forward(opd_context *ctx) {
     if (opd_context_set(ctx, "beta", opd_context_input(ctx, 1))) { return -1; }
     return opd_context_return(ctx, opd_div(stable, beta));
 }
-/* Made of operators, so it can be differentiated again. */
+/* It calls operators, so autograd can differentiate it again. */
 static int softplus_backward(opd_backward_call *bw) {
     opd_context *ctx = opd_bw_context(bw);
     opd_tensor *x = opd_context_saved(ctx, 0), *beta = number(opd_context_get(ctx, "beta").u.d);
@@ -48,7 +48,7 @@ static opd_tensor *round_(opd_tensor *x) {
     return OPD_APPLY(&f, x);
 }
 
-//-- the running maximum, by loops ---------------------------------------------------------------------------------------
+//-- the running maximum, with loops -----------------------------------------------------------------------------------
 
 static int peak_forward(opd_context *ctx) {
     opd_tensor *x = opd_contiguous(opd_context_tensor(ctx, 0)), *out = opd_empty_like(x);
@@ -77,7 +77,7 @@ static opd_tensor *peak(opd_tensor *x) {
     return OPD_APPLY(&f, x);
 }
 
-//-- in use --------------------------------------------------------------------------------------------------------------
+//-- calls of the functions --------------------------------------------------------------------------------------------
 
 static int as_function(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
@@ -111,7 +111,7 @@ int main(void) {
         opd_autograd_grad(&y, 1, &x, 1, &graph, &g);
         printf("the running maximum's gradient:\n");
         opd_print(g);
-        opd_backward(opd_sum(g));                 /* refused, not zero */
+        opd_backward(opd_sum(g));                 /* an error, and not a gradient of zero */
         printf("differentiated twice: %s\n", opd_error_message());
         opd_error_clear();
     }

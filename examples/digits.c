@@ -25,7 +25,7 @@
 
 enum { IMAGES = 1797, PIXELS = 64, CLASSES = 10, BATCH = 64 };
 
-//-- an operator of our own: max(x + bias, 0) over channels, in one pass ------------------------------------------
+//-- a custom operator: max(x + bias, 0) with a bias for each channel, in one pass --------------------------------
 
 /* x: (N, C, H, W), bias: (C) -> (N, C, H, W) */
 static opd_tensor *bias_relu_result(opd_call *call) {
@@ -55,7 +55,7 @@ static int bias_relu_cpu(opd_call *call) {
     return opd_return_tensor(call, out);
 }
 
-/* On any other device: of operators that are there. */
+/* The kernel for all other devices calls built-in operators. */
 static int bias_relu_elsewhere(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *bias = opd_arg_tensor(call, 1);
     return opd_return_tensor(call, opd_relu(opd_add(x, opd_view(bias, OPD_INTS(1, opd_numel(bias), 1, 1)))));
@@ -103,7 +103,7 @@ static const char *image_of_line(const char *line, digit_set *set, int n) {
     set->label[n] = line[PIXELS + 1] - '0';
     return NULL;
 }
-/* Reads the file and checks its sums; 0, or -1 after one line that says what is wrong. */
+/* Reads the file and checks its checksums.  Returns 0, or -1 after printing what is wrong. */
 static int read_digits(const char *path, digit_set *set) {
     char line[512];
     unsigned long long want = 0, hash = 0xcbf29ce484222325u;
@@ -125,9 +125,9 @@ static int read_digits(const char *path, digit_set *set) {
     return hash == want ? 0 : bad_data(path, "is damaged: its checksum is wrong");
 }
 
-static opd_device device;                /* of the network and the images */
+static opd_device device;                /* the device of the network and the images */
 
-/* Images `which[0..n)` as (n, 1, 8, 8), and their labels as (n). */
+/* Makes the tensors of the images `which[0..n)`, (n, 1, 8, 8), and of their labels, (n). */
 static void batch_of(const digit_set *set, const int *which, int n, opd_tensor **images, opd_tensor **labels) {
     *images = opd_tensor_new(OPD_INTS(n, 1, 8, 8), OPD_FLOAT32);
     *labels = opd_tensor_new(OPD_INTS(n), OPD_INT64);
@@ -148,7 +148,7 @@ typedef struct network {
     opd_optimizer *adam;
 } network;
 
-/* Adds a layer's weight of these sizes and its bias, uniform in +-1/sqrt(fan_in), as PyTorch starts its layers. */
+/* Adds a layer's weight of these sizes and its bias, with PyTorch's initial values: uniform in +-1/sqrt(fan_in). */
 static void add_layer(opd_module *parameters, const char *name, opd_ints sizes) {
     char full[40];
     int64_t fan_in, fan_out;
@@ -178,7 +178,7 @@ static void network_free(network *net) {
     opd_module_free(net->parameters);
 }
 
-/* Goes on from a file that network_save has written; returns how many epochs it has seen, -1 with an error. */
+/* Loads a file that network_save has written.  Returns the number of its epochs, or -1 and sets an error. */
 static int network_resume(network *net, const char *path) {
     double epoch = 0;
     opd_tensor_file *file = opd_tensor_file_open(path);
@@ -227,7 +227,7 @@ static void show_progress(const progress *p, bool last) {
     fflush(stdout);
 }
 
-/* One pass over the training images in a random order. */
+/* Trains with each training image once, in random order. */
 static void train_epoch(network *net, const digit_set *set, const int *train, int n, progress *p) {
     int order[IMAGES];
     OPD_SCOPE {
@@ -252,7 +252,7 @@ static void train_epoch(network *net, const digit_set *set, const int *train, in
     }
 }
 
-/* Fills predicted[] for the images `which`; returns how many are right. */
+/* Writes the predictions for the images `which` to predicted[].  Returns how many are right. */
 static int predict(const network *net, const digit_set *set, const int *which, int n, int *predicted) {
     int right = 0;
     bool was = opd_grad_mode_set(false);
@@ -284,7 +284,7 @@ static void print_confusion(const digit_set *set, const int *which, int n, const
     printf("\n");
 }
 
-/* Five test images side by side, the first wrong ones among them. */
+/* Draws five test images side by side, among them the first ones whose prediction is wrong. */
 static void draw_digits(const digit_set *set, const int *which, int n, const int *predicted) {
     int pick[5], picked = 0;
     for (int i = 0; i < n && picked < 2; i++) {

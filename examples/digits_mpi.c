@@ -22,7 +22,7 @@
 #undef main
 #include "mpi_group.c"
 
-/* One pass over the training images; every rank has the same order and takes its part of each batch. */
+/* Trains with each training image once.  Every rank has the same order, and takes its part of each batch. */
 static void train_epoch_of_ranks(network *net, opd_parallel *parallel, const opd_group *world, const digit_set *set,
                                  const int *train, int n, progress *p) {
     const int rank = opd_group_rank(world), ranks = opd_group_size(world);
@@ -35,13 +35,13 @@ static void train_epoch_of_ranks(network *net, opd_parallel *parallel, const opd
         OPD_SCOPED;
         const int size = n - at < BATCH ? n - at : BATCH;
         const int begin = size * rank / ranks, mine = size * (rank + 1) / ranks - begin;
-        double seen[2] = {0, 0};                  /* the sum of losses, how many are right */
+        double seen[2] = {0, 0};                  /* the sum of the losses, and the number of right predictions */
         opd_optimizer_set_lr(net->adam, 0.002 * (1 - (p->epoch - 1 + (double)at / n) / p->epochs));
         if (opd_parallel_begin(parallel, mine) > 0 && mine > 0) {
             opd_tensor *images, *labels;
             batch_of(set, order + at + begin, mine, &images, &labels);
             opd_tensor *scores = forward(net, images), *loss = opd_cross_entropy_loss(scores, labels);
-            opd_backward(loss);                   /* leaves the mean gradient of all ranks */
+            opd_backward(loss);                   /* gradients are now the means of all ranks */
             seen[0] = opd_item_f64(loss) * mine;
             seen[1] = count_right(scores, labels);
         }
@@ -57,7 +57,7 @@ static void train_epoch_of_ranks(network *net, opd_parallel *parallel, const opd
     }
 }
 
-/* Rank 0 says how many images a second all ranks, and each one, saw. */
+/* Rank 0 prints the images per second of all ranks together and of each rank. */
 static void print_speed(const opd_group *world, double images, double seconds) {
     OPD_SCOPE {
         double mine[1] = {seconds > 0 ? images / opd_group_size(world) / seconds : 0}, sum = 0;
@@ -90,7 +90,7 @@ static int train_all(opd_group *world, const digit_set *set, int epochs, bool pl
         if (opd_group_rank(world) == 0) { show_progress(&p, true); }
     }
     print_speed(world, (double)ntrain * epochs, MPI_Wtime() - begun);
-    if (opd_group_rank(world) == 0) {             /* everybody has the same network */
+    if (opd_group_rank(world) == 0) {             /* all ranks have the same network */
         const int right = predict(&net, set, test, ntest, predicted);
         if (opd_ok()) { printf("\ntest accuracy %.2f%% (%d of %d)\n", 100.0 * right / ntest, right, ntest); }
     }

@@ -28,7 +28,8 @@ typedef struct settings {
     bool plain;
 } settings;
 
-/* A line is 64 pixels, 0-9 and a-g for sixteenths, and the label.  0, or -1 with an error. */
+/* Reads the file.  A line has 64 pixels (0-9 and a-g are 0 to 16 sixteenths) and the label.  Returns 0, or -1 and sets
+   an error. */
 static int read_digits(const char *path, digit_set *set) {
     char line[512];
     int n = 0;
@@ -50,7 +51,7 @@ static int read_digits(const char *path, digit_set *set) {
     return n == IMAGES ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s is damaged: it does not have 1797 images", path);
 }
 
-/* Images `which[0..n)` as (n, 1, 8, 8), and their labels as (n). */
+/* Makes the tensors of the images `which[0..n)`, (n, 1, 8, 8), and of their labels, (n). */
 static void batch_of(const digit_set *set, const int *which, int n, opd_tensor **images, opd_tensor **labels) {
     *images = opd_tensor_new(OPD_INTS(n, 1, 8, 8), OPD_FLOAT32);
     *labels = opd_tensor_new(OPD_INTS(n), OPD_INT64);
@@ -62,13 +63,14 @@ static void batch_of(const digit_set *set, const int *which, int n, opd_tensor *
     }
 }
 
-/* (n, 1, 8, 8) -> (n, 10): a run of the program. */
+/* Runs the program: images (n, 1, 8, 8) -> scores (n, 10). */
 static opd_tensor *scores_of(const opd_program *program, opd_tensor *images) {
     opd_value in = opd_value_tensor(images), out = opd_value_none();
     return opd_program_run(program, &in, 1, &out, 1) == 1 ? out.u.t : NULL;
 }
 
-/* Returns how many of the images `which` are right; of each digit in right[], of how many in all[]. */
+/* Returns how many of the images `which` are classified correctly.  right[] and all[] get the correct images and all
+   images of each digit. */
 static int test(const opd_program *program, const digit_set *set, const int *which, int n, int *right, int *all) {
     int sum = 0;
     bool was = opd_grad_mode_set(false);
@@ -88,7 +90,7 @@ static int test(const opd_program *program, const digit_set *set, const int *whi
     return sum;
 }
 
-/* How many of a hundred of each digit are right, as bars. */
+/* Draws a bar for each digit: the percentage of correct images. */
 static void draw(const char *title, const int *right, const int *all, int sum, int n) {
     printf("%s: %d of %d\n", title, sum, n);
     for (int digit = 0; digit < CLASSES; digit++) {
@@ -101,7 +103,7 @@ static void draw(const char *title, const int *right, const int *all, int sum, i
     }
 }
 
-/* One pass over the training images in a random order; returns the mean loss. */
+/* Trains with each training image once, in random order.  Returns the mean loss. */
 static double train_epoch(const opd_program *program, opd_optimizer *adam, const digit_set *set, const int *train, int n) {
     int order[IMAGES];
     double loss_sum = 0;
@@ -123,7 +125,8 @@ static double train_epoch(const opd_program *program, opd_optimizer *adam, const
     return loss_sum / n;
 }
 
-/* The layers that decide (head) begin anew, and those that see (features) learn a tenth as fast. */
+/* The last layers (head) get new random weights.  The first layers (features) learn with a tenth of the learning
+   rate. */
 static opd_optimizer *optimizer_of(const opd_module *module) {
     static const char *const heads[] = {"head.0", "head.2"};
     for (int i = 0; i < 2; i++) {
@@ -147,7 +150,7 @@ static int finetune(const settings *s, const digit_set *set) {
     for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { held_out[ntest++] = i; } else { train[ntrain++] = i; } }
     opd_program *program = opd_program_load(s->model, NULL);
     opd_optimizer *adam = NULL;
-    /* saved before it is trained, too: a file that cannot be written is said at once */
+    /* saves before training, too, so that a file that cannot be written is reported at once */
     if (program && (!s->out || opd_module_save(opd_program_module(program), s->out) == 0)) {
         int sum = test(program, set, held_out, ntest, right, all);
         draw("as PyTorch trained it on the digits 0 to 3", right, all, sum, ntest);

@@ -43,7 +43,7 @@ static opd_tensor *rosenbrock(opd_tensor *x) {
     opd_tensor *c = opd_sub(b, opd_mul(a, a)), *d = opd_sub(opd_ones_like(a), a);
     return opd_sum(opd_add(scaled(opd_mul(c, c), 100), opd_mul(d, d)));
 }
-/* The gradient at x, and in *hv the Hessian times v. */
+/* Returns the gradient at x.  Sets *hv to the Hessian times v. */
 static opd_tensor *gradient(opd_tensor *x, opd_tensor *v, opd_tensor **hv) {
     opd_tensor *g = NULL, *leaf = opd_tensor_set_requires_grad(opd_detach(x), true), *f;
     OPD_DUAL_LEVEL {
@@ -53,7 +53,7 @@ static opd_tensor *gradient(opd_tensor *x, opd_tensor *v, opd_tensor **hv) {
     }
     return g;
 }
-/* Solves H s = -g: at most n rounds for n unknowns. */
+/* Solves H s = -g with at most n steps of conjugate gradients for n unknowns. */
 static opd_tensor *newton_step(opd_tensor *x) {
     opd_tensor *hp, *g = gradient(x, opd_zeros_like(x), &hp), *s = opd_zeros_like(x), *r = opd_neg(g), *p = r;
     double rr = dot(r, r);
@@ -63,7 +63,7 @@ static opd_tensor *newton_step(opd_tensor *x) {
         double curvature, alpha, next;
         (void)gradient(x, p, &hp);
         curvature = dot(p, hp);
-        if (curvature <= 0) { return k ? s : r; }  /* not convex here: as far as it went */
+        if (curvature <= 0) { return k ? s : r; }  /* not convex here: returns the solution so far */
         alpha = rr / curvature;
         s = opd_add(s, scaled(p, alpha));
         r = opd_sub(r, scaled(hp, alpha));

@@ -19,7 +19,7 @@ enum { POINTS = 60, INPUTS = 2, TIMES = 72, GAP_BEGIN = 40, GAP_END = 52, COLUMN
 
 typedef struct settings { int steps; bool losses; } settings;
 
-/* Random numbers that any language can repeat: sums of twelve steps of a linear congruential generator. */
+/* Random numbers that are easy to repeat in other languages, from a linear congruential generator. */
 static double uniform(uint32_t *state) {
     *state = *state * 1664525u + 1013904223u;
     return (double)(*state >> 8) / 16777216.0;
@@ -36,7 +36,7 @@ static opd_tensor *parameter(double value, int64_t count) {
 }
 static double exp_of(const opd_tensor *logarithm) { return exp(opd_item_f64(logarithm)); }
 
-//-- a picture of numbers: a band of two standard deviations, its middle, what was observed ------------------------------
+//-- a plot: a band of two standard deviations, its middle, and the observations ---------------------------------------
 
 typedef struct plot { double low, high; char at[ROWS][COLUMNS + 1]; } plot;
 
@@ -69,7 +69,7 @@ static void plot_show(const plot *p, const char *title) {
 
 //-- training -----------------------------------------------------------------------------------------------------------
 
-/* Runs steps of Adam on what loss(model) gives; params are its parameters. */
+/* Minimises loss(model) with steps of Adam; params are the parameters. */
 static int train(const settings *s, const char *name, opd_tensor *(*loss)(const void *model), const void *model,
                  opd_tensor *const *params, int count) {
     opd_adam_options options = opd_adam_defaults();
@@ -94,10 +94,11 @@ static int train(const settings *s, const char *name, opd_tensor *(*loss)(const 
 
 typedef struct process {
     opd_tensor *x, *y;                            /* (POINTS, INPUTS), (POINTS, 1) */
-    opd_tensor *length, *scale, *noise;           /* logarithms: of the INPUTS length scales, and of two deviations */
+    opd_tensor *length, *scale, *noise;           /* logarithms of the INPUTS length scales and of two deviations */
 } process;
 
-/* The covariances of f at points a (n, INPUTS) and b (m, INPUTS): (n, m), squared exponential with a scale an input. */
+/* Returns the covariances (n, m) of f at points a (n, INPUTS) and b (m, INPUTS): a squared exponential kernel with a
+   length scale for each input. */
 static opd_tensor *covariance(const process *gp, opd_tensor *a, opd_tensor *b) {
     opd_tensor *length = opd_exp(gp->length);
     opd_tensor *apart = opd_sub(opd_unsqueeze(opd_div(a, length), 1), opd_unsqueeze(opd_div(b, length), 0));
@@ -118,7 +119,7 @@ static opd_tensor *process_loss(const void *model) {
     opd_tensor *volume = opd_sum(opd_log(opd_diagonal(l)));
     return opd_add_Scalar(opd_div_Scalar(opd_add(fit, volume), OPD_V(POINTS)), OPD_V(0.91893853320467274));
 }
-/* The function along the first input, as the process now believes it to be, where the second is nothing. */
+/* Plots the predicted function along the first input, with the second input 0. */
 static void process_plot(const process *gp) {
     OPD_SCOPED;
     plot p;
@@ -166,18 +167,18 @@ static int gaussian_process(const settings *s) {
 
 //-- a Kalman filter --------------------------------------------------------------------------------------------------------
 
-/* What a filter believes of position and velocity at each time. */
+/* The position that a filter estimates at each time, and its deviation. */
 typedef struct beliefs { double position[TIMES], deviation[TIMES]; } beliefs;
 
 typedef struct filter {
-    double seen[TIMES];                           /* positions, with noise; NAN: nothing */
-    opd_tensor *move, *see;                       /* (2, 2) a step of time, (1, 2) what the sensor sees of the state */
-    opd_tensor *push;                             /* (2, 2) covariance of what pushes of deviation 1 do in a step */
+    double seen[TIMES];                           /* observed positions; NAN: no observation */
+    opd_tensor *move, *see;                       /* (2, 2) state transition, (1, 2) observation matrix */
+    opd_tensor *push;   /* (2, 2) covariance of a step's process noise, for pushes of deviation 1 */
     opd_tensor *jerk, *sensor;                    /* logarithms of the deviations of pushes and of the sensor */
-    int count;                                    /* of what was seen */
+    int count;                                    /* number of observations */
 } filter;
 
-/* Runs a filter over all times; returns -log p(seen) / count, and what it believes if told is there. */
+/* Runs a filter over all times.  Returns -log p(seen) / count.  If told is not NULL, fills in the estimates. */
 static opd_tensor *filtered(const filter *k, beliefs *told) {
     opd_tensor *state = opd_zeros(OPD_INTS(2, 1), OPD_FLOAT64), *spread = opd_eye(2, OPD_FLOAT64);
     opd_tensor *pushed = opd_mul(k->push, opd_exp(opd_mul_Scalar(k->jerk, OPD_V(2))));

@@ -34,7 +34,7 @@ static opd_tensor *network(opd_tensor *const *p, opd_tensor *x, opd_tensor *labe
     return opd_cross_entropy_loss(y, labels);
 }
 
-/* dot -Tsvg DOT -o SVG, where there is a dot. */
+/* Runs dot -Tsvg DOT -o SVG, if dot is installed. */
 static void render(const char *dot, const char *svg) {
 #if defined(__unix__) || defined(__APPLE__)
     char *arguments[] = {(char *)"dot", (char *)"-Tsvg", (char *)dot, (char *)"-o", (char *)svg, NULL};

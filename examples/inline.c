@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One pass over memory for a formula of x: written with operators it would be one pass for each of them. */
+/* The operator computes a formula of x in one pass over memory.  Built-in operators would take one pass each. */
 static const char source[] =
     "#include \"opdispatch.h\"\n"
     "#include <math.h>\n"
@@ -35,7 +35,8 @@ int main(int argc, char **argv) {
     }
     char text[2000];
     snprintf(text, sizeof text, source, argc > 1 ? argv[1] : "x * expf(-x * x)");
-    opd_load_inline("formula", text, "-O3");                /* a mistake is the compiler's own message */
+    /* for a mistake in the text, the error contains the compiler's message */
+    opd_load_inline("formula", text, "-O3");
     OPD_SCOPE {
         static opd_op *formula;
         opd_tensor *x = opd_tensor_from((float[]){-1, 0, 0.5f, 1}, OPD_INTS(4), OPD_FLOAT32);

@@ -23,7 +23,7 @@ typedef struct digit_set { float pixels[IMAGES][PIXELS]; int64_t label[IMAGES]; 
 typedef struct precision { const char *name; bool on, scaled; opd_scalar_type dtype; } precision;
 typedef struct outcome { double accuracy, milliseconds, kept, most, scale; } outcome;
 
-/* Milliseconds. */
+/* Returns the time in milliseconds. */
 static double now(void) {
 #if defined(TIME_UTC)
     struct timespec t;
@@ -34,7 +34,7 @@ static double now(void) {
 #endif
 }
 
-/* Lines of 64 pixels, 0 to 9 and a to g, a blank and the label; 0, or -1. */
+/* Reads lines of 64 pixels (0 to 9 and a to g), a blank and the label.  Returns 0, or -1. */
 static int read_digits(const char *path, digit_set *set) {
     char line[512];
     int n = 0;
@@ -59,7 +59,7 @@ static void batch_of(const digit_set *set, const int *which, int n, opd_tensor *
     }
 }
 
-/* Adds a parameter, uniform in +-1/sqrt(fan_in), as PyTorch starts its layers. */
+/* Adds a parameter with PyTorch's initial values: uniform in +-1/sqrt(fan_in). */
 static void add(opd_module *net, const char *name, opd_ints sizes, int fan_in) {
     opd_tensor *t = opd_init_uniform_(opd_tensor_new(sizes, OPD_FLOAT32), -1 / sqrt(fan_in), 1 / sqrt(fan_in));
     opd_module_add(net, name, opd_tensor_set_requires_grad(t, true), OPD_MODULE_PARAMETER);
@@ -83,8 +83,8 @@ static opd_tensor *forward(opd_tensor *const *p, opd_tensor *x) {
     return opd_linear_full(opd_relu(opd_linear_full(x, p[4], p[5])), p[6], p[7]);
 }
 
-/* One step; the bytes that are there between forward and backward.  Only forward and the loss stand in the region:
-   backward runs in the dtypes that forward had. */
+/* Trains one step.  Returns the bytes in use between forward and backward.  Only forward and the loss are inside of the
+   autocast region: backward uses the dtypes of forward. */
 static int64_t step(opd_tensor *const *p, opd_optimizer *adam, opd_scaler *scaler, const precision *how, opd_tensor *images,
                  opd_tensor *labels) {
     opd_tensor *loss = NULL;
@@ -117,7 +117,7 @@ static outcome train(const digit_set *set, const precision *how, int epochs, uns
     double spent = 0;
     outcome o;
     for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { test[ntest++] = i; } else { train[ntrain++] = i; } }
-    options.enabled = how->scaled;                /* off, it passes everything on */
+    options.enabled = how->scaled;                /* if disabled, the scaler changes nothing */
     scaler = opd_scaler_new(&options);
     opd_manual_seed(seed);
     opd_module *net = net_make();

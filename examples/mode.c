@@ -13,7 +13,7 @@ static int counted;
 static int counting_fallback(opd_call *call) {
     opd_keyset mode = opd_keyset_add(OPD_KEYS_EMPTY, COUNTING);
     printf("%d: %s\n", ++counted, opd_op_name(opd_call_operator(call)));
-    opd_keys_exclude(mode);                       /* until this kernel ends: the dispatcher puts it back */
+    opd_keys_exclude(mode);                       /* until this kernel ends: then the dispatcher includes it again */
     return opd_redispatch(call, opd_keyset_minus(opd_call_keys(call), mode));
 }
 OPD_LIBRARY_IMPL(_, CountingMode, lib) { opd_fallback(lib, counting_fallback); }

@@ -27,7 +27,8 @@ static void usage(void) {
           "                  operators of libraries); the folder must then be built with opdispatch.h\n"
           "  exit status     0, or 1 with one line that describes the error\n", stdout);
 }
-/* Makes an input from its type, "float32 [s0=1..64, 4*s1, 3]" or "int"; a size that differs between runs is `open`. */
+/* Makes an input from its type, such as "float32 [s0=1..64, 4*s1, 3]" or "int".  Sizes that may differ between runs are
+   `open`. */
 static int input_of_type(const char *type, int64_t open, opd_value *value) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16, OPD_INT64, OPD_INT32,
                                              OPD_INT16, OPD_INT8, OPD_UINT8, OPD_BOOL};
@@ -57,8 +58,8 @@ static int input_of_type(const char *type, int64_t open, opd_value *value) {
     }
     return opd_fail(OPD_ERROR_USER, "an input is %s, which is not supported in C", type);
 }
-/* Finds the dims of an input with the first and the second of the sizes that differ between runs, by their names in
-   "float32 [s0=1..64, s1, 3]"; -1: none. */
+/* Finds the dims of an input that have the first and the second open size, by their names in "float32 [s0=1..64, s1,
+   3]". -1: there is none. */
 static void open_dims(const char *type, char names[2][80], int dims[2]) {
     int dim = 0, k;
     const char *at = strchr(type, '[');
@@ -86,7 +87,7 @@ static void open_ranges(const char *text, opd_c_options *options, int *const dim
     options->least_2 = strtoll(end + 1, &end, 10);
     options->most_2 = *end == ':' ? strtoll(end + 1, &end, 10) : 0;
 }
-/* Takes an input from an example; bfloat16 lies there as int16 under NAME.bf16. */
+/* Reads an input from a file.  bfloat16 is stored as int16 with the name NAME.bf16. */
 static int input_of_file(const opd_tensor_file *file, int i, const char *type, opd_value *value) {
     char name[40];
     (void)snprintf(name, sizeof name, "in%d.bf16", i);
@@ -101,7 +102,7 @@ static int input_of_file(const opd_tensor_file *file, int i, const char *type, o
     return opd_ok() ? 0 : -1;
 }
 
-/* NumPy's name of a dtype and the bytes of an element; bfloat16 is its bits. */
+/* Returns NumPy's name of a dtype with its element size.  bfloat16 is stored as its bits. */
 static const char *numpy_name(opd_scalar_type dtype) {
     switch (dtype) {
     case OPD_FLOAT32: return "<f4";
@@ -125,7 +126,7 @@ static void write_end(FILE *file, opd_tensor *tensor) {
     write_shape(file, tensor);
     fprintf(file, ")\", %lld},\n", (long long)(opd_numel(tensor) * (int64_t)opd_dtype_size(opd_dtype(tensor))));
 }
-/* What main.c does with its files. */
+/* The part of main.c that reads and writes files. */
 static const char main_text[] =
     "/* Reads a file whole, into memory from a multiple of 64 bytes on. */\n"
     "static unsigned char *read_all(const char *path, long *size) {\n"
@@ -258,7 +259,7 @@ int main(int argc, char **argv) {
         second[i] = of[1];
         rc = file ? input_of_file(file, i, type, &in[i]) : input_of_type(type, open, &in[i]);
     }
-    for (i = 0; i < n && rc == 0; i++) {         /* what main.c runs with */
+    for (i = 0; i < n && rc == 0; i++) {         /* the inputs of main.c */
         for (k = 0; k < 2 && in[i].tag == OPD_TAG_TENSOR; k++) {
             const int *const is = k ? options.open_2 : options.open;
             if (is && is[i] >= 0) { run[k] = opd_sizes(in[i].u.t)[is[i]]; }
@@ -266,7 +267,7 @@ int main(int argc, char **argv) {
     }
     if (rc || opd_program_write_c(program, in, n, folder, &options)) { return fail(); }
     OPD_SCOPE {
-        if ((nout = opd_program_run(program, in, n, out, MOST)) >= 0) {          /* for the sizes of what comes out */
+        if ((nout = opd_program_run(program, in, n, out, MOST)) >= 0) {          /* to get the sizes of the outputs */
             rc = write_main(folder, &options, in, n, out, nout, run);
         }
     }

@@ -20,7 +20,7 @@ static double now_ms(void) {
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
 }
 
-/* The first images of the file: a line each, 64 pixels from 0 to g (16) and the label. */
+/* Reads the first images of the file.  A line has 64 pixels from 0 to g (16) and the label. */
 static int read_digits(const char *path, opd_tensor *images, opd_tensor *labels) {
     char line[512];
     int n = 0, i;
@@ -38,12 +38,12 @@ static int read_digits(const char *path, opd_tensor *images, opd_tensor *labels)
     return n < IMAGES ? -1 : 0;
 }
 
-/* Uniform in +-1/sqrt(fan_in). */
+/* Returns a parameter with random values, uniform in +-1/sqrt(fan_in). */
 static opd_tensor *parameter(opd_ints sizes, int fan_in) {
     return opd_mul_Scalar(opd_sub_Scalar(opd_rand(sizes, OPD_FLOAT32), OPD_V(0.5)), OPD_V(2 / sqrt((double)fan_in)));
 }
 
-/* The loss of one image (1, 8, 8) with its label (): in are the eight parameters, the image, the label. */
+/* The loss of one image.  in: the eight parameters, the image (1, 8, 8), and its label (). */
 static int loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const opd_ints one = OPD_INTS(1, 1);          /* stride, padding, dilation */
     opd_tensor *x = opd_unsqueeze(in[PARAMETERS], 0);
@@ -56,7 +56,7 @@ static int loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return out[0] ? 1 : -1;
 }
 
-/* Its gradients by the parameters. */
+/* The gradients of this loss with respect to the parameters. */
 static int gradients(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     static const int parameters[PARAMETERS] = {0, 1, 2, 3, 4, 5, 6, 7};
     opd_transform_options o;
@@ -66,7 +66,8 @@ static int gradients(void *user, opd_tensor *const *in, int n, opd_tensor **out)
     return opd_grad(loss, user, in, n, &o, out);
 }
 
-/* All of them at once: the parameters are the same for every image, images and labels have one each along dim 0. */
+/* Computes the gradients of all images at once.  All images have the same parameters; images and labels are batched
+   along dim 0. */
 static int batched(opd_tensor *const *in, opd_tensor **out) {
     static const int dims[INPUTS] = {OPD_NO_DIM, OPD_NO_DIM, OPD_NO_DIM, OPD_NO_DIM, OPD_NO_DIM, OPD_NO_DIM, OPD_NO_DIM,
                                      OPD_NO_DIM, 0, 0};
@@ -77,7 +78,7 @@ static int batched(opd_tensor *const *in, opd_tensor **out) {
     return opd_vmap(gradients, NULL, in, INPUTS, &o, out);
 }
 
-/* One after the other: the largest difference to what `all` has. */
+/* Computes the gradients of the images one after the other.  Returns the largest difference to those in `all`. */
 static double looped(opd_tensor *const *in, opd_tensor *const *all, double *milliseconds) {
     double worst = 0;
     int i, k;
@@ -112,7 +113,7 @@ int main(void) {
         in[8] = opd_tensor_new(OPD_INTS(IMAGES, 1, 8, 8), OPD_FLOAT32);
         in[9] = opd_tensor_new(OPD_INTS(IMAGES), OPD_INT64);
         if (read_digits("examples/data/digits.txt", in[8], in[9])) { return 1; }
-        OPD_SCOPE { (void)batched(in, g); }             /* once for the caches */
+        OPD_SCOPE { (void)batched(in, g); }             /* warm-up */
         start = now_ms();
         (void)batched(in, g);
         took = now_ms() - start;

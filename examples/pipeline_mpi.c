@@ -20,18 +20,19 @@
 #include <math.h>
 
 enum { LAYERS = 8, WIDTH = 32, BATCH = 64, MICRO_MOST = 32, HERE_MOST = 2 * LAYERS };
-enum { VALUES = 1, GRADIENTS = 2 };               /* tags; of each, microbatches come in the order in which they were sent */
+/* tags of messages; messages with one tag arrive in the order in which they were sent */
+enum { VALUES = 1, GRADIENTS = 2 };
 
 typedef struct stage {
     opd_group *world;
-    int rank, ranks, layers, nparams, rows;       /* of rows each microbatch has so many */
+    int rank, ranks, layers, nparams, rows;       /* rows: rows of a microbatch */
     opd_tensor *params[HERE_MOST], *sums[HERE_MOST];          /* weights and biases of its layers; sums of gradients */
     opd_graph *forward, *backward;
-    opd_tensor *inputs[MICRO_MOST];               /* of microbatches between their forward and their backward */
-    int alive, most;                              /* how many that are, at most */
+    opd_tensor *inputs[MICRO_MOST];               /* inputs of microbatches between forward and backward */
+    int alive, most;                              /* the number of these inputs, now and at most */
 } stage;
 
-//-- one half of a stage, as it is recorded ----------------------------------------------------------------------------
+//-- forward and backward of a stage, which are recorded as graphs -----------------------------------------------------
 
 static opd_tensor *pair_call(const char *name, opd_tensor *tensor, int peer, int tag) {
     const opd_value args[4] = {opd_value_tensor(tensor), opd_value_int(peer), opd_value_int(tag),
@@ -47,8 +48,8 @@ static opd_tensor *layers(const stage *s, opd_tensor *x, opd_tensor *const *para
     }
     return x;
 }
-/* x (memory to receive into, except on the first stage), what is wanted, and the parameters become the input that is
-   kept, and on the last stage the loss. */
+/* in: x (memory for the received input, except on the first stage), the target, and the parameters.  Returns the input,
+   which is kept for backward, and on the last stage also the loss. */
 static int forward_of(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
     const stage *s = (const stage *)user;
     opd_tensor *x = s->rank > 0 ? receive(in[0], s->rank - 1, VALUES) : in[0];
@@ -62,7 +63,8 @@ static int forward_of(void *user, opd_tensor *const *in, int count, opd_tensor *
     }
     return count > 2 && out[0] && out[1] ? 2 : -1;
 }
-/* The input, what is wanted (or memory for the gradient that comes), and the parameters become their gradients. */
+/* in: the input, the target (or memory for the received gradient), and the parameters.  Returns the gradients of the
+   parameters. */
 static int backward_of(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
     const stage *s = (const stage *)user;
     opd_tensor *leaves[HERE_MOST + 1], *grads[HERE_MOST + 1] = {0};
@@ -125,7 +127,7 @@ static void backward(stage *s, opd_tensor *wanted, int m) {
     s->inputs[m] = NULL;
     s->alive--;
 }
-/* One batch; returns the mean loss, on the last stage. */
+/* Runs one batch.  Returns the mean loss on the last stage. */
 static double step(stage *s, opd_tensor *x, opd_tensor *wanted, int micro, bool gpipe) {
     const int ahead = gpipe || micro < s->ranks - s->rank ? micro : s->ranks - s->rank;
     double loss = 0;
@@ -139,7 +141,7 @@ static double step(stage *s, opd_tensor *x, opd_tensor *wanted, int micro, bool 
 
 //-- the program -------------------------------------------------------------------------------------------------------
 
-/* Every rank draws the parameters of all layers, and keeps those of its own: layers [first, first + layers). */
+/* Every rank computes the random parameters of all layers, and keeps those of its layers [first, first + layers). */
 static void stage_make(stage *s, opd_group *world, int micro) {
     memset(s, 0, sizeof *s);
     s->world = world;
@@ -168,7 +170,7 @@ static void stage_make(stage *s, opd_group *world, int micro) {
             s->sums[i] = opd_keep(opd_zeros_like(s->params[i]));
             in[i + 2] = s->params[i];
         }
-        in[0] = in[1] = memory(s);                /* recording runs once: so neighbours do the same at the same time */
+        in[0] = in[1] = memory(s);   /* recording runs the function, so all stages must record at the same time */
         s->forward = opd_graph_trace(forward_of, s, in, s->nparams + 2, &options);
         in[0] = memory(s);
         in[1] = memory(s);
@@ -184,7 +186,7 @@ static void stage_free(stage *s) {
     opd_graph_free(s->forward);
     opd_graph_free(s->backward);
 }
-/* Plain gradient descent: the mean over the microbatches. */
+/* Gradient descent with the mean gradient of the microbatches. */
 static void descend(stage *s, int micro) {
     for (int i = 0; i < s->nparams; i++) {
         OPD_SCOPE { opd_sub_(s->params[i], opd_mul_Scalar(s->sums[i], OPD_V(0.5 / micro))); }

@@ -24,7 +24,7 @@ int main(int argc, char **argv) {
         opd_tensor_set_requires_grad(w, true);
         opd_tensor *y = OPD_CALL(OPD_OP(&dot, "plugin::dot"), x, w);
         opd_print(y);                                       /* tensor(32., grad_fn=<DotBackward0>) */
-        opd_library_unload(plugin);                         /* the tape still needs its derivative, which stays */
+        opd_library_unload(plugin);                         /* its backward function stays in memory: y needs it */
         printf("plugin::dot is %s\n", opd_find_quiet("plugin::dot") ? "here" : "gone");
         opd_backward(y);
         opd_print(opd_tensor_grad(w));                      /* tensor([1., 2., 3.]) */

@@ -27,7 +27,7 @@ static void count_end(const opd_event *event, void *context, void *user) {
     }
 }
 
-//-- what is profiled ---------------------------------------------------------------------------------------------
+//-- the training loop --------------------------------------------------------------------------------------------
 
 typedef struct net { opd_tensor *w1, *b1, *w2, *b2; } net;
 
@@ -40,7 +40,7 @@ static opd_tensor *net_loss(const net *n, opd_tensor *x, opd_tensor *y) {
     return opd_mean(opd_mul(error, error));
 }
 
-/* p -= rate * gradient, and the gradient is gone. */
+/* Subtracts rate * gradient from p, and clears the gradient. */
 static void descend(opd_tensor *p, double rate) {
     bool was = opd_grad_mode_set(false);
     opd_sub_full_(p, opd_tensor_grad(p), opd_value_float(rate));

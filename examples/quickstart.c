@@ -7,7 +7,7 @@
 #include "../opdispatch.h"
 #include <stdio.h>
 
-/* Shapes only: this is what runs on the meta device.  opd_result gives the result tensor (or the out= one, or self). */
+/* Makes the result; this is all that runs on the meta device.  opd_result returns the result (or out=, or self). */
 static opd_tensor *myadd_result(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     if (!opd_is_same_size(self, other).u.i) {
@@ -50,7 +50,7 @@ static int myadd_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 1, grad);
 }
 
-/* The same by hand: run the operator below the Autograd keys, then tie its result to a formula. */
+/* The same at a lower level: calls the operator below the Autograd keys, and gives its result a backward function. */
 static int byhand_autograd(opd_call *call) {
     opd_keyset below = opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_AUTOGRAD_OTHER));
     opd_tensor *inputs[2], *result;
@@ -89,11 +89,11 @@ int main(void) {
         opd_backward(opd_sum(opd_tanh(OPD_CALL(OPD_OP(&byhand, "myops::byhand"), x, opd_exp(x)))));
         opd_print(opd_tensor_grad(x));
 
-        /* Shapes without memory. */
+        /* A tensor with sizes, but without memory. */
         meta = opd_tensor_new_on(OPD_INTS(1000000, 1000000), OPD_FLOAT32, opd_device_of(OPD_META, -1));
         opd_print(OPD_CALL(myadd, meta, meta));
 
-        /* A mistake: one clear error, and everything after it does nothing. */
+        /* A mistake sets an error.  Calls after it do nothing. */
         y = opd_mul(OPD_CALL(myadd, x, opd_tensor_new(OPD_INTS(4), OPD_FLOAT32)), x);
         printf("%s\n", opd_error_message());
         opd_error_clear();

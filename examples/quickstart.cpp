@@ -58,7 +58,7 @@ int main() {
         opd_print(y);
         opd_backward(opd_sum(opd_tanh(y)));
         opd_print(opd_tensor_grad(x));
-        opd_print(OPD_CALL(myadd, x, 1));               /* a number in a Tensor slot: sizes do not fit */
+        opd_print(OPD_CALL(myadd, x, 1));               /* an error: the number becomes a tensor with other sizes */
         std::printf("%s\n", opd_error_message());
         opd_error_clear();
     }

@@ -95,7 +95,7 @@ static void print_type(FILE *to, const opd_tensor *tensor) {
     fprintf(to, "]");
 }
 
-/* A value of a checkpoint as Python prints it. */
+/* Prints a value of a checkpoint as Python does. */
 static void print_plain(FILE *to, const opd_value *value) {
     switch (value->tag) {
     case OPD_TAG_INT: fprintf(to, "%lld", (long long)value->u.i); break;
@@ -108,14 +108,14 @@ static void print_plain(FILE *to, const opd_value *value) {
     }
 }
 
-//-- tensors that are written -------------------------------------------------------------------------------------
+//-- tensors for the output file ----------------------------------------------------------------------------------
 
-/* Tensors by name, on their way into one .npz. */
+/* Tensors with names, which are written to an .npz file. */
 typedef struct results {
     char **names;
     opd_tensor **tensors;
     int count, cap;
-    bool plain;                          /* bits of bfloat16 also without .bf16 behind the name */
+    bool plain;                          /* names of bfloat16 tensors may lack .bf16 */
 } results;
 
 static int results_put(results *all, const char *name, const char *suffix, opd_tensor *tensor) {
@@ -136,7 +136,7 @@ static int results_put(results *all, const char *name, const char *suffix, opd_t
     all->tensors[all->count++] = tensor;
     return 0;
 }
-/* What NumPy does not have goes as its bits, int16 or uint8, under a name that ends so. */
+/* Dtypes that NumPy lacks are stored as their bits, int16 or uint8, with these ends of the names. */
 static const struct bits { opd_scalar_type dtype; const char *end; } bits[] = {
     {OPD_BFLOAT16, ".bf16"}, {OPD_FLOAT8_E4M3FN, ".float8_e4m3fn"}, {OPD_FLOAT8_E5M2, ".float8_e5m2"},
     {OPD_FLOAT8_E4M3FNUZ, ".float8_e4m3fnuz"}, {OPD_FLOAT8_E5M2FNUZ, ".float8_e5m2fnuz"},
@@ -147,7 +147,7 @@ static int bits_of(opd_scalar_type dtype) {
     while (kind > 0 && bits[kind - 1].dtype != dtype) { kind--; }
     return kind - 1;
 }
-/* Returns the tensor of that name, or of its bits; NULL where there is none, or with an error. */
+/* Returns the tensor with this name, also if it is stored as bits.  Returns NULL if there is none, or on an error. */
 static opd_tensor *tensor_or_bits(const opd_tensor_file *file, const char *name) {
     char key[256];
     for (int kind = 0; kind < KINDS_OF_BITS; kind++) {
@@ -177,7 +177,7 @@ static int results_write(results *all, const char *path) {
 
 static opd_value tree_value(const opd_json *json, int64_t at, const opd_tensor_file *tensors);
 
-/* The kind of list that holds what is in it: of one kind of number, of tensors, or of anything. */
+/* Returns the tag of a list with these elements: of one kind of number, of tensors, or of any values. */
 static opd_tag list_kind(const opd_json *json, int64_t list) {
     opd_tag kind = OPD_TAG_NONE;
     for (int64_t e = opd_json_first(json, list); e >= 0; e = opd_json_next(json, e)) {
@@ -220,7 +220,7 @@ static opd_value tree_dict(const opd_json *json, int64_t list, const opd_tensor_
     return value;
 }
 
-/* {"tensor": "in0"}: of the file beside, as it is or as its bits. */
+/* Reads {"tensor": "in0"} from the .npz file, also if it is stored as bits. */
 static opd_value tree_tensor(const char *key, const opd_tensor_file *tensors) {
     if (!tensors) { opd_fail(OPD_ERROR_ARGUMENT, "the tensor '%s' is needed, but there is no .npz beside the .json", key); }
     opd_tensor *tensor = opd_ok() ? tensor_or_bits(tensors, key) : NULL;
@@ -235,7 +235,7 @@ static opd_value tree_complex(const opd_json *json, int64_t list) {
     return opd_list_at(opd_tuple_new(&number, 1), 0);
 }
 
-/* A value that belongs to the innermost scope. */
+/* Reads a value, which belongs to the innermost scope. */
 static opd_value tree_value(const opd_json *json, int64_t at, const opd_tensor_file *tensors) {
     int64_t line, column, part;
     switch (opd_json_kind_of(json, at)) {
@@ -368,7 +368,7 @@ static int checkpoint_list(const opd_tensor_file *file) {
         if (!name) { return -1; }
         if (opd_tensor_file_value_at(file, i, &value)) {
             if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
-            printf("%s: %s\n", name, opd_error_message());   /* a dtype that is not there, say */
+            printf("%s: %s\n", name, opd_error_message());   /* for example, an unsupported dtype */
             opd_error_clear();
             continue;
         }
@@ -385,7 +385,7 @@ static int checkpoint_list(const opd_tensor_file *file) {
     return 0;
 }
 
-/* Writes the tensors, and says on stderr which of them cannot be read. */
+/* Writes the tensors, and prints to stderr which ones cannot be read. */
 static int checkpoint_write(const opd_tensor_file *file, const char *path) {
     results all = {.plain = true};
     for (int64_t i = 0; i < opd_tensor_file_count(file) && opd_ok(); i++) {
@@ -416,7 +416,7 @@ static int checkpoint(const options *o) {
     return rc;
 }
 
-//-- runs that are measured ---------------------------------------------------------------------------------------
+//-- runs and their times -----------------------------------------------------------------------------------------
 
 static double now(void) {
     struct timespec t;
@@ -428,7 +428,7 @@ static int by_size(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Runs N times more, and says how long it takes.  What it writes, it writes every time. */
+/* Runs N more times, and prints how long a run takes.  Each run changes buffers and inputs that the model writes to. */
 static int repeated(const options *o, int (*once)(void *state), void *state) {
     double *times = (double *)malloc((size_t)o->repeat * sizeof *times), shown = now();
     int rc = times ? 0 : opd_fail(OPD_ERROR_MEMORY, "out of memory");
@@ -480,7 +480,7 @@ static int costed(int (*once)(void *state), void *state) {
     return rc;
 }
 
-/* Whether to run: inputs are there, or something is asked of a run that takes none; -1 with an error. */
+/* Returns whether to run: if inputs are given, or if the model has none and an option needs a run.  -1: an error. */
 static int runs(const options *o, int ninputs) {
     if (o->inputs) { return 1; }
     if (!o->outputs && !o->save && !o->profile && !o->cost && !o->repeat) { return 0; }
@@ -488,7 +488,7 @@ static int runs(const options *o, int ninputs) {
         : opd_fail(OPD_ERROR_ARGUMENT, "%s takes %d input%s: give them with --inputs FILE (see --help)", o->model, ninputs,
                    ninputs == 1 ? "" : "s");
 }
-/* The run whose results are written, and those after it. */
+/* Makes the run whose results are written, and then the runs that are timed. */
 static int first(const options *o, int (*once)(void *state), void *state) {
     return o->profile ? profiled(o, once, state) : once(state);
 }
@@ -542,7 +542,7 @@ static void program_list(const opd_program *program) {
     for (int64_t i = 0; opd_program_note(program, i); i++) { printf("note: %s\n", opd_program_note(program, i)); }
 }
 
-/* A number that the program takes comes as a tensor without dimensions. */
+/* If the program takes a number, returns the number in a tensor without dimensions. */
 static opd_value as_declared(const opd_program *program, int i, opd_value value) {
     char type[256] = "";
     opd_program_input_type(program, i, type, sizeof type);
@@ -552,7 +552,7 @@ static opd_value as_declared(const opd_program *program, int i, opd_value value)
     if (strcmp(type, "bool") == 0) { return opd_value_bool(opd_item_i64(value.u.t) != 0); }
     return value;
 }
-/* in0, in1, ... of the file, in the order of the inputs that are not fixed; 0, or -1 with an error */
+/* Reads in0, in1, ... of the file, for the inputs that are not fixed.  Returns 0, or -1 and sets an error. */
 static int program_inputs(const opd_program *program, const char *path, opd_value *inputs) {
     opd_tensor_file *file = opd_tensor_file_open(path);
     for (int i = 0; i < opd_program_ninputs(program) && file && opd_ok(); i++) {
@@ -580,7 +580,7 @@ static int program_once(void *state) {
     return n < 0 ? -1 : 0;
 }
 
-/* out0, ..., in_after0, ... and buf_after.NAME */
+/* Writes out0, ..., in_after0, ... and buf_after.NAME. */
 static int program_write(const run *r, const char *path) {
     const opd_module *module = opd_program_module(r->program);
     results all = {0};
@@ -650,7 +650,7 @@ static void compiled_list(const opd_aoti *model) {
                opd_dtype_name(c.dtype), (long long)c.bytes);
     }
 }
-/* in0, in1, ... of the file; 0, or -1 with an error */
+/* Reads in0, in1, ... of the file.  Returns 0, or -1 and sets an error. */
 static int compiled_inputs(const opd_aoti *model, const char *path, opd_tensor **inputs) {
     opd_tensor_file *file = opd_tensor_file_open(path);
     for (int i = 0; i < opd_aoti_ninputs(model) && file && opd_ok(); i++) {
@@ -663,7 +663,7 @@ static int compiled_inputs(const opd_aoti *model, const char *path, opd_tensor *
     opd_tensor_file_close(file);
     return opd_ok() ? 0 : -1;
 }
-/* out0, ..., in_after0, ... and buf_after.NAME */
+/* Writes out0, ..., in_after0, ... and buf_after.NAME. */
 static int compiled_write(const compiled_run *r, const char *path) {
     results all = {0};
     char key[600];
@@ -680,7 +680,7 @@ static int compiled_write(const compiled_run *r, const char *path) {
         if (opd_aoti_constant_at(r->model, i, &c) || !c.buffer) { continue; }
         const int mark = opd_error_mark();
         opd_tensor *tensor = opd_aoti_constant_get(r->model, c.name);
-        opd_error_rewind(mark);          /* older models cannot say */
+        opd_error_rewind(mark);          /* older models lack this function */
         snprintf(key, sizeof key, "buf_after.%s", c.name);
         if (tensor) { results_add(&all, key, tensor); }
     }
@@ -749,12 +749,12 @@ static void script_list(const opd_script *script) {
     }
 }
 
-/* {"in": [...]} -> arguments, in memory of the caller's; 0, or -1 with an error */
+/* Reads arguments from {"in": [...]}, in memory that the caller frees.  Returns 0, or -1 and sets an error. */
 static int script_inputs(const char *path, script_run *r) {
     char npz[1024];
     beside(path, npz, sizeof npz);
     opd_json *json = opd_json_load(path);
-    FILE *there = json ? fopen(npz, "rb") : NULL;                          /* none: no tensor is among them */
+    FILE *there = json ? fopen(npz, "rb") : NULL;   /* the file is missing if there are no tensors */
     opd_tensor_file *tensors = there ? opd_tensor_file_open(npz) : NULL;
     const int64_t in = opd_json_get(json, 0, "in");
     if (there) { fclose(there); }
@@ -770,7 +770,7 @@ static int script_inputs(const char *path, script_run *r) {
     return opd_ok() && r->args ? 0 : -1;
 }
 
-/* {"out": tree} and the tensors beside it */
+/* Writes {"out": tree}, and the tensors to the .npz file. */
 static int script_write(const script_run *r, const char *path) {
     char npz[1024];
     results all = {0};
@@ -786,7 +786,7 @@ static int script_write(const script_run *r, const char *path) {
     fputs("}\n", to);
     if (fclose(to)) { opd_fail(OPD_ERROR_FILE, "%s cannot be written", path); }
     if (results_write(&all, npz) == 0) { return 0; }
-    remove(path);                        /* rather none than a part */
+    remove(path);                        /* do not leave an incomplete file */
     return -1;
 }
 
@@ -795,7 +795,7 @@ static int script(const options *o) {
     script_run r = {loaded, o->method, NULL, opd_value_none(), 0};
     if (!loaded) { return -1; }
     const int needed = runs(o, 0) > 0 ? opd_script_nargs(loaded, o->method) : 0, run_it = opd_ok() ? runs(o, needed) : -1;
-    if (o->method && opd_ok()) { opd_script_nargs(loaded, o->method); }     /* there is such a method */
+    if (o->method && opd_ok()) { opd_script_nargs(loaded, o->method); }     /* fails if there is no such method */
     if (run_it >= 0 && opd_ok() && (o->list || !run_it)) { script_list(loaded); }
     if (run_it > 0 && opd_ok() && (!o->inputs || script_inputs(o->inputs, &r) == 0) && first(o, script_once, &r) == 0 &&
         (!o->outputs || script_write(&r, o->outputs) == 0) && (!o->save || opd_script_save(loaded, o->save) == 0)) {
@@ -806,7 +806,7 @@ static int script(const options *o) {
     return opd_ok() ? 0 : -1;
 }
 
-/* Reads the command line; 0, or -1 with an error. */
+/* Reads the command line.  Returns 0, or -1 and sets an error. */
 static int read_options(int argc, char **argv, options *o) {
     for (int i = 1; i < argc; i++) {
         static const char *const names[] = {"--inputs", "--outputs", "--method", "--save", "--repeat", "--load"};
@@ -851,7 +851,7 @@ static void load(const char *path) {
     opd_fail(OPD_ERROR_FILE, "--load %s: the file is neither a plug-in (%s) nor an extension of PyTorch (%s)", path, first, second);
 }
 
-/* Says why a file is none that is known here. */
+/* Prints why this program cannot read a file. */
 static void unknown(const char *path) {
     unsigned char head[8];
     char text[40] = "";

@@ -18,7 +18,7 @@ static const char help[] =
 
 //-- the hooks -----------------------------------------------------------------------------------------------------
 
-/* What stands for a saved tensor: a file with its values, or the tensor itself. */
+/* What `pack` returns for a saved tensor: a file with its values, or the tensor itself. */
 typedef struct note {
     FILE *file;
     opd_tensor *t;
@@ -39,7 +39,7 @@ static bool is_weight(const opd_tensor *t) {
 }
 
 static void note_free(note *n) {
-    if (n->file) { fclose(n->file); }             /* a temporary file goes with that */
+    if (n->file) { fclose(n->file); }             /* this deletes the temporary file */
     opd_release(n->t);
     free(n);
 }
@@ -84,7 +84,7 @@ static void drop(void *packed, void *user) { (void)user; note_free((note *)packe
 
 //-- the network ---------------------------------------------------------------------------------------------------
 
-/* A scope for each layer: its results go when nothing but backward needs them. */
+/* Each layer has a scope, so its results are freed once only backward needs them. */
 static opd_tensor *forward(opd_tensor *x) {
     opd_tensor *y = opd_keep(x), *loss;
     for (int i = 0; i < layers; i++) {
@@ -96,7 +96,7 @@ static opd_tensor *forward(opd_tensor *x) {
     return loss;
 }
 
-/* Forward and backward; what was live between the two, and at the peak. */
+/* Runs forward and backward.  Sets mib to the memory in use between the two, and to the peak. */
 static double step(opd_tensor *x, disk *d, double mib[2]) {
     int64_t before;
     double sum = 0;

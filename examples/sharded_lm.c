@@ -27,12 +27,12 @@ enum { WHOLE, ROWS, COLUMNS };                    /* how a weight is divided ove
 
 typedef struct layer { opd_tensor *norm, *query, *key, *value, *out, *norm2, *up, *down; } layer;
 typedef struct model {
-    opd_module *module;                           /* this rank's parts, by name */
+    opd_module *module;                           /* this rank's parts of the parameters */
     opd_parallel *parallel;
     opd_optimizer *adam;
     opd_tensor *letters, *places, *norm;
     layer layers[LAYERS];
-    int64_t numbers;                              /* of the whole model */
+    int64_t numbers;                              /* number of parameters of the whole model */
 } model;
 typedef struct settings {
     const char *text, *checkpoint;
@@ -42,14 +42,15 @@ typedef struct settings {
 } settings;
 static opd_device device;                         /* of the model and the batches */
 
-//-- layers that ranks compute together --------------------------------------------------------------------------------
+//-- layers that the ranks of a group compute together -----------------------------------------------------------------
 
-/* What all ranks of the group have goes into what each computes for itself: as it is; its gradient is the sum. */
+/* The input, equal on all ranks of the group, goes unchanged into each rank's part of a layer.  Its gradient is the
+   sum of the ranks' gradients. */
 static int to_all_forward(opd_context *ctx) { return opd_context_return(ctx, opd_clone(opd_context_tensor(ctx, 0))); }
 static int to_all_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_all_reduce(opd_contiguous(opd_bw_grad(bw, 0)), "sum", "tensor"));
 }
-/* And back: the sum of what each has computed; its gradient is everybody's. */
+/* The reverse: the result is the sum of the ranks' results.  Each rank gets the gradient unchanged. */
 static int of_all_forward(opd_context *ctx) {
     return opd_context_return(ctx, opd_all_reduce(opd_contiguous(opd_context_tensor(ctx, 0)), "sum", "tensor"));
 }
@@ -63,11 +64,11 @@ static opd_tensor *apply(const char *name, opd_setup_fn forward, opd_backward_fn
     return opd_autograd_call(&function, &input, 1);
 }
 static opd_tensor *to_all(opd_tensor *x) { return apply("ToAll", to_all_forward, to_all_backward, x); }
-/* A linear layer of which this rank has some of the outputs; x is behind to_all. */
+/* A linear layer, of which this rank computes some of the outputs.  x is a result of to_all. */
 static opd_tensor *column_parallel(model *m, opd_tensor *x, opd_tensor *weight) {
     return opd_linear(x, opd_parallel_full(m->parallel, weight));
 }
-/* One of which this rank has some of the inputs: its outputs are summed. */
+/* A linear layer, of which this rank has some of the inputs.  The outputs are summed over the ranks. */
 static opd_tensor *row_parallel(model *m, opd_tensor *x, opd_tensor *weight) {
     opd_tensor *part = opd_linear(x, opd_parallel_full(m->parallel, weight));
     return apply("OfAll", of_all_forward, of_all_backward, part);
@@ -75,7 +76,7 @@ static opd_tensor *row_parallel(model *m, opd_tensor *x, opd_tensor *weight) {
 
 //-- the model ---------------------------------------------------------------------------------------------------------
 
-/* Makes a weight of random numbers, the same ones for any number of ranks, cuts this rank's part out, splits it. */
+/* Makes a random weight, with the same numbers for any number of ranks.  Cuts out this rank's part, and shards it. */
 static opd_tensor *parameter(model *m, const char *name, int64_t rows, int64_t columns, int part, double scale) {
     const opd_group *tensor = opd_group_find("tensor");
     const int rank = opd_group_rank(tensor), ranks = opd_group_size(tensor);
@@ -89,7 +90,7 @@ static opd_tensor *parameter(model *m, const char *name, int64_t rows, int64_t c
         all = opd_to_device(opd_clone(opd_contiguous(all)), device, OPD_FLOAT32);
         weight = opd_tensor_set_requires_grad(all, true);
         opd_module_add(m->module, name, weight, OPD_MODULE_PARAMETER);
-        opd_sharded_add(m->parallel, &weight, 1); /* from here on this rank has its part of its part */
+        opd_sharded_add(m->parallel, &weight, 1); /* from here on, weight is this rank's shard */
     }
     return weight;
 }
@@ -130,7 +131,7 @@ static opd_tensor *heads_of(opd_tensor *x) {
 }
 static opd_tensor *run_layer(model *m, layer *l, opd_tensor *x) {
     opd_tensor *result = NULL;
-    OPD_SCOPE {                                   /* whole parameters go with it */
+    OPD_SCOPE {                                   /* frees the gathered parameters */
         opd_tensor *h = to_all(normed(m, x, l->norm));
         opd_tensor *q = heads_of(column_parallel(m, h, l->query)), *k = heads_of(column_parallel(m, h, l->key));
         opd_tensor *v = heads_of(column_parallel(m, h, l->value));
@@ -170,7 +171,8 @@ static int read_text(const char *path, text *t) {
     fprintf(stderr, "%s: the text must have more than %d bytes\n", path, 2 * CONTEXT);
     return -1;
 }
-/* The sequences begin .. begin + count - 1 of a step's batch: [count, CONTEXT], and what comes next. */
+/* Returns sequences begin .. begin + count - 1 of a step's batch, [count, CONTEXT], and the bytes that follow each
+   byte. */
 static void batch_of(const text *t, int step, int begin, int count, opd_tensor **tokens, opd_tensor **next) {
     *tokens = opd_empty(OPD_INTS(count, CONTEXT), OPD_INT64);
     *next = opd_empty(OPD_INTS(count, CONTEXT), OPD_INT64);
@@ -210,7 +212,8 @@ static void train(model *m, const text *t, const settings *s, const opd_group *d
         opd_tensor *tokens, *next;
         opd_optimizer_set_lr(m->adam, opd_lr_cosine(3e-3, step, s->steps, 1e-4));
         opd_parallel_begin(m->parallel, mine);
-        batch_of(t, step, begin, mine > 0 ? mine : 1, &tokens, &next);        /* without a part: any, for nothing */
+        /* a rank without a part computes with any sequence, and ignores the result */
+        batch_of(t, step, begin, mine > 0 ? mine : 1, &tokens, &next);
         opd_sharded_hooks_begin(m->parallel);
         opd_tensor *scores = opd_reshape(forward(m, tokens), OPD_INTS(-1, TOKENS));
         opd_tensor *loss = opd_cross_entropy_loss(scores, opd_reshape(next, OPD_INTS(-1)));
@@ -224,7 +227,7 @@ static void train(model *m, const text *t, const settings *s, const opd_group *d
         if (shows && opd_ok()) { show_progress(step + 1, s, mean, MPI_Wtime() - begun); }
     }
 }
-/* All ranks go on with a few words together; rank 0 prints. */
+/* All ranks generate the continuation of a few words together, and rank 0 prints it. */
 static void tell(model *m, bool shows) {
     int64_t letters[LETTERS] = {'T', 'h', 'e', ' '};
     OPD_NO_GRAD {
@@ -241,8 +244,8 @@ static void tell(model *m, bool shows) {
     for (int i = 0; i < LETTERS && shows && opd_ok(); i++) { putchar(letters[i] < 32 ? ' ' : (int)letters[i]); }
     if (shows && opd_ok()) { putchar('\n'); }
 }
-/* FOLDER/last.pt says which checkpoint is complete.  Each of the T ranks that share the weights saves in a folder of its
-   own, on side a or b; the other side stays until all of them have, whatever ends the job meanwhile. */
+/* FOLDER/last.pt says which checkpoint is complete.  Each of the T ranks that share the weights saves to its own
+   folder, on side a or b.  The other side remains until all ranks have saved, even if the job is killed meanwhile. */
 typedef struct saved { double steps, tensor, side; } saved;
 static opd_tensor_file *saved_open(const char *folder) {
     char path[420];
@@ -250,7 +253,7 @@ static opd_tensor_file *saved_open(const char *folder) {
     snprintf(path, sizeof path, "%s/last.pt", folder);
     return stat(path, &is) == 0 ? opd_tensor_file_open(path) : NULL;
 }
-/* Rank 0 tells all ranks what is complete in the folder; steps 0: nothing is. */
+/* Rank 0 tells all ranks which checkpoint in the folder is complete.  steps is 0 if there is none. */
 static saved saved_last(const char *folder, bool reads) {
     saved last = {0, 0, 1};
     double all[3] = {0, 0, 1};
@@ -277,7 +280,7 @@ static void saved_place(const settings *s, int rank, int side, char place[420]) 
     snprintf(place, 420, "%s/%c/%d-of-%d", s->checkpoint, 'a' + side, rank % s->tensor, s->tensor);
     (void)mkdir(place, 0777);
 }
-/* Goes on from what is complete, if anything is. */
+/* Loads the complete checkpoint, if there is one. */
 static saved go_on(model *m, const settings *s, int rank) {
     char place[420];
     const saved last = saved_last(s->checkpoint, rank == 0);
@@ -291,7 +294,7 @@ static saved go_on(model *m, const settings *s, int rank) {
     if (rank == 0 && opd_ok()) { printf("continues after %.0f steps, from %s\n", last.steps, place); }
     return last;
 }
-/* Writes on the other side, and when all ranks have, that it is complete. */
+/* Saves to the other side.  When all ranks have saved, marks this side as complete. */
 static void save(opd_group *world, const model *m, const settings *s, saved last) {
     char place[420];
     static const char *const names[] = {"steps", "tensor", "side"};

@@ -20,14 +20,15 @@ int main(int argc, char **argv) {
     const int operators = opd_extension_load(argv[1]);
     if (operators >= 0) { printf("%d operators\n", operators); }
     OPD_SCOPE {
-        /* Of boxes that overlap by more than half the best one stays: of three here the second goes. */
+        /* Of boxes that overlap by more than half, nms keeps the best one: here it removes the second of three
+           boxes. */
         static opd_op *nms, *roi_pool;
         float corners[] = {0, 0, 10, 10,  1, 1, 11, 10,  20, 20, 30, 30}, points[] = {0.9f, 0.8f, 0.7f};
         opd_tensor *boxes = opd_tensor_from(corners, OPD_INTS(3, 4), OPD_FLOAT32);
         opd_tensor *scores = opd_tensor_from(points, OPD_INTS(3), OPD_FLOAT32);
         opd_print(OPD_CALL(OPD_OP(&nms, "torchvision::nms"), boxes, scores, 0.5));       /* tensor([0, 2]) */
 
-        /* The largest of each quarter of a region, and where a gradient goes. */
+        /* The maximum of each quarter of a region, and the gradient of the image. */
         opd_tensor *image = opd_reshape(opd_arange(OPD_V(36), OPD_FLOAT32), OPD_INTS(1, 1, 6, 6));
         opd_tensor *region = opd_tensor_from((float[]){0, 1, 1, 4, 4}, OPD_INTS(1, 5), OPD_FLOAT32), *results[2];
         opd_tensor_set_requires_grad(image, true);

@@ -21,12 +21,13 @@
 #include <stdexcept>
 #include <string>
 
-/* (height, width) or (height, width, channels) as OpenCV sees it: rows may lie apart, pixels may not. */
+/* Returns whether OpenCV can use t, (height, width) or (height, width, channels): pixels of a row must be
+   contiguous, but there may be gaps between rows. */
 static bool rows_only(opd_tensor *t) {
     const int64_t *size = opd_sizes(t), *stride = opd_strides(t), channels = opd_ndim(t) == 3 ? size[2] : 1;
     return stride[1] == channels && (opd_ndim(t) == 2 || stride[2] == 1) && stride[0] >= size[1] * channels;
 }
-/* OpenCV says itself which of these it can work with. */
+/* Returns OpenCV's type for a dtype.  OpenCV reports an error if a function does not support it. */
 static int depth_of(opd_tensor *t) {
     switch (opd_dtype(t)) {
     case OPD_UINT8: return CV_8U;
@@ -68,7 +69,7 @@ static int warp_cpu(opd_call *call) {
     if (out && !rows_only(image)) { image = opd_contiguous(image); }
     if (!opd_ok()) { return -1; }
     cv::Mat to = mat_of(out);
-    cv::warpPerspective(mat_of(image), to, mat_of(warp), to.size());       /* throws what it does not like */
+    cv::warpPerspective(mat_of(image), to, mat_of(warp), to.size());   /* throws an exception for invalid arguments */
     if (to.data != opd_data(out)) { return opd_fail(OPD_ERROR_USER, "OpenCV allocated other memory for the result"); }
     return 0;
 }
@@ -89,7 +90,7 @@ static opd_tensor *warp_perspective(opd_tensor *image, opd_tensor *warp) {
     return OPD_CALL(OPD_OP(&op, "my_ops::warp_perspective"), image, warp);
 }
 
-/* What is traced: the operator among built-in ones. */
+/* The function that is traced: the operator, together with built-in ones. */
 static int compute(void *, opd_tensor *const *in, int, opd_tensor **out) {
     opd_tensor *sum = opd_add(opd_relu(warp_perspective(in[0], in[1])), in[0]);
     out[0] = opd_div(sum, opd_max(sum));
@@ -100,7 +101,7 @@ int main(int argc, char **argv) {
     const char *path = argc > 1 ? argv[1] : "warp.opd", *const names[] = {"image", "warp"};
     bool thrown = false;
     OPD_SCOPE {
-        const float matrix[] = {0, 1, 0,  1, 0, 0,  0, 0, 1};               /* x and y change places */
+        const float matrix[] = {0, 1, 0,  1, 0, 0,  0, 0, 1};               /* swaps x and y */
         opd_tensor *image = opd_reshape(opd_arange(OPD_V(12), OPD_FLOAT32), OPD_INTS(3, 4));
         opd_tensor *warp = opd_tensor_from(matrix, OPD_INTS(3, 3), OPD_FLOAT32), *in[] = {image, warp};
         opd_print(warp_perspective(image, warp));

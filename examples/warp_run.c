@@ -35,7 +35,7 @@ int main(int argc, char **argv) {
         }
         in[0] = opd_to_device(image, opd_device_of(OPD_META, -1), OPD_FLOAT32);
         in[1] = opd_to_device(in[1], opd_device_of(OPD_META, -1), OPD_FLOAT32);
-        if (graph && opd_graph_run(graph, in, 2, &out, 1) == 1) { opd_print(out); }      /* shapes alone */
+        if (graph && opd_graph_run(graph, in, 2, &out, 1) == 1) { opd_print(out); }      /* computes only sizes */
         opd_graph_free(graph);
         opd_library_unload(plugin);
     }

@@ -7,7 +7,7 @@
 #include "../opdispatch.h"
 #include <stdio.h>
 
-#define LOGGED OPD_F_USER_6                       /* above autograd: what is inside may require grad */
+#define LOGGED OPD_F_USER_6                       /* above autograd: the wrapped tensor may require grad */
 static int logged;
 
 static opd_tensor *inside(opd_tensor *t) {
@@ -15,7 +15,7 @@ static opd_tensor *inside(opd_tensor *t) {
     return inner ? inner : t;
 }
 
-/* An in-place operator gives its argument back: then the wrapper of that is the result. */
+/* An in-place operator returns its argument.  Then the result is the wrapper of this argument. */
 static opd_tensor *wrapped(opd_call *call, opd_tensor *result) {
     int i;
     for (i = 0; i < opd_call_nargs(call); i++) {
