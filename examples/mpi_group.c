@@ -42,68 +42,73 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Where a rank runs: machine and namespace of process numbers, and its number. */
+/* Where a rank runs.  place: the machine and the namespace of process numbers; process: its process number. */
 typedef struct mpi_peer { char place[128]; long process; int watched; } mpi_peer;
-/* Over `notices` ranks tell each other that they give up. */
+/* Ranks use the communicator `notices` to tell each other that they give up. */
 enum { MPI_GROUP_WHY = 300 };
-/* A comparison of what ranks have called, until a call: a hash and its complement, and the largest of all ranks'. */
+/* A comparison of the calls of all ranks up to some call: this rank's hash and its complement, and the largest of each
+   over all ranks. */
 typedef struct mpi_sum { struct mpi_sum *next; MPI_Request request; uint64_t mine[2], most[2]; long calls; } mpi_sum;
 typedef struct mpi_group {
     struct mpi_group *next;
-    char name[64];                                /* "" of subgroups */
+    char name[64];                                /* "" for subgroups */
     MPI_Comm comm, notices;
-    mpi_sum *sums;                                /* those that are on their way, the first one first */
-    uint64_t hash;                                /* of what was called */
-    long calls, due, same;                        /* how many; when they are compared next; were the same until here */
-    int differs;                                  /* they are not, which is what `why` says */
+    mpi_sum *sums;                                /* the pending ones, the oldest first */
+    uint64_t hash;                                /* of all calls */
+    /* number of calls; the call of the next comparison; the last call that was equal on all ranks */
+    long calls, due, same;
+    int differs;                                  /* calls differ, and `why` says so */
     int rank, size;
-    long timeout;                                 /* in ms, of what MPI itself would wait for without end */
+    long timeout;                                 /* the time limit of waits, in ms; MPI itself has none */
     mpi_peer *peers;
-    int halves;                                   /* two ranks may sum by halves, see mpi_group_halve */
-    unsigned halved;                              /* how many such sums have begun */
-    struct mpi_request *running;                  /* those that are on their way, the first one first */
-    struct mpi_request *awaited;                  /* receives whose messages are not there yet, the first one first */
-    char *here;                                   /* [size] who has answered since this rank has asked */
-    char why[MPI_GROUP_WHY];                      /* what a rank says that gave up, or "" */
-    MPI_Request *told;                            /* [size] what this one says to each, when it did */
+    int halves;   /* the group has two ranks, which may sum by halves: see mpi_group_halve */
+    unsigned halved;                              /* number of these sums so far */
+    struct mpi_request *running;                  /* the pending ones, the oldest first */
+    struct mpi_request *awaited;                  /* receives whose messages have not arrived, the oldest first */
+    char *here;                                   /* [size] the ranks that have answered since this rank asked */
+    char why[MPI_GROUP_WHY];                      /* the message of a rank that gave up, or "" */
+    MPI_Request *told;                            /* [size] this rank's messages to the others, once it gave up */
 } mpi_group;
 typedef struct mpi_request {
     MPI_Request request;
-    double looked, missed;       /* when peers were looked at last; since when one is gone, 0: none is */
-    double begun, told;          /* when it was waited for first; since when this process is told to end */
-    int asked, only;             /* the others, who waits; the rank that matters, plus one, 0: all do */
-    int *counts;                 /* [4, size] of an all-to-all: what is sent, where it begins, what is taken, where */
-    MPI_Datatype type;           /* of a receive: what is expected of the sender */
+    double looked, missed;       /* time of the last look at the peers; time since when one is gone, or 0 */
+    double begun, told;          /* time when waiting began; time since when this process was told to end */
+    /* asked: the others were asked whether they wait; only: the rank that matters, plus 1, or 0 for all */
+    int asked, only;
+    int *counts;   /* [4, size] of an all-to-all: counts and offsets of the sent elements, then of the received ones */
+    MPI_Datatype type;           /* of a receive: the expected type */
     int count, from;
-    void *to;                    /* where it goes; NULL: MPI knows */
-    char *other;                 /* memory for a message that does not fit there */
+    void *to;                    /* destination; NULL: MPI writes to it */
+    char *other;                 /* memory for a message that does not fit into the destination */
     struct mpi_request *next;    /* of a sum by halves, in the group's list */
     MPI_Request sent;
     MPI_Op op;
-    char *data, *part;           /* where the result goes; where the other's numbers are taken, or NULL: done */
-    const char *mine;            /* what this rank adds to them */
-    int second, tag, code;       /* the sums are exchanged; what MPI says */
-    int met;                     /* the other's message is there */
+    char *data, *part;           /* destination of the result; memory for the other rank's numbers, or NULL when done */
+    const char *mine;            /* this rank's numbers */
+    int second, tag, code;       /* second: the sums are exchanged; code: MPI's error code */
+    int met;                     /* the other rank's message has arrived */
     opd_scalar_type mean;        /* of a mean: float32 or float64, else 0 */
 } mpi_request;
 
-static pthread_mutex_t mpi_group_lock = PTHREAD_MUTEX_INITIALIZER;            /* unless MPI may be called by many */
+static pthread_mutex_t mpi_group_lock = PTHREAD_MUTEX_INITIALIZER;            /* used unless any thread may call MPI */
 static int mpi_group_threads = MPI_THREAD_SINGLE;
 static MPI_Op mpi_group_ops[4][4];               /* float16, bfloat16: sum, product, min, max; float32, float64 */
 static int mpi_group_has_ops, mpi_group_begun;
-static volatile sig_atomic_t mpi_group_waits, mpi_group_told;         /* somebody waits; was told to end meanwhile */
-static volatile long mpi_group_asked;             /* when somebody who still waits asked last, in ms; 0: nobody does */
-static int mpi_group_listens;                     /* SIGTERM comes to mpi_group_signal */
-static mpi_group *mpi_groups;                     /* those with names */
+/* a thread waits; the process was told to end meanwhile */
+static volatile sig_atomic_t mpi_group_waits, mpi_group_told;
+static volatile long mpi_group_asked;   /* time of the last question of a thread that still waits, in ms, or 0 */
+static int mpi_group_listens;                     /* mpi_group_signal handles SIGTERM */
+static mpi_group *mpi_groups;                     /* all groups with names */
 
-/* Says what MPI says; -1. */
+/* Sets an error with MPI's message.  Returns -1. */
 static int mpi_group_error(const char *call, int code) {
     char text[MPI_MAX_ERROR_STRING] = "";
     int length = 0;
     (void)MPI_Error_string(code, text, &length);
     return opd_fail(OPD_ERROR_KERNEL, "%s: %s", call, text);
 }
-/* Returns whether this process speaks for all before MPI has begun: the first one that mpirun or srun has started. */
+/* Returns whether this process prints messages for all while MPI has not begun: it is the first one that mpirun or srun
+   started. */
 static int mpi_group_speaks(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -112,7 +117,7 @@ static int mpi_group_speaks(void) {
     }
     return 1;
 }
-/* How many processes a launcher has started, as far as it says so; 0: it does not. */
+/* Returns the number of processes that the launcher started, or 0 if the launcher does not say. */
 static int mpi_group_started(void) {
     static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -121,7 +126,7 @@ static int mpi_group_started(void) {
     }
     return 0;
 }
-/* Enters MPI; -1 with an error where this thread may not. */
+/* Enters MPI.  Returns -1 and sets an error if this thread may not call MPI. */
 static int mpi_group_enter(void) {
     int main_thread = 1;
     if (mpi_group_threads == MPI_THREAD_MULTIPLE) { return 0; }
@@ -147,7 +152,7 @@ static long mpi_group_clock(void) {
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
 }
-/* Launchers tell the other ranks to end when one of them has ended: who waits then says for whom. */
+/* Launchers tell the other ranks to end when one rank has ended.  A rank that waits then reports for whom it waits. */
 static void mpi_group_signal(int number) {
     const long asked = mpi_group_asked;
     if (!mpi_group_told && (mpi_group_waits > 0 || (asked && mpi_group_clock() - asked < 100))) {
@@ -157,8 +162,8 @@ static void mpi_group_signal(int number) {
         (void)raise(number);
     }
 }
-/* Tells all ranks of a communicator where each of them runs; NULL without memory, or where MPI fails: nobody is watched
-   then. */
+/* Tells all ranks of a communicator where each of them runs.  Returns NULL if memory is short or MPI fails: then the
+   group does not notice that ranks end. */
 static mpi_peer *mpi_group_meet(MPI_Comm comm, int rank, int size) {
     mpi_peer *const peers = (mpi_peer *)calloc((size_t)size, sizeof *peers);
     mpi_peer mine;
@@ -184,7 +189,7 @@ static mpi_peer *mpi_group_meet(MPI_Comm comm, int rank, int size) {
     free(all);
     return peers;
 }
-/* Whether a process of this machine has ended, also where nobody has taken notice. */
+/* Returns whether a process on this machine has ended, also if its parent has not waited for it. */
 static int mpi_group_ended(long process) {
     char path[64], line[400];
     if (kill((pid_t)process, 0) != 0 && errno == ESRCH) { return 1; }
@@ -194,16 +199,16 @@ static int mpi_group_ended(long process) {
     if (file) { (void)fclose(file); }
     return state && state[1] && (state[2] == 'Z' || state[2] == 'X');
 }
-/* Adds the name of a rank to a list, with its machine where that is another one: "rank 2 (process 4711 on node7)". */
+/* Adds the name of a rank to a list, with its machine if that is another one: "rank 2 (process 4711 on node7)". */
 static size_t mpi_group_name(const mpi_group *group, int rank, char *text, size_t used, size_t cap) {
     const mpi_peer *const peer = &group->peers[rank];
-    const char *const end = strstr(peer->place, "pid:[");     /* behind the machine's name */
+    const char *const end = strstr(peer->place, "pid:[");     /* the end of the machine's name */
     if (used + 120 >= cap) { return used; }
     return used + (size_t)snprintf(text + used, cap - used, "%srank %d (process %ld%s%.*s)", used ? ", " : "", rank,
                                    peer->process, peer->watched ? "" : " on ", peer->watched ? 0 : end
                                    ? (int)(end - peer->place) : 60, peer->place);
 }
-/* Writes which ranks have ended, "rank 2 (process 4711)"; how many. */
+/* Writes the names of the ranks that have ended, such as "rank 2 (process 4711)".  Returns their number. */
 static int mpi_group_missing(const mpi_group *group, char *text, size_t cap) {
     int count = 0;
     size_t used = 0;
@@ -215,7 +220,7 @@ static int mpi_group_missing(const mpi_group *group, char *text, size_t cap) {
     }
     return count;
 }
-/* Fails where another rank has said that it gives up; 0 where none has. */
+/* Returns 0, or -1 and sets an error if another rank has given up. */
 static int mpi_group_heard(mpi_group *group) {
     MPI_Status status;
     int here = 0;
@@ -228,7 +233,7 @@ static int mpi_group_heard(mpi_group *group) {
     }
     return group->why[0] ? opd_fail(OPD_ERROR_KERNEL, "%s", group->why) : 0;
 }
-/* Tells all others why this rank gives up. */
+/* Tells all other ranks why this rank gives up. */
 static int mpi_group_abandon(void *user, const char *why) {
     mpi_group *const group = (mpi_group *)user;
     const long begun = mpi_group_clock();
@@ -243,13 +248,13 @@ static int mpi_group_abandon(void *user, const char *why) {
             (void)MPI_Isend(group->why, MPI_GROUP_WHY, MPI_CHAR, i, 0, group->notices, &group->told[i]);
         }
     }
-    while (!done && mpi_group_clock() - begun < 1000) {       /* small messages leave at once */
+    while (!done && mpi_group_clock() - begun < 1000) {       /* small messages are sent at once */
         if (MPI_Testall(group->size, group->told, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS) { break; }
     }
     mpi_group_leave();
     return 0;
 }
-/* Looks how far comparisons are, inside of MPI: `why` says whether ranks have called other collectives. */
+/* Checks pending comparisons.  The caller has entered MPI.  Sets `why` if ranks have called different collectives. */
 static void mpi_group_compare(mpi_group *group) {
     int done = 1;
     while (group->sums && done) {
@@ -266,7 +271,7 @@ static void mpi_group_compare(mpi_group *group) {
         free(sum);
     }
 }
-/* Begins a comparison, inside of MPI. */
+/* Begins a comparison.  The caller has entered MPI. */
 static void mpi_group_sum_up(mpi_group *group) {
     mpi_sum *const sum = (mpi_sum *)calloc(1, sizeof *sum), **end = &group->sums;
     if (!sum) { return; }
@@ -293,7 +298,7 @@ static void mpi_group_count(mpi_group *group, const opd_transfer *transfer) {
     group->due += group->due < 64 ? group->due : 64;
     mpi_group_sum_up(group);
 }
-/* Tells the ranks on other machines, which do not see it, who has ended. */
+/* Tells the ranks on other machines which ranks have ended, because they cannot see it. */
 static void mpi_group_pass_on(mpi_group *group, const char *who, int count) {
     char text[MPI_GROUP_WHY], name[100];
     int others = 0;
@@ -306,13 +311,13 @@ static void mpi_group_pass_on(mpi_group *group, const char *who, int count) {
 }
 enum { MPI_GROUP_ANSWERS = 3 };                   /* the tag of such messages */
 static void mpi_group_say(const mpi_group *group, int to, int what) {
-    static const int words[2] = {0, 1};           /* it waits; and asks who does */
+    static const int words[2] = {0, 1};           /* "I wait"; "I wait; do you?" */
     MPI_Request request = MPI_REQUEST_NULL;
     if (MPI_Isend((void *)(uintptr_t)&words[what], 1, MPI_INT, to, MPI_GROUP_ANSWERS, group->notices, &request) ==
         MPI_SUCCESS) { (void)MPI_Request_free(&request); }
 }
-/* Shortly before the time limit a rank asks all others whether they wait for something, too, and who waits answers.
-   -1 with an error that names those that do not. */
+/* Shortly before the time limit, a rank asks all others whether they wait for something, too.  Ranks that wait answer.
+   Returns 0, or -1 and sets an error that names the ranks that do not answer. */
 static int mpi_group_ask(mpi_group *group, mpi_request *request, double now) {
     const double limit = 1e-3 * (double)group->timeout, most = limit < 4 ? limit / 4 : 1;
     const double left = limit - (now - request->begun);
@@ -340,13 +345,14 @@ static int mpi_group_ask(mpi_group *group, mpi_request *request, double now) {
     return !used ? 0 : opd_fail(OPD_ERROR_KERNEL, "it did not finish within %.3g s: %s did not answer: it has ended, "
                                 "or is busy", limit, who);
 }
-/* Looks whether others have ended, now and then; -1 with an error that names them, when they have been gone for half a
-   second, in which what they sent before may still come, or when this process was told to end. */
+/* Looks now and then whether other ranks have ended.  Returns -1 and sets an error that names them, if they have
+   been gone for half a second (until then, their earlier messages may still arrive), or if this process was told to
+   end. */
 static int mpi_group_look(mpi_group *group, mpi_request *request, double now) {
     char who[300];
     const int told = mpi_group_told;
     if (!told && now - request->looked < 0.1) { return 0; }
-    if (request->looked == 0 && !told) {          /* it has only begun to wait */
+    if (request->looked == 0 && !told) {          /* waiting has just begun */
         request->looked = request->begun = now;
         return 0;
     }
@@ -362,9 +368,9 @@ static int mpi_group_look(mpi_group *group, mpi_request *request, double now) {
         mpi_group_pass_on(group, who, count);
         return opd_fail(OPD_ERROR_KERNEL, "%s %s ended", who, count > 1 ? "have" : "has");
     }
-    if (told) {                                   /* of another machine's rank, or for another reason */
+    if (told) {                                   /* because of a rank on another machine, or for another reason */
         if (request->told <= 0) { request->told = now; }
-        if (now - request->told < 0.7) { return 0; }          /* launchers wait for a second before they kill */
+        if (now - request->told < 0.7) { return 0; }          /* launchers wait one second before they kill a process */
         (void)signal(SIGTERM, SIG_DFL);
         (void)raise(SIGTERM);
     }
@@ -388,7 +394,7 @@ static float mpi_group_widen(uint16_t half, int bfloat) {
     }
     return mpi_group_bits(sign | ((rest + 0x1C000u) << 13));
 }
-/* The nearest one, of two the even one. */
+/* Rounds to the nearest number, and to the even one of two. */
 static uint16_t mpi_group_narrow(float f, int bfloat) {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
@@ -403,7 +409,7 @@ static uint16_t mpi_group_narrow(float f, int bfloat) {
     }
     return (uint16_t)(sign | ((rest - 0x38000000u + 0xFFFu + (rest >> 13 & 1u)) >> 13));
 }
-/* NaN wins, as it does in PyTorch. */
+/* Returns the maximum or minimum.  The result is NaN if one number is NaN, as in PyTorch. */
 static float mpi_group_pick(float a, float b, int most) {
     if (a != a) { return a; }
     if (b != b) { return b; }
@@ -431,7 +437,7 @@ MPI_GROUP_OP(mpi_group_product_bf16, 1, 1)
 MPI_GROUP_OP(mpi_group_min_bf16, 2, 1)
 MPI_GROUP_OP(mpi_group_max_bf16, 3, 1)
 
-/* Extremes of float32 and float64, of which MPI's own may lose a NaN, and not on all ranks. */
+/* Minimum and maximum of float32 and float64.  MPI's own operations may lose a NaN, and not on all ranks. */
 #define MPI_GROUP_EXTREME(name, T, better) \
     static void name(void *in, void *out, int *count, MPI_Datatype *type) { \
         const T *const from = (const T *)in; \
@@ -469,7 +475,7 @@ static MPI_Datatype mpi_group_type(opd_scalar_type dtype) {
     case OPD_COMPLEX128: return MPI_C_DOUBLE_COMPLEX;
     default: break;
     }
-    switch (opd_dtype_size(dtype)) {              /* others are moved as they lie */
+    switch (opd_dtype_size(dtype)) {              /* other dtypes are only moved: their size matters */
     case 1: return MPI_UINT8_T;
     case 2: return MPI_UINT16_T;
     case 4: return MPI_UINT32_T;
@@ -492,7 +498,7 @@ static MPI_Op mpi_group_op(opd_reduction reduction, opd_scalar_type dtype) {
                                                            reduction == OPD_REDUCTION_MAX)) {
         return mpi_group_ops[dtype == OPD_FLOAT32 ? 2 : 3][reduction == OPD_REDUCTION_MAX ? 3 : 2];
     }
-    if (dtype == OPD_BOOL) {                      /* of truth values: any, all */
+    if (dtype == OPD_BOOL) {                      /* bool: sum is any, product is all */
         const int all = reduction == OPD_REDUCTION_PRODUCT || reduction == OPD_REDUCTION_MIN ||
             reduction == OPD_REDUCTION_BAND;
         return reduction == OPD_REDUCTION_BXOR ? MPI_BXOR : all ? MPI_LAND : MPI_LOR;
@@ -509,28 +515,30 @@ static MPI_Op mpi_group_op(opd_reduction reduction, opd_scalar_type dtype) {
     }
 }
 
-//-- the table ---------------------------------------------------------------------------------------------------------
+//-- the functions of the table ----------------------------------------------------------------------------------------
 
-enum { MPI_GROUP_HALVES = 65536, MPI_GROUP_TAGS = 16 };       /* bytes from which on; tags of `notices` from here on */
+/* the least bytes for halves; the first of their tags in `notices` */
+enum { MPI_GROUP_HALVES = 65536, MPI_GROUP_TAGS = 16 };
 static int mpi_group_bytes(MPI_Datatype type) {
     int bytes = 0;
     (void)MPI_Type_size(type, &bytes);
     return bytes;
 }
-/* The half of a sum that a rank computes: how many elements, and in *from where they begin. */
+/* Returns the number of elements in the half of a sum that a rank computes.  Sets *from to the first of them. */
 static int mpi_group_half(int count, int rank, int *from) {
     *from = rank * (count / 2);
     return rank ? count - count / 2 : count / 2;
 }
-/* Looks whether a message is there, which then is *message with so many bytes; what MPI returns.  It is not received
-   before its length is known: over shared memory Open MPI 4.1 writes what is too long behind the memory's end. */
+/* Looks whether a message has arrived.  If so, sets *message and its number of bytes.  Returns MPI's code.  A
+   message is received only when its length is known: over shared memory, Open MPI 4.1 writes a message that is too
+   long past the end of the memory. */
 static int mpi_group_arrived(MPI_Comm comm, int from, int tag, int *there, MPI_Message *message, int *bytes) {
     MPI_Status status;
     const int code = MPI_Improbe(from, tag, comm, there, message, &status);
     return code != MPI_SUCCESS || !*there ? code : MPI_Get_count(&status, MPI_BYTE, bytes);
 }
-/* Begins the receives whose messages are there, inside of MPI.  Of those from one rank with one tag the first begins
-   first. */
+/* Begins the receives whose messages have arrived.  The caller has entered MPI.  Receives from one rank with one tag
+   begin in their order. */
 static void mpi_group_match(mpi_group *group) {
     for (mpi_request **at = &group->awaited; *at;) {
         mpi_request *const request = *at;
@@ -559,8 +567,8 @@ static void mpi_group_match(mpi_group *group) {
         }
     }
 }
-/* Begins to swap with the other of two ranks, or, at first, to send: mpi_group_meets takes what comes; what MPI
-   returns. */
+/* Begins to swap memory with the other of two ranks, or at first only to send: mpi_group_meets receives.  Returns MPI's
+   code. */
 static int mpi_group_swap(const mpi_group *group, mpi_request *request, const void *out, int sent, void *in,
                           int taken) {
     const int other = 1 - group->rank, tag = request->tag + request->second;
@@ -569,9 +577,9 @@ static int mpi_group_swap(const mpi_group *group, mpi_request *request, const vo
     return code != MPI_SUCCESS ? code : MPI_Isend((void *)(uintptr_t)out, sent, request->type, other, tag,
                                                   group->notices, &request->sent);
 }
-/* Begins an all-reduce of large memory of two ranks: each takes its half from the other, adds its own, and they swap
-   what comes out.  Both work, where MPI's own algorithms for two have one add everything: over shared memory that takes
-   half as long.  Inside of MPI; what MPI returns. */
+/* Begins an all-reduce of large memory of two ranks.  Each rank receives one half of the other's numbers and adds
+   its own; then the ranks swap the sums.  So both ranks add, while in MPI's own algorithms for two ranks, one rank
+   adds everything.  Over shared memory this takes half as long.  The caller has entered MPI.  Returns MPI's code. */
 static int mpi_group_halve(mpi_group *group, const opd_transfer *transfer, mpi_request *out) {
     const MPI_Datatype type = mpi_group_type(transfer->dtype);
     const size_t bytes = (size_t)mpi_group_bytes(type);
@@ -595,7 +603,7 @@ static int mpi_group_halve(mpi_group *group, const opd_transfer *transfer, mpi_r
     *end = out;
     return MPI_SUCCESS;
 }
-/* The mean of two, in the place of the second one: in blocks, which compilers make lanes of. */
+/* Overwrites the second numbers with the means of both.  The loops have blocks, so that compilers vectorise them. */
 #define MPI_GROUP_MEAN(name, T) \
     static void name(const void *in, void *out, int count) { \
         const T *const from = (const T *)in; \
@@ -608,14 +616,14 @@ static int mpi_group_halve(mpi_group *group, const opd_transfer *transfer, mpi_r
     }
 MPI_GROUP_MEAN(mpi_group_mean_f32, float)
 MPI_GROUP_MEAN(mpi_group_mean_f64, double)
-/* Adds other numbers to those of a half, or makes the mean of both; what MPI returns. */
+/* Adds numbers to those of a half, or computes the means of both.  Returns MPI's code. */
 static int mpi_group_add(const mpi_request *request, const void *in, void *out, int count) {
     if (request->mean == OPD_FLOAT32) { mpi_group_mean_f32(in, out, count); }
     else if (request->mean == OPD_FLOAT64) { mpi_group_mean_f64(in, out, count); }
     else { return MPI_Reduce_local((void *)(uintptr_t)in, out, count, request->type, request->op); }
     return MPI_SUCCESS;
 }
-/* Adds a half to the other rank's, and begins to swap the sums; or, when they are there, ends. */
+/* Adds a half to the other rank's, and begins to swap the sums.  If the sums have arrived, ends. */
 static void mpi_group_halved(const mpi_group *group, mpi_request *request) {
     const size_t bytes = (size_t)mpi_group_bytes(request->type);
     int from, its, count = mpi_group_half(request->count, group->rank, &from);
@@ -635,7 +643,7 @@ static void mpi_group_halved(const mpi_group *group, mpi_request *request) {
     }
     if (request->code == MPI_SUCCESS) { request->code = mpi_group_swap(group, request, here, count, there, others); }
 }
-/* Takes the other's half when it is there and as long as it should be. */
+/* Receives the other rank's half, if it has arrived and has the right length. */
 static void mpi_group_meets(const mpi_group *group, mpi_request *request) {
     int from, bytes = 0;
     const int count = mpi_group_half(request->count, group->rank, &from);
@@ -645,7 +653,7 @@ static void mpi_group_meets(const mpi_group *group, mpi_request *request) {
     request->code = bytes != (int64_t)count * mpi_group_bytes(request->type) ? MPI_ERR_COUNT
         : MPI_Imrecv(request->part, count, request->type, &message, &request->request);
 }
-/* Lets all sums by halves move on, inside of MPI. */
+/* Continues all sums by halves.  The caller has entered MPI. */
 static void mpi_group_run(mpi_group *group) {
     for (mpi_request **at = &group->running; *at;) {
         mpi_request *const request = *at;
@@ -671,7 +679,7 @@ static void mpi_group_run(mpi_group *group) {
         if (request->code != MPI_SUCCESS || !request->part) { *at = request->next; } else { at = &request->next; }
     }
 }
-/* Counts of an all-to-all as MPI takes them; -1 with an error. */
+/* Sets the counts of an all-to-all as MPI needs them.  Returns 0, or -1 and sets an error. */
 static int mpi_group_counts(const mpi_group *group, const opd_transfer *transfer, mpi_request *request) {
     int64_t sent = 0, taken = 0;
     request->counts = (int *)malloc(4 * (size_t)group->size * sizeof *request->counts);
@@ -690,17 +698,17 @@ static int mpi_group_counts(const mpi_group *group, const opd_transfer *transfer
     }
     return 0;
 }
-/* Whether a sum is one by halves, of two ranks. */
+/* Returns whether a transfer is computed by halves, by two ranks. */
 static int mpi_group_is_halved(const mpi_group *group, const opd_transfer *transfer) {
     return transfer->kind == OPD_COLLECTIVE_ALL_REDUCE && group->halves &&
         transfer->count >= MPI_GROUP_HALVES / (int64_t)opd_dtype_size(transfer->dtype);
 }
-/* Those make a mean while they add. */
+/* Returns whether a transfer computes means itself: transfers by halves do. */
 static bool mpi_group_averages(void *user, const opd_transfer *transfer) {
     return mpi_group_is_halved((const mpi_group *)user, transfer) &&
         (transfer->dtype == OPD_FLOAT32 || transfer->dtype == OPD_FLOAT64);
 }
-/* Begins a transfer; what MPI returns. */
+/* Begins a transfer.  Returns MPI's code. */
 static int mpi_group_call(mpi_group *group, const opd_transfer *transfer, mpi_request *out) {
     const MPI_Datatype type = mpi_group_type(transfer->dtype);
     const MPI_Op op = mpi_group_op(transfer->reduction, transfer->dtype);
@@ -721,7 +729,7 @@ static int mpi_group_call(mpi_group *group, const opd_transfer *transfer, mpi_re
         return MPI_Ialltoallv(send, counts, counts + group->size, type, recv, counts + 2 * group->size,
                               counts + 3 * group->size, type, group->comm, request);
     case OPD_COLLECTIVE_BROADCAST:
-        if (here && send != recv && count) {      /* by MPI, which knows what memory it is */
+        if (here && send != recv && count) {      /* MPI copies, because it knows the kind of memory */
             (void)MPI_Sendrecv(send, count, type, 0, 0, recv, count, type, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
         }
         return MPI_Ibcast(recv, count, type, root, group->comm, request);
@@ -745,7 +753,7 @@ static int mpi_group_call(mpi_group *group, const opd_transfer *transfer, mpi_re
     default: return MPI_Ibarrier(group->comm, request);
     }
 }
-/* Fails where a receive that is done got less or more than it was to get; 0 or -1. */
+/* Returns 0, or -1 and sets an error if a finished receive got fewer or more elements than expected. */
 static int mpi_group_received(const mpi_request *request, const MPI_Status *status) {
     int got = 0;
     if (request->type == MPI_DATATYPE_NULL || MPI_Get_count(status, request->type, &got) != MPI_SUCCESS ||
@@ -822,7 +830,7 @@ static int mpi_group_test(void *user, void *its, int64_t wait_us) {
             until = now + 1e-6 * (double)wait_us;
         }
         again = wait_us > 0 && now < until;
-        if (!done && again && now - begun > 2e-5) { (void)sched_yield(); }    /* others may work for what is awaited */
+        if (!done && again && now - begun > 2e-5) { (void)sched_yield(); }    /* other processes may need the core */
         failed = !done && code == MPI_SUCCESS && wait_us > 0 && mpi_group_look(group, request, now);
     }
     if (code != MPI_SUCCESS && mpi_group_missing(group, who, sizeof who)) {
@@ -843,7 +851,7 @@ static int mpi_group_test(void *user, void *its, int64_t wait_us) {
     free(request);
     return rc;
 }
-/* Whether MPI takes memory of CUDA, where it is asked for a GPU's. */
+/* Returns whether MPI supports memory of CUDA devices. */
 static int mpi_group_cuda(void) {
     const char *const said = getenv("OPD_MPI_CUDA");
     int is = 0;
@@ -864,7 +872,7 @@ static bool mpi_group_takes(void *user, opd_device device, const opd_transfer *t
                       transfer->kind != OPD_COLLECTIVE_REDUCE_SCATTER)) { return true; }
     const MPI_Op op = mpi_group_op(transfer->reduction == OPD_REDUCTION_AVG ? OPD_REDUCTION_SUM : transfer->reduction,
                                    transfer->dtype);
-    for (int i = 0; i < 16; i++) {                /* those of this file read what the host has */
+    for (int i = 0; i < 16; i++) {                /* the operations of this file need host memory */
         if ((i / 4 < 2 || i % 4 > 1) && op == mpi_group_ops[i / 4][i % 4]) { return false; }
     }
     return true;
@@ -882,7 +890,7 @@ static void mpi_group_destroy(void *user) {
     }
     while (group->sums && !finalized && mpi_group_clock() - begun < 1000) { mpi_group_compare(group); }
     if (group->why[0] || group->sums || group->running || group->awaited) { return; }
-    /* otherwise what was begun and never ends stays MPI's, with what it names */
+    /* otherwise MPI keeps pending requests, and the memory to which they refer */
     if (!finalized) {
         (void)MPI_Comm_free(&group->comm);
         (void)MPI_Comm_free(&group->notices);
@@ -892,7 +900,7 @@ static void mpi_group_destroy(void *user) {
     free(group);
 }
 static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out);
-/* Fills in a table for a communicator, which it takes over; -1 with an error. */
+/* Fills in a table for a communicator, which it then owns.  Returns 0, or -1 and sets an error. */
 static int mpi_group_table(MPI_Comm comm, int64_t timeout_ms, opd_group_desc *desc) {
     mpi_group *const group = (mpi_group *)calloc(1, sizeof *group);
     if (!group) { return opd_fail(OPD_ERROR_MEMORY, "there is no memory for a transfer of MPI"); }
@@ -907,8 +915,8 @@ static int mpi_group_table(MPI_Comm comm, int64_t timeout_ms, opd_group_desc *de
     (void)MPI_Comm_rank(comm, &group->rank);
     (void)MPI_Comm_size(comm, &group->size);
     group->peers = mpi_group_meet(comm, group->rank, group->size);
-    group->here = (char *)calloc((size_t)group->size, 1);     /* without memory nobody is asked */
-    int halves = group->size == 2 && !mpi_group_cuda();       /* the host adds; both ranks do the same */
+    group->here = (char *)calloc((size_t)group->size, 1);     /* if memory is short, no rank is asked */
+    int halves = group->size == 2 && !mpi_group_cuda();       /* only in host memory; equal on both ranks */
     if (group->size == 2 && MPI_Allreduce(MPI_IN_PLACE, &halves, 1, MPI_INT, MPI_MIN, comm) == MPI_SUCCESS) {
         group->halves = halves;
     }
@@ -924,7 +932,8 @@ static int mpi_group_table(MPI_Comm comm, int64_t timeout_ms, opd_group_desc *de
     desc->user = group;
     return 0;
 }
-/* Waits for a request of another rank's, not longer than the group's limit; -1 with an error. */
+/* Waits for a request that needs another rank, at most for the group's time limit.  Returns 0, or -1 and sets an
+   error. */
 static int mpi_group_await(mpi_group *group, MPI_Request *request, int other) {
     mpi_request watched;
     const long begun = mpi_group_clock();
@@ -944,7 +953,8 @@ static int mpi_group_await(mpi_group *group, MPI_Request *request, int other) {
     }
     return code == MPI_SUCCESS ? 0 : mpi_group_error("MPI_Test", code);
 }
-/* Sends two numbers, or takes them where `to` is -1; -1 with an error, and then their memory stays MPI's. */
+/* Sends two numbers, or receives them if `to` is -1.  Returns 0, or -1 and sets an error; then MPI keeps their
+   memory. */
 static int mpi_group_step(mpi_group *group, int to, int from, int tag, int *says) {
     MPI_Request request = MPI_REQUEST_NULL;
     if (mpi_group_enter()) { return -1; }
@@ -954,11 +964,11 @@ static int mpi_group_step(mpi_group *group, int to, int from, int tag, int *says
     return code == MPI_SUCCESS ? mpi_group_await(group, &request, to >= 0 ? to : from)
         : mpi_group_error("MPI_Isend", code);
 }
-/* Ranks that are to make a group ask the first of them whether all name the same, as MPI waits without end where they
-   do not; -1 with an error. */
+/* Before ranks make a group, they ask the first of them whether all name the same ranks: otherwise MPI would wait
+   forever.  Returns 0, or -1 and sets an error. */
 static int mpi_group_agree(mpi_group *group, const int *chosen, int count) {
     int *const mine = (int *)malloc(4 * sizeof *mine), *const its = mine + 2;
-    unsigned hash = 17;                           /* of which ranks, and in which order */
+    unsigned hash = 17;                           /* of the ranks, in their order */
     int rc = 0, same = 1;
     if (!mine) { return opd_fail(OPD_ERROR_MEMORY, "there is no memory for a transfer of MPI"); }
     for (int i = 0; i < count; i++) { hash = hash * 31 + (unsigned)chosen[i]; }
@@ -968,7 +978,7 @@ static int mpi_group_agree(mpi_group *group, const int *chosen, int count) {
         rc = mpi_group_step(group, chosen[0], -1, 1, mine) || mpi_group_step(group, -1, chosen[0], 2, its);
         same = rc || its[0];
     }
-    for (int turn = 0; turn < 2 && group->rank == chosen[0]; turn++) {        /* hears all, then answers all */
+    for (int turn = 0; turn < 2 && group->rank == chosen[0]; turn++) {        /* receives from all, then answers all */
         for (int i = 1; i < count && !rc; i++) {
             its[0] = same;
             rc = turn ? mpi_group_step(group, chosen[i], -1, 2, its) : mpi_group_step(group, -1, chosen[i], 1, its);
@@ -979,7 +989,7 @@ static int mpi_group_agree(mpi_group *group, const int *chosen, int count) {
     free(mine);
     return same ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the ranks give different lists of ranks, or another order");
 }
-/* Compares all that ranks have called, before a group ends; 0, or -1 with an error. */
+/* Compares all calls of the ranks, before a group ends.  Returns 0, or -1 and sets an error. */
 static int mpi_group_finish(const char *name) {
     const long begun = mpi_group_clock();
     mpi_group *group = mpi_groups;
@@ -1030,18 +1040,18 @@ static int mpi_group_split(void *user, const int32_t *ranks, int32_t count, opd_
     return rc;
 }
 
-//-- what programs call ------------------------------------------------------------------------------------------------
+//-- functions for programs --------------------------------------------------------------------------------------------
 
-/* MPI's reductions take memory of malloc's for as much as they reduce, and give it back.  glibc takes that from the
-   system each time, page by page, which takes longer than the reduction.  When a large block goes it keeps what goes
-   after it, up to twice as much, unless the program or the environment says otherwise (mallopt(3),
-   M_MMAP_THRESHOLD). */
+/* MPI's reductions allocate and free as much memory as they reduce.  By default, glibc gets this memory from the
+   system each time, page by page, which takes longer than the reduction.  Once a large block was freed, glibc keeps
+   freed blocks of up to twice its size, unless the program or the environment sets M_MMAP_THRESHOLD (see
+   mallopt(3)). */
 static void mpi_group_keep_memory(void) {
     void *volatile block = malloc(((size_t)32 << 20) - 65536);
     free(block);
 }
-/* Registers a group of the ranks of a communicator, which stays the caller's: all of them call this.  checked: see
-   opd_group_desc.  NULL with an error. */
+/* Registers a group of the ranks of a communicator, which the caller continues to own.  All of these ranks must call
+   this.  checked: see opd_group_desc.  Returns NULL and sets an error on failure. */
 static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool checked, int64_t timeout_ms) {
     opd_group_desc desc;
     MPI_Comm own = MPI_COMM_NULL;
@@ -1069,8 +1079,9 @@ static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool check
     mpi_groups = its;
     return group;
 }
-/* A rank that ends without mpi_group_end leaves the others waiting, and MPICH's launcher then ends them with status 0.
-   The pause lets the launcher read the message: MPICH's loses what is still in the pipe when a rank aborts. */
+/* If a rank ends without mpi_group_end, the others wait, and MPICH's launcher ends them with status 0.  So this
+   aborts the job.  The pause lets the launcher read the message: MPICH's launcher loses output in the pipe when a
+   rank aborts. */
 static inline void mpi_group_left(void) {
     const struct timespec pause = {0, 200000000};
     if (!mpi_group_begun) { return; }
@@ -1078,9 +1089,10 @@ static inline void mpi_group_left(void) {
     (void)nanosleep(&pause, NULL);
     (void)MPI_Abort(MPI_COMM_WORLD, 1);
 }
-/* Begins MPI, unless that has happened, and registers all ranks as the group "world".  OPD_MPI_CHECKED=1 in the
-   environment makes it a checked one, OPD_MPI_TIMEOUT is how many seconds something may take.  An MPI that this begins
-   returns its errors (MPI_ERRORS_RETURN), also to calls of the program's own.  NULL with an error. */
+/* Begins MPI, unless it has begun, and registers all ranks as the group "world".  In the environment,
+   OPD_MPI_CHECKED=1 makes the group a checked one, and OPD_MPI_TIMEOUT sets its time limit in seconds.  If this
+   function begins MPI, calls of MPI return their errors (MPI_ERRORS_RETURN), also calls by the program.  Returns
+   NULL and sets an error on failure. */
 static opd_group *mpi_group_begin(void) {
     const char *const checked = getenv("OPD_MPI_CHECKED"), *const seconds = getenv("OPD_MPI_TIMEOUT");
     const double limit = seconds ? atof(seconds) : 0;
@@ -1092,17 +1104,18 @@ static opd_group *mpi_group_begin(void) {
 #if !defined(OPDISPATCH_PLUGIN)
         (void)atexit(mpi_group_left);
 #endif
-        (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);     /* of requests, too, in MPICH */
+        /* in MPICH, this is also needed for errors of requests */
+        (void)MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
         (void)MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
     }
     (void)MPI_Comm_size(MPI_COMM_WORLD, &size);
-    if (!initialized && size == 1 && mpi_group_started() > 1) {               /* all of them would do the same */
+    if (!initialized && size == 1 && mpi_group_started() > 1) {   /* otherwise each process would be a group of one */
         (void)opd_fail(OPD_ERROR_USER, "%d processes were started, but MPI knows only this one: mpirun belongs to "
                        "another MPI than the program (try mpirun.openmpi or mpirun.mpich), or srun needs --mpi=pmix or "
                        "--mpi=pmi2 (srun --mpi=list)", mpi_group_started());
         return NULL;
     }
-    if (!mpi_group_listens) {                     /* unless the program does so itself */
+    if (!mpi_group_listens) {                     /* unless the program handles SIGTERM itself */
         void (*const was)(int) = signal(SIGTERM, mpi_group_signal);
         mpi_group_listens = was == SIG_DFL;
         if (!mpi_group_listens) { (void)signal(SIGTERM, was); }
@@ -1110,8 +1123,9 @@ static opd_group *mpi_group_begin(void) {
     return mpi_group_register("world", MPI_COMM_WORLD, checked && *checked == '1',
                               limit > 0 && limit < 1e9 ? (int64_t)(1000 * limit) : 0);
 }
-/* Gives each rank one of its machine's devices of a kind, which is the current one from then on, and has the backend
-   move its memory (opd_group_device_add): all ranks call it.  Writes which one to *device.  0, or -1 with an error. */
+/* Gives each rank one of the devices of its machine, and makes it current.  The backend of these devices then moves
+   their memory (opd_group_device_add).  All ranks must call this.  Writes the device to *device.  Returns 0, or -1
+   and sets an error. */
 static inline int mpi_group_device(opd_group *group, opd_device *device) {
     MPI_Comm machine = MPI_COMM_NULL;
     int place = 0;
@@ -1124,12 +1138,12 @@ static inline int mpi_group_device(opd_group *group, opd_device *device) {
     if (count > 0) { (void)opd_device_set(*device); }
     return opd_group_device_add(group, *device);
 }
-/* Takes the group away, and ends MPI where mpi_group_begin began it.  While an error is pending the other ranks may
-   wait for what this one does not do any more: then the job ends. */
+/* Unregisters the group, and ends MPI if mpi_group_begin has begun it.  If an error is pending, ends the job: other
+   ranks may wait for calls that this rank will not make. */
 static void mpi_group_end(opd_group *group) {
     if (opd_ok() && group) { (void)mpi_group_finish(opd_group_name(group)); }
     if (!opd_ok()) {
-        const struct timespec pause = {0, 500000000};         /* others are about to find out, too */
+        const struct timespec pause = {0, 500000000};         /* lets other ranks report the error, too */
         (void)fprintf(stderr, "rank %d: %s\n", group ? opd_group_rank(group) : -1, opd_error_message());
         (void)fflush(stderr);
         if (group && opd_group_size(group) > 1) { (void)nanosleep(&pause, NULL); }
@@ -1154,7 +1168,7 @@ static void mpi_group_unload(void *user) {
     mpi_group_end(mpi_group_world);
 }
 static int mpi_group_ranks(opd_call *call) { return opd_return_int(call, opd_group_size(mpi_group_world)); }
-/* The operator mpi::ranks says that the plug-in is there; when it goes, the group goes. */
+/* The operator mpi::ranks shows that the plug-in is loaded.  When the operator is destroyed, the group ends. */
 OPD_LIBRARY(mpi, lib) {
     opd_op_desc desc;
     memset(&desc, 0, sizeof desc);
