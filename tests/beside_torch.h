@@ -12,7 +12,7 @@ static void remove_folder(void) {
     snprintf(command, sizeof command, "rm -rf '%s'", folder);
     if (*folder && system(command)) { printf("cannot remove %s\n", folder); }
 }
-/* The folder of the tests. */
+/* Returns the folder of the tests. */
 static const char *here(void) {
     static char text[600];
     const char *slash = strrchr(__FILE__, '/');
@@ -31,8 +31,8 @@ static bool shell(const char *format, ...) {
     va_end(args);
     return system(command) == 0;
 }
-/* Makes the folder and libtorch.so, by that name and as libtorch_cpu.so, in it; false: there is no compiler that links
-   as GNU's do. */
+/* Makes the temporary folder with libtorch.so and libtorch_cpu.so.  Returns false if there is no compiler that links
+   like GNU's. */
 static bool make_folder(void) {
     static bool linked;
     const char *tmp = getenv("TMPDIR");
@@ -44,8 +44,7 @@ static bool make_folder(void) {
                    "-Wl,--no-as-needed -Wl,-soname,libtorch.so && cp libtorch.so libtorch_cpu.so", folder, compiler(false));
     return linked;
 }
-/* The path in the folder of a library of one of the tests' files, compiled when it is first asked for; NULL: there is no
-   compiler. */
+/* Returns the path of a library that is compiled from a test file at the first call.  NULL: there is no compiler. */
 static const char *library_of(const char *source, const char *name, bool cxx, const char *flags) {
     static char path[400];
     if (!make_folder() || !shell("%s --version >/dev/null 2>&1", compiler(cxx))) { return NULL; }
@@ -55,7 +54,7 @@ static const char *library_of(const char *source, const char *name, bool cxx, co
                 "-Wl,--as-needed -lm -o '%s'", compiler(cxx), here(), flags, cxx ? "c++" : "c", here(), source, folder, path));
     return path;
 }
-/* Writes a file of these bytes into the folder; its path. */
+/* Writes a file with these bytes to the folder.  Returns its path. */
 static const char *put(const char *name, const unsigned char *data, size_t count) {
     static char path[400];
     snprintf(path, sizeof path, "%s/%s", folder, name);

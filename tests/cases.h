@@ -22,20 +22,20 @@ typedef struct case_list {
 } case_list;
 typedef struct op_case {
     const opd_op *op;
-    opd_scalar_type dtype;                        /* of what is not i or b */
+    opd_scalar_type dtype;                        /* the dtype of tensors without i or b */
     int layout;
-    bool smooth;                                  /* away from ties and kinks, for finite differences */
+    bool smooth;                                  /* numbers without ties, for finite differences */
     bool meta;
     int nargs;                                    /* of the operator */
     opd_value args[OPD_MAX_ARGS];                 /* OPD_TAG_DEFAULT: not given */
     case_list lists[OPD_MAX_ARGS];
     int seed;
-    int first_seed;                               /* of the first tensor, less one: other numbers for another example */
-    const char *kinds;                            /* NULL; or of floating tensors in turn: C complex128, R float64 */
-    int nfloating;                                /* such tensors so far, and */
+    int first_seed;                               /* the seed of the first tensor, minus 1; changes the numbers */
+    const char *kinds;   /* NULL, or the dtypes of floating-point tensors in turn: C complex128, R float64 */
+    int nfloating;                                /* number of floating-point tensors so far */
     opd_tensor *floating[CASE_LIST];              /* the tensors */
-    const char *at;                               /* the text that is left */
-    const char *wrong;                            /* what could not be read; NULL: fine */
+    const char *at;                               /* the remaining text */
+    const char *wrong;                            /* what could not be parsed, or NULL */
 } op_case;
 
 static double case_random(int seed, int64_t i) {
@@ -43,7 +43,7 @@ static double case_random(int seed, int64_t i) {
     x ^= x >> 16; x *= 0x7feb352du; x ^= x >> 15; x *= 0x846ca68bu; x ^= x >> 16;
     return (double)(x >> 8) / 16777216.0;         /* [0, 1) */
 }
-/* Element i: a multiple of 1/64, which every floating dtype holds, unless smooth. */
+/* Returns element i.  Unless smooth is set, it is a multiple of 1/64, which is exact in every floating-point dtype. */
 static double case_number(const op_case *c, char kind, int range, int64_t i) {
     double r = case_random(c->seed, i), v;
     if (kind == 'i') { return floor(r * range); }
@@ -54,7 +54,7 @@ static double case_number(const op_case *c, char kind, int range, int64_t i) {
     return v;
 }
 
-/* The byte offset of the i-th element in reading order. */
+/* Returns the byte offset of element i in C order. */
 static int64_t case_offset(const opd_tensor *t, int64_t i) {
     int64_t at = 0;
     int d;
@@ -91,7 +91,7 @@ static void case_put_imaginary(opd_tensor *t, int64_t i, int seed) {
     char *p = (char *)opd_data(t) + case_offset(t, i);
     ((double *)(void *)p)[1] = floor((case_random(seed + 500, i) * 4 - 2) * 64) / 64;
 }
-/* Element i of t as it is read; 0 for complex numbers. */
+/* Returns element i of t in C order, or 0 for complex numbers. */
 OPD_UNUSED static double case_get(const opd_tensor *t, int64_t i) {
     if (opd_is_neg(t)) { return -case_get(opd__neg_view((opd_tensor *)(uintptr_t)t), i); }
     const char *p = (const char *)opd_data(t) + case_offset(t, i);
@@ -110,7 +110,7 @@ OPD_UNUSED static double case_get(const opd_tensor *t, int64_t i) {
     }
 }
 
-/* A tensor of these sizes with undefined contents in the layout asked for. */
+/* Returns a tensor with these sizes and this layout, and undefined contents. */
 OPD_UNUSED static opd_tensor *case_tensor(const int64_t *sizes, int ndim, opd_scalar_type dtype, int layout, bool meta) {
     int64_t big[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     opd_tensor *t;
@@ -271,7 +271,7 @@ OPD_UNUSED static bool case_read_next(op_case *c, const char **text) {
     return true;
 }
 
-//-- what operators are like, and the tensors of a call -----------------------------------------------------------------
+//-- properties of operators, and the tensors of a call ----------------------------------------------------------------
 
 #define MOST_RESULTS 16
 #define MOST_INPUTS 24
@@ -283,7 +283,7 @@ OPD_UNUSED static bool named(const opd_op *op, const char *const *list) {
     }
     return false;
 }
-/* Two calls give different results, or results nobody can foretell. */
+/* Returns whether two calls give different or unpredictable results. */
 OPD_UNUSED static bool is_random(const opd_op *op) {
     const char *name = opd_op_name(op);
     return strstr(name, "rand") || strstr(name, "bernoulli") || strstr(name, "dropout") || strstr(name, "normal_") ||
@@ -293,7 +293,7 @@ OPD_UNUSED static bool is_random(const opd_op *op) {
            strstr(name, "_sample_dirichlet") || (strstr(name, "_standard_gamma") && !strstr(name, "_grad"));
 }
 
-/* Arguments without a derivative in ATen, and operators of which only the first result has one. */
+/* Returns whether an argument has no derivative in ATen.  first_result_only: whether only the first result has one. */
 OPD_UNUSED static bool constant_argument(const opd_op *op, const char *arg) {
     static const char *const losses[] = {"nll_loss_forward", "nll_loss2d_forward", "nll_loss", "nll_loss2d", "nll_loss_nd", "cross_entropy_loss",
                                          "nll_loss_backward", "nll_loss2d_backward", "binary_cross_entropy", "binary_cross_entropy_backward",
@@ -313,7 +313,7 @@ OPD_UNUSED static bool first_result_only(const opd_op *op) {
     return named(op, list);
 }
 
-/* Results as one list of tensors; -1 when a call fails. */
+/* Writes all result tensors to out.  Returns their number, or -1 if a call fails. */
 OPD_UNUSED static int results_of(const opd_op *op, const opd_value *rets, opd_tensor **out) {
     int i, k, n = 0;
     for (i = 0; i < opd_schema_nreturns(opd_op_schema(op)); i++) {
@@ -326,7 +326,7 @@ OPD_UNUSED static int results_of(const opd_op *op, const opd_value *rets, opd_te
     return n;
 }
 
-/* An opd_transform_fn: calls the operator of user, an op_case, with in for its tensors that are no lists. */
+/* An opd_transform_fn: calls the operator of user, an op_case, with `in` as its tensor arguments that are not lists. */
 OPD_UNUSED static int case_call(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const op_case *const c = (const op_case *)user;
     opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
@@ -338,13 +338,13 @@ OPD_UNUSED static int case_call(void *user, opd_tensor *const *in, int n, opd_te
     return opd_call_all((opd_op *)(uintptr_t)c->op, rets, args, c->nargs) ? -1 : results_of(c->op, rets, out);
 }
 
-OPD_UNUSED static char what[400];                 /* what is being done, for messages */
+OPD_UNUSED static char what[400];                 /* describes the current call, for messages */
 OPD_UNUSED static bool say(bool right, const char *text) {
     if (!right) { printf("%s: %s\n", what, text); }
     CHECK(right);
     return right;
 }
-/* An error nobody expects: says what and clears it. */
+/* Returns whether a call succeeded, and no error is pending.  Prints and clears an unexpected error. */
 OPD_UNUSED static bool went_well(int rc) {
     if (rc >= 0 && opd_ok()) { return true; }
     printf("%s: %s\n", what, opd_error_message());
@@ -369,7 +369,7 @@ OPD_UNUSED static void same_values(const opd_tensor *a, const opd_tensor *b, dou
     }
 }
 
-/* The in-place or out= form of an operator, by what its card says. */
+/* Returns the in-place or out= form of an operator that its descriptor names. */
 OPD_UNUSED static const opd_op *form_of(const opd_op *op, const char *form) {
     char name[200];
     (void)snprintf(name, sizeof name, "%.*s::%.*s", (int)strcspn(opd_op_name(op), ":"), opd_op_name(op),
@@ -383,7 +383,8 @@ OPD_UNUSED static int arg_named(const opd_op *op, const char *name) {
     }
     return -1;
 }
-/* The arguments of c for another form of its operator, by name; what that form lacks must have its default. */
+/* Writes the arguments of c for another form of its operator, by name.  An argument that this form lacks must have its
+   default value. */
 OPD_UNUSED static bool other_form(const op_case *c, const opd_op *form, opd_value *args, int *rest) {
     int i, n = opd_schema_nargs(opd_op_schema(form));
     for (i = 0; i < OPD_MAX_ARGS; i++) { args[i] = opd_value_default(); }
@@ -397,7 +398,7 @@ OPD_UNUSED static bool other_form(const op_case *c, const opd_op *form, opd_valu
     }
     return true;
 }
-/* Adds a case for each built-in operator that `wanted` takes (NULL: all); run gets the operator. */
+/* Adds a case for each built-in operator for which `wanted` returns true (NULL: all).  run gets the operator. */
 OPD_UNUSED static void add_builtin_operators(void (*run)(void *op), bool (*wanted)(const opd_op *op)) {
     int i;
     for (i = 0; i < OPD_OP_COUNT; i++) {
@@ -411,6 +412,6 @@ OPD_UNUSED static bool has_derivative(const opd_op *op) {
     return has_cases(op) && !is_random(op) &&
         ((card->backward && card->backward != OPD_NOT_DIFFERENTIABLE) || card->composite || card->autograd);
 }
-/* Arguments with a tensor among them. */
+/* Returns whether the operator has sample arguments with a tensor. */
 OPD_UNUSED static bool has_tensor_cases(const opd_op *op) { return has_cases(op) && strchr(opd_op_card(op)->cases, '['); }
 #endif /* OPD_TESTS_CASES_H */

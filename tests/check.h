@@ -28,8 +28,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Test data is kept little-endian: turned, in place, to how this machine has it.  element: bytes of a number, or of a
-   part of a complex one. */
+/* Test data is little-endian: converts it, in place, to the byte order of this machine.  element: bytes of a number,
+   or of a part of a complex number. */
 static inline int check_big_endian(void) {
     const int one = 1;
     return *(const char *)&one == 0;
@@ -42,8 +42,8 @@ static inline void check_native(void *data, size_t bytes, size_t element) {
     }
 }
 
-/* How a child of a test ends that must not run what its parent has left for exit: _exit.  With CHECK_COVERAGE (tests/coverage.sh)
-   it writes first what it has counted. */
+/* Ends a child process with _exit, so that it does not run its parent's exit handlers.  With CHECK_COVERAGE
+   (tests/coverage.sh), it first writes its counts. */
 #ifdef CHECK_COVERAGE
 #ifdef __cplusplus
 extern "C"
@@ -54,7 +54,7 @@ int __llvm_profile_write_file(void);
 #define CHECK_CHILD_ENDS(status) _exit(status)
 #endif
 
-#define CHECK_FAILURES_SHOWN 20  /* a case, then only counted */
+#define CHECK_FAILURES_SHOWN 20  /* failures that are printed for a case; others are only counted */
 
 /* Defined under the sanitizers: CHECK_SANITIZED under the one of addresses or of threads, CHECK_THREADS_SANITIZED. */
 #if defined(__has_feature)
@@ -74,16 +74,16 @@ int __llvm_profile_write_file(void);
 typedef struct check_case {
     const char *name;
     void (*run)(void);
-    void (*run_with)(void *arg); /* in its place, for cases that a program adds itself */
+    void (*run_with)(void *arg); /* replaces run, for cases that a program adds itself */
     void *arg;
-    int keeps;                   /* memory on purpose */
+    int keeps;                   /* keeps memory on purpose */
     struct check_case *next;
 } check_case;
 
 static check_case *check_first;
 static check_case **check_last = &check_first;
 static const char *check_current = "";
-static int check_failures, check_made, check_skipped;     /* of the case that runs */
+static int check_failures, check_made, check_skipped;     /* counts of the running case */
 
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define CHECK_COUNT(counter) __atomic_add_fetch(&(counter), 1, __ATOMIC_RELAXED)
@@ -91,7 +91,7 @@ static int check_failures, check_made, check_skipped;     /* of the case that ru
 #define CHECK_COUNT(counter) (++(counter))
 #endif
 
-//-- what the macros call ----------------------------------------------------------------------------------------------
+//-- functions for the macros ------------------------------------------------------------------------------------------
 
 /* Counts a check; a failed one prints its place and returns true. */
 OPD_UNUSED static bool check_failed(bool right, const char *file, int line) {
@@ -116,7 +116,7 @@ OPD_UNUSED static bool check_int(long long a, long long b, const char *text, con
     if (check_failed(a == b, file, line)) { printf("%s is %lld, expected %lld\n", text, a, b); }
     return a == b;
 }
-/* Infinities must be equal; a NaN is near a NaN and nothing else. */
+/* Checks that a and b differ by at most tol.  Infinities must be equal.  A NaN is near only to a NaN. */
 OPD_UNUSED static bool check_near(double a, double b, double tol, const char *text, const char *file, int line) {
     bool nan_a = isnan(a) != 0, nan_b = isnan(b) != 0;
     bool right = nan_a || nan_b ? nan_a && nan_b : (isinf(a) || isinf(b) ? !(a < b) && !(b < a) : fabs(a - b) <= tol);
@@ -130,7 +130,7 @@ OPD_UNUSED static bool check_ok(const char *file, int line) {
     if (check_failed(right, file, line)) { printf("error %d: %s\n", (int)opd_error_code(), opd_error_message()); }
     return right;
 }
-/* An error with this code and text is pending; it is cleared. */
+/* Checks that an error with this code and text is pending, and clears the error. */
 OPD_UNUSED static bool check_error(opd_code code, const char *part, const char *file, int line) {
     const char *message = opd_error_message();
     bool right = !opd_ok() && opd_error_code() == code && strstr(message, part) != NULL;
@@ -144,14 +144,14 @@ OPD_UNUSED static void check_skip(const char *why) {
     check_skipped = 1;
     printf("skipped %s: %s\n", check_current, why);
 }
-/* The path of a file of tests/, wherever the test runs. */
+/* Returns the path of a file in tests/, in whatever folder the test runs. */
 OPD_UNUSED static const char *check_path(const char *name) {
     static char path[1024];
     const char *const slash = strrchr(__FILE__, '/');
     (void)snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - __FILE__ + 1) : 0, __FILE__, name);
     return path;
 }
-/* golden/<name>, for reading; NULL, and a failed check, when it is not there. */
+/* Opens golden/<name> for reading.  Returns NULL, and fails a check, if it does not exist. */
 OPD_UNUSED static FILE *check_golden(const char *name) {
     char path[600];
     (void)snprintf(path, sizeof path, "golden/%s", name);
@@ -160,10 +160,11 @@ OPD_UNUSED static FILE *check_golden(const char *name) {
     return file;
 }
 
-/* Runs it once for what grows once, then with each allocation failing in turn, every second time with all after it too:
-   the attempt, in a scope of its own, must be well (0 or more) or end with OPD_ERROR_MEMORY, and lose nothing.  needed:
-   there is no allocation that it can do without.  Each of the first `dense`, then every seventh up to ten times as
-   many.  Returns the number of the first that does not come to pass; `what` is said of a failure. */
+/* Runs attempt once, because some memory grows only once.  Then runs it with each allocation failing in turn, every
+   second time also with all later allocations failing.  Each run has its own scope.  It must succeed (return 0 or
+   more) or fail with OPD_ERROR_MEMORY, and must not lose memory.  needed: every failing allocation must make it
+   fail.  Tests each of the first `dense` allocations, then every seventh up to ten times as many.  Returns the
+   number of the first allocation that was not made.  `what` is printed for a failure. */
 OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *arg, const char *what, int64_t dense,
                                                bool needed, const char *file, int line) {
     int64_t n, live;
@@ -191,7 +192,7 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
     return n;
 }
 
-//-- what a test says --------------------------------------------------------------------------------------------------
+//-- macros for tests --------------------------------------------------------------------------------------------------
 
 #define CHECK(cond) ((void)check_true(!!(cond), #cond, __FILE__, __LINE__))
 #define CHECK_STR(a, b) ((void)check_str(a, b, #a, __FILE__, __LINE__))
@@ -199,7 +200,7 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
 #define CHECK_NEAR(a, b, tol) ((void)check_near((double)(a), (double)(b), (double)(tol), #a, __FILE__, __LINE__))
 #define CHECK_OK() ((void)check_ok(__FILE__, __LINE__))
 #define CHECK_ERROR(code, part) ((void)check_error(code, part, __FILE__, __LINE__))
-/* For what makes no sense to go on after: leaves the case when the condition does not hold. */
+/* Checks a condition, and leaves the case if it is false. */
 #define CHECK_OR_RETURN(cond) do { if (!check_true(!!(cond), #cond, __FILE__, __LINE__)) { return; } } while (0)
 /* Leaves the case, which counts as skipped. */
 #define SKIP(why) do { check_skip(why); return; } while (0)
@@ -209,12 +210,12 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
 #define TEST(name) CHECK_CASE(name, 0)
 #define TEST_KEEPS(name) CHECK_CASE(name, 1)
 #if defined(OPDISPATCH_IMPLEMENTATION)
-#define CHECK_WEAK __attribute__((weak))          /* its main gives way to that of a file it is linked with */
+#define CHECK_WEAK __attribute__((weak))          /* the main of a file with which it is linked replaces this main */
 #else
 #define CHECK_WEAK
 #endif
 #define CHECK_MAIN() CHECK_WEAK int main(int argc, char **argv) { return check_main(argc, argv, __FILE__); }
-/* The same, for a file whose function add() adds more cases with check_add_with. */
+/* The same as CHECK_MAIN, for a file whose function add() adds more cases with check_add_with. */
 #define CHECK_MAIN_ADD(add) \
     int main(int argc, char **argv) { check_source = __FILE__; add(); return check_main(argc, argv, __FILE__); }
 
@@ -244,14 +245,15 @@ OPD_UNUSED static bool check_compiles(const char *name) {
 OPD_UNUSED static bool check_compiles_a_share(void) {
     return getenv("CHECK_PART") || getenv("CHECK_COMPILED_PART");
 }
-/* The folder of opdispatch.h, for the compilers that a test starts: the one above this file's, wherever the test runs. */
+/* Returns the folder of opdispatch.h, for compilers that a test starts: the parent of this file's folder. */
 OPD_UNUSED static const char *check_include(void) {
     static char folder[600];
     const char *const slash = strrchr(__FILE__, '/');
     snprintf(folder, sizeof folder, "%.*s/..", slash ? (int)(slash - __FILE__) : 1, slash ? __FILE__ : ".");
     return folder;
 }
-/* In such builds C that is written while they run is compiled by tcc, where it is, in a tenth of the time. */
+/* In builds with CHECK_PART, tcc (if it is installed) compiles C that is written at run time, in a tenth of the
+   time. */
 OPD_UNUSED static void check_quick_compiler(void) {
     if (getenv("CHECK_PART") && system("tcc -v >/dev/null 2>&1") == 0) { (void)setenv("CC", "tcc", 1); }
 }
@@ -267,7 +269,7 @@ OPD_UNUSED static void check_add(check_case *c, const char *name, void (*run)(vo
     check_last = &c->next;
 }
 #if defined(_WIN32)
-/* mingw-w64 runs the constructors of a C file in reverse: each is put before those that were added. */
+/* mingw-w64 runs the constructors of a C file in reverse order, so each case is put before those that were added. */
 OPD_UNUSED static void check_add_first(check_case *c, const char *name, void (*run)(void), int keeps) {
     check_case *const others = check_first;
     check_first = NULL;
@@ -280,7 +282,7 @@ OPD_UNUSED static void check_add_first(check_case *c, const char *name, void (*r
 #else
 #define CHECK_ADD check_add
 #endif
-/* Adds a case while the program runs, before check_main, if it is walked over: the name must stay. */
+/* Adds a case at run time, before check_main, if CHECK_PART includes it.  The name must remain valid. */
 OPD_UNUSED static void check_add_with(const char *name, void (*run)(void *arg), void *arg) {
     check_case *c = check_walks(name) ? (check_case *)calloc(1, sizeof *c) : NULL;
     if (!c) { return; }
@@ -289,7 +291,7 @@ OPD_UNUSED static void check_add_with(const char *name, void (*run)(void *arg), 
     c->arg = arg;
 }
 #if defined(__cplusplus)
-namespace {                                       /* of this file, though another one is linked */
+namespace {                                       /* private to this file, if several files are linked */
 struct check_entry {
     check_case c;
     check_entry(const char *name, void (*run)(void), int keeps) { check_add(&c, name, run, keeps); }
@@ -316,7 +318,7 @@ static void check_complain(const char *what) {
     printf("%s: %s\n", check_current, what);
 }
 
-/* Runs a case in a scope of its own; returns by how much live memory grew. */
+/* Runs a case in its own scope.  Returns the growth of live memory in bytes. */
 static long long check_once(const check_case *c) {
     int64_t live = opd_memory_stats().live;
     int depth = opd_scope_stats().depth, inside;
@@ -371,12 +373,13 @@ static int check_main(int argc, char **argv, const char *source) {
         if (!strcmp(argv[i], "-v")) { verbose = 1; }
         if (!strcmp(argv[i], "--list")) { list = 1; }
     }
-    (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);                  /* what was said before a crash is not lost */
+    (void)setvbuf(stdout, NULL, _IOLBF, BUFSIZ);                  /* so that output before a crash is not lost */
     if (!check_first) {
         printf("%s: no cases: this compiler does not run constructors\n", source);
         return 1;
     }
-    if (!list) { (void)opd_find_quiet("aten::add.Tensor"); }      /* what the first use sets up is nobody's leak */
+    /* memory of the first use of the library is not a leak */
+    if (!list) { (void)opd_find_quiet("aten::add.Tensor"); }
     if (!opd_ok()) {
         printf("%s: the first use fails: %s\n", source, opd_error_message());
         return 1;
@@ -395,7 +398,7 @@ static int check_main(int argc, char **argv, const char *source) {
     printf("%s: %d passed, %d failed", slash ? slash + 1 : source, passed, failed);
     if (skipped) { printf(", %d skipped", skipped); }
     printf("\n");
-    (void)fflush(stdout);                                         /* before a leak checker ends the process */
+    (void)fflush(stdout);                                         /* before the leak sanitizer may end the process */
     return failed ? 1 : 0;
 }
 

@@ -3,7 +3,7 @@
 #define OPD_TESTS_FURTHER_CASES_H
 #include "cases.h"
 
-/* Forms of indices that the cards' cases do not have: none, apart, behind others, masks; no dims; empty. */
+/* Kinds of indices that the sample arguments lack: None, separate, after others, masks, without dims, empty. */
 static const struct { const char *name, *cases; } further[] = {
     {"aten::index.Tensor", "[3,4], {None, [2]i4}; [3,4,2], {None, [2]i4, [2]i2}; [3,4,2], {[2]i3, None, [2]i2}; "
      "[3,4,2], {None, [2,1]i4, [3]i2}; [2,3,2,3], {None, [2]i3, None, [1]i3}; [3,4], {[]i3}; [3,4], {[]i3, [2]i4}; "

@@ -52,9 +52,9 @@ INSIDE(int, arg_tag, (const opd_schema *s, int i), s->args[i].tag)
 INSIDE(bool, arg_is_keyword_only, (const opd_schema *s, int i), s->args[i].keyword_only)
 INSIDE(bool, arg_is_written, (const opd_schema *s, int i), s->args[i].written)
 INSIDE(bool, arg_is_optional, (const opd_schema *s, int i), s->args[i].type->kind == OPDI_TYPE_OPTIONAL)
-/* A name's three parts: namespace, name, overload. */
+/* Splits a name into namespace, name and overload. */
 int inside_name_parse(const char *text, int lengths[3], const char **overload);
-/* The type at a place is, or may be, a list, tuple, dictionary or object. */
+/* Returns whether the type of an argument or result is, or may be, a list, tuple, dictionary or object. */
 bool inside_holds_others(const opd_schema *s, int place);
 #if defined(OPDISPATCH_IMPLEMENTATION)
 int inside_name_parse(const char *text, int lengths[3], const char **overload) {
@@ -75,11 +75,12 @@ bool inside_holds_others(const opd_schema *s, int place) {
 #endif
 
 /* files */
-/* What is wrong with a deflated stream, or NULL; out has its `length` bytes, and *crc their sum. */
+/* Unpacks a deflated stream: writes `length` bytes to out, and sets *crc to their checksum.  Returns what is wrong, or
+   NULL. */
 const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out, size_t length, uint32_t *crc);
 INSIDE(bool, is_special, (const char *path), opdi_is_special(path))
 INSIDE(int, zip64_from, (uint64_t size), (opdi_zip64_from = size, 0))
-/* How many events a profile keeps. */
+/* Sets how many events a profile keeps. */
 INSIDE(int, profile_most, (int64_t n), (opdi_profile_most = n, 0))
 #if defined(OPDISPATCH_IMPLEMENTATION)
 const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out, size_t length, uint32_t *crc) {
@@ -92,14 +93,14 @@ const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out
 }
 #endif
 
-/* errors: the text of the last one, cleared or not; operators: whether a built-in one is registered */
+/* errors: the text of the last error, even if it was cleared; operators: whether a built-in operator is registered */
 INSIDE(const char *, last_error, (void), opdi_self()->message)
 INSIDE(bool, is_registered, (int id), opdi_registry.builtin[id] != NULL)
 
-/* graphs: bytes of the memory that the next run finds its values in; 0: each has its own */
+/* graphs: bytes of the planned memory for the values of the next run; 0: each value is allocated separately */
 INSIDE(int64_t, planned_bytes, (const opd_graph *graph), graph->memory ? graph->memory->bytes : 0)
 INSIDE(const opd_graph *, program_graph, (const opd_program *program), program->graph)
-/* Runs the function of numbers that a program calls `target`: 0, or -1 with an error. */
+/* Runs the function of numbers with the name `target` in programs.  Returns 0, or -1 and sets an error. */
 int inside_sym_run(const char *target, const opd_value *args, int count, opd_value *ret);
 #if defined(OPDISPATCH_IMPLEMENTATION)
 int inside_sym_run(const char *target, const opd_value *args, int count, opd_value *ret) {
@@ -111,7 +112,7 @@ int inside_sym_run(const char *target, const opd_value *args, int count, opd_val
     return node.function ? opdi_sym_run(&node, args, ret) : opd_fail(OPD_ERROR_ARGUMENT, "no function %s", target);
 }
 #endif
-/* The largest sum of bytes of the values that are alive behind a step of a run on tensors; -1 with an error. */
+/* Returns the largest sum of bytes of the live values after a step of a run, or -1 and sets an error. */
 int64_t inside_most_alive(const opd_graph *graph, opd_tensor *const *inputs);
 #if defined(OPDISPATCH_IMPLEMENTATION)
 static int64_t inside_alive(const opd_graph *graph, const opdi_graph_plan *plan, const opd_value *values) {
@@ -155,9 +156,9 @@ int64_t inside_most_alive(const opd_graph *graph, opd_tensor *const *inputs) {
 }
 #endif
 
-/* compiled graphs: whether two pieces of the arena that are in use at one time lie in one place, found from what each
-   group of nests touches and not from what the plan says of it.  Returns how many pairs do, or lie outside; -1 with an
-   error: it is not written.  *pieces: how many there are. */
+/* compiled graphs: returns how many pairs of pieces of the arena are in use at the same time and overlap, or are
+   outside of the arena.  Finds this from the memory that each group of nests accesses, not from the plan.  Returns
+   -1 and sets an error if the graph cannot be written as C.  Sets *pieces to the number of pieces. */
 int inside_arena_clashes(const opd_graph *graph, const opd_program *program, const opd_value *inputs, int ninputs,
                          bool frozen, int *pieces);
 #if defined(OPDISPATCH_IMPLEMENTATION)

@@ -7,7 +7,8 @@
 
 #include "check.h"
 
-/* Runs `script ARGUMENTS`; its last line in `said`.  Its exit status, 77: no Python has the package. */
+/* Runs `script ARGUMENTS`.  Copies the last line of its output to `said`.  Returns its exit status; 77: no Python
+   has the package. */
 OPD_UNUSED static int python(const char *script, const char *package, const char *arguments, char *said, size_t cap) {
     const char *const named = getenv("OPD_PYTHON");
     const char *const pythons[] = {named ? named : "python3", "python3", "/usr/bin/python3"};
@@ -26,7 +27,7 @@ OPD_UNUSED static int python(const char *script, const char *package, const char
         status = f ? pclose(f) : -1;
         status = status > 255 ? status / 256 : status;
         said[strcspn(said, "\n")] = 0;
-        if (status != 77) { return status; }                  /* another one may have what this one lacks */
+        if (status != 77) { return status; }                  /* another Python may have the package */
     }
     return 77;
 }

@@ -11,7 +11,7 @@
 #if defined(__cplusplus)
 extern "C" {
 #endif
-extern size_t inside_most;       /* more bytes at once are not to be had, as if memory had run out */
+extern size_t inside_most;       /* larger allocations fail */
 extern bool inside_tight;        /* every piece of a schema is an allocation */
 extern int64_t inside_mallocs;   /* calls of malloc */
 #if defined(OPDISPATCH_IMPLEMENTATION)

@@ -68,7 +68,7 @@ static opd_value text_number(text_call *c) {
     c->at = end;
     return v;
 }
-/* A tensor of integers, or of bools. */
+/* Returns a tensor of integers or of bools. */
 static opd_value text_tensor(text_call *c, int k, bool bools) {
     bool b[TEXT_LIST];
     const int n = text_ints(c, c->ints[k], ']');
@@ -103,7 +103,7 @@ static opd_value text_argument(text_call *c, int k) {
     }
     return islower((unsigned char)*c->at) ? opd_value_tensor(text_variable(c)) : text_number(c);
 }
-/* One statement; the output where it is only a name. */
+/* Runs one statement.  If it is only a name, returns this output. */
 static opd_tensor *text_step(text_call *c) {
     char name[64] = "aten::";
     int to[4], nto = 0, n = 0;
@@ -145,15 +145,16 @@ static opd_tensor *text_run(const char *text, opd_tensor *x) {
 
 //-- stacks ------------------------------------------------------------------------------------------------------------
 
-/* VMAP: examples in front; VMAP_LAST: behind, of input and output; VMAP_AROUND: of a factor that the input, which is the
-   same for all examples, is multiplied with.  The last three only stand outermost. */
+/* VMAP: the batch dim is first.  VMAP_LAST: the batch dim of input and output is last.  VMAP_AROUND: the input is
+   the same for all examples, and is multiplied by a batched factor.  The last three can only be outermost. */
 enum { GRAD, JVP, VJP, VMAP, VMAP_LAST, VMAP_AROUND, JACREV, JACFWD, HESSIAN, NESTING, TAPE = NESTING, DUAL, TRACE, KINDS };
 OPD_UNUSED static const char *const kind_names[KINDS] = {"grad", "jvp", "vjp", "vmap", "vmap_last", "vmap_around", "jacrev",
                                                          "jacfwd", "hessian", "tape", "dual", "trace"};
 OPD_UNUSED static const int kind_order[KINDS] = {1, 1, 1, 0, 0, 0, 1, 1, 2, 1, 1, 0};
 #define EXAMPLES 2
 
-/* A function and what is around it: text, or fn of user.  at: how many transforms have been taken off. */
+/* A function and its transforms.  The function is text, or fn with user.  at: the number of transforms already
+   applied. */
 typedef opd_tensor *(*stack_fn)(void *user, opd_tensor *x);
 typedef struct stack_of {
     int n, kinds[8], at;
@@ -182,7 +183,7 @@ static opd_tensor *stack_factor(const opd_tensor *like) {
     return opd_to_dtype(opd_tensor_from(factors, opd_ints_of(&n, 1), OPD_FLOAT64), opd_dtype(like));
 }
 static opd_tensor *stack_leaf(opd_tensor *x) { return opd_tensor_set_requires_grad(opd_detach(x), true); }
-/* The gradient of sum(sin(f(x))) by a leaf, by the user's own tape. */
+/* Returns the gradient of sum(sin(f(x))) by x, computed with opd_backward inside of the function. */
 static opd_tensor *stack_tape(stack_of *s, opd_tensor *x) {
     opd_tensor *y = stack_leaf(x), *out[1];
     if (stack_sum(s, &y, 1, out) < 0) { return NULL; }
@@ -190,7 +191,7 @@ static opd_tensor *stack_tape(stack_of *s, opd_tensor *x) {
     if (opd_backward(out[0])) { return NULL; }
     return opd_tensor_grad(y) ? opd_clone(opd_tensor_grad(y)) : opd_zeros_like(x);
 }
-/* The tangent of f at x with tangent cos x, in a level of the user's own. */
+/* Returns the tangent of f at x for the tangent cos x, in a level of forward mode inside of the function. */
 static opd_tensor *stack_dual(stack_of *s, opd_tensor *x) {
     opd_tensor *y, *out[1], *tangent = NULL;
     OPD_DUAL_LEVEL {
@@ -201,7 +202,7 @@ static opd_tensor *stack_dual(stack_of *s, opd_tensor *x) {
     }
     return tangent;
 }
-/* Recorded with other numbers and run with these. */
+/* Records the function with other numbers, and runs the graph with these. */
 static opd_tensor *stack_trace(stack_of *s, opd_tensor *x) {
     opd_tensor *other = opd_mul_Scalar(x, opd_value_float(0.8125)), *out = NULL;
     opd_graph *g = other ? opd_graph_trace(stack_call, s, &other, 1, NULL) : NULL;
@@ -209,7 +210,7 @@ static opd_tensor *stack_trace(stack_of *s, opd_tensor *x) {
     opd_graph_free(g);
     return opd_ok() ? out : NULL;
 }
-/* What the stack says. */
+/* Applies the next transform of the stack. */
 static int stack_call(void *user, opd_tensor *const *in, int nin, opd_tensor **out) {
     const stack_of *const s = (const stack_of *)user;
     stack_of inner = stack_inner(s);
@@ -253,10 +254,10 @@ OPD_UNUSED static opd_tensor *stack_run(stack_of *s, opd_tensor *x) {
     return stack_call(s, &x, 1, out) == 1 && opd_ok() ? out[0] : NULL;
 }
 
-//-- by the tape alone -------------------------------------------------------------------------------------------------
+//-- with only autograd ------------------------------------------------------------------------------------------------
 
 static opd_tensor *stack_plain(const stack_of *s, opd_tensor *x);
-/* d<y, v>/dx, with a history; zeros where y does not depend on x. */
+/* Returns d<y, v>/dx, which can be differentiated again; zeros if y does not depend on x. */
 static opd_tensor *plain_pull(opd_tensor *y, opd_tensor *v, opd_tensor *x) {
     opd_backward_options o;
     opd_tensor *g = NULL;
@@ -316,7 +317,7 @@ static opd_tensor *stack_plain(const stack_of *s, opd_tensor *x) {
     return opd_reshape(opd_sum_dim(rows, OPD_INTS(1), false), opd_ints_of(opd_sizes(y), opd_ndim(y)));
 }
 
-/* The input of a stack: one example x, with those that each vmap goes over. */
+/* Returns the input of a stack: x is one example, and each vmap adds a batch dim. */
 OPD_UNUSED static opd_tensor *stack_input(const stack_of *s, opd_tensor *x) {
     int i, k;
     for (i = s->n; i-- > 0 && x;) {
@@ -334,13 +335,13 @@ OPD_UNUSED static const char *stack_name(const stack_of *s, char *buf, size_t ca
     for (i = 0; i < s->n && n + 16 < cap; i++) { n += (size_t)snprintf(buf + n, cap - n, "%s%s", i ? " " : "", kind_names[s->kinds[i]]); }
     return buf;
 }
-/* How often the function is differentiated. */
+/* Returns how often the function is differentiated. */
 OPD_UNUSED static int stack_order(const stack_of *s) {
     int i, n = 0;
     for (i = 0; i < s->n; i++) { n += kind_order[s->kinds[i]]; }
     return n;
 }
-/* Memory that is handed out from now on is full of a number that nobody computes. */
+/* From now on, new memory is filled with a number that no computation gives. */
 OPD_UNUSED static void stack_poison(void) {
     int64_t n;
     int k;
@@ -348,7 +349,7 @@ OPD_UNUSED static void stack_poison(void) {
         for (n = 1; n <= 32; n += n < 8 ? 1 : 3) { for (k = 0; k < 3; k++) { (void)opd_full(OPD_INTS(n), opd_value_float(777.0), OPD_FLOAT64); } }
     }
 }
-/* How far apart two results are, in parts of 1 + |b|; infinite when they are not alike. */
+/* Returns the difference of two results, relative to 1 + |b|; infinity if their sizes or dtypes differ. */
 OPD_UNUSED static double stack_apart(opd_tensor *a, opd_tensor *b) {
     double most = 0;
     int64_t i;

@@ -11,7 +11,7 @@ OPD_UNUSED static opd_op *op_named(const char *name) {
 }
 OPD_UNUSED static opd_tensor *of(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
 OPD_UNUSED static opd_tensor *leaf(double v) { return opd_tensor_set_requires_grad(of(v), true); }
-/* 1, 2, ... n; at most 64. */
+/* Returns the tensor 1, 2, ... n, with n at most 64. */
 OPD_UNUSED static opd_tensor *vec(int64_t n, bool grad) {
     double v[64];
     int i;

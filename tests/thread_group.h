@@ -17,10 +17,10 @@ typedef struct message { struct message *next; int from, to, tag; size_t bytes; 
 typedef struct thread_world {
     pthread_mutex_t lock;
     int size, users;
-    int refuse_at;                                /* all calls from this one on fail; 0: none */
-    char abandoned[300];                          /* why a rank does not go on */
+    int refuse_at;                                /* this call and all later ones fail; 0: none */
+    char abandoned[300];                          /* why a rank gave up */
     opd_transfer posted[RANKS_MOST][CALLS_MOST];
-    int begun[CALLS_MOST], read[CALLS_MOST];      /* how many ranks have begun call i, and have read the others' */
+    int begun[CALLS_MOST], read[CALLS_MOST];      /* how many ranks have begun call i, and have read the others' data */
     int calls[RANKS_MOST];
     message *messages;
 } thread_world;
@@ -47,7 +47,7 @@ static inline void thread_rest(long us) {
     rest.tv_nsec = us * 1000;
     (void)nanosleep(&rest, NULL);
 }
-/* One element more: to = to (op) from, of the few dtypes that tests need. */
+/* Computes to = to (op) from for one element, of the few dtypes that tests need. */
 #define THREAD_REDUCE(T) do { \
         T *to_ = (T *)to; \
         const T *from_ = (const T *)from; \
@@ -66,7 +66,7 @@ static inline void thread_reduce(void *to, const void *from, int64_t count, opd_
     }
 }
 
-/* Under the lock: writes what this rank gets into temp; returns where it goes and how many bytes. */
+/* Writes this rank's result to temp.  Returns its destination and its number of bytes.  The caller holds the lock. */
 static inline void thread_compute(thread_world *world, int me, thread_request *request) {
     const opd_transfer *const mine = &request->transfer;
     const opd_transfer (*const all)[CALLS_MOST] = world->posted;
@@ -156,12 +156,13 @@ static inline int thread_start(void *user, const opd_transfer *transfer, void **
     *out = request;
     return 0;
 }
-/* Under the lock: what has come from a rank with a tag goes to those that wait for it, in the order of their begins. */
+/* Gives the messages from a rank with a tag to the requests that wait for them, in their order.  The caller holds the
+   lock. */
 static inline void thread_deliver(const thread_rank *its, const opd_transfer *asked) {
     for (message **at = &its->world->messages; *at;) {
         message *const sent = *at;
         thread_request *first = NULL;
-        for (thread_request *one = its->requests; one; one = one->next) {     /* the latest comes first */
+        for (thread_request *one = its->requests; one; one = one->next) {     /* the newest is first */
             const opd_transfer *const t = &one->transfer;
             if (t->kind == OPD_COLLECTIVE_RECV && t->peer == asked->peer && t->tag == asked->tag && !one->received) {
                 first = one;
@@ -178,7 +179,7 @@ static inline void thread_deliver(const thread_rank *its, const opd_transfer *as
         free(sent);
     }
 }
-/* Under the lock: whether a request is done. */
+/* Returns whether a request is done.  The caller holds the lock. */
 static inline bool thread_try(const thread_rank *its, thread_request *request) {
     thread_world *const world = its->world;
     if (request->transfer.kind == OPD_COLLECTIVE_SEND) { return true; }
@@ -198,12 +199,12 @@ static inline bool thread_try(const thread_rank *its, thread_request *request) {
     request->temp = NULL;
     return true;
 }
-/* Whether a request can still be done when a rank has given up, whose memory may be gone. */
+/* Returns whether a request can still end after a rank has given up, whose memory may be freed. */
 static inline bool thread_may_end(const thread_world *world, const thread_request *request) {
     return request->transfer.kind == OPD_COLLECTIVE_SEND || request->received ||
         (request->has_read && world->read[request->call] == world->size);
 }
-static int thread_polls;                          /* how often somebody asked who does not wait */
+static int thread_polls;                          /* the number of queries without waiting */
 static inline int thread_test(void *user, void *request, int64_t wait_us) {
     thread_rank *const its = (thread_rank *)user;
     if (wait_us == 0) { (void)__atomic_add_fetch(&thread_polls, 1, __ATOMIC_RELAXED); }
@@ -235,7 +236,7 @@ static inline void thread_destroy(void *user) {
     (void)pthread_mutex_lock(&world->lock);
     const int left = --world->users;
     (void)pthread_mutex_unlock(&world->lock);
-    while (its->requests) {                       /* that were never done */
+    while (its->requests) {                       /* requests that never ended */
         thread_request *const request = its->requests;
         its->requests = request->next;
         free(request->temp);
@@ -251,7 +252,7 @@ static inline void thread_destroy(void *user) {
     }
     free(world);
 }
-/* Subgroups: ranks of one find each other by the first of them. */
+/* Ranks of a new subgroup find each other by the number of the first of them. */
 static struct { pthread_mutex_t lock; thread_world *world; int first, left; } thread_meeting = {
     PTHREAD_MUTEX_INITIALIZER, NULL, 0, 0};
 static int thread_split(void *user, const int32_t *ranks, int32_t count, opd_group_desc *out);
@@ -305,7 +306,7 @@ static int thread_split(void *user, const int32_t *ranks, int32_t count, opd_gro
     return 0;
 }
 
-/* What a rank does; its group is there, and goes when it returns. */
+/* The function of a rank.  Its group exists while the function runs. */
 typedef struct ranked {
     thread_world *world;
     void (*run)(opd_group *group, int rank, void *user);
@@ -322,11 +323,11 @@ static inline void *ranked_main(void *arg) {
     opd_group *const group = thread_group_new(one->world, one->rank, name, one->checked, one->timeout_ms);
     OPD_SCOPE { one->run(group, one->rank, one->user); }
     (void)snprintf(one->message, sizeof one->message, "%s", opd_ok() ? "" : opd_error_message());
-    (void)opd_group_unregister(group);            /* with the error, of which the others learn */
+    (void)opd_group_unregister(group);            /* while the error is pending, so that the other ranks get it */
     opd_error_clear();
     return NULL;
 }
-/* Runs `run` on threads that are the ranks of a group; messages[rank] gets its error, "" where there is none. */
+/* Runs `run` on threads that are the ranks of a group.  messages[rank] gets the error of a rank, or "". */
 static inline void run_ranks(int size, void (*run)(opd_group *group, int rank, void *user), void *user, bool checked,
                              int64_t timeout_ms, char messages[][600]) {
     pthread_t threads[RANKS_MOST];

@@ -4,10 +4,10 @@
 #define OPD_TESTS_VMAP_CASES_H
 #include "cases.h"
 
-#define EXAMPLES 6               /* 3 of one level, or 2 times 3 */
+#define EXAMPLES 6               /* 3 in one level, or 2 times 3 in two */
 #define MOST_SLOTS 20
-typedef struct slot { int arg, at; } slot;        /* at: in a list, or -1 */
-/* A call, with the arguments that each example has. */
+typedef struct slot { int arg, at; } slot;        /* a tensor: argument, and index in a list or -1 */
+/* A call, with the arguments of each example. */
 typedef struct plan {
     const opd_op *op;
     int nargs, nslots;
@@ -61,14 +61,14 @@ OPD_UNUSED static bool plan_of(plan *p, const opd_op *op, const opd_value *args)
 
 //-- the loop ------------------------------------------------------------------------------------------------------------
 
-/* Example (i, j): a slot in outer takes its tensor of i, one in inner its of j. */
+/* Returns which tensor slot s has in example (i, j): it depends on i if s is in outer, and on j if s is in inner. */
 OPD_UNUSED static int reading(unsigned outer, unsigned inner, int s, int i, int j) {
     return (outer >> s & 1 ? i * (inner ? 3 : 1) : 0) + (inner >> s & 1 ? j : 0);
 }
-/* Where the examples are counted: in front, behind, or at dim 1 if there is any. */
+/* The place of the batch dim: first, last, or at dim 1 if the tensor has one. */
 enum { FIRST, LAST, MIDDLE };
 OPD_UNUSED static int dim_at(int where, int ndim) { return where == FIRST ? 0 : where == LAST || ndim == 0 ? ndim : 1; }
-/* The tensors of n0 times n1 examples in one: t[i * 3 + j]; n1 is 0 where there is one level. */
+/* Returns the tensors t[i * 3 + j] of n0 times n1 examples as one tensor.  n1 is 0 if there is one level. */
 OPD_UNUSED static opd_tensor *together(opd_tensor **t, int n0, int n1, int where) {
     opd_tensor *rows[EXAMPLES];
     int i;

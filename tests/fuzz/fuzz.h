@@ -35,7 +35,7 @@
 #define MUST(cond) do { if (!(cond)) { fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond); abort(); } } while (0)
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* The entry that libFuzzer calls, or a test. */
+/* The function that libFuzzer calls, or a test. */
 #if defined(FUZZ_SEEDS)
 #define FUZZ(one) \
     TEST_KEEPS(random_inputs) { fuzz_seeds(one); } \
@@ -46,13 +46,14 @@
     int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) { fuzz_twice(one, data, n); return 0; }
 #endif
 
-static bool fuzz_short;          /* in this run an allocation fails, or has */
+static bool fuzz_short;          /* an allocation fails or has failed in this run */
 
 OPD_UNUSED static void log_nothing(void *user, int is_error, const char *text) {
     (void)user; (void)is_error; (void)text;
 }
 
-/* The input as a script: its next byte, 0 when it is at its end; its next characters, up to one that is none. */
+/* The input as a script.  next returns its next byte, or 0 at the end; next_text copies its next characters, up to a
+   control character. */
 static const uint8_t *at, *end;
 OPD_UNUSED static unsigned next(void) { return at < end ? *at++ : 0; }
 OPD_UNUSED static const char *next_text(char *buf, size_t cap) {
@@ -63,14 +64,14 @@ OPD_UNUSED static const char *next_text(char *buf, size_t cap) {
     return buf;
 }
 
-/* What of zip's and saved graphs' checksums a target puts right. */
+/* Functions that correct the checksums of zip files and saved graphs. */
 #if !defined(FUZZ_SEEDS)
 OPD_UNUSED static uint32_t crc_of(const void *data, size_t n) {
     static opdi_crc table;
     if (!table.rows[0][1]) { opdi_crc_init(&table); }
     return opdi_crc_add(&table, 0, data, n);
 }
-/* Puts the checksum of what an entry of a zip file holds where the directory has it, wherever that looks like one. */
+/* Writes the right checksum of each zip entry to the directory, wherever the bytes look like a directory. */
 OPD_UNUSED static void mend(uint8_t *p, size_t n) {
     static opdi_inflate z;
     static uint8_t out[1 << 16];
@@ -93,7 +94,7 @@ OPD_UNUSED static void mend(uint8_t *p, size_t n) {
 }
 #endif
 
-/* Every element can be read. */
+/* Reads every element.  Returns their sum. */
 OPD_UNUSED static unsigned sum_of(const opd_tensor *t) {
     const unsigned char *p = (const unsigned char *)opd_data(t);
     const int64_t n = opd_tensor_storage_bytes(t) - opd_offset(t) * (int64_t)opd_dtype_size(opd_dtype(t));
@@ -103,7 +104,7 @@ OPD_UNUSED static unsigned sum_of(const opd_tensor *t) {
     return sum;
 }
 
-/* The pending error is one of that code that names `part`, or says that there was no memory. */
+/* Tests that the pending error has this code and contains `part`, or is an error of memory. */
 OPD_UNUSED static void must_say(opd_code code, const char *part) {
     if (fuzz_short && opd_error_code() == OPD_ERROR_MEMORY) { return; }
     if (opd_error_code() != code || !strstr(opd_error_message(), part)) {
@@ -112,8 +113,8 @@ OPD_UNUSED static void must_say(opd_code code, const char *part) {
     MUST(opd_error_code() == code && strstr(opd_error_message(), part));
 }
 
-/* A file of several tensors in memory: what is accepted can be asked everything, every tensor of it is read or refused
-   with its name. */
+/* Opens a file with several tensors in memory.  All queries on an accepted file must work, and each tensor is read or
+   refused with its name. */
 OPD_UNUSED static void walk_archive(uint8_t *data, size_t n) {
     opd_tensor_file *f = opd_tensor_file_parse(data, n, NULL, NULL);
     int64_t i;
@@ -123,7 +124,7 @@ OPD_UNUSED static void walk_archive(uint8_t *data, size_t n) {
         const char *name = opd_tensor_file_name(f, i);
         const int64_t found = opd_tensor_file_find(f, name);
         MUST(found < 0 || found == i || strcmp(opd_tensor_file_name(f, found), name) == 0);
-        if (found < 0) { must_say(OPD_ERROR_FILE, "entries have this name"); }      /* a dict with the same key again */
+        if (found < 0) { must_say(OPD_ERROR_FILE, "entries have this name"); }      /* a dict that has a key twice */
         opd_error_clear();
         OPD_SCOPE {
             opd_tensor *t = opd_tensor_file_at(f, i);
@@ -138,7 +139,7 @@ OPD_UNUSED static void walk_archive(uint8_t *data, size_t n) {
     opd_tensor_file_close(f);
 }
 
-/* What grows once (a registry, a thread's stacks) is told from what is lost by running the input again. */
+/* Runs the input again if memory grew: memory that grows only once (a registry, a thread's stacks) is not lost. */
 OPD_UNUSED static void fuzz_once(void (*one)(const uint8_t *, size_t), const uint8_t *data, size_t n, uint32_t fails) {
     int tries;
     int64_t live = 0;
