@@ -23,7 +23,7 @@ static double sum_of(const float *data, int count) {
     for (int i = 0; data && i < count; i++) { sum += (double)data[i]; }
     return sum;
 }
-/* One round, into memory as fresh as an operator's result, or over a copy of the input (here); seconds. */
+/* Measures one round, with the result in new memory or, if here is set, over a copy of the input.  Returns seconds. */
 static double round_of(opd_tensor *x, int count, bool called, bool here, double *sum) {
     MPI_Request request;
     double seconds = 0;
@@ -34,7 +34,7 @@ static double round_of(opd_tensor *x, int count, bool called, bool here, double 
         const double begun = MPI_Wtime();
         if (called) {
             out = here ? opd_all_reduce_(input, "sum", "world") : opd_all_reduce(input, "sum", "world");
-            to = opd_data_f32(out);               /* waits */
+            to = opd_data_f32(out);               /* waits for the result */
         } else {
             if (!here) { out = opd_empty(OPD_INTS(count), OPD_FLOAT32); }
             to = opd_data_f32(out);
@@ -59,7 +59,7 @@ static int measure(int count, bool quick, int rank, row *r) {
         (void)round_of(x, count, false, false, &r->sum);
         for (int i = 0; i < 4 * rounds && opd_ok(); i++) {
             double sum = 0;
-            const int which = (i ^ (i / 4 % 2)) % 4;          /* in turns, 0 1 2 3 1 0 3 2 */
+            const int which = (i ^ (i / 4 % 2)) % 4;          /* in the order 0 1 2 3 1 0 3 2 */
             const double seconds = round_of(x, count, which % 2 == 1, which >= 2, &sum);
             if (seconds < *times[which]) { *times[which] = seconds; }
             wrong += sum < r->sum || sum > r->sum;
@@ -67,7 +67,7 @@ static int measure(int count, bool quick, int rank, row *r) {
     }
     return wrong;
 }
-/* Runs the peer and takes its times; how many rows differ. */
+/* Runs the peer and reads its times.  Returns the number of rows whose sums differ. */
 static int ask_gloo(const char *python, int ranks, row *rows, const char *path) {
     char line[1000];
     int wrong = 0;
@@ -81,7 +81,7 @@ static int ask_gloo(const char *python, int ranks, row *rows, const char *path) 
             continue;
         }
         const double off = rows[i].gloo_sum - rows[i].sum;
-        wrong += off > 0.06 || off < -0.06;       /* it was printed with one digit */
+        wrong += off > 0.06 || off < -0.06;       /* it was printed with one decimal */
     }
     if (pipe) { (void)pclose(pipe); }
     return wrong;
@@ -108,7 +108,7 @@ int main(int argc, char **argv) {
     opd_group *world = mpi_group_begin();
     const int rank = world ? opd_group_rank(world) : 0, ranks = world ? opd_group_size(world) : 0;
     for (int i = 0; i < COUNTS && world && opd_ok(); i++) { wrong += measure(counts[i], quick, rank, &rows[i]); }
-    mpi_group_end(world);                         /* nobody spins while the peer runs */
+    mpi_group_end(world);                         /* no rank may use a core while the peer runs */
     if (rank != 0 || !opd_ok()) { return opd_finish() || wrong; }
     if (python) { wrong += ask_gloo(python, ranks, rows, "bench/peers/gloo_collectives.py"); }
     for (int here = 0; here < 2; here++) {

@@ -26,7 +26,7 @@ static const char *const models[] = {
     "lstm_256", "unet_128", "convnext_tiny_224", "small_mlp", "small_cnn", "chain_of_ten"};
 enum { MOST_ENDS = 64, ROUNDS = 15, SIDES = 5 };
 enum { PLAIN, LIVE, FROZEN, TORCH, AOTI };
-/* The options, and PyTorch's process: pid 0, there is none. */
+/* The options, and PyTorch's process (pid 0: there is none). */
 typedef struct options {
     const char *folder, *filter, *python;
     int rounds;
@@ -36,7 +36,7 @@ typedef struct options {
     FILE *to, *from;
     char version[80];
 } options;
-/* A model, loaded once for each way it runs. */
+/* A model, loaded once for each way to run it. */
 typedef struct model {
     const char *name;
     opd_program *programs[TORCH];
@@ -45,7 +45,7 @@ typedef struct model {
     opd_value inputs[MOST_ENDS];
     int ninputs;
     long calls[SIDES];
-    double us[SIDES], difference;                 /* 0: that way it does not run */
+    double us[SIDES], difference;                 /* 0: it cannot run in this way */
     const char *why;
 } model;
 
@@ -58,7 +58,7 @@ static int order(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
-/* A tensor of the .npz, where bfloat16 lies as int16 under a name of its own; NULL: there is none. */
+/* Returns a tensor of the .npz file, where bfloat16 is stored as int16 with the suffix .bf16; NULL if there is none. */
 static opd_tensor *array(const opd_tensor_file *file, const char *kind, int at) {
     char name[40];
     snprintf(name, sizeof name, "%s%d.bf16", kind, at);
@@ -98,12 +98,12 @@ static void close_model(model *m) {
     opd_tensor_file_close(m->file);
     opd_error_clear();
 }
-/* How many results a run has; -1 with an error. */
+/* Runs the model once.  Returns the number of results, or -1 and sets an error. */
 static int run_once(const model *m, int side, opd_value *out) {
     return side == PLAIN ? opd_program_run(m->programs[PLAIN], m->inputs, m->ninputs, out, MOST_ENDS)
         : opd_compiled_run(m->compiled[side], m->inputs, m->ninputs, out, MOST_ENDS);
 }
-/* How far results are from those of the file, as a part of the largest of them. */
+/* Returns the largest difference to the results in the file, relative to the largest of them. */
 static double far_from(const model *m, const opd_value *out, int count) {
     double most = 0;
     for (int i = 0, at = 0; i < count; i++) {
@@ -126,7 +126,7 @@ static double time_here(const model *m, int side, long calls) {
     return (now() - start) / (double)calls;
 }
 
-//-- PyTorch beside -----------------------------------------------------------------------------------------------------
+//-- PyTorch in another process ----------------------------------------------------------------------------------------
 
 static bool answer(options *o, char *line, int size) {
     fflush(o->to);
@@ -184,7 +184,7 @@ static void measure(model *m, options *o) {
         there[AOTI] = there[TORCH] && !strcmp(line, "ok aoti");
         if (!there[TORCH]) { fprintf(stderr, "%s: PyTorch: %s\n", m->name, line); }
     }
-    for (int side = 0; side < SIDES; side++) {    /* how many calls a round takes */
+    for (int side = 0; side < SIDES; side++) {    /* chooses the number of calls in a round */
         if (!there[side]) { continue; }
         double one = side >= TORCH ? time_torch(o, side, 3) : time_here(m, side, 3);
         one = side >= TORCH ? time_torch(o, side, 3) : time_here(m, side, 3);

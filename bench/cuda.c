@@ -18,9 +18,9 @@ enum { ROUNDS = 9, ROWS = 64 };
 static bool quick;
 static const char *filter = "";
 static opd_device gpu;
-static double copy_gbs;                           /* of the copy in this run */
+static double copy_gbs;                           /* GB/s of the copy in this run */
 
-/* One line: what is called, what it moves and computes. */
+/* A row: the call, the bytes that it moves, and its number of floating-point operations. */
 typedef struct row { const char *key, *what; double bytes, flops, ops, target; } row;
 typedef opd_tensor *(*work)(opd_tensor **in);
 
@@ -34,7 +34,7 @@ static int compare(const void *a, const void *b) {
     return x < y ? -1 : x > y;
 }
 
-/* Nanoseconds of a call: as many in a row as take some milliseconds. */
+/* Returns the nanoseconds of one call, from so many calls that they take some milliseconds. */
 static double measure(work f, opd_tensor **in) {
     double rounds[ROUNDS], start;
     int calls = 1;
@@ -93,7 +93,7 @@ static void bench(row r, work f, opd_tensor **in) {
     print_row(r, ns);
 }
 
-//-- what is measured ---------------------------------------------------------------------------------------------
+//-- the measured calls -------------------------------------------------------------------------------------------
 
 static opd_tensor *w_copy(opd_tensor **in) { return opd_copy_(in[1], in[0]); }
 static opd_tensor *w_add(opd_tensor **in) { return opd_add(in[0], in[1]); }
@@ -200,7 +200,7 @@ static void attention(int64_t tokens) {
         }
     }
 }
-/* rows of 8,192 float32, and what networks do with them. */
+/* Measures operators of networks on rows of 8,192 float32 numbers. */
 static void others(int64_t rows) {
     const double n = (double)rows * 8192;
     OPD_SCOPE {

@@ -24,16 +24,16 @@
 static bool quick;
 static const char *filter = "", *program;
 
-/* One line of the table.  A target is met when the figure is at most `most`, or at most `most_calls` indirect calls, or
+/* A row of the table.  A target is met if the figure is at most `most`, or at most `most_calls` indirect calls, or
    at least `least`. */
 typedef struct row {
     const char *key, *what;
     const char *unit;                             /* NULL: ns */
     const char *peer;                             /* name of libtorch's figure */
-    double ops;                                   /* what is timed does so many (0: one); figures are for one of them */
+    double ops;   /* the number of operations in the timed code (0: one); figures are for one operation */
     double peer_ops;                              /* the same for libtorch's figure */
     double most, most_calls, least;
-    double kib;                                   /* code and constants: in Markdown the last column */
+    double kib;                                   /* size of code and constants, for the last column in Markdown */
     const char *note;                             /* written at the end */
 } row;
 #define ROW(key_, ...) ((row){.key = key_, .what = __VA_ARGS__})
@@ -46,7 +46,7 @@ static double clock_ns(clockid_t clock) {
     clock_gettime(clock, &t);
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
-/* What this thread used: time that other programs take does not count. */
+/* Returns the processor time of this thread, which does not include the time of other programs. */
 static double now(void) { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 static double wall(void) { return clock_ns(CLOCK_MONOTONIC); }
 static int compare(const void *a, const void *b) {
@@ -61,7 +61,7 @@ static double median(samples *s) {
 static bool wanted(row r) { return strstr(r.key, filter) || strstr(r.what, filter); }
 static bool wanted_key(const char *key) { return strstr(key, filter) != NULL; }
 
-static double indirect_ns = 1;                    /* of the latest measurement */
+static double indirect_ns = 1;                    /* from the latest measurement */
 static int missed;
 
 typedef struct peer_figure { char name[40]; double value; } peer_figure;
@@ -81,7 +81,7 @@ static const char *number(char *buf, double v) {
     return buf;
 }
 
-static bool markdown;                             /* the form of bench/tables */
+static bool markdown;                             /* prints in the form of bench/tables */
 static const char *next_heading;                 /* printed before the first row below it */
 static const char *last_column = "libtorch";      /* in Markdown */
 static void heading(const char *text) { next_heading = text; }
@@ -95,7 +95,7 @@ static void print_heading(void) {
     next_heading = NULL;
 }
 
-/* The row in Markdown: the median, the target and whether it is missed, libtorch's figure. */
+/* Prints the row in Markdown: the median, the target, whether it is missed, and libtorch's figure. */
 static void report_markdown(row r, double v, bool met, bool best_met, double peer) {
     const char *unit = r.unit ? r.unit : "ns", *what = r.what + strspn(r.what, " ");
     char b[3][16];
@@ -110,7 +110,8 @@ static void report_markdown(row r, double v, bool met, bool best_met, double pee
     else { puts(" | |"); }
 }
 
-/* `ratio` is libtorch / ours: above 1, ours is faster (for GFLOP/s ours / libtorch). */
+/* Prints a row.  The ratio is libtorch's figure divided by ours (for GFLOP/s, ours divided by libtorch's): above 1,
+   ours is faster. */
 static void report(row r, samples *s) {
     char b[5][16], target[80] = "";
     double v = median(s), best = s->v[r.least > 0 ? s->n - 1 : 0], peer = peer_of(r), calls = v / indirect_ns;
@@ -152,7 +153,7 @@ static double indirect_round(void) {
     return (now() - t) / (double)n;
 }
 
-/* Runs the code n times a round, an indirect call beside it in the same rounds; nanoseconds per run. */
+/* Runs the code n times per round, and an indirect call in the same rounds.  Stores nanoseconds per run. */
 #define MEASURE(s, n, ops, ...)                                                                                \
     do {                                                                                                       \
         samples indirect_ = {0};                                                                               \
@@ -233,7 +234,7 @@ static void observed_end(const opd_event *event, void *context, void *user) {
     observed++;
 }
 
-/* A thousand operators with three kernels each, registered and undone. */
+/* Registers n operators with three kernels each, and undoes it. */
 static void register_many(int n) {
     opd_library *lib = opd_library_open(OPD_FRAGMENT, "many", NULL, __FILE__, __LINE__);
     for (int i = 0; i < n; i++) {
@@ -248,7 +249,8 @@ static void register_many(int n) {
     opd_library_close(lib);
 }
 
-/* The same calls with a user key in the thread's set: nothing registered there but "fall through", then a mode. */
+/* The same calls with a user key in the thread's included set: first with only a fallthrough at this key, then with a
+   mode. */
 static int mode_kernel(opd_call *call) {
     return opd_redispatch(call, opd_keyset_remove(opd_call_keys(call), OPD_F_USER_7));
 }
@@ -310,7 +312,7 @@ static void bench_calls(void) {
     if (!filter[0] && !autograd_calls) { opd_fail(OPD_ERROR_USER, "the kernel at Autograd did not run"); }
 }
 
-/* The same operators in a plug-in, and calls that code of a plug-in makes: at most 2 ns more than in the program. */
+/* The same operators in a plug-in, and calls from a plug-in.  The target is at most 2 ns more than in the program. */
 static const char plugin_source[] =
     "#include \"opdispatch.h\"\n"
     "static int nothing(opd_call *call) { (void)call; return 0; }\n"
@@ -405,7 +407,8 @@ static void bench_small(void) {
     }
 }
 
-/* What a region costs: an operator that autocast leaves alone, one whose arguments have its dtype, one with a weight. */
+/* The cost of an autocast region: for an operator that autocast does not change, for one whose arguments already
+   have the dtype, and for one with a weight. */
 static void bench_autocast(void) {
     OPD_SCOPED;
     opd_tensor *a = opd_ones(OPD_INTS(1, 1), OPD_FLOAT32), *low = opd_to_dtype(a, OPD_BFLOAT16);
@@ -432,7 +435,7 @@ static void bench_autocast(void) {
     }
 }
 
-//-- the tape: chains over one element --------------------------------------------------------------------------------
+//-- autograd: chains of operators on one element ---------------------------------------------------------------------
 
 static opd_tensor *link_mul(opd_tensor *y, opd_tensor *w) { return opd_mul(y, w); }
 static opd_tensor *link_add(opd_tensor *y, opd_tensor *w) { return opd_add(y, w); }
@@ -443,7 +446,7 @@ static opd_tensor *link_clamp(opd_tensor *y, opd_tensor *w) { (void)w; return op
 static opd_tensor *link_view(opd_tensor *y, opd_tensor *w) { (void)w; return opd_view(y, OPD_INTS(1)); }
 static opd_tensor *link_slice(opd_tensor *y, opd_tensor *w) { (void)w; return opd_slice(y, 0, OPD_NONE, OPD_NONE, 1); }
 static opd_tensor *link_expand(opd_tensor *y, opd_tensor *w) { (void)w; return opd_expand(y, OPD_INTS(1)); }
-/* The first link of a write is a result, as leaves must not be written. */
+/* Multiplies y in place, or into a new tensor if y is a leaf, which must not be written. */
 static opd_tensor *link_mul_(opd_tensor *y, opd_tensor *w) {
     static opd_op *op;
     return opd_tensor_is_leaf(y) ? opd_mul(y, w) : OPD_CALL(OPD_OP(&op, "aten::mul_.Tensor"), y, w);
@@ -453,7 +456,7 @@ static opd_tensor *link_mul_view(opd_tensor *y, opd_tensor *w) {
 }
 
 typedef opd_tensor *(*link_fn)(opd_tensor *, opd_tensor *);
-/* Links the operator n times to a leaf x; the caller owns the end of the chain. */
+/* Applies the operator n times, beginning with a leaf x.  The caller owns the result. */
 static opd_tensor *chain(link_fn link, opd_tensor *x, opd_tensor *w, int64_t n) {
     opd_tensor *y = opd_keep(x);
     for (int64_t i = 0; i < n && opd_ok(); i++) {
@@ -506,7 +509,7 @@ static void bench_chain(int64_t n, bool w_grad) {
 
 static opd_tensor *values(opd_ints sizes);
 
-/* n leaves into one sum, by additions. */
+/* Adds n leaves to one sum. */
 static void bench_wide(int64_t n) {
     samples forward = {0}, backward = {0};
     char key[2][64], what[2][64];
@@ -572,7 +575,7 @@ static void bench_second(int64_t n) {
     report(ROW(key[1], what[1], .peer = key[1]), &twice);
 }
 
-/* Checkpoints over a network of 32 layers, 8 in each: memory and time beside the same without. */
+/* Memory and time of a network of 32 layers with checkpoints of 8 layers each, compared with no checkpoints. */
 enum { SEGMENT = 8, SEGMENTS = 4 };
 static int segment(void *user, opd_tensor *const *inputs, int n, opd_tensor **outputs) {
     opd_tensor *y = opd_keep(inputs[0]);
@@ -645,7 +648,7 @@ static void bench_bytes(void) {
     }
 }
 
-//-- what the machine can do: loops compiled for each instruction set -------------------------------------------------
+//-- limits of the machine: loops compiled for each instruction set ---------------------------------------------------
 
 #if defined(__x86_64__)
 #define LEVELS 3
@@ -672,7 +675,7 @@ enum { ELEMENTS = 65536 };
 #define FMA_ZERO(i) v a##i = {(float)i};
 #define FMA_STEP(i) a##i = a##i * m + b;
 #define FMA_SUM(i) sum += a##i[0];
-/* Twelve chains of multiply-adds, which hide their latency; and a sum of two bfloat16 rows, written out. */
+/* Twelve independent chains of multiply-adds, which hide the latency; and a plain loop that adds two bfloat16 rows. */
 #define MACHINE_LOOPS(name, attribute, bytes)                                                                          \
     attribute static void fma_##name(int64_t n) {                                                                      \
         typedef float v __attribute__((vector_size(bytes)));                                                           \
@@ -723,7 +726,7 @@ static double bench_peak(void) {
     return best;
 }
 
-/* Values in -2..2. */
+/* Returns a tensor with values in -2..2. */
 static opd_tensor *values(opd_ints sizes) {
     opd_tensor *t = opd_tensor_new(sizes, OPD_FLOAT32);
     for (int64_t i = 0; t && i < opd_numel(t); i++) { opd_data_f32(t)[i] = (float)(i * 37 % 401 - 200) / 100; }
@@ -740,7 +743,7 @@ static void bench_matmul(void) {
     peak = bench_peak();
     MEASURE(s, 20, 1, OPD_SCOPE { opd_mm(a, b); });
     for (int i = 0; i < s.n; i++) { s.v[i] = flops / s.v[i]; }
-    for (int i = 0; i < npeers; i++) {            /* libtorch's is a time */
+    for (int i = 0; i < npeers; i++) {            /* libtorch's figure is a time */
         if (!strcmp(peers[i].name, "gemm512_f32")) { peers[i].value = flops / peers[i].value; }
     }
     snprintf(note, sizeof note, "(60%% of the peak; it reaches %.0f%%)", 100 * median(&s) / peak);
@@ -775,7 +778,7 @@ static void bench_kernels(void) {
         MEASURE(direct, 500, n, bf16_loops[level](po, px, py));
         snprintf(what, sizeof what, "C loop that adds bfloat16, %s", level_names[level]);
         report(ROW("add_bf16_direct", what, .ops = n), &direct);
-        if (level == 0) { m = 1.4 * median(&direct); }          /* what the same compiler and options make of it */
+        if (level == 0) { m = 1.4 * median(&direct); }          /* the plain loop, with the same compiler and options */
     }
     BENCH(ROW("add_bf16_out", "add bfloat16 into an existing tensor (out=)", .ops = n, .most = m, .note = "(1.4 times the plain C loop)"), 500,
           OPD_CALL(add_out, hx, hy, OPD_DEFAULT, ho));
@@ -794,7 +797,7 @@ static int dot(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     out[0] = opd_dot(in[0], in[1]);
     return 1;
 }
-/* A layer entered and left, one tensor in and out; an operator inside one. */
+/* The cost of a transform's level with one input and output, and of an operator inside of it. */
 static void bench_layer(void) {
     OPD_SCOPED;
     opd_tensor *x = opd_ones(OPD_INTS(8), OPD_FLOAT32), *a, *b;
@@ -838,7 +841,7 @@ static void bench_vmap(void) {
     opd_grad_mode_set(was);
 }
 
-/* Per-example gradients.  A network of two linear layers, with the parameters as the first inputs of its loss. */
+/* Per-example gradients of a network of two linear layers.  The first inputs of the loss are the parameters. */
 static int network_loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *h = opd_tanh(opd_linear_full(in[4], in[0], in[1]));
     (void)user; (void)n;
@@ -858,7 +861,7 @@ static int digits_loss(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     out[0] = opd_cross_entropy_loss(digits_output(in, opd_unsqueeze(in[8], 0)), opd_unsqueeze(in[9], 0));
     return 1;
 }
-/* Gradients of a loss by all inputs but the last two, image and label. */
+/* Gradients of a loss with respect to all inputs except the last two, image and label. */
 typedef struct example_loss { opd_transform_fn loss; int parameters; } example_loss;
 static int example_grads(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     static const int all[] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -886,7 +889,7 @@ static opd_tensor *labels_of(int64_t n) {
     for (int64_t i = 0; t && i < n; i++) { opd_data_i64(t)[i] = i % 10; }
     return t;
 }
-/* Forward and backward of all examples at once, for the sum of their losses: what a training step does. */
+/* Forward and backward of the sum of the losses of all examples, as in a training step. */
 static void digits_step(opd_tensor *const *p, opd_tensor *images, opd_tensor *labels) {
     opd_tensor *leaves[8], *grads[8], *loss;
     OPD_SCOPED;
@@ -930,7 +933,7 @@ static void bench_example_grads(void) {
                      .note = note), (double)(opd_memory_stats().peak - live) / 1048576);
 }
 
-/* One step of Adam as one writes it down. */
+/* One step of Adam as a plain loop. */
 static void adam_loop(float *restrict p, float *restrict m, float *restrict v, const float *restrict g, int64_t n,
                       float step, float scale) {
     for (int64_t i = 0; i < n; i++) {
@@ -945,7 +948,7 @@ static void sgd_loop(float *restrict p, float *restrict b, const float *restrict
         p[i] -= b[i] * 1e-3f;
     }
 }
-/* Steps of optimizers, bound by memory: four arrays of 32 MiB are read and three written. */
+/* Steps of optimizers, which are bound by memory: they read four arrays of 32 MiB and write three. */
 static void bench_steps(void) {
     enum { BIG = 8 << 20 };
     const double n = BIG;
@@ -986,7 +989,7 @@ static void bench_steps(void) {
     opd_optimizer_free(adam);
 }
 
-/* A hundred operators of 16 elements: the graph of a trace, run, beside the calls that were traced. */
+/* A hundred operators on 16 elements: runs of the traced graph, compared with the traced calls. */
 static int hundred(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *x = in[0], *y = in[1];
     (void)user; (void)n;
@@ -1029,7 +1032,7 @@ static void bench_graphs(void) {
     opd_graph_free(g);
 }
 
-/* Page faults of a 64 MiB result whose predecessor was just freed. */
+/* Page faults of a 64 MiB result, right after the previous result was freed. */
 static void bench_faults(void) {
     struct rusage before, after;
     const int64_t n = 16 << 20;
@@ -1047,7 +1050,7 @@ static void bench_faults(void) {
 
 //-- files ------------------------------------------------------------------------------------------------------------
 
-/* A safetensors file of 500 MB, 200 tensors, written as a hole: opening must not read it. */
+/* A sparse safetensors file of 500 MB with 200 tensors: opening it must not read the data. */
 static void bench_files(void) {
     enum { TENSORS = 200 };
     static char header[TENSORS * 100];
@@ -1121,15 +1124,15 @@ static void bench_start(void) {
     }
 }
 
-/* Processor time of children that have ended, ms. */
+/* Returns the processor time of ended child processes in ms. */
 static double children_ms(void) {
     struct rusage u;
     getrusage(RUSAGE_CHILDREN, &u);
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
 }
 
-/* Processor time of compiling a file with a header in front of it, ms; -1 if there is no such compiler.  source NULL: an
-   empty file. */
+/* Returns the processor time in ms for compiling a source after a header, or -1 if the compiler is missing.  source
+   NULL: an empty file. */
 static double compile(const char *compiler, const char *options, const char *header, const char *source,
                       const char *object) {
     char command[800];
@@ -1143,7 +1146,7 @@ static double compile(const char *compiler, const char *options, const char *hea
     return children_ms() - t;
 }
 
-/* Bytes of code and constants of an object, as size says. */
+/* Returns the bytes of code and constants in an object, as printed by the program `size`. */
 static double text_of(const char *object) {
     char command[300];
     double text = 0;
@@ -1154,7 +1157,7 @@ static double text_of(const char *object) {
     return text;
 }
 
-/* What leaves out all that CONFIGURATION has: schemas, dispatcher, tensors and autograd stay. */
+/* Leaves out everything that CONFIGURATION lists: only schemas, dispatcher, tensors and autograd remain. */
 #define CORE_ALONE \
     "-O2 -DOPD_NO_OPERATORS -DOPD_NO_TRANSFORMS -DOPD_NO_GRAPHS -DOPD_NO_CHECKING -DOPD_NO_TRAINING " \
     "-DOPD_NO_EXCHANGE -DOPD_NO_PROFILER -DOPD_NO_AUTOCAST -DOPD_NO_PLUGINS"
@@ -1171,8 +1174,8 @@ static const char first_program[] =
     "    }\n"
     "    return opd_finish();\n"
     "}\n";
-/* The declarations, a lean program, the whole, its two parts, without operators, the core alone; the size of what comes
-   out. */
+/* Compiles the declarations, a program with OPD_LEAN, the whole library, its two parts, the library without
+   operators, and only the core.  Also measures the sizes of the objects. */
 static void bench_compile(void) {
     static const char file[] = __FILE__;
     static const struct { const char *compiler, *options; double most; bool whole; const char *name; } builds[] = {
@@ -1187,7 +1190,7 @@ static void bench_compile(void) {
     char header[300], object[] = "/tmp/opd_bench_XXXXXX", source[] = "/tmp/opd_bench_XXXXXX";
     const char *slash = strrchr(file, '/');
     snprintf(header, sizeof header, "%.*s../opdispatch.h", slash ? (int)(slash - file + 1) : 0, file);
-    double all = 0;                               /* s of the whole, by the compiler of the row above */
+    double all = 0;   /* seconds for the whole library, with the compiler of the row above */
     last_column = "code and constants";
     heading("compiling, processor time");
     if (access(header, R_OK)) { printf("left out: %s is not below this folder\n", header); return; }

@@ -9,7 +9,7 @@
 #include "../opdispatch.h"
 #include "rows.h"
 
-/* Rows of an expression: of one tensor a, or of a and b, whose numbers are of the kinds given. */
+/* Rows of an expression with one tensor a, or with a and b, whose elements have the given distributions. */
 #define ONE(section, expression, dtype, sizes, a) {section, expression, dtype " " sizes a, expression, BENCH_LOOSE}
 #define TWO(section, expression, dtype, sizes, a, b) \
     {section, expression, dtype " " sizes a "; " dtype " " sizes b, expression, BENCH_LOOSE}

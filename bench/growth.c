@@ -26,10 +26,10 @@ static const int64_t sizes[SIZES] = {1000, 3000, 10000, 30000, 100000};
 static int nsizes = SIZES;
 
 typedef struct panel {
-    const char *title, *unit, *number;            /* what the two axes are */
+    const char *title, *unit, *number;            /* title, and the texts of the two axes */
     const char *curves[CURVES];
     double values[CURVES][SIZES];                 /* 0: not measured */
-    double floors[SIZES];                         /* one read of the memory that these hold; 0: it does not grow */
+    double floors[SIZES];                         /* one read at random from as much memory; 0: memory does not grow */
 } panel;
 static panel panels[PANELS] = {
     {"Operators", "ns for each", "number of objects", {"define", "kernel at CPU", "find by name", "find a missing name", "first call",
@@ -54,16 +54,16 @@ static double now(void) {
 }
 static double held(void) { return (double)opd_memory_stats().live; }
 
-/* Notes the cost of each of n, if it is the lowest so far. */
+/* Stores the cost of each of n, if it is the lowest so far. */
 static void note(int p, int curve, int size, double since, double n) {
     double *v = &panels[p].values[curve][size], cost = fmax((now() - since) / n, 1);
     if (*v == 0 || cost < *v) { *v = cost; }
 }
 static void note_bytes(int curve, int size, double bytes, double n) {
     double *v = &panels[MEMORY].values[curve][size];
-    if (*v == 0) { *v = fmax(bytes / n, 1); }     /* the first time: later ones find names that are known */
+    if (*v == 0) { *v = fmax(bytes / n, 1); }     /* only the first time: later, the names are already stored */
 }
-/* One read of a place in so much memory, that depends on the read before. */
+/* Measures one read at a random address of so much memory; each address depends on the read before. */
 static void note_floor(int p, int size, double bytes) {
     const size_t n = (size_t)fmax(bytes / LINE, 64);
     char *all = (char *)malloc(n * LINE);
@@ -74,7 +74,7 @@ static void note_floor(int p, int size, double bytes) {
     enum { READS = 200000 };
     if (!all || !order) { fprintf(stderr, "out of memory\n"); exit(1); }
     for (size_t i = 0; i < n; i++) { order[i] = (uint32_t)i; }
-    for (size_t i = n - 1; i > 0; i--) {          /* one cycle through all */
+    for (size_t i = n - 1; i > 0; i--) {          /* one cycle through all places */
         uint32_t was = order[i];
         random ^= random << 13; random ^= random >> 7; random ^= random << 17;
         order[i] = order[random % i];
@@ -98,7 +98,7 @@ static void stop_on_error(const char *where) {
 
 static int same(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 static opd_library *library(const char *ns) { return opd_library_open(OPD_FRAGMENT, ns, NULL, "bench/growth.c", 1); }
-/* The names of operators, in an order that no cache foresees. */
+/* Returns the names of operators in an order that caches cannot predict. */
 static const char *name_of(int64_t i, int64_t n, const char *end) {
     static char text[80];
     snprintf(text, sizeof text, "growth::op%d_%d%s", (int)(i * 7919 % n), (int)n, end);
@@ -345,7 +345,7 @@ static void print_tables(void) {
 //-- the picture --------------------------------------------------------------------------------------------------------
 
 enum { WIDE = 560, HIGH = 330, LEFT = 62, TOP = 46, PLOT_W = 300, PLOT_H = 226, MARGIN = 20, HEAD = 74 };
-/* Colours that remain apart for the colour-blind (Okabe and Ito). */
+/* Colours that colour-blind people can tell apart (Okabe and Ito). */
 static const char *const colours[CURVES] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#333333"};
 
 static void tick_text(char *buf, size_t cap, double v) {
@@ -355,7 +355,7 @@ static void tick_text(char *buf, size_t cap, double v) {
     else { snprintf(buf, cap, "%g", v); }
 }
 
-typedef struct frame { double x, y, low, high; } frame;     /* of a panel: its place, and the logarithms at its edges */
+typedef struct frame { double x, y, low, high; } frame;     /* the place of a panel, and the logarithms at its edges */
 static double x_at(const frame *f, double n) {
     const double first = log10((double)sizes[0]), last = log10((double)sizes[nsizes - 1]);
     return f->x + (log10(n) - first) / (last - first) * PLOT_W;
@@ -384,7 +384,7 @@ static void draw_axes(FILE *out, const panel *p, const frame *f) {
             f->x + PLOT_W / 2.0, f->y + PLOT_H + 34, p->number);
 }
 
-/* The lines, and their names in the order in which they end, pushed apart. */
+/* Draws the lines, and their names in the order of their ends, moved so that they do not overlap. */
 static void draw_curves(FILE *out, const panel *p, const frame *f) {
     int order[CURVES], count = 0;
     double at[CURVES], gap = 17;
@@ -397,7 +397,7 @@ static void draw_curves(FILE *out, const panel *p, const frame *f) {
         at[k] = y_at(f, p->values[order[k]][nsizes - 1]);
         if (k > 0 && at[k] < at[k - 1] + gap) { at[k] = at[k - 1] + gap; }
     }
-    for (int k = count - 1; k >= 0; k--) {        /* from the bottom up again, where they would leave the panel */
+    for (int k = count - 1; k >= 0; k--) {        /* moves names up again that would leave the panel */
         const double most = k == count - 1 ? f->y + PLOT_H + 4 : at[k + 1] - gap;
         at[k] = fmin(at[k], most);
     }
@@ -465,7 +465,7 @@ int main(int argc, char **argv) {
         else { fputs(help, stdout); return strcmp(argv[i], "--help") ? 2 : 0; }
     }
     opd_threads_set(1);
-    OPD_SCOPE { (void)opd_find("aten::nothing"); opd_error_clear(); }            /* the built-in operators are there */
+    OPD_SCOPE { (void)opd_find("aten::nothing"); opd_error_clear(); }            /* registers the built-in operators */
     for (int size = 0; size < nsizes; size++) {
         for (int round = 0; round < (size < 3 ? rounds : 1 + (rounds > 1)); round++) {
             operators(size);

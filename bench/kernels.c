@@ -235,7 +235,7 @@ static const bench_row rows[] = {
 
 //-- limits of the machine ----------------------------------------------------------------------------------------------
 
-/* Multiply-adds on vectors, as many chains as hide their latency. */
+/* Multiply-adds on vectors, in so many independent chains that the latency is hidden. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PEAK(name, type, bytes, target_)                                                            \
     __attribute__((target(target_))) static double name(int64_t rounds) {                           \
@@ -257,7 +257,7 @@ PEAK(peak_f32_avx2, float, 32, "avx2,fma")
 PEAK(peak_f64_avx2, double, 32, "avx2,fma")
 static void limit_of_products(const char *name, double (*loop)(int64_t), int lanes) {
     const int64_t rounds = 2000000;
-    volatile double kept = 0;      /* the compiler must not leave the loop out */
+    volatile double kept = 0;      /* so that the compiler keeps the loop */
     double best = 1e30;
     for (int i = 0; i < 3; i++) {
         const double start = bench_now(1);

@@ -19,10 +19,10 @@
 
 //-- matrices -----------------------------------------------------------------------------------------------------------
 
-enum { SMALL = 32, BATCH = 32, ROUNDS = 15, COLUMNS = 16 };      /* COLUMNS: right sides of equations */
+enum { SMALL = 32, BATCH = 32, ROUNDS = 15, COLUMNS = 16 };      /* COLUMNS: number of right-hand sides */
 static int large = 512;
 
-/* Matrices of one size and dtype, what was made of them before the clock runs, and LAPACK's memory. */
+/* Matrices of one size and dtype, the factors that are computed before the measurement, and LAPACK's memory. */
 typedef struct problem {
     int n, batch, element;
     opd_scalar_type dtype;
@@ -73,7 +73,7 @@ static void problem_make(problem *p, int n, int batch, opd_scalar_type dtype) {
     stop_on_error("matrices");
     p->nwork = (int)(20 * square) + 4096;
     p->nwhole = 20 * n * 16 + 4096;
-    p->matrix = (char *)room(4 * square * 8);     /* and what follows it */
+    p->matrix = (char *)room(4 * square * 8);     /* memory for this and the next members */
     p->other = p->matrix + square * 8;
     p->left = p->other + square * 8;
     p->values = p->left + square * 8;
@@ -104,7 +104,7 @@ static void lapack_load(const char *path) {
     if (lapack) { *(void **)(void *)&threads = dlsym(lapack, "openblas_set_num_threads"); }
     if (threads) { threads(1); }
 }
-/* LAPACK's routine of that name for the dtype, looked up where the last one was not it. */
+/* Returns LAPACK's routine with this name for the dtype.  Looks it up unless the last call was for the same. */
 static routine *routine_of(const problem *p, const char *name) {
     static struct { const char *name; char kind; routine *call; } known[8];
     static int next;
@@ -125,7 +125,7 @@ static void check(int info) {
     fprintf(stderr, "LAPACK's info is %d\n", info);
     exit(1);
 }
-/* Matrix `at` of a tensor [batch, rows, columns], copied to memory as it lies. */
+/* Copies matrix `at` of a tensor [batch, rows, columns] to memory, in the same order. */
 static void copy_in(const problem *p, char *to, opd_tensor *tensor, int at) {
     const size_t size = (size_t)opd_size(tensor, -2) * (size_t)opd_size(tensor, -1) * (size_t)p->element;
     memcpy(to, (const char *)opd_data(tensor) + (size_t)at * size, size);
@@ -352,7 +352,8 @@ static int compare(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return x < y ? -1 : x > y;
 }
-/* Medians of one row for one problem, in turns; a round is long enough for the clock. */
+/* Measures one row for one problem: the medians of both sides, which take turns.  A round is long enough for the
+   clock. */
 static void measure(const row *r, problem *p, int rounds, double *ours, double *theirs) {
     double all[2][ROUNDS];
     for (int round = -1; round < rounds; round++) {

@@ -24,20 +24,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BENCH_GRAD = 1, BENCH_LOOSE = 2 /* sides may differ by 1e-4, doubles by 1e-9 */ };
+enum { BENCH_GRAD = 1, BENCH_LOOSE = 2 /* BENCH_LOOSE: results may differ by 1e-4, and doubles by 1e-9 */ };
 enum { BENCH_ROUNDS = 15, BENCH_ARGS = 6, BENCH_WORST = 10 };
 
 typedef struct bench_row {
     const char *section, *name, *inputs, *expression;
     int flags;
 } bench_row;
-/* What a row took; theirs 0: no peer. */
+/* The times of a row.  theirs is 0 if there is no peer. */
 typedef struct bench_figures {
     const bench_row *row;
     double ours, theirs, gigabytes, difference;
     bool agrees;
 } bench_figures;
-/* The options, and PyTorch's process: pid 0, there is none. */
+/* The options, and PyTorch's process (pid 0: there is none). */
 typedef struct bench_run {
     const char *filter, *python;
     int threads, rounds;
@@ -83,7 +83,7 @@ static opd_scalar_type bench_dtype(const char *name) {
     bench_stop(name, "no dtype of rows");
     return OPD_FLOAT32;
 }
-/* The sizes that a text begins with, "2,3"; how many. */
+/* Reads the sizes at the beginning of a text, such as "2,3".  Returns their number. */
 static int bench_sizes(const char *text, int64_t *sizes) {
     int ndim = 0;
     for (char *end; *text >= '0' && *text <= '9' && ndim < 8; text = *end == ',' ? end + 1 : end) {
@@ -136,7 +136,7 @@ static opd_tensor *bench_gradient(opd_tensor *of) {
     opd_tensor *numbers = opd_cos(opd_arange(OPD_V(opd_numel(of)), OPD_FLOAT64));
     return opd_view(opd_to_dtype(numbers, opd_dtype(of)), opd_ints_of(opd_sizes(of), opd_ndim(of)));
 }
-/* The expression once; of BENCH_GRAD with the gradients of its tensors, the first of which comes back. */
+/* Runs the expression once.  With BENCH_GRAD, also computes the gradients of its tensors, and returns the first one. */
 static opd_tensor *bench_call(bench_case *one) {
     opd_value args[BENCH_ARGS], result;
     opd_tensor *grads[BENCH_ARGS];
@@ -150,14 +150,14 @@ static opd_tensor *bench_call(bench_case *one) {
     return opd_autograd_grad(&result.u.t, 1, one->wanted, one->nwanted, &options, grads) ? NULL : grads[0];
 }
 
-//-- PyTorch beside -----------------------------------------------------------------------------------------------------
+//-- PyTorch in another process ----------------------------------------------------------------------------------------
 
 static void bench_ask(bench_run *run, char *line, int size) {
     fflush(run->to);
     if (!fgets(line, size, run->from)) { bench_stop("bench/peers/torch_rows.py", "ended before its time"); }
     line[strcspn(line, "\n")] = 0;
 }
-/* Starts it, with an allocator that keeps its memory, as ours does. */
+/* Starts PyTorch's process, with an allocator that keeps freed memory, as ours does. */
 static void bench_start(bench_run *run) {
     int down[2], up[2];
     char threads[16], line[80];
@@ -207,7 +207,7 @@ static bool bench_send(bench_run *run, const bench_case *one) {
     if (strcmp(line, "ok")) { fprintf(stderr, "%s: PyTorch: %s\n", one->row->name, line); }
     return !strcmp(line, "ok");
 }
-/* The largest difference as a part of the largest element; infinity where sizes, infinities or NaN differ. */
+/* Returns the largest difference relative to the largest element; infinity if sizes, infinities or NaN differ. */
 static double bench_difference(bench_run *run, opd_tensor *ours) {
     char line[200];
     int64_t sizes[8], count = opd_numel(ours);
@@ -231,7 +231,7 @@ static double bench_difference(bench_run *run, opd_tensor *ours) {
     }
     return worst > 0 ? worst / (most > 0 ? most : 1) : 0;
 }
-/* What two sums in another order may differ by, in the row's shortest dtype. */
+/* Returns the tolerance for sums in another order, in the row's dtype of lowest precision. */
 static double bench_tolerance(const bench_row *row) {
     if (row->flags & BENCH_LOOSE) { return strstr(row->inputs, "f32") || strstr(row->inputs, "c64") ? 1e-4 : 1e-9; }
     if (strstr(row->inputs, "bf16") || strstr(row->expression, "bfloat16")) { return 0.02; }
@@ -357,7 +357,7 @@ static bool bench_options(bench_run *run, int argc, char **argv) {
     }
     return run->threads > 0;
 }
-/* Rows, from the folder of opdispatch.h. */
+/* The main function for a table of rows.  Run it in the folder of opdispatch.h. */
 static int bench_main(int argc, char **argv, const bench_row *rows, size_t nrows) {
     static const char help[] = "[--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]\n"
         "  --quick        fewer and shorter rounds\n"

@@ -104,7 +104,7 @@ template <> noop2_handle find(const char *name) {
         .typed<at::Tensor(const at::Tensor &, const at::Tensor &, int64_t)>();
 }
 
-/* Autograd kernels: with the key set handed on, and the older form with a guard and a fresh call. */
+/* Autograd kernels: one passes the key set on; the older form uses a guard and a new call. */
 static void noop_autograd(c10::DispatchKeySet keys, const at::Tensor &x) {
     static const noop_handle op = find<noop_handle>("peer::noop_ad");
     op.redispatch(keys & c10::after_autograd_keyset, x);
@@ -153,7 +153,7 @@ TORCH_LIBRARY_IMPL(peer, Autograd, m) {
 static bool quick;
 static std::string only;
 
-/* What this thread used, as in bench/dispatch.c: time that other programs take does not count. */
+/* Returns the processor time of this thread, as in bench/dispatch.c. */
 static double now() {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -169,7 +169,7 @@ static void report(const std::string &name, double value) {
     std::fflush(stdout);
 }
 
-/* n calls a round after one round that is not counted. */
+/* Measures n calls per round, after one round that is not counted. */
 template <class F> static void bench(const char *name, int64_t n, F call) {
     std::vector<double> rounds;
     if (!wanted(name)) return;
@@ -183,7 +183,7 @@ template <class F> static void bench(const char *name, int64_t n, F call) {
     report(name, median(rounds));
 }
 
-/* Stops the compiler from dropping what makes a value. */
+/* Keeps the compiler from removing the code that computes a value. */
 static volatile int64_t sink;
 static void use(const at::Tensor &t) { sink = t.defined(); }
 
@@ -235,7 +235,7 @@ static void bench_small() {
     }
 }
 
-/* y = y * w, n times over one element; then backward, then the tape is let go. */
+/* Computes y = y * w n times on one element, then runs backward, and then frees the graph. */
 static void bench_chain(int64_t n, bool w_grad) {
     char base[64];
     std::snprintf(base, sizeof base, "chain%s_%lld", w_grad ? "_w" : "", (long long)n);
@@ -276,7 +276,7 @@ static void bench_chain(int64_t n, bool w_grad) {
     report(std::string(base) + "_node_bytes", (double)peak_bytes / (double)n);
 }
 
-/* n leaves into one sum, by additions. */
+/* Adds n leaves to one sum. */
 static void bench_wide(int64_t n) {
     const std::string base = "wide_" + std::to_string(n);
     if (!wanted(base.c_str())) return;
@@ -330,7 +330,7 @@ static void bench_kernels() {
     bench("exp_64k_out", 4000, [&] { use(at::exp_out(out, x)); });
 }
 
-/* functorch as Python drives it: a level entered, inputs wrapped, the result taken out. */
+/* Uses functorch as Python does: enters a level, wraps the inputs, and unwraps the result. */
 template <class F> static at::Tensor vmapped(std::vector<at::Tensor> in, F f) {
     namespace ft = at::functorch;
     const int64_t size = in[0].size(0);
@@ -341,7 +341,7 @@ template <class F> static at::Tensor vmapped(std::vector<at::Tensor> in, F f) {
     ft::popDynamicLayerAndDeleteMetadata();
     return out;
 }
-/* Gradients of f, a scalar, by `by`, inside whatever layers there are. */
+/* Returns the gradients of the scalar f with respect to `by`, inside of the current levels. */
 template <class F> static std::vector<at::Tensor> gradients(std::vector<at::Tensor> by, F f) {
     namespace ft = at::functorch;
     const int64_t level = ft::initAndPushDynamicLayer(ft::TransformType::Grad, c10::nullopt, c10::nullopt, true);
@@ -406,7 +406,7 @@ static void bench_transforms() {
     });
 }
 
-/* The graph of torch.jit.trace, run by its executor, which may optimize it. */
+/* The function for torch.jit.trace, whose graph its executor may optimize. */
 static at::Tensor hundred(const at::Tensor &a, const at::Tensor &b) {
     at::Tensor x = a;
     for (int k = 0; k < 25; k++) x = at::relu(at::sub(at::mul(at::add(x, b), b), a));
@@ -431,7 +431,7 @@ static void bench_graphs() {
     bench("graph_trace", 50, [&] { trace(); });
 }
 
-/* Steps of its C++ optimizers, which have no fused form. */
+/* Steps of libtorch's C++ optimizers, which have no fused form. */
 static void bench_steps() {
     auto parameter = [](int64_t n) {
         at::Tensor p = at::zeros({n}).requires_grad_();
@@ -448,7 +448,7 @@ static void bench_steps() {
     bench("step_adam_small", 100, [&] { adam_small.step(); });
 }
 
-/* Environment that is read when libraries load: set it and start again. */
+/* Sets environment variables that libraries read when they are loaded, and starts the program again. */
 static void restart_with_environment(char **argv) {
     if (std::getenv("OPD_PEER_READY")) return;
     const char *gone[] = {"OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "OPENBLAS_VERBOSE", "MKL_DEBUG_CPU_TYPE"};
@@ -467,7 +467,7 @@ static void restart_with_environment(char **argv) {
     execv("/proc/self/exe", argv);
 }
 
-/* Which BLAS got loaded: Debian's reference one is thirty times slower than OpenBLAS. */
+/* Returns which BLAS is loaded: Debian's reference BLAS is thirty times slower than OpenBLAS. */
 static std::string loaded_blas() {
     char line[1024], found[1024] = "none";
     std::FILE *f = std::fopen("/proc/self/maps", "r");
