@@ -116,7 +116,7 @@ TEST(handles_that_are_given_back) {
     check_handles(model);
     opd_aoti_free(model);
 }
-/* As C++, with exceptions. */
+/* The model is compiled as C++, so its failures are exceptions. */
 TEST(exceptions) {
     const char *path = library_of("aoti/model.c", "exceptions", true, "");
     if (!path) { SKIP("no compiler of C++"); }
@@ -247,7 +247,7 @@ TEST(vectors) {
     if (data[3] != none[3]) { CHECK_NEAR(data[3], 1.42889927, 1e-6); }
     opd_aoti_free(model);
 }
-/* Several at a time, of the same file and of others, in any order. */
+/* Several models at the same time, from the same file and from others, loaded and freed in any order. */
 TEST(several) {
     opd_aoti *models[6];
     opd_tensor *out[2];
@@ -503,7 +503,7 @@ TEST(rows) {
     for (int64_t i = 0; i < model.nrows; i++) { free(model.rows[i]); }
     free(model.rows);
 }
-/* A weight in blocks of 4 x 2 of [5, 3], as oneDNN lays it out. */
+/* A weight [5, 3] in blocks of 4 x 2, in oneDNN's layout. */
 TEST(blocks) {
     opdi_aoti_blocks blocks;
     uint8_t bytes[772];

@@ -269,7 +269,7 @@ TEST(in_place_rules) {
     CHECK_NEAR(grad_of(x), 3, 0);
 }
 
-/* The texts are those of PyTorch 1.13 and 2.6. */
+/* The texts of the errors are those of PyTorch 1.13 and 2.6. */
 TEST(in_place_on_some_views_is_refused) {
     opd_op *add_ = op_named("aten::add_.Tensor");
     opd_tensor *x = vec(4, true), *y = opd_mul(x, of(2)), *base = vec(4, false), *v;
@@ -513,7 +513,8 @@ TEST(formulas_that_read_another_type) {
 static int sin_below(opd_context *ctx) { return opd_context_return(ctx, OPD_CALL(opd_find("tape::again"), opd_context_tensor(ctx, 0))); }
 static opd_autograd_function again_function;
 static int k_applies(opd_call *call) { return opd_return_tensor(call, OPD_APPLY(&again_function, opd_arg_tensor(call, 0))); }
-/* A function in an autograd kernel without a guard: the error names the place once. */
+/* An autograd kernel calls its own operator without excluding its key, and so itself: the error names the place
+   once. */
 TEST(a_function_without_end) {
     opd_library *lib = opd_library_open(OPD_DEF, "tape", NULL, "t", 1);
     const char *at;

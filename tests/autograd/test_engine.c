@@ -178,8 +178,8 @@ TEST(gradients_have_the_layout_of_their_leaf) {
     }
 }
 
-/* The gradient of a factor of a matrix product has the layout of the factor, so that the leaf of a turned weight takes
-   it without a copy. */
+/* The gradient of a factor of a matrix product has the layout of the factor, so a leaf whose transpose is the factor
+   gets it without a copy. */
 TEST(gradients_of_products_have_the_layout_of_the_factor) {
     for (int way = 0; way < 8; way++) {
         OPD_SCOPE {

@@ -423,7 +423,7 @@ TEST(packing_and_unpacking) {
     CHECK_OK();
 }
 
-/* What tangent is kept as it is, and what is copied into the layout of the primal. */
+/* Tangents that are kept as they are, and tangents that are copied to the layout of the primal. */
 TEST(layouts_of_tangents) {
     opd_tensor *five = opd_ones(OPD_INTS(5), OPD_FLOAT64), *four = opd_ones(OPD_INTS(4), OPD_FLOAT64), *dual, *t, *a, *b;
     const int64_t none[] = {0}, one[] = {1};
@@ -726,7 +726,7 @@ TEST(reverse_over_forward) {
     CHECK(equal(g[1], plain));
     CHECK_OK();
 }
-/* Writes into views, while the tape holds the tangents: d/dt of the sum of the squares of (c ta, tb). */
+/* Writes to views, while autograd records the tangents: d/dt of the sum of the squares of (c ta, tb). */
 TEST(reverse_over_forward_and_writes) {
     opd_tensor *t = opd_tensor_set_requires_grad(vec(3, 4), true), *h, *jv, *g;
     CHECK_INT(opd_dual_level_begin(), 0);
@@ -1184,7 +1184,7 @@ TEST(set_up_that_marks_a_result) {
     CHECK_OK();
 }
 
-/* A formula that says it is differentiable once cannot be differentiated in its gradient. */
+/* A backward function with once_differentiable cannot be differentiated with respect to its gradient. */
 TEST(once_differentiable_formulas) {
     opd_library *lib = opd_library_open(OPD_DEF, "fwdonce", NULL, __FILE__, __LINE__);
     opd_op_desc d;
@@ -1393,7 +1393,8 @@ TEST(threads_have_levels_of_their_own) {
 }
 #endif
 
-/* Complex views of real numbers, and their parts, share the tangent as they share the memory, what is written there too. */
+/* Complex views of real tensors, and real and imaginary parts, share the tangent as they share the memory.  Writes
+   to one change the tangents of all. */
 TEST(tangents_of_complex_views) {
     const int level = opd_dual_level_begin();
     opd_tensor *x = opd_dual_new(opd_ones(OPD_INTS(3, 2), OPD_FLOAT32),

@@ -1440,7 +1440,7 @@ static int segment_of_one(opd_tensor *const *in, int n, opd_tensor **out, int m,
     out[0] = opd_sin(opd_mul(in[0], in[0]));
     return out[0] ? 0 : -1;
 }
-/* The input of a segment gets a history that leads to the segment: it must not hold itself. */
+/* The input of a segment gets a history that contains the segment: it must not hold a reference to itself. */
 TEST(the_input_of_a_segment_is_written_to) {
     int64_t live = 0;
     int way, i;

@@ -404,7 +404,7 @@ TEST(first_use) {
     CHECK(first_use_tried > 40);
 }
 
-/* A cache full of one size makes room for another; what is kept stays under the cap. */
+/* A cache that is full of blocks of one size gives them up for another size.  The cached bytes stay below the limit. */
 TEST(large_blocks_of_another_size) {
     const int64_t some = (int64_t)60 << 18, other = (int64_t)100 << 18;      /* of float32: 60 and 100 MiB */
     int i, same = 0;

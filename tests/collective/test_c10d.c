@@ -49,7 +49,7 @@ static const char *const schemas[] = {
     "c10d::scatter_(Tensor[] output_tensors, Tensor[][] input_tensors, " GROUP ", int root_rank, bool "
     "async_op=True, int timeout=-1) -> (Tensor[], " WORK ")",
     "c10d::send(Tensor[] tensors, " GROUP ", int dst, int tag) -> " WORK};
-/* Those of PyTorch 2.15, all that it has. */
+/* All schemas of PyTorch 2.15. */
 TEST(schemas_are_pytorchs) {
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
         char name[100], text[500];

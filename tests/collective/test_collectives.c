@@ -62,7 +62,8 @@ static const char *const schemas[] = {
     "Tensor",
     "_c10d_functional_autograd::all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor",
     "_c10d_functional_autograd::_wrap_tensor_autograd(Tensor input) -> Tensor"};
-/* Those of PyTorch 2.15, where Any (a str, or an object of Python) is str; there irecv does not say that it writes. */
+/* The schemas of PyTorch 2.15, with str instead of Any (a str or a Python object).  PyTorch's schema of irecv does
+   not say that it writes. */
 TEST(schemas_are_pytorchs) {
     for (size_t i = 0; i < sizeof schemas / sizeof *schemas; i++) {
         char name[100], text[400];
@@ -113,7 +114,7 @@ static int cases_of(one_case *all) {
     memcpy(all, list, sizeof list);
     return (int)(sizeof list / sizeof *list);
 }
-/* wait_tensor, of which the schema does not say that it returns its argument, is no case for opcheck. */
+/* opcheck cannot test wait_tensor, because its schema does not say that it returns its argument. */
 TEST(they_do_what_their_schemas_say) {
     one_case all[16];
     const int count = cases_of(all);
@@ -353,7 +354,7 @@ TEST(several_messages_have_a_word_rank_and_tag_each) {
     refused("batch_p2p_ops", args, 5, "batch_p2p_ops: 'sends' is neither isend nor irecv");
 }
 
-/* Who still holds a group that is gone is told so. */
+/* Using a handle of a group that was unregistered is an error. */
 TEST(a_group_that_is_gone_is_an_error) {
     opd_group_desc desc;
     opd_tensor *param = opd_tensor_set_requires_grad(floats(3, 1, 1), true);

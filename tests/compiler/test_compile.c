@@ -68,7 +68,7 @@ static bool agree(opd_compiled *compiled, opd_graph *graph, opd_tensor *x, bool 
     return opd_ok() && close_to(got[0], want[0]) && close_to(got[1], want[1]);
 }
 
-/* One kind for all sizes of a batch. */
+/* The code is compiled once for all sizes of a batch. */
 TEST(a_size_that_is_open) {
     static const int64_t sizes[] = {3, 1, 2, 17, 64};
     const int open[1] = {0};
@@ -96,7 +96,7 @@ TEST(a_size_that_is_open) {
     opd_graph_free(graph);
     opd_release(weight);
 }
-/* Blocks inside of blocks are looked at once each. */
+/* Each of the nested blocks is examined only once. */
 TEST(deep_conditions) {
     enum { DEPTH = 40 };
     static char text[40000];
@@ -132,7 +132,7 @@ TEST(deep_conditions) {
     opd_compiled_free(compiled);
     opd_graph_free(graph);
 }
-/* What cannot be written for an open size is compiled for each. */
+/* A graph that cannot be written for an open size is compiled for each size. */
 TEST(a_size_that_cannot_be_open) {
     const int open[1] = {0};
     opd_compile_options options;
@@ -164,7 +164,7 @@ TEST(a_size_that_cannot_be_open) {
     opd_compiled_free(compiled);
     opd_graph_free(graph);
 }
-/* A language model whose batch and number of tokens are open. */
+/* A language model with an open batch size and an open number of tokens. */
 TEST(two_sizes_that_are_open) {
     static const int64_t sizes[][2] = {{3, 7}, {1, 1}, {5, 12}, {64, 2}, {2, 32}};
     const int open[1] = {0}, open_2[1] = {1};
@@ -627,7 +627,8 @@ TEST(plain_runs_of_other_strides) {
     }
     opd_graph_free(graph);
 }
-/* Functions that ask what a recording would answer otherwise, or whose effects it would have once. */
+/* Functions with queries that give another answer while recording, or with effects that a recording would have only
+   once. */
 TEST(scripts_that_ask) {
     static const struct { const char *text; bool compiled; } scripts[] = {
         {"x.is_cpu", false}, {"x.device == torch.device('cpu')", false}, {"str(x.device) == 'cpu'", false},
@@ -944,8 +945,8 @@ static int factored(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
 static int factored_after_writing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return opd_add_(in[1], opd_ones_like(in[1])) ? factored(user, in, n, out) : -1;
 }
-/* An operator that is called may find an error: it is that of a plain run, which comes instead where nothing was
-   written. */
+/* An operator that compiled code calls may fail: the error equals that of an uncompiled run.  If nothing was
+   written, an uncompiled run follows. */
 TEST(errors_of_operators_that_are_called) {
     opd_tensor *in[2], *out[1], *want[1];
     int k, i;
@@ -1050,7 +1051,7 @@ TEST(products_of_what_is_cast_twice) {
         opd_graph_free(graph);
     }
 }
-/* A run draws for the side of a condition that it takes, and for no other one. */
+/* A run draws random numbers only for the branch that it takes. */
 TEST(draws_on_one_side_of_a_condition) {
     opd_program *const program = opd_program_load(golden("branch_draws", ".pt2"), NULL);
     opd_compiled *const compiled = program ? opd_program_compile(program, NULL) : NULL;
@@ -1196,7 +1197,7 @@ TEST(constants_of_operators_that_are_called) {
     opd_graph_free(graph);
     opd_release(weight);
 }
-/* The same as a file of C, which includes opdispatch.h. */
+/* The same with a C file that includes opdispatch.h. */
 TEST(files_that_call_operators) {
     static const char text[] =
         "#define OPDISPATCH_IMPLEMENTATION\n#include \"opdispatch.h\"\n#include \"called.h\"\n"
@@ -1407,7 +1408,7 @@ TEST(programs) {
     printf("%d programs compiled\n", right);
     CHECK(right >= 25);
 }
-/* A program whose parameters want gradients is not compiled for a run that records them. */
+/* If the parameters of a program require gradients, a run that autograd records is not compiled. */
 TEST(programs_that_train) {
     opd_value got[64];
     if (!begin()) { SKIP("no cc"); }

@@ -845,7 +845,7 @@ TEST(graphs_that_ask_for_an_open_size) {
     run_units(quick_compiler(), "");
     remove_folder();
 }
-/* The larger one of two sizes, whose ranges have more or less in common, and what the smaller one leaves. */
+/* The larger one of two sizes whose ranges overlap more or less, and the difference to the smaller one. */
 TEST(two_open_sizes_that_are_compared) {
     static const struct { int64_t least, most; bool written; } all[] = {{61, 900, false}, {64, 900, true}, {1, 61, false}};
     static const char *const ends[] = {"  %larger : int = prim::max(%n, %m)\n  %r = aten::mul(%x, %larger)\n  return (%r)\n",
@@ -885,7 +885,7 @@ static int squares(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     out[1] = opd_argmax(out[0]);
     return out[1] ? 2 : -1;
 }
-/* Where a long has 32 bits, the square of a size may be larger: such a size is out of range there. */
+/* If long has 32 bits, the square of a size may not fit: such a size is out of range. */
 TEST(squares_of_open_sizes_in_a_small_long) {
     static const struct { int64_t most; bool checked; } all[] = {{46000, false}, {50000, true}};
     const int open[1] = {0};
@@ -1560,7 +1560,7 @@ TEST(bags) {
     run_units(UNIT_COMPILER, CHECKED);
     remove_folder();
 }
-/* What is an error of a run is a number that the function returns. */
+/* For an error of a run, the C function returns a number. */
 TEST(errors_of_runs) {
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);

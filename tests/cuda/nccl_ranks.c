@@ -569,7 +569,7 @@ static void all_cannot(const char *part) {
     cannot_part = part;
     run_ranks(2, cannot, NULL, false, 2000, NULL);
 }
-/* The program's first use of NCCL: OPD_TEST_NCCL says what is wrong with it. */
+/* The first use of NCCL fails; OPD_TEST_NCCL is a part of the error. */
 TEST_KEEPS(nccl_that_cannot_be_used) {
     const char *const part = getenv("OPD_TEST_NCCL");
     if (!part) { check_skip("OPD_TEST_NCCL is not set"); return; }

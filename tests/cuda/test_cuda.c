@@ -495,7 +495,7 @@ TEST(views_that_see_elements_more_than_once) {
     what[0] = 0;
     CHECK_OK();
 }
-/* The same by the operators that make such views. */
+/* The same with the operators that make these views. */
 TEST(windows_diagonals_and_what_is_expanded) {
     opd_tensor *x, *on[2];
     int k, d;
@@ -518,7 +518,7 @@ TEST(windows_diagonals_and_what_is_expanded) {
     what[0] = 0;
     CHECK_OK();
 }
-/* Whole runs of 16 bytes, whole blocks, and what is left over. */
+/* Lengths that are and are not multiples of 16 bytes and of a block. */
 TEST(rows_of_every_length) {
     static const int64_t lengths[] = {1, 3, 4, 5, 7, 8, 9, 255, 1023, 1024, 1025, 1029, 2047, 2048, 2051, 4095, 4096, 4100, 8191, 8192, 8200};
     static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16, OPD_FLOAT64, OPD_INT32};
@@ -610,7 +610,8 @@ TEST(opcheck_on_the_gpu) {
     CHECK_OK();
 }
 
-/* Pointwise operators, factorisations and Fourier transforms run on the CPU; the others say that they have no kernel. */
+/* Pointwise operators, factorisations and Fourier transforms of complex tensors run on the CPU.  Other operators fail,
+   because they have no kernel. */
 TEST(complex_numbers_on_the_gpu) {
     static const char none[] = "not implemented for 'ComplexFloat' on CUDA";
     opd_tensor *x, *y, *image;
@@ -674,8 +675,8 @@ TEST(float32_products_with_and_without_tf32) {
     CHECK_OK();
 }
 
-/* Enough images for all of a GPU: float32 convolutions that lay out no columns, and the sum over images of the
-   gradient by w. */
+/* Enough images to fill a GPU: float32 convolutions without an im2col matrix, and the sum over images in the gradient
+   of w. */
 TEST(float32_convolutions_of_many_images) {
     static const struct { int c, oc, groups, dims, in[3], k, s, p, d; } shapes[] = {
         {16, 32, 1, 2, {13, 11}, 3, 1, 1, 1}, {8, 64, 1, 2, {16, 16}, 3, 2, 1, 1}, {24, 80, 2, 2, {12, 12}, 5, 1, 2, 1},
@@ -719,7 +720,7 @@ TEST(float32_convolutions_of_many_images) {
     CHECK_OK();
 }
 
-/* What the CPU drops, in one pass; infinities that are dropped become NaN, as there. */
+/* Dropout in one pass drops the same elements as on the CPU.  Dropped infinities become NaN, as on the CPU. */
 TEST(dropout_drops_what_the_cpu_drops) {
     static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
     if (!there()) { SKIP("no GPU"); }
@@ -745,8 +746,8 @@ TEST(dropout_drops_what_the_cpu_drops) {
     CHECK_OK();
 }
 
-/* Attention of float16 and bfloat16 in one kernel: more than one tile of rows and of keys, ends of tiles, all depths that
-   it is compiled for, heads that share keys, rows that lie apart; with its derivative, and a derivative of that. */
+/* Attention in float16 and bfloat16 in one kernel: several tiles of rows and of keys, incomplete tiles, all depths for
+   which it is compiled, heads that share keys, rows with gaps; with first and second derivatives. */
 TEST(attention_of_short_floats_in_one_kernel) {
     static const struct { int batch, heads, of_keys, rows, keys, depth, causal, turned; } shapes[] = {
         {1, 2, 2, 70, 130, 16, 0, 0}, {2, 4, 2, 65, 65, 64, 1, 1}, {1, 2, 2, 9, 200, 72, 1, 0}, {1, 2, 1, 64, 64, 128, 0, 1},
@@ -839,7 +840,7 @@ TEST(devices_do_not_mix) {
     CHECK(!opd_ok());
     opd_error_clear();
 }
-/* The dispatcher lets a 0-dim CPU tensor stand beside a GPU's; where a kernel cannot read it, it is an error. */
+/* The dispatcher accepts a 0-dim CPU tensor together with GPU tensors.  If a kernel cannot read it, the call fails. */
 TEST(indices_of_int32_on_the_gpu) {
     opd_tensor *x = opd_arange(OPD_V(6), OPD_FLOAT32), *i = opd_to_dtype(opd_remainder_Scalar(opd_arange(OPD_V(5), OPD_INT64), OPD_V(3)), OPD_INT32);
     opd_tensor *y = opd_arange(OPD_V(5), OPD_FLOAT32), *u, *v, *j;
@@ -927,7 +928,7 @@ TEST(out_of_memory_is_an_ordinary_error) {
     CHECK_INT(opd_cuda_empty_cache(), 0);
     CHECK_OK();
 }
-/* What is freed is found again, on its stream. */
+/* Freed memory is used again, on the same stream. */
 TEST(memory_is_cached) {
     void *first = NULL, *second = NULL;
     if (!there()) { SKIP("no GPU"); }
@@ -1007,7 +1008,7 @@ TEST(captured_training_step) {
     for (i = 0; i < 2; i++) { opd_optimizer_free(sgd[i]); }
     CHECK_OK();
 }
-/* Terms of the size of 10000, whose sum grows by less than they can show: rounded once, not once a term. */
+/* Terms of about 10000, whose sum grows by less than their precision: it must be rounded once, not once per term. */
 TEST(a_cumulative_logsumexp_is_rounded_once) {
     double v[64];
     opd_tensor *x, *y, *z;
@@ -1020,7 +1021,7 @@ TEST(a_cumulative_logsumexp_is_rounded_once) {
     for (i = 0; i < 64; i++) { CHECK_NEAR(at(y, i), opd_item_f64(opd_select(z, 0, i)), 0.0015); }
     CHECK_OK();
 }
-/* Waiting for what is being captured cannot be captured. */
+/* Waiting for a stream that is being captured is an error. */
 TEST(a_capture_that_cannot_be) {
     opd_tensor *x;
     opd_stream s, was;
@@ -1063,7 +1064,7 @@ static opd_tensor *full_on(int index, int64_t n, double v, opd_scalar_type dtype
     return opd_full_full(opd_ints_of(&n, 1), opd_value_float(v), opd_value_int(dtype), OPD_NONE, opd_value_device(gpu(index)), OPD_NONE);
 }
 static opd_tensor *filled(double v, int64_t n) { return full_on(0, n, v, OPD_FLOAT32); }
-/* A tensor that another stream reads is freed: its memory is given out again only when that has passed. */
+/* A tensor is freed while another stream reads it: its memory is used again only after that stream has finished. */
 TEST(recorded_stream_keeps_memory) {
     opd_stream s, was;
     opd_tensor *sum = NULL, *fresh = NULL;
@@ -1098,7 +1099,8 @@ TEST(recorded_stream_keeps_memory) {
     opd_stream_free(s);
     CHECK_OK();
 }
-/* Copies that do not wait: what they read may be freed at once, what they write is there when the stream has passed. */
+/* Non-blocking copies: the source may be freed at once, and the destination is complete once the stream has
+   finished. */
 TEST(pinned_memory_lives_until_copies_are_done) {
     opd_tensor *on, *back;
     int64_t i;
@@ -1125,7 +1127,7 @@ TEST(pinned_memory_lives_until_copies_are_done) {
     CHECK_NEAR(opd_data_f32(back)[7], 21, 0);
     CHECK_OK();
 }
-/* Between devices: either one's stream is waited for, and waits. */
+/* A copy between devices waits for the streams of both devices, and both wait for the copy. */
 TEST(copies_between_devices_are_ordered) {
     opd_tensor *x, *y = NULL, *z = NULL;
     opd_stream s, was;
@@ -1154,7 +1156,7 @@ TEST(copies_between_devices_are_ordered) {
     opd_stream_free(s);
     CHECK_OK();
 }
-/* Whatever is called with tensors of another device, and however it ends, the current one stays. */
+/* Any call with tensors on another device leaves the current device unchanged, also if it fails. */
 TEST(the_current_device_stays) {
     opd_device_event e;
     opd_stream s, other;
@@ -1201,7 +1203,7 @@ TEST(the_current_device_stays) {
     CHECK_OK();
 }
 
-/* Without the host between where one device reaches the other (OPD_EMU_PEERS=0: it does not). */
+/* If one device can access the other's memory, copies do not pass through the host (OPD_EMU_PEERS=0: it cannot). */
 TEST(copies_between_devices_go_straight) {
     const bool peers = !getenv("OPD_EMU_PEERS");
     long direct, staged;
@@ -1230,7 +1232,8 @@ static bool in_a_thread(void *(*f)(void *), void *arg) {
     pthread_t t;
     return pthread_create(&t, NULL, f, arg) == 0 && pthread_join(t, NULL) == 0;
 }
-/* A thread that ends leaves what it multiplied with to the next, and does not wait for the device: another may capture. */
+/* A thread that ends leaves its cuBLAS handle to the next one, and does not wait for the device, because another thread
+   may be capturing. */
 TEST(threads_that_end_do_not_disturb) {
     opd_stream s, was;
     opd_tensor *x, *y;
@@ -1268,7 +1271,7 @@ TEST(threads_that_end_do_not_disturb) {
     opd_stream_free(s);
     CHECK_OK();
 }
-/* It should not be; but then it is a stream still. */
+/* Another thread frees the current stream, which is a mistake: the stream still works. */
 TEST(a_current_stream_that_another_thread_freed) {
     opd_stream s, was;
     opd_tensor *x;
@@ -1326,7 +1329,7 @@ TEST(the_allocator_is_free_while_cuda_works) {
     opd_stream_free(s);
     CHECK_OK();
 }
-/* What is pinned is not much more than what was asked for, and is found again. */
+/* Pinned memory is hardly larger than requested, and is used again. */
 TEST(pinned_memory_is_hardly_more_than_asked_for) {
     static const int64_t sizes[] = {1, 513, 8191, 8193, 70001, 1100000, 5000003};
     if (!there() || !opd_emu_count || getenv("OPD_CUDA_NO_CACHE")) { SKIP("nothing that counts"); }
@@ -1357,7 +1360,7 @@ static void drawn(opd_tensor **into, opd_generator *g) {
         (void)opd_copy_(into[3], parts[0]);
     }
 }
-/* n replays draw what n calls draw. */
+/* n replays draw the same random numbers as n calls. */
 TEST(replays_go_on_with_random_numbers) {
     static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64, OPD_FLOAT32};
     opd_tensor *eager[4], *captured[4], *want[3][4];
@@ -1446,7 +1449,7 @@ TEST(a_checkpoint_in_a_capture) {
     opd_stream_free(s);
     CHECK_OK();
 }
-/* An index that is out of range when it is replayed is found then; the capture can be used on. */
+/* If an index is out of range during a replay, the replay reports it, and the capture can be used again. */
 TEST(a_replay_that_finds_an_index_out_of_range) {
     opd_tensor *x, *i, *y;
     opd_capture *c;
@@ -1562,7 +1565,7 @@ TEST(what_cannot_be_captured) {
     CHECK_INT(refused(other_work, "cudaStreamWaitEvent", true), 0);
     CHECK_INT(refused(an_event, "cudaEventSynchronize", true), 0);
 }
-/* Debug mode waits after each launch, and for nothing inside of a capture: products are no exception. */
+/* Debug mode waits after each launch, but not inside of a capture; this also holds for matrix products. */
 TEST(a_capture_in_debug_mode) {
     opd_stream s, was;
     opd_tensor *x, *y;
@@ -1616,7 +1619,7 @@ TEST(a_capture_that_nothing_was_run_before) {
     CHECK(in_a_thread(captures_in_a_scope, NULL));
     CHECK_OK();
 }
-/* Ended while an error waits, not ended at all, begun where that is not possible, two at once. */
+/* Captures that end while an error is pending, never end, begin where they must not, or run at the same time. */
 TEST(captures_that_end_otherwise) {
     opd_stream s, t, was;
     opd_tensor *x, *y = NULL;
@@ -1665,7 +1668,8 @@ TEST(captures_that_end_otherwise) {
     CHECK_NEAR(at(opd_add(x, x), 0), 2, 0);
     CHECK_OK();
 }
-/* A stream that waits for a captured one takes part, with memory of the capture's: nothing else gets it. */
+/* A stream that waits for a captured stream becomes a part of the capture, and gets memory that belongs to the
+   capture. */
 TEST(a_capture_of_two_streams) {
     opd_stream s, t, was;
     opd_tensor *x, *y, *sum;
@@ -1706,7 +1710,7 @@ TEST(a_capture_of_two_streams) {
 
 //-- memory ------------------------------------------------------------------------------------------------------------
 
-/* What is kept for reuse goes back before memory is said to be out; then the numbers are told.  Of a small device. */
+/* On a device with little memory: cached memory is freed before an allocation fails, and the error has the numbers. */
 TEST(memory_that_is_kept_is_given_back_before_that_is_an_error) {
     const char *small = getenv("OPD_EMU_MEMORY");
     opd_stream s, was;
@@ -1754,8 +1758,8 @@ TEST(tensors_that_are_too_large) {
     CHECK_NEAR(at(on_gpu(four, 4), 0), 1, 0);
     CHECK_OK();
 }
-/* A kernel that fails takes the process's CUDA with it: all later calls say so, the rest goes on.  The last case of its
-   process. */
+/* A kernel that fails makes CUDA unusable for the process: all later calls on the GPU report this, and everything else
+   works.  This is the last case of its process. */
 TEST(a_lost_context) {
     static const char *const lost = "The CUDA context of this process is lost";
     opd_tensor *x, *y, *pinned;
@@ -1877,7 +1881,7 @@ TEST(an_index_out_of_range_is_an_error_of_the_next_call_that_waits) {
 
 //-- a GPU that is left alone, or cannot be used -----------------------------------------------------------------------
 
-/* A process of its own (OPD_TEST_ALONE): what the CPU does makes nothing on a GPU. */
+/* In a separate process (OPD_TEST_ALONE): work on the CPU does not use the GPU. */
 TEST(a_gpu_is_left_alone_until_it_is_asked_for) {
     static bool done;
     if (!there() || !opd_emu_count || !getenv("OPD_TEST_ALONE")) { SKIP("nothing that counts"); }
@@ -1891,7 +1895,7 @@ TEST(a_gpu_is_left_alone_until_it_is_asked_for) {
     CHECK(opd_emu_count("contexts") > 0);
     CHECK_OK();
 }
-/* OPD_TEST_UNUSABLE: what is said about it when it is asked for; all else goes on. */
+/* OPD_TEST_UNUSABLE is a part of the error when the GPU is used.  Everything else works. */
 TEST(a_gpu_that_cannot_be_used) {
     const char *why = getenv("OPD_TEST_UNUSABLE");
     if (!there() || !why) { SKIP("it can be used"); }

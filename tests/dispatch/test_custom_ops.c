@@ -151,7 +151,7 @@ static int register_slot(opd_library *lib, int slot) {
     default: return opd_autocast_register(lib, "scale", OPD_CPU, OPD_AUTOCAST_FP32);
     }
 }
-/* Each slot by a library of its own, in 120 orders; then without each of them. */
+/* Each field of a descriptor is registered by a separate library, in 120 orders; then each of them is left out. */
 TEST(each_slot_later_and_from_elsewhere) {
     opd_library *lib, *parts[SLOTS];
     int order[SLOTS], n, i, k;
@@ -192,7 +192,7 @@ TEST(each_slot_later_and_from_elsewhere) {
     opd_log_set(NULL, NULL);
     CHECK(opd_find_quiet("parts::scale") == NULL);
 }
-/* Named families are batching rules, too. */
+/* A named family can be registered as the batching rule. */
 TEST(families_registered_by_themselves) {
     static const opd_vmap_rule rules[] = {OPD_BATCH_LOOP, OPD_BATCH_POINTWISE, OPD_BATCH_FOLD};
     opd_library *lib = open_def("whole"), *part;

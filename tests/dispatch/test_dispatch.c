@@ -449,7 +449,8 @@ TEST(no_tensor_arguments) {
     opd_library_close(d);
 }
 
-/* Every autocast key falls through until there is a kernel at it; a fake without a fake kernel says what is missing. */
+/* Every autocast key falls through until it has a kernel.  A call with fake tensors fails if there is no fake
+   kernel. */
 TEST(autocast_falls_through_everywhere) {
     opd_library *d = lib_new(OPD_DEF, "cast", NULL, "d", 1), *c;
     opd_dispatch_state state = opd_dispatch_state_get(), was;
@@ -1171,7 +1172,7 @@ static int k_results(opd_call *call) {
     if (opd_return_int(call, 42) || opd_return_float(call, 2.5)) { return -1; }
     return opd_return_tensor(call, cpu1()) || opd_return_bool(call, true);
 }
-/* A value that says Tensor and holds NULL, through every way in. */
+/* A value with the tag of a tensor that contains NULL, in every function that takes values. */
 TEST(null_tensors_in_values) {
     opd_op *add = opd_find("aten::add.Tensor"), *clamp = opd_find("aten::clamp.Tensor");
     opd_value args[3], rets[1], bad = opd_value_tensor(cpu1());
@@ -1333,7 +1334,7 @@ TEST(failed_redispatch_leaves_the_call_as_it_was) {
     opd_library_close(d);
 }
 
-/* Handles of libraries after they are closed, NULL where a name or an operator should be. */
+/* Handles of closed libraries, and NULL instead of a name or an operator. */
 TEST(closed_libraries_and_null) {
     opd_library *d = lib_new(OPD_DEF, "twice", NULL, "d", 1);
     opd_op_desc desc;
@@ -1391,7 +1392,7 @@ TEST(failed_definitions_take_no_user_pointer) {
 }
 
 /* Derived forms that cannot be: nothing to write, too few or other out arguments. */
-/* What stays of a definition that was undone, for nodes of a tape, does not grow with each user pointer. */
+/* The memory that remains of an undone definition, for nodes of autograd, does not grow with each user pointer. */
 TEST(a_user_pointer_of_its_own_each_time) {
     static char users[64];
     static int next;

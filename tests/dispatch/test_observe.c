@@ -103,7 +103,7 @@ static opd_tensor *call1(const char *name, opd_tensor *x) {
 
 //-- calls ------------------------------------------------------------------------------------------------------------
 
-/* A graph's operators are calls as any other, in each run: with gradients, too. */
+/* Observers see the operators of a graph in each run, also with gradients. */
 TEST(graphs_that_run_are_observed) {
     opd_graph *g = opd_graph_parse("graph(%x : Tensor):\n  %1 : int = prim::Constant[value=1]()\n"
                                    "  %2 : Tensor = aten::add(%x, %x, %1)\n  %3 : Tensor = aten::mul(%2, %x)\n"
@@ -216,7 +216,7 @@ TEST(ids_differ_and_the_end_has_the_one_of_its_begin) {
     opd_observer_remove(h);
 }
 
-/* Map 3.10, point 4: global ones first, then the thread's; ends in the same order. */
+/* Observers of all threads are called before those of this thread, at the begin and at the end of a call. */
 TEST(those_of_all_threads_are_told_first) {
     opd_tensor *x = vec(2, false);
     opd_observer o = sayer(round_);
@@ -446,7 +446,7 @@ TEST(a_call_that_fails_is_ended_with_its_error) {
 
 //-- backward -------------------------------------------------------------------------------------------------------
 
-/* Names and numbers as torch 1.13's profiler gives them for y = (x * x + x).sum(); y.backward(). */
+/* The names and numbers equal those of torch 1.13's profiler for y = (x * x + x).sum(); y.backward(). */
 TEST(nodes_have_the_number_of_their_call) {
     opd_tensor *x = vec(3, true);
     opd_observer o = sayer(round_);
@@ -551,7 +551,7 @@ TEST(nodes_know_the_thread_of_their_call) {
     opd_release(made);
 }
 
-/* Observing must not change what backward does with gradients: the leaf takes the tensor over, uncopied. */
+/* Observers must not change how backward uses gradients: the leaf gets the tensor without a copy. */
 TEST(observing_changes_no_result) {
     double plain = 0, watched = 0;
     int64_t allocations[2];
@@ -874,7 +874,7 @@ TEST(no_event_ends_before_it_begins) {
     (void)remove(path);
 }
 
-/* An observer goes with the plug-in that its callbacks are in. */
+/* When a plug-in is unloaded, its observers are removed. */
 TEST(observers_of_a_plugin_go_with_it) {
     static const char source[] =
         "#include \"opdispatch.h\"\n"
@@ -1345,7 +1345,7 @@ TEST(events_without_memory_are_counted) {
         opd_profile_free(p);
     }
 }
-/* A profile that is full counts what comes, and says so. */
+/* A full profile counts further events, and reports their number. */
 TEST(a_full_profile_counts) {
     static char text[16384];
     opd_tensor *x = vec(2, false);

@@ -149,7 +149,7 @@ TEST(overloads_errors) {
 }
 
 // A call computes; a wrapped number and a repeated one are made and gone again.
-/* A call of one overload with what another one takes says so. */
+/* If the arguments of a call fit another overload, the error names this overload. */
 TEST(another_overload_takes_them) {
     opd_op *sum = opd_find("aten::sum");
     opd_tensor *x = opd_ones(OPD_INTS(2, 3), OPD_FLOAT32);
@@ -305,7 +305,7 @@ TEST(aten_overloads_that_take_the_same) {
     }
 }
 
-/* opd_x takes what has no default, opd_x_full all, opd_x_ and opd_x_full_ write into self. */
+/* opd_x takes the arguments without a default, and opd_x_full all.  opd_x_ and opd_x_full_ write to self. */
 TEST(typed_functions) {
     opd_tensor *x = opd_full(OPD_INTS(2, 3), OPD_V(2.0), OPD_FLOAT64), *y = opd_ones_like(x);
     CHECK(opd_add_(x, y) == x && opd_mul_Scalar_(x, OPD_V(-2)) == x);

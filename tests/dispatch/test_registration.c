@@ -25,7 +25,7 @@ static void count_warning(void *user, int is_error, const char *text) {
     (void)snprintf(warned, sizeof warned, "%s", text);
 }
 
-/* First of all, since it is said once a process. */
+/* This is the first case, because the warning is given only once per process. */
 TEST(override_is_said_once) {
     opd_library *d = lib_new(OPD_DEF, "over", NULL, "d.c", 1), *a, *b, *c, *m[2];
     static int before = -1;
@@ -417,7 +417,7 @@ TEST(random_larger_sets) {
     }
     CHECK_OK();
 }
-/* Many sets in one order, against the evaluator. */
+/* Many random sets of registrations, each in one order: the tables equal those of the second implementation. */
 TEST(random_sets_against_the_evaluator) {
     static char text[40000];
     int set, i;
@@ -973,7 +973,7 @@ TEST(many_operators) {
     }
 }
 
-/* A name is an operator's, one of overloads, or both, in whatever order they come and go. */
+/* A name may belong to an operator, to overloads, or to both, in whatever order they are registered and removed. */
 TEST(names_of_operators_and_of_overloads) {
     opd_library *lib = lib_new(OPD_FRAGMENT, "both", NULL, "t", 1), *more;
     opd_op *bare, *over;
@@ -1006,7 +1006,7 @@ TEST(names_of_operators_and_of_overloads) {
     CHECK_INT(opd_check_invariants(), 0);
 }
 
-/* Operators of other names coming and going leave the lists of a name alone. */
+/* Registering and removing operators with other names does not change the lists of a name. */
 TEST(many_names_near_a_set) {
     opd_library *lib = lib_new(OPD_FRAGMENT, "many", NULL, "t", 1), *other = lib_new(OPD_FRAGMENT, "other", NULL, "t", 1);
     opd_overloads *set;
@@ -1086,8 +1086,8 @@ TEST(lists_with_filters) {
     CHECK_INT(opd_registry_stats().dangling, before.dangling);
 }
 
-/* Operators that a program may define in their place are registered when their namespace is named; what the program
-   has defined stays, and the built-in one is there when the program's library is closed. */
+/* Built-in operators that a program may define itself are registered when their namespace is used first.  The program's
+   definitions remain.  When the program's library is closed, the built-in operator takes their place. */
 TEST(lists_of_what_waits) {
     static const char *const spaces[] = {"torchvision", "c10d", "_c10d_functional", "_c10d_functional_autograd"};
     static const char *const names[] = {"nms", "allreduce_", "all_reduce", "all_to_all_single"};
@@ -1124,8 +1124,8 @@ TEST(lists_of_what_waits) {
     CHECK_OK();
 }
 
-/* Every built-in operator has the tags that PyTorch gives it.  Four are newer than the file; of "core" there are rows
-   for operators that are not here. */
+/* Every built-in operator has PyTorch's tags.  Four operators are newer than the file.  It also has rows with "core"
+   for operators that the library lacks. */
 TEST(tags_of_built_in_operators) {
     static const struct { const char *name; uint32_t tag; } tags[] = {
         {"core", OPD_OPTAG_CORE}, {"inplace_view", OPD_OPTAG_INPLACE_VIEW}, {"view_copy", OPD_OPTAG_VIEW_COPY},

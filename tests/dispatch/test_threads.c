@@ -533,7 +533,8 @@ static void *mix_loader(void *arg) {
     return arg;
 }
 
-/* Keeps the tables of operators called last, and a list of the overloads in every order in which they were there. */
+/* Memory that remains: the tables of the operators called last, and a list of overloads for every order in which they
+   were registered. */
 TEST_KEEPS(everything_at_once) {
     void *(*const work[])(void *) = {mix_caller, mix_caller, mix_caller, mix_definer, mix_overrider, mix_watcher,
                                      mix_loader};

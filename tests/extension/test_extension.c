@@ -469,7 +469,7 @@ TEST(torchvision_under_autocast_and_on_fakes) {
     vision_under_autocast(true);
     vision_under_autocast(true);
 }
-/* Its other library, which is linked with what lies beside it in the wheel. */
+/* The other library of torchvision, which is linked with libraries in the same wheel. */
 TEST(torchvision_reads_and_writes_pictures) {
     OPD_SCOPED;
     char path[1000], file[400];

@@ -186,7 +186,7 @@ TEST(numbers_that_lie) {
         CHECK_ERROR(OPD_ERROR_FILE, bad[i].text);
     }
 }
-/* Nothing that a pickle names is run: what is no data is an entry that says so. */
+/* No function that a pickle names is called.  An entry that is not data gives an error that says so. */
 TEST(what_would_be_run) {
     static const struct { const char *pickle; size_t bytes; const char *text; } all[] = {
         {BYTES("cos\nsystem\n."), "<class 'os.system'>, which is not one of"}, {BYTES("cbuiltins\neval\nN\x85R."), "<builtins.eval>, which"},
@@ -236,7 +236,7 @@ TEST(tensors_beyond_their_storage) {
         }
     }
 }
-/* Entries that overlap, are there twice, lead out of the folder, or claim what is not there. */
+/* Zip entries that overlap, occur twice, have a path outside of the folder, or claim data that is missing. */
 TEST(zips_that_lie) {
     OPD_SCOPE {
         length = 0;
@@ -296,7 +296,7 @@ TEST(what_is_odd_is_read) {
         opd_tensor_file_close(file);
     }
 }
-/* Where several entries have one name, asking for it is an error, by whatever function; each is there by its place. */
+/* If several entries have the same name, every look-up by this name fails.  Each entry can be read by its index. */
 TEST(names_of_several) {
     static const char *const names[] = {"1", "a/b", "8", "r/3"};
     const int64_t first[] = {0, 2, 4, 9};
@@ -339,7 +339,7 @@ TEST(names_of_several) {
         opd_tensor_file_close(file);
     }
 }
-/* Tensors of one name do not fill a module; what is data and cannot be read does not stand in its way. */
+/* A module is not loaded if tensors have the same name.  Other entries that cannot be read do not prevent loading. */
 TEST(modules_of_odd_files) {
     char path[] = "/tmp/opd_odd_XXXXXX";
     const int fd = mkstemp(path);
@@ -375,7 +375,7 @@ TEST(modules_of_odd_files) {
     }
     remove(path);
 }
-/* The stream of PyTorch before 1.6, of {'a': tensor([1., 2.])}, in every protocol in which there is one. */
+/* The format of PyTorch before 1.6, for {'a': tensor([1., 2.])}, in every pickle protocol that PyTorch could use. */
 TEST(old_streams_of_all_protocols) {
     for (int protocol = 2; protocol <= 5; protocol++) {
         OPD_SCOPE {

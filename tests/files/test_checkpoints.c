@@ -153,7 +153,7 @@ TEST(what_torch_save_writes) {
     remove(path);
 }
 
-/* Tensors that share a storage share it here; what they are over stays when the file is closed. */
+/* Tensors that share a storage in the file share memory.  This memory remains when the file is closed. */
 TEST(storages_are_shared) {
     char name[100];
     if (!open_golden()) { return; }
@@ -175,7 +175,8 @@ TEST(storages_are_shared) {
     fclose(golden);
 }
 
-/* Names of the same elements of one storage are one tensor of a module; a part, and what requires no grad, is another. */
+/* Names with the same elements of one storage become one tensor of a module.  A part of these elements, or a tensor
+   that does not require grad, becomes another tensor. */
 TEST(tied_weights_are_one_tensor) {
     char name[100], path[] = "/tmp/opd_checkpoint_XXXXXX";
     const int fd = mkstemp(path);
@@ -215,7 +216,8 @@ TEST(tied_weights_are_one_tensor) {
     remove(path);
 }
 
-/* A module leaves out what other classes made, unless it contains tensors, which nobody would miss without a word. */
+/* A module ignores objects of other classes, unless they contain tensors: then loading fails, so that they are not
+   missed. */
 TEST(modules_beside_other_classes) {
     char name[100], path[] = "/tmp/opd_checkpoint_XXXXXX";
     const int fd = mkstemp(path);
@@ -254,7 +256,7 @@ TEST(modules_beside_other_classes) {
     remove(path);
 }
 
-/* A file that is cut off or damaged anywhere gives an error or other values, and nothing is lost. */
+/* A file that is truncated or damaged anywhere gives an error or other values, and no memory is lost. */
 TEST(damage) {
     char name[100];
     if (!open_golden()) { return; }
@@ -532,7 +534,7 @@ TEST(what_cannot_be_written) {
     CHECK(fopen(in_folder("values.pt"), "rb") == NULL);
     forget("values.pt");
 }
-/* PyTorch writes zeros for the sums where torch.serialization.set_crc32_options(False) says so. */
+/* After torch.serialization.set_crc32_options(False), PyTorch writes zeros as checksums. */
 TEST(files_without_sums_are_read) {
     static uint8_t bytes[4096];
     const char *const name = "x";

@@ -91,7 +91,7 @@ TEST(dlpack_out_of_views) {
     CHECK(m->dl_tensor.ndim == 2 && !m->dl_tensor.data && m->dl_tensor.shape[0] == 0 && m->dl_tensor.shape[1] == 3);
     m->deleter(m);
 }
-/* The memory stays while the other library has it, also when the tensor is given other memory. */
+/* The memory remains while the other library uses it, also if the tensor gets other memory. */
 TEST(dlpack_out_holds_memory) {
     const float one[] = {1, 2, 3}, two[] = {4, 5, 6};
     const int64_t n = 3;
@@ -242,7 +242,7 @@ TEST(dlpack_in_every_dtype) {
         CHECK_INT(f.deleted, 1);
     }
 }
-/* Out of one and into another: nothing is copied, and both structs go. */
+/* Export and import of a tensor: nothing is copied, and both structs are freed. */
 TEST(dlpack_round_trip) {
     const int64_t sizes[] = {2, 3, 4};
     int k;
@@ -695,7 +695,7 @@ static void count_deleted(void *data, void *user) {
     CHECK(user == &deleted);
     deleted++;
 }
-/* Tensors over a file's memory keep it, the file closed or not; what is written into them stays with them. */
+/* Tensors that use a file's memory keep it, also after the file is closed.  Writes to them do not reach the file. */
 TEST(safetensors_memory) {
     const float a[] = {1, 2, 3, 4, 5, 6};
     const int64_t sizes[] = {2, 3};
@@ -825,7 +825,7 @@ static opd_file_kind kind_of(const void *data, size_t count, const char *text) {
     CHECK_OK();
     return kind;
 }
-/* Each kind of file, damaged: it says what is wrong, or goes on to be of its kind, and never says nothing. */
+/* A damaged file of each kind gives an error with a text, or is still a valid file of its kind. */
 TEST(damaged_files_say_so) {
     static unsigned char whole[1 << 16], part[1 << 16];
     const int64_t sizes[] = {2, 2};
@@ -927,7 +927,7 @@ static int files_in_folder(void) {
     if (d) { closedir(d); }
     return n - 2;
 }
-/* What cannot be read or written says so, and leaves nothing behind. */
+/* If something cannot be read or written, the call fails with an error, and no file remains. */
 TEST(refused) {
     const int64_t n = 3, huge[] = {3};
     opd_tensor *t = opd_ones(ints(&n, 1), OPD_FLOAT32), *bf = opd_ones(ints(&n, 1), OPD_BFLOAT16);
@@ -1001,7 +1001,7 @@ TEST(refused) {
         CHECK_INT(opd_npy_save("/dev/null", t), 0);
     }
 }
-/* A file that is there is replaced at once, or stays as it is. */
+/* An existing file is replaced atomically, or remains unchanged. */
 TEST(whole_or_not_at_all) {
     const int64_t n = 3;
     opd_tensor *t = opd_ones(ints(&n, 1), OPD_FLOAT32), *bf = opd_ones(ints(&n, 1), OPD_BFLOAT16);
@@ -1077,7 +1077,7 @@ TEST(files_without_memory) {
     opd_graph_free(graph);
     (void)remove(path);
 }
-/* A full disk: what was there stays, nothing else does. */
+/* If the disk is full, the existing file remains, and no other file is left. */
 TEST(files_without_room) {
     const int64_t sizes[] = {300, 300};
     const char *path = in_folder("room"), *name = "a";
@@ -1172,8 +1172,8 @@ TEST(pipes_end_where_they_say) {
     opd_graph_free(g);
     (void)remove(path);
 }
-/* What stands in for a file can be read by nobody who could not read that one; a link stays one, and what it leads to is
-   the new file, unless it leads nowhere. */
+/* The temporary file can be read only by users who can read the old file.  A link remains a link, and its target is
+   replaced, unless the target does not exist. */
 TEST(permissions_stay) {
     const char *path = in_folder("mode"), *other = in_folder("other");
     opd_tensor *t = opd_ones(ints(NULL, 0), OPD_FLOAT32);

@@ -185,7 +185,7 @@ TEST(programs_train_step_by_step_as_in_pytorch) {
         OPD_SCOPE { train_one(trained[i], arrays); }
     }
 }
-/* What is written into a module is never in its file. */
+/* Writes to a module never change its file. */
 TEST(programs_files_stay_as_they_are) {
     for (int round = 0; round < 2; round++) {
         opd_program *program = opd_program_load(golden("state", ".pt2"), NULL);
@@ -331,7 +331,7 @@ TEST(programs_check_their_inputs) {
     }
     opd_program_free(program);
 }
-/* A program whose module was cast takes what it was cast to, and no other. */
+/* If the module of a program was cast, the program takes only inputs of the new dtype. */
 TEST(programs_that_were_cast_take_that_dtype) {
     opd_program *program = opd_program_load(golden("mlp", ".pt2"), NULL);
     opd_tensor_file *file = opd_tensor_file_open(golden("mlp", ".npz"));
@@ -471,7 +471,7 @@ static int gradient_of_loop(void *program, opd_tensor *const *in, int count, opd
 static int batch_of_loops(void *program, opd_tensor *const *in, int count, opd_tensor **out) {
     return opd_vmap(opd_program_function, program, in, count, NULL, out);
 }
-/* A loop that goes on as long as one example wants it. */
+/* A loop that continues until all examples have ended. */
 TEST(programs_with_a_loop_for_each_example) {
     static const float scales[] = {0, 1, 2, 3, 9, 20};
     opd_program *program = opd_program_load(golden("until", ".pt2"), NULL);
@@ -537,7 +537,7 @@ static int many_kernel(opd_call *call) {
     if (opd_arg_tensor(call, 2)) { (void)opd_sub_Scalar_(opd_arg_tensor(call, 2), opd_value_int(1)); }
     return opd_ok() ? 0 : -1;
 }
-/* A program's own operators that write: as they are, and as auto_functionalized_v2 calls them. */
+/* Custom operators that write to arguments: called directly, and through auto_functionalized_v2. */
 TEST(programs_with_operators_that_write) {
     for (int round = 0; round < 2; round++) {     /* without the operators, then with them */
         opd_library *library = round ? opd_library_open(OPD_DEF, "writers", NULL, __FILE__, __LINE__) : NULL;
@@ -570,7 +570,7 @@ TEST(programs_with_operators_that_write) {
         opd_library_close(library);
     }
 }
-/* The typed functions of operators that give nothing, as the asserts of programs. */
+/* The typed functions of operators without results, such as the asserts of programs. */
 TEST(typed_functions_that_give_nothing) {
     OPD_SCOPE {
         opd_tensor *const weight = opd_ones(OPD_INTS(2), OPD_FLOAT32), *const slope = opd_ones(OPD_INTS(2), OPD_FLOAT32);
@@ -783,8 +783,8 @@ TEST(programs_are_saved_as_they_were_loaded) {
         }
     }
 }
-/* Tensors that look at parts of one memory still do when they are loaded again, here the second at every other number of
-   the first. */
+/* Tensors that share memory still share it after they were saved and loaded.  Here, the second tensor has every other
+   element of the first. */
 TEST(programs_keep_what_shares_memory) {
     char program_path[300];
     (void)snprintf(program_path, sizeof program_path, "%s", in_folder("shared.pt2"));
@@ -872,7 +872,7 @@ TEST(programs_that_cannot_be_saved) {
     opd_program_free(old);
     opd_program_free(program);
 }
-/* Trained here, run by PyTorch, with other sizes than it was exported with. */
+/* A program that is trained here runs in PyTorch, with other sizes than those with which it was exported. */
 TEST(programs_trained_here_run_in_pytorch) {
     static const char *const keys[] = {"in0", "in1", "out0", "out1", "out2"};
     char said[1000] = "", arguments[700], program_path[300];

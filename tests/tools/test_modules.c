@@ -321,7 +321,7 @@ static opd_optimizer *optimizer_new(int kind, const opd_module *net, bool plain)
     if (!plain) { CHECK_INT(opd_optimizer_set_option(optimizer, group, "weight_decay", 0), 0); }
     return optimizer;
 }
-/* Five steps, saved and loaded, and five more are ten steps to the bit. */
+/* Five steps, saving, loading, and five more steps give the same bits as ten steps. */
 TEST(five_and_five_are_ten) {
     const char *const files[] = {"a.pt", "a.safetensors"}, *const epoch = "epoch";
     const opd_value five = opd_value_int(5);
@@ -354,7 +354,7 @@ TEST(five_and_five_are_ten) {
     }
     forget();
 }
-/* A training before its first step goes on, too, and loads nothing else. */
+/* A training can also be continued before its first step.  A file of another training is not loaded. */
 TEST(what_cannot_go_on) {
     OPD_SCOPE {
         opd_module *net = net_new(3), *other = net_new(4);
@@ -495,7 +495,7 @@ TEST(tied_weights_are_stepped_once) {
     }
     forget();
 }
-/* The file of safetensors has each tensor once, and says which names stand for it, as safetensors.torch.save_model. */
+/* A safetensors file has each tensor once, and lists its other names, like safetensors.torch.save_model. */
 TEST(tied_weights_are_written_once) {
     static const char *const mine[] = {"embed.weight", "one.running_mean"};
     OPD_SCOPE {
@@ -551,7 +551,7 @@ TEST(tied_weights_without_memory) {
     CHECK(check_allocations_at(tied_out_and_in, NULL, "tied", 200, false, __FILE__, __LINE__) > 40);
     forget();
 }
-/* PyTorch sees one storage in what was saved, and its Adam does the same to it. */
+/* In PyTorch, the saved tensors share one storage, and a step of Adam gives the same. */
 TEST(tied_weights_with_pytorch) {
     char said[1000] = "", arguments[200];
     opd_module *const net = tied_new();
@@ -581,7 +581,8 @@ TEST(tied_weights_with_pytorch) {
 
 //-- trainings with PyTorch --------------------------------------------------------------------------------------------
 
-/* PyTorch goes on with what was saved after five steps, and is where we are after ten; and the other way round. */
+/* PyTorch continues a training that was saved after five steps, and has the same parameters as this library after ten;
+   and vice versa. */
 TEST(trainings_with_pytorch) {
     static const char *const names[] = {"sgd", "adam", "adamw"};
     char said[1000] = "", name[40], arguments[200];

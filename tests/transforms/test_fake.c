@@ -67,7 +67,7 @@ TEST(real_tensors_are_not_written) {
     CHECK_INT(opd_ndim(x), 1);
 }
 
-/* A step of training on shapes alone: gradients have the parameters' sizes. */
+/* A training step with only shapes: gradients have the sizes of the parameters. */
 TEST(backward) {
     opd_tensor *w = opd_tensor_set_requires_grad(floats(3, 5), true), *p = NULL, *loss;
     OPD_FAKE_MODE {
@@ -510,7 +510,7 @@ TEST(costs_of_own_operators) {
     CHECK_OK();
     opd_library_close(lib);
 }
-/* Of ten results that are let go of, one after the other, two are alive. */
+/* Of ten results that are freed one after the other, at most two are live. */
 TEST(peak_of_what_is_alive) {
     opd_cost *cost = opd_cost_begin();
     opd_tensor *h = NULL;
@@ -522,7 +522,7 @@ TEST(peak_of_what_is_alive) {
     opd_cost_free(cost);
     opd_release(h);
 }
-/* What asks for a tensor's device, dtype and layout is told what the fake stands for. */
+/* Queries of a tensor's device, dtype and layout return those of the tensor for which the fake stands. */
 TEST(questions_about_what_a_fake_stands_for) {
     opd_tensor *real = floats(2, 3);
     const opd_value none = opd_value_none(), strided = opd_value_int(0), cpu = opd_value_device(opd_device_of(OPD_CPU, -1));

@@ -273,7 +273,7 @@ TEST(operators_are_pytorchs) {
     CHECK(each_line("op", op_line) > 500);
 }
 
-/* Views, and what only moves elements, as of integers of the same size: bit by bit. */
+/* Views, and operators that only move elements, keep all bits, as for integers of the same size. */
 TEST(views_and_moves_keep_bits) {
     static const unsigned char raw[48] = {0x80, 0x7f, 0xff, 0x01, 0x00, 0x7c, 0xfc, 0x38, 0x55, 0xaa, 0x12, 0x9e,
                                           0x80, 0x80, 0x00, 0x00, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4};
@@ -334,7 +334,7 @@ TEST(uint64_above_int64) {
     CHECK_INT(opd_item_i64(opd_to_dtype(opd_full(OPD_INTS(1), opd_value_int(7), OPD_UINT64), OPD_INT32)), 7);
     CHECK_OK();
 }
-/* What makes tensors of a dtype that it is asked for. */
+/* Operators with a dtype argument that make tensors. */
 TEST(factories_refuse_what_they_do_not_make) {
     int i;
     for (i = 0; i < STORED; i++) {

@@ -202,7 +202,7 @@ TEST(sets_full_and_below) {
     CHECK(!opd_keyset_has_any(below, OPD_KEYS_AUTOGRAD) && opd_keyset_has(below, OPD_KEY_AD_INPLACE_OR_VIEW));
     CHECK(opd_keyset_has(OPD_KEYS_AUTOGRAD_AND_VIEW, OPD_KEY_AD_INPLACE_OR_VIEW));
 }
-/* Runtime keys low to high, a per-backend functionality once for each backend. */
+/* Iterating a set gives the runtime keys from low to high, and a per-backend functionality once for each backend. */
 TEST(sets_iterate) {
     opd_keyset s = set_of("AutogradCPU", "SparseCUDA", "ADInplaceOrView"), all = OPD_KEYS_FULL;
     static const char *const want[] = {"SparseCPU", "SparseCUDA", "ADInplaceOrView", "AutogradCPU", "AutogradCUDA"};

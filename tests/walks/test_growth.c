@@ -239,7 +239,7 @@ static opd_tensor *few_call(int kind, opd_tensor *self, int seed) {
     if (kind == 14) { return opd_index_put_full(self, opd_tensors_of(pair, 2), few_random(seed, OPD_INTS(3, 4), dtype), true); }
     return opd_put_full(self, list, opd_reshape(opd_narrow(src, 1, 0, 1), OPD_INTS(12)), true);
 }
-/* What is written into the first rows is the same in a tensor that ends there. */
+/* Writes to the first rows give the same as in a tensor that has only these rows. */
 TEST(few_indices_write_what_many_would) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16, OPD_INT32, OPD_UINT8};
     int d, kind, seed, strided;
@@ -273,7 +273,8 @@ static int64_t walk_at(const opd_tensor *t, const int64_t *at, int dim, int64_t 
     for (d = 0; d < 3; d++) { p += (d == dim ? x : at[d]) * opd_strides(t)[d]; }
     return p;
 }
-/* gather, scatter and scatter_add of three dims, whatever way they lie, against a loop; small, and shared by threads. */
+/* gather, scatter and scatter_add in three dims, in all layouts, compared with a loop; small, and large enough for
+   several threads. */
 TEST(indexed_walks_of_three_dims) {
     static const int orders[3][3] = {{0, 1, 2}, {2, 0, 1}, {1, 2, 0}};
     const int threads = opd_threads();
@@ -317,7 +318,7 @@ TEST(indexed_walks_of_three_dims) {
     }
     opd_threads_set(threads);
 }
-/* A list that is one number expanded counts as often as it says. */
+/* An expanded index tensor counts each of its elements. */
 TEST(expanded_indices_are_read_by_their_strides) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_BFLOAT16, OPD_UINT8};
     int d, large, k;
@@ -365,7 +366,7 @@ TEST(few_indices_need_little_memory) {
 
 //-- in place -------------------------------------------------------------------------------------------------------
 
-/* Numbers that are drawn go where they are to be; so do sums along a line. */
+/* Random numbers, and sums along a line, are written in place without a copy. */
 TEST(writing_in_place_needs_no_copy) {
     static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT32, OPD_INT64, OPD_FLOAT32, OPD_BFLOAT16, OPD_FLOAT16};
     const int threads = opd_threads();
@@ -394,7 +395,7 @@ TEST(writing_in_place_needs_no_copy) {
     opd_threads_set(threads);
     CHECK(opd_ok());
 }
-/* Scans in place give what they give elsewhere; self may lie anyhow. */
+/* Scans in place give the same as into a new tensor, for any layout of self. */
 TEST(scans_in_place_are_scans) {
     static const opd_scalar_type dtypes[] = {OPD_INT64, OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16};
     int d, dim, lies, product;
@@ -435,7 +436,7 @@ static bool select_same(opd_tensor *const *a, opd_tensor *const *b, size_t size)
     return opd_ok() && memcmp(opd_data(a[0]), opd_data(opd_contiguous(b[0])), (size_t)opd_numel(a[0]) * size) == 0 &&
            memcmp(opd_data(a[1]), opd_data(opd_contiguous(b[1])), (size_t)opd_numel(a[1]) * 8) == 0;
 }
-/* topk, kthvalue and the medians give what a stable sort of the line has at their places. */
+/* topk, kthvalue and the medians give the same elements as a stable sort of the line. */
 TEST(selection_gives_what_sorting_would) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_INT64, OPD_UINT8};
     static const int64_t lengths[] = {1, 2, 63, 65, 700, 5000};
@@ -483,7 +484,7 @@ static bool sort_in_order(double a, double b, bool descending) {
     return isnan(b) || (!isnan(a) && a <= b);
 }
 static bool sort_equal(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
-/* Results of sort are in order, equal ones as they stood, and what the places say. */
+/* The results of sort are in order, equal elements keep their order, and the indices are right. */
 TEST(sorting_by_merging_and_by_digits) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16, OPD_INT64, OPD_INT32,
                                              OPD_INT16, OPD_INT8, OPD_UINT8, OPD_BOOL};
@@ -519,7 +520,7 @@ TEST(sorting_by_merging_and_by_digits) {
         }
     }
 }
-/* A line that rises has everything among its largest for a while. */
+/* In a rising line, each element is at first among the largest ones. */
 TEST(topk_of_lines_in_order) {
     for (int falls = 0; falls < 2; falls++) {
         OPD_SCOPE {
@@ -555,7 +556,7 @@ static int wide_run(int kind, opd_tensor *const *inputs, opd_scalar_type dtype, 
     out[0] = y;
     return y ? opd_autograd_grad(&y, 1, in, count, &options, out + 1) : -1;
 }
-/* Rows and columns of any length give in short dtypes what they give in float64, on lines that lie side by side, too. */
+/* Rows and columns of any length give the same in 16-bit dtypes as in float64, also for adjacent lines. */
 TEST(long_rows_and_columns) {
     static const int64_t sizes[][3] = {{2, 21, 40}, {1, 300, 9}, {3, 6, 257}, {2, 3, 15}, {4, 33, 600}, {130, 3, 16}};
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT16, OPD_BFLOAT16};
@@ -585,7 +586,7 @@ TEST(long_rows_and_columns) {
     }
     CHECK(opd_ok());
 }
-/* Columns of infinities and with a NaN come out of softmax as lines do. */
+/* Softmax of columns with infinities or a NaN gives the same as softmax of rows. */
 TEST(softmax_of_columns_with_infinities) {
     OPD_SCOPE {
         opd_tensor *x = opd_randn(OPD_INTS(20, 33), OPD_FLOAT32);

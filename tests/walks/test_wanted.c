@@ -353,7 +353,7 @@ TEST(a_formula_may_say_that_there_is_none) {
     CHECK(opd_tensor_grad(a) && !opd_tensor_grad(b));
     opd_library_close(library);
 }
-/* What a formula leaves out because the gradient of a result that it asked for is NULL. */
+/* A backward function returns no gradient because the gradient of a result for which it asked is NULL. */
 TEST(a_formula_that_saw_no_gradient) {
     opd_op *op = operator_of("two(Tensor x, Tensor y) -> (Tensor, Tensor)", two_results, gives_what_came, "few::two");
     opd_tensor *a = leaf(true), *b = leaf(true);
