@@ -1197,7 +1197,7 @@ TEST(permissions_stay) {
     (void)remove(path);
     (void)remove(other);
 }
-/* What a file says of itself does not reach a terminal as it is. */
+/* Text from a file never reaches a terminal unescaped. */
 TEST(errors_are_plain_text) {
     static const char json[] = "{\"a\\u001b[2J\\n\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[0,2]}}..";
     unsigned char file[8 + sizeof json];
@@ -1213,7 +1213,7 @@ TEST(errors_are_plain_text) {
     CHECK_ERROR(OPD_ERROR_FILE, "entry 'a?[2J?'");
     opd_tensor_file_close(f);
 }
-/* Reading takes no time that grows faster than the file. */
+/* The time for reading grows only linearly with the size of the file. */
 TEST(many_keys) {
     enum { KEYS = 100000 };
     opd_tensor_file *f;
@@ -1342,7 +1342,7 @@ TEST(files_read_by_numpy_and_safetensors) {
     CHECK(strstr(said, "checked: 13 files") || strstr(said, "checked: 14 files"));
     if (strstr(said, "no safetensors")) { SKIP("no python3 with safetensors: only NumPy has read the files"); }
 }
-/* The implementation as a shared library; in $OBJECTS it is kept for the next program that asks. */
+/* Compiles the implementation as a shared library, which remains in $OBJECTS for later programs. */
 TEST(dlpack_with_python) {
     const char *cc = getenv("CC"), *kept = getenv("OBJECTS");
     char said[400] = "", library[300], command[2000];

@@ -117,7 +117,7 @@ TEST(a_file_in_use_is_replaced) {
     CHECK(remove(path) == 0);
     (void)in_folder(NULL);                        /* no other file is left */
 }
-/* Where a folder is, nothing is written, and the folder stays. */
+/* If the path is a folder, nothing is written, and the folder remains. */
 TEST(a_folder_is_not_replaced) {
     const char *const path = in_folder("folder");
     CHECK(mkdir(path, 0700) == 0);

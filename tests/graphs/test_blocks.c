@@ -211,7 +211,7 @@ TEST(blocks_in_files) {
     (void)remove(path);
 }
 
-/* Any damage to a text is an error or another graph, which runs or fails. */
+/* A damaged text gives an error, or another graph, which runs or fails. */
 TEST(damaged_texts) {
     const char *const texts[] = {newton, words};
     char text[4000];

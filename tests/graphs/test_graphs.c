@@ -494,7 +494,7 @@ TEST(wrong_steps_say_so_and_change_nothing) {
     opd_graph_free(other);
 }
 /* A graph that came as a text is changed: exp(x) * 2 becomes tanh(exp(x)) * 2, of one input less. */
-/* A number where the schema says Tensor: as in a call it takes no part in the choice of the dtype. */
+/* A number as an argument of type Tensor does not influence the dtype of the result, as in a call. */
 TEST(graphs_take_numbers_for_tensors) {
     static const int32_t three[] = {1, 2, 3};
     opd_tensor *x = opd_tensor_from(three, OPD_INTS(3), OPD_INT32), *want[2], *results[2];
@@ -548,7 +548,7 @@ TEST(graphs_take_numbers_for_tensors) {
     }
 }
 
-/* Many values of one name, given and taken: names stay unique, and the lowest number that is free is the next. */
+/* Many values get the same name: names stay unique, and a new name gets the lowest free number. */
 TEST(graphs_have_many_names) {
     enum { N = 20000 };
     static opd_graph_value *all[N];
@@ -624,7 +624,7 @@ TEST(graphs_are_changed_by_hand) {
 }
 static uint32_t rng = 1;
 static int dice(int n) { rng = rng * 1664525u + 1013904223u; return (int)((rng >> 8) % (uint32_t)n); }
-/* Any calls, right and wrong: the graph that results prints, comes back from its text and from a file, and runs. */
+/* After random valid and invalid calls, the graph can be printed, parsed, saved, loaded and run. */
 TEST(random_steps) {
     static const char *const ops[] = {"aten::exp", "aten::add", "aten::mul", "aten::cat", "aten::split", "aten::sum",
         "aten::view", "aten::add_", "aten::mm", "aten::softmax", "aten::max", "aten::clone", "nothing", "aten::zeros"};
@@ -1627,8 +1627,8 @@ TEST(a_check_with_other_outputs) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the function returned 2 outputs, and 1 outputs when it was called again");
 }
 
-/* A text constant of any length, also of characters that are written as several, comes back from a file; and a print
-   that is cut is the begin of the whole. */
+/* A string constant of any length, also with escaped characters, is the same after saving and loading.  A truncated
+   print is the begin of the whole text. */
 TEST(long_texts_are_constants) {
     static char word[3001], whole[20000], again[20000], part[700];
     int n, way;

@@ -123,7 +123,8 @@ TEST(results_stay_what_they_are) {
         }
     }
 }
-/* Anything at random: sizes, what the operator keeps or lets go of, errors, the tape, results kept and compared later. */
+/* Random sizes, tensors that operators keep or release, errors, autograd, and results that are kept and compared
+   later. */
 TEST(whatever_escapes_stays_what_it_is) {
     enum { ROUNDS = 600, LATER = 12 };
     opd_tensor *later[LATER][2] = {{NULL, NULL}};

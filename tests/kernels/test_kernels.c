@@ -68,7 +68,8 @@ TEST(kernels_vector_math) {
     }
 }
 
-/* exp and sigmoid in double, against the C library, which is within 1 ulp: a few hundred thousand places, and the ends. */
+/* exp and sigmoid in double, compared with the C library (exact within 1 ulp), at a few hundred thousand places and
+   at the limits of the range. */
 TEST(kernels_vector_math_in_double) {
     static const double ends[] = {0.0, -0.0, 709.782712893384, 709.7827128933841, 710.0, 1e300, -744.0, -745.13, -745.2,
                                   -746.0, -1e300, -708.3964185322641, -708.5, 1e-300, -1e-17, 0.34657359027997264};
@@ -125,7 +126,7 @@ static double kn_doubles(void (*f)(int64_t, double *, const double *), long doub
     }
     return worst;
 }
-/* The other functions of doubles, in long double where that has more digits. */
+/* The other functions of doubles, compared with long double if that has more digits. */
 TEST(kernels_functions_of_doubles) {
     static const struct {
         const char *name;
@@ -154,7 +155,7 @@ TEST(kernels_functions_of_doubles) {
     opdi_vcos64(8, y, ends);
     CHECK(y[0] == 1 && y[1] == 1 && isnan(y[2]) && isnan(y[4]));
 }
-/* Phi within 2e-7, and gelu at its ends. */
+/* The normal distribution function within 2e-7, and gelu at the limits of its range. */
 TEST(kernels_gelu) {
     const float ends[4] = {HUGE_VALF, -HUGE_VALF, NAN, -100.0f};
     float x[1001], y[1001];
@@ -164,7 +165,8 @@ TEST(kernels_gelu) {
     opdi_vphi(4, y, ends);
     CHECK(y[0] == 1 && y[1] == 0 && isnan(y[2]) && y[3] == 0);
 }
-/* Powers and remainders of numbers of all kinds against the C library: powers within a bound, remainders the same. */
+/* Powers and remainders of all kinds of numbers, compared with the C library: powers within a bound, remainders
+   exactly. */
 TEST(kernels_powers_and_remainders) {
     static const double some[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, 1e30, -1e30, 1e-40, 1e300,
                                   -1e-310, 4194305.0, -7.25, 16777217.0, 1e16, 0.1, HUGE_VAL, -HUGE_VAL, NAN, 5e-324};
@@ -291,7 +293,7 @@ static void kn_nested(void *ctx, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) opdi_parallel_for(100, 1, kn_mark, ctx);
 }
 
-/* A line of numbers is cast as each of them is; lengths that are no multiple of a vector's. */
+/* Casting a line gives the same as casting each number, also if its length is not a multiple of a vector's. */
 TEST(kernels_casts_of_lines) {
     enum { N = 65536 + 13 };
     uint16_t *half = (uint16_t *)malloc(N * 2);
@@ -466,7 +468,7 @@ TEST(kernels_gemm_strides) {
     CHECK_INT(opdi_gemm_of(OPD_INT64, 2, 2, 2, &left, &right, 0, r, 2, 1), 0);
     CHECK(r[0] == 19 && r[1] == 22 && r[2] == 43 && r[3] == 50);
 }
-/* Products of one row or column with a matrix that is one row or column again and again. */
+/* Products of one row or column with a matrix that is one expanded row or column. */
 TEST(kernels_gemv_expanded) {
     static const int64_t sizes[] = {1, 3, 4, 17, 67};
     for (int way = 0; way < 100; way++) {
@@ -494,7 +496,7 @@ static double kn_get(const opd_tensor *t, int64_t i) {
 static void kn_set(opd_tensor *t, int64_t i, float v) {
     if (opd_dtype(t) == OPD_FLOAT64) { ((double *)(void *)t->data)[i] = (double)v; } else { ((float *)(void *)t->data)[i] = v; }
 }
-/* Rows of numbers times a row, by loops of their own: also so large that they go past the caches. */
+/* Outer products, which have their own loops, also so large that the stores bypass the caches. */
 TEST(kernels_outer) {
     static const int64_t sizes[][4] = {{1, 4200, 1008, 0}, {3, 5, 9, 0}, {2, 3, 17, 1}, {4, 1, 3, 0}, {1, 2100, 2001, 0}};
     int64_t i, j, b;
@@ -640,7 +642,7 @@ TEST(kernels_gemm_threads) {                      /* the same bits with any numb
     free(a); free(b); free(c); free(d);
 }
 
-/* The same bits with any number of threads, of few rows, whose other side is cut at any place. */
+/* Products of few rows give the same bits with any number of threads, wherever the other operand is divided. */
 TEST(kernels_few_rows_threads) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
     for (int way = 0; way < 4 * 5; way++) {
@@ -665,8 +667,8 @@ TEST(kernels_few_rows_threads) {
     opd_threads_set(0);
 }
 
-/* The same for a matrix with contiguous rows, which is read without a copy; a row has the same bits in a product of 20
-   rows. */
+/* The same for a matrix with contiguous rows, which is read without a copy.  A row gives the same bits as in a
+   product of 20 rows. */
 TEST(kernels_row_groups) {
     static opd_op *mm_out;
     static const int64_t dims[][3] = {{2, 130, 131}, {3, 263, 257}, {4, 1100, 2001}, {5, 2049, 1030}, {6, 1501, 1400}, {7, 1501, 1400}};
@@ -906,7 +908,8 @@ TEST(kernels_conv_ways) {                         /* all ways at all levels besi
     opdi_winograd_known = -1;
     opd_threads_set(0);
 }
-/* Winograd's way is taken; its error is at most four times the plain sum's and 1e-6 of the results' root of mean square. */
+/* Winograd's algorithm is used.  Its error is at most four times that of the plain sum, and 1e-6 of the root mean
+   square of the results. */
 TEST(kernels_winograd) {
     static const int64_t d[] = {2, 96, 20, 24, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1};
     OPD_SCOPED;
@@ -1169,7 +1172,8 @@ static opd_tensor *kn_shorts(int64_t n, opd_scalar_type dtype, bool finite) {
 static float kn_widened(opd_scalar_type dtype, uint16_t half) {
     return dtype == OPD_FLOAT16 ? opdi_f16_to_f32(half) : opdi_bf16_to_f32(half);
 }
-/* Sums, differences and products of short floats are the float's, rounded: NaN, infinity, denormals, in place too. */
+/* Sums, differences and products of 16-bit floats equal those of float, rounded: NaN, infinity, denormals, also in
+   place. */
 TEST(kernels_arithmetic_of_short_floats) {
     static const int64_t sizes[] = {0, 1, 15, 16, 17, 64, 1000, 40003};
     for (int way = 0; way < 2 * 8 * 4; way++) {
@@ -1195,7 +1199,7 @@ TEST(kernels_arithmetic_of_short_floats) {
         }
     }
 }
-/* Sums of short floats, of all and of rows, and dot products of float16; infinity stays infinity. */
+/* Sums of all elements and of rows of 16-bit floats, and dot products of float16.  Infinity remains infinity. */
 TEST(kernels_sums_of_short_floats) {
     static const int64_t sizes[] = {1, 63, 64, 65, 4096, 4160, 300001};
     for (int way = 0; way < 14; way++) {
@@ -1233,7 +1237,7 @@ TEST(kernels_dots_of_float16) {
         }
     }
 }
-/* Sums over columns are those of doubles: few and many of them, odd numbers of rows, strides, more than one dim. */
+/* Sums over columns equal those in double: few and many columns, odd numbers of rows, strides, several dims. */
 TEST(kernels_sums_of_columns) {
     static const int64_t shapes[][3] = {{64, 256, 64}, {3, 70, 8}, {2, 1000, 33}, {1, 67, 1500}, {5, 3, 9}, {2, 4, 1030},
                                         {7, 5, 1}, {1, 66, 1024}};
@@ -1268,7 +1272,8 @@ static double kn_apart(opd_tensor *a, opd_tensor *b) {
     far = opd_max(opd_div(far, size));
     return far ? opd_item(far).u.d : HUGE_VAL;
 }
-/* Attention block by block, against the same in parts; and its derivative, against that in parts, which is taken where it is recorded. */
+/* Attention by blocks, and its derivative, equal attention computed with several operators, whose derivative is used
+   when autograd records it. */
 TEST(kernels_attention) {
     static const int64_t lines[] = {1, 5, 59, 60, 61, 121}, keys[] = {1, 7, 32, 65, 129}, depths[] = {1, 3, 16, 100};
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
@@ -1315,7 +1320,8 @@ TEST(kernels_attention) {
         }
     }
 }
-/* Its memory grows with rows and keys, not their product, which would take 8 MiB here. */
+/* The memory of attention's backward grows with rows and keys, but not with their product (which would take 8 MiB
+   here). */
 TEST(kernels_attention_backward_memory) {
     OPD_SCOPE {
         opd_tensor *in[3], *grads[3], *loss;
@@ -1332,7 +1338,8 @@ TEST(kernels_attention_backward_memory) {
         opd_threads_set(0);
     }
 }
-/* Running sums of lines, some of them four at a time, are those of one line after the other, to the bit. */
+/* Cumulative sums of several lines, some of them computed four at a time, have the same bits as those of single
+   lines. */
 TEST(kernels_running_sums) {
     for (int way = 0; way < 96; way++) {
         OPD_SCOPE {
@@ -1361,7 +1368,7 @@ TEST(kernels_running_sums) {
         }
     }
 }
-/* Layer norm's backward over blocks of rows, against loops in double. */
+/* Layer norm's backward over blocks of rows, compared with loops in double. */
 TEST(kernels_layer_norm_backward) {
     static const int64_t rows[] = {1, 63, 64, 65, 131}, columns[] = {1, 15, 17, 600, 2049};
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16, OPD_FLOAT16};
@@ -1449,7 +1456,7 @@ static int kn_sum_differs(const opd_tensor *sum, const opd_tensor *a, const opd_
     }
     return bad;
 }
-/* Operands that are turned over, or one number again and again, along rows short and long. */
+/* Operands that are transposed, or one expanded number, with short and long rows. */
 TEST(kernels_turned_and_repeated_operands) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64, OPD_BFLOAT16};
     static const int64_t sizes[][2] = {{33, 70}, {64, 64}, {1, 40}, {130, 31}, {65, 129}, {200, 700}, {40, 2100}, {2100, 40}, {0, 64}};
@@ -1502,7 +1509,7 @@ TEST(kernels_turned_operands_of_three_dims) {
         }
     }
 }
-/* Extremes with NaN and infinities at every place, zeros of both signs, pieces of every length; and products. */
+/* Minima and maxima with NaN and infinities at every place, zeros of both signs, and all lengths; and products. */
 TEST(kernels_extremes_and_products) {
     for (int64_t n = 1; n < 210; n += n < 60 ? 13 : 1) {
         OPD_SCOPE {
@@ -1542,7 +1549,8 @@ TEST(kernels_extremes_and_products) {
         CHECK_NEAR(opd_item(opd_prod(x)).u.d, 1, 1e-5);
     }
 }
-/* Rows of tensors beside each other: of one byte and of eight, narrow, wide, of no elements, by several threads. */
+/* Concatenated rows of tensors: elements of one byte and of eight, narrow, wide, without elements, with several
+   threads. */
 TEST(kernels_joined_rows) {
     static const int64_t widths[][3] = {{1, 2, 3}, {64, 0, 33}, {100, 7, 300}, {1000, 3, 9000}, {512, 512, 1}};
     static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_BFLOAT16, OPD_FLOAT32, OPD_FLOAT64};
@@ -1572,7 +1580,7 @@ TEST(kernels_joined_rows) {
     }
     opd_threads_set(0);
 }
-/* Softmax down columns, of few and many rows, with a column of -infinity, one with infinity and one with NaN. */
+/* Softmax of columns with few and many rows: a column of -infinity, one with infinity, and one with NaN. */
 TEST(kernels_softmax_of_columns) {
     static const int64_t sizes[][2] = {{1, 9}, {3, 16}, {15, 40}, {16, 257}, {17, 300}, {33, 8}, {70, 31}};
     for (int way = 0; way < 7 * 4; way++) {

@@ -349,7 +349,7 @@ TEST(names_that_are_none) {
     CHECK_ERROR(OPD_ERROR_REGISTER, "is not a user key (OPD_F_USER_n), or the name");
 }
 
-/* A device that was asked for counts more than where the tensor is. */
+/* A device argument takes precedence over the device of the tensor. */
 TEST(like_a_fake_on_a_device) {
     const int64_t two = 2;
     opd_tensor *fake = opd_tensor_new_on(opd_ints_of(&two, 1), OPD_FLOAT32, opd_device_of(OPD_META, -1)), *t;
@@ -415,7 +415,7 @@ TEST(words_of_a_generator) {
     CHECK_INT(opd_generator_take(g, 0, NULL) - next, 64);
     opd_generator_free(g);
 }
-/* What a message quotes of a list of texts is what stands in it. */
+/* A message that quotes a list of strings shows its elements. */
 TEST(lists_of_texts_in_messages) {
     opd_value list[2], v[2];
     list[0] = opd_value_str("one");

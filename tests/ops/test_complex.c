@@ -285,7 +285,7 @@ TEST(samples_with_tensors_that_are_computed_when_they_are_read) {
     check_samples();
     lazily = false;
 }
-/* PyTorch's answers at branch cuts, at NaN and where squares overflow or vanish. */
+/* PyTorch's results at branch cuts, at NaN, and for numbers whose squares overflow or underflow. */
 TEST(functions_at_their_edges) {
     static const struct { const char *name; double in[2], want[2]; } edges[] = {
         {"aten::log", {1, NAN}, {NAN, NAN}}, {"aten::log", {-2, -0.0}, {0.6931471805599453, -3.141592653589793}},
@@ -375,7 +375,7 @@ TEST(imaginary_parts_are_refused_by_real_numbers) {
     CHECK(!opd_abs_(pairs(ones, 2)));
     CHECK_ERROR(OPD_ERROR_DTYPE, "In-place abs");
 }
-/* conj and imag look at the same memory; PyTorch's is_conj, is_neg and values of the same calls. */
+/* conj and imag are views; is_conj, is_neg and the values equal PyTorch's. */
 TEST(conjugates_are_views) {
     static const double numbers[] = {1, 2, -3, 4, 5, -6, 0, 1};
     const int64_t square[2] = {2, 2};
@@ -462,7 +462,8 @@ static int checked_writes(void *user, opd_tensor *const *in, int n, opd_tensor *
 static int grad_of_writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return opd_grad(writes, user, in, n, NULL, out);
 }
-/* On the tape, with the tape of the tape, by opd_grad, and by opd_grad in vmap: one gradient, that of differences. */
+/* Autograd, second derivatives, opd_grad, and opd_grad under vmap give the same gradient, that of finite
+   differences. */
 TEST(writes_through_conjugates_have_one_gradient) {
     static const double numbers[] = {1, 2, -3, 4, 0.5, -1};
     const int64_t two[1] = {2}, rows[2] = {3, 2};
@@ -492,7 +493,8 @@ TEST(writes_through_conjugates_have_one_gradient) {
         opd_scope_close(&scope);
     }
 }
-/* What looks below the dispatcher: saved tensors under allow_mutation, texts while an error is pending, fakes, checks. */
+/* Code that bypasses the dispatcher: saved tensors under allow_mutation, texts while an error is pending, fakes,
+   checks. */
 TEST(conjugates_are_seen_below_the_dispatcher) {
     static const double numbers[] = {1, 2, -3, 4}, half = -0.5;
     const int64_t two[1] = {2}, three[1] = {3};
@@ -547,7 +549,7 @@ TEST(derivatives_in_every_quadrant) {
 }
 CHECK_MAIN()
 
-/* Signs and reciprocals of numbers whose squares do not fit, one by one and sixteen at a time. */
+/* Signs and reciprocals of numbers whose squares overflow or underflow, one by one and sixteen at a time. */
 TEST(signs_and_reciprocals_at_the_ends) {
     static const double r = 0.70710678118654752440;
     static const struct { double re, im, sign[2], inverse[2]; } rows[] = {
@@ -601,7 +603,7 @@ static void same_parts(const char *name, opd_tensor *have, opd_tensor *want, dou
         }
     }
 }
-/* Numbers that lie one after another have loops of their own: what they compute is what others do. */
+/* The loops for contiguous numbers give the same results as the loops for other layouts. */
 TEST(arithmetic_of_neighbours_and_of_others) {
     typedef opd_tensor *unary(opd_tensor *);
     typedef opd_tensor *binary(opd_tensor *, opd_tensor *);
@@ -642,7 +644,7 @@ TEST(arithmetic_of_neighbours_and_of_others) {
     }
 }
 
-/* A complex number without dims does not make float32 numbers double (torch.result_type). */
+/* A complex tensor without dims does not promote float32 to double precision (torch.result_type). */
 TEST(numbers_without_dims_are_as_exact_as_tensors) {
     static const struct { opd_scalar_type dtype, with_wide, with_short; } rows[] = {
         {OPD_FLOAT32, OPD_COMPLEX64, OPD_COMPLEX64}, {OPD_BFLOAT16, OPD_COMPLEX64, OPD_COMPLEX64},

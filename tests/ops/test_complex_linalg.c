@@ -299,7 +299,7 @@ TEST(eigenvalues_of_special_matrices) {
     }
 }
 
-/* Of low rank: what the reduction leaves is only rounding. */
+/* Matrices of low rank: after the reduction, only rounding errors remain. */
 TEST(eigenvalues_of_matrices_of_low_rank) {
     for (int n = 5; n < 140; n += 23) {
         OPD_SCOPE {
@@ -373,7 +373,7 @@ TEST(matrices_without_factors) {
         CHECK_OK();
     }
 }
-/* No number and infinities: an error or an answer, and an end. */
+/* NaN and infinities give an error or a result; the functions must end. */
 TEST(what_is_not_finite_ends) {
     for (int k = 0; k < 3; k++) {
         for (int place = 0; place < 9; place += 4) {

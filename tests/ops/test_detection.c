@@ -114,7 +114,7 @@ TEST(samples_are_counted_in_the_dtype_of_regions) {
     CHECK_OR_RETURN((out = opd_call_op(opd_find("torchvision::roi_align"), args, 7)) != NULL);
     CHECK_NEAR(opd_data_f32(out)[0], 0.1353599, 1e-6);
 }
-/* Nothing is walked over where there is nothing. */
+/* Without bins or channels, loops must not run for a long time. */
 TEST(regions_without_bins_or_channels) {
     OPD_SCOPED;
     opd_tensor *rois = opd_zeros(OPD_INTS(1, 5), OPD_FLOAT32), *out;
@@ -142,7 +142,7 @@ TEST(regions_that_require_grad) {
     CHECK_OK();
     CHECK(opd_tensor_grad(rois) == NULL);
 }
-/* Without data: the sizes of what is pooled; how many boxes stay is not known. */
+/* With fake tensors: the sizes of pooled results; the number of boxes that nms keeps is unknown. */
 TEST(regions_of_fakes) {
     OPD_SCOPED;
     opd_device meta;

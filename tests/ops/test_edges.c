@@ -379,7 +379,7 @@ TEST(upsampling_in_other_ways) {
     ARE(CALL("aten::upsample_nearest3d", plane, OPD_INTS(1, 1, 3)), 0, 1, 2);
     ARE(CALL("aten::_upsample_nearest_exact3d", plane, OPD_INTS(1, 1, 3)), 0, 2, 3);
 }
-/* Examples of one and of two steps, packed, end as each does alone. */
+/* Packed examples of one and of two steps give the same final states as each example separately. */
 TEST(packed_sequences) {
     const int64_t numbers[] = {2, 1}, wrong[] = {1, 2};
     const float data[] = {1, 2, 3}, weight[] = {.5f};
@@ -401,7 +401,8 @@ TEST(packed_sequences) {
     CHECK(CALL("aten::rnn_tanh_cell", x, x, w[0], w[1]) == NULL);
     CHECK_ERROR(OPD_ERROR_SHAPE, "rows, but they have 3");
 }
-/* Rounded to few numbers and read back; the gradient goes straight through where the number was within range. */
+/* Fake quantization: numbers are quantized and converted back.  The gradient passes through unchanged within the
+   range. */
 TEST(fake_quantisation) {
     const float data[] = {-2, -.26f, .04f, .26f, 0, 3}, scales[] = {.5f, .25f}, rows[] = {.5f, -1, .25f, 2, .1f, -.3f};
     const int32_t zeros[] = {0, 1};
@@ -628,7 +629,7 @@ TEST(second_derivatives_of_losses_beside_truth_values) {
     CHECK_INT(opd_backward(opd_sum(opd_huber_loss_backward(opd_ones(OPD_INTS(1), OPD_FLOAT32), x, b, 2, 1.0))), 0);
     ARE(opd_tensor_grad(x), 2, 0, 2);
 }
-/* Operands in another order than they stand in, where that saves multiplications: the same numbers, and few of them. */
+/* einsum contracts operands in another order if this saves multiplications: the same result with fewer operations. */
 TEST(einsum_finds_an_order) {
     enum { N = 120 };
     static const char *const equations[] = {"ab,bc,cd,d->a", "ab,bc,cd,d->", "zab,zbc,cd,d,a->z", "...ab,bc,cd,...d->...a"};
@@ -704,7 +705,7 @@ TEST(alignments_of_targets) {
     CHECK(strstr(opd_error_message(), "at most 4"));
     opd_error_clear();
 }
-/* A NaN beside a chance of none gives NaN, as in PyTorch.  Targets are taken in any dtype. */
+/* A NaN together with a probability of zero gives NaN, as in PyTorch.  Targets may have any dtype. */
 TEST(alignments_with_nan_and_targets_of_any_dtype) {
     const float put[] = {-0.5f, -1, -0.25f, -1.5f};
     const float with_nan[] = {-(float)INFINITY, (float)NAN, -0.25f, -1.5f};
@@ -797,7 +798,7 @@ TEST(segments_and_rows_as_long_as_they_may_be) {
     CHECK(opd_renorm(w, opd_value_int(0), 0, opd_value_int(1)) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "renorm: non-positive-norm not supported");
 }
-/* A bool to a bool is a bool; to a number it is one of the number's kind. */
+/* A bool to the power of a bool is a bool; to the power of a number it has the number's kind. */
 TEST(powers_of_truth) {
     opd_tensor *b = opd_gt_Scalar(counted(3), opd_value_int(0)), *got = opd_pow_Tensor_Scalar(b, opd_value_bool(true));
     CHECK(got && opd_dtype(got) == OPD_BOOL);
@@ -819,7 +820,7 @@ TEST(dtypes_that_are_refused) {
     CHECK(opd_normal_Tensor_Tensor(x, opd_to_dtype(x, OPD_COMPLEX64)) == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "normal expects standard deviation to be non-complex");
 }
-/* Halves are counted in a range that is given, and beyond the whole numbers that they hold one by one. */
+/* Histograms of float16 with a given range, with counts above the integers that float16 can represent. */
 TEST(histograms_of_halves) {
     const double range[] = {-2, 2};
     opd_tensor *pair[2], *x = opd_to_dtype(counted(3), OPD_BFLOAT16), *many = opd_zeros(OPD_INTS(300), OPD_BFLOAT16);
@@ -1051,7 +1052,7 @@ TEST(indices_from_the_end) {
     CHECK(CALL("aten::take_along_dim", x, opd_tensor_from(past, OPD_INTS(1, 1), OPD_INT64), 1) == NULL);
     CHECK_ERROR(OPD_ERROR_INDEX, "index 3 is out of bounds");
 }
-/* Products of bool are there where nothing is multiplied. */
+/* Matrix products of bool tensors work if they have no elements. */
 TEST(products_of_no_bools) {
     opd_tensor *a = opd_zeros(OPD_INTS(2, 0), OPD_BOOL), *b = opd_zeros(OPD_INTS(0, 3), OPD_BOOL);
     opd_tensor *none = opd_zeros(OPD_INTS(0), OPD_BOOL), *ones = opd_ones(OPD_INTS(2), OPD_BOOL);

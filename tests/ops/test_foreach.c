@@ -71,7 +71,8 @@ TEST(copies_of_lists) {
     CHECK_NEAR(first_of(opd_foreach_copy_full(list, src, true), 0), 5, 0);
     CHECK_NEAR(first_of(list, 0), 2, 0);
 }
-/* A later leaf that must not be written keeps the earlier ones as they are; without recording all are written. */
+/* If a later tensor is a leaf that must not be written, the earlier ones are not written either.  Without recording,
+   all are written. */
 TEST(nothing_is_written_before_a_leaf) {
     opd_tensor *pair[2] = {filled(3, 2), filled(2, 3)};
     const opd_tensors list = opd_tensors_of(pair, 2);
@@ -83,7 +84,7 @@ TEST(nothing_is_written_before_a_leaf) {
     CHECK_NEAR(first_of(list, 0), 4, 0);
     CHECK_NEAR(first_of(list, 1), 6, 0);
 }
-/* A later tensor that the operator refuses, by its dtype or its number, keeps the earlier ones as they are. */
+/* If the operator refuses a later tensor because of its dtype or its number, the earlier ones are not written. */
 TEST(nothing_is_written_before_a_dtype) {
     const int64_t three = 3;
     opd_tensor *mixed[2] = {filled(3, 2), opd_tensor_from(&three, OPD_INTS(1), OPD_INT64)};
@@ -174,7 +175,7 @@ TEST(gradients_of_bounds) {
     CHECK(opd_foreach_maximum_Scalar(list, OPD_V(70000.0)).data == NULL);
     CHECK_ERROR(OPD_ERROR_DTYPE, "without overflow");
 }
-/* Each form in place gives what the other one does. */
+/* Each in-place form gives the same as the functional form. */
 TEST(in_place_as_elsewhere) {
     int count = 0;
     opd_op *op;

@@ -162,7 +162,7 @@ TEST(qr_of_many_shapes) {
         }
     }
 }
-/* The results for a batch are those of its matrices, bit by bit, for any number of threads. */
+/* The results for a batch have the same bits as those of its single matrices, with any number of threads. */
 TEST(batches_are_their_matrices) {
     for (int threads = 1; threads < 5; threads += 3) {
         OPD_SCOPE {
@@ -262,7 +262,7 @@ TEST(derivatives_of_factorisations) {
         derivatives(by_qr, NULL, noise(OPD_INTS(2, 2, 3), 8, OPD_FLOAT64));
     }
 }
-/* The gradient of a determinant is its matrix of cofactors, also where it is zero. */
+/* The gradient of a determinant is the matrix of cofactors, also if the determinant is zero. */
 TEST(singular_determinants_have_gradients) {
     OPD_SCOPE {
         static const double numbers[] = {1, 2, 2, 4}, want[] = {4, -2, -2, 1};
@@ -552,7 +552,7 @@ TEST(errors_name_the_operator_that_was_called) {
         CHECK_OK();
     }
 }
-/* As many matrices without rows as there are numbers take no time. */
+/* A batch with a huge number of empty matrices must not take long. */
 TEST(many_empty_matrices_end) {
     OPD_SCOPE {
         opd_tensor *none_of = opd_zeros(OPD_INTS((int64_t)1 << 40, 0, 0), OPD_FLOAT32), *rets[3];
@@ -565,8 +565,7 @@ TEST(many_empty_matrices_end) {
         CHECK_OK();
     }
 }
-/* Operands without memory in a batch that is there, of every dtype, also fake: the sanitizers see what becomes of the
-   pointers. */
+/* Batches of empty matrices, which have no memory, of every dtype, also fake.  The sanitizers check the pointers. */
 TEST(batches_of_empty_matrices) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_COMPLEX64, OPD_COMPLEX128};
     static const char *const names[] = {"linalg_svd", "linalg_svdvals", "linalg_qr", "linalg_pinv.atol_rtol_tensor",
@@ -680,7 +679,7 @@ TEST(eigenvalues_of_awkward_matrices) {
         }
     }
 }
-/* PyTorch's answers where a matrix cannot be inverted, b has fewer batches, and rcond says nothing. */
+/* PyTorch's results if a matrix is singular, if b has fewer batch dims, and if rcond is not given. */
 TEST(conditions_and_least_squares_at_their_edges) {
     static const int64_t square[2] = {2, 2}, one[3] = {1, 4, 3}, many[2] = {4, 4}, batch[3] = {5, 4, 2}, two[3] = {2, 4, 3};
     static const int64_t vectors[2] = {1, 4}, cell[2] = {1, 1};
@@ -717,7 +716,7 @@ TEST(assertions_are_of_all_examples) {
         CHECK_ERROR(OPD_ERROR_ARGUMENT, "ambiguous");
     }
 }
-/* What a matrix of low rank leaves open is zero in the shortest solution, whichever way it is found. */
+/* Least squares with a matrix of low rank gives the shortest solution, with every driver. */
 TEST(least_squares_of_low_rank) {
     static const int64_t shapes[][3] = {{1, 1, 1}, {3, 2, 1}, {2, 3, 1}, {6, 6, 3}, {20, 9, 9}, {9, 20, 9}, {40, 33, 5},
                                         {33, 70, 20}, {5, 4, 0}};
@@ -780,7 +779,7 @@ TEST(singular_determinants_have_second_derivatives) {
         CHECK_OK();
     }
 }
-/* Infinite or no numbers, and no errors, as PyTorch. */
+/* Gradients are infinite or NaN, without an error, as in PyTorch. */
 TEST(gradients_at_singular_matrices_end) {
     OPD_SCOPE {
         static const double numbers[] = {1, 2, 2, 4};

@@ -20,7 +20,8 @@ static opd_tensor *lengths_of(const int64_t *values, int64_t n) {
 static bool near(opd_tensor *a, opd_tensor *b) {
     return a && b && opd_ndim(a) == opd_ndim(b) && opd_numel(a) == opd_numel(b) && opd_allclose(a, b).u.i && opd_ok();
 }
-/* Rows of all first steps, of all second ones; and back, with more steps and another number. */
+/* Packed rows are those of all first steps, then those of all second steps.  Padding can add steps with another
+   value. */
 TEST(packing_and_padding) {
     OPD_SCOPED;
     opd_tensor *x = numbers(OPD_INTS(STEPS, EXAMPLES, FEATURES), 1), *packed[2], *padded[2], *again[2], *part;
@@ -44,7 +45,7 @@ TEST(packing_and_padding) {
     }
     CHECK_OK();
 }
-/* The gradient of packing, by the tape and by its own operator. */
+/* The gradient of packing, with autograd and with its backward operator. */
 TEST(gradient_of_packing) {
     OPD_SCOPED;
     static const int64_t sizes[3] = {STEPS + 1, EXAMPLES, 2};
@@ -55,7 +56,8 @@ TEST(gradient_of_packing) {
     CHECK(near(opd_tensor_grad(x), opd__pack_padded_sequence_backward(grad, opd_ints_of(sizes, 3), packed[1], false)));
     CHECK_OK();
 }
-/* Lstm over packed sequences, both ways and in two layers, gives each example what it gets alone; gradients too. */
+/* A bidirectional LSTM of two layers over packed sequences gives the same as for each example separately, also for
+   gradients. */
 TEST(layers_over_packed_sequences) {
     OPD_SCOPED;
     opd_tensor *weights[16], *x = numbers(OPD_INTS(STEPS, EXAMPLES, FEATURES), 4), *packed[2], *rets[3], *padded[2], *alone[3];

@@ -235,7 +235,7 @@ TEST(dtypes_of_samples_are_their_own) {
     CHECK_ERROR(OPD_ERROR_DTYPE, "Found dtype Float but expected Long");
     CHECK(!signbit(opd_item_f64(opd_poisson(opd_full(OPD_INTS(1), OPD_V(-0.0), OPD_FLOAT32)))));
 }
-/* Neither threads nor what else is drawn change an element. */
+/* An element does not depend on the number of threads, or on other elements that are drawn. */
 TEST(elements_have_streams_of_their_own) {
     opd_tensor *few, *many;
     opd_manual_seed(18);

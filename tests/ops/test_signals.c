@@ -24,7 +24,7 @@ TEST(a_signal_comes_back) {
     CHECK_INT(opd_ndim(back), 2);
     CHECK(opd_item_f64(opd_amax(opd_abs(opd_sub(back, signal)), OPD_INTS(0, 1), false)) < 1e-14);
 }
-/* The derivative of a signal that comes back is that of the signal. */
+/* The gradient through a transform and its inverse equals the gradient of the signal itself. */
 TEST(gradients_come_back) {
     opd_tensor *signal = opd_sin(counted(20, OPD_FLOAT64)), *window = opd_hamming_window(8, OPD_FLOAT64), *grad;
     opd_tensor_set_requires_grad(signal, true);

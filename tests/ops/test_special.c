@@ -92,7 +92,7 @@ static opd_tensor *gradient(opd_tensor *y, opd_tensor *x) {
     (void)opd_autograd_grad(&sum, 1, &x, 1, &options, &grad);
     return grad;
 }
-/* The third derivative of lgamma, and polygamma_ on a tape. */
+/* The third derivative of lgamma, and polygamma_ with autograd. */
 TEST(derivatives_have_any_order) {
     opd_tensor *x = opd_full(OPD_INTS(1), OPD_V(2.5), OPD_FLOAT64), *grad, *y;
     opd_tensor_set_requires_grad(x, true);
@@ -112,8 +112,8 @@ TEST(polygamma_halfway_between_whole_numbers) {
     CHECK_NEAR(value_of("polygamma", -171.5, &tenth, OPD_FLOAT64), -1.6010735589454852e-17, 2e-29);
     CHECK(value_of("igamma", 5e-324, &second, OPD_FLOAT64) <= 1);
 }
-/* What a function gives does not depend on where a number stands, nor on its neighbours: 150 numbers, those of vectors
-   and those that they do not take, and each of them alone. */
+/* The result for a number does not depend on its position or its neighbours: 150 numbers, in vector code and in the
+   remaining scalar code, and each number separately. */
 TEST(numbers_do_not_depend_on_their_neighbours) {
     static const char *const names[] = {
         "lgamma", "digamma", "erf", "erfc", "erfinv", "sinc", "logit", "special_erfcx", "special_ndtri",
@@ -157,7 +157,7 @@ TEST(numbers_do_not_depend_on_their_neighbours) {
         }
     }
 }
-/* Polynomials of one degree, or at one place, are those of as many degrees and places. */
+/* A single degree, or a single place, gives the same as a tensor of equal degrees or places. */
 TEST(polynomials_take_a_scalar_for_either) {
     opd_tensor *x = opd_linspace(OPD_V(-2.5), OPD_V(2.5), 70, OPD_FLOAT32);
     opd_tensor *n = opd_full(OPD_INTS(70), OPD_V(5), OPD_FLOAT32);

@@ -119,7 +119,7 @@ TEST(a_path_with_any_letters) {
     CHECK(!opd_library_load(dll("gr\xf6\xdf" "e.dll")));
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "the path is not valid UTF-8");
 }
-/* Of two kernels for one key the later block's is called. */
+/* If two blocks register a kernel for one key, the kernel of the later block is called. */
 TEST(blocks_of_a_plugin_run_in_the_order_of_the_file) {
     opd_log_set(hush, NULL);
     opd_plugin *const p = opd_library_load(dll("order.dll"));

@@ -379,7 +379,8 @@ static uintptr_t mapped_at(void) {
     if (f) { (void)fclose(f); }
     return at;
 }
-/* Tables, cards and formulas that were kept for calls still inside go with the code, wherever it comes next. */
+/* Tables, descriptors and backward functions that remain for running calls are freed with the code, at whatever address
+   it is loaded next. */
 TEST(again_and_again_does_not_grow) {
     enum { TIMES = 6 };
     void *taken[TIMES];
@@ -678,7 +679,7 @@ TEST(loading_by_two_threads) {
 }
 #endif
 
-/* A library that is linked for one place, so that its addresses are those in its file, is loaded like any other. */
+/* A library that is linked for a fixed address is loaded like any other. */
 TEST(a_library_with_absolute_addresses) {
     char path[650], command[2000];
     FILE *f;
@@ -755,7 +756,8 @@ static int files_in_cache(void) {
     if (f) { (void)pclose(f); }
     return atoi(text);
 }
-/* Every allocation of a load that compiles: the folder of the build is gone, and the next try does it. */
+/* Each allocation of a load with compiling fails once: the folder of the build is removed, and the next attempt
+   succeeds. */
 TEST(no_memory_compiling) {
     char source[600];
     static int versions;
@@ -926,7 +928,7 @@ TEST(compiler_speaks_without_a_status) {
     CHECK_INT(opd_library_unload(opd_load_inline("status", source, NULL)), 0);
     (void)signal(SIGCHLD, was);
 }
-/* No shell stands between: words reach the compiler as they are. */
+/* No shell is involved: words reach the compiler unchanged. */
 TEST(no_shell) {
     char path[700];
     set_up();
@@ -965,7 +967,8 @@ static void make_old(const char *begin) {
     }
     if (d) { (void)closedir(d); }
 }
-/* The compiler kills the process that waits for it.  What that one leaves is stepped over, and taken away after a day. */
+/* The compiler kills the process that waits for it.  The files of this process do not disturb others, and are removed
+   after a day. */
 TEST(killed_while_compiling) {
     static int version;
     char source[400], command[700], was[300] = "";
@@ -1022,7 +1025,7 @@ static void check_rebuilt(const char *what, long size) {
     CHECK(p && answer("damage::answer") == 12);
     CHECK_INT(opd_library_unload(p), 0);
 }
-/* Whatever is left of a result or of the list: it is built again, nothing of it is mapped. */
+/* If a result or the list of results is damaged in any way, it is built again, and nothing of it is loaded. */
 TEST(damaged_results_are_built_again) {
     static const char *const ends[] = {".so", ".deps"};
     char path[1000];
@@ -1058,7 +1061,7 @@ TEST(damaged_results_are_built_again) {
     }
     check_unmapped();
 }
-/* A library that ends before what would be mapped of it, by its path: an error. */
+/* Loading a truncated library by its path is an error. */
 TEST(half_a_library) {
     char path[1000], half[700];
     static unsigned char bytes[1 << 20];
@@ -1081,7 +1084,7 @@ TEST(half_a_library) {
     }
     check_unmapped();
 }
-/* Whatever the umask is, files of results are this user's alone. */
+/* With any umask, only this user can read and write the files of results. */
 TEST(results_are_private) {
     static int version;
     char source[400], path[1000];
@@ -1166,7 +1169,7 @@ TEST(folder_of_another_user) {
     CHECK_INT(opd_library_unload(opd_load_inline("folder", ANSWER("folder", "1"), NULL)), 0);
     (void)setenv("XDG_CACHE_HOME", cache, 1);
 }
-/* Others can write further up, where files are not their owners' to remove. */
+/* A parent folder that others can write to is refused, unless it is sticky. */
 TEST(folder_below_one_that_others_can_write) {
     char open_to_all[700], below[720];
     set_up();
