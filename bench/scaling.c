@@ -52,25 +52,25 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ALONE = 512 << 10 };                       /* bytes of a gradient that goes into no bucket */
+enum { ALONE = 512 << 10 };                       /* a gradient of more bytes goes into no bucket */
 enum { PIECES = 256, BATCHES = 4, HEADS = 4, LETTERS = 256, MOST = 1024, WARM = 2, TURNS = 60 };
 enum { RING, HALVING, TREE, ALGORITHMS, FASTEST = ALGORITHMS };
 static const char *const algorithm_names[] = {"ring", "halving", "tree", "auto"};
 
-/* One weight and all that is computed from the one before to it: seconds for each of the batches. */
+/* A weight, and the computing up to it from the weight before: seconds of forward and backward for each batch size. */
 typedef struct piece { char name[24]; int64_t numel; double forward[BATCHES], backward[BATCHES]; } piece;
 typedef struct kernels {
     int count, batches;
-    int64_t batch[BATCHES];                       /* growing */
-    double copy, add, update;                     /* seconds a byte: into a bucket, a sum, the optimizer */
+    int64_t batch[BATCHES];                       /* in ascending order */
+    double copy, add, update;   /* seconds per byte for copying into a bucket, for adding, and for the optimizer */
     piece pieces[PIECES];
 } kernels;
 typedef struct network {
     const char *name, *title;
     double latency, byte;                         /* between nodes, in seconds */
-    double inner_latency, inner_byte;             /* between ranks of one */
+    double inner_latency, inner_byte;             /* between ranks of one node */
     double overlap;
-    int per_node, cores;                          /* ranks of a node; cores of it, 0: as many */
+    int per_node, cores;                          /* ranks per node; cores per node, 0: one per rank */
 } network;
 typedef struct plan {
     network net;
@@ -78,22 +78,23 @@ typedef struct plan {
     bool sharded;
     double bucket;                                /* bytes */
 } plan;
-/* A predicted step: in seconds, how much of it waits for transfers, and by what the largest one goes. */
+/* A predicted step: its seconds, the seconds of waiting for transfers, and the algorithm of the largest transfer. */
 typedef struct outcome { double seconds, waits; int algorithm; } outcome;
 
 #define GIGABITS(n) (8e-9 / (n))
 #define ONE_NODE 1e-6, GIGABITS(64)
-/* Round numbers of what such networks have; yours: --latency, --bandwidth. */
+/* Typical values of such networks, rounded.  --latency and --bandwidth set others. */
 static const network networks[] = {
     {"shared", "one machine, shared memory", ONE_NODE, ONE_NODE, 0, 1 << 20, 0},
     {"25gbe", "25 Gb Ethernet, 20 us", 20e-6, GIGABITS(25), ONE_NODE, 1, 1, 0},
     {"100gbe", "100 Gb Ethernet, 5 us", 5e-6, GIGABITS(100), ONE_NODE, 1, 1, 0},
     {"infiniband", "InfiniBand, 200 Gb, 1.5 us", 1.5e-6, GIGABITS(200), ONE_NODE, 1, 1, 0}};
-enum { NETWORKS = 4, CURVES = 3 };                /* the last three are drawn */
+enum { NETWORKS = 4, CURVES = 3 };                /* the plot has the last three networks */
 
 //-- transfers ---------------------------------------------------------------------------------------------------------
 
-/* The first half of an all-reduce among p ranks over one kind of link, or with add 0 the second half. */
+/* Returns the time of the first half of an all-reduce among p ranks over one kind of link; with add 0, of the
+   second. */
 static double half_of(int algorithm, double latency, double byte, int p, double n, double add) {
     int steps = 0;
     while (2 << steps <= p) { steps++; }          /* lg p, rounded down */
@@ -103,7 +104,7 @@ static double half_of(int algorithm, double latency, double byte, int p, double 
     if (algorithm == TREE) { return (steps + (p > q)) * (latency + n * each); }
     return steps * latency + (q - 1) / q * n * each + (p > q ? latency + n * each : 0);
 }
-/* The same over nodes and the ranks inside of them: a reduce-scatter, or with add 0 an all-gather. */
+/* Returns the time of a reduce-scatter over nodes and the ranks inside of them; with add 0, of an all-gather. */
 static double half_time(const network *net, int algorithm, int ranks, double n, double add) {
     const int inside = ranks < net->per_node ? ranks : net->per_node, nodes = (ranks + inside - 1) / inside;
     const double inner = half_of(algorithm, net->inner_latency, net->inner_byte, inside, n, add);
@@ -114,7 +115,8 @@ static double all_reduce_time(const network *net, int algorithm, int ranks, doub
     return half_time(net, algorithm, ranks, n, add) + half_time(net, algorithm, ranks, n, 0);
 }
 enum { ALL_REDUCE, REDUCE_SCATTER, ALL_GATHER };
-/* By the algorithm of the plan, or the fastest, which *used names.  A tree splits nothing: it has no other halves. */
+/* Returns the time of a transfer with the algorithm of the plan, or with the fastest one.  Sets *used to the
+   algorithm.  A tree cannot compute only one half. */
 static double transfer_time(const plan *p, const kernels *k, int kind, int ranks, double n, int *used) {
     double best = INFINITY;
     for (int a = 0; a < ALGORITHMS; a++) {
@@ -128,7 +130,8 @@ static double transfer_time(const plan *p, const kernels *k, int kind, int ranks
 
 //-- a step ------------------------------------------------------------------------------------------------------------
 
-/* Time goes on by computing, while what is queued moves on, and by waiting for what is queued. */
+/* The simulated time.  It advances by computing, during which queued transfers continue, and by waiting for
+   transfers. */
 typedef struct walk { double now, queue, waits, overlap, share; } walk;
 static void computes(walk *w, double seconds) {
     w->now += seconds * w->share;
@@ -144,7 +147,8 @@ static double bytes_of(const kernels *k) {
     for (int i = 0; i < k->count; i++) { bytes += 4.0 * (double)k->pieces[i].numel; }
     return bytes;
 }
-/* What a batch takes, from the times of those measured; a larger one as much for each sequence as the largest. */
+/* Returns the time for a batch, interpolated between measured batch sizes.  A larger batch takes as much time per
+   sequence as the largest measured one. */
 static double time_of(const kernels *k, const double *times, double batch) {
     const int last = k->batches - 1;
     const double most = (double)k->batch[last];
@@ -154,7 +158,7 @@ static double time_of(const kernels *k, const double *times, double batch) {
     const double from = (double)k->batch[i - 1], slope = (times[i] - times[i - 1]) / ((double)k->batch[i] - from);
     return fmax(0, times[i - 1] + slope * (batch - from));
 }
-/* Which bucket each gradient goes into; how many there are. */
+/* Writes the bucket of each gradient.  Returns the number of buckets. */
 static int deal(const kernels *k, double most, int *bucket) {
     double filled = 0, before = 0;
     int count = 0;
@@ -173,7 +177,7 @@ static void walk_data_parallel(const plan *p, const kernels *k, int ranks, doubl
     int bucket[PIECES], other;
     double filled = 0, largest = 0;
     (void)deal(k, p->bucket, bucket);
-    if (ranks > 1) {                              /* opd_parallel_begin adds up a number */
+    if (ranks > 1) {                              /* opd_parallel_begin sums a number over all ranks */
         w->queue += transfer_time(p, k, ALL_REDUCE, ranks, 8, used) * w->share;
         waits(w);
     }
@@ -195,7 +199,7 @@ static void walk_sharded(const plan *p, const kernels *k, int ranks, double batc
     double largest = 0;
     w->queue += transfer_time(p, k, REDUCE_SCATTER, ranks, 8, used) * 2 * w->share;
     waits(w);
-    for (int i = 0; i < 2 * k->count; i++) {      /* forward, and back again */
+    for (int i = 0; i < 2 * k->count; i++) {      /* forward, and then backward */
         const piece *const one = &k->pieces[i < k->count ? i : 2 * k->count - 1 - i];
         const double bytes = 4.0 * (double)one->numel;
         w->queue += transfer_time(p, k, ALL_GATHER, ranks, bytes, bytes > largest ? used : &other) * w->share;
@@ -209,7 +213,7 @@ static void walk_sharded(const plan *p, const kernels *k, int ranks, double batc
     waits(w);
     computes(w, bytes_of(k) * k->update / ranks);
 }
-/* A step of so many ranks, each with a part of this size. */
+/* Predicts a step of so many ranks, each of which has a batch of this size. */
 static outcome predict(const plan *p, const kernels *k, int ranks, double batch) {
     const int inside = ranks < p->net.per_node ? ranks : p->net.per_node;
     walk w = {0, 0, 0, p->net.overlap, 1};
@@ -221,7 +225,7 @@ static outcome predict(const plan *p, const kernels *k, int ranks, double batch)
     return result;
 }
 
-//-- what layers take here ---------------------------------------------------------------------------------------------
+//-- the times of layers on this machine -------------------------------------------------------------------------------
 
 typedef struct settings {
     int blocks, features, tokens, batch, whole, ranks, rounds;
@@ -279,7 +283,7 @@ static opd_tensor *linear(model *m, opd_tensor *x) {
     m->ends[i] = now();
     return y;
 }
-/* The part of [n, t, 3 d] that is queries, keys or values, as [n, heads, t, d / heads] */
+/* Returns the queries, keys or values in [n, t, 3 d] as [n, heads, t, d / heads]. */
 static opd_tensor *part_of(const model *m, opd_tensor *x, int which) {
     const int64_t d = m->sizes->features;
     opd_tensor *part = opd_narrow(x, 2, which * d, d);
@@ -311,7 +315,7 @@ static int arrives(opd_tensor *leaf, void *user) {
     m->arrivals[m->count - 1 - m->arrived++] = now();
     return 0;
 }
-/* A step as users write it. */
+/* Runs a training step, written as in a user's program. */
 static void train(model *m) {
     OPD_SCOPED;
     m->begun = now();
@@ -325,7 +329,7 @@ static void train(model *m) {
     opd_optimizer_zero_grad(m->adam);
     m->updated = now();
 }
-/* A model whose pieces are timed, and what is known of them. */
+/* Makes a model whose pieces are timed, and fills in the names and sizes of the pieces. */
 static void timed_make(model *m, kernels *k, const settings *s, int64_t batch) {
     model_make(m, s, batch);
     m->adam = opd_adamw_new(m->params, m->count, NULL);
@@ -336,7 +340,7 @@ static void timed_make(model *m, kernels *k, const settings *s, int64_t batch) {
         (void)opd_tensor_post_accumulate_hook_add(m->params[i], arrives, m, NULL);
     }
 }
-/* Adds a step to the means of so many. */
+/* Adds the times of a step to the means over `rounds` steps. */
 static void note(kernels *k, const model *m, int which, int rounds) {
     for (int i = 0; i < k->count; i++) {
         k->pieces[i].forward[which] += (m->ends[i] - (i ? m->ends[i - 1] : m->begun)) / rounds;
@@ -345,7 +349,7 @@ static void note(kernels *k, const model *m, int which, int rounds) {
     }
     k->update += (m->updated - m->ended) / bytes_of(k) / rounds / k->batches;
 }
-/* Times what is done with each byte of a gradient, which the caches do not hold. */
+/* Measures the time per byte of a gradient that is not in the caches. */
 static void measure_bytes(kernels *k, int rounds) {
     const int64_t numel = 1 << 23;
     OPD_SCOPED;
@@ -361,7 +365,7 @@ static void measure_bytes(kernels *k, int rounds) {
         k->copy = fmin(k->copy, (copied - begun) / (4.0 * (double)numel));
     }
 }
-/* Times a model with one sequence, a quarter, half and all of the batch. */
+/* Measures a model with one sequence, and with a quarter, half and all of the batch. */
 static int measure_kernels(kernels *k, const settings *s) {
     static model m;
     memset(k, 0, sizeof *k);
@@ -383,7 +387,8 @@ static int measure_kernels(kernels *k, const settings *s) {
 
 //-- tables of kernels -------------------------------------------------------------------------------------------------
 
-/* A line for each weight: its name, how many float32 numbers it has, seconds of forward and backward for each batch. */
+/* Writes a line for each weight: its name, its number of elements, and the seconds of forward and backward for each
+   batch size. */
 static int write_table(const kernels *k, const char *path) {
     FILE *file = fopen(path, "w");
     if (!file) { perror(path); return -1; }
@@ -424,7 +429,7 @@ static bool scan_table(FILE *file, kernels *k) {
             if (!seconds_in(file, &one->forward[b]) || !seconds_in(file, &one->backward[b])) { return false; }
         }
     }
-    return fscanf(file, "%23s", k->pieces[0].name) != 1;      /* nothing comes behind */
+    return fscanf(file, "%23s", k->pieces[0].name) != 1;      /* nothing may follow */
 }
 static int read_table(kernels *k, const char *path) {
     FILE *file = fopen(path, "r");
@@ -436,9 +441,9 @@ static int read_table(kernels *k, const char *path) {
     return -1;
 }
 
-//-- what comes out ----------------------------------------------------------------------------------------------------
+//-- the printed predictions -------------------------------------------------------------------------------------------
 
-/* How much of what ranks could do at best they do. */
+/* Returns the efficiency: the predicted speed divided by the best possible one. */
 static double efficiency(const plan *p, const kernels *k, const settings *s, bool weak, int ranks) {
     const double alone = predict(p, k, 1, weak ? s->batch : s->whole).seconds;
     const double each = weak ? s->batch : ceil((double)s->whole / ranks);
@@ -478,7 +483,7 @@ static void draw_panel(FILE *out, const plan *p, const kernels *k, const setting
         fprintf(out, "<text x='%d' y='%d' text-anchor='middle'>%d</text>\n", x + i * WIDE / 10, TOP + HIGH + 18,
                 1 << i);
     }
-    for (int c = 0; c < 2 * CURVES; c++) {        /* whole lines, then dashed ones */
+    for (int c = 0; c < 2 * CURVES; c++) {        /* solid lines, then dashed ones */
         plan other = *p;
         other.net = networks[NETWORKS - CURVES + c % CURVES];
         other.net.per_node = p->net.per_node;
@@ -514,15 +519,15 @@ static int draw(const plan *p, const kernels *k, const settings *s) {
     return -1;
 }
 
-//-- and what it takes indeed ------------------------------------------------------------------------------------------
+//-- measured steps ----------------------------------------------------------------------------------------------------
 
-/* The middle of some times, and the quarters below and above which one in four is. */
+/* The lower quartile, the median and the upper quartile of some times. */
 typedef struct spread { double low, middle, high; } spread;
 static int by_size(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
-/* Of those at places like 2.5, in between. */
+/* Returns the value at a place; for a place like 2.5, the mean of its neighbours. */
 static double sorted_at(const double *sorted, double place) {
     const int i = (int)place;
     const double part = place - i;
@@ -536,10 +541,10 @@ static inline spread spread_of(double *values, int count) {
     result.high = sorted_at(values, 0.75 * (count - 1));
     return result;
 }
-/* Says which part of the communication a step hides: `more` is what steps with it took longer than those without, in so
-   many pairs, `step` one without, `moved` the communication alone.  The median of n values is off by 0.93 quartile
-   ranges over sqrt n, one time in three by more; where that is much of what could be hidden, the number would say
-   nothing. */
+/* Writes which part of the communication a step hides.  more: the additional time of steps with communication, over so
+   many pairs of steps; step: the time of a step without; moved: the time of only the communication.  The error of the
+   median of n values is 0.93 quartile ranges / sqrt n (larger in one of three cases).  If this error is a large part of
+   the communication, the number would be meaningless, and is not written. */
 static inline void hidden_says(spread more, int pairs, double step, double moved, char *buf, size_t cap) {
     const double off = 0.93 * (more.high - more.low) / sqrt(pairs), hidden = 1 - more.middle / moved;
     if (moved < 0.03 * step) {
@@ -552,14 +557,14 @@ static inline void hidden_says(spread more, int pairs, double step, double moved
     }
 }
 #if defined(SCALING_MPI)
-/* Waits for all ranks of a group asleep: who works has the cores. */
+/* Waits for all ranks of a group, sleeping, so that ranks that still work have the cores. */
 static void meet(opd_group *group) {
     const struct timespec nap = {0, 1000000};
     opd_work *work = opd_group_barrier(group);
     while (work && opd_work_test(work) == 0) { (void)nanosleep(&nap, NULL); }
     opd_work_release(work);
 }
-/* What two ranks take to swap so many bytes: the least of some rounds. */
+/* Returns the time in which two ranks swap so many bytes: the smallest of some rounds. */
 static double swap_time(opd_group *pair, int64_t bytes, int rounds) {
     const int other = 1 - opd_group_rank(pair);
     double best = INFINITY;
@@ -575,8 +580,8 @@ static double swap_time(opd_group *pair, int64_t bytes, int rounds) {
     }
     return best;
 }
-/* Steps of a group, in turns with steps of ranks alone, whose layers are timed: means of some rounds.  Two ranks of a
-   larger group are alone at the same time, for they share caches and memory. */
+/* Compares steps of a group with predictions: means of some rounds.  In turns with them, single ranks run steps whose
+   layers are timed; in a larger group, two ranks at the same time, because they share caches and memory. */
 static void compare(const plan *p, const settings *s, const char *what, opd_group *group, int64_t batch) {
     static model alone, m;
     static kernels k;
@@ -614,8 +619,8 @@ static void compare(const plan *p, const settings *s, const char *what, opd_grou
         fflush(stdout);
     }
 }
-/* Seconds that the gradients of a model take to be summed alone, in as many messages, all begun before one is waited
-   for. */
+/* Returns the seconds for only summing the gradients of a model, in so many messages, which all begin before the first
+   wait. */
 static double sum_alone(opd_group *group, float *data, int64_t numel, int messages) {
     opd_transfer transfer;
     opd_work *works[PIECES];
@@ -631,8 +636,8 @@ static double sum_alone(opd_group *group, float *data, int64_t numel, int messag
     for (int i = 0; i < messages; i++) { (void)opd_work_wait(works[i]); }
     return now() - begun;
 }
-/* Seconds of a step of every rank, from when all have begun to when all are done: the slower one is waited for with
-   communication as without. */
+/* Returns the seconds of a step of all ranks, from a common begin to the end of the slowest rank, also without
+   communication. */
 static double step_together(model *m, opd_group *group) {
     (void)opd_work_wait(opd_group_barrier(group));
     const double begun = now();
@@ -640,7 +645,7 @@ static double step_together(model *m, opd_group *group) {
     (void)opd_work_wait(opd_group_barrier(group));
     return now() - begun;
 }
-/* A network that takes no time, and moves nothing: all ranks gather as if they had the same. */
+/* A network that takes no time and moves no data.  A gather copies this rank's own data for all ranks. */
 static int idle_start(void *user, const opd_transfer *transfer, void **request) {
     const size_t bytes = (size_t)transfer->count * opd_dtype_size(transfer->dtype);
     for (int i = 0; i < *(int *)user && transfer->kind == OPD_COLLECTIVE_ALL_GATHER; i++) {
@@ -662,8 +667,8 @@ static opd_group *idle_group(const opd_group *group) {
     desc.user = &size;
     return opd_group_register(&desc);
 }
-/* A network whose card moves memory by itself, as much in a second as 25 Gb Ethernet, one transfer after the other: what
-   waits for it waits as long, and no core works for it.  It moves nothing. */
+/* Simulates a network card that moves memory by itself, with the bandwidth of 25 Gb Ethernet and one transfer after the
+   other.  Waits take as long as with such a card, and use no core.  No data is moved. */
 typedef struct card { int size; double latency, byte, free; } card;
 static int card_start(void *user, const opd_transfer *transfer, void **request) {
     card *const its = (card *)user;
@@ -697,8 +702,8 @@ static opd_group *card_group(const opd_group *group) {
     desc.user = &its;
     return opd_group_register(&desc);
 }
-/* Seconds that the cores of two ranks take, both at once, for what no sum can do without: each adds half of the numbers
-   of both and writes what comes out for both. */
+/* Returns the least seconds that the cores of two ranks need for a sum, both at the same time: each rank adds half
+   of the numbers of both, and writes the sums for both. */
 static double least_of_sum(opd_group *group, float *data, int64_t numel) {
     float *const mine = data, *const other = data + numel / 2;
     (void)opd_work_wait(opd_group_barrier(group));
@@ -707,7 +712,7 @@ static double least_of_sum(opd_group *group, float *data, int64_t numel) {
     (void)opd_work_wait(opd_group_barrier(group));
     return now() - begun;
 }
-/* The second and third line of a row: over a card, and at least. */
+/* Prints the second and third line of a row: over a network card, and the least time. */
 static void measure_step_more(double *waited, double *carded, double *least, int rounds, double apart, double all) {
     char hidden[100];
     const spread more = spread_of(waited, rounds), alone = spread_of(carded, rounds), pass = spread_of(least, rounds);
@@ -718,9 +723,9 @@ static void measure_step_more(double *waited, double *carded, double *least, int
            1e3 * pass.middle, all / (apart + pass.middle));
     fflush(stdout);
 }
-/* Steps of one rank alone; of all together, with communication, with a network that takes no time, where gradients go
-   into buckets only, without, and over a card; and the communication alone: in turns, each of four first in its turn.
-   Medians. */
+/* Measures steps of one rank alone; steps of all ranks with communication, with a network that takes no time
+   (gradients are only copied into buckets), without communication, and over a simulated card; and only the
+   communication.  They take turns, and take turns in being first.  Prints medians. */
 static void measure_step(const char *title, const settings *s, int64_t batch, double bucket, opd_group *group) {
     enum { WITH, IDLE, WITHOUT, CARD, WAYS };
     static model models[WAYS];
@@ -730,8 +735,8 @@ static void measure_step(const char *title, const settings *s, int64_t batch, do
     char hidden[100];
     const int rank = opd_group_rank(group), ranks = opd_group_size(group);
     const int rounds = 3 * s->rounds < TURNS ? 3 * s->rounds : TURNS;
-    model *const plain = &models[WITHOUT];        /* another one: steps of a parallel one that do not communicate */
-    opd_group *const idle = idle_group(group);    /* add up gradients for those that do */
+    model *const plain = &models[WITHOUT];        /* not parallel: steps without communication */
+    opd_group *const idle = idle_group(group);    /* would accumulate gradients in a parallel model */
     opd_group *const its = card_group(group);
     int64_t numel = 0;
     options.bucket_bytes = (int64_t)bucket;
@@ -802,7 +807,7 @@ static void measure_network(network *net, opd_group *pair, int rounds) {
     net->inner_latency = few;
     net->inner_byte = fmax(1e-12, (many - few) / (double)(large - small));
 }
-/* Trains on 1, 2 and 4 ranks, as far as they are there, and says how far off the predictions are. */
+/* Trains on 1, 2 and 4 ranks, as far as the group has them, and prints the errors of the predictions. */
 static void compare_all(plan p, const settings *s, opd_group *world) {
     static const char *const ways[] = {"data parallel, ", "data parallel, ", "sharded, "};
     const int32_t ranks[] = {0, 1, 2, 3};
@@ -857,7 +862,7 @@ static int refuse(const char *option, const char *why) {
     fprintf(stderr, "bench_scaling: %s is not possible with %s\n", option, why);
     return usage(2);
 }
-/* A number from least to most after an option; false where there is none. */
+/* Reads the number of an option.  Returns false if it is not a number between least and most. */
 static bool number_of(const char *text, double least, double most, double *to) {
     char *end = NULL;
     const double value = text ? strtod(text, &end) : 0;
@@ -889,7 +894,7 @@ static bool take_number(const char *name, const char *text, plan *p, settings *s
     }
     return false;
 }
-/* Takes one option, and what is behind it; how many words, 0: it is none. */
+/* Reads one option and its value.  Returns the number of words, or 0 if it is not an option. */
 static int take_option(char **argv, plan *p, settings *s) {
     const struct { const char *name; const char **to; } files[] = {
         {"--table", &s->table}, {"--record", &s->record}, {"--plot", &s->plot}};

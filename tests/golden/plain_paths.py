@@ -1,5 +1,5 @@
-"""Takes the folders of the machine that made them out of PyTorch's archives, which tell where each operator was called:
-what stands in front of tests/, examples/ and lib/python becomes /usr/src, filled up with slashes.
+"""Removes the names of folders of the machine that made PyTorch's archives, which store where each operator was called:
+the part of a path before tests/, examples/ and lib/python becomes /usr/src, padded with slashes to the same length.
     python3 tests/golden/plain_paths.py FILE..."""
 import io, re, struct, sys, zipfile
 
@@ -9,7 +9,8 @@ def plain(match):
     return b'/usr/src'.ljust(len(match.group()), b'/') if len(match.group()) >= 9 else match.group()
 
 def rewrite(before):
-    """The same archive with changed entries; data begin at multiples of 64 as PyTorch has them."""
+    """Writes the archive with the changed entries.  Their data begin at multiples of 64 bytes, as in PyTorch's
+    archives."""
     out, changed = io.BytesIO(), False
     with zipfile.ZipFile(io.BytesIO(before)) as old, zipfile.ZipFile(out, 'w') as new:
         for entry in old.infolist():
