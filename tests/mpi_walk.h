@@ -211,7 +211,7 @@ static opd_work *walk_neighbours(const walk_line *line, int examples) {
 }
 static void walk_wait(opd_work *work) { if (work) { OK(opd_work_wait(work) == 0); } }
 
-//-- what is expected --------------------------------------------------------------------------------------------------
+//-- expected results --------------------------------------------------------------------------------------------------
 
 static int walk_expected(walk_result result, double *to) {
     const int n = size_here, last = (rank_here + n - 1) % n, first = rank_here == 0;
@@ -254,7 +254,7 @@ static bool walk_once(walk_call *call, opd_tensor *x) {
     return count == 1 && walk_right(call->line, row, 1);
 }
 
-//-- what each has besides ---------------------------------------------------------------------------------------------
+//-- fakes, graphs, vmap and derivatives -------------------------------------------------------------------------------
 
 static void walk_spans(walk_call *call, opd_tensor *x) {
     int64_t count = 0, bytes = -1;

@@ -79,7 +79,7 @@ static inline int mprotect(void *at, size_t bytes, int rights) {
     return VirtualProtect(at, bytes, rights == PROT_NONE ? 1 : 4, &old) ? 0 : -1;
 }
 
-//-- what cannot be had ------------------------------------------------------------------------------------------------
+//-- functions that Windows lacks --------------------------------------------------------------------------------------
 
 static inline int check_windows_lacks(void) {
     errno = ENOSYS;

@@ -263,7 +263,7 @@ TEST(several) {
     }
 }
 
-//-- files that are not what they should be ----------------------------------------------------------------------------
+//-- wrong files -------------------------------------------------------------------------------------------------------
 
 static unsigned char *bytes_of(const char *path, size_t *count) {
     FILE *file = fopen(path, "rb");

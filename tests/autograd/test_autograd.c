@@ -319,7 +319,7 @@ TEST(out_forms_refuse_gradients) {
     }
 }
 
-//-- formulas of one's own ---------------------------------------------------------------------------------------------
+//-- backward functions of programs ------------------------------------------------------------------------------------
 
 static int k_square(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
@@ -570,7 +570,7 @@ TEST(autograd_by_hand) {
     opd_library_close(lib);
 }
 
-//-- who owns what on the tape -----------------------------------------------------------------------------------------
+//-- ownership in the autograd graph -----------------------------------------------------------------------------------
 
 TEST(in_place_with_itself) {
     opd_tensor *x = leaf(3), *y = opd_mul(x, of(1));

@@ -643,7 +643,7 @@ TEST(inference_mode) {                            /* test_make_dual_inference_te
     CHECK_OK();
 }
 
-//-- the tape ----------------------------------------------------------------------------------------------------------
+//-- autograd ----------------------------------------------------------------------------------------------------------
 
 static int grads_of(opd_tensor *y, opd_tensor **in, int n, bool create, opd_tensor **g) {
     opd_backward_options o;
@@ -785,7 +785,7 @@ TEST(second_derivatives_agree) {
     CHECK_OK();
 }
 
-//-- operators of one's own --------------------------------------------------------------------------------------------
+//-- custom operators --------------------------------------------------------------------------------------------------
 
 static int double_cpu(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *out = opd_result(call, 0, opd_sizes(x), opd_ndim(x), opd_dtype(x));

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-//-- what the tests use ------------------------------------------------------------------------------------------------
+//-- helpers -----------------------------------------------------------------------------------------------------------
 
 static opd_tensor *num(double v) { return opd_tensor_from(&v, opd_ints_of(NULL, 0), OPD_FLOAT64); }
 static opd_tensor *four(double a, double b, double c, double d) {
@@ -220,7 +220,7 @@ TEST(saved_tensors_are_checked) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been modified by an inplace operation");
 }
 
-//-- what comes back ---------------------------------------------------------------------------------------------------
+//-- results -----------------------------------------------------------------------------------------------------------
 
 static int both_forward(opd_context *ctx) {
     return opd_context_return(ctx, opd_context_tensor(ctx, 0)) || opd_context_return(ctx, opd_context_tensor(ctx, 1));
@@ -1349,7 +1349,7 @@ TEST(formula_registered_by_itself) {
     opd_library_close(lib);
 }
 
-//-- operators without a formula -----------------------------------------------------------------------------------------
+//-- operators without a backward function -------------------------------------------------------------------------------
 
 static int k_double(opd_call *call) { return opd_return_tensor(call, opd_mul(opd_arg_tensor(call, 0), num(2))); }
 static int k_same(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }

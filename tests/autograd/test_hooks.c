@@ -552,7 +552,7 @@ TEST(saved_tensor_hooks_switched_off) {                /* test_disabling_saved_t
     opd_saved_hooks_end();
 }
 
-//-- writing into what is saved: upstream's TestAllowMutationOnSaved ----------------------------------------------------
+//-- writes to saved tensors: PyTorch's TestAllowMutationOnSaved --------------------------------------------------------
 
 static opd_tensor *sin_(opd_tensor *t) { static opd_op *op; return OPD_CALL(OPD_OP(&op, "aten::sin_"), t); }
 static opd_tensor *square(opd_tensor *t) { return opd_pow_Tensor_Scalar(t, OPD_V(2)); }
@@ -1267,7 +1267,7 @@ TEST(anomaly_mode_tells_the_parents) {
     opd_library_close(lib);
 }
 
-//-- nothing costs, nothing leaks --------------------------------------------------------------------------------------
+//-- costs and leaks ---------------------------------------------------------------------------------------------------
 
 TEST(every_allocation_fails_in_turn) {
     int64_t n, calls;
@@ -1372,7 +1372,7 @@ TEST(hooks_inside_of_derivatives_of_functions) {
         }
     }
 }
-//-- one form of function for all that run one -------------------------------------------------------------------------
+//-- opd_transform_fn in all functions that take one -------------------------------------------------------------------
 
 typedef struct runs { int count, fails, destroyed; } runs;
 /* tanh(x y), and its double: as many outputs as `fails` leaves. */

@@ -246,7 +246,7 @@ TEST(random_programs_as_in_pytorch) {
     CHECK(second > 100);
 }
 
-//-- one by one: values and texts are those of PyTorch 1.13 ------------------------------------------------------------
+//-- single cases: values and texts are those of PyTorch 1.13 ----------------------------------------------------------
 
 static opd_tensor *numbers(opd_ints sizes, bool grad) {
     opd_tensor *t = opd_tensor_new(sizes, OPD_FLOAT64);
@@ -898,7 +898,7 @@ TEST(lists_of_what_is_written_and_read) {
     CHECK(opd_copy_(y, part(opd_tanh(opd_cat(opd_tensors_of(&y, 1))), 0, 2)) == y);
 }
 
-//-- an operator of one's own that returns a view ----------------------------------------------------------------------
+//-- a custom operator that returns a view -----------------------------------------------------------------------------
 
 static int k_second_half(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);

@@ -469,7 +469,7 @@ TEST(written_in_inference_mode_between) {
     CHECK_OK();
 }
 
-//-- what roots and saved tensors refuse -------------------------------------------------------------------------------
+//-- refused roots and saved tensors -----------------------------------------------------------------------------------
 
 TEST(complex_roots) {
     opd_tensor *x = vec(2, true), *c = opd_view_as_complex(opd_mul(x, of(1))), *g = vec(1, false);

@@ -561,7 +561,7 @@ static void differentiates_rows(opd_group *group, int rank, void *user) {
 TEST(derivatives_of_products_and_parts_are_those_of_one_process) { all_ranks(3, differentiates_rows, false); }
 TEST(derivatives_are_of_the_sum_of_all_ranks_losses) { all_ranks(2, differentiates, false); }
 
-//== who waits =========================================================================================================
+//== waiting for results ===============================================================================================
 
 static int said;                                  /* by rank 0, while its call is on the way */
 static int heard(void) { return __atomic_load_n(&said, __ATOMIC_ACQUIRE); }
@@ -758,7 +758,7 @@ static void sends_by_operators(opd_group *group, int rank, void *user) {
 }
 TEST(sends_are_operators_and_stay_in_graphs) { all_ranks(3, sends_by_operators, false); }
 
-//== what goes wrong ===================================================================================================
+//== errors ============================================================================================================
 
 static void differs(opd_group *group, int rank, void *user) {
     const char *const world = opd_group_name(group), *const how = (const char *)user;

@@ -495,7 +495,7 @@ TEST(errors_and_compilers_that_fail) {
     opd_release(weight);
 }
 
-//-- what a run does besides computing ----------------------------------------------------------------------------------
+//-- side effects of a run ----------------------------------------------------------------------------------------------
 
 static int turns_input(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;

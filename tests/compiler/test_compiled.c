@@ -1431,7 +1431,7 @@ TEST(norms_behind_products) {
     run_units(UNIT_COMPILER, CHECKED);
     remove_folder();
 }
-//-- what is sorted, added up, or lies in bags ---------------------------------------------------------------------------
+//-- sorting, cumulative sums, embedding bags ----------------------------------------------------------------------------
 
 static opd_scalar_type order_dtype;
 static int64_t order_dim;
@@ -1572,7 +1572,7 @@ TEST(errors_of_runs) {
     remove_folder();
 }
 
-//-- what is refused ----------------------------------------------------------------------------------------------------
+//-- refused calls ------------------------------------------------------------------------------------------------------
 
 static int doubled(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;

@@ -712,7 +712,7 @@ inline cudaError_t launch_now(const void *kernel, dim3 grid, dim3 block, size_t 
     return machine.sticky;
 }
 
-//-- what the threads of a warp exchange --------------------------------------------------------------------------
+//-- exchanges between the threads of a warp ----------------------------------------------------------------------
 
 OPD_EMU_UNSEEN inline int lane() {
     return (int)((machine.thread.x + machine.block_dim.x * (machine.thread.y + machine.block_dim.y * machine.thread.z)) & 31);

@@ -457,7 +457,7 @@ static void lacks(opd_group *group, int rank, void *user) {
 }
 TEST_KEEPS(a_gradient_that_is_missing) { all_ranks(2, lacks, false); }
 
-//== what goes wrong ===================================================================================================
+//== errors ============================================================================================================
 
 static void differs(opd_group *group, int rank, void *user) {
     const char *const how = (const char *)user, *const world = opd_group_name(group);

@@ -36,7 +36,7 @@ extern "C" char __executable_start, __bss_start, _end;
 namespace {
 using opd_emu::machine;
 
-//-- what is known of each byte -----------------------------------------------------------------------------------
+//-- the state of each byte ---------------------------------------------------------------------------------------
 //
 //  Phases are counted through: a block begins one, each barrier of the block begins one.  So an access is of this launch
 //  when its phase is not before the launch's first, of this block likewise, and before the last barrier when it is
@@ -252,7 +252,7 @@ struct AtEnd {
 } at_end;
 }  // namespace
 
-//-- what the machine tells ---------------------------------------------------------------------------------------
+//-- events of the emulated machine -------------------------------------------------------------------------------
 
 namespace opd_emu {
 unsigned long races_found(const char *k) {
@@ -300,7 +300,7 @@ void races_atomic(const void *p, size_t bytes, const void *code) {
 }
 }  // namespace opd_emu
 
-//-- what the compiler calls --------------------------------------------------------------------------------------
+//-- functions that the compiler calls ----------------------------------------------------------------------------
 
 #define RACES_SIZES(n)                                                                                              \
     void __tsan_read##n(const char *p) { touch(p, n, READ, __builtin_return_address(0), true); }                    \

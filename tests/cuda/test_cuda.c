@@ -1056,7 +1056,7 @@ TEST(an_index_out_of_range_is_an_error_that_names_the_operator) {
     CHECK_OK();
 }
 
-//-- what streams order, and what they do not ----------------------------------------------------------------------------
+//-- the order of streams, and missing order -----------------------------------------------------------------------------
 //
 //  On a GPU these fail now and then where something is missing, in the emulation with OPD_EMU_ASYNC always.
 
@@ -1347,7 +1347,7 @@ TEST(pinned_memory_is_hardly_more_than_asked_for) {
     CHECK_OK();
 }
 
-//-- captures: random numbers, and what cannot be captured ---------------------------------------------------------------
+//-- captures: random numbers, and calls that cannot be captured ---------------------------------------------------------
 
 static void drawn(opd_tensor **into, opd_generator *g) {
     OPD_SCOPE {
@@ -1839,7 +1839,7 @@ static void test_refused(void *arg) {
     }
 }
 
-//-- what kernels find wrong -----------------------------------------------------------------------------------------------
+//-- errors that kernels find ----------------------------------------------------------------------------------------------
 
 static opd_tensor *indices(int64_t a, int64_t b, int64_t c) {
     int64_t v[3];

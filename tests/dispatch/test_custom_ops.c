@@ -387,7 +387,7 @@ TEST(keys_as_constants) {
     }
 }
 
-//-- what writes -------------------------------------------------------------------------------------------------------
+//-- operators that write to arguments ---------------------------------------------------------------------------------
 
 /* x += 1, in x and in all of the list: by data, so that versions are those that the dispatcher counts. */
 static int count_up_cpu(opd_call *call) {

@@ -138,7 +138,7 @@ TEST(what_requires_grad_does_not_choose_another_kernel) {
     }
 }
 
-//-- what values bind to ------------------------------------------------------------------------------------------------
+//-- values and the types of arguments ----------------------------------------------------------------------------------
 
 static opd_value got;
 static int k_keep(opd_call *call) {

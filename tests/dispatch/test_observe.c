@@ -284,7 +284,7 @@ TEST(bad_observers_are_refused) {
     for (i = 0; i < 32; i++) { CHECK(h[i] > 0 && opd_observer_remove(h[i])); }
 }
 
-//-- what callbacks may do ------------------------------------------------------------------------------------------
+//-- allowed calls in callbacks -------------------------------------------------------------------------------------
 
 static int64_t self_handle, other_handle;
 static int destroyed;

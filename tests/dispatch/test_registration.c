@@ -440,7 +440,7 @@ TEST(random_sets_against_the_evaluator) {
     CHECK_OK();
 }
 
-//-- what hangs on a definition ----------------------------------------------------------------------------------------
+//-- tags, listeners and functions of a definition ---------------------------------------------------------------------
 
 TEST(places_and_alias_kinds_in_dumps) {
     static const char *const kinds[] = {"FROM_SCHEMA", "CONSERVATIVE", "PURE_FUNCTION", "INTERNAL_SPECIAL_CASE"};
@@ -868,7 +868,7 @@ TEST(fallbacks_of_backends_that_have_none_in_pytorch) {
     }
 }
 
-//-- cards that say what cannot be ---------------------------------------------------------------------------------------
+//-- invalid descriptors -------------------------------------------------------------------------------------------------
 
 static int b_none(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_tensor(bw, 0)); }
 static int define_with(opd_library *lib, void (*fill)(opd_op_desc *d)) {

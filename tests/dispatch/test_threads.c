@@ -207,7 +207,7 @@ TEST(an_operator_that_runs_has_its_formula) {
     CHECK_INT(opd_check_invariants(), 0);
 }
 
-//-- what is out of use waits for the calls that are inside ------------------------------------------------------------
+//-- removed kernels and operators wait for running calls --------------------------------------------------------------
 
 static opd_library *inner;
 static int k_closes(opd_call *call) {

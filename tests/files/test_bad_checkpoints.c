@@ -168,7 +168,7 @@ TEST(circles_and_depth_end) {
     opd_tensor_file_close(file);
 }
 
-//-- what lies ---------------------------------------------------------------------------------------------------------
+//-- wrong data --------------------------------------------------------------------------------------------------------
 
 TEST(numbers_that_lie) {
     static const struct { const char *pickle; size_t bytes; const char *text; } bad[] = {

@@ -68,7 +68,7 @@ OPD_FUNCTION(same_op, f_same, opd_tensor *, opd_tensor *)
 OPD_FUNCTION(bad_op, f_bad, float, float)
 static const opd_function *const functions[] = {&sum_op, &same_op, &bad_op};
 
-//-- what a script names -----------------------------------------------------------------------------------------------
+//-- names in a script -------------------------------------------------------------------------------------------------
 
 static const char *const names[] = {"fz::a", "fz::b", "fz::b.over", "fz::c", "gz::a", "fz::a_"};
 static const char *const local[] = {"a", "b", "b.over", "c", "fz::a", "gz::a", "a_", "a(Tensor x)"};

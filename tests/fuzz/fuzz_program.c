@@ -13,7 +13,7 @@
 
 #define PICK(a) ((a)[next() % COUNT(a)])
 
-//-- what a program has ------------------------------------------------------------------------------------------------
+//-- the state of a program --------------------------------------------------------------------------------------------
 
 enum { SLOTS = 10, LEAVES = 40, SCOPES = 4, NODES = 4, HOOKS = 6 };
 static opd_tensor *slots[SLOTS];                  /* references; NULL: empty */

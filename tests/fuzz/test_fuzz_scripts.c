@@ -131,7 +131,7 @@ static void change_lines(char *text) {
     }
 }
 
-//-- what compiles runs ----------------------------------------------------------------------------------------------------
+//-- running compiled scripts ----------------------------------------------------------------------------------------------
 
 /* Makes something of a type as it is written: List[int]. */
 static opd_value made_of(const char *type) {

@@ -316,7 +316,7 @@ static const char *path(void) {
     (void)snprintf(buf, sizeof buf, "%s/opdispatch_test_graph_%ld", dir && *dir ? dir : "/tmp", (long)getpid());
     return buf;
 }
-//-- building by hand ----------------------------------------------------------------------------------------------------
+//-- building graphs with functions --------------------------------------------------------------------------------------
 
 /* tanh(x w) + 1, with split and cat around it: every kind of node. */
 static int every_kind(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -703,7 +703,7 @@ TEST(random_steps) {
     if (ran <= 50) { printf("%d ran, %d unfinished\n", ran, unfinished); }
 }
 
-//-- operators of one's own ----------------------------------------------------------------------------------------------
+//-- custom operators ----------------------------------------------------------------------------------------------------
 
 static int twice_kernel(opd_call *call) {         /* what it calls is its own business */
     return opd_return_tensor(call, opd_add(opd_arg_tensor(call, 0), opd_arg_tensor(call, 0)));
@@ -1038,7 +1038,7 @@ TEST(values_go_after_their_last_use) {
     opd_graph_free(g);
 }
 
-//-- what is read while recording ----------------------------------------------------------------------------------------
+//-- reading values while recording --------------------------------------------------------------------------------------
 
 static char heard[2000];
 static void hear(void *user, int is_error, const char *message) {

@@ -346,7 +346,7 @@ TEST(results_have_the_right_dtypes_and_lie_by_columns) {
     }
 }
 
-//-- what is refused -----------------------------------------------------------------------------------------------------
+//-- refused calls -------------------------------------------------------------------------------------------------------
 
 static opd_tensor *of_numbers(const double *numbers, int64_t n) {
     return opd_view_as_complex(opd_tensor_from(numbers, OPD_INTS(n, n, 2), OPD_FLOAT64));

@@ -62,7 +62,7 @@ static void forget(numbers *s) {
     for (i = 0; i < INPUTS; i++) { free(s->exact[i]); }
 }
 
-//-- what is exact -----------------------------------------------------------------------------------------------------
+//-- exact results -----------------------------------------------------------------------------------------------------
 
 /* Which numbers belong together: those of a row; of an index in it; all; of a channel; of half of an example's
    channels; of an example. */
@@ -189,7 +189,7 @@ static int64_t exact(const numbers *s, kind what, set by, bool layer) {
     return count;
 }
 
-//-- what is tried -----------------------------------------------------------------------------------------------------
+//-- the tested functions ----------------------------------------------------------------------------------------------
 
 typedef struct result { char name[32]; kind what; set by; bool layer; opd_tensor *got; } result;
 static result all[EVERY];
@@ -285,7 +285,7 @@ static void backward(const numbers *s) {
     }
 }
 
-//-- what PyTorch gives ------------------------------------------------------------------------------------------------
+//-- PyTorch's results -------------------------------------------------------------------------------------------------
 
 typedef struct line { char name[32], dtype[12]; int shape; double ratio, error; } line;
 static line lines[MOST_LINES];

@@ -408,7 +408,7 @@ TEST(again_and_again_does_not_grow) {
     for (i = 0; i < TIMES; i++) { (void)munmap(taken[i], 4096); }
 }
 
-//-- what keeps code mapped --------------------------------------------------------------------------------------------
+//-- code that stays loaded --------------------------------------------------------------------------------------------
 
 static void tape_keeps(const char *name) {
     opd_plugin *p = load_twice();

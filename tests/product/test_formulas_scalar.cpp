@@ -72,7 +72,7 @@ template <typename C> static void put(void *p, opd_scalar_type t, C v) {
     }
 }
 
-//-- the formulas ------------------------------------------------------------------------------------------------------
+//-- the pointwise formulas --------------------------------------------------------------------------------------------
 
 struct numbers { const opd_pointwise *p; };
 #define OPD_FORMULA_QUALIFIERS static inline

@@ -236,7 +236,7 @@ TEST(backward_and_what_is_recorded) {
     CHECK_INT(opd_autograd_record("F", opd_not_differentiable, &x, 1, NULL, 0, NULL, 0, &none, 1), 0);
     REFUSED(opd_backward(opd_sum(none)), OPD_ERROR_AUTOGRAD, "not differentiable");
 }
-//-- operators of one's own --------------------------------------------------------------------------------------------
+//-- custom operators --------------------------------------------------------------------------------------------------
 
 #define NS "mistakes"
 static opd_library *lib_open(opd_library_kind kind, const char *key) { return opd_library_open(kind, NS, key, "mistakes.c", 1); }
@@ -457,7 +457,7 @@ TEST(many_fakes_and_many_kinds_of_operators) {
     opd_cost_free(cost);
 }
 
-//-- what goes to stdout -----------------------------------------------------------------------------------------------
+//-- output to stdout --------------------------------------------------------------------------------------------------
 
 /* What write prints, without the zero at its end. */
 static void prints(void (*write)(void *), void *arg, char *text, size_t cap) {

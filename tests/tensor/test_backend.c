@@ -834,7 +834,7 @@ TEST(streams) {
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device xla");
 }
 
-//-- what a backend may have besides: events, captures, pinned memory --------------------------------------------------
+//-- optional parts of a backend: events, captures, pinned memory ------------------------------------------------------
 
 /* Each function says what it was asked for; with more.fails it fails. */
 static struct { char said[512]; int fails, debug; } more;
@@ -1108,7 +1108,7 @@ TEST(precision_of_products) {                             /* torch.set_float32_m
     CHECK(opd_float32_matmul_precision() == OPD_MATMUL_HIGHEST);
 }
 
-//-- the CPU for what is missing ---------------------------------------------------------------------------------------
+//-- the CPU runs missing kernels --------------------------------------------------------------------------------------
 
 TEST(the_fallback_counts) {
     static const float want[] = {4, 1, 0};

@@ -96,7 +96,7 @@ TEST(complex_results) {
     CHECK_OK();
 }
 
-//-- what is right -----------------------------------------------------------------------------------------------------
+//-- functions that pass -----------------------------------------------------------------------------------------------
 
 TEST(right_functions_pass) {
     opd_tensor *in[3];
@@ -198,7 +198,7 @@ TEST(gradients_of_outputs_can_be_given) {
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "gradient 0 is NULL");
 }
 
-//-- what is wrong -----------------------------------------------------------------------------------------------------
+//-- functions that fail -----------------------------------------------------------------------------------------------
 
 TEST(a_wrong_formula_is_shown_with_both_jacobians) {
     static const char *const text =
@@ -443,7 +443,7 @@ TEST(forward_mode) {
     }
 }
 
-//-- what PyTorch says (golden/gradcheck.txt) --------------------------------------------------------------------------
+//-- PyTorch's verdicts (golden/gradcheck.txt) -------------------------------------------------------------------------
 
 static const struct { const char *name; opd_gradcheck_fn fn; opd_backward_fn formula; int results, inputs; double first; } subjects[] = {
     {"product", product, NULL, 0, 2, 0}, {"several", several, NULL, 0, 2, 0}, {"wrong", by_hand, wrong_backward, 1, 1, 0},

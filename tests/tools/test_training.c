@@ -22,7 +22,7 @@ static double element(const opd_tensor *t, int64_t k) {
     return v;
 }
 
-//-- what PyTorch says -------------------------------------------------------------------------------------------------
+//-- PyTorch's results -------------------------------------------------------------------------------------------------
 
 /* The number after "key=" in a line; other when it is not there. */
 static double option(const char *line, const char *key, double other) {
@@ -186,7 +186,7 @@ TEST(learning_rates_are_those_of_pytorch) {
     CHECK_INT(n, 11);
 }
 
-//-- what the loops do at other sizes and dtypes -----------------------------------------------------------------------
+//-- the loops at other sizes and dtypes -------------------------------------------------------------------------------
 
 /* Adam with everything on, in double, one element. */
 static void adam_by_hand(double *x, double *m, double *v, double *largest, double g, int step, const opd_adam_options *o, bool w) {

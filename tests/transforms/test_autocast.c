@@ -26,7 +26,7 @@ static bool failed_with(const char *text) {
     return right;
 }
 
-//-- what operators do -------------------------------------------------------------------------------------------------
+//-- policies of operators ---------------------------------------------------------------------------------------------
 
 /* The dtypes of what a call in a region gives, as text in `have`; how many, or -1. */
 static int dtypes_in_region(const op_case *c, const opd_value *args, char *have, size_t cap) {
@@ -549,7 +549,7 @@ TEST(promote_and_banned) {
     CHECK_OK();
 }
 
-//-- operators of one's own --------------------------------------------------------------------------------------------
+//-- custom operators --------------------------------------------------------------------------------------------------
 
 static int same_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_add(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));

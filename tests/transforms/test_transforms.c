@@ -501,7 +501,7 @@ TEST(writes_inside) {
     FAILS(opd_grad(writes, &f, in, 1, NULL, out), OPD_ERROR_AUTOGRAD, "don't yet support saved tensor hooks");
 }
 
-//-- custom functions and operators of one's own -----------------------------------------------------------------------
+//-- custom functions and custom operators -----------------------------------------------------------------------------
 
 /* user * x^3 with a derivative that says how often it ran; what is saved is an input and the output. */
 static int cube_forwards, cube_backwards, cube_rules;
@@ -624,7 +624,7 @@ TEST(custom_functions) {
     }
 }
 
-//-- all inside each other ---------------------------------------------------------------------------------------------
+//-- nested transforms -------------------------------------------------------------------------------------------------
 
 /* Steps from the outside in, each a function of the one behind it, for functions that work element by element: g grad of
    the sum, v vjp, j jvp, l linearize, r jacrev, f jacfwd: all give the derivative; m is vmap.  At the end sin. */
@@ -686,7 +686,7 @@ TEST(three_derivatives_and_a_vmap) {
     CHECK_INT(opd_transform_depth(), 0);
 }
 
-//-- what fails --------------------------------------------------------------------------------------------------------
+//-- failing functions -------------------------------------------------------------------------------------------------
 
 /* The step-th of the steps inside fails. */
 typedef struct failing { int step, at; } failing;
@@ -850,7 +850,7 @@ static void test_operator(void *arg) {
         index++;
     } while (*text);
 }
-//-- what reaches outside --------------------------------------------------------------------------------------------------
+//-- tensors from outside --------------------------------------------------------------------------------------------------
 
 static int inner_product(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;

@@ -363,7 +363,7 @@ TEST(views_in_place) {
     CHECK_OK();
 }
 
-//-- what is refused -----------------------------------------------------------------------------------------------------
+//-- refused calls -------------------------------------------------------------------------------------------------------
 
 static opd_tensor *item_of(opd_tensor *const *x) { (void)opd_item_f64(opd_sum(x[0])); return x[0]; }
 static opd_tensor *item_op(opd_tensor *const *x) {

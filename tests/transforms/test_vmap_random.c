@@ -417,7 +417,7 @@ TEST(chunks_draw_as_a_whole_would) {
     }
 }
 
-//-- what is refused -----------------------------------------------------------------------------------------------------
+//-- refused calls -------------------------------------------------------------------------------------------------------
 
 static opd_tensor *written;
 static opd_tensor *call2(const char *name, opd_value a, opd_value b, opd_value c) {

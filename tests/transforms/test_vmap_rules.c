@@ -88,7 +88,7 @@ TEST(what_is_shared_is_not_repeated) {
     CHECK_STR(runs(&s, conv, 2, numbers(OPD_INTS(3, 1, 2, 4, 4)), 0, numbers(OPD_INTS(2, 2, 3, 3)), OPD_NO_DIM, NULL), "convolution ");
 }
 
-//-- what is refused -----------------------------------------------------------------------------------------------------
+//-- refused calls -------------------------------------------------------------------------------------------------------
 
 static int said;
 static void listen_(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; said++; }
@@ -121,7 +121,7 @@ TEST(sizes_are_those_of_an_example) {
     CHECK_INT(opd_vmap_fallback_count(), slow);
 }
 
-//-- families on operators of one's own ----------------------------------------------------------------------------------
+//-- families of custom operators ----------------------------------------------------------------------------------------
 
 static int calls;
 /* [N, ...] and [N, ...]: the sums of the samples' products. */

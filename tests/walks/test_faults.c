@@ -94,7 +94,7 @@ static int gradients(recorded *r, bool retain, opd_tensor **g) {
     return opd_autograd_grad(r->use, r->nuse, r->leaf, r->nleaf, &o, g);
 }
 
-//-- what must be so ---------------------------------------------------------------------------------------------------
+//-- conditions --------------------------------------------------------------------------------------------------------
 
 static bool like(const opd_tensor *a, const opd_tensor *b) {
     int64_t i;

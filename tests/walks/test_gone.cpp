@@ -10,7 +10,7 @@ TEST(scopes_with_a_name) {
 }
 
 #if !defined(CHECK_SANITIZED)                     /* which find it by themselves */
-//-- what functions are given ------------------------------------------------------------------------------------------
+//-- arguments of the functions ----------------------------------------------------------------------------------------
 
 static opd_tensor *dead, *alive;
 static opd_tensor *lists[8], *outputs[2];
@@ -223,7 +223,7 @@ TEST(every_operator_in_every_argument) {
     CHECK(asked > 500);
 }
 
-//-- what is not of the walks ------------------------------------------------------------------------------------------
+//-- functions outside of the walks ------------------------------------------------------------------------------------
 
 #define GONE(part) CHECK_ERROR(OPD_ERROR_ARGUMENT, part)
 TEST(calls_by_other_ways) {

@@ -471,7 +471,7 @@ static void add_operators(void) {
     add_builtin_operators(test_operator, NULL);
 }
 
-//-- all of them -------------------------------------------------------------------------------------------------------
+//-- all operators -----------------------------------------------------------------------------------------------------
 
 TEST(cards_have_every_field) {
     int i, offenders = 0;

@@ -55,7 +55,7 @@ static int call_form(out_trial *t) {
     return opd_call_all((opd_op *)(uintptr_t)t->form, rets, t->args, opd_schema_nargs(opd_op_schema(t->form)));
 }
 
-//-- what must hold ----------------------------------------------------------------------------------------------------
+//-- conditions --------------------------------------------------------------------------------------------------------
 
 /* Everything that a call may read or write, as it was: sizes, and the bytes of the storage. */
 typedef struct shot { opd_tensor *t; int ndim; int64_t sizes[OPD_MAX_DIMS], bytes; unsigned char *data; } shot;
@@ -259,7 +259,7 @@ static void out_in_fake_mode(out_trial *t, int i, bool number) {
     }
 }
 
-//-- what PyTorch takes (golden/out_rules.txt, made by golden/make_out_rules.py) ---------------------------------------
+//-- out= tensors that PyTorch accepts (golden/out_rules.txt, made by golden/make_out_rules.py) ------------------------
 
 static char rules[1 << 17];
 /* Leaves the rule's letters and overlaps in text; false: PyTorch was not asked. */

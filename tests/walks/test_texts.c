@@ -39,7 +39,7 @@ static void end(void) {
 static opd_tensor *three(void) { return opd_ones(OPD_INTS(3), OPD_FLOAT32); }
 static opd_tensor *meta(void) { return opd_tensor_new_on(OPD_INTS(3), OPD_FLOAT32, opd_device_of(OPD_META, -1)); }
 
-//-- what is missing ---------------------------------------------------------------------------------------------------
+//-- missing kernels, keys, devices and operators ----------------------------------------------------------------------
 
 static void say_nothing(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
 static int call_op(void *op, opd_tensor *const *in, int n, opd_tensor **out) {
@@ -102,7 +102,7 @@ TEST(an_operator_that_is_gone) {
     SAYS(opd_find("texts::never"), "no operator named 'texts::never'; nothing is registered in 'texts'");
 }
 
-//-- what is no tensor -------------------------------------------------------------------------------------------------
+//-- NULL and other values instead of tensors --------------------------------------------------------------------------
 
 TEST(null) {
     static const char why[] = "NULL (a function that fails returns NULL: did a call before this one fail? opd_tensor_grad and opd_arg_tensor also return NULL if there is no tensor)";
