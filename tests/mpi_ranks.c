@@ -15,7 +15,7 @@ static opd_tensor *numbers(int64_t count, double first, double step, opd_scalar_
     for (int64_t i = 0; data && i < count; i++) { data[i] = first + step * (double)i; }
     return opd_to_dtype(tensor, dtype);
 }
-/* Whether element i is first + step * i. */
+/* Returns whether element i is first + step * i. */
 static bool is(opd_tensor *tensor, int64_t count, double first, double step) {
     opd_tensor *const flat = opd_to_dtype(opd_reshape(tensor, OPD_INTS(-1)), OPD_FLOAT64);
     const double *const data = opd_data_f64(flat);
@@ -49,7 +49,7 @@ static void values(const opd_scalar_type dtype) {
     OK(opd_all_reduce_(x, "sum", "world") == x);
     OK(is(x, 6, ranks, size));
 }
-/* Runs one collective of a golden file on the numbers of make_collectives.py. */
+/* Runs one collective of the golden file, with the numbers of make_collectives.py. */
 static opd_tensor *golden_call(const char *name, const char *reduction, opd_scalar_type dtype) {
     const int64_t two[3] = {2, 2, 2};
     opd_tensor *const real = opd_empty(OPD_INTS(6), OPD_FLOAT32), *const imag = opd_empty(OPD_INTS(6), OPD_FLOAT32);
@@ -68,7 +68,7 @@ static opd_tensor *golden_call(const char *name, const char *reduction, opd_scal
     if (strcmp(name, "broadcast") == 0) { return opd_broadcast(x, 1, "world"); }
     return opd_call_op(opd_find("_c10d_functional::all_to_all_single"), args, 4);
 }
-/* What gloo gave three ranks. */
+/* Compares with the results of gloo with three ranks. */
 static void golden(const char *path) {
     char line[1000], name[40], reduction[20], dtype[20];
     int rank, used, lines = 0;
@@ -113,7 +113,8 @@ static void derivatives(void) {
     OK(opd_backward(opd_sum(opd_mul(all, numbers(5 * size, 0, 1, OPD_FLOAT32)))) == 0);
     OK(is(opd_tensor_grad(x), 5, 5.0 * rank * size, size));
 }
-/* Of a tie every rank that has the extreme value gets its share, in the gradient's dtype. */
+/* The gradient of a minimum or maximum: ranks that share the extreme value share the gradient, in the gradient's
+   dtype. */
 static void extremes(opd_scalar_type dtype) {
     const int rank = rank_here, size = size_here;
     opd_tensor *const x = opd_tensor_set_requires_grad(numbers(3, 1, 2, dtype), true);
@@ -123,7 +124,7 @@ static void extremes(opd_scalar_type dtype) {
     OK(opd_backward(opd_sum(opd_all_reduce(y, "min", "world"))) == 0);
     OK(is(opd_tensor_grad(y), 3, rank == 0 ? size : 0, 0));
 }
-/* A NaN of any rank is the extreme value of all. */
+/* A NaN on any rank is the minimum and the maximum on all. */
 static void not_numbers(opd_scalar_type dtype) {
     for (int from = 0; from < size_here; from++) {
         const double mine = rank_here == from ? (double)NAN : rank_here;
@@ -132,7 +133,7 @@ static void not_numbers(opd_scalar_type dtype) {
         OK(isnan(opd_item_f64(opd_select(opd_to_dtype(opd_all_reduce(x, "min", "world"), OPD_FLOAT64), 0, 0))));
     }
 }
-/* isend and irecv as operators, all of them begun before anybody waits. */
+/* isend and irecv as operators, which all begin before any rank waits. */
 static opd_tensor *pair_call(const char *name, opd_tensor *tensor, int peer, int tag) {
     const opd_value args[4] = {opd_value_tensor(tensor), opd_value_int(peer), opd_value_int(tag),
                                opd_value_str("world")};
@@ -152,8 +153,8 @@ static void pairs(void) {
     }
     for (int i = 0; i < 6; i++) { OK(is(got[i], i % 2 ? 200000 : 5, last + i, 1)); }
 }
-/* Everybody with everybody, two of each size and one tag, all begun before one is waited for: sends first on some ranks,
-   receives first on others. */
+/* Each rank exchanges messages with each other one: two of each size, with one tag.  All begin before the first
+   wait.  Some ranks begin with sends, others with receives. */
 static void batch(opd_group *world) {
     opd_work *all[8 * 16];
     opd_tensor *got[4 * 16];
@@ -179,8 +180,8 @@ static void batch(opd_group *world) {
         OK(i / 4 == rank_here || is(got[i], i % 2 ? 300000 : 3, 10 * (i / 4) + i % 4, 1));
     }
 }
-/* A message that is shorter or longer than what is received is an error of who receives it; what belongs to a group
-   that is gone is one, too. */
+/* A message that is shorter or longer than expected is an error on the receiving rank.  Using something that belongs
+   to an unregistered group is an error, too. */
 static void lengths(opd_group *world) {
     opd_tensor *const x = numbers(6, 1, 1, OPD_FLOAT32), *const y = numbers(8, 1, 1, OPD_FLOAT32);
     const char *const said = getenv("OPD_MPI_CHECKED");
@@ -258,7 +259,7 @@ static void parts(opd_group *world) {
         OK(opd_group_unregister(pair) == 0);
     }
 }
-/* Many at once, of sizes on both sides of where MPI changes its ways; nobody waits but who reads. */
+/* Many transfers at the same time, of sizes for which MPI uses different protocols.  Only reading a result waits. */
 static void overlaps(void) {
     opd_tensor *all[40];
     for (int i = 0; i < 40; i++) {
@@ -267,8 +268,8 @@ static void overlaps(void) {
     for (int i = 39; i >= 0; i--) { OK(is(all[i], 1 + 997 * i, size_here, 0)); }
     for (int i = 0; i < 10; i++) { (void)opd_all_reduce(opd_ones(OPD_INTS(5000), OPD_FLOAT32), "sum", "world"); }
 }
-/* Large sums, of two ranks by halves: of an odd number of elements, over their input or not, several at once that are
-   waited for in another order, beside other collectives; and the same on every rank to the last bit. */
+/* Large sums, which two ranks compute by halves: an odd number of elements, in place or not, several at the same
+   time with waits in another order, together with other collectives.  All ranks get the same bits. */
 static void large_sums(const opd_scalar_type dtype) {
     enum { COUNT = 70001, SUMS = 6 };
     const double first = rank_here, all = size_here * (size_here - 1) / 2.0;
@@ -293,8 +294,8 @@ static void large_sums(const opd_scalar_type dtype) {
         OK(opd_equal(its, x[i]).u.i == 1);
     }
 }
-/* Large means, which two ranks make in one pass with the sum: over their input or not, and of gradients, also where
-   the sum would be infinite. */
+/* Large means, which two ranks compute in one pass with the sum: in place or not, and of gradients, also if the sum
+   would be infinite. */
 static void large_means(opd_group *world, opd_scalar_type dtype) {
     enum { COUNT = 200003 };
     const double mean = (size_here - 1) / 2.0;
@@ -319,7 +320,8 @@ static void large_means(opd_group *world, opd_scalar_type dtype) {
     opd_tensor *const one = opd_select(opd_all_reduce(large, "avg", "world"), 0, COUNT - 1);
     OK(size_here != 2 || fabs(opd_item_f64(one) / most - 1) < 1e-6);
 }
-/* One rank gives up, of an allocation that fails, while the others wait: all learn why, and other groups go on. */
+/* One rank gives up because an allocation fails, while the others wait: all get the reason, and other groups still
+   work. */
 static void gives_up(int odd) {
     opd_group *const short_lived = mpi_group_register("short-lived", MPI_COMM_WORLD, false, 20000);
     opd_tensor *const x = numbers(4, 0, 1, OPD_FLOAT32);
@@ -340,8 +342,8 @@ static void gives_up(int odd) {
     (void)opd_group_unregister(short_lived);
     opd_error_clear();
 }
-/* Ranks that call collectives in another order, of which MPI says nothing, get an error some calls later, or when they
-   compare what they have called. */
+/* Ranks that call collectives in different orders, which MPI does not notice, get an error some calls later, or when
+   they compare their calls. */
 static void other_order(int odd) {
     opd_group *const mixed = mpi_group_register("mixed", MPI_COMM_WORLD, false, 20000);
     opd_tensor *const x = numbers(4, 0, 1, OPD_FLOAT32), *const y = numbers(4, 1, 0, OPD_FLOAT32);
@@ -407,7 +409,7 @@ static void checks(void) {
 }
 
 
-/* A gradient that is no number on the last rank is none on any: all of them leave the step out, and go on alike. */
+/* A NaN in a gradient of the last rank is a NaN on all ranks: all skip the step, and continue with the same weights. */
 static void gradients_that_are_none(opd_group *world) {
     opd_tensor *param = opd_tensor_set_requires_grad(numbers(4, 1, 0, OPD_FLOAT32), true);
     opd_parallel *const parallel = opd_data_parallel(&param, 1, world, NULL);
@@ -432,7 +434,7 @@ static void gradients_that_are_none(opd_group *world) {
     opd_scaler_free(scaler);
 }
 
-/* Examples of vmap may lie elsewhere on other ranks: example e of rank r has r + 10 * e + its place. */
+/* The batch dim may differ between ranks.  Element i of example e on rank r is r + 10 * e + i. */
 static void examples(void) {
     static const char *const names[] = {"_c10d_functional::all_reduce", "_c10d_functional::all_reduce_",
                                         "_c10d_functional::broadcast", "_c10d_functional::broadcast_"};
@@ -456,7 +458,7 @@ static void examples(void) {
     }
 }
 
-/* One tensor may be on its way to several ranks at once: 1 takes it when 2 has it and says so. */
+/* A tensor may be sent to several ranks at the same time: rank 1 receives it after rank 2 has it and says so. */
 static void one_to_several(void) {
     enum { MANY = 300000 };
     opd_group *const group = mpi_group_register("once", MPI_COMM_WORLD, false, 10000);
@@ -481,7 +483,7 @@ static void one_to_several(void) {
     }
     OK(opd_group_unregister(group) == 0);
 }
-/* Results that nobody has asked for and nobody can are gone when they are there. */
+/* Results that nothing can use any more are freed when they arrive. */
 static void results_left_alone(opd_group *world) {
     enum { MANY = 100000, CALLS = 40 };
     opd_tensor *const x = numbers(MANY, 1, 0, OPD_FLOAT32);
@@ -519,8 +521,8 @@ static void gradients_of_before(opd_group *world, bool weighted) {
     opd_parallel_free(parallel);
 }
 
-/* Several sums of large tensors at once do not take memory from the system and give it back each time, which took
-   longer than the sums: 256 pages and more of 4 KiB for a megabyte. */
+/* Several sums of large tensors must not get memory from the system and return it each time, which would take longer
+   than the sums: a megabyte would cause at least 256 faults of 4 KiB pages. */
 static void memory_that_stays(void) {
 #if defined(__GLIBC__) && !defined(OPD_NO_CACHE)  /* which the sanitizers have, with a malloc of theirs */
     enum { COUNT = 12, ROUNDS = 10 };
@@ -629,8 +631,8 @@ static void keeps(opd_group *world, const char *folder, bool loads, bool killed)
         opd_module_free(module);
     }
 }
-/* The last rank is killed while the others wait for it: the job ends, by mpirun or by OPD_MPI_TIMEOUT.  With a folder:
-   while a checkpoint is written, the second one. */
+/* The last rank is killed while the others wait for it: the job ends, because of mpirun or of OPD_MPI_TIMEOUT.  With a
+   folder, the rank is killed while the second checkpoint is written. */
 static int dies(opd_group *world, const char *folder) {
     if (folder) {
         keeps(world, folder, false, false);
@@ -645,7 +647,7 @@ static int dies(opd_group *world, const char *folder) {
     mpi_group_end(world);                         /* ends the job with the error */
     return opd_finish();
 }
-/* An MPI that only the main thread may call: others are told so, and nobody waits for them. */
+/* If only the main thread may call MPI, other threads get an error, and no rank waits for them. */
 static void *beside(void *user) {
     (void)user;
     OPD_SCOPE {
@@ -669,7 +671,7 @@ static int by_one_thread(void) {
     (void)MPI_Finalize();
     return opd_finish() || mistakes ? 1 : 0;
 }
-/* The same group from a plug-in. */
+/* Tests the same group, registered by a plug-in. */
 static int with_plugin(const char *path) {
     opd_plugin *const plugin = opd_library_load(path);
     const opd_group *const world = plugin ? opd_group_find("world") : NULL;

@@ -88,21 +88,21 @@ static opd_tensor *walk_numbers(int rank) {
     for (int i = 0; data && i < 2 * size_here; i++) { data[i] = (rank + 1.0) * (i + 1); }
     return x;
 }
-/* One tensor of a layout: of x, or, where x is NULL, room. */
+/* Returns one tensor of a layout: made from x or, if x is NULL, with undefined contents. */
 static opd_tensor *walk_tensor(char layout, opd_tensor *x, int i) {
     const bool part = strchr("pPSM", layout) != NULL;
     const int64_t numel = part ? 2 : strchr("gG", layout) ? 2 * size_here * size_here : 2 * size_here;
     if (!x) { return opd_full(OPD_INTS(numel), OPD_V(-1), OPD_FLOAT64); }
     return part ? opd_narrow(x, 0, 2 * i, 2) : x;
 }
-/* Room that has as many examples as x. */
+/* Returns a tensor with undefined contents and as many examples as x. */
 static opd_tensor *walk_room(char layout, opd_tensor *x) {
     opd_tensor *copies[WALK_RANKS];
     const opd_tensors list = {copies, layout == 'p' ? 1 : size_here};
     for (int i = 0; i < list.n; i++) { copies[i] = walk_tensor(layout == 'p' ? 'p' : 'x', x, 0); }
     return opd_cat(list);
 }
-/* An argument of a layout, the written one (0) or the other. */
+/* Returns an argument of a layout: the written one (which 0) or the other. */
 static opd_value walk_tensors(walk_call *call, int which, char layout, opd_tensor *x) {
     opd_tensor **const at = call->tensors[which];
     const int count = strchr("LSMR", layout) ? size_here : 1;
@@ -114,7 +114,7 @@ static opd_value walk_tensors(walk_call *call, int which, char layout, opd_tenso
     for (int i = 0; i < count; i++) { call->lists[which][i] = opd_value_tensors(at + i, layout == 'R' ? 1 : count); }
     return opd_value_list(call->lists[which], nothing ? 0 : layout == 'R' ? count : 1);
 }
-/* The argument of that name that is no tensor. */
+/* Returns the argument with this name, which is not a tensor. */
 static opd_value walk_argument(walk_call *call, const char *name) {
     const int next = (rank_here + 1) % size_here, last = (rank_here + size_here - 1) % size_here;
     for (int i = 0; i < size_here; i++) { call->ints[i] = 2; }
@@ -130,7 +130,7 @@ static opd_value walk_argument(walk_call *call, const char *name) {
     if (strcmp(name, "wait_all_ranks") == 0) { return opd_value_bool(true); }
     return opd_value_int(0);                      /* root_rank, root_tensor, tag */
 }
-/* batch_p2p_ops: x to the next rank, and that of the last one. */
+/* The arguments of batch_p2p_ops: sends x to the next rank, and receives from the previous one. */
 static int walk_pairs_arguments(walk_call *call, opd_tensor *x) {
     call->words[0] = opd_value_str("isend");
     call->words[1] = opd_value_str("irecv");
@@ -146,7 +146,7 @@ static int walk_pairs_arguments(walk_call *call, opd_tensor *x) {
     call->args[4] = opd_value_str("world");
     return 5;
 }
-/* Fills in the arguments; how many. */
+/* Fills in the arguments.  Returns their number. */
 static int walk_arguments(walk_call *call, const opd_op *op, opd_tensor *x) {
     const opd_schema *const schema = opd_op_schema(op);
     const walk_line *const line = call->line;
@@ -168,7 +168,7 @@ static int walk_arguments(walk_call *call, const opd_op *op, opd_tensor *x) {
     }
     return count;
 }
-/* All numbers of some values' tensors in a row. */
+/* Returns all elements of the tensors in some values as one row. */
 static opd_tensor *walk_row(const opd_value *values, int count) {
     opd_tensor *parts[WALK_RANKS];
     int n = 0;
@@ -183,7 +183,7 @@ static opd_tensor *walk_row(const opd_value *values, int count) {
     const opd_tensors list = {parts, n};
     return n == 1 ? parts[0] : n ? opd_cat(list) : opd_zeros(OPD_INTS(0), OPD_FLOAT64);
 }
-/* Calls the operator; what it leaves, in a row. */
+/* Calls the operator.  Returns its results as one row. */
 static int walk_fn(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     walk_call *const call = (walk_call *)user;
     opd_op *const op = opd_find(call->line->name);
@@ -198,7 +198,7 @@ static int walk_fn(void *user, opd_tensor *const *inputs, int ninputs, opd_tenso
         ? opd_zeros(OPD_INTS(0), OPD_FLOAT64) : walk_row(call->args, 1);
     return ninputs == 1 && outputs[0] ? 1 : -1;
 }
-/* Begins what the neighbours of this rank do while it calls an operator with so many examples; NULL: nothing. */
+/* Begins the transfers with neighbours that an operator with so many examples needs.  Returns NULL if it needs none. */
 static opd_work *walk_neighbours(const walk_line *line, int examples) {
     opd_group *const world = opd_group_find("world");
     const int next = (rank_here + 1) % size_here, last = (rank_here + size_here - 1) % size_here;
@@ -235,7 +235,8 @@ static int walk_expected(walk_result result, double *to) {
     }
     return count;
 }
-/* Whether a row has what is expected, times a factor.  What a gather leaves elsewhere than at its root is not said. */
+/* Returns whether a row has the expected numbers, times a factor.  Results of a gather are undefined except on its
+   root. */
 static bool walk_right(const walk_line *line, opd_tensor *row, double factor) {
     double expected[WALK_MOST];
     const int count = walk_expected(line->result, expected);
@@ -245,7 +246,7 @@ static bool walk_right(const walk_line *line, opd_tensor *row, double factor) {
     for (int i = 0; i < count && right; i++) { right = data && fabs(data[i] - factor * expected[i]) < 1e-9; }
     return right;
 }
-/* Calls it with x; whether it is right. */
+/* Calls the operator with x.  Returns whether the results are right. */
 static bool walk_once(walk_call *call, opd_tensor *x) {
     opd_tensor *row = NULL;
     opd_work *const neighbours = walk_neighbours(call->line, 1);
@@ -274,7 +275,7 @@ static void walk_spans(walk_call *call, opd_tensor *x) {
     OK(call->line->moves ? bytes >= moved && bytes <= moved + more : bytes == -1);
     opd_profile_free(profile);
 }
-/* Nothing moves, sizes are right, and sums cost one operation for each number. */
+/* With fake tensors: no data is moved, sizes are right, and sums cost one operation per element. */
 static void walk_fake(walk_call *call, opd_tensor *x) {
     double expected[WALK_MOST];
     const bool functional = strncmp(call->line->name, "_c10d", 5) == 0;
@@ -289,7 +290,7 @@ static void walk_fake(walk_call *call, opd_tensor *x) {
     OK(fabs(opd_cost_total(cost).flops - (sums ? 2 * size_here : 0)) < 1e-9);
     opd_cost_free(cost);
 }
-/* Recorded by all, saved by rank 0 (where the graph has no neighbours in it), run by all. */
+/* All ranks record a graph, rank 0 saves it (unless it contains numbers of neighbours), and all run it. */
 static void walk_graph(walk_call *call, opd_tensor *x, const char *path) {
     const walk_result result = call->line->result;
     const bool own = result == WALK_SENT || result == WALK_TAKEN || result == WALK_PAIRS;
@@ -313,7 +314,7 @@ static void walk_graph(walk_call *call, opd_tensor *x, const char *path) {
     OK(opd_work_wait(opd_group_barrier(opd_group_find("world"))) == 0);
     if (own || rank_here == 0) { (void)remove(file); }
 }
-/* Two examples, in another dim on every second rank, but where one receives, as that takes memory without gaps. */
+/* Two examples of vmap, with another batch dim on every second rank; not for receives, which need contiguous memory. */
 static void walk_examples(walk_call *call, opd_tensor *x) {
     const int dim = call->line->result == WALK_TAKEN || call->line->result == WALK_PAIRS ? 0 : rank_here % 2;
     opd_tensor *const rows[2] = {x, opd_mul_Scalar(x, OPD_V(10))};
@@ -331,7 +332,7 @@ static void walk_examples(walk_call *call, opd_tensor *x) {
     OK(walk_right(call->line, opd_select(out, 0, 0), 1));
     OK(walk_right(call->line, opd_select(out, 0, 1), 10));
 }
-/* The sum over all ranks of what tangents and cotangents make of each other is the same forward and backward. */
+/* The sum over all ranks of the products of tangents and cotangents is the same in forward mode and in reverse mode. */
 static void walk_derivatives(walk_call *call, opd_tensor *x) {
     opd_tensor *y = NULL, *tangent_out = NULL, *tangent = opd_sin(opd_mul_Scalar(x, OPD_V(0.7))), *grad = NULL;
     opd_derivative *vjp = NULL;

@@ -945,7 +945,8 @@ static void run_segment(bool checkpointed, int depth, opd_tensor *x, opd_tensor 
     } else if (checkpointed) { (void)opd_checkpoint(segment, &segment_runs, NULL, &x, 1, out, 2); }
     else { CHECK_INT(segment(&x, 1, out, 2, &segment_runs), 0); }
 }
-/* Gradients of x and weight, and of x's gradient when `twice`, with or without a checkpoint, bit for bit. */
+/* Gradients of x and weight, and of x's gradient if `twice` is set, have the same bits with and without a
+   checkpoint. */
 static void same_gradients(int depth, bool twice) {
     double g[2][3][8];
     int k, i;
@@ -1094,7 +1095,7 @@ TEST(checkpoints_of_functions_with_a_backward_inside) {
     CHECK_INT(opd_backward(opd_sum(out[16])), 0);
 }
 
-/* Reads its own results behind the last operator that saves something. */
+/* Reads its own results after the last operator that saves something. */
 static int last_seen;
 static int ends_with_sums(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
     opd_tensor *x = opd_exp(inputs[0]);
@@ -1130,7 +1131,7 @@ static int draws(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, 
     outputs[0] = opd_mul(opd_exp(inputs[0]), r);
     return opd_ok() ? 0 : -1;
 }
-/* Whether backward saw the numbers that forward did, and left the generator where it was. */
+/* Returns whether backward saw the same random numbers as forward, and did not change the generator. */
 static bool draws_the_same(opd_generator *g, const opd_checkpoint_options *o) {
     opd_tensor *x = opd_tensor_set_requires_grad(opd_zeros(OPD_INTS(64), OPD_FLOAT64), true), *out, *a, *b;
     opd_generator_seed(g, 5);
@@ -1301,8 +1302,7 @@ TEST(every_allocation_fails_in_turn) {
     CHECK(done && n > 20);
 }
 
-/* What is hooked inside of a derivative of a function belongs to that one: what differentiates it in turn does not run
-   the hooks again. */
+/* Hooks that are added inside of a transform belong to this transform: an outer transform does not run them again. */
 static opd_tensor *hook_twice(opd_tensor *grad, void *user) { (void)user; return opd_mul_Scalar(grad, opd_value_float(2)); }
 static int pre_twice(opd_tensor **grads, int n, void *user) {
     int i;
@@ -1416,7 +1416,7 @@ TEST(one_function_is_run_again_transformed_and_checked) {
     }
     CHECK_OK();
     CHECK_INT(r.destroyed, 2);
-    /* failures: at once, without a word; later; without a function */
+    /* failures: at once without an error text; later; without a function */
     r.count = 0;
     r.fails = 1;
     CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out), -1);

@@ -381,7 +381,7 @@ TEST(a_group_that_is_gone_is_an_error) {
 
 //== several ranks =====================================================================================================
 
-/* Runs on `size` threads, and shows the errors of those that had one. */
+/* Runs `run` on `size` threads, and prints their errors. */
 static void all_ranks(int size, void (*run)(opd_group *group, int rank, void *user), bool checked) {
     static char messages[RANKS_MOST][600];
     run_ranks(size, run, NULL, checked, 20000, messages);
@@ -419,7 +419,7 @@ static void reduces(opd_group *group, int rank, void *user) {
 TEST(ranks_reduce_gather_and_scatter) { all_ranks(3, reduces, false); }
 TEST(checked_ranks_get_the_same) { all_ranks(3, reduces, true); }
 
-/* Rank r sends r + 1 rows to each rank of those before it and to itself, none to those behind. */
+/* Rank r sends r + 1 rows to each lower rank and to itself, and none to higher ranks. */
 static void exchanges(opd_group *group, int rank, void *user) {
     int64_t sent[3], taken[3];
     opd_tensor *const x = opd_tensor_set_requires_grad(floats((rank + 1) * (rank + 1), 10 * rank, 1), true);
@@ -567,7 +567,8 @@ static int said;                                  /* by rank 0, while its call i
 static int heard(void) { return __atomic_load_n(&said, __ATOMIC_ACQUIRE); }
 static void say(int what) { __atomic_store_n(&said, what, __ATOMIC_RELEASE); }
 static void hear(int what) { while (heard() < what && opd_ok()) { thread_rest(50); } }
-/* Rank 1 begins each call only when rank 0 has done what needs no result: were that to wait, nobody would go on. */
+/* Rank 1 begins each call only after rank 0 has done everything that needs no result.  If rank 0 waited too early, both
+   would wait forever. */
 static void goes_on(opd_group *group, int rank, void *user) {
     const char *const world = opd_group_name(group);
     opd_tensor *const x = floats(4, rank, 1), *const other = floats(4, 5, 0);
@@ -794,7 +795,7 @@ TEST(checked_ranks_that_differ_are_told_all) {
     all_say("root", "rank 0 calls broadcast with root 0, rank 2 calls broadcast with root 1");
     all_say("splits", "all_to_all sends 2 element(s) from rank 2 to rank 2, which expects 3");
 }
-/* Ranks 0 and 1 send each other what the other does not expect, or does; rank 2 has nothing to do with it. */
+/* Ranks 0 and 1 send each other messages that the other does or does not expect.  Rank 2 takes no part. */
 static void sends_other(opd_group *group, int rank, void *user) {
     const char *const how = (const char *)user;
     const opd_scalar_type dtype = rank == 0 && strcmp(how, "dtype") == 0 ? OPD_INT32 : OPD_FLOAT32;
@@ -830,7 +831,7 @@ TEST(checked_ranks_that_send_what_is_not_received_are_told_both) {
     pair_says("dtype", "the ranks differ: rank 0 sends int32, but rank 1 receives float32 (tag 5)");
     pair_says("size", "the ranks differ: rank 0 sends 3 element(s), but rank 1 receives 4 element(s) (tag 5)");
 }
-/* Nobody receives: the sender does not go on as if. */
+/* No rank receives a message: the send is not complete. */
 static void sends_to_nobody(opd_group *group, int rank, void *user) {
     (void)user;
     if (rank == 0) { CHECK_INT(opd_work_wait(opd_group_send(group, floats(4, 0, 1), 1, 1)), -1); }
@@ -841,7 +842,7 @@ TEST(checked_sends_wait_for_their_receiver) {
     run_ranks(2, sends_to_nobody, NULL, true, 200, messages);
     CHECK(strstr(messages[0], "send, call 1 of process group 'world0' (rank 0 of 2): it did not finish within") != NULL);
 }
-/* Rank 1 does not come. */
+/* Rank 1 does not make the call. */
 static void stays_away(opd_group *group, int rank, void *user) {
     opd_tensor *const x = floats(4, 0, 1);
     (void)user;
@@ -859,7 +860,7 @@ TEST(a_rank_that_stays_away_is_an_error) {
     run_ranks(2, stays_away, NULL, false, 200, messages);
     CHECK(strstr(messages[0], "a rank has ended") != NULL);
 }
-/* Rank 1 gives up, while the others wait, or before they come. */
+/* Rank 1 gives up while the others wait, or before they make their calls. */
 static void gives_up(opd_group *group, int rank, void *user) {
     opd_tensor *const x = floats(4, 0, 1);
     const char *const world = opd_group_name(group);
@@ -985,7 +986,7 @@ static void trains(opd_group *group, int rank, void *user) {
     opd_optimizer_free(sgd);
     opd_parallel_free(parallel);
 }
-/* Runs on so many threads; all ranks end with the same weights, to the bit. */
+/* Trains on so many threads.  All ranks end with the same bits in their weights. */
 static void train(training *run, int ranks) {
     static char messages[RANKS_MOST][600];
     run->ranks = ranks;
@@ -1026,7 +1027,8 @@ TEST(ranks_train_as_one_process_does) {
         CHECK(memcmp(again.weights, several.weights, sizeof again.weights) == 0);
     }
 }
-/* Libraries move on while they are called: what is on its way is asked for each time that a gradient arrives. */
+/* Libraries continue transfers only while they are called: pending transfers are queried each time a gradient
+   arrives. */
 static void moves_on(opd_group *group, int rank, void *user) {
     opd_tensor *params[4], *sum = NULL;
     opd_parallel_options options;
@@ -1153,7 +1155,7 @@ static void cannot(opd_group *group, int rank, void *user) {
     CHECK_INT(opd_backward(opd_sum(both[0])), 0);                             /* without hooks */
 }
 TEST(what_cannot_be_trained_in_parallel_is_said) { all_ranks(2, cannot, false); }
-/* A gradient that backward has made is weighted on its way into its bucket, and is the bucket's part from then on. */
+/* A gradient made by backward is weighted while it is copied to its bucket, and then is a view of the bucket. */
 static void *passes(const opd_event *event, void *user) {
     char *const text = (char *)user;
     const size_t at = strlen(text);
@@ -1210,8 +1212,8 @@ static void lives_in_buckets(opd_group *group, int rank, void *user) {
     opd_release(kept);
     opd_parallel_free(parallel);
 }
-/* A large gradient that backward has made is a message of its own and stays where it is, unless somebody else has it,
-   or it is left of before, or the parameter is left out. */
+/* A large gradient made by backward is a separate message and is not copied, unless something else holds it, it remains
+   from an earlier step, or the parameter is unused. */
 static int notes_where(opd_tensor *leaf, void *user) {
     const void **const where = (const void **)user;
     *where = opd_data(opd_tensor_grad(leaf));
@@ -1291,8 +1293,7 @@ TEST(gradients_live_in_buckets) {
     all_ranks(2, lives_in_buckets, false);
     all_ranks(3, lives_in_buckets, false);
 }
-/* A gradient may be put in another order, as a view of what a bucket has: what is added to it is summed element by
-   element. */
+/* A gradient may be replaced by a transposed view of the bucket's memory: sums then add the right elements. */
 static void turns_gradients(opd_group *group, int rank, void *user) {
     const int size = opd_group_size(group);
     const double added[2] = {size == 2 ? 1.5 : 2, 0};
@@ -1321,7 +1322,7 @@ TEST(gradients_that_are_turned_are_summed_by_element) {
     all_ranks(2, turns_gradients, false);
     all_ranks(3, turns_gradients, false);
 }
-/* One rank leaves a parameter out: all say which, and go on. */
+/* One rank does not use a parameter: all report which one, and continue. */
 static void lacks(opd_group *group, int rank, void *user) {
     const opd_scalar_type dtype = *(const opd_scalar_type *)user;
     opd_tensor *params[3];
@@ -1444,7 +1445,7 @@ TEST(parameters_are_split) {
     all_ranks(2, splits, true);
     all_ranks(4, splits, false);
 }
-/* What a thread's backward calls: g gathers a parameter, m is a product. */
+/* Records the calls of a thread's backward: g gathers a parameter, m is a product. */
 static void *notes(const opd_event *event, void *user) {
     char *const text = (char *)user;
     const size_t at = strlen(text);
@@ -1475,7 +1476,8 @@ static void gathers_ahead(opd_group *group, int rank, void *user) {
             CHECK_INT(opd_backward_with(&x, 1, &(opd_backward_options){.retain_graph = turn == 2}), 0);
             if (turn == 2) { CHECK_INT(opd_backward(x), 0); }
             CHECK(opd_observer_remove(handle));
-            /* from the second time on one before it is asked for: never the first, which nobody asks for */
+            /* from the second time on, a parameter is gathered before it is needed, but never the first one, which
+               is not needed */
             CHECK_STR(called, turn == 0 ? "gmmgmmgmmm" : turn == 1 ? "ggmmgmmmmm" : "ggmmgmmmmmggmmgmmmmm");
         }
     }
@@ -1607,7 +1609,8 @@ static void loads(opd_group *group, int rank, void *user) {
     for (int i = 0; i < 27; i++) { CHECK_NEAR(values[i], saved_values[1][i], 1e-6); }
     going_end(&run);
 }
-/* Fails to load with this in the error of the rank that sees it, and a mention in the others'; nothing is changed. */
+/* Loading fails with this text in the error of the rank that notices it; the other ranks' errors mention it.
+   Nothing is changed. */
 static char load_part[200];
 static void cannot_load(opd_group *group, int rank, void *user) {
     going run;
@@ -1653,7 +1656,7 @@ TEST(checkpoints_of_parts_are_loaded_by_any_number_of_ranks) {
     CHECK_INT(value.u.i, 3);
     opd_tensor_file_close(index);
     shell("test \"$(ls %s | wc -l)\" = 5");      /* no more than the last one's */
-    /* a write that was cut off: other files are there, the index is not */
+    /* an interrupted write: some files exist, but the index does not */
     shell("cd %s && for f in part-?-1-*; do head -c 100 $f >$(echo $f | tr ab ba); done");
     all_ranks(2, loads, false);
     /* damage */
@@ -1696,7 +1699,7 @@ static void cannot_save(opd_group *group, int rank, void *user) {
 }
 TEST(what_cannot_be_saved_in_parts_is_said) { all_ranks(2, cannot_save, false); }
 
-/* All of it in a process alone, up to an allocation that fails: 1 when nothing has failed. */
+/* Runs everything in a single process, up to an allocation that fails.  Returns 1 if nothing failed. */
 static int all_of_it(bool loads) {
     int done = 0;
     OPD_SCOPE {
@@ -1751,7 +1754,7 @@ TEST(allocations_that_fail_are_errors) {
     CHECK_INT(all_of_it(true), 1);                /* the last one is whole, whatever failed */
     shell("rm -r %s");
 }
-/* All of it on two ranks, up to an allocation of one of them that fails: no rank waits until the time limit. */
+/* Runs everything on two ranks, up to a failing allocation of one rank.  No rank waits until the time limit. */
 typedef struct ranks_fail { int64_t at, seen; bool sharded; int done[2]; } ranks_fail;
 static void trains_until(opd_group *group, int rank, void *user) {
     ranks_fail *const run = (ranks_fail *)user;

@@ -14,7 +14,7 @@ static opd_tensor *in(opd_tensor *t, opd_scalar_type dtype) { return opd_to_dtyp
 #define DTYPE(t, d) CHECK_STR(opd_dtype_name(opd_dtype(t)), opd_dtype_name(d))
 #define DTYPE_IS(a, b) CHECK_STR(opd_dtype_name(a), opd_dtype_name(b))
 static opd_op *named_op(const char *name) { opd_op *op = opd_find(name); CHECK(op != NULL); return op; }
-/* Equal: 2; nearly: 1. */
+/* Returns 2 if a and b are equal, and 1 if they are nearly equal. */
 static int near(opd_tensor *a, opd_tensor *b) {
     double worst = a && b ? opd_item_f64(opd_max(opd_abs(opd_sub(a, b)))) : NAN;
     return worst <= 0 ? 2 : worst < 1e-4;
@@ -28,7 +28,7 @@ static bool failed_with(const char *text) {
 
 //-- policies of operators ---------------------------------------------------------------------------------------------
 
-/* The dtypes of what a call in a region gives, as text in `have`; how many, or -1. */
+/* Writes the dtypes of the results of a call in a region to `have`.  Returns their number, or -1. */
 static int dtypes_in_region(const op_case *c, const opd_value *args, char *have, size_t cap) {
     opd_value rets[MOST_RESULTS];
     opd_tensor *out[MOST_RESULTS];
@@ -43,7 +43,7 @@ static int dtypes_in_region(const op_case *c, const opd_value *args, char *have,
     }
     return n;
 }
-/* The same of fakes in place of the tensors. */
+/* The same with fake tensors. */
 static int dtypes_of_fakes(const op_case *c, char *have, size_t cap) {
     static case_list lists[OPD_MAX_ARGS];
     opd_value args[OPD_MAX_ARGS];
@@ -60,7 +60,7 @@ static int dtypes_of_fakes(const op_case *c, char *have, size_t cap) {
     }
     return n;
 }
-/* Data decide what it calls: where there are zeros also prod, which gives float32. */
+/* Returns whether the operators that this one calls depend on the data: with zeros also prod, which gives float32. */
 static bool data_decide(const char *name) { return strcmp(name, "aten::cumprod_backward") == 0; }
 /* One line of autocast.txt: operator | case | dtype of the inputs | dtypes of the results. */
 static bool same_dtypes(op_case *c, char *line) {
@@ -104,7 +104,7 @@ TEST(dtypes_of_pytorch) {
     CHECK(n > 1500);
 }
 
-/* A device from outside: the host's memory, and the CPU for every operator. */
+/* A device of a program: it uses the host's memory, and the CPU runs every operator. */
 static void *npu_alloc(void *user, int unit, size_t bytes) { (void)user; (void)unit; return malloc(bytes); }
 static void npu_free(void *user, int unit, void *data, size_t bytes) { (void)user; (void)unit; (void)bytes; free(data); }
 static int npu_copy(void *user, void *to, int to_unit, const void *from, int from_unit, size_t bytes) {
@@ -188,7 +188,7 @@ static int number_of_policy(const char *name) {
     for (i = 7; i > 0 && strcmp(names[i], name) != 0; i--) { }
     return i;
 }
-/* The policy of PyTorch's list for an operator; "keep": it is in none. */
+/* Returns the policy of the list in which PyTorch has an operator, or "keep" if it is in no list. */
 static const char *listed(char (*lists)[1 << 12], int nlists, const char *device, const char *name) {
     static char policy[32];
     int i;
@@ -407,7 +407,8 @@ TEST(what_a_kernel_begins_ends_with_it) {
     opd_library_close(lib);
     CHECK_OK();
 }
-/* Each call of a function in turn fails, and the rest of it runs on as C does: everything ends as it began. */
+/* Each call in a function fails in turn, and the rest of the function still runs: in the end, all state is as
+   before. */
 static int calls_left;
 static int breaks(opd_call *call) {
     if (--calls_left == 0) { return opd_fail(OPD_ERROR_USER, "it broke"); }
@@ -680,7 +681,7 @@ TEST(weights_are_cast_once) {
     opd_release(first);
     CHECK_OK();
 }
-/* An entry made under no_grad serves a call that is recorded, in every order. */
+/* A cache entry that was made under no_grad can be used by a recorded call, in every order. */
 TEST(no_grad_does_not_spoil_the_cache) {
     opd_tensor *x = f32(OPD_INTS(2, 3)), *w = weight(OPD_INTS(3, 4)), *y = NULL, *plain;
     OPD_AUTOCAST(OPD_CPU) {
@@ -725,7 +726,7 @@ TEST(several_backwards_through_one_cast) {
     CHECK(near(opd_tensor_grad(w), opd_add(one, one)));
     CHECK_OK();
 }
-/* Weights live and die while their casts are in the cache: what takes their place in memory is no weight of theirs. */
+/* Weights are freed while their casts are in the cache: new tensors at the same address must not get these casts. */
 TEST(the_cache_holds_what_it_knows) {
     opd_tensor *x = opd_ones(OPD_INTS(1, 1), OPD_FLOAT32);
     int i;
@@ -795,7 +796,7 @@ TEST(threads) {
 
 //-- gradients ---------------------------------------------------------------------------------------------------------
 
-/* A small network under autocast against the same casts written out: values and gradients are equal to the bit. */
+/* A small network under autocast has the same bits in values and gradients as with explicit casts. */
 static opd_tensor *network(opd_tensor *x, opd_tensor *const *w, bool by_hand) {
     const opd_scalar_type b = OPD_BFLOAT16;
     if (!by_hand) {
@@ -827,7 +828,7 @@ TEST(gradients_are_those_of_the_casts) {
     }
     CHECK_OK();
 }
-/* A checkpoint computes again in the region that forward was in; its casts go with it. */
+/* A checkpoint computes again in the autocast region of forward.  The casts of this region are freed after it. */
 static int checkpointed(opd_tensor *const *inputs, int n, opd_tensor **outputs, int m, void *user) {
     opd_tensor *w = (opd_tensor *)user;
     (void)n; (void)m;

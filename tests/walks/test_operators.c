@@ -4,14 +4,14 @@
 #include "../cases.h"
 
 
-/* The data decide the shape or the value of a number: no fake. */
+/* Returns whether a shape or a number in the result depends on the data: then there is no fake kernel. */
 static bool depends_on_data(const opd_op *op) {
     static const char *const list[] = {"item", "_local_scalar_dense", "nonzero", "masked_select", "equal", "is_nonzero", "allclose",
                                        "unique", "_unique2", "unique_consecutive", "unique_dim", "unique_dim_consecutive", "bincount", "repeat_interleave.Tensor",
                                        "repeat_interleave.self_Tensor", "one_hot", "nonzero_numpy", "argwhere", "is_same_size", NULL};
     return named(op, list) || strcmp(opd_op_name(op), "aten::where") == 0;
 }
-/* The result depends on the strides of the arguments. */
+/* Returns whether the result depends on the strides of the arguments. */
 static bool depends_on_strides(const opd_op *op) {
     static const char *const list[] = {"as_strided", "as_strided_", "as_strided_copy", "as_strided_scatter", "_reshape_alias",
                                        "_reshape_alias_copy", "resize_", "resize_as_", NULL};
@@ -19,7 +19,7 @@ static bool depends_on_strides(const opd_op *op) {
 }
 //-- calling -----------------------------------------------------------------------------------------------------------
 
-/* An operator that writes its first argument gets a copy where derivatives are looked for. */
+/* Calls the operator.  If it writes to its first argument, and derivatives are tested, this argument is a copy. */
 static int call_case(const op_case *c, opd_value *rets) {
     opd_value args[OPD_MAX_ARGS];
     memcpy(args, c->args, sizeof args);
@@ -100,7 +100,7 @@ static void test_layouts(const subject *s, opd_tensor **real, int n) {
     }
 }
 
-/* ATen's results of float32 and of the halves are roughly those of float64. */
+/* Results in float32, float16 and bfloat16 are approximately those in float64. */
 static void test_dtypes(const subject *s) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_BFLOAT16, OPD_FLOAT16};
     opd_tensor *want[MOST_RESULTS], *got[MOST_RESULTS];
@@ -175,7 +175,7 @@ static void test_inplace(const subject *s, opd_tensor **real, int n) {
 
 enum { BROADCAST = CASE_LAYOUTS, IN_PLACE, INTO_VIEW };
 static const char *const derived_layouts[] = {" broadcast", " in place", " into a view"};
-/* The float64 tensors that have derivatives, and where the case holds them. */
+/* Finds the float64 tensors that have derivatives, and their places in the case. */
 static int inputs_of(op_case *c, opd_tensor **in, opd_tensor ***slots) {
     int i, k, n = 0;
     for (i = 0; i < c->nargs; i++) {
@@ -251,7 +251,7 @@ static bool narrowable(const subject *s, opd_tensor *const *in, int i) {
     if (i == 0 && (named(s->op, unfolded) || (opd_ndim(in[i]) == 2 && named(s->op, regular)))) { return false; }
     return opd_ndim(in[i]) > 0 && opd_size(in[i], 0) > 1;
 }
-/* The result takes the place of the first argument. */
+/* Returns whether the result fits into the first argument. */
 static bool fits_in_place(const op_case *c) {
     opd_tensor *r[MOST_RESULTS];
     bool fits = false;
@@ -261,8 +261,8 @@ static bool fits_in_place(const op_case *c) {
     }
     return fits && opd_ok();
 }
-/* gradcheck and gradgradcheck of one case.  A Jacobian of many columns is looked at element by element for one layout; how
-   tensors lie changes no formula, so for the others by a random projection. */
+/* Runs gradcheck and gradgradcheck for one case.  A Jacobian with many columns is tested element by element in one
+   layout.  In the others, a random projection is enough, because backward functions do not depend on the layout. */
 #define FEW_COLUMNS 24
 static void test_derivatives(const subject *s, int layout) {
     static as_function f;
@@ -313,7 +313,7 @@ static bool has_formula(const opd_op_desc *card) {
 
 //-- out of memory -----------------------------------------------------------------------------------------------------
 
-/* The operator and its derivatives; 0, -1. */
+/* Calls the operator and its derivatives.  Returns 0, or -1 on an error. */
 static int with_derivatives(void *arg) {
     const subject *s = (const subject *)arg;
     static as_function f;
@@ -337,7 +337,7 @@ static int with_derivatives(void *arg) {
 //-- extreme arguments -------------------------------------------------------------------------------------------------
 
 #define EXTREMES 12
-/* Variant k of argument i; false when it has none. */
+/* Sets argument i to its extreme variant k.  Returns false if there is none. */
 static bool make_extreme(op_case *c, int i, int k) {
     static const int64_t ints[] = {INT64_MIN, -1, 0, 7, (int64_t)1 << 40, INT64_MAX};
     static const double floats[] = {(double)INFINITY, (double)NAN, -1e300};
@@ -373,7 +373,7 @@ static bool make_extreme(op_case *c, int i, int k) {
     opd_error_clear();                            /* a number that its dtype cannot hold */
     return t != NULL;
 }
-/* The tensors' memory and sizes in one number. */
+/* Returns a hash of the tensors' memory and sizes. */
 static uint64_t print_of(const op_case *c) {
     uint64_t h = 1469598103934665603u;
     int64_t k;
@@ -387,7 +387,7 @@ static uint64_t print_of(const op_case *c) {
     }
     return h;
 }
-/* Any argument may be anything: the call does what it can, or fails with an error and nothing changed. */
+/* Sets each argument to extreme values: the call succeeds, or fails with an error and changes nothing. */
 static void test_extremes(const subject *s) {
     int i, k;
     for (i = 0; i < s->c->nargs; i++) {

@@ -26,7 +26,7 @@ static void note_input(out_trial *t, opd_tensor **place) {
         t->inputs[t->ninputs++] = *place;
     }
 }
-/* The case's arguments afresh, and outs of the right sizes and dtypes.  Results are in t->want. */
+/* Makes the arguments of the case again, and out tensors with the right sizes and dtypes.  t->want has the results. */
 static bool arguments(out_trial *t, const char *doing) {
     const char *text = t->text;
     int i, k;
@@ -46,7 +46,7 @@ static bool arguments(out_trial *t, const char *doing) {
     }
     return opd_ok();
 }
-/* Only one result: that of reading or none. */
+/* Calls the out= form. */
 static int call_form(out_trial *t) {
     opd_value rets[MOST_RESULTS];
     int i;
@@ -57,7 +57,7 @@ static int call_form(out_trial *t) {
 
 //-- conditions --------------------------------------------------------------------------------------------------------
 
-/* Everything that a call may read or write, as it was: sizes, and the bytes of the storage. */
+/* A snapshot of a tensor that a call may read or write: its sizes, and the bytes of its storage. */
 typedef struct shot { opd_tensor *t; int ndim; int64_t sizes[OPD_MAX_DIMS], bytes; unsigned char *data; } shot;
 static shot shots[MOST_INPUTS + MOST_RESULTS];
 static int nshots;
@@ -119,14 +119,15 @@ static bool run_form(out_trial *t, bool may_fail, bool must_fail) {
 
 //-- the traps ---------------------------------------------------------------------------------------------------------
 
-/* Out i is input k itself. */
+/* Out tensor i is also input k. */
 static void out_is_input(out_trial *t, int i) {
     int k;
     for (k = 0; k < t->ninputs; k++) {
         OPD_SCOPE { if (arguments(t, "is an input")) { t->outs[i] = t->inputs[k]; (void)run_form(t, true, false); } }
     }
 }
-/* Input k moves into a buffer, across which out i lies: `shift` elements on, every `step`-th. */
+/* Input k is moved into a buffer that out tensor i overlaps: it begins `shift` elements later, and has every
+   `step`-th. */
 static void out_across_input(out_trial *t, int i, int64_t shift, int64_t step) {
     int k;
     for (k = 0; k < t->ninputs; k++) {
@@ -219,7 +220,7 @@ static void out_requires_grad(out_trial *t, int i) {
 static void out_is_missing(out_trial *t, int i) {
     OPD_SCOPE { if (arguments(t, "is NULL")) { t->outs[i] = NULL; (void)run_form(t, false, true); } }
 }
-/* Two of them lie an element apart in one memory, or would when they have got their sizes. */
+/* Two out tensors begin one element apart in the same memory, or would overlap once they are resized. */
 static void outs_share(out_trial *t, int i, int k, bool empty) {
     opd_tensor *parts[2], *buffer;
     const int which[2] = {k, i};
@@ -244,7 +245,7 @@ static void outs_meet(out_trial *t) {
         }
     }
 }
-/* In a fake mode nothing real is written, whatever it is. */
+/* In a fake mode, no real tensor is written. */
 static void out_in_fake_mode(out_trial *t, int i, bool number) {
     OPD_SCOPE {
         if (arguments(t, number ? "is a number in a fake mode" : "in a fake mode")) {
@@ -262,7 +263,7 @@ static void out_in_fake_mode(out_trial *t, int i, bool number) {
 //-- out= tensors that PyTorch accepts (golden/out_rules.txt, made by golden/make_out_rules.py) ------------------------
 
 static char rules[1 << 17];
-/* Leaves the rule's letters and overlaps in text; false: PyTorch was not asked. */
+/* Copies the rule's letters and overlaps to text.  Returns false if there is no rule. */
 static bool rule_for(const out_trial *t, int i, char *text, size_t size) {
     char key[160];
     const char *line;
@@ -279,7 +280,7 @@ static bool rule_for(const out_trial *t, int i, char *text, size_t size) {
     (void)snprintf(text, size, "%.*s", (int)strcspn(line, "\n"), line);
     return true;
 }
-/* Whether the form takes its outs as they are now. */
+/* Returns whether the form accepts its current out tensors. */
 static bool takes(out_trial *t) {
     const bool taken = call_form(t) == 0 && opd_ok();
     opd_error_clear();
@@ -326,7 +327,7 @@ static void dtypes_as_pytorch(out_trial *t, int i, const char *letters) {
         }
     }
 }
-/* Input k moves to where out i begins, or an element before. */
+/* Input k is moved to the beginning of out tensor i, or one element before. */
 static void overlap_as_pytorch(out_trial *t, int i, int k, int shift, char letter) {
     opd_tensor *in, *memory, *moved;
     if (letter == '-' || !arguments(t, shift ? "an element after an input" : "where an input begins") || k >= t->ninputs) { return; }
@@ -379,7 +380,7 @@ static void all_traps(out_trial *t) {
     }
     outs_meet(t);
 }
-/* What the functional form gives; false: the case is none of the out= form. */
+/* Computes the results of the functional form.  Returns false if the case does not fit the out= form. */
 static bool wanted(out_trial *t) {
     opd_value rets[MOST_RESULTS];
     const char *text = t->text;
