@@ -25,7 +25,7 @@ static bool again(const subject *s, int layout) {
     return case_read_next(s->c, &text);
 }
 
-/* The arguments that are differentiated. */
+/* Finds the arguments that are differentiated.  Returns their number. */
 static int inputs_of(op_case *c, opd_tensor **in) {
     int i, k, n = 0;
     for (i = 0; i < c->nargs; i++) {
@@ -39,7 +39,8 @@ static int inputs_of(op_case *c, opd_tensor **in) {
     return n;
 }
 
-/* Calls with `instead` in place of the tensors `in`; what is written first is a copy.  The results, flat; -1: failed. */
+/* Calls the operator with `instead` instead of the tensors `in`; a written argument is a copy.  Returns the number of
+   result tensors, or -1. */
 static int run_with(const op_case *c, const opd_op *op, opd_tensor **in, opd_tensor **instead, int n, opd_tensor **out) {
     opd_value args[OPD_MAX_ARGS], rets[MOST_RESULTS];
     opd_tensor *lists[OPD_MAX_ARGS][CASE_LIST];
@@ -104,7 +105,7 @@ static void move(opd_tensor **in, opd_tensor **t, int n, double by) {
     for (i = 0; i < n; i++) { for (k = 0; k < opd_numel(in[i]); k++) { case_put(in[i], k, case_get(in[i], k) + by * case_get(t[i], k)); } }
 }
 
-/* Where ATen's derivative is not that of the values. */
+/* Returns whether ATen defines a derivative that differs from that of the values. */
 static bool by_definition(const subject *s) {
     static const char *const list[] = {"bernoulli", "as_strided_scatter", "detach", NULL};
     static const char *const by_strides[] = {"_reshape_alias", "_reshape_alias_copy", NULL};
@@ -228,7 +229,7 @@ static void test_other_dtypes(const subject *s) {
     opd_error_clear();
 }
 
-/* The in-place form has the tangent that the functional one has, in the memory of self's. */
+/* The in-place form gives the same tangent as the functional form, in the memory of self's tangent. */
 static void test_inplace_tangent(const subject *s) {
     const opd_op *form = form_of(s->op, s->card->inplace);
     opd_tensor *in[MOST_INPUTS], *dual[MOST_INPUTS], *r[MOST_RESULTS], *w[MOST_RESULTS], *want = NULL, *had, *got;
@@ -358,7 +359,7 @@ TEST(levels) {
     CHECK_OK();
 }
 
-/* Tangents go with the level, and with their tensors before that. */
+/* Tangents are freed with their tensors, or at the end of the level. */
 static void clean_up(bool check) {
     int64_t live, in;
     CHECK_INT(opd_dual_level_begin(), 0);
@@ -738,7 +739,7 @@ TEST(reverse_over_forward_and_writes) {
     CHECK(grads_of(opd_mul(jv, jv), &t, 1, false, &g) == 0 && is_2(g, 2 * 25 * 3, 2 * 4));
     CHECK_OK();
 }
-/* What a tangent is computed with is nobody's graph: its tensors are not packed. */
+/* Tensors that are only used for tangents are in no graph, so saved-tensor hooks do not pack them. */
 static int packed;
 static void *count_pack(opd_tensor *t, void *user) { (void)user; packed++; return opd_keep(t); }
 static opd_tensor *count_unpack(void *p, void *user) { (void)user; return (opd_tensor *)p; }
@@ -760,7 +761,7 @@ TEST(saved_tensor_hooks) {
     CHECK_INT(opd_dual_level_end(0), 0);
     CHECK_OK();
 }
-/* Through an operator of several steps, a write in place and a matrix product. */
+/* A function with a composite operator, an in-place operator and a matrix product. */
 static opd_tensor *net(opd_tensor *w, opd_tensor *x) {
     opd_tensor *h = opd_mm(x, w);
     (void)mul_to(h, h);
@@ -928,7 +929,7 @@ TEST(rules_with_scopes_of_their_own) {
     CHECK_OK();
 }
 
-/* Kernels made of operators: what they call has no tangents of its own, and needs no formula. */
+/* Kernels that call operators: these calls compute no tangents, and need no derivatives. */
 static int inner_cpu(opd_call *call) { return opd_return_tensor(call, call_1("fwdin::bare", opd_arg_tensor(call, 0))); }
 TEST(kernels_that_call_operators) {
     opd_library *lib = opd_library_open(OPD_DEF, "fwdin", NULL, __FILE__, __LINE__);
@@ -953,7 +954,7 @@ TEST(kernels_that_call_operators) {
     CHECK_OK();
 }
 
-/* Autograd by hand: the formula given to opd_autograd_record serves forward mode too. */
+/* A kernel at the Autograd key: the backward function given to opd_autograd_record is also used in forward mode. */
 static int hand_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0))); }
 static int hand_autograd(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *r;

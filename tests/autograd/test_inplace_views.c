@@ -360,7 +360,7 @@ TEST(views_in_no_grad_require_grad_as_their_base) {
     CHECK_INT(opd_backward(y), 0);
     CHECK(opd_tensor_grad(v) == NULL && opd_tensor_grad(x) == NULL);
 }
-/* A view that its base's history knows nothing of: nothing is computed for it, and nothing arrives. */
+/* Returns a view that is not in the history of its base: no gradient is computed for it. */
 static opd_tensor *unknown_view(int how, opd_tensor **base) {
     opd_tensor *x = numbers(OPD_INTS(2, 2), how < 2), *v = NULL;
     *base = how == 0 ? non_leaf(x) : x;

@@ -22,7 +22,7 @@ static void count_sizes(void *user, int is_error, const char *text) {
     (void)is_error;
     warnings += strstr(text, "is compiled for each size") != NULL;
 }
-/* The cache is a folder of its own.  False: there is no compiler. */
+/* Uses a separate folder as the cache.  Returns false if there is no compiler. */
 static bool begin(void) {
     check_quick_compiler();
     if (system("${CC:-cc} -v >/dev/null 2>&1") != 0) { return false; }
@@ -241,7 +241,7 @@ TEST(constants_that_change) {
         opd_release(weight);
     }
 }
-/* A batch norm that was folded into a weight: what it was made of is looked at, too. */
+/* A batch norm that was folded into a weight: changes of the tensors of the batch norm are noticed, too. */
 static opd_tensor *norm[4];
 static int normed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
@@ -277,7 +277,7 @@ TEST(norms_that_change) {
         for (i = 0; i < 4; i++) { opd_release(norm[i]); }
     }
 }
-/* A constant that is added to itself, and that again: 2 to the power of 60 ways lead to it. */
+/* A constant is added to itself, and so on: there are 2^60 paths to the constant. */
 static int doubled(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *scale = norm[0];
     int i;
@@ -306,7 +306,7 @@ TEST(constants_with_many_ways_to_them) {
     opd_release(weight);
     opd_release(norm[0]);
 }
-/* Where more is asked of a run than numbers it is a plain one. */
+/* If a run needs more than values, it runs uncompiled. */
 static opd_compiled *shared;
 static int compiled_call(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
@@ -602,7 +602,7 @@ TEST(constants_with_other_memory) {
     }
     opd_log_set(NULL, NULL);
 }
-/* A plain run plans its memory by the one before: what is a view of an input in one is a copy in the next. */
+/* An uncompiled run plans its memory from the run before; here, a view of an input in one run is a copy in the next. */
 static int copies_or_views(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int64_t sizes[] = {100, 4};
     opd_tensor *const flat = opd_reshape(in[0], opd_ints_of(sizes, 2));
@@ -668,7 +668,7 @@ static int sixteenth(const char *name) {
     for (; *name; name++) { sum = sum * 31 + (unsigned char)*name; }
     return (int)(sum % 16);
 }
-/* Whose results are any, or are when their cases are no inputs of theirs. */
+/* Returns whether results of the operator are undefined, or undefined for its sample arguments. */
 static bool is_unfit(const char *name) {
     return strstr(name, "empty") || strstr(name, "::searchsorted") ||
         strstr(name, "::bucketize") || strcmp(name, "aten::cumprod_backward") == 0;
@@ -677,7 +677,8 @@ static bool same_numbers(opd_tensor *got, opd_tensor *want) {
     return opd_dtype(got) == opd_dtype(want) && opd_ndim(got) == opd_ndim(want) &&
         close_to(opd_to_dtype(got, OPD_COMPLEX128), opd_to_dtype(want, OPD_COMPLEX128));
 }
-/* Runs the case compiled and plain.  1: it was compiled, 0: it ran plain, -1: there is none. */
+/* Runs the case compiled and uncompiled.  Returns 1 if it was compiled, 0 if it ran uncompiled, -1 if there is no
+   graph. */
 static int compile_case(const opd_op *op, const char *text, opd_scalar_type dtype) {
     static op_case c;
     opd_tensor *in[OPD_MAX_ARGS], *again[OPD_MAX_ARGS], *got[OPD_TRANSFORM_OUTPUTS], *want[OPD_TRANSFORM_OUTPUTS];
@@ -978,7 +979,7 @@ TEST(errors_of_operators_that_are_called) {
         opd_graph_free(graph);
     }
 }
-/* What draws is called in its place: the numbers are those of a plain run, and so is what is drawn after it. */
+/* Random operators are called in their order: the numbers, and later numbers, equal those of an uncompiled run. */
 static int drawing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const x = in[0];
     (void)n;
@@ -1023,7 +1024,7 @@ TEST(draws) {
         opd_release(weight);
     }
 }
-/* Operands of a product that are cast twice: packed as they are after the first cast. */
+/* The operands of a product are cast twice: they are packed in the dtype after the first cast. */
 static int cast_product(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     static const opd_scalar_type through[] = {OPD_INT32, OPD_INT64, OPD_UINT8, OPD_BOOL, OPD_BFLOAT16, OPD_FLOAT16};
     const int kind = *(const int *)user;
@@ -1073,7 +1074,7 @@ TEST(draws_on_one_side_of_a_condition) {
     opd_compiled_free(compiled);
     opd_program_free(program);
 }
-/* Operators that are called get copies of their tensors, which is not told from a plain run. */
+/* Operators that compiled code calls get copies of their tensors; the results are those of an uncompiled run. */
 static int shares_memory(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const x = opd_clone(in[0]), *two[2];
     opd_tensors list;
@@ -1164,7 +1165,7 @@ TEST(calls_that_give_fewer_results) {
     CHECK_INT(fclose(file), 0);
     opd_graph_free(graph);
 }
-/* What is called for constants alone is called once, where they are frozen. */
+/* If constants are frozen, a call that depends only on constants is made once. */
 static int of_constants(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
     (void)n;
@@ -1304,7 +1305,7 @@ TEST(memory_of_several_types) {
     }
     (void)(was ? setenv("CC", kept, 1) : unsetenv("CC"));
 }
-/* Of several NaNs in a window pools give the last one's place, but argmax the first one's. */
+/* With several NaNs in a window, pooling returns the index of the last one, but argmax that of the first one. */
 static int pools(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *all[8] = {NULL};
     int count = 0, i;
@@ -1458,7 +1459,7 @@ TEST(threads) {
     opd_graph_free(graph);
     opd_release(weight);
 }
-/* Any allocation may fail: the run is a plain one then, or has an error, and nothing is lost. */
+/* Each allocation fails once: the run is uncompiled, or fails with an error, and no memory is lost. */
 static int compile_and_run(void *arg) {
     opd_tensor *x = ramp(3, 4), *out[2];
     opd_graph *const graph = x ? opd_graph_trace(layer, NULL, &x, 1, NULL) : NULL;

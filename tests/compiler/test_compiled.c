@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define MOST_UNITS 8000
-/* A function of C, what it gets, and what it must give. */
+/* A C function, its arguments, and its expected results. */
 typedef struct unit {
     char name[24], what[200];
     opd_tensor *inputs[OPD_MAX_ARGS], *want[MOST_RESULTS];
@@ -24,7 +24,7 @@ static int nunits;
 static char folder[64];
 
 typedef struct model { const unsigned char *weights; unsigned char *fixed, *arena; } model;
-/* What the table of all functions has of each. */
+/* A function in the table of all functions. */
 typedef struct entry {
     int (*init)(void *model, const void *weights, void *fixed, void *arena);
     int (*call)(const void *model, void *const *inputs, void *const *outputs);
@@ -54,7 +54,7 @@ static bool have_compiler(void) {
 static bool knows_this_machine(void) {
     return system("${CC:-cc} -march=native -E -x c /dev/null >/dev/null 2>&1") == 0;
 }
-/* One that takes a tenth of the time, for what another one has compiled in another dtype. */
+/* Returns a compiler that takes a tenth of the time, for code that another one has compiled in another dtype. */
 static const char *quick_compiler(void) {
     return system("tcc -v >/dev/null 2>&1 && [ \"${CC:-cc}\" != tcc ]") == 0 ? "tcc" : UNIT_COMPILER;
 }
@@ -78,12 +78,12 @@ static void forget_units(void) {
     }
     nunits = 0;
 }
-/* Memory from a multiple of 64 bytes on, inside of *block. */
+/* Returns memory that is aligned to 64 bytes, inside of *block. */
 static unsigned char *aligned(long long bytes, void **block) {
     *block = calloc((size_t)bytes + 128, 1);
     return (unsigned char *)(((uintptr_t)*block + 63) / 64 * 64);
 }
-/* Compiles all units into one library with a table; NULL: it cannot. */
+/* Compiles all units into one library with a table.  Returns the table, or NULL. */
 static const entry *compile_units(void **library, const char *compiler, const char *flags) {
     char path[120], command[800];
     FILE *file;
@@ -120,7 +120,7 @@ static void read_weights(const unit *u, unsigned char *weights, long long bytes)
     CHECK(file != NULL && fread(weights, 1, (size_t)bytes, file) <= (size_t)bytes);
     if (file) { (void)fclose(file); }
 }
-/* Whether the differences are small for numbers of that size. */
+/* Checks that the differences are small relative to the numbers. */
 static void close_values(opd_tensor *got, opd_tensor *want, double tolerance, const char *text) {
     double most = 0, far = 0;
     int64_t i;
@@ -162,7 +162,7 @@ static void run_unit(const unit *u, const entry *e) {
     }
     CHECK_INT(e->init(&m, weights, fixed, arena), 0);
     for (i = 0; i < u->ninputs; i++) { before[i] = opd_clone(u->inputs[i]); }
-    memset(arena, 0xA5, (size_t)e->arena + 64);   /* nothing is read that was not written, and nothing behind it is */
+    memset(arena, 0xA5, (size_t)e->arena + 64);   /* detects reads of unwritten memory, and writes past the end */
     CHECK_INT(call_unit(u, e, &m, u->open, u->open_2, in, out), u->code);
     for (i = 0; i < 64; i++) { CHECK_INT(arena[e->arena + i], 0xA5); }
     if (u->open) {
@@ -205,7 +205,7 @@ static int case_inputs(const op_case *c, opd_tensor **in) {
     for (i = 0; i < c->nargs; i++) { if (c->args[i].tag == OPD_TAG_TENSOR) { in[n++] = c->args[i].u.t; } }
     return n;
 }
-/* 1: written, 0: it says that it cannot be, -1: there is no graph of it. */
+/* Returns 1 if the case was written as C, 0 if it cannot be, -1 if there is no graph. */
 static int add_case(const opd_op *op, const char *text, opd_scalar_type dtype) {
     static op_case c, other;
     opd_tensor *in[OPD_MAX_ARGS], *others[OPD_MAX_ARGS], *want[MOST_RESULTS];
@@ -255,7 +255,8 @@ static bool is_unfit(const opd_op *op) {
     const char *const name = opd_op_name(op);
     return strstr(name, "::searchsorted") || strstr(name, "::bucketize") || strcmp(name, "aten::cumprod_backward") == 0;
 }
-/* Adds the cases of all operators in turn, or of every second one: half 0 or 1, else -1; at least so many are written. */
+/* Adds the cases of every second operator (half is 0 or 1), or of all (half is -1).  At least so many must be
+   written. */
 static void add_operators(int (*add)(const opd_op *, const char *, opd_scalar_type), opd_scalar_type dtype, int half,
                           int least) {
     const opd_op *op;
@@ -278,7 +279,7 @@ static void add_operators(int (*add)(const opd_op *, const char *, opd_scalar_ty
     printf("%d written, %d refused\n", right, refused);
     CHECK(check_compiles_a_share() || right > (half < 0 ? least : least / 2));
 }
-/* Writes, compiles and runs the cases of all operators, or of every second one: half 0 or 1, else -1. */
+/* Writes, compiles and runs the cases of every second operator (half is 0 or 1), or of all (half is -1). */
 static void walk_half(opd_scalar_type dtype, int half, int least, const char *compiler, const char *flags) {
     CHECK_OR_RETURN(new_folder() != NULL);
     add_operators(add_case, dtype, half, least);
@@ -307,7 +308,7 @@ TEST(operators_of_float16) { walk(OPD_FLOAT16, 1400); }
 
 //-- exported programs --------------------------------------------------------------------------------------------------
 
-/* 1: written, 0: it says that it cannot be. */
+/* Returns 1 if the program was written as C, 0 if it cannot be. */
 static int add_program(const char *name, const char *end) {
     unit *const u = &units[nunits];
     opd_value in[64], out[MOST_RESULTS];
@@ -384,7 +385,7 @@ static opd_tensor *spread(opd_scalar_type dtype, const int64_t *sizes, int ndim,
 }
 //-- sizes that are open -------------------------------------------------------------------------------------------------
 
-/* A tensor like x whose dim `dim` has `size` elements: those of x, again and again. */
+/* Returns a tensor like x whose dim `dim` has `size` elements, which repeat those of x. */
 static opd_tensor *of_size(opd_tensor *x, int dim, int64_t size) {
     opd_tensor *const at = opd_empty(opd_ints_of(&size, 1), OPD_INT64);
     int64_t i;
@@ -445,7 +446,7 @@ static void add_open_runs(const opd_graph *g, opd_tensor *const *in, int n, cons
         nunits++;
     }
 }
-/* 1: written, 0: it says that it cannot be, -1: there is no graph of it, or nothing to be open. */
+/* Returns 1 if the case was written as C, 0 if it cannot be, -1 if there is no graph or no dim that can be open. */
 static int add_open_case(const opd_op *op, const char *text, opd_scalar_type dtype, bool last) {
     static op_case c, other;
     opd_tensor *in[OPD_MAX_ARGS], *others[OPD_MAX_ARGS];
@@ -599,7 +600,7 @@ static int open_images(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     out[1] = opd_flatten(out[0]);
     return opd_ok() ? 2 : -1;
 }
-/* Attention that sees what was before, and positions. */
+/* Causal attention, with positions. */
 static int open_causal(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int64_t heads[4] = {1, -1, 4, 10}, flat[2] = {-1, 40};
     opd_tensor *const x = opd_transpose(opd_view(in[0], opd_ints_of(heads, 4)), 1, 2);
@@ -609,7 +610,7 @@ static int open_causal(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     out[0] = opd_reshape(opd_transpose(y, 1, 2), opd_ints_of(flat, 2));
     return out[0] ? 1 : -1;
 }
-/* One token more than a cache has. */
+/* Attention with a cache, to which one token is added. */
 static int open_cached(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int64_t heads[4] = {1, -1, 4, 10};
     opd_tensor *all[2] = {in[0], opd_narrow(fixed_ones[2], 0, 3, 1)}, *k, *q;
@@ -642,7 +643,7 @@ static int open_moved(void *user, opd_tensor *const *in, int n, opd_tensor **out
     out[2] = opd_triu_full(opd_mul(opd_unsqueeze(in[1], 0), opd_unsqueeze(in[1], 1)), 1);
     return opd_ok() ? 3 : -1;
 }
-/* Of x [n, m]. */
+/* Functions of x [n, m] with two open sizes. */
 static int open_both(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const x = in[0], *const y = opd_matmul(x, opd_transpose(x, 0, 1)), *all[2];
     (void)user;
@@ -723,7 +724,7 @@ static void add_open_sizes(const char *text, opd_transform_fn fn, bool both, con
 static void add_open_function(const char *text, opd_transform_fn fn, const char *refused) {
     add_open_sizes(text, fn, false, refused);
 }
-/* No compiler has anything to say of what is written. */
+/* No compiler warns of the written code. */
 static void check_warnings(void) {
     char command[200];
     (void)snprintf(command, sizeof command, "cd '%s' && ${CC:-cc} -std=c99 -Wall -Wextra -Werror -fsyntax-only u*.c", folder);
@@ -790,7 +791,7 @@ static void add_open_text(const char *text, const char *refused, const char *bod
 TEST(graphs_that_ask_for_an_open_size) {
     if (!have_compiler()) { SKIP("no cc"); }
     CHECK_OR_RETURN(new_folder() != NULL);
-    /* a table of which less is left the larger it is: memory is for the largest, which is at the least */
+    /* a result that shrinks when the size grows: memory must be for the result of the smallest size */
     add_open_text("less", NULL, OPEN_GRAPH
         "  %left = aten::slice(%table, %zero, %n, %none, %one)\n  %e = aten::exp(%left)\n"
         "  %rows = prim::ListConstruct(%one)\n  %columns = prim::ListConstruct(%zero)\n"
@@ -954,7 +955,7 @@ static int open_dims(const char *type, char names[2][40], int64_t *sizes, int di
     }
     return ndim;
 }
-/* Whole numbers from 0 on. */
+/* Returns integers from 0 to below - 1. */
 static opd_tensor *small_numbers(const int64_t *sizes, int ndim, int64_t below) {
     opd_tensor *const x = opd_empty(opd_ints_of(sizes, ndim), OPD_INT64);
     int64_t i;
@@ -1048,7 +1049,7 @@ static opd_tensor *row_sums(opd_tensor *x) {
     const int64_t one = 1;
     return opd_sum_dim(x, opd_ints_of(&one, 1), false);
 }
-/* What is written into an input later is read before. */
+/* An input is read before it is written. */
 static int read_then_written(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const sums = row_sums(in[0]), *const was = opd_exp(in[1]);
     (void)user;
@@ -1056,7 +1057,7 @@ static int read_then_written(void *user, opd_tensor *const *in, int n, opd_tenso
     out[0] = was;
     return opd_copy_(in[1], opd_add(opd_mul(sums, sums), sums)) ? 1 : -1;
 }
-/* Two nests are done row by row; a third one, whose rows are others, is not. */
+/* Two nests of loops are computed row by row together; a third one, with other rows, is not. */
 static int rows_that_do_not_fit(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int64_t sizes[] = {1, 2, 2}, strides[] = {0, 1, 2};
     (void)user;
@@ -1099,7 +1100,7 @@ static int casts_that_do_not_fit(void *user, opd_tensor *const *in, int n, opd_t
     out[4] = whole(opd_mul(x, x));
     return opd_ok() ? 5 : -1;
 }
-/* A million floats: added one after the other in a float they would be off by a hundredth. */
+/* A million floats: adding them one after the other in float would give an error of a hundredth. */
 static int long_sums(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int64_t zero = 0, sizes[] = {1000000, 24}, row[] = {3, 1000000 / 1250};
     opd_tensor *const many = opd_expand(opd_select(opd_select(in[0], 0, 0), 0, 1), opd_ints_of(sizes, 2));
@@ -1263,7 +1264,7 @@ static int losses_of_targets(void *user, opd_tensor *const *in, int n, opd_tenso
     }
     return opd_ok() ? k : -1;
 }
-/* What is taken and put at places that count from either end. */
+/* Reads and writes at indices that count from either end. */
 static int takes_and_puts(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const at = opd_sub_Scalar(opd_remainder_Scalar(whole(in[0]), opd_value_int(24)), opd_value_int(12));
     opd_tensor *const turned = opd_t(in[0]), *const cube = opd_view(in[0], OPD_INTS(1, 2, 3, 4));
@@ -1385,7 +1386,7 @@ static void free_normed(normed *u) {
     opd_release(u->shift);
     for (i = 0; i < 4; i++) { opd_release(u->norm[i]); }
 }
-/* Whether the file of C takes square roots: what is folded does not. */
+/* Returns whether the C file computes square roots: a folded norm does not. */
 static bool has_roots(const char *name) {
     char command[200];
     (void)snprintf(command, sizeof command, "grep -q 'sqrt' '%s/%s.c'", folder, name);
@@ -1648,7 +1649,7 @@ TEST(draws_are_refused) {
     }
     remove_folder();
 }
-/* Any allocation may fail: then there is an error, and nothing is lost. */
+/* Each allocation fails once: then there is an error, and no memory is lost. */
 static int rows(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     const int64_t one = 1;
     (void)user;

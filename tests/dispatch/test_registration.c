@@ -78,7 +78,7 @@ static int k_seven(opd_call *call) {
     *o = 7;
     return opd_return_tensor(call, out);
 }
-/* One that nobody has asked for yet, so its own kernels are not registered when ours comes. */
+/* Overrides an operator that was not used yet, so its built-in kernels are not registered. */
 static void override_one(const char *name) {
     const float one = 1;
     opd_tensor *x = opd_tensor_from(&one, opd_ints_of(NULL, 0), OPD_FLOAT32);
@@ -219,7 +219,7 @@ static const char *const alias_names[] = {"Autograd", "CompositeImplicitAutograd
 typedef struct step { char letter[2]; const char *key; bool fallback; } step;
 typedef struct steps { int n; step s[6]; } steps;
 
-/* The letter of the kernel at a key among the steps alive, or 0. */
+/* Returns the letter of the kernel at a key among the active steps, or 0. */
 static char at_key(const steps *all, int alive, const char *key, bool fallback) {
     int i;
     for (i = 0; i < all->n; i++) {
@@ -262,7 +262,7 @@ static const char *expected(const steps *all, int alive, const key_rule *r, char
 
 //-- every order -------------------------------------------------------------------------------------------------------
 
-/* Step 0 is the definition. */
+/* Makes step i; step 0 is the definition. */
 static opd_library *step_take(const steps *all, int i) {
     opd_library *lib;
     if (i == 0) {
@@ -372,7 +372,7 @@ static void every_order(const steps *all, int stride) {
     for (i = 0; i < SUBSETS; i++) { free(subset_text[i]); subset_text[i] = NULL; }
 }
 
-/* A set of n steps at random keys, no key twice; fallbacks where nobody has one. */
+/* A set of n steps at different random keys; fallbacks only at keys without one. */
 static uint64_t random_state;
 static int random_below(int n) {
     random_state = random_state * 6364136223846793005u + 1442695040888963407u;
@@ -1258,7 +1258,7 @@ static void note_hop(void *user, int is_error, const char *text) {
         (void)snprintf(hops + n, sizeof hops - n, "%.*s ", (int)strcspn(key + 5, "]"), key + 5);
     }
 }
-/* The keys that the explanation has arrows at, up to the first that is an error. */
+/* Writes the keys with an arrow in the explanation, up to the first error. */
 static void explained_hops(const char *text, char *out, size_t cap) {
     const char *end, *error;
     size_t n = 0;

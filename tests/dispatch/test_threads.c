@@ -45,7 +45,7 @@ static int k_down(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_USER_4)));
 }
 
-/* Errors that a call may meet because its operator or kernel is just not there. */
+/* Returns whether the error is allowed: the operator or kernel of the call may be unregistered at the moment. */
 static bool excused(void) {
     const opd_code code = opd_error_code();
     const bool fine = code == OPD_ERROR_NOT_FOUND || code == OPD_ERROR_NO_KERNEL || code == OPD_ERROR_ARGUMENT;
@@ -90,7 +90,7 @@ static void *caller(void *arg) {
     return NULL;
 }
 
-/* race::changing comes and goes, with one argument and with two. */
+/* Defines and removes race::changing, with one argument and with two. */
 static void *definer(void *arg) {
     int i;
     (void)arg;
@@ -106,7 +106,7 @@ static void *definer(void *arg) {
     return NULL;
 }
 
-/* race::fixed gets newer kernels that go again, and every operator a fallback. */
+/* Registers and removes newer kernels of race::fixed, and a fallback for every operator. */
 static void *overrider(void *arg) {
     int i;
     (void)arg;
@@ -129,7 +129,7 @@ static void quiet_log(void *user, int is_error, const char *text) {
     if (is_error > 0) { printf("%s\n", text); }
 }
 
-/* Names are for ever, and cases run more than once. */
+/* Names of keys are never removed, and cases run more than once. */
 static void name_key(int functionality, const char *name) {
     if (opd_key_parse(name) == OPD_KEY_INVALID) {
         opd_error_clear();
@@ -161,7 +161,7 @@ TEST(registration_while_others_call) {
     CHECK_INT(opd_check_invariants(), 0);
 }
 
-/* An operator is never seen with its kernel and without its formula. */
+/* A call never finds an operator with its kernel but without its backward function. */
 static int k_double(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, opd_add(x, x));
@@ -258,7 +258,7 @@ TEST(another_schema_under_a_running_call_is_refused) {
     CHECK_INT(opd_check_invariants(), 0);
 }
 
-/* A call that waits for the thread that redefines its operator: that thread gives up in the end. */
+/* A call waits for the thread that redefines its operator: this thread gives up after some time. */
 static int redefined;
 static int k_waits(opd_call *call) {
     (void)__atomic_add_fetch(&calls_done, 1, __ATOMIC_RELEASE);
@@ -292,9 +292,9 @@ TEST(redefining_does_not_wait_for_ever) {
 
 //-- everything at once ------------------------------------------------------------------------------------------------
 
-/* Callers call by handle, by name, by base name and by keywords, ask questions and run backward, also through nodes of
-   operators that are gone; meanwhile operators, overloads, kernels of built-in operators, fallbacks, listeners,
-   observers, a profiler, a device and a plug-in come and go. */
+/* Threads call operators by handle, by name, by base name and by keywords, query them and run backward, also through
+   nodes of removed operators.  Meanwhile, operators, overloads, kernels of built-in operators, fallbacks, listeners,
+   observers, a profiler, a device and a plug-in are added and removed. */
 static int mix_backward(opd_backward_call *bw) {
     opd_tensor *g = opd_bw_grad(bw, 0);
     if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, g)) { return -1; }          /* an overload's second tensor */
@@ -474,7 +474,7 @@ static void *mix_watcher(void *arg) {
     return arg;
 }
 
-/* Each registration of a device is undone once, whoever does it. */
+/* Each registration of a device is undone once, by whatever thread. */
 static int npus;
 static void *mix_device(void *arg) {
     opd_backend_desc npu;
@@ -583,7 +583,7 @@ TEST_KEEPS(everything_at_once) {
 
 #if !defined(CHECK_THREADS_SANITIZED)
 static int fork_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
-/* What a child does: registers, calls, trains a little, undoes it. */
+/* The work of a child process: registers operators, calls them, trains, and removes them. */
 static int fork_work(const char *ns) {
     opd_library *lib = opd_library_open(OPD_FRAGMENT, ns, NULL, "t", 1);
     opd_tensor *x = opd_ones(OPD_INTS(2), OPD_FLOAT32);

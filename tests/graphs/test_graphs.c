@@ -20,7 +20,7 @@ static opd_tensor *input(const char *sizes, int k) {
     return t;
 }
 
-/* One argument; what it points to lies in room. */
+/* Reads one argument; the memory to which it points is in room. */
 static opd_value argument(const char *at, opd_tensor **values, int64_t *ints, opd_tensor **list) {
     char *end;
     int n = 0;
@@ -74,7 +74,7 @@ static int run_program(void *user, opd_tensor *const *in, int n, opd_tensor **ou
     return -1;
 }
 
-/* The next program; false: the end. */
+/* Reads the next program.  Returns false at the end. */
 static bool read_program(FILE *f, program *p, char *next, size_t cap) {
     p->n = 0;
     p->text[0] = 0;
@@ -134,7 +134,7 @@ TEST(programs_trace_as_pytorch_does) {
             CHECK_OK();
             (void)opd_graph_print(g, text, sizeof text);
             CHECK_STR(text, one.text);
-            /* it does what the program does, as it is and after the passes */
+            /* the graph gives the results of the program, before and after the passes */
             (void)inputs_of(&one, fresh);
             k = run_program(&one, fresh, n, want);
             (void)inputs_of(&one, fresh);
@@ -1484,7 +1484,7 @@ TEST(what_a_derivative_reads_is_no_silent_constant) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "MaxPool2dWithIndicesBackward0 reads a tensor that was made inside of an operator");
 }
 
-/* Formulas that look for zeros do not look while they are recorded: the graph is for other numbers too. */
+/* Backward functions that test for zeros do not test while they are recorded, because the graph may run with others. */
 static int product_of(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user; (void)n;
     out[0] = opd_prod(in[0]);
@@ -1572,7 +1572,7 @@ TEST(derivatives_by_a_constant) {
     }
 }
 
-/* Inputs added to a traced or loaded graph, however many it has, go behind the others and leave these alone. */
+/* Inputs that are added to a traced or loaded graph follow its other inputs, and do not change these. */
 static int sum_of_all(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     int i;
     (void)user;
@@ -1610,7 +1610,7 @@ TEST(inputs_behind_those_of_a_trace) {
     }
 }
 
-/* A function that gives fewer outputs the third time is told by the check of a trace. */
+/* If a function gives fewer outputs at its third call, the check of a trace fails. */
 static int third_is_shorter(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)n;
     out[0] = opd_sin(in[0]);

@@ -157,7 +157,7 @@ TEST(queries_of_nothing) {
     CHECK_ERROR(OPD_ERROR_AUTOGRAD, "NULL");
 }
 
-/* Arrays, buffers and names that are not there; numbers that are none. */
+/* NULL instead of arrays, buffers and names; invalid numbers. */
 static int k_same(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 TEST(arrays_at_null) {
     const int64_t two = 2;
@@ -221,7 +221,8 @@ TEST(arrays_at_null) {
     CHECK_OK();
 }
 
-/* Everything with places for results: when it fails, nothing is in them.  `how` is what fails. */
+/* All functions that write results through pointers: if they fail, the results are empty.  `how` is the kind of
+   failure. */
 enum { PENDING, OF_NO_USE, AFTER_IT_BEGAN, WAYS };
 static opd_tensor *const junk = (opd_tensor *)(uintptr_t)0x5a5a5a50;
 static int gives_and_fails(void *user, opd_tensor *const *in, int n, opd_tensor **out) {

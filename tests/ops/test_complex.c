@@ -81,7 +81,7 @@ static void make_lazy(op_case *c) {
     }
 }
 static opd_tensor *read_of(opd_tensor *t) { return t ? opd_resolve_neg(opd_resolve_conj(t)) : t; }
-/* Cuts the next of the texts between bars off; NULL at the end. */
+/* Returns the next of the texts that are separated by bars, or NULL at the end. */
 static char *next_text(char **rest) {
     char *text = *rest, *end = text ? strstr(text, " | ") : NULL;
     if (end) { *end = 0; }

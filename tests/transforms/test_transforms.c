@@ -23,7 +23,7 @@ static bool near_all(opd_tensor *a, opd_tensor *b, double tol) {
     for (i = 0; same && i < opd_numel(a); i++) { same = fabs(at(a, i) - at(b, i)) <= tol; }
     return same && opd_ok();
 }
-/* rc is that of a call which fails with that text; nothing of it is left. */
+/* Checks that rc belongs to a call that failed with this text, and that nothing remains of the call. */
 #define FAILS(rc, code, text) \
     do { CHECK_INT(rc, -1); CHECK_ERROR(code, text); CHECK_INT(opd_transform_depth(), 0); CHECK(opd_grad_mode_enabled()); \
          CHECK(opd_saved_hooks_disabled() == NULL); } while (0)
@@ -272,7 +272,7 @@ TEST(jvp_of_several) {
 
 //-- Jacobians ---------------------------------------------------------------------------------------------------------
 
-/* By central differences, as jacrev lays them out. */
+/* Computes Jacobians by central differences, in the layout of jacrev. */
 static int differences(opd_transform_fn fn, void *user, opd_tensor *const *in, int n, const opd_transform_options *o,
                        opd_tensor **blocks) {
     const double step = 1e-6;

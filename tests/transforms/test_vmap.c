@@ -136,7 +136,7 @@ static bool compare(const plan *p, const char *name, unsigned outer, unsigned in
     what[end] = 0;
     return check_failures == failures;
 }
-/* Something batched goes into what is not. */
+/* A batched tensor is written to a tensor that is not batched: an error. */
 static void no_room(const plan *p, const char *name, unsigned outer) {
     static results got;
     opd_tensor *stacked[MOST_SLOTS];
