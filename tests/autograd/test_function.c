@@ -24,7 +24,7 @@ static int grads_of(opd_tensor *y, opd_tensor **in, int n, bool create, opd_tens
     return opd_autograd_grad(&y, 1, in, n, &o, g);
 }
 
-/* The numbers behind the occurrence-th line of that name. */
+/* Reads the numbers in the occurrence-th line with this name. */
 static int golden(const char *name, int occurrence, double *out, int cap) {
     FILE *f = check_golden("function.txt");
     char line[4096];
@@ -41,7 +41,7 @@ static int golden(const char *name, int occurrence, double *out, int cap) {
     if (f) { (void)fclose(f); }
     return n;
 }
-/* Tensors, one behind the other, against a golden line. */
+/* Checks that the elements of n tensors equal the numbers in a golden line. */
 static void same(const char *name, opd_tensor *const *t, int n) {
     double want[64];
     int count = golden(name, 0, want, 64), i, at = 0;
@@ -372,7 +372,7 @@ TEST(mark_dirty_not_differentiable) {
     CHECK_NEAR(opd_data_f64(r)[3], 8, 0);
 }
 
-/* Outputs that are no tensors, and tensors without a gradient. */
+/* Outputs that are not tensors, and tensors without a gradient. */
 static int kinds_forward(opd_context *ctx) {
     static const int64_t ints[] = {5, 6, 7};
     opd_value list[2];
@@ -753,7 +753,7 @@ TEST(once_differentiable) {
         CHECK_INT(opd_autograd_grad(&h, 1, &in[i], 1, &o, &y), -1);
         CHECK_ERROR(OPD_ERROR_AUTOGRAD, TWICE);
     }
-    /* without a graph of the gradients nothing is refused, nor what does not go through them */
+    /* without create_graph nothing is refused, and with it only derivatives through these gradients */
     CHECK_INT(grads_of(opd_sum(apply1(&f, x)), &x, 1, false, &g), 0);
     CHECK(!opd_tensor_requires_grad(g));
     CHECK_INT(grads_of(opd_sum(apply1(&f, x)), &x, 1, true, &g), 0);
@@ -1507,7 +1507,7 @@ TEST(not_implemented_as_a_kernel) {               /* whatever the mode */
     opd_library_close(lib);
 }
 
-/* Each backend's own kernel at its autograd key. */
+/* Each backend has its own kernel at its autograd key. */
 static int seen_cpu, seen_other;
 static int k_autograd_cpu(opd_call *call) {
     seen_cpu++;

@@ -20,7 +20,7 @@ static int tried(attempt fn) {
 static void every_allocation(attempt fn, int most) {
     int forever, n;
     int64_t live, seen;
-    CHECK_INT(tried(fn), 0);                      /* what grows once grows now */
+    CHECK_INT(tried(fn), 0);                      /* memory that grows only once is allocated here */
     CHECK_INT(tried(fn), 0);
     CHECK_OK();
     live = opd_memory_stats().live;

@@ -850,7 +850,8 @@ static int halves(opd_call *call) {
     list[1] = opd_narrow(x, 0, half, half);
     return opd_return_tensors(call, list, 2);
 }
-/* my::parts(x): of a positive first element two tensors, else three, which its fake kernel says of all. */
+/* my::parts(x) returns two tensors if the first element is positive, otherwise three.  Its fake kernel always returns
+   three. */
 static int parts_of(opd_call *call, int count) {
     opd_tensor *const x = opd_arg_tensor(call, 0), *list[3];
     int i;

@@ -759,7 +759,8 @@ TEST(small_graphs_with_an_open_size) {
     add_open_function("moments", open_moments, NULL);
     add_open_function("moved", open_moved, NULL);
     add_open_sizes("both sizes", open_both, true, NULL);
-    add_open_function("turned slices", open_turned_slices, "together");    /* they are in one row for large sizes alone */
+    /* the slices are contiguous only for large sizes */
+    add_open_function("turned slices", open_turned_slices, "together");
     check_warnings();
     run_units(UNIT_COMPILER, CHECKED);
     remove_folder();

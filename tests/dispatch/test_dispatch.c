@@ -10,7 +10,7 @@ static void note(const char *what) {
     if (strlen(ran) + strlen(what) < sizeof ran) { strcat(ran, what); }
 }
 
-/* Says its user pointer's text, and returns its first argument. */
+/* Records the text in its user pointer, and returns its first argument. */
 static int k_note(opd_call *call) {
     note((const char *)opd_call_user(call));
     return opd_return_value(call, opd_arg_value(call, 0));
@@ -32,7 +32,7 @@ static opd_tensor *call1(opd_op *op, opd_tensor *t) {
     return opd_call_op(op, &v, 1);
 }
 
-/* "c kernel": who has this key in a dump of a table, and why. */
+/* Returns the entry of a key in the dump of a table, such as "c kernel": the kernel, and why it was chosen. */
 static const char *slot_of(const char *dump, const char *key, char *out, size_t cap) {
     const char *p = dump;
     size_t n = strlen(key);
@@ -149,7 +149,7 @@ static int k_keep(opd_call *call) {
     if (got.tag == OPD_TAG_FLOATS && got.n) { got.u.d = got.u.floats[got.n - 1]; }
     return 0;
 }
-/* The tag that a kernel gets for an argument of this type; -1: refused. */
+/* Returns the tag that a kernel gets for an argument of this type, or -1 if the value is refused. */
 static int bound_tag(const char *type, opd_value v) {
     opd_library *lib = lib_new(OPD_FRAGMENT, "bind", NULL, "t", 1);
     char schema[200];
@@ -944,7 +944,7 @@ static char shown[1024];
 static void show_line(void *user, int is_error, const char *text) {
     const size_t n = strlen(shown);
     CHECK(user == shown && is_error == -1);
-    (void)opd_neg(cpu1());                        /* what a log function calls is not shown */
+    (void)opd_neg(cpu1());                        /* calls inside of a log function are not shown */
     (void)snprintf(shown + n, sizeof shown - n, "%s\n", text);
 }
 static int k_down_mode(opd_call *call) {
@@ -1370,7 +1370,7 @@ TEST(closed_libraries_and_null) {
     CHECK_INT(opd_schema_nargs(NULL) + opd_schema_nreturns(NULL), 0);
 }
 
-/* A definition that fails takes nothing: `destroy` is not called. */
+/* A definition that fails does not own the user pointer: `destroy` is not called. */
 static void count_destroyed(void *user) { (void)user; destroyed++; }
 TEST(failed_definitions_take_no_user_pointer) {
     opd_library *d = lib_new(OPD_DEF, "own", NULL, "d", 1);

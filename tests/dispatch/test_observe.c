@@ -6,7 +6,7 @@
 #include <locale.h>
 #include <unistd.h>
 
-/* What came, in the order in which it came. */
+/* The events that observers got, in their order. */
 enum { SEEN = 4096 };
 typedef struct seen { char what; int kind; char name[64]; int64_t sequence; uint64_t id; uint32_t thread, forward; } seen;
 static seen log_[SEEN];
@@ -28,7 +28,7 @@ static void note(char what, const opd_event *e) {
     }
     __atomic_store_n(&log_lock, 0, __ATOMIC_RELEASE);
 }
-/* "(aten::add )": begins and ends in order, by letters that the observer's user says */
+/* Returns the begins and ends in their order, such as "(aten::add )", with the letters that observers add */
 static const char *story(void) {
     static char text[8192];
     size_t n = 0;
@@ -636,7 +636,7 @@ static void many_calls(int n) {
     v[2] = opd_value_str("x");
     for (i = 0; i < n; i++) { OPD_SCOPE { CHECK(opd_call_all(op, r, v, 3) == 0); } }
 }
-/* A binomial count stays within six standard deviations. */
+/* Checks that a binomial count is within six standard deviations of its mean. */
 static void check_sampled(double p, int n, int got) {
     double sigma = sqrt(n * p * (1 - p));
     CHECK(got > n * p - 6 * sigma - 1);
@@ -976,7 +976,7 @@ TEST(what_callbacks_allocate_does_not_count) {
     opd_observer o = sayer(round_);
     opd_profile *plain = profiled(NULL), *greedy;
     int64_t h;
-    opd_profile_free(plain);                      /* what grows once has grown */
+    opd_profile_free(plain);                      /* the first profile has allocated memory that is kept */
     plain = profiled(NULL);
     o.begin = greedy_begin;
     o.end = greedy_end;
@@ -1111,7 +1111,7 @@ TEST(a_profile_of_one_thread_is_stopped_there) {
 //-- the trace ------------------------------------------------------------------------------------------------------
 
 static char trace_text[1 << 20];
-/* Writes p's trace, reads it back, and has Python judge it; false where there is no Python. */
+/* Writes p's trace, reads it, and lets Python check it.  Returns false if there is no Python. */
 static bool trace(const opd_profile *p) {
     char path[64], command[128];
     size_t n;

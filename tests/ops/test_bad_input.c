@@ -406,7 +406,7 @@ TEST(words_of_a_generator) {
     CHECK(at % 64 == 0 && key == 3);
     next = opd_generator_take(g, 1, NULL);
     CHECK_INT(next - at, 128);
-    opd_generator_give_back(g, at, 65);           /* something was taken since */
+    opd_generator_give_back(g, at, 65);           /* numbers were drawn since then */
     CHECK_INT(opd_generator_take(g, 0, NULL) - next, 64);
     opd_generator_give_back(g, next, 1);
     CHECK_INT(opd_generator_take(g, 1, NULL) - next, 0);

@@ -129,7 +129,7 @@ typedef struct shim_state {
     int nwrt;
     opd_tensor **leaves;         /* and those tensors */
     int ntensors;                /* tensors seen so far in the arguments */
-    opd_device device;           /* where the argument at hand goes */
+    opd_device device;           /* the device of the current argument */
     const char *unsupported;     /* why, where it is the shim's doing */
 } shim_state;
 

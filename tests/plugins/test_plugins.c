@@ -26,7 +26,7 @@ static void clean_up(void) {
     snprintf(command, sizeof command, "rm -rf '%s'", cache);
     if (*cache && system(command)) { printf("cannot remove %s\n", cache); }
 }
-/* A cache of this run's own, and the header of this source tree. */
+/* Uses a separate cache for this run, and the header of this source tree. */
 static void set_up(void) {
     const char *tmp = getenv("TMPDIR");
     if (*cache) { return; }
@@ -93,7 +93,7 @@ static opd_plugin *load_twice(void) {
     return p;
 }
 
-/* How many files of the cache are mapped into this program. */
+/* Returns the number of files of the cache that are mapped into this program. */
 static int mapped(void) {
     char line[1200];
     int n = 0;
@@ -581,7 +581,7 @@ TEST(device_of_a_plugin) {
     check_unmapped();
 }
 #if !defined(OPD_NO_THREADS)
-/* While a call of another thread is inside, code stays; when it has ended, it goes. */
+/* Code remains loaded while a call of another thread is running in it, and is unloaded when the call has ended. */
 static int inside, leave;
 static int wait_kernel(opd_call *call) {
     __atomic_store_n(&inside, 1, __ATOMIC_RELEASE);
@@ -611,7 +611,7 @@ TEST(call_of_another_thread_keeps_code) {
     CHECK_INT(opd_library_unload(load_twice()), 0);
     check_unmapped();
 }
-/* Loading and unloading while others call what changes with it. */
+/* Loading and unloading while other threads call operators that this changes. */
 static int stop, turns;
 static void *caller(void *unused) {
     while (!__atomic_load_n(&stop, __ATOMIC_ACQUIRE)) {
@@ -942,7 +942,7 @@ TEST(no_shell) {
     }
     CHECK(access(path, F_OK) != 0);
 }
-/* How many names in the folder of results begin like this. */
+/* Returns the number of files of results whose names begin like this. */
 static int cached(const char *begin) {
     char path[700];
     int n = 0;
@@ -1000,7 +1000,7 @@ TEST(killed_while_compiling) {
     CHECK_INT(opd_library_unload(opd_load_inline("killed", source, NULL)), 0);
     CHECK_INT(cached("tmp."), 0);
 }
-/* The only file of results whose name begins and ends like this. */
+/* Finds the only file of results whose name begins and ends like this. */
 static void find_cached(char *path, size_t cap, const char *begin, const char *end) {
     DIR *d;
     const struct dirent *e;

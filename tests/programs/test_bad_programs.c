@@ -100,7 +100,7 @@ static opd_program *load_with(const archive *from, const bytes *model, bytes *to
     *to = out;
     return opd_program_parse(out.data, out.length, NULL);
 }
-/* model.json with `length` bytes at `at` replaced. */
+/* Copies model.json to `to`, with `length` bytes at `at` replaced. */
 static void replaced(bytes *to, const file *model, size_t at, size_t length, const char *by) {
     to->length = 0;
     put(to, model->data, at);

@@ -11,8 +11,8 @@
 
 //-- the device --------------------------------------------------------------------------------------------------------
 
-/* Every block has pages of its own, which end with the block as far as alignment to 16 allows: what is behind it
-   faults. */
+/* Every block has its own pages, which end with the block (up to an alignment of 16), so that an access past the end of
+   the block faults. */
 typedef struct dev_block { char *pages, *data; size_t bytes, mapped; int unit; } dev_block;
 static struct {
     dev_block blocks[BLOCKS];
@@ -55,7 +55,7 @@ static void dev_free(void *user, int unit, void *data, size_t bytes) {
     (void)munmap(dev.blocks[i].pages, dev.blocks[i].mapped);
     dev.blocks[i] = dev.blocks[--dev.nblocks];
 }
-/* The unit whose memory this is; -1: the host's. */
+/* Returns the unit to which this memory belongs, or -1 for the host's memory. */
 static int dev_owner(const void *p) {
     int i;
     for (i = 0; i < dev.nblocks; i++) {
@@ -117,7 +117,7 @@ static opd_backend_desc dev_desc(const char *name) {
 static int counted_fallback(opd_call *call) { dev.fallbacks++; return opd_cpu_fallback(call); }
 static opd_library *dev_fallback;
 
-/* The device is there, once; with the CPU for what it lacks, or without. */
+/* Registers the device, once; with fallback, the CPU runs operators without a kernel. */
 static void dev_on(bool fallback) {
     if (opd_device_count(NPU) == 0) {
         opd_backend_desc d = dev_desc("npu");
@@ -150,7 +150,7 @@ static const char *printed(const opd_tensor *t) {
     return text;
 }
 
-/* The elements of a tensor of the CPU, in reading order, are those at want, of the same dtype. */
+/* Checks that the elements of a CPU tensor, in C order, equal those at want, which have the same dtype. */
 static void check_tensor(const opd_tensor *t, const void *want, double tol, int line) {
     int64_t i;
     if (!t) { printf("%s:%d: no tensor: %s\n", __FILE__, line, opd_error_message()); CHECK(t != NULL); return; }
@@ -191,7 +191,7 @@ TEST(what_cannot_be_registered) {
     not_registered(OPD_PRIVATEUSE3, &d, "letters");
     d = dev_desc("mine");
     not_registered(OPD_XLA, &d, "only PrivateUse1 to 3");
-    /* nothing of it has happened */
+    /* nothing was registered */
     CHECK_INT(opd_device_parse("tpu", &device), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "Expected one of cpu, cuda");
     CHECK(opd_tensor_new_on(OPD_INTS(1), OPD_FLOAT32, opd_device_of(OPD_PRIVATEUSE3, -1)) == NULL);
@@ -240,7 +240,8 @@ TEST(the_name_is_everywhere) {
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'aten::exp' with arguments from the 'npu' backend");
     free(dump);
 }
-/* The CPU for what has no kernel, where it is asked for: with gradients, and not for one that has a kernel. */
+/* With opd_cpu_fallback, the CPU runs operators that have no kernel, also with gradients, but not those that have
+   one. */
 TEST(the_cpu_stands_in_when_asked) {
     opd_tensor *t;
     int64_t count;
@@ -473,7 +474,7 @@ TEST(making_reading_printing) {
     CHECK(opd_empty_full(OPD_INTS(1), OPD_NONE, OPD_NONE, opd_value_str("npu:7"), OPD_NONE, OPD_NONE) == NULL);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "there is no npu:7");
 }
-/* Random numbers are those of the CPU. */
+/* The device draws the same random numbers as the CPU. */
 TEST(random_numbers) {
     opd_tensor *a, *b;
     dev_on(false);
@@ -509,7 +510,7 @@ TEST(copies) {
     CHECK(opd_to_device(d, unit(1), OPD_FLOAT64) == d);
     CHECK(opd_tensor_device(opd_to_device(d, unit(-1), OPD_FLOAT64)).index == 0);
     CHECK(opd_tensor_device(opd_to_other(vec(2), d)).index == 1);
-    /* into a part of a tensor: the rest stays */
+    /* into a part of a tensor: the other elements remain */
     d = opd_zeros_full(OPD_INTS(3, 4), OPD_NONE, OPD_NONE, at(0), OPD_NONE);
     CHECK(opd_copy_(opd_slice(d, 1, opd_value_int(0), opd_value_int(3), 2), opd_t(m)) != NULL);
     CHECK_STR(printed(d), "tensor([[-2.,  0.,  1.,  0.],\n        [-1.,  0.,  2.,  0.],\n        [ 0.,  0.,  3.,  0.]],"
@@ -535,7 +536,7 @@ TEST(resizing_keeps_what_is_there) {
     CHECK(opd_item_f64(opd_select(opd_select(t, 0, 0), 0, 1)) == -1);
     CHECK_OK();
 }
-/* Two kinds of device at once. */
+/* Two kinds of devices at the same time. */
 TEST(between_backends) {
     opd_backend_desc d = dev_desc("xpu_like");
     opd_tensor *a, *b;
@@ -678,7 +679,7 @@ TEST(operators_of_ones_own) {
     opd_library_close(def);
     CHECK_OK();
 }
-/* A kernel of every device that works on the CPU, and back: opaque to everything else, and at home everywhere. */
+/* A kernel for all devices that copies its arguments to the CPU, computes there, and copies the result back. */
 static int head_result(opd_call *call, opd_tensor **x, opd_tensor **out, opd_device device) {
     const int64_t n = opd_arg_int(call, 1);
     *x = opd_arg_tensor(call, 0);
@@ -751,7 +752,7 @@ TEST(a_device_argument_is_explained) {
     opd_library_close(def);
     CHECK_OK();
 }
-/* fill_ and copy_ of the device's own serve all that fills and copies. */
+/* The device's kernels of fill_ and copy_ are used by all operators that fill and copy. */
 static int fills, copies;
 static int own_fill(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
@@ -836,7 +837,7 @@ TEST(streams) {
 
 //-- optional parts of a backend: events, captures, pinned memory ------------------------------------------------------
 
-/* Each function says what it was asked for; with more.fails it fails. */
+/* Each function records its arguments; if more.fails is set, it fails. */
 static struct { char said[512]; int fails, debug; } more;
 static int more_says(const char *what, int index, int64_t a, int64_t b) {
     const size_t used = strlen(more.said);
@@ -985,7 +986,7 @@ TEST(pinned_memory_and_what_is_kept) {
     opd_stream_free(s);
     CHECK_INT(opd_backend_unregister(MORE), 0);
 }
-/* Every one of these functions may fail, be missing, or be asked of a device that is not there. */
+/* Each of these functions may fail, may be missing, or may get a device that does not exist. */
 static int asked_of(int what, opd_device device, int64_t id, opd_tensor *tensor) {
     const int64_t n = 3;
     opd_device_event event;
@@ -1052,7 +1053,7 @@ TEST(what_a_backend_lacks_or_fails_in) {
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "no allocator for device hpu: no driver of it is here");
     opd_backend_missing_set(OPD_HPU, NULL);
 }
-/* Operators that give lists or views, or change a copy of their argument, on the device. */
+/* Operators on the device that return lists or views, or write to a copy of their argument. */
 static int two_of(opd_call *call) {
     opd_tensor *two[2];
     two[0] = opd_arg_tensor(call, 0);
@@ -1134,7 +1135,7 @@ TEST(the_fallback_counts) {
     CHECK(opd_mm(a, a) == NULL);                          /* the CPU's own error */
     CHECK_ERROR(OPD_ERROR_SHAPE, "matri");
 }
-/* Autograd knows nothing of it. */
+/* Autograd needs no code for the device. */
 TEST(autograd_on_the_device) {
     opd_tensor *x[2], *w[2], *y, *g[2], *both[2];
     opd_library *lib;
@@ -1200,7 +1201,7 @@ TEST(training_on_the_device) {
     CHECK_INT(opd_gradcheck(checked_on_device, NULL, in, 2, NULL), 0);
     CHECK_INT(opd_gradgradcheck(checked_on_device, NULL, in, 2, NULL, NULL), 0);
 }
-/* A gradient goes back to the device its input came from. */
+/* A gradient is on the same device as its input. */
 TEST(autograd_between_devices) {
     opd_tensor *x, *y;
     static const float want[] = {-4, -2, 0};
@@ -1240,7 +1241,8 @@ static void case_up(op_case *c) {
         }
     }
 }
-/* Elements that cancel out are as exact as the others (attention's derivative). */
+/* Returns whether a and b are equal, with the same absolute tolerance for elements that cancel (attention's
+   derivative). */
 static bool same(const opd_tensor *a, const opd_tensor *b) {
     double most = 0;
     int64_t i;
@@ -1253,7 +1255,7 @@ static bool same(const opd_tensor *a, const opd_tensor *b) {
     }
     return true;
 }
-/* Results that nobody can foretell. */
+/* Returns whether the results of an operator are unpredictable. */
 static bool unsaid(const opd_op *op) {
     const char *name = opd_op_name(op);
     return strstr(name, "empty") || strstr(name, "resize") || strstr(name, "cumprod_backward");     /* of no cumprod */
@@ -1331,7 +1333,7 @@ TEST(every_operator_on_the_device) {
     CHECK(dev.current == 0 && dev.open == 0);
 }
 
-/* native_batch_norm writes its running statistics, and its schema does not say so. */
+/* native_batch_norm writes to its running statistics, although its schema does not say so. */
 TEST(what_no_schema_says_is_written_comes_back) {
     opd_tensor *x, *mean, *var, *rets[3];
     dev_on(true);

@@ -969,7 +969,7 @@ static int changing_forward(opd_context *ctx) {
 }
 static int changing_setup(opd_context *ctx) { (void)ctx; return 0; }
 static int changing_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
-/* A custom function of one tensor with room for 70 outputs; out: the first. */
+/* Calls a custom function of one tensor with at most 70 outputs.  Sets *out to the first output. */
 static int apply_custom(const char *name, opd_setup_fn forward, opd_tensor *in, opd_tensor **out) {
     opd_autograd_function f;
     opd_value v = opd_value_tensor(in), o[70];

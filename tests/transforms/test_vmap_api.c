@@ -40,7 +40,7 @@ static int call_one(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
     return out[0] || opd_ok() ? 1 : -1;
 }
 static opd_vmap_options none_given(void) { opd_vmap_options o; memset(&o, 0, sizeof o); return o; }
-/* vmap(fn, in_dims, out_dim)(x, y); y may be NULL, in_dims too. */
+/* Returns vmap(fn, in_dims, out_dim)(x, y).  y and in_dims may be NULL. */
 static opd_tensor *map2(one_fn fn, opd_tensor *x, opd_tensor *y, const int *in_dims, int out_dim) {
     opd_tensor *in[2], *out[OPD_TRANSFORM_OUTPUTS];
     opd_vmap_options o = none_given();

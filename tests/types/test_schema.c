@@ -113,7 +113,7 @@ TEST(schema_functions_1_13) { check_corpus("schemas/functions_1_13.tsv", 2493, 0
 TEST(schema_functions_2_7) { check_corpus("schemas/functions_2_7.tsv", 475, 4); }
 TEST(schema_odd) { check_corpus("schemas/odd.tsv", 624, 53); }
 
-// Printed as given, and read again to the same.
+// Schemas are printed as they were given, and the text is parsed to the same schema.
 TEST(schema_round_trip) {
     static const char *const same[] = {
         "f(Tensor! x, Tensor! y) -> Tensor(a)", "f(Tensor(a!)?[] x) -> ()", "f(Tensor(c|b|a! -> *) x) -> ()",

@@ -49,7 +49,7 @@ static opd_tensor *make_input(recorded *r, opd_tensor *t, int arg) {
     return opd_clone(t);
 }
 
-/* Reads the case and calls; false when nothing can be differentiated. */
+/* Reads the case and calls the operator.  Returns false if nothing can be differentiated. */
 static bool record(recorded *r) {
     const char *text = r->text;
     opd_value rets[OPD_MAX_ARGS];
@@ -133,7 +133,7 @@ static bool ended(int rc, opd_tensor *const *g, recorded *r, opd_tensor *const *
 #define OF_SEVERAL "its base or another view of its base has been modified inplace. This view is the output of a function that returns multiple"
 #define DETACHED_TEXT "has been detached in-place"
 
-/* Other values, as a program would write them; false when it cannot be written. */
+/* Writes other values to t.  Returns false if t cannot be written. */
 static bool write_to(opd_tensor *t) {
     OPD_NO_GRAD {
         if (opd_dtype(t) == OPD_BOOL) { (void)OPD_CALL(known("aten::logical_not_"), t); }
@@ -154,7 +154,7 @@ static bool begin(recorded *r, const char *fault, int k) {
 
 //-- the faults --------------------------------------------------------------------------------------------------------
 
-/* In place: input k (k >= 0), or result -1 - k. */
+/* Writes in place to input k (k >= 0), or to result -1 - k. */
 static bool fault_written(recorded *r, int k) {
     opd_tensor *right[MOST_TENSORS], *g[MOST_TENSORS];
     if (!begin(r, "written", k) || k >= r->nin || -1 - k >= r->nout) { return false; }
@@ -168,7 +168,7 @@ static void fault_twice(recorded *r) {
     if (!begin(r, "twice", 0) || !ended(gradients(r, false, right), right, r, NULL, NULL, NULL)) { return; }
     (void)ended(gradients(r, false, g), g, r, right, "Trying to backward through the graph a second time", NULL);
 }
-/* Inputs and results are gone but for those that are differentiated. */
+/* Frees all inputs and results except those that are differentiated. */
 static void fault_released(recorded *r) {
     opd_tensor *right[MOST_TENSORS], *g[MOST_TENSORS];
     bool well;
@@ -246,7 +246,7 @@ static void fault_unpacked(recorded *r, int way, bool second) {
     unpack_way = UNPACKS;
 }
 
-/* Gradients that are none, or not as they should be. */
+/* Passes gradients that are NULL or invalid. */
 static void fault_gradients(recorded *r) {
     opd_tensor *right[MOST_TENSORS], *g[MOST_TENSORS];
     int i, k;

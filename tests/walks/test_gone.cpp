@@ -14,7 +14,7 @@ TEST(scopes_with_a_name) {
 
 static opd_tensor *dead, *alive;
 static opd_tensor *lists[8], *outputs[2];
-static int where;                                 /* which of a function's parameters gets the one that is gone */
+static int where;                                 /* the parameter that gets the freed tensor */
 static int at;
 static opd_tensor *next_tensor() { return at++ == where ? dead : alive; }
 

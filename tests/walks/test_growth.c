@@ -5,11 +5,11 @@
 #define GROWTH_ELEMENTS 160000
 #define GROWTH_SLACK (192 << 10)  /* blocks, packed panels, the rounding of large allocations */
 
-/* Those that need more: bytes for each element of the largest operand, and why. */
+/* Operators that need more: bytes for each element of the largest operand, and the reason. */
 static const struct { const char *name; double bytes; } growth_more[] = {
-    /* they unfold their input: columns for every place of the filter */
+    /* they unfold their input to columns, one for each position of the filter */
     {"convolution", 60}, {"convolution_backward", 16}, {"im2col", 6},
-    /* planes and rows that a filter reads many times are made in numbers of the compute type once */
+    /* they convert planes and rows that a filter reads many times to the compute type once */
     {"max_pool2d_with_indices", 10.5}, {"max_pool2d_with_indices_backward", 5}, {"max_pool3d_with_indices", 9},
     {"max_pool3d_with_indices_backward", 3}, {"avg_pool2d", 10.5}, {"avg_pool2d_backward", 5}, {"avg_pool3d", 9.5},
     {"avg_pool3d_backward", 3}, {"_adaptive_avg_pool2d", 4}, {"_adaptive_avg_pool2d_backward", 3.5},
@@ -25,17 +25,18 @@ static const struct { const char *name; double bytes; } growth_more[] = {
     {"_upsample_bicubic2d_aa", 16}, {"_upsample_bicubic2d_aa_backward", 10}, {"upsample_nearest3d", 4.5},
     {"upsample_nearest3d_backward", 11}, {"_upsample_nearest_exact3d", 4.5},
     {"_upsample_nearest_exact3d_backward", 11}, {"upsample_trilinear3d", 4.5}, {"upsample_trilinear3d_backward", 13},
-    /* the same: rows are read once for each of the other rows */
+    /* the same, because each row is read once for each other row */
     {"_cdist_forward", 10}, {"_cdist_backward", 11.5}, {"_pdist_forward", 6.5}, {"_pdist_backward", 1.5},
     {"searchsorted", 8}, {"bucketize", 8},
-    /* the same: what a row, or a channel, has in common is found before it is written */
+    /* the same, because statistics of a row or a channel are computed before the row is written */
     {"native_layer_norm", 12.5}, {"native_batch_norm", 17}, {"nll_loss_forward", 7}, {"nll_loss2d_forward", 5},
-    /* products of whole numbers and of halves: operands and result in numbers of the compute type, 8 bytes or 4 */
+    /* products of integers and of 16-bit floats: operands and result are converted to the compute type, of 8 bytes
+       or 4 */
     {"mm", 14.5}, {"bmm", 19}, {"addmm", 21}, {"addmm_", 1.5}, {"baddbmm", 23.5}, {"baddbmm_", 24.5},
     {"addbmm", 14.5}, {"addbmm_", 14.5}, {"mv", 12.5}, {"addmv", 12.5}, {"addmv_", 12.5}, {"dot", 17}, {"vdot", 17},
-    /* scores of a block of rows with all keys, and the output, in numbers of the compute type */
+    /* scores of a block of rows with all keys, and the output, in the compute type */
     {"_scaled_dot_product_flash_attention_for_cpu", 5},
-    /* a key and a place for each element, and room to merge them */
+    /* a key and an index for each element, and memory for merging */
     {"sort", 17}, {"mode", 17},
     /* sums in halves of most of the places are made in float32, as PyTorch makes them; means need counts; lists of
        indices become offsets */
@@ -56,7 +57,8 @@ static double growth_bound(const opd_op *op) {
     return growth_more[i].bytes;
 }
 
-/* The case's text with larger sizes of tensors, those from `least` on, and with `lists` the numbers of lists too. */
+/* Writes the case's text with larger sizes of tensors: sizes of at least `least` are multiplied; with `lists`,
+   numbers in lists, too. */
 static void growth_text(const char *text, const char *end, int64_t by, long long least, bool lists, char *out, size_t cap) {
     int square = 0, round = 0;
     size_t n = 0;
@@ -143,7 +145,7 @@ static bool growth_is_small(const op_case *c) {
     for (i = 0; i < n; i++) { small = small && opd_numel(results[i]) <= 8 * GROWTH_ELEMENTS; }
     return small;
 }
-/* Runs one case; false where the operator does not take it. */
+/* Runs one case.  Returns false if the operator refuses it. */
 static bool growth_run(const opd_op *op, const char *text, opd_scalar_type dtype, int *ran) {
     op_case c;
     opd_value rets[MOST_RESULTS];
@@ -266,7 +268,7 @@ TEST(few_indices_write_what_many_would) {
     }
     CHECK(opd_ok());
 }
-/* Where element (i, j, k) of a tensor of 3 dims lies, with another index along dim. */
+/* Returns the offset of element (i, j, k) of a tensor of 3 dims, with index x along dim. */
 static int64_t walk_at(const opd_tensor *t, const int64_t *at, int dim, int64_t x) {
     int64_t p = 0;
     int d;

@@ -255,7 +255,7 @@ static void large_numbers_really(op_case *c, const opd_op *op, const char *text)
         }
     }
 }
-/* Numbers that no integer can be, where the operator takes a float or a list of them. */
+/* Passes numbers that do not fit an integer, if the operator takes a float or a list of floats. */
 static void large_floats(op_case *c, const opd_op *op, const char *text) {
     static const double far[] = {1e300, -1e300, NAN, INFINITY, -INFINITY, 9.3e18, 4e18};
     const char *at;

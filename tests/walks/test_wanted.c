@@ -29,7 +29,7 @@ static void cleared(void) {
     if (bad) { printf("%s: %s\n", now, opd_error_message()); CHECK(!"a formula leaves something out"); }
     opd_error_clear();
 }
-/* Reads the case in a dtype; false when there is none. */
+/* Reads the case in a dtype.  Returns false if there is none. */
 static bool read_in(subject *s, opd_scalar_type dtype) {
     const char *text = s->text;
     s->c->op = s->op;
@@ -38,13 +38,13 @@ static bool read_in(subject *s, opd_scalar_type dtype) {
     s->c->smooth = true;
     return case_read_next(s->c, &text);
 }
-/* Where the tensors of argument i stand, and how many they are. */
+/* Returns the place of the tensors of argument i, and sets *count to their number. */
 static opd_tensor **tensors_at(subject *s, int i, int *count) {
     opd_value *const v = &s->c->args[i];
     *count = v->tag == OPD_TAG_TENSOR ? 1 : v->tag == OPD_TAG_TENSORS ? v->n : 0;
     return v->tag == OPD_TAG_TENSORS ? (opd_tensor **)(uintptr_t)v->u.tensors : &v->u.t;
 }
-/* Reads the case; false when it has no such tensor. */
+/* Reads the case.  Returns false if it has no such tensor. */
 static bool given(subject *s) {
     int i, k, n = 0, count;
     if (!read_in(s, s->whole ? s->dtype : OPD_FLOAT64)) { return false; }
@@ -274,7 +274,7 @@ static opd_tensor *leaf(bool on) {
     return on ? opd_tensor_set_requires_grad(t, true) : t;
 }
 #define FEW(expected, got) "returned an incorrect number of gradients (expected " #expected ", got " #got ")"
-/* One backward with both, then with the first alone. */
+/* Runs backward with both results, then with only the first. */
 static void must_fail(opd_op *op, const char *text) {
     opd_tensor *a = leaf(true), *b = leaf(true);
     CHECK_INT(opd_backward(opd_sum(OPD_CALL(op, a, b))), -1);
