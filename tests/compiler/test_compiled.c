@@ -759,7 +759,7 @@ TEST(small_graphs_with_an_open_size) {
     add_open_function("moments", open_moments, NULL);
     add_open_function("moved", open_moved, NULL);
     add_open_sizes("both sizes", open_both, true, NULL);
-    /* the slices are contiguous only for large sizes */
+    /* the five elements are in one row only for large sizes */
     add_open_function("turned slices", open_turned_slices, "together");
     check_warnings();
     run_units(UNIT_COMPILER, CHECKED);

@@ -1241,8 +1241,8 @@ static void case_up(op_case *c) {
         }
     }
 }
-/* Returns whether a and b are equal, with the same absolute tolerance for elements that cancel (attention's
-   derivative). */
+/* Returns whether a and b agree.  The tolerance is relative to each element and to the largest one, because elements of
+   attention's derivative may cancel out. */
 static bool same(const opd_tensor *a, const opd_tensor *b) {
     double most = 0;
     int64_t i;
