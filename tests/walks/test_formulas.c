@@ -172,7 +172,7 @@ static void one_input(const subject *s, int which) {
     opd_error_clear();
 }
 
-//-- failing backward functions --------------------------------------------------------------------------------------------
+//-- failing backward functions -------------------------------------------------------------------------------------------
 
 /* While the mode is on, call number fails_at of the thread fails (0: none). */
 static int64_t calls, fails_at;

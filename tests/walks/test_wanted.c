@@ -223,7 +223,7 @@ static void test_cases(const opd_op *op, const char *cases) {
 static void test_operator(void *arg) { test_cases((const opd_op *)arg, opd_op_card((const opd_op *)arg)->cases); }
 static void test_further(void *arg) { test_cases(opd_find(further[(uintptr_t)arg].name), further[(uintptr_t)arg].cases); }
 
-//-- backward functions of programs --------------------------------------------------------------------------------------
+//-- backward functions of programs -------------------------------------------------------------------------------------
 
 static int sum_of_two(opd_call *call) { return opd_return_tensor(call, opd_add(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))); }
 static int sum_of_list(opd_call *call) {
