@@ -1222,7 +1222,7 @@ static int notes_where(opd_tensor *leaf, void *user) {
 static void stays_where_it_is(opd_group *group, int rank, void *user) {
     enum { LARGE = 1 << 17, PARAMS = 3 };
     const int size = opd_group_size(group);
-    const int first = *(const int *)user;         /* which one of three parameters is the large one */
+    const int first = *(const int *)user;         /* the number of the large one of three parameters */
     opd_tensor *params[PARAMS], *kept = NULL;
     const void *where = NULL;
     opd_parallel_options options = {0};
@@ -1529,7 +1529,7 @@ TEST(what_cannot_be_split_is_said) { all_ranks(2, cannot_split, false); }
 
 //== sharded checkpoints ===============================================================================================
 
-/* A training that can be saved and go on: a matrix that is split, a bias that is whole on each rank, a buffer. */
+/* A training that can be saved and continued: a sharded matrix, a bias that each rank has completely, and a buffer. */
 static char shelf[200];
 typedef struct going {
     opd_parallel *parallel;

@@ -256,7 +256,7 @@ TEST(norms_that_change) {
     int i, k;
     if (!begin()) { SKIP("no cc"); }
     memset(&options, 0, sizeof options);
-    for (k = 0; k < 10; k++) {                    /* live, then frozen; the weight or one of the norm's is changed */
+    for (k = 0; k < 10; k++) {   /* first not frozen, then frozen; the weight or a tensor of the norm is changed */
         opd_tensor *x = ramp(3, 4);
         weight = opd_keep(ramp(5, 4));
         for (i = 0; i < 4; i++) {

@@ -10,7 +10,7 @@
 
 #if defined(OPDI_AOTI_THERE)
 
-/* What a command prints, its first line; "": nothing. */
+/* Returns the first line that a command prints, or "". */
 static const char *output_of(const char *command) {
     static char line[1000];
     FILE *pipe = popen(command, "r");

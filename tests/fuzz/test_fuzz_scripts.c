@@ -56,7 +56,7 @@ static void sources_read(void) {
 
 //-- changes ------------------------------------------------------------------------------------------------------------
 
-/* Where lines, or words, begin; returns how many there are, behind which there is the end. */
+/* Writes the begins of all lines, or of all words, and then the end of the text.  Returns the number of begins. */
 static int cut(const char *text, bool lines, int *at) {
     const int length = (int)strlen(text);
     int count = 0;

@@ -1027,7 +1027,7 @@ TEST(values_go_after_their_last_use) {
         CHECK_INT(opd_graph_run(g, &x, 1, &out, 1), 1);
         grown = opd_memory_stats().peak - live;
         CHECK(grown > 3 * mib && grown < 6 * mib);               /* tanh, neg, and cat of both; a slice keeps its cat */
-        CHECK(opd_memory_stats().live - live < 3 * mib);         /* the result alone */
+        CHECK(opd_memory_stats().live - live < 3 * mib);         /* only the result is live */
     }
     CHECK_INT(opd_memory_stats().live, live);
     OPD_SCOPE {

@@ -86,7 +86,7 @@ static int really_constant(void *user, opd_tensor *const *in, int n, opd_tensor 
     out[0] = opd_zeros_like(in[0]);
     return 1;
 }
-/* Gradients are drawn for complex results as well, and for several of them at once. */
+/* The checks use random gradients for complex results, too, also for several at once. */
 TEST(complex_results) {
     opd_gradcheck_options o = opd_gradcheck_defaults();
     opd_tensor *x = opd_tensor_set_requires_grad(numbers(OPD_INTS(2, 3), OPD_COMPLEX128), true);
@@ -153,7 +153,7 @@ TEST(a_projection_may_differ_by_as_much_as_its_elements) {
         CHECK_INT(opd_gradcheck(almost, NULL, &x, 1, &o), 1);
     }
 }
-/* From complex numbers to their squares' real parts, by hand: a complex input, a real output. */
+/* A custom function with a complex input and a real output: the real part of the square. */
 static int power_backward(opd_backward_call *bw) {
     opd_tensor *z = opd_bw_tensor(bw, 0), *dz = opd_clone(z), *g = opd_contiguous(opd_bw_grad(bw, 0));
     double *p = (double *)opd_data(dz);
@@ -304,7 +304,7 @@ TEST(a_second_derivative_that_is_forgotten_is_found) {
 
 //-- forward mode ------------------------------------------------------------------------------------------------------
 
-/* Twice its argument; its tangent is three times that of the argument when it is told to be wrong. */
+/* Doubles its argument.  If a flag asks for a wrong derivative, the tangent is three times that of the argument. */
 static int twice_cpu(opd_call *call) { return opd_return_tensor(call, opd_mul_Scalar(opd_arg_tensor(call, 0), OPD_V(2))); }
 static int twice_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), OPD_V(2))); }
 static int twice_jvp(opd_jvp_call *jv) {

@@ -664,7 +664,8 @@ TEST(distributions) {
         CHECK_NEAR(least(t), -2 * sqrt(6 / (in + out)), 1e-3);
         CHECK(opd_init_xavier_normal_(t, 1) == t);
         CHECK_NEAR(spread(t), sqrt(2 / (in + out)), 2e-3);
-        CHECK(opd_init_kaiming_uniform_(t, sqrt(5), false, "leaky_relu") == t);   /* that of PyTorch's layers */
+        /* the initial values of PyTorch's layers */
+        CHECK(opd_init_kaiming_uniform_(t, sqrt(5), false, "leaky_relu") == t);
         CHECK_NEAR(most(t), 1 / sqrt(in), 1e-3);
         CHECK(opd_init_kaiming_normal_(t, 0, true, "relu") == t);
         CHECK_NEAR(spread(t), sqrt(2 / out), 2e-3);

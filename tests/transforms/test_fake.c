@@ -387,7 +387,7 @@ static opd_cost_sum cost_of(const opd_op *op, op_case *c, bool inside) {
     sum = opd_cost_total(cost);
     CHECK_INT(opd_cost_total(cost).given, sum.given);
     opd_cost_free(cost);
-    opd_error_clear();                            /* where data decide, a fake has none */
+    opd_error_clear();                            /* the shape depends on the data, which a fake tensor lacks */
     return sum;
 }
 TEST(costs_in_a_fake_mode_inside) {

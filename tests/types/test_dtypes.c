@@ -26,7 +26,7 @@ static bool read_with(op_case *c, const opd_op *op, const char *text, int only, 
     }
     return opd_ok() && (only < 0 || only < n);
 }
-/* The results, or -1 after an error that is said properly; it is cleared. */
+/* Calls the operator.  Returns the number of results, or -1 after an error with a proper text, which is cleared. */
 static int results(const op_case *c, opd_tensor **out) {
     opd_value rets[MOST_RESULTS];
     const int rc = opd_call_all((opd_op *)(uintptr_t)c->op, rets, c->args, c->nargs);

@@ -346,7 +346,7 @@ static void fault_made(recorded *r, int made) {
     r->made = PLAIN;
     opd_scope_close(&inner);
 }
-/* All of them: nothing arrives, and nothing fails. */
+/* All inputs are made in ways that give them no gradient: there are no gradients, and no error. */
 static void fault_no_edges(recorded *r, int made) {
     opd_tensor *w, *sum;
     int i;
