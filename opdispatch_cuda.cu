@@ -29,7 +29,7 @@
      These transfers go through the host.  A capture cannot contain collectives.
 
      If a transfer exceeds the group's timeout, or NCCL reports that it failed, the group is ended on this rank.  Its
-     communicator is aborted, so that work queued on the streams behind it does not hang.  From then until
+     communicator is aborted, so that work queued on the streams after it does not hang.  From then until
      opd_group_unregister, calls of the group, copies to the host and waits for the device fail with an error that
      names the group.
 
@@ -620,7 +620,7 @@ static bool opdi_cu_pool_lives(const opdi_cu_pool *pool) {
     return false;
 }
 /* Allocates a segment, and returns it as a block.  Returns NULL if memory is exhausted; if another error occurs,
-   returns NULL and sets the error.  Releases the lock meanwhile. */
+   returns NULL and sets the error.  Releases the lock while it allocates. */
 static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, int device, cudaStream_t stream,
                                       size_t bytes) {
     const opdi_cu_on on(device);
@@ -644,8 +644,8 @@ static opdi_cu_piece *opdi_cu_segment(opdi_cu_hold &hold, opdi_cu_pool *pool, in
     (*opdi_cu_all_pieces)[at] = p;
     return p;
 }
-/* Cuts a block behind its first `bytes` bytes, and frees the part behind the cut as a separate block, unless that part
-   is too small. */
+/* Cuts a block after its first `bytes` bytes, and frees the part after the cut as a separate block, unless that part is
+   too small. */
 static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     opdi_cu_piece *rest;
     if (p->bytes - bytes < (p->bytes > OPDI_CU_LARGE ? OPDI_CU_SMALL : 512)) { return; }
@@ -656,7 +656,7 @@ static void opdi_cu_piece_split(opdi_cu_piece *p, size_t bytes) {
     (*opdi_cu_all_pieces)[rest->at] = rest;
     opdi_cu_piece_free(rest);
 }
-/* Joins block p with the block behind it in the segment. */
+/* Joins block p with the block after it in the segment. */
 static void opdi_cu_piece_join(opdi_cu_piece *p) {
     opdi_cu_piece *q = p->after;
     p->bytes += q->bytes; p->after = q->after;
@@ -838,7 +838,7 @@ static int opdi_cu_record_stream(void *user, int index, void *data, int64_t stre
     return 0;
 }
 /* Gives the segments in which no block is used back to CUDA.  Only one thread at a time runs this function.  Other
-   threads that run out of memory meanwhile wait here, and then try again. */
+   threads that run out of memory at the same time wait here, and then try again. */
 static void opdi_cu_release(int device) {
     std::lock_guard<std::mutex> alone(opdi_cu_release_lock);
     opdi_cu_hold hold(opdi_cu_memory_lock);
@@ -1327,7 +1327,7 @@ static bool opdi_cu_debug_set(void *user, bool on) {
 //  ncclGroupStart and ncclGroupEnd, so that their order does not matter.  They begin when one of them is waited for,
 //  another function of the group is called, the host waits for the device or group, or 50 ms have passed.  Each group
 //  has a thread that watches its transfers.  If a transfer takes too long or NCCL reports an error, the thread aborts
-//  the communicator, so that the work behind it on the streams does not hang.  From then on, each wait for the device
+//  the communicator, so that the work after it on the streams does not hang.  From then on, each wait for the device
 //  fails with this error.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -1491,8 +1491,8 @@ typedef struct opdi_cu_group {
                                                      stream */
     bool ends;
 } opdi_cu_group;
-/* All groups, by device, and the groups that have ended after an error; results on their devices cannot be trusted.  A
-   device's lock may be held while NCCL waits for other ranks. */
+/* All groups, by device, and the groups that have ended after an error.  Results that are on the devices of ended
+   groups may be wrong.  A device's lock may be held while NCCL waits for other ranks. */
 static std::mutex opdi_cu_groups_lock[OPDI_CU_MAX_DEVICES], opdi_cu_lost_lock;
 static std::list<opdi_cu_group *> *const opdi_cu_groups = new std::list<opdi_cu_group *>[OPDI_CU_MAX_DEVICES];
 static std::vector<const opdi_cu_group *> *opdi_cu_lost_groups;
@@ -2085,7 +2085,7 @@ opdi_cu_pointwise_flat(const opdi_cu_pointwise_flat_args<C> f) {
         }
         if (u < runs) { opdi_cu_store_vector<N>(out + i + u * step, r); }
     }
-    const int64_t last = f.n / N * N + threadIdx.x;             /* elements behind the last run */
+    const int64_t last = f.n / N * N + threadIdx.x;             /* elements after the last run */
     if (blockIdx.x == gridDim.x - 1 && last < f.n) {
         const C a = xp ? opdi_cu_load<C>(xp + last) : f.s.in[0];
         const C b = K > 1 ? (yp ? opdi_cu_load<C>(yp + last) : f.s.in[1]) : a;
@@ -2632,7 +2632,7 @@ opdi_cu_copy_convert(const opdi_cu_pointwise_walk w, int run, int rest) {
     }
 }
 /* Prepares a walk over two operands in runs of n elements, and returns whether this is possible.  If there is only one
-   dim, sets *rest to the number of elements behind the last run. */
+   dim, sets *rest to the number of elements after the last run. */
 static bool opdi_cu_pointwise_runs(opdi_cu_pointwise_walk *w, int n, int32_t *rest) {
     const opdi_cu_pointwise_divider size = w->sizes[0];
     *rest = 0;
@@ -2925,9 +2925,9 @@ typedef struct opdi_cu_results { void *data[2]; int dtype[2]; int64_t at[2]; } o
 #define OPDI_CU_REDUCE_DIMS 12                    /* after dims were joined; a tensor with more dims is copied first */
 typedef struct opdi_cu_reduction {
     const char *x;
-    const char *second;                           /* the second tensor of a reduction of pairs, with the first's layout,
-                                                     or NULL */
-    int dtype, bytes;                             /* dtype of the input; bytes of an element */
+    const char *second;                           /* in a reduction of pairs, the second tensor, which has the layout of
+                                                     the first; else NULL */
+    int dtype, bytes;                             /* dtype: dtype of the input; bytes: bytes of an element */
     bool odd;                                     /* loads of 16 bytes are not possible */
     int nred, nkept;                              /* numbers of reduced and kept dims, at least 1; innermost dims come
                                                      first */
@@ -2935,7 +2935,7 @@ typedef struct opdi_cu_reduction {
     opdi_cu_pointwise_divider by[OPDI_CU_REDUCE_DIMS]; /* for division by rsize, if n is below 2^31 */
     bool far;                                     /* n is at least 2^31, and several dims are reduced */
     int64_t ksize[OPDI_CU_REDUCE_DIMS], kstride[OPDI_CU_REDUCE_DIMS], ostride[2][OPDI_CU_REDUCE_DIMS];
-    int64_t n, outer;                             /* elements of a row; number of rows */
+    int64_t n, outer;                             /* n: elements of a row; outer: number of rows */
     int64_t chunk;                                /* elements of a chunk of a row */
     int chunks;                                   /* chunks per row; if there are several, their states are stored in
                                                      `states` [chunks][outer] */
@@ -3975,7 +3975,7 @@ static const opdi_cu_registration opdi_cu_table_reductions[] = {
 //  cache for rows of this length.
 
 /* Two loops.  OPDI_CU_EACH_PACK(p, i) runs over the packs that a thread keeps in registers: p is the number of a pack,
-   and i is its first element, which may be behind the end of the row.  OPDI_CU_EACH_ROUND(i) runs over all packs of a
+   and i is its first element, which may be past the end of the row.  OPDI_CU_EACH_ROUND(i) runs over all packs of a
    thread if PACKS is 0. */
 #define OPDI_CU_EACH_PACK(p, i)                                                                                       \
     OPDI_CU_UNROLL                                                                                                    \
@@ -4107,7 +4107,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
             opdi_cu_vector<T, W> raw[PACKS];
             C v[PACKS][W], top = opdi_cu_lowest<C>(), sum = 0;
             const int there = opdi_cu_load_packs<W, PACKS>(from, (int)n, lane, lanes, in, raw);
-            OPDI_CU_EACH_PACK(p, i) {             /* elements behind the row count as -inf */
+            OPDI_CU_EACH_PACK(p, i) {             /* elements after the row count as -inf */
                 OPDI_CU_UNROLL
                 for (int w = 0; w < W; w++) {
                     v[p][w] = p < there ? opdi_cu_cast<C>(raw[p].at[w]) : opdi_cu_lowest<C>();
@@ -4211,7 +4211,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_backward_rows(const T *g
         }
     }
 }
-/* Computes softmax along a dim with `inner` elements behind it.  threadIdx.x runs over columns.  The elements of a
+/* Computes softmax along a dim with `inner` elements after it.  threadIdx.x runs over columns.  The elements of a
    column are divided among blockDim.y threads. */
 template <typename T> __global__ void opdi_cu_softmax_columns(const T *x, T *y, int64_t outer, int64_t n, int64_t inner,
                                                               bool logarithm) {
@@ -4282,7 +4282,7 @@ template <typename T> __global__ void opdi_cu_softmax_backward_columns(const T *
         }
     }
 }
-/* The product of the sizes before dim, the size of dim, and the product of the sizes behind it. */
+/* The product of the sizes before dim, the size of dim, and the product of the sizes after it. */
 typedef struct opdi_cu_line { int64_t outer, n, inner; } opdi_cu_line;
 static opdi_cu_line opdi_cu_line_of(const opd_tensor *x, int64_t dim) {
     opdi_cu_line l = {1, 1, 1};
@@ -4922,7 +4922,7 @@ static const opdi_cu_registration opdi_cu_table_softmax[] = {
 //  totals of the threads are scanned within and across warps.  The total so far is carried to the next tile.  A short
 //  line is processed by a warp or, if neighbouring lines are adjacent in memory, by a thread.  If there are few long
 //  lines, they are cut into chunks: first, the totals of the chunks are computed, then each chunk is scanned, beginning
-//  with the total of the chunks before it.  join(a, b) joins b behind a.
+//  with the total of the chunks before it.  join(a, b) joins b after a.
 
 template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_up(A v, int by) {
     static_assert(sizeof(A) % 4 == 0, "whole words");
@@ -6377,7 +6377,7 @@ static int opdi_cu_masked_fill_kernel(opd_call *call) {
 
 enum { OPDI_CU_READ = 0, OPDI_CU_WRITE, OPDI_CU_ACCUMULATE };
 /* The indexing of `self` by a list of index tensors.  The values are [before][q][after], where q counts the positions
-   of the index tensors, and `before` and `after` are the dims of `self` before and behind the indexed dims.  If the
+   of the index tensors, and `before` and `after` are the dims of `self` before and after the indexed dims.  If the
    indexed dims are not neighbours, all other dims count as `after`. */
 struct opdi_cu_list {
     int n;                                        /* number of indexed dims */
@@ -7667,7 +7667,7 @@ template <class T> struct opdi_cu_col2im {
     }
 };
 /* Runs im2col or, if `back` is true, col2im.  The arguments are (self, kernel_size, dilation, padding, stride); col2im
-   has output_size behind self.  Returns 0, or -1 and sets an error. */
+   has output_size after self.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_im2col_run(opd_call *call, bool back) {
     opd_tensor *from = opd_arg_tensor(call, 0), *out;
     opdi_cu_blocks v;
@@ -7906,7 +7906,7 @@ template <typename T> static int opdi_cu_grid_go(const opdi_cu_grid_params &k, o
     return opdi_cu_each(k.n * k.out[0] * k.out[1], f);
 }
 /* Runs grid_sampler_2d(input, grid, interpolation_mode, padding_mode, align_corners) or, if `back` is true, its
-   gradient, which has grad_output in front of these arguments and output_mask behind them. */
+   gradient, which has grad_output in front of these arguments and output_mask after them. */
 static int opdi_cu_grid_of(opd_call *call, bool back) {
     opd_tensor *g = back ? opd_arg_tensor(call, 0) : NULL, *x = opd_arg_tensor(call, back);
     opd_tensor *grid = opd_arg_tensor(call, back + 1), *r[2] = {NULL, NULL}, *staging[2] = {NULL, NULL};
@@ -7968,7 +7968,7 @@ static const opdi_cu_registration opdi_cu_table_resampling[] = {
 //== nll_loss ==========================================================================================================
 
 /* Input x [n, c, inner] and targets [n, inner].  Targets equal to `ignore` do not count.  Targets that are out of range
-   do not count either, and are noted as a fault. */
+   do not count either, and the kernel reports them as a fault. */
 template <typename T> struct opdi_cu_nll {
     const T *x, *w;                               /* w: weights of the classes, or NULL */
     const int64_t *target;
@@ -8651,8 +8651,8 @@ __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, 
         opdi_cu_store(to + i, sum);
     }
 }
-/* Computes y or (BACK) gx.  Launches the kernel several times, each time for so many images that their results have at
-   most 2^30 elements. */
+/* Computes y or (BACK) gx.  Launches the kernel several times, each time for as many images as have at most 2^30
+   elements in their results. */
 template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
     const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
     const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
@@ -8844,8 +8844,8 @@ struct opdi_cu_im {
     int channels, rows, padded;                   /* channels: read, per group; rows: channels written, per group;
                                                      padded: rows, rounded up to a multiple of ROWS */
     int tiles;                                    /* tiles of rows, per group */
-    int from_area, area, places;                 /* positions of an image read; of an image written; of all images
-                                                    written */
+    int from_area, area, places;                 /* number of positions: from_area: of an image that is read; area: of
+                                                    an image that is written; places: of all images that are written */
     bool back;                                    /* true: computes gx from y */
 };
 /* to[g, t, c, r] is the weight of tap t from input channel c to output channel r.  For r >= `rows`, it is padding and
@@ -10059,7 +10059,7 @@ template <class T, class S> __global__ void opdi_cu_step_kernel(opdi_cu_step_tab
     typename S::numbers *shared = reinterpret_cast<typename S::numbers *>(scratch);
     int low = 0, high = table.n - 1;
     while (low < high) {                          /* finds the tensor of this block: the last whose first block is not
-                                                     behind this one */
+                                                     after this one */
         const int mid = (low + high + 1) / 2;
         if (table.first[mid] <= (int)blockIdx.x) { low = mid; } else { high = mid - 1; }
     }
