@@ -53,9 +53,17 @@ wine=; for w in wine64 wine /usr/lib/wine/wine64; do have $w && wine=$w; done
 if [ -z "$wine" ] || ! have $cc; then echo 'skip windows: no wine or no mingw-w64'; skipped=1; finish; fi
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_windows.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
-trap 'exit 130' INT TERM
 export WINEDEBUG=-all TMPDIR="$tmp" WINEPREFIX="${WINEPREFIX:-$tmp/wine}"
+# Ends wine's server, if this script has created the prefix: the server writes files into it for some seconds after the
+# last program.
+stop_wine() {
+    [ "$WINEPREFIX" = "$tmp/wine" ] || return 0
+    for server in wineserver /usr/lib/wine/wineserver64; do
+        if have $server; then $server -k; $server -w; break; fi
+    done >/dev/null 2>&1
+}
+trap 'stop_wine; rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
 limit=; have timeout && limit='timeout 900'
 
 mkdir -p "$tmp/headers/sys" "$tmp/dlls/größe 日"
