@@ -497,7 +497,7 @@ TEST(what_pytorch_says_of_it) {
     (void)snprintf(arguments, sizeof arguments, "values '%s'", in_folder("values.pt"));
     const int status = python("checkpoints.py", "torch", arguments, said, sizeof said);
     forget("values.pt");
-    if (status == 77) { SKIP("no python3 with torch"); }
+    if (status == 77) { SKIP_WITHOUT_PYTHON("torch"); }
     if (status) { printf("%s\n", said); }
     CHECK_INT(status, 0);
     CHECK(strstr(said, "checked: 1 files") != NULL);

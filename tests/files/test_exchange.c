@@ -1336,18 +1336,18 @@ TEST(files_read_by_numpy_and_safetensors) {
     CHECK_INT(opd_safetensors_save(in_folder("all.safetensors"), some, opd_tensors_of(few, 13), metadata), 0);
     status = exchange("safetensors, numpy", "files", folder(), said, sizeof said);
     if (status == 77) { status = exchange("numpy", "files", folder(), said, sizeof said); }
-    if (status == 77) { SKIP("no python3 with numpy"); }
+    if (status == 77) { SKIP_WITHOUT_PYTHON("numpy"); }
     if (status) { printf("%s\n", said); }
     CHECK_INT(status, 0);
     CHECK(strstr(said, "checked: 13 files") || strstr(said, "checked: 14 files"));
-    if (strstr(said, "no safetensors")) { SKIP("no python3 with safetensors: only NumPy has read the files"); }
+    if (strstr(said, "no safetensors")) { SKIP_WITHOUT_PYTHON("safetensors: only NumPy has read the files"); }
 }
 /* Compiles the implementation as a shared library, which remains in $OBJECTS for later programs. */
 TEST(dlpack_with_python) {
     const char *cc = getenv("CC"), *kept = getenv("OBJECTS");
     char said[400] = "", library[300], command[2000];
     int status, i;
-    if (exchange("numpy", "", "", said, sizeof said) == 77) { SKIP("no python3 with numpy"); }
+    if (exchange("numpy", "", "", said, sizeof said) == 77) { SKIP_WITHOUT_PYTHON("numpy"); }
     snprintf(library, sizeof library, "%s/shared.so", kept ? kept : folder());
     snprintf(command, sizeof command, "test -f '%s' || { printf '#define OPDISPATCH_IMPLEMENTATION\n#include \"opdispatch.h\"\n' | "
              "%s -x c -O0 -shared -fPIC -I'%s' - -o '%s'.$$ -lm -lpthread && mv '%s'.$$ '%s'; }", library, cc ? cc : "cc",

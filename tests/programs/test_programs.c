@@ -689,7 +689,7 @@ TEST(programs_are_written) {
     const int status = python("programs.py", "torch", arguments, said, sizeof said);
     remove(program_path);
     remove(in_folder("saved.npz"));
-    if (status == 77) { SKIP("no python3 with torch 2.8 or later"); }
+    if (status == 77) { SKIP_WITHOUT_PYTHON("torch 2.8 or later"); }
     if (status) { printf("%s\n", said); }
     CHECK_INT(status, 0);
     CHECK(strstr(said, "checked: 3 outputs, 4 parameters") != NULL);
@@ -907,7 +907,7 @@ TEST(programs_trained_here_run_in_pytorch) {
     const int status = python("programs.py", "torch", arguments, said, sizeof said);
     remove(program_path);
     remove(in_folder("trained.npz"));
-    if (status == 77) { SKIP("no python3 with torch 2.8 or later"); }
+    if (status == 77) { SKIP_WITHOUT_PYTHON("torch 2.8 or later"); }
     if (status) { printf("%s\n", said); }
     CHECK_INT(status, 0);
     CHECK(strstr(said, "checked: 1 outputs") != NULL);
@@ -1104,7 +1104,7 @@ TEST(sizes_stay_open_where_two_traces_differ) {
     }
     (void)remove(file);
     (void)remove(in_folder("open.npz"));
-    if (status == 77) { SKIP("no python3 with torch 2.8 or later"); }
+    if (status == 77) { SKIP_WITHOUT_PYTHON("torch 2.8 or later"); }
     if (status) { printf("%s\n", said); }
     CHECK_INT(status, 0);
     CHECK(strstr(said, "checked: 2 outputs, 2 parameters") != NULL);

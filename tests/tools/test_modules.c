@@ -574,7 +574,7 @@ TEST(tied_weights_with_pytorch) {
     opd_optimizer_free(adam);
     opd_module_free(net);
     forget();
-    if (status == 77) { SKIP("no python3 with torch"); }
+    if (status == 77) { SKIP_WITHOUT_PYTHON("torch"); }
     if (status) { printf("%s\n", said); }
     CHECK_INT(status, 0);
 }
@@ -626,7 +626,7 @@ TEST(trainings_with_pytorch) {
         }
     }
     forget();
-    if (status == 77) { SKIP("no python3 with torch"); }
+    if (status == 77) { SKIP_WITHOUT_PYTHON("torch"); }
     if (status) { printf("%s\n", said); }
     CHECK_INT(status, 0);
     CHECK(strstr(said, "checked: 1 files") != NULL);
