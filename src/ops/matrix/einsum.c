@@ -705,16 +705,7 @@ OPDI_OP(bilinear) {
 OPDI_COLD_END
 
 OPDI_LOOPS_END
-#endif
-#endif   /* OPD_NO_OPERATORS */
-#if defined(OPDI_OPERATORS)
-#if defined(OPD_NO_OPERATORS)
-OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
-    (void)dst;
-    (void)src;
-    return opd_fail(OPD_ERROR_NOT_FOUND, "copies between devices are left out: OPD_NO_OPERATORS was defined");
-}
-#else
+
 /* Returns element number `element` of argument i, an output_mask; false if there is none. */
 OPDI_INTERNAL bool opdi_mask_at(const opd_call *call, int i, int element) {
     const opd_value value = call->args[i];
@@ -725,4 +716,4 @@ OPDI_INTERNAL int64_t opdi_floor_div(int64_t first, int64_t second) {
 }
 OPDI_INTERNAL opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
 #endif
-#endif
+#endif   /* OPD_NO_OPERATORS */
