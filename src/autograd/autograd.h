@@ -387,12 +387,6 @@ struct opd_jvp_call {
 //== functions of higher layers that this layer calls ==================================================================
 
 OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw);
-#if defined(OPDI_CORE)
-OPDI_INTERNAL int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
-                                    const opd_backward_options *options, opd_tensor **grads);
-OPDI_INTERNAL int opdi_function_layer(opd_context *ctx);
-OPDI_INTERNAL int opdi_function_compute(opd_context *ctx);
-#endif
 #include "autograd.prototypes.h"
 #endif
 

@@ -1118,13 +1118,5 @@ OPDI_INTERNAL int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_
     }
     return opdi_captures_end(&engine, grads, rc == 0);
 }
-int opd_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
-                      const opd_backward_options *options, opd_tensor **grads) {
-    const char *const who = "opd_autograd_grad";
-    const int rc = opdi_any_dead(outputs, count, who) || opdi_any_dead(inputs, ninputs, who) ? -1
-        : options && options->is_grads_batched ? opdi_grad_batched(outputs, count, inputs, ninputs, options, grads)
-        : opdi_autograd_grad(outputs, count, inputs, ninputs, options, false, opdi_serial_of(NULL), grads);
-    return rc ? opdi_no_tensors(grads, ninputs) : 0;
-}
 #endif
 OPDI_COLD_END

@@ -224,7 +224,7 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
         options.grad_outputs = ts;
         options.allow_unused = true;
         options.create_graph = records && !no_grad;
-        rc = opd_autograd_grad(gs, m, vs, k, &options, got);
+        rc = opdi_autograd_grad(gs, m, vs, k, &options, false, opdi_serial_of(NULL), got);
     }
     thread->state.no_grad = no_grad;
     thread->innermost.packer = packer;

@@ -418,7 +418,7 @@ static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     ctx->name = formula ? formula->name : "";
     int wanted = formula ? opdi_function_wanted(ctx) : -1;
     if (wanted < 0 || opdi_function_dual(ctx) < 0 || (wanted && opdi_function_edges(ctx)) ||
-        (ctx->layer ? opdi_function_compute(ctx)
+        (ctx->layer ? ctx->layer->compute(ctx)
          : opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward")) ||
         (ctx->fn.setup_context && opdi_context_run(ctx, ctx->fn.setup_context, &ctx->in_setup, "setup_context"))) {
         opdi_context_free(ctx);
@@ -441,6 +441,29 @@ static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap)
     int count = opdi_function_call(ctx, outputs, cap);
     opdi_observe_end(thread, &observing, outputs, OPDI_MAX(OPDI_MIN(count, cap), 0));
     return count;
+}
+
+/* Sets ctx->layer to the innermost vmap layer at which an input of a custom function is batched, or leaves it NULL.
+   Afterwards, forward mode uses only the levels of the inner layers.  Returns 0, or -1 and sets an error. */
+static int opdi_function_layer(opd_context *ctx) {
+    opdi_layer *layer = opdi_self()->innermost.layer;
+    if (!ctx->fn.setup_context) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, "
+                        "grad, jvp, jacrev, ...), it must have a setup_context: this member of opd_autograd_function "
+                        "runs after forward and fills the context. (%s)", ctx->fn.name);
+    }
+    for (; layer && !ctx->layer; layer = layer->outer) {
+        for (int i = 0; i < ctx->ninputs && layer->kind == OPDI_LAYER_VMAP; i++) {
+            const opd_value *value = &ctx->inputs[i];
+            for (int32_t k = 0; k < (value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR); k++) {
+                if (opdi_batched_at(value->tag == OPD_TAG_TENSORS ? value->u.tensors[k] : value->u.t, layer->level)) {
+                    ctx->layer = layer;
+                }
+            }
+        }
+    }
+    opdi_forward_at(opdi_self(), ctx->layer ? ctx->layer->level : 0);
+    return 0;
 }
 
 /* Checks the arguments of opd_autograd_apply and runs the function in a new context.  Returns the number of outputs, or

@@ -1,11 +1,10 @@
 #include "autograd.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>saved_tensors saved-tensor hooks, checkpoints, anomaly mode
+//  >>saved_tensors saved-tensor hooks, anomaly mode
 //
-//  Instead of saving a tensor itself, a node can keep an object that a pack hook made from the tensor or, inside a
-//  checkpoint, a function that recomputes the tensor.  In anomaly mode, nodes also store the place in the program where
-//  they were recorded.  This section uses the engine.
+//  Instead of saving a tensor itself, a node can keep an object that a pack hook made from the tensor.  In anomaly
+//  mode, nodes also store the place in the program where they were recorded.  This section uses the engine.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== saved-tensor hooks ================================================================================================

@@ -28,6 +28,7 @@ typedef struct opdi_layer {
     uint64_t since;                               /* grad: number of the first node recorded inside */
     bool bare;                                    /* vmap: calls bypass autograd, see opdi_untaped_begin */
     bool at_tape;                                 /* vmap: a call is at the autograd kernels inside the layer */
+    int (*compute)(opd_context *ctx);             /* vmap: opdi_function_compute */
 } opdi_layer;
 
 #if defined(OPDI_CORE)

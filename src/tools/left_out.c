@@ -37,14 +37,6 @@ static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) { return 
 OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
 OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
 #endif
-#if defined(OPD_NO_TRANSFORMS)                    /* no transform is ever active */
-static int opdi_function_layer(opd_context *ctx) { return -1; }
-static int opdi_function_compute(opd_context *ctx) { return -1; }
-static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
-                             const opd_backward_options *options, opd_tensor **grads) {
-    return opd_fail(OPD_ERROR_NOT_FOUND, "is_grads_batched is left out: OPD_NO_TRANSFORMS was defined");
-}
-#endif
 #if defined(OPD_NO_GRAPHS)                        /* nothing is ever recorded */
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)));

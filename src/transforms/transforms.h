@@ -38,6 +38,7 @@ typedef struct opdi_cast_cache { opdi_mutex lock; int64_t n; opdi_cast *chains[O
 
 #if !defined(OPD_NO_TRANSFORMS)
 #if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_function_compute(opd_context *ctx);
 typedef struct opdi_diff {
     const char *who;
     opd_transform_fn fn;

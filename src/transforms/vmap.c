@@ -1,7 +1,7 @@
 #include "transforms.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>transforms   vmap, derivatives of functions, Jacobians
+//  >>transforms   vmap, derivatives of functions, Jacobians, checkpoints, gradients of tensors
 //----------------------------------------------------------------------------------------------------------------------
 
 //== vmap ==============================================================================================================
@@ -30,7 +30,9 @@ int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
     }
     if (opdi_randomness_check(randomness)) { return -1; }
     opdi_layer *layer = opdi_layer_push(OPDI_LAYER_VMAP, batch_size, randomness);
-    return layer ? layer->level : -1;
+    if (!layer) { return -1; }
+    layer->compute = opdi_function_compute;
+    return layer->level;
 }
 
 /* Wraps `tensor` for the vmap layer `level`; its dim in_dim counts the examples.  Returns NULL and sets an error on
@@ -109,48 +111,6 @@ int opd_vmap_end(int level) {
 OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
-
-/* Computes gradients with is_grads_batched: runs backward once, with batched gradients.  Returns 0, or -1 and sets
-   an error. */
-OPDI_INTERNAL int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
-                                    const opd_backward_options *options, opd_tensor **grads) {
-    opd_backward_options used = *options;
-    opd_tensor **g = opd_ok() && count > 0 && outputs && grads ? opdi_scope_tensors(count) : NULL;
-    int rc = 0, level;
-    used.is_grads_batched = false;
-    if (!g) { return opdi_autograd_grad(outputs, count, inputs, ninputs, &used, false, opdi_serial_of(NULL), grads); }
-    for (int i = 0; i < count; i++) {
-        const opd_tensor *tensor = outputs[i];
-        g[i] = used.grad_outputs ? used.grad_outputs[i] : NULL;
-        if (!g[i]) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: grad_output[%d] is NULL, but each output needs a "
-                            "gradient", i);
-        }
-        if (tensor && (g[i]->ndim != tensor->ndim + 1 ||
-                       memcmp(g[i]->dims + 1, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims) != 0)) {
-            char first[256], second[256];
-            return opd_fail(OPD_ERROR_AUTOGRAD, "If `is_grads_batched=True`, we interpret the first dimension of each "
-                            "grad_output as the batch dimension. The sizes of the remaining dimensions are expected to "
-                            "match the shape of corresponding output, but a mismatch was detected: grad_output[%d] has "
-                            "a shape of %s and output[%d] has a shape of %s. If you only want some tensors in "
-                            "`grad_output` to be considered batched, consider using vmap.", i,
-                            opdi_sizes_text(g[i]->dims, g[i]->ndim, first, sizeof first), i,
-                            opdi_sizes_text(tensor->dims, tensor->ndim, second, sizeof second));
-        }
-    }
-    for (int i = 0; i < ninputs; i++) { grads[i] = NULL; }
-    if ((level = opd_vmap_begin(g[0]->ndim ? g[0]->dims[0] : 0, OPD_RANDOM_ERROR)) < 0) { return -1; }
-    for (int i = 0; i < count && rc == 0; i++) { if (!(g[i] = opd_vmap_wrap(g[i], 0, level))) { rc = -1; } }
-    used.grad_outputs = g;
-    if (rc == 0) {
-        rc = opdi_autograd_grad(outputs, count, inputs, ninputs, &used, false, opdi_serial_of(NULL), grads);
-    }
-    for (int i = 0; i < ninputs && rc == 0; i++) {
-        if (grads[i] && !(grads[i] = opd_vmap_unwrap(grads[i], 0, level))) { rc = -1; }
-    }
-    opdi_layers_end(level);
-    return rc;
-}
 
 /* The arguments of opd_vmap, which are the same for each of its chunks. */
 typedef struct opdi_mapped {

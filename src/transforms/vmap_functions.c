@@ -2,29 +2,6 @@
 
 //== custom functions under vmap =======================================================================================
 
-/* Sets ctx->layer to the innermost vmap layer at which an input of a custom function is batched, or leaves it NULL.
-   Afterwards, forward mode uses only the levels of the inner layers.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_function_layer(opd_context *ctx) {
-    opdi_layer *layer = opdi_self()->innermost.layer;
-    if (!ctx->fn.setup_context) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, "
-                        "grad, jvp, jacrev, ...), it must have a setup_context: this member of opd_autograd_function "
-                        "runs after forward and fills the context. (%s)", ctx->fn.name);
-    }
-    for (; layer && !ctx->layer; layer = layer->outer) {
-        for (int i = 0; i < ctx->ninputs && layer->kind == OPDI_LAYER_VMAP; i++) {
-            const opd_value *value = &ctx->inputs[i];
-            for (int32_t k = 0; k < (value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR); k++) {
-                if (opdi_batched_at(value->tag == OPD_TAG_TENSORS ? value->u.tensors[k] : value->u.t, layer->level)) {
-                    ctx->layer = layer;
-                }
-            }
-        }
-    }
-    opdi_forward_at(opdi_self(), ctx->layer ? ctx->layer->level : 0);
-    return 0;
-}
-
 /* Returns element number `element` of `value` if it is a list of tensors, else the tensor in `value`. */
 static opd_tensor *opdi_value_tensor(const opd_value *value, int32_t element) {
     return value->tag == OPD_TAG_TENSORS ? value->u.tensors[element] : value->u.t;
