@@ -225,6 +225,7 @@ struct opd_plugin {
     int64_t pins;                                 /* the plug-in stays mapped while not 0; being loaded is one pin */
     uint64_t left;                                /* the epoch in which it was unloaded */
     bool loaded;
+    void (*unpinned)(void);                       /* opdi_plugins_sweep */
     size_t bytes;
     opd_plugin *next;
     char *path;

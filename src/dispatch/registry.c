@@ -169,7 +169,8 @@ OPDI_INTERNAL opd_plugin *opdi_plugin_hold(uintptr_t address) {
 
 /* Unpins a plug-in.  After this, the opd_plugin must not be read, because another thread may free it. */
 OPDI_INTERNAL void opdi_plugin_unpin(opd_plugin *plugin) {
-    if (OPDI_SUB(&plugin->pins, 1) == 0) { opdi_plugins_sweep(); }
+    void (*const unpinned)(void) = plugin->unpinned;
+    if (OPDI_SUB(&plugin->pins, 1) == 0) { unpinned(); }
 }
 
 opd_plugin *opd_plugin_next(const opd_plugin *plugin) {

@@ -98,17 +98,15 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
                     "CompositeExplicitAutograd kernel instead of the composite one.", call->op->name);
 }
 
-OPDI_INTERNAL uint32_t opdi_on_the_cpu;                  /* opd_cpu_fallback_set: a bit for each backend */
-/* Returns true if operators without a kernel at this slot's device run on the CPU instead (opd_cpu_fallback_set). */
-static bool opdi_cpu_stands_in(uint32_t slot) {
-    return slot > OPD_KEY_CPU && slot < OPD_KEY_CPU + OPD_META &&
-           (OPDI_LOAD(&opdi_on_the_cpu) >> (slot - OPD_KEY_CPU) & 1);
-}
+/* For each backend: opd_cpu_fallback, if opd_cpu_fallback_set has switched it on, else NULL. */
+OPDI_INTERNAL opd_kernel opdi_cpu_fallback_of[OPD_META];
 /* The kernel of slots for which no kernel is registered.  If opd_cpu_fallback_set allows it, runs the operator on the
    CPU; otherwise sets an error that lists the operator's kernels. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
     char have[1200];
-    if (opdi_cpu_stands_in((uint32_t)call->slot)) { return opd_cpu_fallback(call); }
+    const opd_kernel fallback = call->slot > OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_META
+        ? OPDI_LOAD(&opdi_cpu_fallback_of[call->slot - OPD_KEY_CPU]) : NULL;
+    if (fallback) { return fallback(call); }
     /* there are no results whose sizes would be computed */
     if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }
     opdi_lock(&opdi_registry.lock);

@@ -433,6 +433,7 @@ static opd_plugin *opdi_plugin_new(const char *path) {
     opd_plugin *plugin = (opd_plugin *)opdi_alloc(sizeof *plugin + length);
     if (!plugin) { return NULL; }
     memset(plugin, 0, sizeof *plugin);
+    plugin->unpinned = opdi_plugins_sweep;
     plugin->bytes = sizeof *plugin + length;
     plugin->path = (char *)(plugin + 1);
     memcpy(plugin->path, path, length);

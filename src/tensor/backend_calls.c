@@ -536,12 +536,12 @@ OPDI_INTERNAL bool opdi_returns_view(const opd_op *op) {
 }
 
 bool opd_cpu_fallback_set(opd_backend backend, bool on) {
-    const uint32_t bit = backend > OPD_CPU && backend < OPD_META ? (uint32_t)1 << backend : 0;
+    if (backend <= OPD_CPU || backend >= OPD_META) { return false; }
     opdi_lock(&opdi_backend_lock);
-    uint32_t was = OPDI_LOAD(&opdi_on_the_cpu);
-    OPDI_STORE(&opdi_on_the_cpu, on ? was | bit : was & ~bit);
+    const bool was = OPDI_LOAD(&opdi_cpu_fallback_of[backend]) != NULL;
+    OPDI_STORE(&opdi_cpu_fallback_of[backend], on ? &opd_cpu_fallback : NULL);
     opdi_unlock(&opdi_backend_lock);
-    return (was & bit) != 0;
+    return was;
 }
 static int64_t opdi_cpu_fallbacks;
 int64_t opd_cpu_fallback_count(void) { return OPDI_LOAD(&opdi_cpu_fallbacks); }
