@@ -485,8 +485,8 @@ def wrong_lists():
         if '`%s`' % name not in table:
             wrong.append('the table of fields of opd_op_desc has no %s' % name)
     places = re.search(r'calls_up\.py" --most (\d+)', read('tests/check_header.sh')).group(1)
-    if 'In %s places, a lower layer' % places not in ' '.join(read('src/README.md').split()):
-        wrong.append('src/README.md does not say that lower layers call higher ones in %s places' % places)
+    if 'In %s place, a lower layer' % places not in ' '.join(read('src/README.md').split()):
+        wrong.append('src/README.md does not say that lower layers call higher ones in %s place' % places)
     manual = read(MANUAL)
     for name in sorted(set(re.findall(r'\bOPD_NO_[A-Z_]+', read('src/files.txt') + read('src/base/platform.h')))):
         if name not in manual and not re.search(r'\b%s\b' % name.replace('OPD_NO_OP_', ''), manual):

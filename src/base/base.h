@@ -223,13 +223,7 @@ typedef struct opdi_pointer_set { uintptr_t *at; int64_t count, cap; int64_t *ta
 //== functions of higher layers that this layer calls ==================================================================
 
 #if defined(OPDI_CORE)
-OPDI_INTERNAL const char *opdi_call_name(const opd_call *call);
-OPDI_INTERNAL opdi_thread *opdi_call_thread(const opd_call *call);
-OPDI_INTERNAL void opdi_observers_enter(opdi_thread *thread);
-OPD_UNUSED OPDI_INTERNAL void opdi_thread_end(void *arg);
-#if !defined(OPD_NO_THREADS)
-OPDI_INTERNAL void opdi_fork_watch(void);
-#endif
+OPDI_INTERNAL void opdi_process_begin(void);
 #endif
 #include "base.prototypes.h"
 #endif

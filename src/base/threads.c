@@ -24,13 +24,10 @@ OPDI_INTERNAL void opdi_report_pending(opdi_thread *thread) {
 }
 
 #if !defined(OPD_NO_THREADS)
-static pthread_key_t opdi_thread_key;
-static pthread_once_t opdi_thread_once = PTHREAD_ONCE_INIT;
-static void opdi_thread_key_make(void) {
-    (void)pthread_key_create(&opdi_thread_key, opdi_thread_end);
-    opdi_fork_watch();
-}
+OPDI_INTERNAL pthread_key_t opdi_thread_key;             /* its destructor is opdi_thread_end */
 #endif
+/* Called for each new thread, under opdi_threads_lock.  NULL while no observer was ever added. */
+OPDI_INTERNAL void (*opdi_on_new_thread)(opdi_thread *thread);
 
 /* Reports an error that is still pending at the end of the program. */
 static void opdi_at_exit(void) {
@@ -43,6 +40,12 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     static int at_exit_done;
     opdi_thread *thread;
+#if defined(OPD_NO_THREADS)
+    opdi_process_begin();
+#else
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, opdi_process_begin);
+#endif
     opdi_lock(&opdi_threads_lock);
     if (!opdi_main_taken) {
         opdi_main_taken = 1;
@@ -69,10 +72,9 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
     thread->observe_lock = fresh;
     thread->next = opdi_all_threads;
     opdi_all_threads = thread;
-    opdi_observers_enter(thread);
+    if (opdi_on_new_thread) { opdi_on_new_thread(thread); }
     opdi_unlock(&opdi_threads_lock);
 #if !defined(OPD_NO_THREADS)
-    (void)pthread_once(&opdi_thread_once, opdi_thread_key_make);
     if (thread != &opdi_main_thread) { (void)pthread_setspecific(opdi_thread_key, thread); }
 #endif
     opdi_thread_self = thread;

@@ -162,7 +162,7 @@ OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value,
     case OPDI_TYPE_TENSOR:
         if (value->tag == OPD_TAG_TENSOR) { return value->u.t ? 0 : 1; }
         if (!opdi_is_number(value)) { return 1; }
-        out->u.t = opd_tensor_wrapped_number(*value);
+        out->u.t = opdi_above->wrapped_number(*value);
         out->tag = OPD_TAG_TENSOR;
         out->n = 0;
         return out->u.t ? 0 : -1;

@@ -277,6 +277,17 @@ typedef enum opdi_chosen {
     OPDI_CHOSEN_AUTOGRAD, OPDI_CHOSEN_BATCHED, OPDI_CHOSEN_FALLBACK, OPDI_CHOSEN_MISSING
 } opdi_chosen;
 #define OPDI_AUTOCAST_SLOT OPD_KEY_PER_BACKEND(6, 0)
+/* Functions of higher layers that the dispatcher and the layer of tensors call. */
+typedef struct opdi_higher {
+    int (*register_builtins)(void);               /* see opdi_register_builtins, and so on */
+    int (*register_card)(int i);
+    int (*register_extra)(int which);
+    const char *(*left_out)(const char *name);
+    opdi_kernel *(*autocast_policy)(const opd_op *op, int device);
+    void (*guard_slot)(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
+    opd_tensor *(*wrapped_number)(opd_value number);
+    int (*batch_copy)(opd_tensor *dst, const opd_tensor *src);
+} opdi_higher;
 #endif
 /* Tags of built-in descriptors that opd_op_tags does not return.  FORMULA: a pointwise operator with a formula.
    NUMBERS: a number as second operand is wrapped.  OUT_CORE, OUT_DYNAMIC: the out= form also has the tag CORE, or
@@ -630,14 +641,8 @@ typedef struct opdi_text { char *buf; size_t cap, length; } opdi_text;
 
 OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
 OPDI_SHARED int opdi_detach__kernel(opd_call *call);
-OPDI_SHARED int opdi_register_builtins(void);
-OPDI_SHARED int opdi_register_extra(int which);
-OPDI_SHARED const char *opdi_left_out(const char *name);
-OPDI_SHARED int opdi_register_card(int i);
 #if defined(OPDI_CORE)
 OPDI_INTERNAL int opdi_dead_argument(opd_call *call);
-OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
-OPDI_INTERNAL void opdi_plugins_sweep(void);
 OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw);
 OPDI_INTERNAL int opdi_missing_formula(opd_backward_call *bw);
 OPDI_INTERNAL int opdi_derived_kernel(opd_call *call);
@@ -648,7 +653,6 @@ OPDI_INTERNAL int opdi_stored_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call);
-OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
 OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call);
 #endif

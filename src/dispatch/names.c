@@ -239,7 +239,7 @@ OPDI_INTERNAL int opdi_not_found(const char *name) {
     bool known = bare;                            /* true if something is registered in the namespace */
     opdi_near best;
     char near_text[1100], space[8];
-    const char *const macro = opdi_left_out(name);
+    const char *const macro = opdi_above->left_out(name);
     size_t count = 0;
     int distance, tries = 10000;                  /* at most 10000 names are compared, in a few milliseconds */
     if (macro) { return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", name, macro); }

@@ -123,6 +123,7 @@ static int64_t opdi_observer_add(const opd_observer *desc, bool local) {
     for (at = local ? &thread->own_observers : &opdi_observers.first; *at; at = &(*at)->next) { count++; }
     int64_t handle = count < OPDI_MAX_OBSERVERS / 2 ? ++opdi_observers.handles : 0;
     if (handle) {
+        opdi_on_new_thread = opdi_observers_enter;
         observer->handle = handle;
         *at = observer;
         (void)opdi_observer_spread(thread, observer, true);

@@ -14,6 +14,7 @@
 int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
 #endif
 OPDI_INTERNAL bool opdi_calls_shown;
+OPDI_INTERNAL const opdi_higher *opdi_above;               /* set by opdi_process_begin */
 /* Functions that wait for running collectives before the program uses their memory (see >>collectives).
    opdi_works_before_call waits for the arguments of a call.  opdi_works_before_use waits for a tensor whose data the
    program asks for.  Both return 0, or -1 and set an error. */
@@ -26,16 +27,6 @@ OPDI_INTERNAL bool (*opdi_is_part)(const opd_tensor *tensor);
 OPDI_SHARED int32_t opdi_works_running;
 #else
 extern OPDI_SHARED int32_t opdi_works_running;
-#endif
-
-#if defined(OPDI_CORE)
-
-/* Returns the name of the operator that the program called.  Inside of a derived form, returns the name of the form. */
-OPDI_INTERNAL const char *opdi_call_name(const opd_call *call) {
-    return (call->targets && call->outer ? call->outer : call)->op->name;
-}
-OPDI_INTERNAL int opdi_call_scope_depth(const opd_call *call) { return call->scope_depth; }
-OPDI_INTERNAL opdi_thread *opdi_call_thread(const opd_call *call) { return call->th; }
 #endif
 
 #if defined(OPDI_CORE)
@@ -307,7 +298,7 @@ OPDI_NOINLINE static void opdi_start(void) {
 #if !defined(OPD_LEAN)
     if (!opdi_registry.aten) { opdi_families_note(); }
 #endif
-    bool ready = opdi_registry.aten || opdi_register_builtins() == 0;
+    bool ready = opdi_registry.aten || opdi_above->register_builtins() == 0;
     while (ready) {
         opdi_lock(&opdi_registry.lock);
         opd_block *block = opdi_registry.blocks;
@@ -383,7 +374,7 @@ OPDI_INTERNAL void opdi_builtins_make(const char *name) {
     if (opdi_pending_next(0, name) == OPD_OP_COUNT) { return; }
     opdi_registering_begin(&making);
     int i = opdi_pending_next(0, name);           /* again: another thread may have registered them */
-    while (i < OPD_OP_COUNT && opdi_register_card(i) == 0) { i = opdi_pending_next(i + 1, name); }
+    while (i < OPD_OP_COUNT && opdi_above->register_card(i) == 0) { i = opdi_pending_next(i + 1, name); }
     opdi_registering_end(&making);
 }
 /* Registers the operators of group `which` (OPDI_EXTRA_*), unless that was done. */
@@ -391,7 +382,7 @@ static void opdi_extra_make(int which) {
     opdi_registering making;
     if (!opdi_registry.aten || opdi_self()->error != OPD_OK || OPDI_LOAD(&opdi_registry.extra[which])) { return; }
     opdi_registering_begin(&making);
-    if (!OPDI_LOAD(&opdi_registry.extra[which])) { (void)opdi_register_extra(which); }
+    if (!OPDI_LOAD(&opdi_registry.extra[which])) { (void)opdi_above->register_extra(which); }
     opdi_registering_end(&making);
 }
 /* Registers the group of operators to which the namespace `ns`, a name of `length` bytes, belongs.  Does nothing for

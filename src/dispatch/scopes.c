@@ -341,7 +341,7 @@ opd_scope opd_scope_open(void) { return opd_scope_open_at("opd_scope_open"); }
 void opd_scope_close(opd_scope *scope) {
     opdi_thread *thread = opdi_self();
     if (!scope || !scope->open) { return; }
-    if (OPDI_UNLIKELY(thread->current && scope->depth <= opdi_call_scope_depth(thread->current))) {
+    if (OPDI_UNLIKELY(thread->current && scope->depth <= thread->current->scope_depth)) {
         if (!opdi_is_left(thread)) {
             (void)opd_fail(OPD_ERROR_KERNEL, "a kernel closed a scope that was opened outside of the kernel");
             return;                               /* still open: its owner will close it */

@@ -80,7 +80,7 @@ OPDI_INTERNAL opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi
     if (opdi_key_covers(OPD_KEY_FUNCTORCH_BATCHED_DECOMPOSITION, key) &&
         (kernel = opdi_direct(op, OPD_KEY_FUNCTORCH_BATCHED_DECOMPOSITION)) != NULL) { return kernel; }
     *how = OPDI_CHOSEN_KERNEL;
-    if (opdi_is_autocast_slot(key) && (kernel = opdi_autocast_policy(op, key - OPDI_AUTOCAST_SLOT)) != NULL) {
+    if (opdi_is_autocast_slot(key) && (kernel = opdi_above->autocast_policy(op, key - OPDI_AUTOCAST_SLOT)) != NULL) {
         return kernel;
     }
     *how = OPDI_CHOSEN_FALLBACK;
@@ -186,7 +186,7 @@ OPDI_INTERNAL void opdi_fill_table(const opd_op *op, opdi_table *table) {
         }
         to->fn = kernel ? kernel->fn : how == OPDI_CHOSEN_AMBIGUOUS ? opdi_ambiguous_kernel : opdi_missing_kernel;
         to->user = kernel ? kernel->user : NULL;
-        opdi_guard_slot(op, table, slot, how);
+        opdi_above->guard_slot(op, table, slot, how);
         if (opdi_is_autocast_slot(slot) && kernel && kernel->fn != opd_fallthrough) {
             to->fn = opdi_autocast_kernel;        /* it runs `kernel` if the device's autocast is on */
             to->user = (void *)(uintptr_t)kernel;

@@ -715,6 +715,13 @@ OPDI_INTERNAL void opdi_erfinv_f32(int64_t count, float *out, const float *x);
 OPDI_INTERNAL void opdi_i1e_f32(int64_t count, float *out, const float *x);
 #endif
 #endif
+
+//== registration ======================================================================================================
+
+OPDI_SHARED int opdi_register_builtins(void);
+OPDI_SHARED int opdi_register_card(int i);
+OPDI_SHARED int opdi_register_extra(int which);
+OPDI_SHARED const char *opdi_left_out(const char *name);
 #include "ops.prototypes.h"
 #endif
 

@@ -1,11 +1,12 @@
 #include "../ops/ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>fork         the end of a thread or the program, and forks
+//  >>fork         the start of the library, the end of a thread or the program, and forks
 //
-//  When a thread or the program ends, it reports its pending error and releases the objects that it holds.  The child
-//  of a fork has only one thread.  Other threads of the parent might have been changing data during the fork.  So that
-//  this data is complete in the child, all locks are taken before the fork and released after it.
+//  Before the library does anything else, lower layers get the functions of higher layers that they call.  When a
+//  thread or the program ends, it reports its pending error and releases the objects that it holds.  The child of a
+//  fork has only one thread.  Other threads of the parent might have been changing data during the fork.  So that this
+//  data is complete in the child, all locks are taken before the fork and released after it.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
@@ -13,7 +14,7 @@ OPDI_COLD_BEGIN
 
 /* Ends the thread whose opdi_thread is `arg`: reports a pending error, releases objects that the thread did not
    release, and removes its state from the list of threads. */
-OPD_UNUSED OPDI_INTERNAL void opdi_thread_end(void *arg) {
+OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_thread *thread = (opdi_thread *)arg;
     opdi_thread_self = thread;
     opdi_report_pending(thread);
@@ -58,12 +59,8 @@ int opd_finish(void) {
     thread->scope_mark = 0;
     return failed;
 }
-#endif
-OPDI_COLD_END
 
-#if defined(OPDI_CORE)
-#if !defined(OPD_NO_THREADS)
-OPDI_COLD_BEGIN
+#if !defined(OPD_NO_THREADS) && !defined(_WIN32)
 #if !defined(OPDI_OPERATORS)
 extern OPDI_SHARED opdi_mutex opdi_generator_lock;
 #endif
@@ -145,16 +142,22 @@ static void opdi_fork_child(void) {
     }
     opdi_fork_release();
 }
-#if defined(_WIN32)
-OPDI_INTERNAL void opdi_fork_watch(void) {
-    (void)opdi_fork_prepare;
-    (void)opdi_fork_child;
-}
-#else
-OPDI_INTERNAL void opdi_fork_watch(void) {
+#endif
+
+/* Gives lower layers the functions of higher layers that they call, and asks the system to call opdi_thread_end and the
+   functions for forks.  Called once, before the state of the first thread is made. */
+OPDI_INTERNAL void opdi_process_begin(void) {
+    static const opdi_higher higher = {
+        opdi_register_builtins, opdi_register_card, opdi_register_extra, opdi_left_out, opdi_autocast_policy,
+        opdi_guard_slot, opd_tensor_wrapped_number, opdi_batch_copy};
+    opdi_error_in_call = opdi_error_begin;
+    opdi_above = &higher;
+#if !defined(OPD_NO_THREADS)
+    (void)pthread_key_create(&opdi_thread_key, opdi_thread_end);
+#if !defined(_WIN32)
     (void)pthread_atfork(opdi_fork_prepare, opdi_fork_release, opdi_fork_child);
+#endif
+#endif
 }
 #endif
 OPDI_COLD_END
-#endif
-#endif

@@ -127,13 +127,14 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     if (to && to != dst) { opdi_drop(to); }
     return rc;
 }
-/* Copies src to dst if one of them is on a device.  If their elements lie in the same order without gaps, all bytes are
-   copied at once.  Within a device, the device's copy_ or its pointwise formulas are used.  All other copies go through
-   the host.  Returns 0, or -1 and sets an error. */
+/* Copies src to dst if one of them is batched or on a device.  If their elements lie in the same order without gaps,
+   all bytes are copied at once.  Within a device, the device's copy_ or its pointwise formulas are used.  All other
+   copies go through the host.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     static opd_op *op;
     const bool within = opdi_place_of(dst) == opdi_place_of(src);
     opd_value args[3];
+    if ((dst->flags | src->flags) & OPDI_BATCHED) { return opdi_above->batch_copy(dst, src); }
     if (dst->backend == OPD_META) { return 0; }
     if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
     const bool stored = ((dst->flags | src->flags) & OPDI_STORED) != 0;            /* no device converts these */

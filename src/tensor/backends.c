@@ -11,6 +11,7 @@
 OPDI_SHARED opdi_backend *opdi_backend_of(int type);
 OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what);
 OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
+OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
 OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second);
 OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor);
 #if defined(OPDI_CORE)

@@ -377,7 +377,7 @@ OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     if (opdi_wait_for(src) || opdi_wait_for(dst)) { return -1; }
     if (OPDI_UNLIKELY((dst->flags | src->flags) & OPDI_LAZY)) { return opdi_copy_lazy(dst, src); }
     if (OPDI_UNLIKELY(((dst->backend | src->backend) | ((dst->flags | src->flags) & OPDI_BATCHED)) != OPD_CPU)) {
-        return ((dst->flags | src->flags) & OPDI_BATCHED ? opdi_batch_copy : opdi_device_copy)(dst, src);
+        return opdi_device_copy(dst, src);
     }
     if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
         opdi_bytes other;

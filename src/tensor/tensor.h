@@ -377,10 +377,8 @@ OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const 
 
 //== functions of higher layers that this layer calls ==================================================================
 
-OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
 OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call);
 OPDI_SHARED int opdi_copy__kernel(opd_call *call);
-OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
 #include "tensor.prototypes.h"
 #endif
 

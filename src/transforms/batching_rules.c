@@ -387,7 +387,7 @@ OPDI_SHARED int opdi_batch_unfit(opd_call *call) {
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
 
-OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
+OPDI_INTERNAL int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
     const bool deeper = !(dst->flags & OPDI_BATCHED) ||
         ((src->flags & OPDI_BATCHED) && opdi_batched_of(src)->level > opdi_batched_of(dst)->level);
     opdi_rule_frame was;
