@@ -231,6 +231,66 @@ template <class T> struct opdi_cu_max_pool {
         at[v.at.at(plane, o[0], o[1], o[2])] = best;
     }
 };
+/* Max pooling for small windows: two dims, K x K elements, no dilation, contiguous tensors with fewer than 2^31
+   elements.  A thread computes several outputs, 256 apart, and loads all of their windows before it compares, so that
+   all loads are in flight at once. */
+#if !defined(OPDI_CU_POOL_EACH)
+#define OPDI_CU_POOL_EACH 2                       /* outputs of a thread */
+#endif
+struct opdi_cu_small_windows {
+    int in[2], out[2], s[2], p[2];
+    uint32_t all;                                 /* number of outputs */
+    opdi_cu_pointwise_divider rows, columns;      /* for division by out[0] and out[1] */
+};
+template <class T, int K> __global__ void __launch_bounds__(256)
+opdi_cu_max_pool_small(const opdi_cu_small_windows v, const T *x, T *y, int64_t *at) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int EACH = OPDI_CU_POOL_EACH;
+    const uint32_t first = blockIdx.x * (256 * EACH) + threadIdx.x;
+    T u[EACH][K][K];
+    int row[EACH], col[EACH];
+    if (first >= v.all) { return; }
+    OPDI_CU_UNROLL
+    for (int e = 0; e < EACH; e++) {
+        const uint32_t i = first + e * 256 < v.all ? first + e * 256 : first, line = v.columns.of(i);
+        const uint32_t plane = v.rows.of(line);
+        row[e] = (int)(line - plane * (uint32_t)v.out[0]) * v.s[0] - v.p[0];
+        col[e] = (int)(i - line * (uint32_t)v.out[1]) * v.s[1] - v.p[1];
+        const T *from = x + plane * (uint32_t)(v.in[0] * v.in[1]);
+        OPDI_CU_UNROLL
+        for (int a = 0; a < K; a++) {
+            OPDI_CU_UNROLL
+            for (int b = 0; b < K; b++) {
+                const int h = row[e] + a, w = col[e] + b;
+                u[e][a][b] = T(0.0f);
+                if ((uint32_t)h < (uint32_t)v.in[0] && (uint32_t)w < (uint32_t)v.in[1]) {
+                    u[e][a][b] = from[h * v.in[1] + w];
+                }
+            }
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int e = 0; e < EACH; e++) {
+        A top = opdi_cu_lowest((A)0);
+        int best = (row[e] < 0 ? 0 : row[e]) * v.in[1] + (col[e] < 0 ? 0 : col[e]);
+        OPDI_CU_UNROLL
+        for (int a = 0; a < K; a++) {
+            OPDI_CU_UNROLL
+            for (int b = 0; b < K; b++) {
+                const int h = row[e] + a, w = col[e] + b;
+                const A now = opdi_cu_cast<A>(u[e][a][b]);
+                if ((uint32_t)h < (uint32_t)v.in[0] && (uint32_t)w < (uint32_t)v.in[1] && (now > top || now != now)) {
+                    top = now;
+                    best = h * v.in[1] + w;
+                }
+            }
+        }
+        if (first + e * 256 < v.all) {
+            opdi_cu_store(y + first + e * 256, top);
+            at[first + e * 256] = best;
+        }
+    }
+}
 template <class T> struct opdi_cu_avg_pool {
     opdi_cu_windows v;
     const T *x;
@@ -357,6 +417,28 @@ static bool opdi_cu_channels_last(const opd_tensor *t, int nd) {
     const int n = opd_ndim(t);
     return n == nd + 2 && opd_strides(t)[1] == 1 && opd_sizes(t)[1] > 1 && opd_strides(t)[n - 1] == opd_sizes(t)[1];
 }
+/* Returns whether opdi_cu_max_pool_small can compute this max pooling. */
+static bool opdi_cu_pool_is_small(const opdi_cu_windows *v, const opd_tensor *x, const opd_tensor *y,
+                                  const opd_tensor *at) {
+    if (v->adaptive || v->in[0] != 1 || v->k[0] != 1 || v->p[0] != 0 || v->k[1] != v->k[2] ||
+        (v->k[1] != 2 && v->k[1] != 3) || v->d[1] != 1 || v->d[2] != 1) { return false; }
+    return opd_dtype_is_floating(opd_dtype(x)) && opd_is_contiguous(x) && opd_is_contiguous(y) &&
+        opd_is_contiguous(at) && opd_numel(x) < INT32_MAX && opd_numel(y) < INT32_MAX;
+}
+static int opdi_cu_pool_small(const opdi_cu_windows *v, const opd_tensor *x, opd_tensor *y, opd_tensor *at) {
+    opdi_cu_small_windows m;
+    for (int e = 0; e < 2; e++) {
+        m.in[e] = (int)v->in[1 + e]; m.out[e] = (int)v->out[1 + e];
+        m.s[e] = (int)v->s[1 + e]; m.p[e] = (int)v->p[1 + e];
+    }
+    m.all = (uint32_t)opd_numel(y);
+    m.rows = opdi_cu_divide_by((uint32_t)m.out[0]);
+    m.columns = opdi_cu_divide_by((uint32_t)m.out[1]);
+    const dim3 grid((unsigned)opdi_cu_ceil(opd_numel(y), 256 * OPDI_CU_POOL_EACH));
+    OPDI_CU_FLOATS(opd_dtype(x), T, return opdi_cu_launch(v->k[1] == 2 ? opdi_cu_max_pool_small<T, 2>
+                   : opdi_cu_max_pool_small<T, 3>, grid, dim3(256), 0, m, opdi_cu_data<T>(x), opdi_cu_data<T>(y),
+                   opdi_cu_data<int64_t>(at)))
+}
 static int opdi_cu_pool_forward(opd_call *call, int nd, bool maximum, bool adaptive) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *at = NULL;
     opdi_cu_windows v;
@@ -370,6 +452,7 @@ static int opdi_cu_pool_forward(opd_call *call, int nd, bool maximum, bool adapt
     if (!adaptive) { opdi_cu_windows_read(call, &v, 1, nd, maximum); }
     v.last = opdi_cu_channels_last(y, nd);
     if (maximum) { opdi_cu_image_of(&v.at, at, nd); }
+    if (maximum && opdi_cu_pool_is_small(&v, x, y, at)) { return opdi_cu_pool_small(&v, x, y, at); }
     OPDI_CU_ALL(opd_dtype(x), T, {
         const T *from = opdi_cu_data<T>(x);
         T *to = opdi_cu_data<T>(y);
