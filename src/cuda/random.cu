@@ -159,7 +159,77 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
         opdi_cu_store_vector<W>(out + i * W, v);
     }
 }
-/* Runs native_dropout_backward, which also computes dropout itself: argument 0 times the mask times the scale. */
+/* Draws the mask and computes out = x mask scale in one pass, for contiguous, aligned memory.  Draws the same mask as
+   opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key, at: as there. */
+template <typename T> __global__ void __launch_bounds__(256)
+opdi_cu_dropout_drawn_kernel(const T *x, bool *mask, T *out, float keep, float scale, int64_t n, uint64_t key,
+                             uint64_t at, const uint64_t *state) {
+    constexpr int W = 16 / sizeof(T);
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    if (state) { key = state[0]; at += state[1]; }
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i * W < n; i += step) {
+        const bool whole = i * W + W <= n;
+        opdi_cu_vector<T, W> v;
+        opdi_cu_vector<bool, W> kept;
+        if (whole) { v = opdi_cu_load_vector<W>(x + i * W); }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k += 4) {
+            uint32_t r[4];
+            float u[4];
+            opdi_cu_philox(key, at / 4 + (uint64_t)(i * (W / 4) + k / 4), r);
+            opdi_cu_drawn(r, false, u);
+            OPDI_CU_UNROLL
+            for (int j = 0; j < 4; j++) { kept.at[k + j] = u[j] < keep; }
+        }
+        if (whole) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < W; k++) {
+                v.at[k] = opdi_cu_cast<T>(opdi_cu_cast<float>(v.at[k]) * float(kept.at[k]) * scale);
+            }
+            opdi_cu_store_vector<W>(mask + i * W, kept);
+            opdi_cu_store_vector<W>(out + i * W, v);
+            continue;
+        }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k++) {
+            if (i * W + k < n) {
+                mask[i * W + k] = kept.at[k];
+                opdi_cu_store(out + i * W + k, opdi_cu_load<float>(x + i * W + k) * float(kept.at[k]) * scale);
+            }
+        }
+    }
+}
+template <typename T> static int opdi_cu_dropout_drawn(const opd_tensor *x, opd_tensor *mask, opd_tensor *out, double p,
+                                                      const opd_draw &d, const uint64_t *state) {
+    const int64_t n = opd_numel(x);
+    return opdi_cu_launch(opdi_cu_dropout_drawn_kernel<T>, opdi_cu_grid(opdi_cu_ceil(n, 16 / (int64_t)sizeof(T)), 256),
+                          dim3(256), 0, opdi_cu_data<T>(x), opdi_cu_data<bool>(mask), opdi_cu_data<T>(out),
+                          (float)(1 - p), (float)(1 / (1 - p)), n, d.key, d.at, state);
+}
+/* Runs native_dropout.  All but the usual case runs as on other devices: float64, for example, has other random
+   numbers. */
+static int opdi_cu_native_dropout(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const double p = opd_arg_float(call, 1);
+    const opd_scalar_type t = opd_dtype(x);
+    const uint64_t *state = NULL;
+    opd_draw draw;
+    if (!(p > 0 && p < 1) || !(opd_arg_is_none(call, 2) || opd_arg_bool(call, 2)) || opd_numel(x) == 0 ||
+        (t != OPD_FLOAT32 && t != OPD_FLOAT16 && t != OPD_BFLOAT16) || !opd_is_contiguous(x) ||
+        !opdi_cu_aligned(opdi_cu_data<void>(x))) { return opd_op_card(opd_call_operator(call))->any(call); }
+    opd_tensor *out = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), t);
+    opd_tensor *mask = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), OPD_BOOL);
+    if (!out || !mask) { return -1; }
+    memset(&draw, 0, sizeof draw);
+    draw.words = opd_numel(x);
+    draw.at = opd_generator_take(draw.generator, draw.words, &draw.key);
+    if (opdi_cu_sequence_of(opdi_cu_current(), &draw, &state)) { return -1; }
+    if (t == OPD_FLOAT32 ? opdi_cu_dropout_drawn<float>(x, mask, out, p, draw, state)
+        : t == OPD_FLOAT16 ? opdi_cu_dropout_drawn<opdi_cu_f16>(x, mask, out, p, draw, state)
+                           : opdi_cu_dropout_drawn<opdi_cu_bf16>(x, mask, out, p, draw, state)) { return -1; }
+    return opd_return_tensor(call, out) || opd_return_tensor(call, mask) ? -1 : 0;
+}
+/* Runs native_dropout_backward: argument 0 times the mask times the scale. */
 static int opdi_cu_native_dropout_backward(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out;
     const double scale = opd_arg_float(call, 2);
@@ -177,5 +247,5 @@ static int opdi_cu_native_dropout_backward(opd_call *call) {
     return -1;
 }
 static const opdi_cu_registration opdi_cu_table_random[] = {
-    {"native_dropout_backward", opdi_cu_native_dropout_backward},
+    {"native_dropout", opdi_cu_native_dropout}, {"native_dropout_backward", opdi_cu_native_dropout_backward},
     {NULL, NULL}};
