@@ -1044,6 +1044,8 @@ static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     }
     return opd_strides(t)[0] == next;
 }
+static bool opdi_cu_depthwise_fits(const opdi_cu_conv *q, int what);
+template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, int what, T *x, void *w, T *y);
 /* Computes y or gx, as `what` says, for contiguous tensors of one dtype.  The result must not be empty.  Returns 0, or
    -1 and sets an error. */
 template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
@@ -1051,6 +1053,9 @@ template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int w
     T *xs = opdi_cu_data<T>(x), *ws = opdi_cu_data<T>(w), *ys = opdi_cu_data<T>(y);
     const int64_t cg = q->c / q->groups;
     cudaDataType type;
+    if constexpr (!std::is_same<opdi_cu_acc<T>, int64_t>::value) {
+        if (opdi_cu_depthwise_fits(q, what)) { return opdi_cu_depthwise_run<T>(q, what, xs, ws, ys); }
+    }
     if ((cg < 4 && q->groups > 1) || !opdi_cu_cuda_type(opd_dtype(x), &type)) {
         return what == OPDI_CU_CONV_Y ? opdi_cu_conv_each<T, false>(*q, xs, ws, ys)
             : opdi_cu_conv_each<T, true>(*q, ys, ws, xs);
@@ -1064,6 +1069,7 @@ template <typename T> static int opdi_cu_conv_typed_gw(const opdi_cu_conv *q, op
     if (q->c / q->groups >= 4 || q->groups == 1) {
         return opdi_cu_conv_columns<T>(q, OPDI_CU_CONV_GW, opd_dtype(x), xs, ws, ys);
     }
+    if (opdi_cu_depthwise_fits(q, OPDI_CU_CONV_GW)) { return opdi_cu_depthwise_run<T>(q, OPDI_CU_CONV_GW, xs, ws, ys); }
     return opdi_cu_launch(opdi_cu_conv_each_gw_kernel<T>, opdi_cu_grid_rows(opd_numel(w)), dim3(256), 0, *q, xs, ys,
                           static_cast<opdi_cu_acc<T> *>(ws));
 }

@@ -295,6 +295,10 @@ static void test_operator(void *arg) {
 }
 /* Indexing, pooling and steps of more than one block, tile or piece, and with everything that windows can be. */
 static const struct { const char *name, *cases; } larger[] = {
+    {"aten::convolution", "[3,5,9,7], [5,1,3,3], [5], (1,1), (1,1), (1,1), False, (0,0), 5; [2,4,8,10], [4,1,3,3], None, (2,2), (1,0), "
+     "(1,1), False, (0,0), 4; [2,4,5,6], [4,1,3,3], None, (1,1), (2,3), (1,1), True, (0,0), 4"},
+    {"aten::convolution_backward", "[3,5,9,7], [3,5,9,7], [5,1,3,3], (5,), (1,1), (1,1), (1,1), False, (0,0), 5, (True,True,True); "
+     "[2,4,4,4], [2,4,8,10], [4,1,3,3], (4,), (2,2), (1,0), (1,1), False, (0,0), 4, (True,True,False)"},
     {"aten::gather", "[7,9,5], 1, [6,20,4]i9; [64,33], 0, [80,33]i64; [3,4,5,2,3], 2, [3,2,7,1,2]i5"},
     {"aten::scatter_add", "[7,9,5], 1, [6,20,4]i9, [7,20,5]; [3,4], 1, [0,4]i3, [3,4]"},
     {"aten::scatter_reduce.two", "[7,9], 1, [6,20]i9, [7,20], 'sum'; [7,9], 1, [6,20]i9, [7,20], 'mean', include_self=False; "
