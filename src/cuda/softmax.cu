@@ -105,6 +105,10 @@ static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
 
 //== softmax ===========================================================================================================
 
+#if !defined(OPDI_CU_LONG_ROW_LOADS)
+#define OPDI_CU_LONG_ROW_LOADS 4                  /* packs of a thread in flight, in rows kept in shared memory */
+#endif
+
 /* The largest element `top` and the sum of exp(x - top) of the elements read so far.  A row that has only -inf, or an
    inf or NaN, gives NaN. */
 template <typename C> struct opdi_cu_exps {
@@ -119,6 +123,12 @@ template <typename C> struct opdi_cu_exps {
         for (int w = 0; w < W; w++) { sum += opdi_cu_exp(x[w] - shift); }
     }
     __device__ __forceinline__ C total() const { return top > opdi_cu_lowest<C>() ? sum : (C)NAN; }
+    /* Writes top + log(sum) to *lse, unless it is NULL.  Then makes a row that has only -inf give zeros. */
+    __device__ __forceinline__ void safe(C *lse) {
+        const bool empty = !(top > opdi_cu_lowest<C>());
+        if (lse) { *lse = (empty ? (C)0 : top) + (C)log(sum); }
+        if (empty) { top = 0; sum = sum == 0 ? (C)1 : sum; }
+    }
 };
 struct opdi_cu_exps_join {
     template <typename E> __device__ __forceinline__ E operator()(E a, E b) const {
@@ -128,10 +138,11 @@ struct opdi_cu_exps_join {
         return a;
     }
 };
-/* Writes exp(x - top) / sum or, if `logarithm` is true, x - top - log(sum). */
+/* Writes exp(x - top) / sum or, if `logarithm` is true, x - top - log(sum).  If lse is not NULL, writes top + log(sum)
+   of each row to it, and a row that has only -inf gives zeros instead of NaN. */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n,
-                                                             bool logarithm) {
+                                                             bool logarithm, opdi_cu_acc<T> *lse) {
     typedef opdi_cu_acc<T> C;
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < rows; first += (int64_t)gridDim.x * blockDim.y) {
@@ -151,6 +162,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                 }
             }
             top = opdi_cu_row_reduce(top, opdi_cu_top(), opdi_cu_lowest<C>(), lanes);
+            if (lse && !(top > opdi_cu_lowest<C>())) { top = 0; }
             OPDI_CU_EACH_PACK(p, i) {
                 if (p >= there) { continue; }
                 OPDI_CU_UNROLL
@@ -161,7 +173,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                 }
             }
             sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
-            sum = logarithm ? (C)log(sum) : (C)1 / sum;
+            if (lse && in && lane == 0) { lse[row] = top + (C)log(sum); }
+            sum = logarithm ? (C)log(sum) : (C)1 / (lse && sum == 0 ? (C)1 : sum);
             OPDI_CU_EACH_PACK(p, i) {
                 if (p >= there) { continue; }
                 OPDI_CU_UNROLL
@@ -177,6 +190,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                 e.template take<W>(v);
             }
             e = opdi_cu_row_reduce(e, opdi_cu_exps_join(), none, lanes);
+            if (lse) { e.safe(in && lane == 0 ? lse + row : NULL); }
             sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
             OPDI_CU_EACH_ROUND(i) {
                 opdi_cu_load_some<W>(from + i, v);
@@ -185,6 +199,84 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                     v[w] = logarithm ? v[w] - e.top - sum : opdi_cu_exp(v[w] - e.top) * sum;
                 }
                 opdi_cu_store_some<W>(to + i, v);
+            }
+        }
+    }
+}
+/* The same for rows that are too long for registers, but fit into shared memory.  A block reads each row once: while it
+   writes its row, it loads the next one to the same places.  Each thread uses only packs that it has stored itself.  As
+   rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each end
+   in a register. */
+template <typename T, int W> struct opdi_cu_long_row {
+    int lead, packs, tail;                        /* elements before the packs; packs; elements behind them */
+    __device__ __forceinline__ opdi_cu_long_row(const T *row, int n) {
+        lead = (int)((W - (uintptr_t)row / sizeof(T) % W) % W);
+        packs = (n - lead) / W;
+        tail = n - lead - packs * W;
+    }
+};
+template <typename T> __global__ void __launch_bounds__(1024)
+opdi_cu_softmax_long_rows(const T *x, T *y, int64_t rows, int n, bool logarithm, opdi_cu_acc<T> *lse) {
+    typedef opdi_cu_acc<T> C;
+    constexpr int W = 16 / sizeof(T), U = sizeof(T) == 8 ? 2 : OPDI_CU_LONG_ROW_LOADS;   /* limited by registers */
+    const int threads = (int)blockDim.x, thread = (int)threadIdx.x;
+    const opdi_cu_exps<C> none = {opdi_cu_lowest<C>(), 0};
+    opdi_cu_exps<C> e = none;
+    C ends[2] = {0, 0}, sum = 0;
+    OPDI_CU_SHARED(scratch);
+    T *kept = reinterpret_cast<T *>(scratch);
+    for (int64_t row = (int64_t)blockIdx.x - gridDim.x; row < rows; row += gridDim.x) {
+        const int64_t next = row + gridDim.x;
+        const bool write = row >= 0, read = next < rows;
+        T *to = y + row * n;
+        const T *from = x + next * n;
+        const opdi_cu_long_row<T, W> a(to, n), b(from, n);
+        if (write) {
+            e = opdi_cu_block_reduce(e, opdi_cu_exps_join(), none);
+            if (lse) { e.safe(thread == 0 ? lse + row : NULL); }
+            sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
+            if (thread < a.lead) {
+                opdi_cu_store(to + thread, logarithm ? ends[0] - e.top - sum : opdi_cu_exp(ends[0] - e.top) * sum);
+            }
+            if (thread < a.tail) {
+                opdi_cu_store(to + n - a.tail + thread,
+                              logarithm ? ends[1] - e.top - sum : opdi_cu_exp(ends[1] - e.top) * sum);
+            }
+        }
+        const C top = e.top;
+        const int mine = write ? a.packs : 0, theirs = read ? b.packs : 0;
+        e = none;
+        if (read && thread < b.lead) { ends[0] = opdi_cu_load<C>(from + thread); e.template take<1>(ends); }
+        if (read && thread < b.tail) {
+            ends[1] = opdi_cu_load<C>(from + n - b.tail + thread);
+            e.template take<1>(ends + 1);
+        }
+        OPDI_CU_ROLLED
+        for (int p = thread; p < mine || p < theirs; p += U * threads) {
+            opdi_cu_vector<T, W> in[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const int q = p + u * threads;
+                if (q < theirs) { in[u] = opdi_cu_load_vector<W>(from + b.lead + q * W); }
+            }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const int q = p + u * threads;
+                C v[W];
+                if (q < mine) {
+                    opdi_cu_load_some<W>(kept + q * W, v);
+                    OPDI_CU_UNROLL
+                    for (int w = 0; w < W; w++) {
+                        v[w] = logarithm ? v[w] - top - sum : opdi_cu_exp(v[w] - top) * sum;
+                    }
+                    opdi_cu_store_some<W>(to + a.lead + q * W, v);
+                }
+                if (q < theirs) {
+                    opdi_cu_store_vector<W>(kept + q * W, in[u]);
+                    OPDI_CU_UNROLL
+                    for (int w = 0; w < W; w++) { v[w] = opdi_cu_cast<C>(in[u].at[w]); }
+                    e.template take<W>(v);
+                }
             }
         }
     }
@@ -335,6 +427,37 @@ static dim3 opdi_cu_column_block(opdi_cu_line l) {
     while (wide * down < 256 && wide < l.inner) { wide *= 2; }
     return dim3(wide, down);
 }
+/* Returns whether a row of n elements fits into shared memory, beside 1,024 bytes that are used otherwise. */
+static bool opdi_cu_long_row_fits(int64_t n, size_t size) {
+    return n < INT32_MAX && n * (int64_t)size + 1024 <= opdi_cu_properties()->shared;
+}
+/* Plans so many blocks that all run at once, and about 1,024 threads for each multiprocessor. */
+static opdi_cu_row_plan opdi_cu_long_row_plan(int64_t rows, int64_t n, size_t size) {
+    const opdi_cu_device *d = opdi_cu_properties();
+    const int64_t fit = d->shared / (n * (int64_t)size + 1024), want = opdi_cu_ceil(rows, d->multiprocessors);
+    const int64_t blocks = want < fit ? want : fit, most = (blocks < 8 ? blocks : 8) * d->multiprocessors;
+    unsigned threads = 1024;
+    opdi_cu_row_plan p;
+    while (threads > 128 && threads * blocks > 1024) { threads /= 2; }
+    p.packs = 0; p.vec = true;
+    p.block = dim3(threads);
+    p.grid = dim3((unsigned)(rows < most ? rows : most));
+    return p;
+}
+/* Runs softmax of contiguous rows of n elements.  y may be x.  lse may be NULL, see opdi_cu_softmax_rows. */
+template <typename T> static int opdi_cu_softmax_run(const T *x, T *y, int64_t rows, int64_t n, bool logarithm,
+                                                     opdi_cu_acc<T> *lse) {
+    const int W = 16 / (int)sizeof(T), most = sizeof(T) == 4 ? 4 : 2;                         /* limited by registers */
+    const bool aligned = opdi_cu_aligned(x) && opdi_cu_aligned(y);
+    const opdi_cu_row_plan p = opdi_cu_row_plan_of(rows, n, W, n % W == 0 && aligned, most);
+    if (p.packs == 0 && aligned && opdi_cu_long_row_fits(n, sizeof(T))) {
+        const opdi_cu_row_plan q = opdi_cu_long_row_plan(rows, n, sizeof(T));
+        return opdi_cu_launch(opdi_cu_softmax_long_rows<T>, q.grid, q.block, (size_t)n * sizeof(T), x, y, rows, (int)n,
+                              logarithm, lse);
+    }
+    return opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, x, y, rows, n,
+                          logarithm, lse);
+}
 static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *staging;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
@@ -347,13 +470,8 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         const T *from = opdi_cu_data<T>(x);
         T *to = opdi_cu_data<T>(staging);
-        const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
-            const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
-            const int most = sizeof(T) == 4 ? 4 : 2;                  /* limited by registers */
-            const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, most);
-            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, from, to,
-                               l.outer, l.n, logarithm)) { return -1; }
+            if (opdi_cu_softmax_run<T>(from, to, l.outer, l.n, logarithm, NULL)) { return -1; }
         } else {
             const dim3 block = opdi_cu_column_block(l);
             if (opdi_cu_launch(opdi_cu_softmax_columns<T>, opdi_cu_grid_rows(opdi_cu_ceil(l.inner, block.x) * l.outer),

@@ -295,6 +295,7 @@ static void test_operator(void *arg) {
 }
 /* Indexing, pooling and steps of more than one block, tile or piece, and with everything that windows can be. */
 static const struct { const char *name, *cases; } larger[] = {
+    {"aten::_softmax", "[5,4099], -1, False; [2,8203], 1, False"}, {"aten::_log_softmax", "[5,4099], -1, False"},
     {"aten::convolution", "[3,5,9,7], [5,1,3,3], [5], (1,1), (1,1), (1,1), False, (0,0), 5; [2,4,8,10], [4,1,3,3], None, (2,2), (1,0), "
      "(1,1), False, (0,0), 4; [2,4,5,6], [4,1,3,3], None, (1,1), (2,3), (1,1), True, (0,0), 4"},
     {"aten::convolution_backward", "[3,5,9,7], [3,5,9,7], [5,1,3,3], (5,), (1,1), (1,1), (1,1), False, (0,0), 5, (True,True,True); "
