@@ -200,24 +200,61 @@ static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
 }
 /* Computes attention by separate products and a softmax, in the dtype of lse (float32 or float64), and writes `out` and
    `lse`.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_attention_part(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, opd_tensor *hidden,
+    opd_tensor *out, opd_tensor *lse) {
+    opd_tensor *scores = opd_matmul(q, opd_transpose(k, 2, 3)), *staging = opdi_cu_staging(lse);
+    if (mask) { scores = opd_add(scores, mask); }
+    if (hidden) { scores = opd_add(scores, hidden); }
+    if (!staging || !scores || !(scores = opd_contiguous(scores))) { return -1; }
+    const int64_t keys = opd_size(scores, 3), rows = opd_numel(scores) / keys;
+    if (opd_dtype(lse) == OPD_FLOAT64
+        ? opdi_cu_softmax_run<double>(opdi_cu_data<double>(scores), opdi_cu_data<double>(scores), rows, keys, false,
+                                      opdi_cu_data<double>(staging))
+        : opdi_cu_softmax_run<float>(opdi_cu_data<float>(scores), opdi_cu_data<float>(scores), rows, keys, false,
+                                     opdi_cu_data<float>(staging))) { return -1; }
+    return opdi_cu_staging_store(lse, staging) || !opd_copy_(out, opd_matmul(scores, v)) ? -1 : 0;
+}
+/* Returns elements [n, n + count) of the batch and heads [h, h + heads) of a tensor [batch, head, ...], or NULL for
+   NULL. */
+static opd_tensor *opdi_cu_heads_part(opd_tensor *t, int64_t n, int64_t count, int64_t h, int64_t heads) {
+    return t ? opd_narrow(opd_narrow(t, 0, n, count), 1, h, heads) : NULL;
+}
+/* Calls opdi_cu_attention_part for so many heads at a time that their scores stay in the L2 cache. */
+#if !defined(OPDI_CU_SCORES)
+#define OPDI_CU_SCORES (32 << 20)                 /* bytes */
+#endif
 static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
     bool causal, opd_tensor *out, opd_tensor *lse) {
     const opd_scalar_type work = opd_dtype(lse);
-    const int64_t heads = opd_size(q, 1), rows = opd_size(q, 2), keys = opd_size(k, 2);
+    const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1), rows = opd_size(q, 2), keys = opd_size(k, 2);
+    opd_tensor *hidden = NULL;
     if (opd_numel(out) == 0 && opd_numel(lse) == 0) { return 0; }
     if (opd_numel(k) == 0) { return opd_zero_(out) && opd_fill_(lse, opd_value_float(-INFINITY)) ? 0 : -1; }
-    q = opd_to_dtype(q, work);
+    q = opd_mul_Scalar(opd_to_dtype(q, work), opd_value_float(scale));
     k = opdi_cu_heads_repeated(opd_to_dtype(k, work), heads);
     v = opdi_cu_heads_repeated(opd_to_dtype(v, work), heads);
-    opd_tensor *scores = opd_mul_Scalar(opd_matmul(q, opd_transpose(k, 2, 3)), opd_value_float(scale));
-    if (mask) { scores = opd_add(scores, opd_to_dtype(mask, work)); }
+    if (mask) { mask = opd_expand(opd_to_dtype(mask, work), OPD_INTS(batch, heads, rows, keys)); }
     if (causal) {
-        opd_tensor *hidden = opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work),
-                                           OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE);
-        scores = opd_add(scores, opd_triu_full(hidden, 1));
+        hidden = opd_triu_full(opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work),
+                                             OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE), 1);
     }
-    return scores && opd_copy_(lse, opd_logsumexp(scores, OPD_INTS(-1))) &&
-        opd_copy_(out, opd_matmul(opd_safe_softmax(scores, -1), v)) ? 0 : -1;
+    if (!opd_ok()) { return -1; }
+    const int64_t one = rows * keys * (int64_t)opd_dtype_size(work), fit = OPDI_CU_SCORES / one;
+    const int64_t count = fit / heads > 1 ? fit / heads : 1, some = fit < 1 ? 1 : fit < heads ? fit : heads;
+    for (int64_t n = 0; n < batch; n += count) {
+        for (int64_t h = 0; h < heads; h += some) {
+            const int64_t ns = batch - n < count ? batch - n : count, hs = heads - h < some ? heads - h : some;
+            int rc = -1;
+            OPD_SCOPE {
+                rc = opdi_cu_attention_part(opdi_cu_heads_part(q, n, ns, h, hs), opdi_cu_heads_part(k, n, ns, h, hs),
+                                            opdi_cu_heads_part(v, n, ns, h, hs), opdi_cu_heads_part(mask, n, ns, h, hs),
+                                            hidden, opdi_cu_heads_part(out, n, ns, h, hs),
+                                            opdi_cu_heads_part(lse, n, ns, h, hs));
+            }
+            if (rc) { return -1; }
+        }
+    }
+    return 0;
 }
 template <typename T> static int opdi_cu_attention_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
     const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AT_ROWS), (unsigned)heads, (unsigned)batch);
