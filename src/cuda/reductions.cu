@@ -69,9 +69,13 @@ template <> struct opdi_cu_reader<opdi_cu_halves> {
         *raw = opdi_cu_load_vector<W>((const uint16_t *)p + i);
     }
     static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
-        const bool brain = r.dtype == OPD_BFLOAT16;
-        OPDI_CU_UNROLL
-        for (int k = 0; k < W; k++) { c[k] = of(raw.at[k], brain); }
+        if (r.dtype == OPD_BFLOAT16) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < W; k++) { c[k] = of(raw.at[k], true); }
+        } else {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < W; k++) { c[k] = of(raw.at[k], false); }
+        }
     }
 };
 struct opdi_cu_integers {};
@@ -597,6 +601,7 @@ __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State 
 /* Reduces columns.  Each of blockDim.x neighbouring threads has N columns.  The rows of these columns are divided among
    blockDim.y threads.  blockIdx.y is the number of the chunk of the rows. */
 template <class T, class F, bool VEC> __global__ void
+__launch_bounds__(256, std::is_same<T, opdi_cu_halves>::value && sizeof(typename F::State) == 4 ? 3 : 1)
 opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
     typedef typename R::C C;
@@ -753,10 +758,13 @@ static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W, bool rows) {
     for (int d = !rows; d < r->nkept; d++) { even = even && r->kstride[d] % W == 0; }
     return even;
 }
-/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about 4,096 blocks.  A chunk has at
-   least `least` elements. */
+/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about OPDI_CU_REDUCE_BLOCKS blocks.
+   A chunk has at least `least` elements. */
+#if !defined(OPDI_CU_REDUCE_BLOCKS)
+#define OPDI_CU_REDUCE_BLOCKS 2048
+#endif
 static void opdi_cu_reduce_cut(opdi_cu_reduction *r, int64_t blocks, int64_t least) {
-    int64_t chunks = blocks < 512 ? 4096 / blocks : 1;
+    int64_t chunks = blocks < 512 ? OPDI_CU_REDUCE_BLOCKS / blocks : 1;
     if (chunks > r->n / least) { chunks = r->n / least; }
     if (chunks <= 1) { return; }
     r->chunk = opdi_cu_ceil(opdi_cu_ceil(r->n, chunks), 16) * 16;
