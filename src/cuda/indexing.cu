@@ -331,6 +331,59 @@ static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *siz
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
     return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
 }
+/* Adds alpha v to the four floats at p.  Each addition is atomic. */
+static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_vector<float, 4> v, float alpha) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(OPDI_CU_SCALAR_ATOMICS)
+    atomicAdd(reinterpret_cast<float4 *>(p),
+              make_float4(alpha * v.at[0], alpha * v.at[1], alpha * v.at[2], alpha * v.at[3]));
+#else
+    for (int k = 0; k < 4; k++) { opdi_cu_atomic(OPDI_CU_ADD, p + k, alpha * v.at[k]); }
+#endif
+}
+/* out[outer, index[m], inner] += alpha src[outer, m, inner], for contiguous, aligned float32 tensors, four elements of
+   `inner` at a time.  The order of additions varies, as in opdi_cu_scatter_fold. */
+struct opdi_cu_index_add {
+    opdi_cu_pointwise_divider inner, many;        /* number of packs of four elements in `inner`; of indices */
+    uint32_t all;                                 /* number of packs in src */
+    int64_t size;                                 /* size of out along the dim */
+    float alpha;
+    opdi_cu_guard guard;
+};
+static __global__ void __launch_bounds__(256) opdi_cu_index_add_packs(const opdi_cu_index_add f, const int64_t *index,
+                                                                      const float *src, float *out) {
+    const uint32_t i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= f.all) { return; }
+    const opdi_cu_vector<float, 4> v = opdi_cu_load_vector<4>(src + (int64_t)i * 4);
+    const uint32_t line = f.inner.of(i), outer = f.many.of(line);
+    const int64_t at = index[line - outer * f.many.d];
+    if (!f.guard.inside(at, f.size)) { return; }
+    opdi_cu_atomic_add_4(out + ((outer * f.size + at) * f.inner.d + (i - line * f.inner.d)) * 4, v, f.alpha);
+}
+/* Returns whether opdi_cu_index_add_packs can add src to out along dim. */
+static bool opdi_cu_index_add_fits(const opd_tensor *out, int dim, const opd_tensor *src) {
+    int64_t inner = 1;
+    if (opd_dtype(out) != OPD_FLOAT32 || opd_dtype(src) != OPD_FLOAT32 || opd_ndim(out) == 0 ||
+        opd_ndim(src) != opd_ndim(out) || !opd_is_contiguous(out) || !opd_is_contiguous(src) ||
+        opd_numel(src) >= INT32_MAX || !opdi_cu_aligned(opdi_cu_data<void>(out)) ||
+        !opdi_cu_aligned(opdi_cu_data<void>(src))) { return false; }
+    for (int d = dim + 1; d < opd_ndim(out); d++) { inner *= opd_size(out, d); }
+    return inner % 4 == 0 && opd_numel(src) > 0;
+}
+static int opdi_cu_index_add_run(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
+                                 double alpha) {
+    opdi_cu_index_add f;
+    int64_t inner = 1;
+    if (!(index = opdi_cu_as(index, OPD_INT64))) { return -1; }
+    for (int d = dim + 1; d < opd_ndim(out); d++) { inner *= opd_size(out, d); }
+    f.inner = opdi_cu_divide_by((uint32_t)(inner / 4));
+    f.many = opdi_cu_divide_by((uint32_t)opd_size(src, dim));
+    f.all = (uint32_t)(opd_numel(src) / 4);
+    f.size = opd_size(out, dim);
+    f.alpha = (float)alpha;
+    f.guard = opdi_cu_guard_of(call);
+    return opdi_cu_launch(opdi_cu_index_add_packs, dim3((unsigned)opdi_cu_ceil(f.all, 256)), dim3(256), 0, f,
+                          opdi_cu_data<int64_t>(index), opdi_cu_data<float>(src), opdi_cu_data<float>(out));
+}
 /* These functions run index_add and index_copy(self, dim, index, source, ...). */
 static int opdi_cu_index_add_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
@@ -338,13 +391,16 @@ static int opdi_cu_index_add_kernel(opd_call *call) {
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
     const opd_value alpha = opd_arg_value(call, 4);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    const double times = alpha.tag == OPD_TAG_FLOAT ? alpha.u.d : (double)alpha.u.i;
     if (!out) { return -1; }
+    if (opdi_cu_index_add_fits(out, dim, src)) {
+        return opdi_cu_index_add_run(call, out, dim, opd_arg_tensor(call, 2), src, times);
+    }
     staging = t == opd_dtype(out) ? out : opdi_cu_staging_filled(out, t);
     index = opdi_cu_expand(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src));
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
     if (!staging || !index || !src ||
-        opdi_cu_indexed_run(call, OPDI_CU_ADD, staging, dim, index, src, false,
-                            alpha.tag == OPD_TAG_FLOAT ? alpha.u.d : (double)alpha.u.i)) {
+        opdi_cu_indexed_run(call, OPDI_CU_ADD, staging, dim, index, src, false, times)) {
         return -1;
     }
     return opdi_cu_staging_store(out, staging);
