@@ -7,6 +7,7 @@
 //  block writes 2,048 elements of the result.
 
 #define OPDI_CU_SORTED 2048
+#define OPDI_CU_MERGE_THREADS 512
 
 template <typename T> struct opdi_cu_key_of { typedef uint32_t K; };
 template <> struct opdi_cu_key_of<int64_t> { typedef uint64_t K; };
@@ -80,7 +81,7 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
             for (int apart = size / 2; apart > 0; apart /= 2) {
                 __syncthreads();
                 for (int p = (int)threadIdx.x; p < tile / 2; p += (int)blockDim.x) {
-                    const int i = p / apart * 2 * apart + p % apart, j = i + apart;
+                    const int i = 2 * p - (p & (apart - 1)), j = i + apart;       /* apart: a power of two */
                     const K a = keys[i], b = keys[j];
                     const uint32_t c = index[i], d = index[j];
                     const bool later = a > b || (a == b && c > d), up = !(i & size & (seg - 1));
@@ -111,10 +112,25 @@ __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, co
     }
     return low;
 }
+/* The same for a whole warp.  Its lanes compare at 32 places at a time, as each comparison waits for memory. */
+template <typename K>
+__device__ __forceinline__ int64_t opdi_cu_merge_path_warp(const K *a, int64_t na, const K *b, int64_t nb,
+                                                           int64_t diag) {
+    int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
+    while (low < high) {
+        const int64_t begin = low, span = high - low;
+        const int64_t mid = begin + span * (int64_t)(threadIdx.x % OPDI_CU_WARP) / OPDI_CU_WARP;
+        const int yes = __popc(__ballot_sync(OPDI_CU_ALL_LANES, a[mid] <= b[diag - 1 - mid]));
+        if (yes > 0) { low = begin + span * (yes - 1) / OPDI_CU_WARP + 1; }
+        if (yes < OPDI_CU_WARP) { high = begin + span * yes / OPDI_CU_WARP; }
+    }
+    return low;
+}
 /* Merges neighbouring sorted runs of `width` elements in rows of n elements. */
 template <typename K>
-__global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows,
-                                   int64_t n, int64_t width) {
+__global__ void __launch_bounds__(OPDI_CU_MERGE_THREADS)
+opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows, int64_t n,
+                   int64_t width) {
     __shared__ K k[OPDI_CU_SORTED];
     __shared__ uint32_t x[OPDI_CU_SORTED];
     __shared__ int64_t split[2];
@@ -125,33 +141,51 @@ __global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_k
         const K *a = keys + row + pair, *b = a + na;
         const int64_t from = out - pair, many = na + nb - from < OPDI_CU_SORTED ? na + nb - from : OPDI_CU_SORTED;
         __syncthreads();
-        if (threadIdx.x < 2) {
-            split[threadIdx.x] = opdi_cu_merge_path(a, na, b, nb, from + (threadIdx.x ? many : 0));
+        if (threadIdx.x < 2 * OPDI_CU_WARP) {
+            const int end = threadIdx.x / OPDI_CU_WARP;
+            const int64_t of = opdi_cu_merge_path_warp(a, na, b, nb, from + (end ? many : 0));
+            if (threadIdx.x % OPDI_CU_WARP == 0) { split[end] = of; }
         }
         __syncthreads();
         const int ka = (int)(split[1] - split[0]), all = (int)many, kb = all - ka;
         const int64_t a0 = pair + split[0], b0 = pair + na + from - split[0];
-        for (int i = (int)threadIdx.x; i < all; i += (int)blockDim.x) {
+        constexpr int each = OPDI_CU_SORTED / OPDI_CU_MERGE_THREADS, apart = OPDI_CU_MERGE_THREADS;
+        const int me = (int)threadIdx.x, diag = me * each;
+        K merged[each];
+        uint32_t places[each];
+        OPDI_CU_UNROLL
+        for (int m = 0, i = me; m < each; m++, i += apart) {        /* all loads are in flight at once */
             const int64_t at = row + (i < ka ? a0 + i : b0 + i - ka);
-            k[i] = keys[at]; x[i] = index[at];
+            if (i < all) { merged[m] = keys[at]; places[m] = index[at]; }
         }
+        OPDI_CU_UNROLL
+        for (int m = 0, i = me; m < each; m++, i += apart) { if (i < all) { k[i] = merged[m]; x[i] = places[m]; } }
         __syncthreads();
-        const int each = OPDI_CU_SORTED / (int)blockDim.x, diag = (int)threadIdx.x * each;
         if (diag < all) {
             int i = (int)opdi_cu_merge_path(k, ka, k + ka, kb, diag), j = diag - i;
-            for (int m = diag; m < diag + each && m < all; m++) {
+            OPDI_CU_UNROLL
+            for (int m = 0; m < each; m++) {
+                if (diag + m >= all) { break; }
                 const bool first = j >= kb || (i < ka && k[i] <= k[ka + j]);
                 const int at = first ? i++ : ka + j++;
-                to_keys[row + out + m] = k[at];
-                to_index[row + out + m] = x[at];
+                merged[m] = k[at];
+                places[m] = x[at];
             }
+        }
+        __syncthreads();
+        OPDI_CU_UNROLL
+        for (int m = 0; m < each; m++) { if (diag + m < all) { k[diag + m] = merged[m]; x[diag + m] = places[m]; } }
+        __syncthreads();
+        OPDI_CU_UNROLL
+        for (int m = 0, i = me; m < each; m++, i += apart) {
+            if (i < all) { to_keys[row + out + i] = k[i]; to_index[row + out + i] = x[i]; }
         }
     }
 }
 template <typename T> __global__ void opdi_cu_sort_emit(const opdi_cu_sort<T> s) {
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < s.rows * s.k;
          i += (int64_t)gridDim.x * blockDim.x) {
-        const int64_t row = i / s.k, at = s.index[row * s.n + i % s.k];
+        const int64_t row = s.rows == 1 ? 0 : i / s.k, at = s.index[row * s.n + i - row * s.k];
         s.values[i] = s.x[row * s.n + at];
         s.places[i] = at;
     }
@@ -188,9 +222,8 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
             K *const k = s->keys;
             uint32_t *const i = s->index;
             if (opdi_cu_launch(opdi_cu_sort_merge<K>, opdi_cu_grid_rows(s->rows * opdi_cu_ceil(s->n, OPDI_CU_SORTED)),
-                               dim3(512), 0, (const K *)k, (const uint32_t *)i, keys, index, s->rows, s->n, width)) {
-                return -1;
-            }
+                               dim3(OPDI_CU_MERGE_THREADS), 0, (const K *)k, (const uint32_t *)i, keys, index, s->rows,
+                               s->n, width)) { return -1; }
             s->keys = keys; s->index = index;
             keys = k; index = i;
         }
