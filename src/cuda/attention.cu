@@ -9,13 +9,17 @@
 
 //== attention in one kernel ===========================================================================================
 //
-//  A block of four warps computes 64 rows of q (16 per warp), for 64 keys at a time.  A warp's scores stay in
-//  registers, where they become the first factor of the product with v.  For each row, the warp keeps the maximum of
-//  the scores so far and the sum of their exponentials.  If the maximum grows, the sum and the product so far are
-//  scaled down.  Meanwhile, the next 64 keys and values are copied into shared memory.  If the depth (the number of
-//  columns of q, k and v) is less than D, it is padded with zeros.
+//  A block of four warps computes 64 or 128 rows of q (16 or 32 per warp), for 64 keys at a time.  A warp with 32 rows
+//  uses each part of k and v twice that it loads from shared memory; for depths over 64, it would need too many
+//  registers.  A warp's scores stay in registers, where they become the first factor of the product with v.  For each
+//  row, the warp keeps the maximum of the scores so far and the sum of their exponentials.  If the maximum grows, the
+//  sum and the product so far are scaled down.  Meanwhile, the next 64 keys and values are copied into shared memory.
+//  If the depth (the number of columns of q, k and v) is less than D, it is padded with zeros.
 
 enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
+#if !defined(OPDI_CU_AT_TILES)
+#define OPDI_CU_AT_TILES 2                        /* the most tiles of 16 rows that a warp computes */
+#endif
 /* The heads of a tensor [batch, head, row, depth].  Strides are in elements; that of the depth is 1. */
 struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 struct opdi_cu_attention {
@@ -40,134 +44,170 @@ __device__ __forceinline__ void opdi_cu_load_rows(T *to, const T *from, int64_t 
         opdi_cu_stage_16(to + r * (D + 8) + c, there ? from + (first + r) * stride + c : from, there);
     }
 }
-template <typename T, int D>
+/* Returns 2 to the power of x, with an error of two units in the last place; 0 instead of denormal results. */
+__device__ __forceinline__ float opdi_cu_exp2(float x) {
+#if defined(OPD_CUDA_EMULATED)
+    return exp2f(x);
+#else
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+/* Turns the scores s of 16 rows for 64 keys into exponentials: finds the new maxima, and scales `total` and `sum` down
+   if they have grown.  base: the first key; first: the first row; scale: of the scores, for powers of 2. */
+template <class M>
+__device__ __forceinline__ void opdi_cu_attention_exps(const opdi_cu_attention &a, typename M::S *s /*[4]*/, int base,
+                                                       int first, float scale, float *most /*[2]*/,
+                                                       float *total /*[2]*/, typename M::S *sum, int sums) {
+    float top[2] = {most[0], most[1]}, fade[2];
+    if (base + OPDI_CU_AT_KEYS > a.keys || (a.causal && base + OPDI_CU_AT_KEYS > first)) {
+        OPDI_CU_UNROLL
+        for (int n = 0; n < 4; n++) {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 8; i++) {
+                const int key = base + n * 16 + M::column(i);
+                if (key >= a.keys || (a.causal && key > first + M::row(i))) { s[n].x[i] = -INFINITY; }
+            }
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int n = 0; n < 4; n++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { top[M::of_two(i)] = fmaxf(top[M::of_two(i)], s[n].x[i]); }
+    }
+    OPDI_CU_UNROLL
+    for (int r = 0; r < 2; r++) {
+        top[r] = M::row_most(top[r]);
+        const float shift = top[r] == -INFINITY ? 0 : top[r] * scale;
+        fade[r] = opdi_cu_exp2(most[r] * scale - shift);
+        total[r] *= fade[r];
+        most[r] = top[r];
+        top[r] = shift;
+    }
+    OPDI_CU_UNROLL
+    for (int n = 0; n < 4; n++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) {
+            s[n].x[i] = opdi_cu_exp2(s[n].x[i] * scale - top[M::of_two(i)]);
+            total[M::of_two(i)] += s[n].x[i];
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int d = 0; d < sums; d++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { sum[d].x[i] *= fade[M::of_two(i)]; }
+    }
+}
+template <typename T, int D, int TILES>
 __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
-    constexpr int LD = D + 8, TILE = 64 * LD;
+    constexpr int LD = D + 8, TILE = 64 * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
     const float log2e = 1.44269504f, scale = a.scale * log2e;
-    T *qs = reinterpret_cast<T *>(scratch);       /* 64 rows of q, then twice 64 rows of k and v */
+    T *qs = reinterpret_cast<T *>(scratch), *kv = qs + TILES * TILE;          /* rows of q; twice 64 rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
-    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the blocks with most keys
+    const int first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;             /* if causal, the blocks with most keys
                                                                                start first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
-    const int last = a.causal && first + OPDI_CU_AT_ROWS < a.keys ? first + OPDI_CU_AT_ROWS : a.keys;
-    const int tiles = (last + OPDI_CU_AT_KEYS - 1) / OPDI_CU_AT_KEYS, mine = first + warp * 16;
-    typename M::S sum[D / 16];
-    typename M::A fq[D / 16];
-    float most[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
+    const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
+    const int tiles = (last + OPDI_CU_AT_KEYS - 1) / OPDI_CU_AT_KEYS;
+    const int of_warp = warp * TILES * 16, mine = first + of_warp;
+    typename M::S sum[TILES][D / 16];
+    typename M::A fq[TILES][D / 16];
+    float most[TILES][2], total[TILES][2];
     OPDI_CU_UNROLL
-    for (int d = 0; d < D / 16; d++) { M::zero(sum[d]); }
-    opdi_cu_load_rows<T, D>(qs, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
-    opdi_cu_load_rows<T, D>(qs + TILE, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_load_rows<T, D>(qs + 2 * TILE, v, a.v.row, 0, a.keys, a.depth);
+    for (int t = 0; t < TILES; t++) {
+        most[t][0] = most[t][1] = -INFINITY;
+        total[t][0] = total[t][1] = 0;
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) { M::zero(sum[t][d]); }
+        opdi_cu_load_rows<T, D>(qs + t * TILE, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first + t * 64, a.rows,
+                                a.depth);
+    }
+    opdi_cu_load_rows<T, D>(kv, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_load_rows<T, D>(kv + TILE, v, a.v.row, 0, a.keys, a.depth);
     opdi_cu_stages_commit();
     OPDI_CU_ROLLED
     for (int j = 0; j < tiles; j++) {
         const int base = j * OPDI_CU_AT_KEYS;
-        const T *kt = qs + (1 + j % 2 * 2) * TILE, *vt = kt + TILE;
-        typename M::S s[4];
-        float top[2], fade[2];
+        const T *kt = kv + j % 2 * 2 * TILE, *vt = kt + TILE;
+        typename M::S s[TILES][4];
         opdi_cu_stages_wait<0>();
         __syncthreads();                          /* this tile has arrived, and all warps have finished the previous
                                                      tile */
         if (j == 0) {
             OPDI_CU_UNROLL
-            for (int d = 0; d < D / 16; d++) { M::load(fq[d], qs + warp * 16 * LD + d * 16 + M::place_a(LD), LD); }
+            for (int i = 0; i < TILES * (D / 16); i++) {
+                const int t = i / (D / 16), d = i % (D / 16);
+                M::load(fq[t][d], qs + (of_warp + t * 16) * LD + d * 16 + M::place_a(LD), LD);
+            }
         }
         if (j + 1 < tiles) {
-            T *to = qs + (1 + (j + 1) % 2 * 2) * TILE;
+            T *to = kv + (j + 1) % 2 * 2 * TILE;
             opdi_cu_load_rows<T, D>(to, k, a.k.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
             opdi_cu_load_rows<T, D>(to + TILE, v, a.v.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
         }
         opdi_cu_stages_commit();
         OPDI_CU_UNROLL
-        for (int n = 0; n < 4; n++) { M::zero(s[n]); }
+        for (int i = 0; i < TILES * 4; i++) { M::zero(s[i / 4][i % 4]); }
         OPDI_CU_UNROLL
         for (int d = 0; d < D / 16; d++) {
             OPDI_CU_UNROLL
             for (int n = 0; n < 4; n++) {
                 typename M::B fk;
                 M::load(fk, kt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
-                M::add(s[n], fq[d], fk);
-            }
-        }
-        if (base + OPDI_CU_AT_KEYS > a.keys || (a.causal && base + OPDI_CU_AT_KEYS > mine)) {
-            OPDI_CU_UNROLL
-            for (int n = 0; n < 4; n++) {
                 OPDI_CU_UNROLL
-                for (int i = 0; i < 8; i++) {
-                    const int key = base + n * 16 + M::column(i);
-                    if (key >= a.keys || (a.causal && key > mine + M::row(i))) { s[n].x[i] = -INFINITY; }
-                }
-            }
-        }
-        top[0] = most[0]; top[1] = most[1];
-        OPDI_CU_UNROLL
-        for (int n = 0; n < 4; n++) {
-            OPDI_CU_UNROLL
-            for (int i = 0; i < 8; i++) { top[M::of_two(i)] = fmaxf(top[M::of_two(i)], s[n].x[i]); }
-        }
-        OPDI_CU_UNROLL
-        for (int r = 0; r < 2; r++) {
-            top[r] = M::row_most(top[r]);
-            const float shift = top[r] == -INFINITY ? 0 : top[r] * scale;
-            fade[r] = exp2f(most[r] * scale - shift);
-            total[r] *= fade[r];
-            most[r] = top[r];
-            top[r] = shift;
-        }
-        OPDI_CU_UNROLL
-        for (int n = 0; n < 4; n++) {
-            OPDI_CU_UNROLL
-            for (int i = 0; i < 8; i++) {
-                s[n].x[i] = exp2f(s[n].x[i] * scale - top[M::of_two(i)]);
-                total[M::of_two(i)] += s[n].x[i];
+                for (int t = 0; t < TILES; t++) { M::add(s[t][n], fq[t][d], fk); }
             }
         }
         OPDI_CU_UNROLL
-        for (int d = 0; d < D / 16; d++) {
-            OPDI_CU_UNROLL
-            for (int i = 0; i < 8; i++) { sum[d].x[i] *= fade[M::of_two(i)]; }
+        for (int t = 0; t < TILES; t++) {
+            opdi_cu_attention_exps<M>(a, s[t], base, mine + t * 16, scale, most[t], total[t], sum[t], D / 16);
         }
         OPDI_CU_UNROLL
         for (int n = 0; n < 4; n++) {
-            typename M::A fp;
-            M::turn(fp, s[n]);
+            typename M::A fp[TILES];
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) { M::turn(fp[t], s[t][n]); }
             OPDI_CU_UNROLL
             for (int d = 0; d < D / 16; d++) {
                 typename V::B fv;
                 V::load(fv, vt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
-                M::add(sum[d], fp, fv);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) { M::add(sum[t][d], fp[t], fv); }
             }
         }
     }
     T *out = opdi_cu_head<T>(a.out, batch, head);
     float *lse = opdi_cu_head<float>(a.lse, batch, head);
-    total[0] = M::row_sum(total[0]); total[1] = M::row_sum(total[1]);
     OPDI_CU_UNROLL
-    for (int i = 0; i < 8; i += 2) {
-        const int r = M::of_two(i), row = mine + M::row(i);
-        if (row >= a.rows) { continue; }
-        const float by = total[r] > 0 || total[r] != total[r] ? 1 / total[r] : 0;
+    for (int t = 0; t < TILES; t++) {
+        total[t][0] = M::row_sum(total[t][0]); total[t][1] = M::row_sum(total[t][1]);
         OPDI_CU_UNROLL
-        for (int d = 0; d < D / 16; d++) {
-            const int c = d * 16 + M::column(i);
-            if (c < a.depth) {
-                *reinterpret_cast<uint32_t *>(out + row * a.out.row + c) =
-                    opdi_cu_two(opdi_cu_cast<T>(sum[d].x[i] * by), opdi_cu_cast<T>(sum[d].x[i + 1] * by));
+        for (int i = 0; i < 8; i += 2) {
+            const int r = M::of_two(i), row = mine + t * 16 + M::row(i);
+            const float all = total[t][r], by = all > 0 || all != all ? 1 / all : 0;
+            if (row >= a.rows) { continue; }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                const int c = d * 16 + M::column(i);
+                if (c < a.depth) {
+                    *reinterpret_cast<uint32_t *>(out + row * a.out.row + c) =
+                        opdi_cu_two(opdi_cu_cast<T>(sum[t][d].x[i] * by), opdi_cu_cast<T>(sum[t][d].x[i + 1] * by));
+                }
             }
+            if (M::column(i) == 0) { lse[row * a.lse.row] = most[t][r] * a.scale + logf(all); }
         }
-        if (M::column(i) == 0) { lse[row * a.lse.row] = most[r] * a.scale + logf(total[r]); }
     }
 }
-template <typename T, int D> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
+template <typename T, int D, int TILES> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
 opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
     OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
-    opdi_cu_attention_rows<T, D>(a, scratch);
+    opdi_cu_attention_rows<T, D, TILES>(a, scratch);
 #elif defined(__CUDA_ARCH__)
     __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
 #endif
@@ -257,10 +297,12 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     return 0;
 }
 template <typename T> static int opdi_cu_attention_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
-    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AT_ROWS), (unsigned)heads, (unsigned)batch);
-    const int d = a.depth <= 64 ? 64 : 128;
-    return opdi_cu_launch(d == 64 ? opdi_cu_attention_kernel<T, 64> : opdi_cu_attention_kernel<T, 128>, grid,
-                          dim3(OPDI_CU_AT_THREADS), (size_t)(5 * 64 * (d + 8)) * sizeof(T), a);
+    const int d = a.depth <= 64 ? 64 : 128, tiles = d == 64 && a.rows > OPDI_CU_AT_ROWS ? OPDI_CU_AT_TILES : 1;
+    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, tiles * OPDI_CU_AT_ROWS), (unsigned)heads, (unsigned)batch);
+    return opdi_cu_launch(d == 128 ? opdi_cu_attention_kernel<T, 128, 1>
+                          : tiles == 1 ? opdi_cu_attention_kernel<T, 64, 1>
+                                       : opdi_cu_attention_kernel<T, 64, OPDI_CU_AT_TILES>,
+                          grid, dim3(OPDI_CU_AT_THREADS), (size_t)((tiles + 4) * 64 * (d + 8)) * sizeof(T), a);
 }
 static int opdi_cu_flash_attention(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
