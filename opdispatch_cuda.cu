@@ -2887,7 +2887,77 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
         opdi_cu_store_vector<W>(out + i * W, v);
     }
 }
-/* Runs native_dropout_backward, which also computes dropout itself: argument 0 times the mask times the scale. */
+/* Draws the mask and computes out = x mask scale in one pass, for contiguous, aligned memory.  Draws the same mask as
+   opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key, at: as there. */
+template <typename T> __global__ void __launch_bounds__(256)
+opdi_cu_dropout_drawn_kernel(const T *x, bool *mask, T *out, float keep, float scale, int64_t n, uint64_t key,
+                             uint64_t at, const uint64_t *state) {
+    constexpr int W = 16 / sizeof(T);
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    if (state) { key = state[0]; at += state[1]; }
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i * W < n; i += step) {
+        const bool whole = i * W + W <= n;
+        opdi_cu_vector<T, W> v;
+        opdi_cu_vector<bool, W> kept;
+        if (whole) { v = opdi_cu_load_vector<W>(x + i * W); }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k += 4) {
+            uint32_t r[4];
+            float u[4];
+            opdi_cu_philox(key, at / 4 + (uint64_t)(i * (W / 4) + k / 4), r);
+            opdi_cu_drawn(r, false, u);
+            OPDI_CU_UNROLL
+            for (int j = 0; j < 4; j++) { kept.at[k + j] = u[j] < keep; }
+        }
+        if (whole) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < W; k++) {
+                v.at[k] = opdi_cu_cast<T>(opdi_cu_cast<float>(v.at[k]) * float(kept.at[k]) * scale);
+            }
+            opdi_cu_store_vector<W>(mask + i * W, kept);
+            opdi_cu_store_vector<W>(out + i * W, v);
+            continue;
+        }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k++) {
+            if (i * W + k < n) {
+                mask[i * W + k] = kept.at[k];
+                opdi_cu_store(out + i * W + k, opdi_cu_load<float>(x + i * W + k) * float(kept.at[k]) * scale);
+            }
+        }
+    }
+}
+template <typename T> static int opdi_cu_dropout_drawn(const opd_tensor *x, opd_tensor *mask, opd_tensor *out, double p,
+                                                      const opd_draw &d, const uint64_t *state) {
+    const int64_t n = opd_numel(x);
+    return opdi_cu_launch(opdi_cu_dropout_drawn_kernel<T>, opdi_cu_grid(opdi_cu_ceil(n, 16 / (int64_t)sizeof(T)), 256),
+                          dim3(256), 0, opdi_cu_data<T>(x), opdi_cu_data<bool>(mask), opdi_cu_data<T>(out),
+                          (float)(1 - p), (float)(1 / (1 - p)), n, d.key, d.at, state);
+}
+/* Runs native_dropout.  All but the usual case runs as on other devices: float64, for example, has other random
+   numbers. */
+static int opdi_cu_native_dropout(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    const double p = opd_arg_float(call, 1);
+    const opd_scalar_type t = opd_dtype(x);
+    const uint64_t *state = NULL;
+    opd_draw draw;
+    if (!(p > 0 && p < 1) || !(opd_arg_is_none(call, 2) || opd_arg_bool(call, 2)) || opd_numel(x) == 0 ||
+        (t != OPD_FLOAT32 && t != OPD_FLOAT16 && t != OPD_BFLOAT16) || !opd_is_contiguous(x) ||
+        !opdi_cu_aligned(opdi_cu_data<void>(x))) { return opd_op_card(opd_call_operator(call))->any(call); }
+    opd_tensor *out = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), t);
+    opd_tensor *mask = opdi_cu_new(opd_ints_of(opd_sizes(x), opd_ndim(x)), OPD_BOOL);
+    if (!out || !mask) { return -1; }
+    memset(&draw, 0, sizeof draw);
+    draw.words = opd_numel(x);
+    draw.at = opd_generator_take(draw.generator, draw.words, &draw.key);
+    if (opdi_cu_sequence_of(opdi_cu_current(), &draw, &state)) { return -1; }
+    if (t == OPD_FLOAT32 ? opdi_cu_dropout_drawn<float>(x, mask, out, p, draw, state)
+        : t == OPD_FLOAT16 ? opdi_cu_dropout_drawn<opdi_cu_f16>(x, mask, out, p, draw, state)
+                           : opdi_cu_dropout_drawn<opdi_cu_bf16>(x, mask, out, p, draw, state)) { return -1; }
+    return opd_return_tensor(call, out) || opd_return_tensor(call, mask) ? -1 : 0;
+}
+/* Runs native_dropout_backward: argument 0 times the mask times the scale. */
 static int opdi_cu_native_dropout_backward(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out;
     const double scale = opd_arg_float(call, 2);
@@ -2905,7 +2975,7 @@ static int opdi_cu_native_dropout_backward(opd_call *call) {
     return -1;
 }
 static const opdi_cu_registration opdi_cu_table_random[] = {
-    {"native_dropout_backward", opdi_cu_native_dropout_backward},
+    {"native_dropout", opdi_cu_native_dropout}, {"native_dropout_backward", opdi_cu_native_dropout_backward},
     {NULL, NULL}};
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:reductions  sums, extremes, norms
@@ -2978,9 +3048,13 @@ template <> struct opdi_cu_reader<opdi_cu_halves> {
         *raw = opdi_cu_load_vector<W>((const uint16_t *)p + i);
     }
     static __device__ __forceinline__ void cast(const Raw &raw, const opdi_cu_reduction &r, C *c) {
-        const bool brain = r.dtype == OPD_BFLOAT16;
-        OPDI_CU_UNROLL
-        for (int k = 0; k < W; k++) { c[k] = of(raw.at[k], brain); }
+        if (r.dtype == OPD_BFLOAT16) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < W; k++) { c[k] = of(raw.at[k], true); }
+        } else {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < W; k++) { c[k] = of(raw.at[k], false); }
+        }
     }
 };
 struct opdi_cu_integers {};
@@ -3506,6 +3580,7 @@ __device__ __forceinline__ void opdi_cu_fold_down(const F &f, typename F::State 
 /* Reduces columns.  Each of blockDim.x neighbouring threads has N columns.  The rows of these columns are divided among
    blockDim.y threads.  blockIdx.y is the number of the chunk of the rows. */
 template <class T, class F, bool VEC> __global__ void
+__launch_bounds__(256, std::is_same<T, opdi_cu_halves>::value && sizeof(typename F::State) == 4 ? 3 : 1)
 opdi_cu_reduce_columns(const __grid_constant__ opdi_cu_reduction r, const F f) {
     typedef opdi_cu_reader<T> R;
     typedef typename R::C C;
@@ -3662,10 +3737,13 @@ static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W, bool rows) {
     for (int d = !rows; d < r->nkept; d++) { even = even && r->kstride[d] % W == 0; }
     return even;
 }
-/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about 4,096 blocks.  A chunk has at
-   least `least` elements. */
+/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about OPDI_CU_REDUCE_BLOCKS blocks.
+   A chunk has at least `least` elements. */
+#if !defined(OPDI_CU_REDUCE_BLOCKS)
+#define OPDI_CU_REDUCE_BLOCKS 2048
+#endif
 static void opdi_cu_reduce_cut(opdi_cu_reduction *r, int64_t blocks, int64_t least) {
-    int64_t chunks = blocks < 512 ? 4096 / blocks : 1;
+    int64_t chunks = blocks < 512 ? OPDI_CU_REDUCE_BLOCKS / blocks : 1;
     if (chunks > r->n / least) { chunks = r->n / least; }
     if (chunks <= 1) { return; }
     r->chunk = opdi_cu_ceil(opdi_cu_ceil(r->n, chunks), 16) * 16;
@@ -4069,6 +4147,10 @@ static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
 
 //== softmax ===========================================================================================================
 
+#if !defined(OPDI_CU_LONG_ROW_LOADS)
+#define OPDI_CU_LONG_ROW_LOADS 4                  /* packs of a thread in flight, in rows kept in shared memory */
+#endif
+
 /* The largest element `top` and the sum of exp(x - top) of the elements read so far.  A row that has only -inf, or an
    inf or NaN, gives NaN. */
 template <typename C> struct opdi_cu_exps {
@@ -4083,6 +4165,12 @@ template <typename C> struct opdi_cu_exps {
         for (int w = 0; w < W; w++) { sum += opdi_cu_exp(x[w] - shift); }
     }
     __device__ __forceinline__ C total() const { return top > opdi_cu_lowest<C>() ? sum : (C)NAN; }
+    /* Writes top + log(sum) to *lse, unless it is NULL.  Then makes a row that has only -inf give zeros. */
+    __device__ __forceinline__ void safe(C *lse) {
+        const bool empty = !(top > opdi_cu_lowest<C>());
+        if (lse) { *lse = (empty ? (C)0 : top) + (C)log(sum); }
+        if (empty) { top = 0; sum = sum == 0 ? (C)1 : sum; }
+    }
 };
 struct opdi_cu_exps_join {
     template <typename E> __device__ __forceinline__ E operator()(E a, E b) const {
@@ -4092,10 +4180,11 @@ struct opdi_cu_exps_join {
         return a;
     }
 };
-/* Writes exp(x - top) / sum or, if `logarithm` is true, x - top - log(sum). */
+/* Writes exp(x - top) / sum or, if `logarithm` is true, x - top - log(sum).  If lse is not NULL, writes top + log(sum)
+   of each row to it, and a row that has only -inf gives zeros instead of NaN. */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n,
-                                                             bool logarithm) {
+                                                             bool logarithm, opdi_cu_acc<T> *lse) {
     typedef opdi_cu_acc<T> C;
     const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
     for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < rows; first += (int64_t)gridDim.x * blockDim.y) {
@@ -4115,6 +4204,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                 }
             }
             top = opdi_cu_row_reduce(top, opdi_cu_top(), opdi_cu_lowest<C>(), lanes);
+            if (lse && !(top > opdi_cu_lowest<C>())) { top = 0; }
             OPDI_CU_EACH_PACK(p, i) {
                 if (p >= there) { continue; }
                 OPDI_CU_UNROLL
@@ -4125,7 +4215,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                 }
             }
             sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
-            sum = logarithm ? (C)log(sum) : (C)1 / sum;
+            if (lse && in && lane == 0) { lse[row] = top + (C)log(sum); }
+            sum = logarithm ? (C)log(sum) : (C)1 / (lse && sum == 0 ? (C)1 : sum);
             OPDI_CU_EACH_PACK(p, i) {
                 if (p >= there) { continue; }
                 OPDI_CU_UNROLL
@@ -4141,6 +4232,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                 e.template take<W>(v);
             }
             e = opdi_cu_row_reduce(e, opdi_cu_exps_join(), none, lanes);
+            if (lse) { e.safe(in && lane == 0 ? lse + row : NULL); }
             sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
             OPDI_CU_EACH_ROUND(i) {
                 opdi_cu_load_some<W>(from + i, v);
@@ -4149,6 +4241,84 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                     v[w] = logarithm ? v[w] - e.top - sum : opdi_cu_exp(v[w] - e.top) * sum;
                 }
                 opdi_cu_store_some<W>(to + i, v);
+            }
+        }
+    }
+}
+/* The same for rows that are too long for registers, but fit into shared memory.  A block reads each row once: while it
+   writes its row, it loads the next one to the same places.  Each thread uses only packs that it has stored itself.  As
+   rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each end
+   in a register. */
+template <typename T, int W> struct opdi_cu_long_row {
+    int lead, packs, tail;                        /* elements before the packs; packs; elements behind them */
+    __device__ __forceinline__ opdi_cu_long_row(const T *row, int n) {
+        lead = (int)((W - (uintptr_t)row / sizeof(T) % W) % W);
+        packs = (n - lead) / W;
+        tail = n - lead - packs * W;
+    }
+};
+template <typename T> __global__ void __launch_bounds__(1024)
+opdi_cu_softmax_long_rows(const T *x, T *y, int64_t rows, int n, bool logarithm, opdi_cu_acc<T> *lse) {
+    typedef opdi_cu_acc<T> C;
+    constexpr int W = 16 / sizeof(T), U = sizeof(T) == 8 ? 2 : OPDI_CU_LONG_ROW_LOADS;   /* limited by registers */
+    const int threads = (int)blockDim.x, thread = (int)threadIdx.x;
+    const opdi_cu_exps<C> none = {opdi_cu_lowest<C>(), 0};
+    opdi_cu_exps<C> e = none;
+    C ends[2] = {0, 0}, sum = 0;
+    OPDI_CU_SHARED(scratch);
+    T *kept = reinterpret_cast<T *>(scratch);
+    for (int64_t row = (int64_t)blockIdx.x - gridDim.x; row < rows; row += gridDim.x) {
+        const int64_t next = row + gridDim.x;
+        const bool write = row >= 0, read = next < rows;
+        T *to = y + row * n;
+        const T *from = x + next * n;
+        const opdi_cu_long_row<T, W> a(to, n), b(from, n);
+        if (write) {
+            e = opdi_cu_block_reduce(e, opdi_cu_exps_join(), none);
+            if (lse) { e.safe(thread == 0 ? lse + row : NULL); }
+            sum = logarithm ? (C)log(e.total()) : (C)1 / e.total();
+            if (thread < a.lead) {
+                opdi_cu_store(to + thread, logarithm ? ends[0] - e.top - sum : opdi_cu_exp(ends[0] - e.top) * sum);
+            }
+            if (thread < a.tail) {
+                opdi_cu_store(to + n - a.tail + thread,
+                              logarithm ? ends[1] - e.top - sum : opdi_cu_exp(ends[1] - e.top) * sum);
+            }
+        }
+        const C top = e.top;
+        const int mine = write ? a.packs : 0, theirs = read ? b.packs : 0;
+        e = none;
+        if (read && thread < b.lead) { ends[0] = opdi_cu_load<C>(from + thread); e.template take<1>(ends); }
+        if (read && thread < b.tail) {
+            ends[1] = opdi_cu_load<C>(from + n - b.tail + thread);
+            e.template take<1>(ends + 1);
+        }
+        OPDI_CU_ROLLED
+        for (int p = thread; p < mine || p < theirs; p += U * threads) {
+            opdi_cu_vector<T, W> in[U];
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const int q = p + u * threads;
+                if (q < theirs) { in[u] = opdi_cu_load_vector<W>(from + b.lead + q * W); }
+            }
+            OPDI_CU_UNROLL
+            for (int u = 0; u < U; u++) {
+                const int q = p + u * threads;
+                C v[W];
+                if (q < mine) {
+                    opdi_cu_load_some<W>(kept + q * W, v);
+                    OPDI_CU_UNROLL
+                    for (int w = 0; w < W; w++) {
+                        v[w] = logarithm ? v[w] - top - sum : opdi_cu_exp(v[w] - top) * sum;
+                    }
+                    opdi_cu_store_some<W>(to + a.lead + q * W, v);
+                }
+                if (q < theirs) {
+                    opdi_cu_store_vector<W>(kept + q * W, in[u]);
+                    OPDI_CU_UNROLL
+                    for (int w = 0; w < W; w++) { v[w] = opdi_cu_cast<C>(in[u].at[w]); }
+                    e.template take<W>(v);
+                }
             }
         }
     }
@@ -4299,6 +4469,37 @@ static dim3 opdi_cu_column_block(opdi_cu_line l) {
     while (wide * down < 256 && wide < l.inner) { wide *= 2; }
     return dim3(wide, down);
 }
+/* Returns whether a row of n elements fits into shared memory, beside 1,024 bytes that are used otherwise. */
+static bool opdi_cu_long_row_fits(int64_t n, size_t size) {
+    return n < INT32_MAX && n * (int64_t)size + 1024 <= opdi_cu_properties()->shared;
+}
+/* Plans so many blocks that all run at once, and about 1,024 threads for each multiprocessor. */
+static opdi_cu_row_plan opdi_cu_long_row_plan(int64_t rows, int64_t n, size_t size) {
+    const opdi_cu_device *d = opdi_cu_properties();
+    const int64_t fit = d->shared / (n * (int64_t)size + 1024), want = opdi_cu_ceil(rows, d->multiprocessors);
+    const int64_t blocks = want < fit ? want : fit, most = (blocks < 8 ? blocks : 8) * d->multiprocessors;
+    unsigned threads = 1024;
+    opdi_cu_row_plan p;
+    while (threads > 128 && threads * blocks > 1024) { threads /= 2; }
+    p.packs = 0; p.vec = true;
+    p.block = dim3(threads);
+    p.grid = dim3((unsigned)(rows < most ? rows : most));
+    return p;
+}
+/* Runs softmax of contiguous rows of n elements.  y may be x.  lse may be NULL, see opdi_cu_softmax_rows. */
+template <typename T> static int opdi_cu_softmax_run(const T *x, T *y, int64_t rows, int64_t n, bool logarithm,
+                                                     opdi_cu_acc<T> *lse) {
+    const int W = 16 / (int)sizeof(T), most = sizeof(T) == 4 ? 4 : 2;                         /* limited by registers */
+    const bool aligned = opdi_cu_aligned(x) && opdi_cu_aligned(y);
+    const opdi_cu_row_plan p = opdi_cu_row_plan_of(rows, n, W, n % W == 0 && aligned, most);
+    if (p.packs == 0 && aligned && opdi_cu_long_row_fits(n, sizeof(T))) {
+        const opdi_cu_row_plan q = opdi_cu_long_row_plan(rows, n, sizeof(T));
+        return opdi_cu_launch(opdi_cu_softmax_long_rows<T>, q.grid, q.block, (size_t)n * sizeof(T), x, y, rows, (int)n,
+                              logarithm, lse);
+    }
+    return opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, x, y, rows, n,
+                          logarithm, lse);
+}
 static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *staging;
     const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
@@ -4311,13 +4512,8 @@ static int opdi_cu_softmax_of(opd_call *call, bool logarithm) {
     OPDI_CU_FLOATS(opd_dtype(x), T, {
         const T *from = opdi_cu_data<T>(x);
         T *to = opdi_cu_data<T>(staging);
-        const int W = 16 / (int)sizeof(T);
         if (l.inner == 1) {
-            const bool vec = l.n % W == 0 && opdi_cu_aligned(from) && opdi_cu_aligned(to);
-            const int most = sizeof(T) == 4 ? 4 : 2;                  /* limited by registers */
-            const opdi_cu_row_plan p = opdi_cu_row_plan_of(l.outer, l.n, W, vec, most);
-            if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_softmax_rows, T, most), p.grid, p.block, 0, from, to,
-                               l.outer, l.n, logarithm)) { return -1; }
+            if (opdi_cu_softmax_run<T>(from, to, l.outer, l.n, logarithm, NULL)) { return -1; }
         } else {
             const dim3 block = opdi_cu_column_block(l);
             if (opdi_cu_launch(opdi_cu_softmax_columns<T>, opdi_cu_grid_rows(opdi_cu_ceil(l.inner, block.x) * l.outer),
@@ -5157,6 +5353,7 @@ static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_
 //  block writes 2,048 elements of the result.
 
 #define OPDI_CU_SORTED 2048
+#define OPDI_CU_MERGE_THREADS 512
 
 template <typename T> struct opdi_cu_key_of { typedef uint32_t K; };
 template <> struct opdi_cu_key_of<int64_t> { typedef uint64_t K; };
@@ -5230,7 +5427,7 @@ template <typename T> __global__ void opdi_cu_sort_tiles(const opdi_cu_sort<T> s
             for (int apart = size / 2; apart > 0; apart /= 2) {
                 __syncthreads();
                 for (int p = (int)threadIdx.x; p < tile / 2; p += (int)blockDim.x) {
-                    const int i = p / apart * 2 * apart + p % apart, j = i + apart;
+                    const int i = 2 * p - (p & (apart - 1)), j = i + apart;       /* apart: a power of two */
                     const K a = keys[i], b = keys[j];
                     const uint32_t c = index[i], d = index[j];
                     const bool later = a > b || (a == b && c > d), up = !(i & size & (seg - 1));
@@ -5261,10 +5458,25 @@ __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, co
     }
     return low;
 }
+/* The same for a whole warp.  Its lanes compare at 32 places at a time, as each comparison waits for memory. */
+template <typename K>
+__device__ __forceinline__ int64_t opdi_cu_merge_path_warp(const K *a, int64_t na, const K *b, int64_t nb,
+                                                           int64_t diag) {
+    int64_t low = diag > nb ? diag - nb : 0, high = diag < na ? diag : na;
+    while (low < high) {
+        const int64_t begin = low, span = high - low;
+        const int64_t mid = begin + span * (int64_t)(threadIdx.x % OPDI_CU_WARP) / OPDI_CU_WARP;
+        const int yes = __popc(__ballot_sync(OPDI_CU_ALL_LANES, a[mid] <= b[diag - 1 - mid]));
+        if (yes > 0) { low = begin + span * (yes - 1) / OPDI_CU_WARP + 1; }
+        if (yes < OPDI_CU_WARP) { high = begin + span * yes / OPDI_CU_WARP; }
+    }
+    return low;
+}
 /* Merges neighbouring sorted runs of `width` elements in rows of n elements. */
 template <typename K>
-__global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows,
-                                   int64_t n, int64_t width) {
+__global__ void __launch_bounds__(OPDI_CU_MERGE_THREADS)
+opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_keys, uint32_t *to_index, int64_t rows, int64_t n,
+                   int64_t width) {
     __shared__ K k[OPDI_CU_SORTED];
     __shared__ uint32_t x[OPDI_CU_SORTED];
     __shared__ int64_t split[2];
@@ -5275,33 +5487,51 @@ __global__ void opdi_cu_sort_merge(const K *keys, const uint32_t *index, K *to_k
         const K *a = keys + row + pair, *b = a + na;
         const int64_t from = out - pair, many = na + nb - from < OPDI_CU_SORTED ? na + nb - from : OPDI_CU_SORTED;
         __syncthreads();
-        if (threadIdx.x < 2) {
-            split[threadIdx.x] = opdi_cu_merge_path(a, na, b, nb, from + (threadIdx.x ? many : 0));
+        if (threadIdx.x < 2 * OPDI_CU_WARP) {
+            const int end = threadIdx.x / OPDI_CU_WARP;
+            const int64_t of = opdi_cu_merge_path_warp(a, na, b, nb, from + (end ? many : 0));
+            if (threadIdx.x % OPDI_CU_WARP == 0) { split[end] = of; }
         }
         __syncthreads();
         const int ka = (int)(split[1] - split[0]), all = (int)many, kb = all - ka;
         const int64_t a0 = pair + split[0], b0 = pair + na + from - split[0];
-        for (int i = (int)threadIdx.x; i < all; i += (int)blockDim.x) {
+        constexpr int each = OPDI_CU_SORTED / OPDI_CU_MERGE_THREADS, apart = OPDI_CU_MERGE_THREADS;
+        const int me = (int)threadIdx.x, diag = me * each;
+        K merged[each];
+        uint32_t places[each];
+        OPDI_CU_UNROLL
+        for (int m = 0, i = me; m < each; m++, i += apart) {        /* all loads are in flight at once */
             const int64_t at = row + (i < ka ? a0 + i : b0 + i - ka);
-            k[i] = keys[at]; x[i] = index[at];
+            if (i < all) { merged[m] = keys[at]; places[m] = index[at]; }
         }
+        OPDI_CU_UNROLL
+        for (int m = 0, i = me; m < each; m++, i += apart) { if (i < all) { k[i] = merged[m]; x[i] = places[m]; } }
         __syncthreads();
-        const int each = OPDI_CU_SORTED / (int)blockDim.x, diag = (int)threadIdx.x * each;
         if (diag < all) {
             int i = (int)opdi_cu_merge_path(k, ka, k + ka, kb, diag), j = diag - i;
-            for (int m = diag; m < diag + each && m < all; m++) {
+            OPDI_CU_UNROLL
+            for (int m = 0; m < each; m++) {
+                if (diag + m >= all) { break; }
                 const bool first = j >= kb || (i < ka && k[i] <= k[ka + j]);
                 const int at = first ? i++ : ka + j++;
-                to_keys[row + out + m] = k[at];
-                to_index[row + out + m] = x[at];
+                merged[m] = k[at];
+                places[m] = x[at];
             }
+        }
+        __syncthreads();
+        OPDI_CU_UNROLL
+        for (int m = 0; m < each; m++) { if (diag + m < all) { k[diag + m] = merged[m]; x[diag + m] = places[m]; } }
+        __syncthreads();
+        OPDI_CU_UNROLL
+        for (int m = 0, i = me; m < each; m++, i += apart) {
+            if (i < all) { to_keys[row + out + i] = k[i]; to_index[row + out + i] = x[i]; }
         }
     }
 }
 template <typename T> __global__ void opdi_cu_sort_emit(const opdi_cu_sort<T> s) {
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < s.rows * s.k;
          i += (int64_t)gridDim.x * blockDim.x) {
-        const int64_t row = i / s.k, at = s.index[row * s.n + i % s.k];
+        const int64_t row = s.rows == 1 ? 0 : i / s.k, at = s.index[row * s.n + i - row * s.k];
         s.values[i] = s.x[row * s.n + at];
         s.places[i] = at;
     }
@@ -5338,9 +5568,8 @@ template <typename T> static int opdi_cu_sort_run(opdi_cu_sort<T> *s, bool keep)
             K *const k = s->keys;
             uint32_t *const i = s->index;
             if (opdi_cu_launch(opdi_cu_sort_merge<K>, opdi_cu_grid_rows(s->rows * opdi_cu_ceil(s->n, OPDI_CU_SORTED)),
-                               dim3(512), 0, (const K *)k, (const uint32_t *)i, keys, index, s->rows, s->n, width)) {
-                return -1;
-            }
+                               dim3(OPDI_CU_MERGE_THREADS), 0, (const K *)k, (const uint32_t *)i, keys, index, s->rows,
+                               s->n, width)) { return -1; }
             s->keys = keys; s->index = index;
             keys = k; index = i;
         }
@@ -6051,6 +6280,59 @@ static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *siz
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
     return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
 }
+/* Adds alpha v to the four floats at p.  Each addition is atomic. */
+static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_vector<float, 4> v, float alpha) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(OPDI_CU_SCALAR_ATOMICS)
+    atomicAdd(reinterpret_cast<float4 *>(p),
+              make_float4(alpha * v.at[0], alpha * v.at[1], alpha * v.at[2], alpha * v.at[3]));
+#else
+    for (int k = 0; k < 4; k++) { opdi_cu_atomic(OPDI_CU_ADD, p + k, alpha * v.at[k]); }
+#endif
+}
+/* out[outer, index[m], inner] += alpha src[outer, m, inner], for contiguous, aligned float32 tensors, four elements of
+   `inner` at a time.  The order of additions varies, as in opdi_cu_scatter_fold. */
+struct opdi_cu_index_add {
+    opdi_cu_pointwise_divider inner, many;        /* number of packs of four elements in `inner`; of indices */
+    uint32_t all;                                 /* number of packs in src */
+    int64_t size;                                 /* size of out along the dim */
+    float alpha;
+    opdi_cu_guard guard;
+};
+static __global__ void __launch_bounds__(256) opdi_cu_index_add_packs(const opdi_cu_index_add f, const int64_t *index,
+                                                                      const float *src, float *out) {
+    const uint32_t i = blockIdx.x * 256 + threadIdx.x;
+    if (i >= f.all) { return; }
+    const opdi_cu_vector<float, 4> v = opdi_cu_load_vector<4>(src + (int64_t)i * 4);
+    const uint32_t line = f.inner.of(i), outer = f.many.of(line);
+    const int64_t at = index[line - outer * f.many.d];
+    if (!f.guard.inside(at, f.size)) { return; }
+    opdi_cu_atomic_add_4(out + ((outer * f.size + at) * f.inner.d + (i - line * f.inner.d)) * 4, v, f.alpha);
+}
+/* Returns whether opdi_cu_index_add_packs can add src to out along dim. */
+static bool opdi_cu_index_add_fits(const opd_tensor *out, int dim, const opd_tensor *src) {
+    int64_t inner = 1;
+    if (opd_dtype(out) != OPD_FLOAT32 || opd_dtype(src) != OPD_FLOAT32 || opd_ndim(out) == 0 ||
+        opd_ndim(src) != opd_ndim(out) || !opd_is_contiguous(out) || !opd_is_contiguous(src) ||
+        opd_numel(src) >= INT32_MAX || !opdi_cu_aligned(opdi_cu_data<void>(out)) ||
+        !opdi_cu_aligned(opdi_cu_data<void>(src))) { return false; }
+    for (int d = dim + 1; d < opd_ndim(out); d++) { inner *= opd_size(out, d); }
+    return inner % 4 == 0 && opd_numel(src) > 0;
+}
+static int opdi_cu_index_add_run(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
+                                 double alpha) {
+    opdi_cu_index_add f;
+    int64_t inner = 1;
+    if (!(index = opdi_cu_as(index, OPD_INT64))) { return -1; }
+    for (int d = dim + 1; d < opd_ndim(out); d++) { inner *= opd_size(out, d); }
+    f.inner = opdi_cu_divide_by((uint32_t)(inner / 4));
+    f.many = opdi_cu_divide_by((uint32_t)opd_size(src, dim));
+    f.all = (uint32_t)(opd_numel(src) / 4);
+    f.size = opd_size(out, dim);
+    f.alpha = (float)alpha;
+    f.guard = opdi_cu_guard_of(call);
+    return opdi_cu_launch(opdi_cu_index_add_packs, dim3((unsigned)opdi_cu_ceil(f.all, 256)), dim3(256), 0, f,
+                          opdi_cu_data<int64_t>(index), opdi_cu_data<float>(src), opdi_cu_data<float>(out));
+}
 /* These functions run index_add and index_copy(self, dim, index, source, ...). */
 static int opdi_cu_index_add_kernel(opd_call *call) {
     if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
@@ -6058,13 +6340,16 @@ static int opdi_cu_index_add_kernel(opd_call *call) {
     const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
     const opd_value alpha = opd_arg_value(call, 4);
     const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    const double times = alpha.tag == OPD_TAG_FLOAT ? alpha.u.d : (double)alpha.u.i;
     if (!out) { return -1; }
+    if (opdi_cu_index_add_fits(out, dim, src)) {
+        return opdi_cu_index_add_run(call, out, dim, opd_arg_tensor(call, 2), src, times);
+    }
     staging = t == opd_dtype(out) ? out : opdi_cu_staging_filled(out, t);
     index = opdi_cu_expand(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src));
     if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
     if (!staging || !index || !src ||
-        opdi_cu_indexed_run(call, OPDI_CU_ADD, staging, dim, index, src, false,
-                            alpha.tag == OPD_TAG_FLOAT ? alpha.u.d : (double)alpha.u.i)) {
+        opdi_cu_indexed_run(call, OPDI_CU_ADD, staging, dim, index, src, false, times)) {
         return -1;
     }
     return opdi_cu_staging_store(out, staging);
@@ -7425,6 +7710,66 @@ template <class T> struct opdi_cu_max_pool {
         at[v.at.at(plane, o[0], o[1], o[2])] = best;
     }
 };
+/* Max pooling for small windows: two dims, K x K elements, no dilation, contiguous tensors with fewer than 2^31
+   elements.  A thread computes several outputs, 256 apart, and loads all of their windows before it compares, so that
+   all loads are in flight at once. */
+#if !defined(OPDI_CU_POOL_EACH)
+#define OPDI_CU_POOL_EACH 2                       /* outputs of a thread */
+#endif
+struct opdi_cu_small_windows {
+    int in[2], out[2], s[2], p[2];
+    uint32_t all;                                 /* number of outputs */
+    opdi_cu_pointwise_divider rows, columns;      /* for division by out[0] and out[1] */
+};
+template <class T, int K> __global__ void __launch_bounds__(256)
+opdi_cu_max_pool_small(const opdi_cu_small_windows v, const T *x, T *y, int64_t *at) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int EACH = OPDI_CU_POOL_EACH;
+    const uint32_t first = blockIdx.x * (256 * EACH) + threadIdx.x;
+    T u[EACH][K][K];
+    int row[EACH], col[EACH];
+    if (first >= v.all) { return; }
+    OPDI_CU_UNROLL
+    for (int e = 0; e < EACH; e++) {
+        const uint32_t i = first + e * 256 < v.all ? first + e * 256 : first, line = v.columns.of(i);
+        const uint32_t plane = v.rows.of(line);
+        row[e] = (int)(line - plane * (uint32_t)v.out[0]) * v.s[0] - v.p[0];
+        col[e] = (int)(i - line * (uint32_t)v.out[1]) * v.s[1] - v.p[1];
+        const T *from = x + plane * (uint32_t)(v.in[0] * v.in[1]);
+        OPDI_CU_UNROLL
+        for (int a = 0; a < K; a++) {
+            OPDI_CU_UNROLL
+            for (int b = 0; b < K; b++) {
+                const int h = row[e] + a, w = col[e] + b;
+                u[e][a][b] = T(0.0f);
+                if ((uint32_t)h < (uint32_t)v.in[0] && (uint32_t)w < (uint32_t)v.in[1]) {
+                    u[e][a][b] = from[h * v.in[1] + w];
+                }
+            }
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int e = 0; e < EACH; e++) {
+        A top = opdi_cu_lowest((A)0);
+        int best = (row[e] < 0 ? 0 : row[e]) * v.in[1] + (col[e] < 0 ? 0 : col[e]);
+        OPDI_CU_UNROLL
+        for (int a = 0; a < K; a++) {
+            OPDI_CU_UNROLL
+            for (int b = 0; b < K; b++) {
+                const int h = row[e] + a, w = col[e] + b;
+                const A now = opdi_cu_cast<A>(u[e][a][b]);
+                if ((uint32_t)h < (uint32_t)v.in[0] && (uint32_t)w < (uint32_t)v.in[1] && (now > top || now != now)) {
+                    top = now;
+                    best = h * v.in[1] + w;
+                }
+            }
+        }
+        if (first + e * 256 < v.all) {
+            opdi_cu_store(y + first + e * 256, top);
+            at[first + e * 256] = best;
+        }
+    }
+}
 template <class T> struct opdi_cu_avg_pool {
     opdi_cu_windows v;
     const T *x;
@@ -7551,6 +7896,28 @@ static bool opdi_cu_channels_last(const opd_tensor *t, int nd) {
     const int n = opd_ndim(t);
     return n == nd + 2 && opd_strides(t)[1] == 1 && opd_sizes(t)[1] > 1 && opd_strides(t)[n - 1] == opd_sizes(t)[1];
 }
+/* Returns whether opdi_cu_max_pool_small can compute this max pooling. */
+static bool opdi_cu_pool_is_small(const opdi_cu_windows *v, const opd_tensor *x, const opd_tensor *y,
+                                  const opd_tensor *at) {
+    if (v->adaptive || v->in[0] != 1 || v->k[0] != 1 || v->p[0] != 0 || v->k[1] != v->k[2] ||
+        (v->k[1] != 2 && v->k[1] != 3) || v->d[1] != 1 || v->d[2] != 1) { return false; }
+    return opd_dtype_is_floating(opd_dtype(x)) && opd_is_contiguous(x) && opd_is_contiguous(y) &&
+        opd_is_contiguous(at) && opd_numel(x) < INT32_MAX && opd_numel(y) < INT32_MAX;
+}
+static int opdi_cu_pool_small(const opdi_cu_windows *v, const opd_tensor *x, opd_tensor *y, opd_tensor *at) {
+    opdi_cu_small_windows m;
+    for (int e = 0; e < 2; e++) {
+        m.in[e] = (int)v->in[1 + e]; m.out[e] = (int)v->out[1 + e];
+        m.s[e] = (int)v->s[1 + e]; m.p[e] = (int)v->p[1 + e];
+    }
+    m.all = (uint32_t)opd_numel(y);
+    m.rows = opdi_cu_divide_by((uint32_t)m.out[0]);
+    m.columns = opdi_cu_divide_by((uint32_t)m.out[1]);
+    const dim3 grid((unsigned)opdi_cu_ceil(opd_numel(y), 256 * OPDI_CU_POOL_EACH));
+    OPDI_CU_FLOATS(opd_dtype(x), T, return opdi_cu_launch(v->k[1] == 2 ? opdi_cu_max_pool_small<T, 2>
+                   : opdi_cu_max_pool_small<T, 3>, grid, dim3(256), 0, m, opdi_cu_data<T>(x), opdi_cu_data<T>(y),
+                   opdi_cu_data<int64_t>(at)))
+}
 static int opdi_cu_pool_forward(opd_call *call, int nd, bool maximum, bool adaptive) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y, *at = NULL;
     opdi_cu_windows v;
@@ -7564,6 +7931,7 @@ static int opdi_cu_pool_forward(opd_call *call, int nd, bool maximum, bool adapt
     if (!adaptive) { opdi_cu_windows_read(call, &v, 1, nd, maximum); }
     v.last = opdi_cu_channels_last(y, nd);
     if (maximum) { opdi_cu_image_of(&v.at, at, nd); }
+    if (maximum && opdi_cu_pool_is_small(&v, x, y, at)) { return opdi_cu_pool_small(&v, x, y, at); }
     OPDI_CU_ALL(opd_dtype(x), T, {
         const T *from = opdi_cu_data<T>(x);
         T *to = opdi_cu_data<T>(y);
@@ -9623,6 +9991,8 @@ static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     }
     return opd_strides(t)[0] == next;
 }
+static bool opdi_cu_depthwise_fits(const opdi_cu_conv *q, int what);
+template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, int what, T *x, void *w, T *y);
 /* Computes y or gx, as `what` says, for contiguous tensors of one dtype.  The result must not be empty.  Returns 0, or
    -1 and sets an error. */
 template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
@@ -9630,6 +10000,9 @@ template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int w
     T *xs = opdi_cu_data<T>(x), *ws = opdi_cu_data<T>(w), *ys = opdi_cu_data<T>(y);
     const int64_t cg = q->c / q->groups;
     cudaDataType type;
+    if constexpr (!std::is_same<opdi_cu_acc<T>, int64_t>::value) {
+        if (opdi_cu_depthwise_fits(q, what)) { return opdi_cu_depthwise_run<T>(q, what, xs, ws, ys); }
+    }
     if ((cg < 4 && q->groups > 1) || !opdi_cu_cuda_type(opd_dtype(x), &type)) {
         return what == OPDI_CU_CONV_Y ? opdi_cu_conv_each<T, false>(*q, xs, ws, ys)
             : opdi_cu_conv_each<T, true>(*q, ys, ws, xs);
@@ -9643,6 +10016,7 @@ template <typename T> static int opdi_cu_conv_typed_gw(const opdi_cu_conv *q, op
     if (q->c / q->groups >= 4 || q->groups == 1) {
         return opdi_cu_conv_columns<T>(q, OPDI_CU_CONV_GW, opd_dtype(x), xs, ws, ys);
     }
+    if (opdi_cu_depthwise_fits(q, OPDI_CU_CONV_GW)) { return opdi_cu_depthwise_run<T>(q, OPDI_CU_CONV_GW, xs, ws, ys); }
     return opdi_cu_launch(opdi_cu_conv_each_gw_kernel<T>, opdi_cu_grid_rows(opd_numel(w)), dim3(256), 0, *q, xs, ys,
                           static_cast<opdi_cu_acc<T> *>(ws));
 }
@@ -9758,6 +10132,182 @@ static const opdi_cu_registration opdi_cu_table_convolution[] = {
     {"convolution", opdi_cu_convolution}, {"convolution_backward", opdi_cu_convolution_backward},
     {NULL, NULL}};
 
+//== depthwise convolutions ============================================================================================
+//
+//  These kernels are for groups of one channel of x and one of y, 3 x 3 taps and strides of 1 or 2, in two dims.  A
+//  thread computes a strip: a few outputs below each other.  It loads all elements that the strip reads before it
+//  multiplies any, and uses an element for up to three outputs.  Its left and right neighbours come from the L1 cache.
+//  Taps outside of the image are left out, and not multiplied by 0: weights may be infinite or NaN.
+
+#if !defined(OPDI_CU_DEPTHWISE_ROWS)
+#define OPDI_CU_DEPTHWISE_ROWS 4                  /* outputs of a strip */
+#endif
+struct opdi_cu_depthwise {
+    int in[2], out[2], p[2];                      /* sizes of the image that is read, and of the outputs; padding */
+    uint32_t all;                                 /* number of strips of all channels and images */
+    opdi_cu_pointwise_divider columns, strips, channels;      /* out[1]; strips below each other; channels */
+    bool turned;                                  /* the weights are read backwards */
+};
+/* The elements of an image that a strip reads. */
+template <typename T, int K, int S> struct opdi_cu_depthwise_strip {
+    enum { ROWS = OPDI_CU_DEPTHWISE_ROWS, HIGH = (ROWS - 1) * S + K };
+    T v[HIGH][K];
+    uint32_t plane;                               /* number of the image */
+    int row, column, top, left;                   /* the first output; where v begins */
+    __device__ __forceinline__ void load(const opdi_cu_depthwise &q, const T *x, uint32_t i) {
+        const uint32_t line = q.columns.of(i);
+        plane = q.strips.of(line);
+        row = (int)(line - plane * q.strips.d) * ROWS;
+        column = (int)(i - line * q.columns.d);
+        top = row * S - q.p[0];
+        left = column * S - q.p[1];
+        x += (int64_t)(plane * (uint32_t)(q.in[0] * q.in[1])) + top * q.in[1] + left;
+        OPDI_CU_UNROLL
+        for (int h = 0; h < HIGH; h++, x += q.in[1]) {
+            OPDI_CU_UNROLL
+            for (int b = 0; b < K; b++) {
+                v[h][b] = T(0.0f);
+                if (row_inside(q, h) && column_inside(q, b)) { v[h][b] = x[b]; }
+            }
+        }
+    }
+    __device__ __forceinline__ bool row_inside(const opdi_cu_depthwise &q, int h) const {
+        return (uint32_t)(top + h) < (uint32_t)q.in[0];
+    }
+    __device__ __forceinline__ bool column_inside(const opdi_cu_depthwise &q, int b) const {
+        return (uint32_t)(left + b) < (uint32_t)q.in[1];
+    }
+};
+template <typename T, int K, int S> __global__ void __launch_bounds__(256)
+opdi_cu_depthwise_kernel(const opdi_cu_depthwise q, const T *x, const T *w, T *y) {
+    typedef opdi_cu_acc<T> A;
+    typedef opdi_cu_depthwise_strip<T, K, S> strip;
+    const uint32_t i = blockIdx.x * 256 + threadIdx.x;
+    strip s;
+    A tap[K][K], sum[strip::ROWS];
+    if (i >= q.all) { return; }
+    s.load(q, x, i);
+    w += (s.plane - q.channels.of(s.plane) * q.channels.d) * (K * K);
+    OPDI_CU_UNROLL
+    for (int t = 0; t < K * K; t++) {             /* 0 in columns outside of the image, where v is 0 too */
+        tap[t / K][t % K] = s.column_inside(q, t % K) ? opdi_cu_load<A>(w + (q.turned ? K * K - 1 - t : t)) : (A)0;
+    }
+    OPDI_CU_UNROLL
+    for (int r = 0; r < strip::ROWS; r++) { sum[r] = 0; }
+    OPDI_CU_UNROLL
+    for (int h = 0; h < strip::HIGH; h++) {
+        if (!s.row_inside(q, h)) { continue; }
+        OPDI_CU_UNROLL
+        for (int r = 0; r < strip::ROWS; r++) {
+            OPDI_CU_UNROLL
+            for (int b = 0; b < K; b++) {
+                if (h >= r * S && h < r * S + K) { sum[r] += opdi_cu_cast<A>(s.v[h][b]) * tap[h - r * S][b]; }
+            }
+        }
+    }
+    y += s.plane * (uint32_t)(q.out[0] * q.out[1]) + (uint32_t)(s.row * q.out[1] + s.column);
+    OPDI_CU_UNROLL
+    for (int r = 0; r < strip::ROWS; r++, y += q.out[1]) {
+        if (s.row + r < q.out[0]) { opdi_cu_store(y, sum[r]); }
+    }
+}
+/* parts[part][c][t] = sum over i, and over `each` images n, of y[n, c, i] x[n, c, reads(i, t)].  A block computes all
+   taps of channel blockIdx.x, for part blockIdx.y of the images. */
+template <typename T, int K, int S> __global__ void __launch_bounds__(256)
+opdi_cu_depthwise_gw_kernel(const opdi_cu_depthwise q, const T *x, const T *y, opdi_cu_acc<T> *parts, int each,
+                            int images) {
+    typedef opdi_cu_acc<T> A;
+    typedef opdi_cu_depthwise_strip<T, K, S> strip;
+    const uint32_t channels = q.channels.d, c = blockIdx.x, of_image = q.strips.d * q.columns.d;
+    const int first = (int)blockIdx.y * each, many = images - first < each ? images - first : each;
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    __shared__ A warps[256 / OPDI_CU_WARP][K * K];
+    A sum[K][K];
+    OPDI_CU_UNROLL
+    for (int t = 0; t < K * K; t++) { sum[t / K][t % K] = 0; }
+    OPDI_CU_ROLLED
+    for (uint32_t i = threadIdx.x; i < (uint32_t)many * of_image; i += 256) {
+        const uint32_t n = q.strips.of(q.columns.of(i)), plane = ((uint32_t)first + n) * channels + c;
+        strip s;
+        A g[strip::ROWS];
+        s.load(q, x, i - n * of_image + plane * of_image);
+        const T *ys = y + plane * (uint32_t)(q.out[0] * q.out[1]) + (uint32_t)(s.row * q.out[1] + s.column);
+        OPDI_CU_UNROLL
+        for (int r = 0; r < strip::ROWS; r++, ys += q.out[1]) {
+            g[r] = s.row + r < q.out[0] ? opdi_cu_load<A>(ys) : (A)0;
+        }
+        OPDI_CU_UNROLL
+        for (int r = 0; r < strip::ROWS; r++) {
+            OPDI_CU_UNROLL
+            for (int a = 0; a < K; a++) {
+                if (s.row + r >= q.out[0] || !s.row_inside(q, r * S + a)) { continue; }
+                OPDI_CU_UNROLL
+                for (int b = 0; b < K; b++) {
+                    sum[a][b] += opdi_cu_cast<A>(s.v[r * S + a][b]) * (s.column_inside(q, b) ? g[r] : (A)0);
+                }
+            }
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int t = 0; t < K * K; t++) {
+        const A all = opdi_cu_warp_reduce(sum[t / K][t % K], opdi_cu_sum());
+        if (lane == 0) { warps[warp][t] = all; }
+    }
+    __syncthreads();
+    if (threadIdx.x < K * K) {
+        A all = 0;
+        for (int k = 0; k < 256 / OPDI_CU_WARP; k++) { all += warps[k][threadIdx.x]; }
+        parts[((int64_t)blockIdx.y * channels + c) * (K * K) + threadIdx.x] = all;
+    }
+}
+/* w[i] = sum over k of parts[k][i] */
+template <typename A> __global__ void opdi_cu_depthwise_end_kernel(const A *parts, A *w, int count, int all) {
+    const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    A sum = 0;
+    if (i >= all) { return; }
+    for (int k = 0; k < count; k++) { sum += parts[(int64_t)k * all + i]; }
+    w[i] = sum;
+}
+static bool opdi_cu_depthwise_fits(const opdi_cu_conv *q, int what) {
+    const int64_t x = q->n * q->c * opdi_cu_volume(q->in), y = q->n * q->c * opdi_cu_volume(q->out);
+    return q->groups == q->c && q->c == q->oc && q->in[0] == 1 && q->out[0] == 1 && q->k[0] == 1 && q->k[1] == 3 &&
+        q->k[2] == 3 && q->d[1] == 1 && q->d[2] == 1 && q->s[1] == q->s[2] &&
+        (q->s[1] == 1 || (q->s[1] == 2 && what != OPDI_CU_CONV_GX)) && x < (1 << 30) && y < (1 << 30);
+}
+/* Computes y, gx or gw, as `what` says.  w: of the type of x or, for gw, of that in which sums are computed. */
+template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, int what, T *x, void *w, T *y) {
+    typedef opdi_cu_acc<T> A;
+    const bool back = what == OPDI_CU_CONV_GX;
+    opdi_cu_depthwise m;
+    for (int e = 0; e < 2; e++) {
+        m.in[e] = back ? q->out[1 + e] : q->in[1 + e];
+        m.out[e] = back ? q->in[1 + e] : q->out[1 + e];
+        m.p[e] = back ? q->k[1 + e] - 1 - q->p[1 + e] : q->p[1 + e];
+    }
+    const int64_t strips = opdi_cu_ceil(m.out[0], OPDI_CU_DEPTHWISE_ROWS), all = q->n * q->c * strips * m.out[1];
+    m.all = (uint32_t)all;
+    m.columns = opdi_cu_divide_by((uint32_t)m.out[1]);
+    m.strips = opdi_cu_divide_by((uint32_t)strips);
+    m.channels = opdi_cu_divide_by((uint32_t)q->c);
+    m.turned = back;
+    if (what != OPDI_CU_CONV_GW) {
+        return opdi_cu_launch(q->s[1] == 1 ? opdi_cu_depthwise_kernel<T, 3, 1> : opdi_cu_depthwise_kernel<T, 3, 2>,
+                              dim3((unsigned)opdi_cu_ceil(all, 256)), dim3(256), 0, m, (const T *)(back ? y : x),
+                              static_cast<const T *>(w), back ? x : y);
+    }
+    const int64_t want = opdi_cu_ceil(1024, q->c), each = opdi_cu_ceil(q->n, want < q->n ? want : q->n);
+    const int64_t count = opdi_cu_ceil(q->n, each);
+    A *parts = count == 1 ? static_cast<A *>(w)
+        : static_cast<A *>(opdi_cu_scratch(count * q->c * 9 * (int64_t)sizeof(A)));
+    if (!parts || opdi_cu_launch(q->s[1] == 1 ? opdi_cu_depthwise_gw_kernel<T, 3, 1>
+                                 : opdi_cu_depthwise_gw_kernel<T, 3, 2>, dim3((unsigned)q->c, (unsigned)count),
+                                 dim3(256), 0, m, (const T *)x, (const T *)y, parts, (int)each, (int)q->n)) {
+        return -1;
+    }
+    return count == 1 ? 0 : opdi_cu_launch(opdi_cu_depthwise_end_kernel<A>, dim3((unsigned)opdi_cu_ceil(q->c * 9, 256)),
+                                           dim3(256), 0, (const A *)parts, static_cast<A *>(w), (int)count,
+                                           (int)(q->c * 9));
+}
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:attention   attention
 //
@@ -9769,13 +10319,17 @@ static const opdi_cu_registration opdi_cu_table_convolution[] = {
 
 //== attention in one kernel ===========================================================================================
 //
-//  A block of four warps computes 64 rows of q (16 per warp), for 64 keys at a time.  A warp's scores stay in
-//  registers, where they become the first factor of the product with v.  For each row, the warp keeps the maximum of
-//  the scores so far and the sum of their exponentials.  If the maximum grows, the sum and the product so far are
-//  scaled down.  Meanwhile, the next 64 keys and values are copied into shared memory.  If the depth (the number of
-//  columns of q, k and v) is less than D, it is padded with zeros.
+//  A block of four warps computes 64 or 128 rows of q (16 or 32 per warp), for 64 keys at a time.  A warp with 32 rows
+//  uses each part of k and v twice that it loads from shared memory; for depths over 64, it would need too many
+//  registers.  A warp's scores stay in registers, where they become the first factor of the product with v.  For each
+//  row, the warp keeps the maximum of the scores so far and the sum of their exponentials.  If the maximum grows, the
+//  sum and the product so far are scaled down.  Meanwhile, the next 64 keys and values are copied into shared memory.
+//  If the depth (the number of columns of q, k and v) is less than D, it is padded with zeros.
 
 enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
+#if !defined(OPDI_CU_AT_TILES)
+#define OPDI_CU_AT_TILES 2                        /* the most tiles of 16 rows that a warp computes */
+#endif
 /* The heads of a tensor [batch, head, row, depth].  Strides are in elements; that of the depth is 1. */
 struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 struct opdi_cu_attention {
@@ -9800,134 +10354,170 @@ __device__ __forceinline__ void opdi_cu_load_rows(T *to, const T *from, int64_t 
         opdi_cu_stage_16(to + r * (D + 8) + c, there ? from + (first + r) * stride + c : from, there);
     }
 }
-template <typename T, int D>
+/* Returns 2 to the power of x, with an error of two units in the last place; 0 instead of denormal results. */
+__device__ __forceinline__ float opdi_cu_exp2(float x) {
+#if defined(OPD_CUDA_EMULATED)
+    return exp2f(x);
+#else
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
+/* Turns the scores s of 16 rows for 64 keys into exponentials: finds the new maxima, and scales `total` and `sum` down
+   if they have grown.  base: the first key; first: the first row; scale: of the scores, for powers of 2. */
+template <class M>
+__device__ __forceinline__ void opdi_cu_attention_exps(const opdi_cu_attention &a, typename M::S *s /*[4]*/, int base,
+                                                       int first, float scale, float *most /*[2]*/,
+                                                       float *total /*[2]*/, typename M::S *sum, int sums) {
+    float top[2] = {most[0], most[1]}, fade[2];
+    if (base + OPDI_CU_AT_KEYS > a.keys || (a.causal && base + OPDI_CU_AT_KEYS > first)) {
+        OPDI_CU_UNROLL
+        for (int n = 0; n < 4; n++) {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 8; i++) {
+                const int key = base + n * 16 + M::column(i);
+                if (key >= a.keys || (a.causal && key > first + M::row(i))) { s[n].x[i] = -INFINITY; }
+            }
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int n = 0; n < 4; n++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { top[M::of_two(i)] = fmaxf(top[M::of_two(i)], s[n].x[i]); }
+    }
+    OPDI_CU_UNROLL
+    for (int r = 0; r < 2; r++) {
+        top[r] = M::row_most(top[r]);
+        const float shift = top[r] == -INFINITY ? 0 : top[r] * scale;
+        fade[r] = opdi_cu_exp2(most[r] * scale - shift);
+        total[r] *= fade[r];
+        most[r] = top[r];
+        top[r] = shift;
+    }
+    OPDI_CU_UNROLL
+    for (int n = 0; n < 4; n++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) {
+            s[n].x[i] = opdi_cu_exp2(s[n].x[i] * scale - top[M::of_two(i)]);
+            total[M::of_two(i)] += s[n].x[i];
+        }
+    }
+    OPDI_CU_UNROLL
+    for (int d = 0; d < sums; d++) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { sum[d].x[i] *= fade[M::of_two(i)]; }
+    }
+}
+template <typename T, int D, int TILES>
 __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *scratch) {
     typedef opdi_cu_mma<T, false> M;
     typedef opdi_cu_mma<T, true> V;               /* v is read column by column */
-    constexpr int LD = D + 8, TILE = 64 * LD;
+    constexpr int LD = D + 8, TILE = 64 * LD, ROWS = TILES * OPDI_CU_AT_ROWS;
     const float log2e = 1.44269504f, scale = a.scale * log2e;
-    T *qs = reinterpret_cast<T *>(scratch);       /* 64 rows of q, then twice 64 rows of k and v */
+    T *qs = reinterpret_cast<T *>(scratch), *kv = qs + TILES * TILE;          /* rows of q; twice 64 rows of k and v */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
-    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;  /* if causal, the blocks with most keys
+    const int first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;             /* if causal, the blocks with most keys
                                                                                start first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
-    const int last = a.causal && first + OPDI_CU_AT_ROWS < a.keys ? first + OPDI_CU_AT_ROWS : a.keys;
-    const int tiles = (last + OPDI_CU_AT_KEYS - 1) / OPDI_CU_AT_KEYS, mine = first + warp * 16;
-    typename M::S sum[D / 16];
-    typename M::A fq[D / 16];
-    float most[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
+    const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
+    const int tiles = (last + OPDI_CU_AT_KEYS - 1) / OPDI_CU_AT_KEYS;
+    const int of_warp = warp * TILES * 16, mine = first + of_warp;
+    typename M::S sum[TILES][D / 16];
+    typename M::A fq[TILES][D / 16];
+    float most[TILES][2], total[TILES][2];
     OPDI_CU_UNROLL
-    for (int d = 0; d < D / 16; d++) { M::zero(sum[d]); }
-    opdi_cu_load_rows<T, D>(qs, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
-    opdi_cu_load_rows<T, D>(qs + TILE, k, a.k.row, 0, a.keys, a.depth);
-    opdi_cu_load_rows<T, D>(qs + 2 * TILE, v, a.v.row, 0, a.keys, a.depth);
+    for (int t = 0; t < TILES; t++) {
+        most[t][0] = most[t][1] = -INFINITY;
+        total[t][0] = total[t][1] = 0;
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) { M::zero(sum[t][d]); }
+        opdi_cu_load_rows<T, D>(qs + t * TILE, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first + t * 64, a.rows,
+                                a.depth);
+    }
+    opdi_cu_load_rows<T, D>(kv, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_load_rows<T, D>(kv + TILE, v, a.v.row, 0, a.keys, a.depth);
     opdi_cu_stages_commit();
     OPDI_CU_ROLLED
     for (int j = 0; j < tiles; j++) {
         const int base = j * OPDI_CU_AT_KEYS;
-        const T *kt = qs + (1 + j % 2 * 2) * TILE, *vt = kt + TILE;
-        typename M::S s[4];
-        float top[2], fade[2];
+        const T *kt = kv + j % 2 * 2 * TILE, *vt = kt + TILE;
+        typename M::S s[TILES][4];
         opdi_cu_stages_wait<0>();
         __syncthreads();                          /* this tile has arrived, and all warps have finished the previous
                                                      tile */
         if (j == 0) {
             OPDI_CU_UNROLL
-            for (int d = 0; d < D / 16; d++) { M::load(fq[d], qs + warp * 16 * LD + d * 16 + M::place_a(LD), LD); }
+            for (int i = 0; i < TILES * (D / 16); i++) {
+                const int t = i / (D / 16), d = i % (D / 16);
+                M::load(fq[t][d], qs + (of_warp + t * 16) * LD + d * 16 + M::place_a(LD), LD);
+            }
         }
         if (j + 1 < tiles) {
-            T *to = qs + (1 + (j + 1) % 2 * 2) * TILE;
+            T *to = kv + (j + 1) % 2 * 2 * TILE;
             opdi_cu_load_rows<T, D>(to, k, a.k.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
             opdi_cu_load_rows<T, D>(to + TILE, v, a.v.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
         }
         opdi_cu_stages_commit();
         OPDI_CU_UNROLL
-        for (int n = 0; n < 4; n++) { M::zero(s[n]); }
+        for (int i = 0; i < TILES * 4; i++) { M::zero(s[i / 4][i % 4]); }
         OPDI_CU_UNROLL
         for (int d = 0; d < D / 16; d++) {
             OPDI_CU_UNROLL
             for (int n = 0; n < 4; n++) {
                 typename M::B fk;
                 M::load(fk, kt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
-                M::add(s[n], fq[d], fk);
-            }
-        }
-        if (base + OPDI_CU_AT_KEYS > a.keys || (a.causal && base + OPDI_CU_AT_KEYS > mine)) {
-            OPDI_CU_UNROLL
-            for (int n = 0; n < 4; n++) {
                 OPDI_CU_UNROLL
-                for (int i = 0; i < 8; i++) {
-                    const int key = base + n * 16 + M::column(i);
-                    if (key >= a.keys || (a.causal && key > mine + M::row(i))) { s[n].x[i] = -INFINITY; }
-                }
-            }
-        }
-        top[0] = most[0]; top[1] = most[1];
-        OPDI_CU_UNROLL
-        for (int n = 0; n < 4; n++) {
-            OPDI_CU_UNROLL
-            for (int i = 0; i < 8; i++) { top[M::of_two(i)] = fmaxf(top[M::of_two(i)], s[n].x[i]); }
-        }
-        OPDI_CU_UNROLL
-        for (int r = 0; r < 2; r++) {
-            top[r] = M::row_most(top[r]);
-            const float shift = top[r] == -INFINITY ? 0 : top[r] * scale;
-            fade[r] = exp2f(most[r] * scale - shift);
-            total[r] *= fade[r];
-            most[r] = top[r];
-            top[r] = shift;
-        }
-        OPDI_CU_UNROLL
-        for (int n = 0; n < 4; n++) {
-            OPDI_CU_UNROLL
-            for (int i = 0; i < 8; i++) {
-                s[n].x[i] = exp2f(s[n].x[i] * scale - top[M::of_two(i)]);
-                total[M::of_two(i)] += s[n].x[i];
+                for (int t = 0; t < TILES; t++) { M::add(s[t][n], fq[t][d], fk); }
             }
         }
         OPDI_CU_UNROLL
-        for (int d = 0; d < D / 16; d++) {
-            OPDI_CU_UNROLL
-            for (int i = 0; i < 8; i++) { sum[d].x[i] *= fade[M::of_two(i)]; }
+        for (int t = 0; t < TILES; t++) {
+            opdi_cu_attention_exps<M>(a, s[t], base, mine + t * 16, scale, most[t], total[t], sum[t], D / 16);
         }
         OPDI_CU_UNROLL
         for (int n = 0; n < 4; n++) {
-            typename M::A fp;
-            M::turn(fp, s[n]);
+            typename M::A fp[TILES];
+            OPDI_CU_UNROLL
+            for (int t = 0; t < TILES; t++) { M::turn(fp[t], s[t][n]); }
             OPDI_CU_UNROLL
             for (int d = 0; d < D / 16; d++) {
                 typename V::B fv;
                 V::load(fv, vt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
-                M::add(sum[d], fp, fv);
+                OPDI_CU_UNROLL
+                for (int t = 0; t < TILES; t++) { M::add(sum[t][d], fp[t], fv); }
             }
         }
     }
     T *out = opdi_cu_head<T>(a.out, batch, head);
     float *lse = opdi_cu_head<float>(a.lse, batch, head);
-    total[0] = M::row_sum(total[0]); total[1] = M::row_sum(total[1]);
     OPDI_CU_UNROLL
-    for (int i = 0; i < 8; i += 2) {
-        const int r = M::of_two(i), row = mine + M::row(i);
-        if (row >= a.rows) { continue; }
-        const float by = total[r] > 0 || total[r] != total[r] ? 1 / total[r] : 0;
+    for (int t = 0; t < TILES; t++) {
+        total[t][0] = M::row_sum(total[t][0]); total[t][1] = M::row_sum(total[t][1]);
         OPDI_CU_UNROLL
-        for (int d = 0; d < D / 16; d++) {
-            const int c = d * 16 + M::column(i);
-            if (c < a.depth) {
-                *reinterpret_cast<uint32_t *>(out + row * a.out.row + c) =
-                    opdi_cu_two(opdi_cu_cast<T>(sum[d].x[i] * by), opdi_cu_cast<T>(sum[d].x[i + 1] * by));
+        for (int i = 0; i < 8; i += 2) {
+            const int r = M::of_two(i), row = mine + t * 16 + M::row(i);
+            const float all = total[t][r], by = all > 0 || all != all ? 1 / all : 0;
+            if (row >= a.rows) { continue; }
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                const int c = d * 16 + M::column(i);
+                if (c < a.depth) {
+                    *reinterpret_cast<uint32_t *>(out + row * a.out.row + c) =
+                        opdi_cu_two(opdi_cu_cast<T>(sum[t][d].x[i] * by), opdi_cu_cast<T>(sum[t][d].x[i + 1] * by));
+                }
             }
+            if (M::column(i) == 0) { lse[row * a.lse.row] = most[t][r] * a.scale + logf(all); }
         }
-        if (M::column(i) == 0) { lse[row * a.lse.row] = most[r] * a.scale + logf(total[r]); }
     }
 }
-template <typename T, int D> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
+template <typename T, int D, int TILES> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
 opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
     OPDI_CU_SHARED(scratch);
     OPDI_CU_TC_STOP(T)
 #if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
-    opdi_cu_attention_rows<T, D>(a, scratch);
+    opdi_cu_attention_rows<T, D, TILES>(a, scratch);
 #elif defined(__CUDA_ARCH__)
     __trap();                                     /* not reached: the host calls opdi_cu_tc_compiled first */
 #endif
@@ -9960,30 +10550,69 @@ static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
 }
 /* Computes attention by separate products and a softmax, in the dtype of lse (float32 or float64), and writes `out` and
    `lse`.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_attention_part(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, opd_tensor *hidden,
+    opd_tensor *out, opd_tensor *lse) {
+    opd_tensor *scores = opd_matmul(q, opd_transpose(k, 2, 3)), *staging = opdi_cu_staging(lse);
+    if (mask) { scores = opd_add(scores, mask); }
+    if (hidden) { scores = opd_add(scores, hidden); }
+    if (!staging || !scores || !(scores = opd_contiguous(scores))) { return -1; }
+    const int64_t keys = opd_size(scores, 3), rows = opd_numel(scores) / keys;
+    if (opd_dtype(lse) == OPD_FLOAT64
+        ? opdi_cu_softmax_run<double>(opdi_cu_data<double>(scores), opdi_cu_data<double>(scores), rows, keys, false,
+                                      opdi_cu_data<double>(staging))
+        : opdi_cu_softmax_run<float>(opdi_cu_data<float>(scores), opdi_cu_data<float>(scores), rows, keys, false,
+                                     opdi_cu_data<float>(staging))) { return -1; }
+    return opdi_cu_staging_store(lse, staging) || !opd_copy_(out, opd_matmul(scores, v)) ? -1 : 0;
+}
+/* Returns elements [n, n + count) of the batch and heads [h, h + heads) of a tensor [batch, head, ...], or NULL for
+   NULL. */
+static opd_tensor *opdi_cu_heads_part(opd_tensor *t, int64_t n, int64_t count, int64_t h, int64_t heads) {
+    return t ? opd_narrow(opd_narrow(t, 0, n, count), 1, h, heads) : NULL;
+}
+/* Calls opdi_cu_attention_part for so many heads at a time that their scores stay in the L2 cache. */
+#if !defined(OPDI_CU_SCORES)
+#define OPDI_CU_SCORES (32 << 20)                 /* bytes */
+#endif
 static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
     bool causal, opd_tensor *out, opd_tensor *lse) {
     const opd_scalar_type work = opd_dtype(lse);
-    const int64_t heads = opd_size(q, 1), rows = opd_size(q, 2), keys = opd_size(k, 2);
+    const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1), rows = opd_size(q, 2), keys = opd_size(k, 2);
+    opd_tensor *hidden = NULL;
     if (opd_numel(out) == 0 && opd_numel(lse) == 0) { return 0; }
     if (opd_numel(k) == 0) { return opd_zero_(out) && opd_fill_(lse, opd_value_float(-INFINITY)) ? 0 : -1; }
-    q = opd_to_dtype(q, work);
+    q = opd_mul_Scalar(opd_to_dtype(q, work), opd_value_float(scale));
     k = opdi_cu_heads_repeated(opd_to_dtype(k, work), heads);
     v = opdi_cu_heads_repeated(opd_to_dtype(v, work), heads);
-    opd_tensor *scores = opd_mul_Scalar(opd_matmul(q, opd_transpose(k, 2, 3)), opd_value_float(scale));
-    if (mask) { scores = opd_add(scores, opd_to_dtype(mask, work)); }
+    if (mask) { mask = opd_expand(opd_to_dtype(mask, work), OPD_INTS(batch, heads, rows, keys)); }
     if (causal) {
-        opd_tensor *hidden = opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work),
-                                           OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE);
-        scores = opd_add(scores, opd_triu_full(hidden, 1));
+        hidden = opd_triu_full(opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work),
+                                             OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE), 1);
     }
-    return scores && opd_copy_(lse, opd_logsumexp(scores, OPD_INTS(-1))) &&
-        opd_copy_(out, opd_matmul(opd_safe_softmax(scores, -1), v)) ? 0 : -1;
+    if (!opd_ok()) { return -1; }
+    const int64_t one = rows * keys * (int64_t)opd_dtype_size(work), fit = OPDI_CU_SCORES / one;
+    const int64_t count = fit / heads > 1 ? fit / heads : 1, some = fit < 1 ? 1 : fit < heads ? fit : heads;
+    for (int64_t n = 0; n < batch; n += count) {
+        for (int64_t h = 0; h < heads; h += some) {
+            const int64_t ns = batch - n < count ? batch - n : count, hs = heads - h < some ? heads - h : some;
+            int rc = -1;
+            OPD_SCOPE {
+                rc = opdi_cu_attention_part(opdi_cu_heads_part(q, n, ns, h, hs), opdi_cu_heads_part(k, n, ns, h, hs),
+                                            opdi_cu_heads_part(v, n, ns, h, hs), opdi_cu_heads_part(mask, n, ns, h, hs),
+                                            hidden, opdi_cu_heads_part(out, n, ns, h, hs),
+                                            opdi_cu_heads_part(lse, n, ns, h, hs));
+            }
+            if (rc) { return -1; }
+        }
+    }
+    return 0;
 }
 template <typename T> static int opdi_cu_attention_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
-    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AT_ROWS), (unsigned)heads, (unsigned)batch);
-    const int d = a.depth <= 64 ? 64 : 128;
-    return opdi_cu_launch(d == 64 ? opdi_cu_attention_kernel<T, 64> : opdi_cu_attention_kernel<T, 128>, grid,
-                          dim3(OPDI_CU_AT_THREADS), (size_t)(5 * 64 * (d + 8)) * sizeof(T), a);
+    const int d = a.depth <= 64 ? 64 : 128, tiles = d == 64 && a.rows > OPDI_CU_AT_ROWS ? OPDI_CU_AT_TILES : 1;
+    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, tiles * OPDI_CU_AT_ROWS), (unsigned)heads, (unsigned)batch);
+    return opdi_cu_launch(d == 128 ? opdi_cu_attention_kernel<T, 128, 1>
+                          : tiles == 1 ? opdi_cu_attention_kernel<T, 64, 1>
+                                       : opdi_cu_attention_kernel<T, 64, OPDI_CU_AT_TILES>,
+                          grid, dim3(OPDI_CU_AT_THREADS), (size_t)((tiles + 4) * 64 * (d + 8)) * sizeof(T), a);
 }
 static int opdi_cu_flash_attention(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
