@@ -2869,7 +2869,7 @@ static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
 
 //== dropout ===========================================================================================================
 
-/* out = x mask scale, for contiguous, aligned memory */
+/* Computes out = x * mask * scale, for contiguous, aligned memory. */
 template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const bool *mask, T *out, opdi_cu_acc<T> scale,
                                                              int64_t n) {
     typedef opdi_cu_acc<T> A;

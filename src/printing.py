@@ -279,8 +279,8 @@ class Function:
                 wrapped('    return %s(' % self.call, [op] + rets + ['args', '%d' % len(self.types)], ');', 8))
 
     def given(self):
-        """Returns the line that passes the arguments unchanged, with a letter for the type of each.  An argument
-        without a letter of its own is passed as an opd_value."""
+        """Returns the line of C that passes the arguments as they are, not in an array of opd_value.  A string has a
+        letter for the type of each argument.  If a type has no letter, the argument is passed as an opd_value."""
         if len(self.types) > MOST_GIVEN:
             sys.exit('%s has %d arguments, but OPD_GIVEN_MAX is %d' % (self.schema.name, len(self.types), MOST_GIVEN))
         letters, parts = self.letter, []

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds, tests and measures opdispatch_cuda.cu on a GPU, in ten minutes.  See --help.
-#| NVIDIA H100, CUDA 13 | nvcc | all tests of the CUDA plug-in | on the GPU
+#| NVIDIA H100 and H200, CUDA 13 | nvcc | all tests of the CUDA plug-in | on the GPU
 set -u
 
 help() {

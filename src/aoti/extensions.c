@@ -45,9 +45,9 @@ static bool opdi_ext_is_cuda(const char *name) {
     }
     return false;
 }
-/* Finds a library that the extension expects relative to its own folder ($ORIGIN), where the loader would not look for
-   it when it loads the copy of the extension.  Writes the library's path to `text`.  Returns false if there is no such
-   library. */
+/* Finds a library that the extension expects in or below its own folder ($ORIGIN).  The loader would not find the
+   library, because it loads a copy of the extension, which is in another folder.  Writes the library's path to `text`.
+   Returns false if there is no such library. */
 static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *text, size_t cap) {
     const uint64_t runpath = opdi_aoti_entry(elf, DT_RUNPATH), rpath = opdi_aoti_entry(elf, DT_RPATH);
     const uint64_t at = runpath ? runpath : rpath;

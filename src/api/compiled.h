@@ -32,8 +32,8 @@ typedef struct opd_c_options {
 OPD_API int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
                               const opd_c_options *options);
 /* Writes an exported program as C99, as opd_graph_write_c does for a graph.  The program's tensors are the weights.  A
-   buffer that the program writes is state: it is kept from run to run in the memory that NAME_init gets.  Inputs that
-   are not tensors are fixed to the values in `inputs`. */
+   buffer that the program writes is state: it is kept from run to run, in the memory that the caller passes to the
+   written function NAME_init.  Inputs that are not tensors are fixed to the values in `inputs`. */
 OPD_API int opd_program_write_c(const opd_program *program, const opd_value *inputs, int ninputs, const char *folder,
                                 const opd_c_options *options);
 /* Options of opd_graph_compile and opd_program_compile. */

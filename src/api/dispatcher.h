@@ -102,7 +102,8 @@ typedef struct opd_op_desc {
     int32_t same_again;          /* 1: an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
     opd_setup_fn setup_context;  /* with `backward`: fills a context (see opd_context) after each recorded call,
-                                    instead of `save` or in addition to it; only for functional schemas */
+                                    instead of `save` or in addition to it; only for operators
+                                    that write no argument and return no views */
     int32_t once_differentiable; /* 1: `backward` itself cannot be differentiated; second derivatives fail */
     double (*flops)(const opd_call *call);        /* returns the FLOPs of a call, for opd_cost; see >>api:fake */
     const struct opd_function *function;          /* a C function instead of `any`, see >>api:functions; is checked

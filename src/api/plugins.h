@@ -50,11 +50,13 @@ OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const 
 #endif
 
 /* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, like
-   TORCH_LIBRARY.  OPD_LIBRARY_FRAGMENT(ns, lib) and OPD_LIBRARY_IMPL(ns, KEY, lib) may be used any number of times.
-   OPD_USE_LIBRARY is needed if constructors do not run (tcc), or if a static archive or --as-needed would drop the
-   file.  Call it in that file, below its blocks, from a function that the program calls (OPD_EXPORT in a library with
-   hidden symbols).  OPD_USE_LIBRARY(ns) stands for OPD_LIBRARY(ns, ...) and the fragments of ns.
-   OPD_USE_LIBRARY(ns_KEY) stands for all OPD_LIBRARY_IMPL(ns, KEY, ...). */
+   TORCH_LIBRARY.  OPD_LIBRARY_FRAGMENT(ns, lib) adds operators to a namespace, and OPD_LIBRARY_IMPL(ns, KEY, lib) only
+   registers kernels; both may be used any number of times.
+   A constructor runs the blocks.  Two cases need OPD_USE_LIBRARY: a compiler without constructors (tcc), and a linker
+   that leaves out the file (from a static archive, or with --as-needed).  Call OPD_USE_LIBRARY in the file that has the
+   blocks, below them, in a function that the program calls.  Declare this function OPD_EXPORT if the library hides its
+   symbols.  OPD_USE_LIBRARY(ns) keeps or runs OPD_LIBRARY(ns, ...) and the fragments of ns, and OPD_USE_LIBRARY(ns_KEY)
+   all OPD_LIBRARY_IMPL(ns, KEY, ...). */
 #if defined(__COUNTER__)
 #define OPD_BLOCK_NUMBER __COUNTER__
 #else
@@ -154,9 +156,10 @@ template <class... A> inline int opd_call_cpp_n(opd_op *op, opd_value *rets, A..
     const opd_value values[] = {opd_v(a)..., opd_value_none()};
     return opd_call_all(op, rets, values, static_cast<int>(sizeof...(A)));
 }
-/* A list that contains its elements: `auto s = OPD_INTS(2, 3);` is valid as long as s.  Do not store it as an opd_ints,
-   in a struct or a vector, and do not return it.  The pointer would dangle after the statement, so keep the auto.
-   clang warns of a variable, of an initialiser of a member, and of a return. */
+/* The type of OPD_INTS(2, 3) in C++: a list that contains its elements, and converts to an opd_ints that points to
+   them.  After `auto s = OPD_INTS(2, 3);`, the elements live as long as s.  Do not store the list as an opd_ints (in a
+   variable, a struct or a vector), and do not return it as one: the elements would be gone at the end of the statement.
+   clang warns if the list initialises an opd_ints variable or member, or is returned as an opd_ints. */
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
 #define OPD_LIFETIMEBOUND [[clang::lifetimebound]]

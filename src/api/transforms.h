@@ -111,7 +111,8 @@ OPD_API int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals,
 /* A derivative of a function at a point, which can be applied repeatedly.  The derivative lives as long as the scope
    that is innermost when it is created.  The data that `user` points to must live as long.  The options are copied.  If
    argnums is NULL, all inputs are used.
-   opd_vjp (torch.func.vjp): the derivative maps cotangents of the outputs (NULL: zeros) to gradients of the inputs.
+   opd_vjp (torch.func.vjp): The derivative maps gradients of the outputs, which are called cotangents (NULL: zeros), to
+   gradients of the inputs.
    opd_linearize: The derivative maps tangents of the inputs to tangents of the outputs, by calling fn again.
    Both write fn's outputs and return their number, or -1 and set an error. */
 typedef struct opd_derivative opd_derivative;

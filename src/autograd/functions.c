@@ -549,9 +549,10 @@ OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
 //== once differentiable ===============================================================================================
 //
 //  The backward function of a function that is differentiable only once runs with grad mode off.  If a graph of the
-//  gradients is needed (create_graph), the gradients get a node that fails as their history.  The edges of this node
-//  are the edges of the function and edges to the gradients that the function received, so a second derivative reaches
-//  the node and fails.
+//  gradients is needed (create_graph), the history of the gradients is a node whose backward function fails.  The edges
+//  of this node are the edges of the function and edges to the gradients that the function received, so a second
+//  derivative reaches the node and fails.
+
 
 static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "

@@ -224,8 +224,9 @@ static const char *opdi_extern_shares(const opd_op *op, const opd_value *args, c
     }
     return NULL;
 }
-/* Returns whether all tensors of a call are contiguous or repeat one element.  Otherwise random numbers would be
-   generated in another order, that of the tensors' memory, which the copies do not have. */
+/* Returns whether all tensors of a call are contiguous or repeat one element.  This matters for operators that generate
+   random numbers in the order of a tensor's memory: the written code calls them with contiguous copies, which have
+   another order than other tensors. */
 static bool opdi_extern_rows(const opd_op *op, const opd_value *args) {
     bool written, rows = true;
     const opd_tensor *tensor;

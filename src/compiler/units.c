@@ -583,8 +583,9 @@ static int opdi_plan_places(opdi_unit *unit) {
     if (count) { unit->arena = opdi_plan_best(blocks, count); }
     return 0;
 }
-/* Decides which buffers need memory for one row only, which the C function of their group declares, and places the
-   other buffers.  Returns 0, or -1 and sets an error. */
+/* Decides where the buffers are.  If only one group uses a buffer, one row of its outer loop at a time, the C function
+   of this group declares an array for one row.  The other buffers get a place in the arena or in the fixed memory.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
     opdi_recording *const recording = &unit->recording;
     opdi_group_buffers buffers;

@@ -526,8 +526,8 @@ static const char opdi_prelude_margins[] =
     "  if full:\n"
     "    loss = loss + 0.9189385332046727\n"
     "  return _reduced(loss, F._kind(None, None, reduction))\n";
-/* Functions of torch that PyTorch implements in Python; only source text calls them.  In archives, and in these texts,
-   torch.name means the operator. */
+/* Functions of torch that PyTorch implements in Python.  Scripts in source text (opd_script_compile) call these
+   functions as torch.name.  In archives of torch.jit.save, and in the texts below, torch.name is the operator. */
 static const char opdi_prelude_torch[] =
     "def stft(input: Tensor, n_fft: int, hop_length: Optional[int]=None, win_length: Optional[int]=None,\n"
     "         window: Optional[Tensor]=None, center: bool=True, pad_mode: str='reflect', normalized: bool=False,\n"

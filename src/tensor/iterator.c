@@ -41,9 +41,10 @@ OPDI_INTERNAL int8_t opdi_real_dtype(int8_t t) {
         : t == OPD_COMPLEX32 ? (int8_t)OPD_FLOAT16 : t;
 }
 /* Prepares a pass over nops operands, of which nout are outputs.  Every operand broadcasts to the sizes of ops[0], the
-   inputs are promoted to dtype `common`, and loops run in `compute`.  If common is OPD_DTYPE_NONE (copies), nothing is
-   promoted, and the pass visits only the real parts of a complex operand.  Returns 0, or -1 and sets an error if an
-   output overlaps itself or, partially, an input. */
+   inputs are promoted to dtype `common`, and loops compute in the compute type `compute` (OPDI_F32, ...).  If common is
+   OPD_DTYPE_NONE (copies), nothing is promoted, and the pass visits only the real parts of a complex operand: the
+   caller makes a second pass over the imaginary parts.  Returns 0, or -1 and sets an error if an output overlaps itself
+   or, partially, an input. */
 OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
                                  int compute) {
     const opd_tensor *out = ops[0];

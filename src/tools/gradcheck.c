@@ -468,7 +468,7 @@ static int opdi_check_jacobians(opdi_check *check) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     if (opdi_check_numerical(check) || opdi_check_outputs(check, check->inputs, outs)) { return -1; }
     for (int i = 0; i < check->nout && check->options->check_backward_ad; i++) {
-        if (!opd_tensor_requires_grad(outs[i])) { continue; }          /* strict: its analytical part is zero */
+        if (!opd_tensor_requires_grad(outs[i])) { continue; }          /* its part of `analytical` stays 0 */
         if (opdi_check_analytical(check, outs, i)) { return -1; }
     }
     if (check->options->check_backward_ad && opdi_check_compare(check, outs)) { return -1; }
