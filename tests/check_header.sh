@@ -8,12 +8,12 @@
 set -u
 
 names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
-cxx_implementation steps no_everything wrong_arguments fast_math
+cxx_implementation steps no_everything fortified wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 # The checks that compile the header again and again; tests/run.sh runs them only with --whole.
-slow='families tools parts steps no_everything symbols symbols_cxx aoti two_files cxx_with_c_implementation
+slow='families tools parts steps no_everything fortified symbols symbols_cxx aoti two_files cxx_with_c_implementation
 cxx_implementation core_alone static_in_two_files no_threads no_simd no_cache beside_dlpack build_lines pragmas
 std11_c_implementation std11_cxx_implementation commands'
 
@@ -654,6 +654,10 @@ check_no_everything() { # compiles without all three, and runs
     flags='-DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE'
     quiet $CC -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
     build_run without $CC -O0 $flags $inc "$tmp/main.c" "$tmp/use.c" "$tmp/without.o"
+}
+# Compiles with the checks of glibc's headers, which Ubuntu's gcc switches on.
+check_fortified() {
+    quiet $CC -O1 -Wall -Wextra -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 $inc -c "$tmp/implementation.c" -o "$tmp/fortified.o"
 }
 # says FLAGS...: prints the warnings of $CC and $CXX for the implementation with these flags.
 says() {
