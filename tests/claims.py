@@ -81,7 +81,7 @@ STATEMENTS = {
         ('Runs on several GPUs were only emulated.', NO_MACHINE),
         ('A seed gives the same random numbers on every machine, with any number of threads.',
          'test: ' + LIMITS + 'random_numbers'),
-        ("PyTorch's CPU numbers differ.", 'test: ' + LIMITS + 'random_numbers'),
+        ("On CPUs, PyTorch has other numbers.", 'test: ' + LIMITS + 'random_numbers'),
         ('The library does not compile with -ffast-math.', 'check: fast_math'),
         ('The guide lists more limits.', 'why: the list is in this table, too'),
     ],
@@ -136,7 +136,7 @@ STATEMENTS = {
         ('Limits.', 'why: a heading'),
         ('The C functions accept only the dtypes and sizes of the example.', 'source: src/api/compiled.h the C function takes '
          'their dtypes, sizes and strides'),
-        ('The options open and open_2 make one or two of these sizes arguments of the functions.',
+        ('With the options open and open_2, one or two of these sizes become arguments of the functions.',
          'source: src/api/compiled.h a second open size'),
         ('Writing fails if the size of a result depends on the values of a tensor (for example, if a mask is used as an '
          'index), if a script branches on the value of a tensor, or if the graph uses random numbers or autocast regions.',
@@ -145,7 +145,7 @@ STATEMENTS = {
         ('The error names the operator.', 'test: ' + LIMITS + 'graphs_without_a_form_in_c'),
         ('If the graph contains torch.cond, the code computes both branches.',
          'source: src/api/compiled.h both sides are computed'),
-        ('The code computes sums in another order than a run of the graph, so rounding errors differ.',
+        ('The code adds numbers in another order than the operators of the graph, so rounding errors differ.',
          'source: src/api/compiled.h Sums have another'),
         ('Operators without a form in C include factorisations, Fourier transforms, complex arithmetic and your own '
          'operators.', 'test: ' + LIMITS + 'graphs_without_a_form_in_c'),
@@ -198,7 +198,7 @@ STATEMENTS = {
         ('opd_autograd_fallback_set selects the behaviour.', 'test: autograd/test_function.c without_a_formula_warn_mode'),
         ('If an operator can be differentiated only once, computing a second derivative always fails.',
          'test: ' + LIMITS + 'derivatives_that_are_missing'),
-        ('A level of forward mode is visible only in the thread that opened it.', 'test: ' + LIMITS + 'levels_of_forward_mode'),
+        ('A dual level (of forward mode) is visible only in the thread that opened it.', 'test: ' + LIMITS + 'levels_of_forward_mode'),
         ('An in-place operator does not change a tangent that the autograd graph holds: the written tensor gets a new tangent '
          'instead.', 'test: ' + LIMITS + 'levels_of_forward_mode'),
         ('If autograd handles a call whose kernel returns one of its arguments, the caller gets an alias of this argument: '
@@ -408,7 +408,7 @@ def figures():
             'takes %.0f ns (libtorch: %s ns)' % (cell('autograd.md', '1000 backward', 1),
                                                  format(int(cell('autograd.md', '1000 backward', 3)), ',')),
             '%.0f%% of %d CPU kernels' % (100 * within(kernels) / len(kernels), len(kernels)),
-            'of %d of %d operators' % (within(gpu), len(gpu))],
+            'GPU, %d of %d operators take at most 1.05' % (within(gpu), len(gpu))],
         'bench/README.md': [
             'CPU kernels, %d rows | PyTorch 2.15 | mean %.2f, worst %.2f' % (len(kernels), mean(kernels), max(kernels)),
             'operators on an H200, %d rows | PyTorch 2.11 | mean %.2f, worst %.2f' % (len(gpu), mean(gpu), max(gpu)),
