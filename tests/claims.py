@@ -103,7 +103,7 @@ STATEMENTS = {
          'test: ' + LIMITS + 'stored_dtypes'),
         ("You can make, move, view, compare, print and cast such tensors; the results of casts equal PyTorch's, bit for bit.",
          'test: ' + LIMITS + 'stored_dtypes', 'test: types/test_dtypes_stored.c casts_are_pytorchs'),
-        ('You can read and write such tensors in files whose format has the dtype: .npy has no complex32 and no float8.',
+        ('You can read and write such tensors if the file format has the dtype: .npy has no complex32 and no float8.',
          'test: ' + LIMITS + 'stored_dtypes'),
         ('Few operators compute with these dtypes.', 'test: ' + LIMITS + 'stored_dtypes'),
         ('As in PyTorch, the other operators fail with errors such as "add_cpu" not implemented for \'Float8_e4m3fn\'.',
