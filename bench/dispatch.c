@@ -428,7 +428,7 @@ static void bench_autocast(void) {
         report(ROW("autocast_mm_outside", "mm of bfloat16 tensors, outside"), &mm);
         BENCH(ROW("autocast_mm", "  inside"), 20000, OPD_SCOPE { opd_mm(low, low); });
         report(ROW("autocast_weight_outside", "recorded mm of a bfloat16 tensor and a bfloat16 weight, outside"), &recorded);
-        BENCH(ROW("autocast_weight", "  with a float32 weight inside, whose cast is cached"), 20000,
+        BENCH(ROW("autocast_weight", "  the same inside, with a float32 weight whose cast is cached"), 20000,
               OPD_SCOPE { opd_mm(low, w); });
         BENCH(ROW("autocast_cast", "mm of two float32 tensors inside, both cast"), 20000,
               OPD_SCOPE { opd_mm(a, a); });
