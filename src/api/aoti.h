@@ -5,24 +5,24 @@
 //  The file may be the one that defines OPDISPATCH_IMPLEMENTATION.  Plug-ins cannot call these functions.  They work on
 //  Linux on x86-64 and aarch64, with models for the CPU.
 //
-//  Models.  torch._inductor.aoti_compile_and_package turns an exported program into a shared library with C++
-//  kernels for one machine.  The library calls back into PyTorch by a table of C functions: it makes tensors, frees
-//  them, and calls operators that were not compiled.  In opdispatch, the built-in operators implement these functions.
-//  The
-//  program is linked as always (-lm, not with -rdynamic).  The C++ library that models are linked with
-//  (libstdc++.so.6, often libgomp.so.1) must be installed.  libtorch is not needed, and is not loaded if it is there.
+//  Models.  torch._inductor.aoti_compile_and_package turns an exported program into a shared library with C++ kernels
+//  for one machine.  The library calls back into PyTorch by a table of C functions: it makes tensors, frees them, and
+//  calls operators that were not compiled.  In opdispatch, the built-in operators implement these functions.  The
+//  program is linked as always (-lm, not with -rdynamic).  The C++ library that models are linked with (libstdc++.so.6,
+//  often libgomp.so.1) must be installed.  libtorch is not needed, and is not loaded if it is there.
 //      opd_aoti *model = opd_aoti_load("model.pt2", NULL);
 //      opd_tensor *out[1];
 //      if (opd_aoti_run(model, OPD_TENSORS(x), out, 1) == 1) { opd_print(out[0]); }
 //      opd_aoti_free(model);
 //
-//  Extensions are libraries of operators for the stable C interface of PyTorch 2.9 and later (STABLE_TORCH_LIBRARY
-//  of torch/csrc/stable/library.h).  Loading an extension registers its operators, with kernels for the CPU and kernels
+//  Extensions are libraries of operators for the stable C interface of PyTorch 2.9 and later (STABLE_TORCH_LIBRARY of
+//  torch/csrc/stable/library.h).  Loading an extension registers its operators, with kernels for the CPU and kernels
 //  that are composed of other operators.  Kernels for other devices are left out, and so are the libraries that only
-//  those kernels need: CUDA need not be installed.  For PyTorch, derivatives and fake kernels are registered in Python,
-//  so the library lacks them: the C program registers them (opd_autograd_register, opd_fake_register).  Those of
-//  torchvision are built in.  As in PyTorch, Scalars and generators cannot be passed to an extension.
-//  torch_parallel_for runs on the calling thread.
+//  those kernels need: CUDA need not be installed.  PyTorch registers the derivatives and fake kernels of such
+//  operators in Python, so the library does not contain them.  Here, the C program registers them
+//  (opd_autograd_register, opd_fake_register).  The derivatives and fake kernels of torchvision's operators are built
+//  in.  As in PyTorch, Scalars and generators cannot be passed to an extension.  torch_parallel_for runs on the calling
+//  thread.
 //      opd_extension_load("torchvision/_C_stable.so");
 //      opd_tensor *kept = OPD_CALL(opd_find("torchvision::nms"), boxes, scores, 0.5);
 //
@@ -30,8 +30,8 @@
 //  torch.ops.load_library of PyTorch 2.10 and later loads:
 //      cc -O2 -shared -fPIC -DOPDISPATCH_IN_TORCH ops.c -x c opdispatch.h -o ops.so -lm
 //  The header itself is compiled as the last source.  The operators are torch.ops.NAMESPACE.NAME, on CPU and meta
-//  tensors.  An operator whose kernel is for all devices needs no tensor.  Arguments are not copied, results are.  An
-//  operator with a derivative comes with NAME_vjp(Tensor?[] grads, its arguments) -> Tensor?[], for
+//  tensors.  An operator whose kernel is for all devices needs no tensor.  Arguments are not copied, but results are
+//  copied.  An operator with a derivative comes with NAME_vjp(Tensor?[] grads, its arguments) -> Tensor?[], for
 //  torch.library.register_autograd, since PyTorch takes backward functions from Python alone.  PyTorch's headers and
 //  libraries are not needed.  See examples/plugin_in_torch.py.
 //
@@ -52,8 +52,8 @@ typedef struct opd_aoti_options {
     const char *name;            /* the name of the model in the package; NULL: "model" or, if there is none, the first
                                     model */
     int copies;                  /* how many runs may go on at once (0 means 1); further runs wait */
-    bool unchecked;              /* does not check sizes, strides and dtypes of inputs and of operators' results: a run
-                                    has less work, and crashes if they are wrong */
+    bool unchecked;              /* sizes, strides and dtypes of inputs and of operators' results are not checked: a run
+                                    has less work, but crashes if they are wrong */
 } opd_aoti_options;
 /* Loads a model from a package (.pt2), or from the library out of a package (.so).  If options is NULL, defaults are
    used.  The model belongs to the caller, who frees it with opd_aoti_free.  Returns NULL with an error if the file is
@@ -82,7 +82,7 @@ OPD_API const char *opd_aoti_output_name(const opd_aoti *model, int i);
    fails.  A model that writes into its buffers or its inputs changes them: buffers keep the new values for the next
    run. */
 OPD_API int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap);
-/* Runs a model as opd_aoti_run does, with the type opd_transform_fn: the model is passed as `user`. */
+/* An opd_transform_fn that runs a model as opd_aoti_run does.  Pass the model as `model`. */
 OPD_API int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 /* A constant of a model: a parameter, a buffer or a value that the compiler folded.  The names live as long as the
    model. */

@@ -5,10 +5,10 @@
 /* The state that opd_autocast_begin returns and opd_autocast_end takes. */
 typedef struct opd_autocast_region { uint16_t was; bool was_on, open; } opd_autocast_region;
 /* Begins a region of this thread in which autocast chooses the dtypes of operators (torch.autocast).  The field
-   `autocast` of an operator descriptor is its policy: matrix products and convolutions run in `dtype`, operators that
-   need a large range in float32.  Floating arguments on the device, except those of float64, are cast differentiably.
-   Autocast does not change in-place and out= forms.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device,
-   dtype, enabled, cache) { }.
+   `autocast` of an operator descriptor says how autocast treats the operator: matrix products and convolutions run in
+   `dtype`, and operators that need a large range run in float32.  Floating arguments on the device, except those of
+   float64, are cast differentiably.  Autocast does not change in-place and out= forms.  As a block:
+   OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
    With dtype OPD_DTYPE_NONE the region takes the dtype of the enclosing region.  The outermost region takes the
    device's default, which is bfloat16 on CPU, XLA and HPU, else float16.  If `enabled` is false, autocast is off
    inside.  If cache is 1, casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
@@ -35,9 +35,9 @@ OPD_API void opd_autocast_cache_clear(void);
    (get_amp_supported_dtype).  This is permanent.  Any thread may call this.  Returns 0, or -1 with an error. */
 OPD_API int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int count);
 
-/* Gives an operator, which is defined already or later, an autocast policy for a device.  The policy becomes a kernel
-   of this library at the device's autocast key.  With device OPD_BACKEND_COUNT it holds for every device.  Returns 0,
-   or -1 with an error and nothing changed.  Follows torch.library.register_autocast. */
+/* Gives an operator an autocast policy for a device.  The operator may be defined before or after this call.  The
+   policy becomes a kernel of this library at the device's autocast key.  With device OPD_BACKEND_COUNT it holds for
+   every device.  Returns 0, or -1 with an error and nothing changed.  Follows torch.library.register_autocast. */
 OPD_API int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy);
 /* Casts a tensor to dtype, for a hand-written kernel at an autocast key (AutocastCPU, AutocastCUDA, ...).  The kernel
    excludes its key and calls its operator again (examples/autocast_wrappers.c).  Casts of weights go through the

@@ -104,9 +104,9 @@ OPD_API bool opd_bw_needs(const opd_backward_call *bw, int i);
 /* Returns true if the gradient of one element of list argument i is needed. */
 OPD_API bool opd_bw_needs_at(const opd_backward_call *bw, int i, int element);
 /* opd_bw_sizes, opd_bw_dtype and opd_bw_device return sizes, dtype and device of argument i; opd_bw_sizes_at returns
-   the sizes of one element of list argument i.  They are known only if the gradient of the argument is needed.
-   Otherwise the sizes have n = -1, and data points into a block of zeros: any dim, counted from the start or from the
-   end, reads as 0.  So in a backward function of several arguments, call opd_bw_needs first. */
+   the sizes of one element of list argument i.  They are known only if the gradient of the argument is needed.  If it
+   is not needed, the sizes have n = -1, and `data` points into a block of zeros: any dim, counted from the start or
+   from the end, reads as 0.  So in a backward function of several arguments, call opd_bw_needs first. */
 OPD_API opd_ints opd_bw_sizes(const opd_backward_call *bw, int i);
 OPD_API opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int element);
 OPD_API opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i);
@@ -114,7 +114,7 @@ OPD_API opd_device opd_bw_device(const opd_backward_call *bw, int i);
 /* Sets the gradient of argument i, or NULL if there is no gradient.  The tensor is retained at once.  If the gradient
    is broadcast or has another floating dtype, the engine sums and casts it.  If grad is NULL because a call failed,
    that error is passed on.  Returns 0 or -1.  A backward function must set each gradient that is needed, to a tensor or
-   NULL: otherwise backward fails.  The exception is a function that asked for the gradient of a result and got NULL. */
+   NULL: otherwise backward fails.  A function that asked for the gradient of a result and got NULL need not set any. */
 OPD_API int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad);
 /* Sets the gradient of one element of list argument i, as opd_bw_return does. */
 OPD_API int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad);
@@ -133,16 +133,15 @@ OPD_API bool opd_call_requires_grad(const opd_call *call);
 
 /* The batching rule of a custom function.  inputs[i] has all examples along dim in_dims[i], or is not batched if
    in_dims[i] is -1; the tensors of a list have the examples along dim 0.  The rule fills outputs and out_dims in the
-   same way.
-   The operators that it calls run in the layers outside of the vmap (see opd_batch_size).  Returns the number of
-   outputs. */
+   same way.  Operators that the rule calls run in the layers outside of the vmap (see opd_batch_size).  Returns the
+   number of outputs. */
 typedef int (*opd_function_vmap_fn)(void *user, const opd_value *inputs, const int *in_dims, int count,
                                     opd_value *outputs, int *out_dims);
 /* A custom function (torch.autograd.Function).  opd_autograd_apply calls `forward`, with grad mode off, to compute the
    outputs.  If grad mode is on and an input requires grad, `backward` later computes the gradients.  Both get the same
    context.  The context is filled by `forward`, or by `setup_context`, which runs after `forward` and sees inputs and
    outputs.  In `backward`, opd_bw_grad(bw, i) is the gradient of output i, and opd_bw_return(bw, i, g) gives the
-   gradient of input i, or NULL if it has none.  All three functions return 0, or not 0 after an error.
+   gradient of input i, or NULL if it has none.  All three functions return 0, or another number after an error.
    Inside transforms (vmap, grad, ...) a function needs a setup_context.  Under vmap, `vmap` is called if it is set.
    Otherwise `forward` is called with batched tensors.  If an input requires grad or has a tangent outside of the vmap,
    the whole function runs for each example instead. */

@@ -58,10 +58,11 @@ typedef struct opd_backend_desc {
     void (*capture_free)(void *user, int index, int64_t capture);
     bool (*debug_set)(void *user, bool on);                                   /* returns the previous setting */
     /* Notes that `stream` also uses the block `data`, which `alloc` returned.  After `free`, the block is handed out
-       again only when the work that is queued on the stream by then is done. */
+       again only when the work that was queued on the stream before `free` is done. */
     int (*record_stream)(void *user, int index, void *data, int64_t stream);
-    /* For opd_group_device_add.  Makes the id that all ranks of a new group share, OPD_GROUP_ID bytes.  If `id` is
-       NULL, makes no id, and only returns 0 if this process can have such groups. */
+    /* Writes the id of a new group to `id`, which has OPD_GROUP_ID bytes; all ranks of the group share this id.  Called
+       by opd_group_device_add.  If `id` is NULL, makes no id, and only returns 0 if this process can have such
+       groups. */
     int (*group_id)(void *user, int index, void *id);
     /* Fills in `mover`, which moves memory of the device between the ranks that pass this id.  All ranks call this
        function. */
@@ -77,7 +78,8 @@ typedef struct opd_backend_desc {
    c10::DeviceGuardImplInterface. */
 OPD_API int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *desc, size_t size);
 OPD_INLINE int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
-    return opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc));     /* the struct may grow */
+    return opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc));     /* a newer header may have a larger
+                                                                                       struct */
 }
 /* Registers a backend for plug-ins that were built before opd_backend_desc grew. */
 OPD_API int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc);
@@ -103,7 +105,7 @@ OPD_API void *opd_device_data(const opd_tensor *tensor, opd_backend backend);
    forms, too: a written argument that the operator returns is the result.  Does not work for operators that return
    views, or for operators whose result sizes depend on data.  Returns 0, or -1 with an error. */
 OPD_API int opd_results_from_fake(opd_call *call);
-/* Makes and returns result 0, a copy of the first argument, for an operator that changes this copy.  For an in-place
+/* Makes and returns result 0, a copy of the first argument, for a kernel that then changes this copy.  For an in-place
    form the result is the first argument itself, if no other argument uses its memory.  Returns NULL with an error on
    failure. */
 OPD_API opd_tensor *opd_result_update(opd_call *call);
@@ -146,7 +148,8 @@ OPD_API void opd_stream_free(opd_stream stream);
 OPD_API opd_stream opd_stream_current(opd_device device);
 /* Makes a stream this thread's current stream of its device.  Returns the previous one. */
 OPD_API opd_stream opd_stream_set(opd_stream stream);
-OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);             /* later work waits for work of other */
+/* Makes later work on `stream` wait for the work that is queued on `other` now.  Returns 0, or -1 with an error. */
+OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);
 OPD_API int opd_stream_synchronize(opd_stream stream);
 /* Notes that `stream` uses a tensor that was made on another stream (torch.Tensor.record_stream).  Memory belongs to
    the stream that was current when it was allocated, and after it is freed, that stream may reuse it at once.  After
@@ -164,7 +167,8 @@ typedef struct opd_device_event { opd_device device; int64_t id; } opd_device_ev
 OPD_API opd_device_event opd_device_event_new(opd_device device, bool timing);
 OPD_API void opd_device_event_free(opd_device_event event);
 OPD_API int opd_device_event_record(opd_device_event event, opd_stream stream);
-OPD_API int opd_stream_wait_event(opd_stream stream, opd_device_event event); /* later work of `stream` waits */
+/* Makes later work on `stream` wait for an event.  Returns 0, or -1 with an error. */
+OPD_API int opd_stream_wait_event(opd_stream stream, opd_device_event event);
 OPD_API int opd_device_event_synchronize(opd_device_event event);
 OPD_API int opd_device_event_done(opd_device_event event);                      /* 1 done, 0 not yet, -1 an error */
 /* Returns the milliseconds from one event to the other, both of which must be done, or -1 with an error. */

@@ -55,8 +55,8 @@ OPD_API_OPEN int opd_fail(opd_code code, const char *format, ...) OPD_PRINTF_LIK
 /* Returns -1 with an error if cond is false (TORCH_CHECK).  Use it in functions that return 0 or -1, such as kernels
    and backward functions: OPD_CHECK(opd_ndim(x) == 2, "x must be a matrix, not %d-dimensional", opd_ndim(x)); */
 #define OPD_CHECK(cond, ...) do { if (!(cond)) { return opd_fail(OPD_ERROR_ARGUMENT, __VA_ARGS__); } } while (0)
-/* Returns a mark of this thread's error state.  With opd_error_rewind, code can call functions that may fail and forget
-   their error: `int m = opd_error_mark(); ...; opd_error_rewind(m);` */
+/* Returns a mark of this thread's error state.  Code can then call functions that may fail, and pass the mark to
+   opd_error_rewind, which forgets their error: `int m = opd_error_mark(); ...; opd_error_rewind(m);` */
 OPD_API int opd_error_mark(void);
 /* Forgets an error that was recorded since the mark, and returns its code; OPD_OK if there was none.  An error that was
    already pending at the mark stays. */

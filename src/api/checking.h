@@ -38,7 +38,8 @@ OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *in
                           const opd_gradcheck_options *options);
 /* Checks second derivatives (torch.autograd.gradgradcheck).  The function that is checked takes the inputs and the
    gradients of the outputs, and returns the gradients of the inputs.  It is checked with respect to all its arguments.
-   Parameter grad_outputs has one tensor for each output that requires grad; NULL: random ones in [-1, 1]. */
+   grad_outputs has one tensor for each output that requires grad.  If grad_outputs is NULL, random numbers in [-1, 1]
+   are used. */
 OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
 

@@ -106,7 +106,8 @@ typedef struct opd_group_desc {
    belongs to the library, and lives until opd_group_unregister.  On failure returns NULL with an error. */
 OPD_API opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size);
 OPD_INLINE opd_group *opd_group_register(const opd_group_desc *desc) {
-    return opd_group_register_sized(desc, sizeof(opd_group_desc));            /* the struct may grow */
+    return opd_group_register_sized(desc, sizeof(opd_group_desc));            /* a newer header may have a larger
+                                                                                 struct */
 }
 /* Waits for running transfers and removes the group: calls by its name fail from here on.  Returns 0, or -1 with the
    error of a failed transfer.  The group and its pointer are invalid in both cases. */

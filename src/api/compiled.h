@@ -42,7 +42,8 @@ typedef struct opd_compile_options {
     const char *flags;           /* flags of the compiler; NULL: the fastest code for this machine */
     bool frozen;                 /* constants, or the program's tensors, do not change: values that depend only on them
         are computed once.  If one changes, later runs are uncompiled */
-    int kinds;                   /* the largest number of kinds that are compiled; 0 means 8 */
+    int kinds;                   /* the largest number of kinds of inputs (see opd_compiled) that are compiled; 0 means
+                                    8 */
     const int *open;             /* sizes that may differ within one kind, as in opd_c_options; NULL: none */
     int64_t least, most;
     const int *open_2;

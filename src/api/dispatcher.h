@@ -81,8 +81,9 @@ typedef struct opd_op_desc {
     opd_kernel cpu;              /* kernel at CPU */
     opd_kernel cuda;             /* kernel at CUDA */
     opd_kernel fake;             /* kernel at Meta: shapes only, results from opd_result */
-    opd_kernel composite;        /* CompositeImplicitAutograd: calls operators, is differentiated through them */
-    opd_kernel any;              /* CompositeExplicitAutograd: one kernel for every backend */
+    opd_kernel composite;        /* kernel at CompositeImplicitAutograd: only calls operators, and is differentiated
+                                    through them */
+    opd_kernel any;              /* kernel at CompositeExplicitAutograd: for every backend */
     opd_kernel autograd;         /* kernel at Autograd, instead of `backward` */
     opd_backward_fn backward;    /* backward function, or OPD_NOT_DIFFERENTIABLE */
     const char *save;            /* tensors that `backward` reads: "self, result".  "other(self)": saved only if self's
@@ -101,9 +102,9 @@ typedef struct opd_op_desc {
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
-    opd_setup_fn setup_context;  /* with `backward`: fills a context (see opd_context) after each recorded call,
-                                    instead of `save` or in addition to it; only for operators
-                                    that write no argument and return no views */
+    opd_setup_fn setup_context;  /* with `backward`: fills a context (see opd_context) after each recorded call, instead
+                                    of `save` or in addition to it; only for operators that write no argument and return
+                                    no views */
     int32_t once_differentiable; /* 1: `backward` itself cannot be differentiated; second derivatives fail */
     double (*flops)(const opd_call *call);        /* returns the FLOPs of a call, for opd_cost; see >>api:fake */
     const struct opd_function *function;          /* a C function instead of `any`, see >>api:functions; is checked
@@ -152,8 +153,8 @@ OPD_API int opd_def_with(opd_library *lib, const char *schema, const opd_def_opt
 /* Sets the place of later registrations, instead of the library's: dumps and messages say "registered at FILE:LINE", or
    FILE alone if line is 0.  The string must outlive the library. */
 OPD_API void opd_library_at(opd_library *lib, const char *file, int line);
-/* Registers a kernel at the library's key; if the library has no key, at CompositeImplicitAutograd (catch-all).
-   Returns 0, or -1 with an error. */
+/* Registers a kernel at the library's key; if the library has no key, at CompositeImplicitAutograd, which means for all
+   backends.  Returns 0, or -1 with an error. */
 OPD_API int opd_impl(opd_library *lib, const char *name, opd_kernel kernel);
 /* Registers a kernel at a named key.  user is a pointer for opd_call_user, and destroy frees it; both may be NULL.
    Returns 0, or -1 with an error. */
@@ -163,9 +164,9 @@ OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, op
    only).  Returns 0, or -1 with an error. */
 OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
 /* Defines an operator by its descriptor, which is copied.  Fails with an error if the name is defined already, unless
-   same_again allows it.  When the library is closed, the name may be defined anew.  Missing parts may be registered
-   later, by any library and in any order.  The newest registration of a part is used until its library is closed.
-   Returns 0, or -1 with an error. */
+   same_again allows it.  When the library is closed, the name may be defined anew.  Parts that the descriptor lacks may
+   be registered later, by any library and in any order.  The newest registration of a part is used until its library is
+   closed.  Returns 0, or -1 with an error. */
 OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
 /* Each of these functions adds one part of a descriptor to an operator, before or after its definition.
    opd_fake_register: Adds a fake kernel, unless the operator already has a fake kernel or a composite kernel.  Follows
@@ -178,9 +179,9 @@ OPD_API int opd_fake_register(opd_library *lib, const char *name, opd_kernel fak
 OPD_API int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule);
 OPD_API int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp);
 /* Gives an operator, before or after its definition, a backward function, as a kernel of this library at Autograd.  The
-   schema must be functional.  After each recorded call, setup_context fills the context that `backward` reads (see
-   opd_context).  If it is NULL, nothing is saved.  Returns 0, or -1 with an error and nothing changed.  Follows
-   torch.library.register_autograd. */
+   operator must not write arguments or return views.  After each recorded call, setup_context fills the context that
+   `backward` reads (see opd_context).  If setup_context is NULL, nothing is saved.  Returns 0, or -1 with an error and
+   nothing changed.  Follows torch.library.register_autograd. */
 OPD_API int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn backward,
                                   opd_setup_fn setup_context);
 
@@ -227,7 +228,7 @@ OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *b
 /* Switches the dispatch trace on or off for all threads.  The trace shows each kernel before it runs: "[call]
    op=[aten::add.Tensor], key=[CPU]", or "[redispatch] ...", indented by one blank for each kernel that called it.  The
    text goes to stderr, or to the log function (with is_error -1).  With $OPD_SHOW_DISPATCH_TRACE=1 the trace is on from
-   the start.  While off, it costs nothing.  Returns the previous setting. */
+   the start.  While the trace is off, it costs nothing.  Returns the previous setting. */
 OPD_API bool opd_dispatch_trace_set(bool on);
 /* Adds a listener.  Calls `defined` at once for each operator that is defined, and later for each new operator.  Calls
    `undefined` before an operator is removed.  Both run while the registry is locked: they may read the name and schema,
@@ -240,17 +241,17 @@ OPD_API void opd_listener_remove(opd_listener *listener);
    (_dispatch_dump, _dispatch_dump_table).  The text is cut to `cap` bytes.  Returns the full length. */
 OPD_API size_t opd_dump(const opd_op *op, char *buf, size_t cap);
 OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
-/* Checks that each slot of each table follows from the registrations, and that the counters agree.  Returns 0, or -1
-   with an error. */
+/* Checks the registry for errors of this library itself: each slot of each dispatch table must follow from the
+   registrations, and the counters must agree.  Returns 0, or -1 with an error. */
 OPD_API int opd_check_invariants(void);
 
 /* Calls an operator and returns its first result, or NULL if the call fails.  args are in the order of the schema,
-   keyword-only arguments too, and trailing arguments with defaults may be left out.  The handle determines the
-   overload, whatever the arguments are.  A dtype is an int in C, so the 1 in OPD_CALL(opd_find("aten::sum"), x, 1)
-   means the dtype int8, not a dim.  To choose an overload by the arguments, as PyTorch does, use opd_overloads_call.
-   Results belong to the innermost scope.  If an in-place or out= operator returns an argument, the owner of the
-   argument does not change.  Operators of namespace aten accept a number for a Tensor argument.  Other operators do
-   not, because their kernels may not expect a 0-dim tensor of another dtype.  Both rules are as in Python. */
+   keyword-only arguments too, and trailing arguments with defaults may be left out.  op is one overload, and the
+   arguments do not select another one.  A dtype is an int in C, so the 1 in OPD_CALL(opd_find("aten::sum"), x, 1) means
+   the dtype int8, not a dim.  To choose an overload by the arguments, as PyTorch does, use opd_overloads_call.  Results
+   belong to the innermost scope.  If an in-place or out= operator returns an argument, the owner of the argument does
+   not change.  As in Python, operators of namespace aten accept a number for a Tensor argument.  Other operators do
+   not, because their kernels may not expect a 0-dim tensor of another dtype. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);
 /* Calls an operator as opd_call_op does and writes all results to rets, unless rets is NULL.  Returns 0, or -1 with an
    error. */
@@ -286,8 +287,8 @@ OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value 
    the reason for each. */
 OPD_API int opd_overloads_call(opd_overloads *overloads, opd_value *rets, const opd_value *args, int nargs,
                                const opd_keyword *kw, int nkw);
-/* Runs the call's operator at the highest of the given keys, with the arguments of the call.  For use inside a kernel:
-   the results become the results of the call.  Returns 0, or -1 with an error. */
+/* For use inside a kernel: calls the kernel that the operator of `call` has at the highest of the given keys, with the
+   same arguments.  The results become the results of `call`.  Returns 0, or -1 with an error. */
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
 /* Finds an operator once and keeps it in *handle: OPD_OP(&handle, "ns::name"). */
 OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
@@ -316,8 +317,8 @@ OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *s
     return op ? op : opd_op_look_up(handle, name, signature);
 }
 
-/* The functions opd_call_operator to opd_arg_device are for use inside a kernel.  opd_arg_* read argument i, whose kind
-   was checked against the schema. */
+/* The functions opd_call_operator to opd_arg_device are for use inside a kernel.  opd_arg_* return argument i, whose
+   kind the dispatcher has compared with the schema. */
 OPD_API opd_op *opd_call_operator(const opd_call *call);
 OPD_API opd_keyset opd_call_keys(const opd_call *call);
 OPD_API void *opd_call_user(const opd_call *call);
@@ -341,7 +342,8 @@ OPD_API opd_device opd_arg_device(const opd_call *call, int i, opd_device if_non
    check.  In a kernel at Meta, it has no storage.  The call owns the tensor, and the kernel need not return it again.
    On failure returns NULL with an error. */
 OPD_API opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype);
-/* Makes result i as opd_result does, on a device, and with strides (in elements) for a new tensor; NULL: contiguous. */
+/* Makes result i as opd_result does, but on the given device.  If the result is a new tensor, it has these strides (in
+   elements; NULL: contiguous). */
 OPD_API opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                        opd_scalar_type dtype, opd_device device);
 /* opd_return_tensor, opd_return_tensors, opd_return_value and the functions below set the next result of the call, from

@@ -1,11 +1,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:formulas   the pointwise formulas
 //
-//  The CPU kernels and opdispatch_cuda.cu both expand this list.  A row is X(name, inputs, kind, formula).  The names
-//  x, y, z in a formula are its inputs; a, b, c are numbers that are the same for all elements; the type is OPD_T.
-//  Code that expands the list defines OPD_T, OPD_FN(f) (the C function f for OPD_T: expf for float), OPD_H(f) (a helper
-//  below) and the arithmetic OPD_ADD, OPD_SUB, OPD_MUL, OPD_NEG, which wraps around for integers.  The kind only says
-//  how the CPU runs the formula:
+//  The CPU kernels and opdispatch_cuda.cu both expand the lists below.  A row of a list is X(name, inputs, kind,
+//  formula): `inputs` is the number of inputs.  The names x, y, z in a formula are its inputs; a, b, c are numbers that
+//  are the same for all elements; the type is OPD_T.  Code that expands a list defines OPD_T, OPD_FN(f) (the C function
+//  f for OPD_T: expf for float), OPD_H(f) (a helper below) and the arithmetic OPD_ADD, OPD_SUB, OPD_MUL, OPD_NEG, which
+//  wraps around for integers.  The kind only says how the CPU runs the formula:
 //    W  arithmetic that vectorises
 //    V  arithmetic that vectorises in float only
 //    S  element by element
@@ -185,8 +185,8 @@ typedef struct opd_operand {
     int64_t i64;                 /* the same number as an integer */
 } opd_operand;
 /* A computation for opd_backend_desc.pointwise: operands[0][i] = formula(operands[1][i], ...) for every index.  Inputs
-   are converted to `common`, then to `compute`, the type of the formula.  The formula's value is converted to the
-   result's dtype. */
+   are converted to `common`, then to `compute`, the type in which the formula is computed.  The formula's value is
+   converted to the result's dtype. */
 struct opd_pointwise {
     opd_formula formula;
     int32_t noperands;           /* the result and one to three inputs */
@@ -200,8 +200,8 @@ struct opd_pointwise {
     double f64[3];               /* the numbers a, b, c */
     float f32[3];
     int64_t i64[3];
-    int32_t *zero;               /* for integer division; may be NULL.  Set to 1 if an element was divided by zero, if
-                                    this is known when the function returns */
+    int32_t *zero;               /* for integer division, may be NULL: the function that computes sets *zero to 1 if an
+                                    element was divided by zero, and if this is known when the function returns */
 };
 
 /* Random numbers for opd_backend_desc.draw to write, one after the other.  The numbers are made from 32-bit words of

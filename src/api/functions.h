@@ -73,7 +73,8 @@ OPD_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
 OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
 OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
 OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
-/* One of long and long long is int64_t.  The other one is rejected: letter 'l'. */
+/* opd_cxx_long<int64_t>::other is the one of the types long and long long that is not int64_t.  A function with this
+   type is rejected (letter 'l'). */
 template <class T> struct opd_cxx_long { typedef long other; };
 template <> struct opd_cxx_long<long> { typedef long long other; };
 template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { return 'l'; }

@@ -8,8 +8,8 @@
 //  minor version can be loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Every function above except those that are written out below: X(result, name, number of parameters, (their types)),
-   or V without the result for functions that return void. */
+/* The list of the functions above, except those that are written out below.  A function has a row X(result, name,
+   number of parameters, (their types)).  A function that returns void has a row V(...) without the result. */
 #define OPD_HOST_FUNCTIONS(X, V) \
 #include "host_table.printed.h"
 
@@ -65,7 +65,8 @@ typedef struct opd_plugin_info {
 #if defined(_WIN32)
 #define OPD_PLUGIN_ONCE __declspec(selectany)
 #if defined(__cplusplus)
-#define OPD_PLUGIN_ENTRY extern __declspec(selectany) __declspec(dllexport)       /* else it would be static */
+#define OPD_PLUGIN_ENTRY extern __declspec(selectany) __declspec(dllexport)       /* without extern, a C++ constant
+                                                                                     would be static */
 #else
 #define OPD_PLUGIN_ENTRY __declspec(selectany) __declspec(dllexport)
 #endif

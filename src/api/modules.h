@@ -27,8 +27,8 @@ OPD_API opd_tensor *opd_module_get(const opd_module *module, const char *name);
    opd_module_count: Returns the number of tensors. */
 OPD_API int64_t opd_module_find(const opd_module *module, const char *name);
 OPD_API int64_t opd_module_count(const opd_module *module);
-/* These functions return the name of tensor i, the tensor itself (borrowed), and its kind.  If i is out of range, they
-   return NULL, NULL and OPD_MODULE_CONSTANT. */
+/* opd_module_name, opd_module_at and opd_module_kind_at return the name of tensor i, the tensor itself (borrowed), and
+   its kind.  If i is out of range, they return NULL, NULL and OPD_MODULE_CONSTANT. */
 OPD_API const char *opd_module_name(const opd_module *module, int64_t i);
 OPD_API opd_tensor *opd_module_at(const opd_module *module, int64_t i);
 OPD_API opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i);
@@ -68,10 +68,11 @@ OPD_API int opd_module_group(const opd_module *module, opd_optimizer *optimizer,
    name further tied weights, which also share one tensor.  An object of an unsupported class is left out; if it
    contains tensors, this is an error.  On failure returns NULL and sets an error. */
 OPD_API opd_module *opd_module_open(const char *path, const char *prefix);
-/* Copies the tensors of a file into the tensors of the module with the same names, as load_state_dict does.  Any dtype
-   is converted into any other.  Constants are not expected in the file.  If a tensor has several names in the module,
-   the file needs only one of them.  Returns 0, or -1 and sets an error that lists the mismatches; then nothing is
-   changed. */
+/* opd_module_load: Copies the tensors of a file into the tensors of the module with the same names, as load_state_dict
+   does.  Any dtype is converted into any other.  Constants are not expected in the file.  If a tensor has several names
+   in the module, the file needs only one of them.  Returns 0, or -1 and sets an error that lists the mismatches; then
+   nothing is changed.
+   opd_module_match: What opd_module_load has found for one name. */
 typedef enum opd_module_match {
     OPD_MODULE_COPIED,           /* the file's tensor was copied into the module */
     OPD_MODULE_MISSING,          /* the module has the name, the file does not */
@@ -106,11 +107,12 @@ OPD_API int opd_training_load(const opd_tensor_file *file, opd_module *module, o
 OPD_API int opd_optimizer_load(opd_optimizer *optimizer, const opd_tensor_file *file, const char *prefix);
 
 /* Fill tensor as the functions of torch.nn.init do, and return it.  The tensor may require grad.  On failure, return
-   NULL and set an error.  Fans are computed for a linear or convolution weight [out, in, ...].  nonlinearity: "linear",
-   "sigmoid", "tanh", "relu", "leaky_relu" (param is the slope; NaN means 0.01), "selu", "conv2d" and similar names of
-   PyTorch. */
+   NULL and set an error.  Some of them use the fans (the numbers of inputs and outputs of one unit) of tensor, which is
+   then a weight [out, in, ...] of a linear layer or a convolution.  nonlinearity: "linear", "sigmoid", "tanh", "relu",
+   "leaky_relu" (param is the slope; NaN means 0.01), "selu", "conv2d" and similar names of PyTorch. */
 OPD_API double opd_init_calculate_gain(const char *nonlinearity, double param);     /* NaN and an error if unknown */
-/* Writes the fans of tensor to *fan_in and *fan_out, which may be NULL.  Returns 0, or -1 and sets an error. */
+/* Writes the numbers of inputs and outputs of one unit to *fan_in and *fan_out, which may be NULL.  tensor is a weight
+   [out, in, ...].  Returns 0, or -1 and sets an error. */
 OPD_API int opd_init_fans(const opd_tensor *tensor, int64_t *fan_in, int64_t *fan_out);
 OPD_API opd_tensor *opd_init_uniform_(opd_tensor *tensor, double from, double to);
 OPD_API opd_tensor *opd_init_normal_(opd_tensor *tensor, double mean, double std);

@@ -52,11 +52,12 @@ OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const 
 /* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, like
    TORCH_LIBRARY.  OPD_LIBRARY_FRAGMENT(ns, lib) adds operators to a namespace, and OPD_LIBRARY_IMPL(ns, KEY, lib) only
    registers kernels; both may be used any number of times.
-   A constructor runs the blocks.  Two cases need OPD_USE_LIBRARY: a compiler without constructors (tcc), and a linker
-   that leaves out the file (from a static archive, or with --as-needed).  Call OPD_USE_LIBRARY in the file that has the
-   blocks, below them, in a function that the program calls.  Declare this function OPD_EXPORT if the library hides its
-   symbols.  OPD_USE_LIBRARY(ns) keeps or runs OPD_LIBRARY(ns, ...) and the fragments of ns, and OPD_USE_LIBRARY(ns_KEY)
-   all OPD_LIBRARY_IMPL(ns, KEY, ...). */
+   A constructor runs the blocks.  It does not run if the compiler has no constructors (tcc), or if the linker leaves
+   out the file with the blocks (from a static archive, or with --as-needed).  In these cases, call OPD_USE_LIBRARY in
+   the file with the blocks, below them, in a function that the program calls.  Declare this function OPD_EXPORT if the
+   library hides its symbols.  OPD_USE_LIBRARY keeps the file in the program and, without constructors, runs blocks:
+   OPD_USE_LIBRARY(ns) runs OPD_LIBRARY(ns, ...) and the fragments of ns, and OPD_USE_LIBRARY(ns_KEY) runs all
+   OPD_LIBRARY_IMPL(ns, KEY, ...). */
 #if defined(__COUNTER__)
 #define OPD_BLOCK_NUMBER __COUNTER__
 #else
@@ -108,7 +109,7 @@ OPD_INLINE void opd_block_use_all(const char *id) {
     }                                                                                                    \
     OPD_AT_LOAD(n, id)                                                                                   \
     static void opd_block_run_##n(opd_library *lib)
-/* OPD_USE_LIBRARY needs this type of a block above it, so that a wrong name is a compile error. */
+/* Each block defines a type, which OPD_USE_LIBRARY uses.  So a wrong name in OPD_USE_LIBRARY is a compile error. */
 #define OPD_LIBRARY(ns, lib) \
     typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, #ns, OPD_DEF, #ns, NULL, lib)
 #define OPD_LIBRARY_IMPL(ns, key, lib) \
@@ -179,7 +180,7 @@ template <class L, class T> struct opd_lists {
         for (size_t i = 0; i < N; i++) { l.v[i] = a[i]; }
         return l;
     }
-    static L of(opd_no_list) {                          /* an empty list, as a NULL pointer would be None */
+    static L of(opd_no_list) {                          /* an empty list: a NULL pointer would mean None */
         static const T nothing[1] = {T()};
         L l; l.data = nothing; l.n = 0;
         return l;

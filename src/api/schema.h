@@ -13,8 +13,9 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
 OPD_API int opd_schema_nargs(const opd_schema *schema);
 OPD_API int opd_schema_nreturns(const opd_schema *schema);
 OPD_API const char *opd_schema_arg_name(const opd_schema *schema, int i);
-/* opd_schema_equal returns true if names, arguments (name, type, N, default, keyword-only, annotation) and returns are
-   equal.  SymInt and int are one type.  opd_schema_hash returns equal hashes for equal schemas. */
+/* opd_schema_equal returns true if names, arguments (name, type, the length N of a list type int[N], default,
+   keyword-only, annotation) and returns are equal.  SymInt and int are one type.  opd_schema_hash returns equal hashes
+   for equal schemas. */
 OPD_API bool opd_schema_equal(const opd_schema *schema, const opd_schema *other);
 OPD_API uint64_t opd_schema_hash(const opd_schema *schema);
 /* opd_schema_is_backward_compatible_with: Returns true if every call of `old` is also a call of `schema`.

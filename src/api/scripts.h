@@ -56,9 +56,9 @@ OPD_API int opd_script_run_named(const opd_script *script, const char *method, c
                                  const opd_keyword *keywords, int nkeywords, opd_value *result);
 /* Runs forward (or the last function) as an opd_transform_fn.  Pass the script as user. */
 OPD_API int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
-/* Returns the name of the operator or builtin function ("aten::add.Tensor") at a place in the list of those that all
-   methods call.  Writes the number of its calls to *count, and whether it is missing to *missing; both pointers may be
-   NULL.  Returns NULL beyond the last. */
+/* The operators and builtin functions that all methods call are numbered from 0.  Returns the name of number `place`
+   ("aten::add.Tensor").  Writes the number of its calls to *count, and whether it is missing to *missing; both pointers
+   may be NULL.  Returns NULL beyond the last. */
 OPD_API const char *opd_script_operator(const opd_script *script, int64_t place, int64_t *count, bool *missing);
 /* Returns the graph of a method, which includes the functions that it calls.  opd_graph_print shows it as PyTorch does.
    The graph belongs to the script. */

@@ -13,7 +13,7 @@ OPD_API opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar
    must outlive every view. */
 OPD_API opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                     opd_deleter deleter, void *user);
-/* Creates a 0-dim tensor that takes the dtype of any tensor operand, as a Python number does. */
+/* Creates a 0-dim tensor that counts as a number in type promotion, as a Python number does. */
 OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
 /* Creates a tensor that wraps inner and carries one key without a backend (a user key).  Each operator that gets the
    tensor runs at that key first.  At that key, the program registers a fallback, which unwraps the arguments, calls the
@@ -23,8 +23,8 @@ OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
 OPD_API opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key);
 /* Returns the tensor inside a wrapper.  Returns NULL for a tensor that is not wrapped with that key. */
 OPD_API opd_tensor *opd_tensor_unwrap_key(const opd_tensor *tensor, opd_key key);
-/* Creates a view of a tensor's storage, without history (like detach).  sizes[ndim] and strides[ndim] are in elements,
-   offset counts elements from the storage's start.  Checks that the view stays inside the storage. */
+/* Creates a view of a tensor's storage, without history (like detach).  strides[ndim] and offset are in elements;
+   offset counts from the storage's start.  Checks that the view stays inside the storage. */
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                     int64_t offset);
 

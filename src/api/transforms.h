@@ -51,9 +51,9 @@ OPD_API opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode);
 OPD_API int64_t opd_vmap_fallback_count(void);
 
 /* The next functions are for use inside a batching rule: `.vmap` of an operator descriptor, or a kernel registered at
-   the key "FuncTorchBatched".  A rule runs if one of the tensors is batched at the innermost vmap layer.  The rule of
-   an operator tagged NONDETERMINISTIC_SEEDED runs for every call in the layer that the layer's randomness mode allows.
-   Operators that a rule calls run in the layers around the vmap layer.
+   the key "FuncTorchBatched".  A rule runs if one of the tensors is batched at the innermost vmap layer.  If an
+   operator is tagged NONDETERMINISTIC_SEEDED, its rule runs for every call in the layer, unless the layer's randomness
+   mode forbids the call.  Operators that a rule calls run in the layers around the vmap layer.
    opd_batch_arg: Returns tensor argument i with all its examples.  Writes the dim that counts the examples to *dim, or
    -1 if the tensor is the same for all examples.  Returns NULL if the argument is None. */
 OPD_API opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim);
@@ -78,7 +78,8 @@ OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64
 typedef struct opd_transform_options {
     const int *argnums; int nargnums;       /* indices of the inputs with respect to which to differentiate; negative
                                                ones count from the end; NULL: input 0 */
-    int naux;                               /* number of trailing outputs that are passed through (has_aux) */
+    int naux;                               /* number of trailing outputs that are not differentiated, only written
+                                               after the other results (has_aux) */
     int64_t chunk_size;                     /* Jacobians: number of rows computed at once; 0: all; 1: one by one,
                                                without vmap */
     opd_randomness randomness;              /* Jacobians: for the vmap that computes them */
@@ -94,8 +95,8 @@ OPD_API int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *cons
                                const opd_transform_options *options, opd_tensor **outputs);
 /* Compute Jacobians: a tensor for each output of fn and each input in argnums, output by output, then the aux outputs.
    The sizes are the output's sizes, then the input's.  Return how many tensors they wrote, or -1 and set an error.
-   opd_jacrev: Runs a vmap of the vjp over all elements of the outputs.
-   opd_jacfwd: Runs a vmap of the jvp over all elements of the inputs.
+   opd_jacrev: Runs the backward pass (vjp) under vmap, over all elements of the outputs.
+   opd_jacfwd: Runs forward mode (jvp) under vmap, over all elements of the inputs.
    opd_hessian: Computes jacfwd of jacrev. */
 OPD_API int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                        const opd_transform_options *options, opd_tensor **outputs);
