@@ -116,7 +116,8 @@ typedef struct opdi_attribute {
     opd_value value;
     char *name;
 } opdi_attribute;
-#define OPDI_MOST_SAVED 190                       /* with 64 arguments and the context, a node has at most 255 values */
+#define OPDI_MOST_SAVED 190                       /* the most tensors that a context saves: with 64 arguments and the
+                                                     context, a node then has 255 values, the most possible */
 struct opd_context {
     opd_autograd_function fn;                     /* all zeros if the context belongs to an operator */
     const char *name;                             /* the name in messages */
@@ -338,7 +339,7 @@ typedef struct opdi_packed_saved {
     int8_t dtype;
     int64_t sizes[1];                             /* ndim sizes, which the unpacked tensor must have */
 } opdi_packed_saved;
-/* A tensor that one or several nodes saved inside opd_allow_mutation_begin, as it was then. */
+/* A tensor that one or several nodes saved inside opd_allow_mutation_begin, with the contents that it had then. */
 typedef struct opdi_snapshot {
     struct opdi_snapshot *next, **at, *over;      /* next: next in the row; at: pointer to this entry; over: next to be
                                                      dropped */

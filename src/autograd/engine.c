@@ -244,7 +244,7 @@ static inline opdi_task *opdi_ready_pop(opdi_engine *engine) {
 }
 
 /* Returns true if `tensor` has only `count` references, which the caller knows, and shares its memory with no other
-   tensor.  Then all threads that have dropped a reference before are done with the tensor. */
+   tensor.  If so, all other threads that had a reference are done with the tensor. */
 OPDI_INTERNAL bool opdi_held_by(const opd_tensor *tensor, int count) {
     return OPDI_ACQUIRE(&tensor->refs) == count && OPDI_ACQUIRE(&tensor->storage->refs) == 1 &&
         tensor->storage->block_bytes != OPDI_AGAIN;
@@ -524,9 +524,9 @@ static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_ten
     opdi_drop(grad);
     return sum ? 0 : -1;
 }
-/* The lock of accumulation, because several threads may add to the same leaf.  The thread that holds the lock may enter
-   again, because an addition can lead back to accumulation.  opdi_accumulate_enter returns true if it has taken the
-   lock; the result is passed to opdi_accumulate_leave. */
+/* The lock that a thread holds while it adds a gradient to that of a leaf, because several threads may add to one leaf.
+   The thread that holds the lock may enter again, because an addition can lead back to accumulation.
+   opdi_accumulate_enter returns true if it has taken the lock; the result is passed to opdi_accumulate_leave. */
 OPDI_INTERNAL opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_accumulate_holder;
 OPDI_INTERNAL bool opdi_accumulate_enter(opdi_thread *thread) {

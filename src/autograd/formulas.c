@@ -418,8 +418,8 @@ opd_device opd_bw_device(const opd_backward_call *bw, int i) {
                              ? place : OPD_CPU);
 }
 
-/* Takes `grad` as the gradient for element `element` of argument i (NULL: there is none), in place of one that was
-   given before.  A gradient that is not needed is ignored.  Returns 0, or -1 and sets an error. */
+/* Takes `grad` as the gradient for element `element` of argument i (NULL: there is none), instead of a gradient that
+   was given before.  A gradient that is not needed is ignored.  Returns 0, or -1 and sets an error. */
 int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad) {
     int edge = opdi_bw_edge(bw, i, element);
     if (!opd_ok()) { return -1; }

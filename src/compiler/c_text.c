@@ -674,7 +674,7 @@ OPDI_INTERNAL void opdi_c_name(const opdi_buffer *buffer, char name[64]) {
     } else { (void)snprintf(name, 64, "t%d", (int)buffer->id); }
 }
 /* Writes the offset of an element, such as "4 * i0 + i1 + 3", as a C expression.  Leaves out the loops before number
-   `from`: if only one row is stored, they do not count. */
+   `from`, which do not count if the buffer has only one row. */
 static void opdi_c_write_place(opdi_cfile *file, const opdi_access *access, int ndim, int from, int64_t offset) {
     bool any = false;
     for (int i = from; i < ndim; i++) {

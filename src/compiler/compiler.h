@@ -34,8 +34,8 @@ typedef struct opdi_buffer {
     bool folded;                                  /* the compiler has computed other constants from this constant */
     bool front;                                   /* it is computed before everything else */
     bool kept;                                    /* the nest that writes it must stay even if nothing reads it */
-    struct opdi_group *group;                     /* the only group that uses it; then memory for one row is enough;
-                                                     NULL: several groups use it */
+    struct opdi_group *group;                     /* the only group that uses it: memory for one row (see opdi_group) is
+                                                     then enough; NULL: several groups use it */
     int32_t first, last;                          /* numbers of the first and the last group that use it */
     int64_t place;                                /* its offset in the arena; -1: it is not in the arena */
 } opdi_buffer;
@@ -211,7 +211,8 @@ typedef struct opdi_lower_places {
 #if defined(OPDI_CORE)
 typedef void (*opdi_access_seen)(opdi_access *access, void *user);
 #define OPDI_GROUP_NESTS 24
-/* Nests that share their `outer` outermost loops: in each iteration of these loops, one nest runs after the other. */
+/* Nests that share their `outer` outermost loops: in each iteration of these loops, which is called a row, one nest
+   runs after the other. */
 typedef struct opdi_group {
     struct opdi_group *next;
     opdi_nest *nests[OPDI_GROUP_NESTS];
@@ -324,7 +325,8 @@ typedef struct opdi_unit {
     opd_tensor **stand_ins;                       /* the stand-ins of the inputs */
     opdi_lazy_stand_in *lent;                     /* stand-ins that the graph must not change */
     const opd_tensor **constants;                 /* constants that are passed as inputs, after the user's inputs */
-    int32_t *from;                /* for each result: its output, ~i for input i, OPDI_FROM_NUMBER or OPDI_FROM_VIEW */
+    int32_t *from;                /* for each result: the number of its output, ~i for input i, OPDI_FROM_NUMBER or
+                                     OPDI_FROM_VIEW */
     const opdi_buffer **shown;                    /* the buffers of results that are outputs */
     opd_tensor **shown_as;                        /* the tensors of these results */
     opd_value *numbers;                           /* results that are the same number in every run */

@@ -224,9 +224,9 @@ static const char *opdi_extern_shares(const opd_op *op, const opd_value *args, c
     }
     return NULL;
 }
-/* Returns whether all tensors of a call are contiguous or repeat one element.  This matters for operators that generate
-   random numbers in the order of a tensor's memory: the written code calls them with contiguous copies, which have
-   another order than other tensors. */
+/* Returns true if each tensor of a call is contiguous or repeats one element.  Some operators generate random numbers
+   in the order of a tensor's memory.  The written code passes contiguous copies to them, so it gets the same numbers
+   only if this function returns true. */
 static bool opdi_extern_rows(const opd_op *op, const opd_value *args) {
     bool written, rows = true;
     const opd_tensor *tensor;
@@ -443,7 +443,7 @@ static int opdi_extern_fill(const opdi_extern_call *called, const unsigned char 
     return 0;
 }
 /* Returns the sum of the version counters of all arguments that the operator must not write, according to its schema.
-   It has changed if the operator wrote one of them. */
+   The sum changes if the operator writes one of them. */
 static uint64_t opdi_extern_writes(const opdi_extern_call *called, const opd_value *args) {
     uint64_t sum = 0;
     bool written;

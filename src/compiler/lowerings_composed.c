@@ -550,7 +550,7 @@ OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
                              : opdi_lower_put(flat, source, dims, place))) { return -1; }
     return opdi_lower_return_as(call, 0, flat);
 }
-/* Lowers _softmax_backward_data: grad * out - out * sum(grad * out), and _log_softmax_backward_data: grad - exp(out)
+/* Lowers _softmax_backward_data: grad * out - out * sum(grad * out), and _log_softmax_backward_data: grad - exp(out) *
    sum(grad). */
 OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
     const bool logs = strstr(opd_op_name(opd_call_operator(call)), "log") != NULL;

@@ -112,7 +112,8 @@ static opd_tensor *opdi_unit_input(opdi_unit *unit, const opd_tensor *tensor, co
     opdi_unit_port *const end = &unit->inputs[unit->ninputs];
     opdi_buffer *const buffer = unit->recording.buffers[unit->recording.nbuffers - 1];
     if (opdi_unit_port_set(unit, end, lazy)) { return NULL; }
-    end->buffer = buffer;                         /* not found by address if the input is empty */
+    end->buffer = buffer;                         /* set here, because an input without elements is not found by its
+                                                     address */
     end->buffer->index = unit->ninputs;
     unit->stand_ins[unit->ninputs++] = lazy;
     return unit->here ? opdi_unit_note_stand_in(unit, lazy, tensor) : lazy;
@@ -266,14 +267,14 @@ OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, cons
     }
     return 0;
 }
-/* Builtins that cannot be compiled for this process: they have side effects, or their result may differ between inputs
-   of the same kind. */
+/* Builtin functions that cannot be compiled for this process: they have side effects, or their result may differ
+   between inputs of the same kind. */
 static const char opdi_unit_refused[] =
     " prim::Print prim::SetAttr prim::grad prim::requires_grad aten::warn aten::manual_seed aten::requires_grad_ "
     "profiler::_record_function_enter profiler::_record_function_enter_new profiler::_record_function_exit "
     "aten::is_leaf aten::is_inference aten::is_set_to aten::get_device aten::stride ";
-/* If the code runs in this process, fails if a node calls a builtin that cannot be compiled, and sets unit->asks if a
-   node reads the grad mode.  Returns 0, or -1 and sets an error. */
+/* If the code runs in this process, fails if a node calls a builtin function that cannot be compiled, and sets
+   unit->asks if a node reads the grad mode.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_check_effects(opdi_unit *unit, const opdi_gnode *node) {
     for (; node && unit->here; node = opdi_gnode_after(node)) {
         char word[72];

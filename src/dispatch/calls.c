@@ -143,7 +143,7 @@ static int opdi_bind_union(const opdi_type *type, const opd_value *value, opd_va
     return rc;
 }
 
-/* Returns true for a class whose objects may be given by their names (see >>op:collective). */
+/* Returns true if `type` is a class whose objects may be given by their names (see >>op:collective). */
 static bool opdi_class_has_names(const opdi_type *type) {
     static const char groups[] = "__torch__.torch.classes.c10d.";
     return strncmp(type->word, groups, sizeof groups - 1) == 0;
@@ -417,7 +417,7 @@ OPDI_NOINLINE OPDI_INTERNAL bool opdi_views_require_grad(const opd_op *op, const
     }
     return false;
 }
-/* Returns 1 if the autograd kernels of a call have something to do, else 0.  Needed only if the call has a view or a
+/* Returns 1 if the autograd kernels of a call have something to do, else 0.  Called only if the call has a view or a
    level of forward mode is open. */
 OPDI_NOINLINE static int opdi_wants_autograd(const opdi_thread *thread, const opd_call *call, unsigned flags) {
     if (thread->state.forward == OPDI_FORWARD_OPEN) { return 1; }

@@ -57,7 +57,8 @@ typedef struct opdi_derivative {
     bool real;                                    /* written for real numbers only, see opdi_call_conjugated */
 } opdi_derivative;
 #define OPDI_EDGE_COUNTED (-2)
-#define OPDI_POLICIES (OPD_AUTOCAST_FP32_APPEND_DTYPE + 1)            /* policies of autocast for one device */
+#define OPDI_POLICIES (OPD_AUTOCAST_FP32_APPEND_DTYPE + 1)            /* the number of autocast policies for one
+                                                                         device */
 /* A registered operator descriptor: a copy of the opd_op_desc, and the facts that the autograd kernel needs, computed
    once.  An opdi_card is never freed, because nodes of the autograd graph may outlive the library. */
 typedef struct opdi_card {
@@ -96,7 +97,7 @@ struct opd_op {
     uint32_t all_rets;                            /* a bit for each result */
     opdi_card *card;
     uint64_t list_args, tensor_args;              /* list_args: a bit for each argument of type Tensor[] or Tensor?[];
-                                                     tensor_args: Tensor or Tensor? */
+                                                     tensor_args: a bit for each argument of type Tensor or Tensor? */
     opd_op *next_defined, *prev_defined;
     opd_op *next_overload;                        /* overloads of the same base name, newest first */
     uint64_t rank;                                /* the position of its definition among all definitions */
@@ -104,13 +105,13 @@ struct opd_op {
     const char *base_name;                        /* "ns::name", the text of an opdi_op_name */
     opd_schema *schema;                           /* kept as long as a running call may use it */
     uint64_t undefined;                           /* the epoch in which it was undefined */
-    int32_t ntensors;                             /* how many arguments are Tensor(?) */
+    int32_t ntensors;                             /* how many arguments have the type Tensor or Tensor? */
     int32_t required;                             /* arguments from this index on have defaults */
     uint64_t written_args;                        /* a bit for each argument that the schema marks as written */
     uint64_t dim_args, size_args;                 /* dim_args: a bit for each argument that is a dim; size_args: that
                                                      has sizes of the result; valid if dims_known */
     const int8_t *ret_alias;                      /* for each result: index of the written argument returned, or -1 */
-    uint32_t tensor_rets;                         /* a bit for each result that is Tensor(?) */
+    uint32_t tensor_rets;                         /* a bit for each result of type Tensor or Tensor? */
     bool unobserved;                              /* observers do not see its calls (queries such as size) */
     bool any_args;                                /* some arguments may be of any type */
     bool wraps_numbers;                           /* numbers may stand for tensors, as aten's kernels expect */
@@ -177,7 +178,8 @@ struct opd_call {
     bool inplace, elementwise;                    /* inplace: the target is self; elementwise: the kernel may write to
                                                      the memory that it reads */
     bool exact;                                   /* targets must have the dtypes of the results */
-    bool stands_in;                               /* a Meta kernel runs on stand-ins: it makes new results */
+    bool stands_in;                               /* a Meta kernel runs with stand-ins for the arguments: it makes new
+                                                     results */
 };
 #if defined(OPDI_CORE)
 #define OPDI_FLAGS_KNOWN 256u

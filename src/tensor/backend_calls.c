@@ -118,7 +118,7 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *from = opdi_on_device(src) ? opdi_host_copy(src) : (opd_tensor *)(uintptr_t)src, *to = dst;
     int rc = from ? 0 : -1;
     if (rc == 0 && opdi_on_device(dst)) {
-        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* gaps are written back, too */
+        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* the copy back also writes the gaps */
         else { to = opdi_tensor_make(dst->dims, NULL, dst->ndim, (opd_scalar_type)dst->dtype, OPD_CPU); }
     }
     if (!to || (rc == 0 && opdi_copy(to, from))) { rc = -1; }

@@ -305,7 +305,7 @@ static int opdi_copy_same(opdi_iter *iter) {
 /* Returns the compute type through which numbers of one dtype are converted to another.  Neither dtype is complex. */
 static int opdi_copy_compute(opd_scalar_type to, opd_scalar_type from) {
     const bool beyond = from == OPD_UINT64 && !opd_dtype_is_integral(to, true);  /* int64_t cannot hold it */
-    if (to == OPD_FLOAT32 && (from == OPD_UINT8 || from == OPD_INT32)) { return OPDI_F32; }   /* without int64 */
+    if (to == OPD_FLOAT32 && (from == OPD_UINT8 || from == OPD_INT32)) { return OPDI_F32; }   /* not through int64 */
     return !beyond ? opdi_compute_type(from) : to == OPD_FLOAT64 ? OPDI_F64 : OPDI_F32;
 }
 /* Copies one part of all elements (`part` 0: real, 1: imaginary), for a dst or src that is complex.  The imaginary part

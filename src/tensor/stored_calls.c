@@ -145,14 +145,14 @@ static opd_tensor *opdi_stored_bits(const opd_tensor *tensor, opd_scalar_type dt
 
 /* How the operands of a call are changed before it runs: converted, or read as integers of the same size. */
 typedef struct opdi_stored_change {
-    opd_scalar_type to;                           /* convert stored dtypes to this;
-                                                     OPD_DTYPE_NONE: to a wider one */
-    opd_scalar_type bits;                         /* then read elements as this;
-                                                     OPD_DTYPE_NONE: do not */
-    opd_scalar_type common;                       /* first convert all to this;
-                                                     OPD_DTYPE_NONE: do not */
-    opd_scalar_type rounded;                      /* round numbers to this;
-                                                     OPD_DTYPE_NONE: do not */
+    opd_scalar_type to;                           /* the dtype to which stored dtypes are converted; OPD_DTYPE_NONE: a
+                                                     wider one */
+    opd_scalar_type bits;                         /* the dtype as which elements are read then; OPD_DTYPE_NONE: they are
+                                                     read as they are */
+    opd_scalar_type common;                       /* the dtype to which all operands are converted first;
+                                                     OPD_DTYPE_NONE: they are not */
+    opd_scalar_type rounded;                      /* the dtype to which numbers are rounded; OPD_DTYPE_NONE: they are
+                                                     not */
     bool floats, ordered;                         /* floats: integers become float32; ordered: uint64 becomes int64, in
                                                      the same order */
     opd_value args[OPD_MAX_ARGS];
