@@ -1,9 +1,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:attention   attention
 //
-//  For float16 and bfloat16, one kernel computes softmax(scale q k^T) v without storing the scores in memory.  It also
-//  stores the logarithm of each row's sum of exponentials (lse), which the backward function reads.  All other cases
-//  are computed by separate operators.  The operator has the name of PyTorch's kernel for the CPU, and the same
+//  For float16 and bfloat16, one kernel computes softmax(scale * q k^T) v without storing the scores in memory.  It
+//  also stores the logarithm of each row's sum of exponentials (lse), which the backward function reads.  All other
+//  cases are computed by separate operators.  The operator has the name of PyTorch's kernel for the CPU, and the same
 //  results.
 //----------------------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@
 //  last of the three, and the others have size 1.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* x [n, c, in], w [oc, c / groups, k], y [n, oc, out]; s: strides, p: padding, d: dilation */
+/* The sizes of a convolution of x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out].  s: strides, p: padding, d:
+   dilation. */
 struct opdi_cu_conv { int64_t n, c, oc, groups; int in[3], out[3], k[3], s[3], p[3], d[3]; };
 static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) { return (int64_t)v[0] * v[1] * v[2]; }
 
@@ -45,8 +46,8 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
 
 //== convolutions with few channels per group ==========================================================================
 
-/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x or, if
-   BACK, gx from y. */
+/* Computes to[n, r, i], the sum over c and t of from[n, c, reads(i, t)] * w[...], with one thread per element.
+   Computes y from x or, if BACK, gx from y. */
 struct opdi_cu_conv_sides { opdi_cu_pointwise_divider area, rows, groups; };
 template <typename T, bool BACK>
 __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, const T *from, const T *w, T *to) {
@@ -92,7 +93,7 @@ template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, co
     }
     return 0;
 }
-/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)], with one block per element */
+/* Computes gw[o, c, t], the sum over n and i of y[n, o, i] * x[n, c, reads(i, t)], with one block per element. */
 template <typename T> __global__ void __launch_bounds__(256)
     opdi_cu_conv_each_gw_kernel(opdi_cu_conv q, const T *x, const T *y, opdi_cu_acc<T> *w) {
     typedef opdi_cu_acc<T> A;
@@ -122,8 +123,9 @@ template <typename T> __global__ void __launch_bounds__(256)
 /* The layout of the columns: the element for tap t, output position o, channel c and image n is at n * image + (c *
    taps + t) * row + o. */
 struct opdi_cu_columns { int64_t image, row; };
-/* col[n, c, t, o] = x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A thread
-   handles one output position of one channel: it computes the position once, and then writes the elements for all
+/* Sets col[n, c, t, o] to x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A
+   thread handles one output position of one channel: it computes the position once, and then writes the elements for
+   all
    taps. */
 template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col,
                                                             opdi_cu_columns to) {
@@ -142,7 +144,7 @@ template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int6
         }
     }
 }
-/* to[c, n, i] = x[n, c, i] */
+/* Sets to[c, n, i] to x[n, c, i]. */
 template <typename T> __global__ void opdi_cu_planes_kernel(const T *x, T *to, int64_t images, int64_t channels,
                                                             int64_t area) {
     const int64_t all = images * channels * area, step = (int64_t)gridDim.x * blockDim.x;
@@ -151,7 +153,7 @@ template <typename T> __global__ void opdi_cu_planes_kernel(const T *x, T *to, i
         to[(c * images + n) * area + (i - plane * area)] = x[i];
     }
 }
-/* x[n, c, i] = sum over t of col[n, c, t, reads(i, t)] */
+/* Sets x[n, c, i] to the sum over t of col[n, c, t, reads(i, t)]. */
 template <typename T> __global__ void opdi_cu_fold_kernel(opdi_cu_conv q, int64_t images, const T *col, T *x) {
     typedef opdi_cu_acc<T> A;
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
@@ -250,12 +252,12 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //== float32 convolutions by multiply-adds =============================================================================
 //
-//  The product is the same as that of the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps c]
-//  patches [taps c, n places].  A block computes a tile of ROWS channels and 128 places (output positions), of which a
-//  thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner dimension are
-//  read into shared memory while the previous eight are multiplied.  A thread reads elements of only one place.  All
-//  threads of a warp read the same tap and channel, and the tap's position is computed once for all channels.  The
-//  speed is limited by the multiply-adds: 64 for 16 numbers from shared memory.
+//  The product is the same as that of the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps * c] *
+//  patches [taps * c, n * places].  A block computes a tile of ROWS channels and 128 places (output positions), of
+//  which a thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner
+//  dimension are read into shared memory while the previous eight are multiplied.  A thread reads elements of only one
+//  place.  All threads of a warp read the same tap and channel, and the tap's position is computed once for all
+//  channels.  The speed is limited by the multiply-adds: 64 for 16 numbers from shared memory.
 
 enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
 #define OPDI_CU_IM_THREADS(rows) ((rows) == 128 ? 256 : 128)
@@ -436,15 +438,15 @@ static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, c
 
 //== convolutions on tensor cores ======================================================================================
 //
-//  y [pixels, oc] = patches [pixels, taps c] w^T.  A block of four warps computes a tile of 128 pixels and 64 channels
-//  (64 x 32 per warp).  Channels are the last dim, and padded to a multiple of 8, so that 16 bytes belong to one tap.
-//  A stage is 32 rows of the inner dimension.  Stages are copied into shared memory without passing through registers
-//  (from compute capability 8.0 on), two stages ahead of the one that is multiplied, with zeros for positions outside
-//  of the image.  Offsets that are the same for all taps of a pixel are computed before the loop.  A stage is 12 KiB
-//  for 2 * 128 * 64 * 32 = 524,288 operations, or 43 per byte.  Most of its pixels have already been read for the
-//  previous tap, so they come from L1.  The speed is limited by shared memory: a stage moves 36 KiB through it, which
-//  takes 288 clocks at 128 bytes, while the tensor cores need about 205 (with 16 x 8 x 16 products by mma.sync, not
-//  Hopper's own wgmma).
+//  y [pixels, oc] = patches [pixels, taps * c] * w^T.  A block of four warps computes a tile of 128 pixels and 64
+//  channels (64 x 32 per warp).  Channels are the last dim, and padded to a multiple of 8, so that 16 bytes belong to
+//  one tap.  A stage is 32 rows of the inner dimension.  Stages are copied into shared memory without passing through
+//  registers (from compute capability 8.0 on), two stages ahead of the one that is multiplied, with zeros for positions
+//  outside of the image.  Offsets that are the same for all taps of a pixel are computed before the loop.  A stage is
+//  12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, or 43 per byte.  Most of its pixels have already been read for
+//  the previous tap, so they come from L1.  The speed is limited by shared memory: a stage moves 36 KiB through it,
+//  which takes 288 clocks at 128 bytes, while the tensor cores need about 205 (with 16 x 8 x 16 products by mma.sync,
+//  not Hopper's own wgmma).
 
 #define OPDI_CU_TC_M 128
 #define OPDI_CU_TC_N 64
@@ -497,7 +499,7 @@ __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
 __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
     return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
 }
-/* Products of 16 x 16 x 16 by a warp: s += a b, for tiles in shared memory.  a is [m][k] (if TURNED, [k][m]) and b is
+/* Products of 16 x 16 x 16 by a warp: s += a * b, for tiles in shared memory.  a is [m][k] (if TURNED, [k][m]) and b is
    [n][k] (if TURNED, [k][n]); rows are `ld` elements apart.  place_a and place_b return the distance from a tile's
    first element to the element that a lane loads.  From compute capability 8.0 on, the instructions are used directly,
    because CUDA's fragments compute addresses for each load, and load bfloat16 word by word. */
@@ -555,7 +557,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
         v += __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1);
         return v + __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2);
     }
-    /* to[m * down + n * across] = element (m, n) of the sums */
+    /* Stores element (m, n) of the sums in to[m * down + n * across]. */
     static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) { to[row(i) * down + column(i) * across] = s.x[i]; }
@@ -603,7 +605,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
 #endif
 };
 
-/* to[n, i, g, c] = from[n, g, c, i], or 0 for c from cg to cp - 1 */
+/* Sets to[n, i, g, c] to from[n, g, c, i], or to 0 for c from cg to cp - 1. */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
     constexpr int S = 64, rows = 256 / S;
@@ -774,7 +776,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
             all.z = opdi_cu_two(v.at[4], v.at[5]); all.w = opdi_cu_two(v.at[6], v.at[7]);
 #if defined(OPD_CUDA_EMULATED)
             *reinterpret_cast<uint4 *>(to) = all;
-#else                                             /* as the compiler would split an ordinary store */
+#else                                             /* assembly, because the compiler would split an ordinary store */
             asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
                          "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
 #endif
@@ -883,7 +885,7 @@ opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_cons
     OPDI_CU_TC_STOP(T)
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, scratch); }
 }
-/* w[o, c, t] = the sum of parts[split][o, t, c] over all splits */
+/* Sets w[o, c, t] to the sum of parts[split][o, t, c] over all splits. */
 template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
                                                                  int64_t cp, int64_t taps, int64_t all) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -895,7 +897,7 @@ template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *pa
         if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
     }
 }
-/* to[o, t, c] = w[o, c, t].  If `back` is true, input and output channels are exchanged and the order of taps is
+/* Sets to[o, t, c] to w[o, c, t].  If `back` is true, input and output channels are exchanged and the order of taps is
    reversed: to[g, c, t, o] = w[g, o, c, taps - 1 - t].  Elements from `inner` to cp - 1 are padding and become 0. */
 template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp,
     bool back) {
@@ -1084,7 +1086,7 @@ template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int w
         opdi_cu_data<T>(to),
                               opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to), what == OPDI_CU_CONV_GX);
 }
-/* y [n, c, area] += b [c] */
+/* Adds b [c] to y [n, c, area]. */
 template <typename T> __global__ void opdi_cu_bias_kernel(T *y, const T *b, int64_t c, int64_t area, int64_t all) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {

@@ -77,8 +77,8 @@ opdi_cu_depthwise_kernel(const opdi_cu_depthwise q, const T *x, const T *w, T *y
         if (s.row + r < q.out[0]) { opdi_cu_store(y, sum[r]); }
     }
 }
-/* parts[part][c][t] = sum over i, and over `each` images n, of y[n, c, i] x[n, c, reads(i, t)].  A block computes all
-   taps of channel blockIdx.x, for part blockIdx.y of the images. */
+/* Computes parts[part][c][t], the sum over i, and over `each` images n, of y[n, c, i] * x[n, c, reads(i, t)].  A block
+   computes all taps of channel blockIdx.x, for part blockIdx.y of the images. */
 template <typename T, int K, int S> __global__ void __launch_bounds__(256)
 opdi_cu_depthwise_gw_kernel(const opdi_cu_depthwise q, const T *x, const T *y, opdi_cu_acc<T> *parts, int each,
                             int images) {
@@ -126,7 +126,7 @@ opdi_cu_depthwise_gw_kernel(const opdi_cu_depthwise q, const T *x, const T *y, o
         parts[((int64_t)blockIdx.y * channels + c) * (K * K) + threadIdx.x] = all;
     }
 }
-/* w[i] = sum over k of parts[k][i] */
+/* Sets w[i] to the sum of parts[k][i] over k. */
 template <typename A> __global__ void opdi_cu_depthwise_end_kernel(const A *parts, A *w, int count, int all) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     A sum = 0;
@@ -140,7 +140,7 @@ static bool opdi_cu_depthwise_fits(const opdi_cu_conv *q, int what) {
         q->k[2] == 3 && q->d[1] == 1 && q->d[2] == 1 && q->s[1] == q->s[2] &&
         (q->s[1] == 1 || (q->s[1] == 2 && what != OPDI_CU_CONV_GX)) && x < (1 << 30) && y < (1 << 30);
 }
-/* Computes y, gx or gw, as `what` says.  w: of the type of x or, for gw, of that in which sums are computed. */
+/* Computes y, gx or gw, as `what` says.  w has the type of x or, for gw, the type in which sums are computed. */
 template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, int what, T *x, void *w, T *y) {
     typedef opdi_cu_acc<T> A;
     const bool back = what == OPDI_CU_CONV_GX;

@@ -42,7 +42,7 @@ template <class T> struct opdi_cu_list_move {
         if (back) { *p = values[i * list.one]; } else { values[i] = *p; }
     }
 };
-/* keys[q] = the offset in `self` of position q of the indices.  The keys are then sorted. */
+/* Sets keys[q] to the offset in `self` of position q of the indices.  The keys are then sorted. */
 struct opdi_cu_list_keys {
     opdi_cu_list list;
     int64_t *keys, skip;                          /* skip: an offset that is ignored, or -1 */
@@ -519,7 +519,7 @@ template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i], or an
         ends[i] = v < 0 ? INT64_MIN / 2 : v;
     }
 };
-/* out[i] = the number j for which begins[j] <= i < begins[j + 1] */
+/* Sets out[i] to the number j for which begins[j] <= i < begins[j + 1]. */
 template <class T> struct opdi_cu_repeat {
     const int64_t *begins;                        /* [n + 1] */
     int64_t n;

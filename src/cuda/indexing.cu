@@ -331,7 +331,7 @@ static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *siz
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
     return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
 }
-/* Adds alpha v to the four floats at p.  Each addition is atomic. */
+/* Adds alpha * v to the four floats at p.  Each addition is atomic. */
 static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_vector<float, 4> v, float alpha) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(OPDI_CU_SCALAR_ATOMICS)
     atomicAdd(reinterpret_cast<float4 *>(p),
@@ -340,8 +340,8 @@ static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_ve
     for (int k = 0; k < 4; k++) { opdi_cu_atomic(OPDI_CU_ADD, p + k, alpha * v.at[k]); }
 #endif
 }
-/* out[outer, index[m], inner] += alpha src[outer, m, inner], for contiguous, aligned float32 tensors, four elements of
-   `inner` at a time.  The order of additions varies, as in opdi_cu_scatter_fold. */
+/* Adds alpha * src[outer, m, inner] to out[outer, index[m], inner], for contiguous, aligned float32 tensors, four
+   elements of `inner` at a time.  The order of additions varies, as in opdi_cu_scatter_fold. */
 struct opdi_cu_index_add {
     opdi_cu_pointwise_divider inner, many;        /* number of packs of four elements in `inner`; of indices */
     uint32_t all;                                 /* number of packs in src */
@@ -430,8 +430,8 @@ static int opdi_cu_index_reduce_kernel(opd_call *call) {
     return !index ? -1 : opdi_cu_reduce_into(call, out, dim, index, src, opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
 
-/* b[outer][j][inner] = a[outer][index[j]][inner], in units of T.  If `wrap` is true, negative indices count from the
-   end. */
+/* Sets b[outer][j][inner] to a[outer][index[j]][inner], in units of T.  If `wrap` is true, negative indices count from
+   the end. */
 template <class T> struct opdi_cu_select_rows {
     const T *a;
     T *b;

@@ -55,7 +55,7 @@ __global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool 
     const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
     if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
 }
-/* dx [n, c, inner] is -w g at the target, and 0 elsewhere.  If `one` is true, the same g serves all targets; if also
+/* dx [n, c, inner] is -w * g at the target, and 0 elsewhere.  If `one` is true, the same g serves all targets; if also
    `mean` is true, it is divided by the total weight. */
 template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
                                                        const T *total, T *dx) {
@@ -195,7 +195,7 @@ template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const o
     }
 }
 /* Returns what a distance d between two rows adds to the gradient of x, where v is the difference of the two elements:
-   g sign(v) |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
+   g * sign(v) * |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
 template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
     const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
     switch (KIND) {
@@ -309,7 +309,7 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
     {"_ctc_loss", opd_cpu_fallback}, {"_ctc_loss_backward", opd_cpu_fallback},
     {"frexp.Tensor", opd_cpu_fallback}, {"embedding_renorm", opd_cpu_fallback},
-    /* so do factorizations of matrices */
+    /* factorizations of matrices run on the CPU, too */
     {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
     {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
     {"linalg_solve_triangular", opd_cpu_fallback}, {"linalg_lu_factor_ex", opd_cpu_fallback},
@@ -320,7 +320,7 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
     {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
-    /* so do special functions */
+    /* so do special functions: they run on the CPU */
     {"lgamma", opd_cpu_fallback}, {"digamma", opd_cpu_fallback}, {"polygamma", opd_cpu_fallback},
     {"erfinv", opd_cpu_fallback}, {"special_ndtri", opd_cpu_fallback}, {"special_log_ndtr", opd_cpu_fallback},
     {"special_erfcx", opd_cpu_fallback}, {"special_entr", opd_cpu_fallback}, {"i0", opd_cpu_fallback},

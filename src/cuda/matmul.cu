@@ -2,9 +2,9 @@
 //  >>cu:matmul      matrix products
 //
 //  cuBLAS computes products of floating-point matrices, a simple kernel those of integers.  Each product has the form
-//  out[n] = alpha a[n] b[n] + beta out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector counts
-//  as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread computes on
-//  several streams at once, the last bits may differ.
+//  out[n] = alpha * a[n] * b[n] + beta * out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector
+//  counts as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread
+//  computes on several streams at once, the last bits may differ.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
@@ -54,8 +54,8 @@ static cublasHandle_t opdi_cu_blas() {
 
 /* A batch of matrices [n, rows, cols]; the strides are in elements. */
 struct opdi_cu_matrix { const void *data; int64_t batch, row, col; };
-/* A batch of n products: out [m, p] = a [m, k] b [k, p].  The matrices of `out` are contiguous, and out_batch elements
-   apart. */
+/* A batch of n products: out [m, p] = a [m, k] * b [k, p].  The matrices of `out` are contiguous, and out_batch
+   elements apart. */
 struct opdi_cu_product { int64_t n, m, k, p; opdi_cu_matrix a, b; void *out; int64_t out_batch; };
 
 /* Returns whether cuBLAS can read a matrix without a copy.  Sets *ld to its leading dimension, and *turned to whether
@@ -76,8 +76,8 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
-/* Computes out = alpha a b + beta out.  cuBLAS assumes column-major matrices, so it is asked for out^T = b^T a^T.
-   out_dtype may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
+/* Computes out = alpha * a * b + beta * out.  cuBLAS assumes column-major matrices, so it is asked for out^T = b^T *
+   a^T.  out_dtype may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
     double beta) {
     const float alpha32 = (float)alpha, beta32 = (float)beta;
@@ -157,7 +157,7 @@ static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool co
     t = opd_contiguous(t);
     return t ? opdi_cu_factor(t, column, x, true) : -1;
 }
-/* Sets result 0 of the call to beta self + alpha a b; self may be NULL.  Returns 0, or -1 and sets an error. */
+/* Sets result 0 of the call to beta * self + alpha * a * b; self may be NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
     opd_value alpha) {
     opdi_cu_product q;
@@ -209,7 +209,8 @@ static int opdi_cu_addbmm(opd_call *call) {
     return opd_copy_(out, sum) ? 0 : -1;
 }
 
-/* Computes the parts of the dot product sum a[i] b[i], one per block.  Another kernel adds the parts. */
+/* Computes parts of the dot product, the sum of a[i] * b[i]: each block computes one part.  Another kernel adds the
+   parts. */
 template <typename T> __global__ void opdi_cu_dot_kernel(const T *a, int64_t sa, const T *b, int64_t sb, int64_t n,
     opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;

@@ -33,7 +33,7 @@ struct opdi_cu_var_join {
         return a;
     }
 };
-/* y = (x - mean) rstd w + b, for W elements from number i on */
+/* Computes y = (x - mean) * rstd * w + b, for W elements from number i on. */
 template <typename T, int W, typename C, typename I>
 __device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, const opdi_cu_vector<T, W> &v, C mean,
                                                  C rstd, int64_t channel, I i) {
@@ -104,7 +104,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
         }
     }
 }
-/* Computes dx = rstd (w g - mean(w g) - (x - mean) rstd^2 mean(w g (x - mean))), with means over a row. */
+/* Computes dx = rstd * (w * g - mean(w * g) - (x - mean) * rstd^2 * mean(w * g * (x - mean))), with means over a
+   row. */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu_norm k) {
     typedef opdi_cu_acc<T> C;
@@ -161,8 +162,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu
         }
     }
 }
-/* Sums g, and g (x - mean) rstd.  If `per` is greater than 0, `per` consecutive rows of this reduction share a mean and
-   rstd.  If it is 0, the element with index i in a row uses mean[i] and rstd[i]. */
+/* Computes the sums of g and of g * (x - mean) * rstd.  If `per` is greater than 0, `per` consecutive rows of this
+   reduction share a mean and rstd.  If it is 0, the element with index i in a row uses mean[i] and rstd[i]. */
 template <class A> struct opdi_cu_fold_pairs {
     typedef opdi_cu_pair<A> C;
     typedef struct State { A gx, g, mean, rstd; } State;
@@ -357,8 +358,8 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
 
 //== batch norm ========================================================================================================
 
-/* The coefficients of a channel: forward, y = (x - mean) scale + shift; backward, dx = scale (g - shift - (x - mean)
-   slope). */
+/* The coefficients of a channel: forward, y = (x - mean) * scale + shift; backward, dx = scale * (g - shift - (x -
+   mean) * slope). */
 template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
 typedef struct opdi_cu_batch {
     int64_t c;
@@ -368,7 +369,7 @@ typedef struct opdi_cu_batch {
     void *new_mean, *new_var, *save_mean, *save_rstd;      /* new running and saved values, of dtype `stat` */
     int stat;
     double eps, momentum, count;
-    const void *rstd, *gx, *g;                    /* backward: rstd, and the sums of g (x - mean) rstd and of g */
+    const void *rstd, *gx, *g;                    /* backward: rstd, and the sums of g * (x - mean) * rstd and of g */
     void *channels;
 } opdi_cu_batch;
 template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch k) {
@@ -395,7 +396,7 @@ template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch
     }
 }
 /* Computes the coefficients of each channel for the gradient.  With statistics of the batch, shift is the mean of g,
-   and slope is the mean of g (x - mean) rstd^2.  With running statistics (`eval`), both are 0. */
+   and slope is the mean of g * (x - mean) * rstd^2.  With running statistics (`eval`), both are 0. */
 template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi_cu_batch k) {
     typedef opdi_cu_acc<T> A;
     const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;

@@ -158,8 +158,8 @@ template <bool amsgrad> struct opdi_cu_adam {
     }
     static __device__ float root(float x) { return sqrtf(x); }
     static __device__ double root(double x) { return sqrt(x); }
-    /* g = sign g + l2 x;  m += (g - m) (1 - beta1);  v = beta2 v + (1 - beta2) g g;
-       x = decay x - step m / (scale sqrt v + eps) */
+    /* Computes g = sign * g + l2 * x;  m += (g - m) * (1 - beta1);  v = beta2 * v + (1 - beta2) * g * g;
+       x = decay * x - step * m / (scale * sqrt(v) + eps). */
     template <class A> __device__ void apply(A *a, const numbers &q) const {
         A *last = a + operands - 1, g, w;
         if (scaled) { *last = *last / (A)q.grad_scale; }
@@ -186,8 +186,8 @@ template <bool buffer> struct opdi_cu_sgd {
         q.skip = found.get() == 1;
         return q;
     }
-    /* g = sign g + l2 x;  b = momentum b + w g, or g in the first step;  x -= lr b, or, if nesterov, lr (g + momentum
-       b) */
+    /* Computes g = sign * g + l2 * x;  b = momentum * b + w * g, or g in the first step;
+       x -= lr * b or, if `nesterov` is true, x -= lr * (g + momentum * b). */
     template <class A> __device__ void apply(A *a, const numbers &q) const {
         A *last = a + operands - 1, g;
         if (scaled) { *last = *last / (A)q.grad_scale; }

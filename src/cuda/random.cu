@@ -159,8 +159,8 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
         opdi_cu_store_vector<W>(out + i * W, v);
     }
 }
-/* Draws the mask and computes out = x mask scale in one pass, for contiguous, aligned memory.  Draws the same mask as
-   opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key, at: as there. */
+/* Draws the mask and computes out = x * mask * scale in one pass, for contiguous, aligned memory.  Draws the same mask
+   as opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key, at: as there. */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_dropout_drawn_kernel(const T *x, bool *mask, T *out, float keep, float scale, int64_t n, uint64_t key,
                              uint64_t at, const uint64_t *state) {
@@ -206,8 +206,8 @@ template <typename T> static int opdi_cu_dropout_drawn(const opd_tensor *x, opd_
                           dim3(256), 0, opdi_cu_data<T>(x), opdi_cu_data<bool>(mask), opdi_cu_data<T>(out),
                           (float)(1 - p), (float)(1 / (1 - p)), n, d.key, d.at, state);
 }
-/* Runs native_dropout.  All but the usual case runs as on other devices: float64, for example, has other random
-   numbers. */
+/* Runs native_dropout.  This kernel serves only the usual case.  Other cases, such as float64, which has other random
+   numbers, run as on other devices. */
 static int opdi_cu_native_dropout(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     const double p = opd_arg_float(call, 1);

@@ -375,8 +375,8 @@ template <class C_> struct opdi_cu_fold_var {
     typedef struct State { C mean, squares; int64_t n; } State;
     opdi_cu_fold how;
     __device__ __forceinline__ State init(int64_t) const { State s; s.mean = s.squares = 0; s.n = 0; return s; }
-    /* For means a, b and sums of squares of m and k elements, and n = m + k, d = b - a: the joined mean is a + d k / n,
-       and d^2 m k / n is added to the sums of squares. */
+    /* For means a, b and sums of squares of m and k elements, and n = m + k, d = b - a: the joined mean is a + d * k /
+       n, and d^2 * m * k / n is added to the sums of squares. */
     static __device__ __forceinline__ void join(State &s, const State &with) {
         if (with.n == 0) { return; }
         const int64_t n = s.n + with.n;

@@ -203,10 +203,10 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         }
     }
 }
-/* The same for rows that are too long for registers, but fit into shared memory.  A block reads each row once: while it
-   writes its row, it loads the next one to the same places.  Each thread uses only packs that it has stored itself.  As
-   rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each end
-   in a register. */
+/* A row of a softmax that is too long for registers, but fits into shared memory.  A block reads each row once: while
+   it writes its row, it loads the next one to the same places.  Each thread uses only packs that it has stored itself.
+   As rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each
+   end in a register. */
 template <typename T, int W> struct opdi_cu_long_row {
     int lead, packs, tail;                        /* elements before the packs; packs; elements behind them */
     __device__ __forceinline__ opdi_cu_long_row(const T *row, int n) {
@@ -281,8 +281,8 @@ opdi_cu_softmax_long_rows(const T *x, T *y, int64_t rows, int n, bool logarithm,
         }
     }
 }
-/* The gradient is y (g - sum(g y)) or, if `logarithm` is true, g - exp(y) sum(g).  This function returns a pack's part
-   of sum(g y) or sum(g); opdi_cu_softmax_gradient writes a pack of the gradient. */
+/* The gradient is y * (g - sum(g * y)) or, if `logarithm` is true, g - exp(y) * sum(g).  This function returns a pack's
+   part of sum(g * y) or sum(g); opdi_cu_softmax_gradient writes a pack of the gradient. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_softmax_product(const opdi_cu_vector<T, W> &g, const opdi_cu_vector<T, W> &y,
                                                      bool logarithm) {

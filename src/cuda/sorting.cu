@@ -112,7 +112,8 @@ __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, co
     }
     return low;
 }
-/* The same for a whole warp.  Its lanes compare at 32 places at a time, as each comparison waits for memory. */
+/* Does the same as opdi_cu_merge_path, with a whole warp.  Its lanes compare at 32 places at a time, because each
+   comparison waits for memory. */
 template <typename K>
 __device__ __forceinline__ int64_t opdi_cu_merge_path_warp(const K *a, int64_t na, const K *b, int64_t nb,
                                                            int64_t diag) {

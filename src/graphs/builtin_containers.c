@@ -130,8 +130,8 @@ OPDI_INTERNAL int opdi_fn_get_attribute(opdi_bcall *call) {
     const int32_t slot = object ? opdi_attribute_slot(call, object) : -1;
     return slot < 0 ? -1 : opdi_return_borrowed(call, object->u.values[slot]);
 }
-/* Returns the module at an index of a ModuleList, or at a key of a ModuleDict, as the call's result.  The C function
-   returns 0, or -1 and sets an error. */
+/* Sets the call's result to the module at an index of a ModuleList, or at a key of a ModuleDict.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_fn_module_of(opdi_bcall *call) {
     const opdi_cell *const object = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     int64_t length;
@@ -267,15 +267,16 @@ OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s%s", call->builtin->schema,
                     opdi_builtin_missing(call->builtin->schema));
 }
-/* Returns the builtin's `what` as a bool. */
+/* Sets the call's result to the builtin's `what`, as a bool. */
 OPDI_INTERNAL int opdi_fn_fixed_bool(opdi_bcall *call) {
     return opdi_return_value(call, opd_value_bool(call->builtin->what != 0));
 }
-/* Returns the builtin's `what` as an int. */
+/* Sets the call's result to the builtin's `what`, as an int. */
 OPDI_INTERNAL int opdi_fn_fixed_int(opdi_bcall *call) {
     return opdi_return_value(call, opd_value_int(call->builtin->what));
 }
-/* Returns is_conj (if the builtin's `what` is 'c'), is_neg ('n') or is_inference ('i') of a tensor. */
+/* Sets the call's result to is_conj (if the builtin's `what` is 'c'), is_neg ('n') or is_inference ('i') of a
+   tensor. */
 OPDI_INTERNAL int opdi_fn_marked(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;

@@ -164,7 +164,8 @@ static int opdi_binary_floats(opdi_bcall *call, double a, double b, int32_t what
         break;
     case OPDI_FN_COPYSIGN: value = copysign(a, b); break;
     case OPDI_FN_ATAN2: value = atan2(a, b); break;
-    case OPDI_FN_MIN: value = a < b ? a : b; break;                /* a and b equal, or NaN: b, as in PyTorch */
+    case OPDI_FN_MIN: value = a < b ? a : b; break;                /* b, as in PyTorch, if a and b are equal or one is
+                                                                      NaN */
     case OPDI_FN_MAX: value = a > b ? a : b; break;
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for floats", call->builtin->schema);
     }

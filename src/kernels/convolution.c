@@ -422,8 +422,8 @@ static void opdi_conv_add(size_t size, int64_t count, void *to, const void *from
         else { d[i] += from_d[i]; }
     }
 }
-/* Adds `col`, w^T gy of output rows y0 .. y0 + rows - 1, to the padded image `pad`.  col is the gradient of the
-   unfolded matrix; each element is added to the element that it was unfolded from (folding).  The inside of the
+/* Adds `col`, the product w^T * gy for output rows y0 .. y0 + rows - 1, to the padded image `pad`.  col is the gradient
+   of the unfolded matrix; each element is added to the element that it was unfolded from (folding).  The inside of the
    padded image becomes the gradient of x. */
 static void opdi_fold_add(const opdi_conv *conv, const char *col, int64_t y0, int64_t rows, char *pad) {
     int64_t depth = conv->cg * conv->kh * conv->kw;
@@ -442,8 +442,8 @@ static int64_t opdi_conv_fold_step(const opdi_conv *conv) {
     return OPDI_MAX(1, OPDI_MIN(conv->oh, 65536 / OPDI_MAX(1, depth * conv->ow)));
 }
 /* Computes the gradient of x for items [begin, end) of ctx, an opdi_conv_job.  An item is one group of one image.
-   w^T gy of a few output rows at a time is folded into a padded image, whose inside is finally copied to gx.  Sets
-   job->failed if memory runs out. */
+   The product w^T * gy for a few output rows at a time is folded into a padded image, whose inside is finally copied to
+   gx.  Sets job->failed if memory runs out. */
 static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
     opdi_conv_job *job = (opdi_conv_job *)ctx;
     const opdi_conv *conv = &job->conv;

@@ -123,7 +123,7 @@ OPDI_DOTS_TILE(dots_few_f16, OPDI_DOTS_FEW, uint16_t, OPDI_WIDE(from_f16))
 OPDI_DOTS_TILE(dots_one_f16, OPDI_DOTS_1, uint16_t, OPDI_WIDE(from_f16))
 #endif
 #if OPDI_LEVEL > 0 && OPDI_BYTES == 4
-/* Adds x[k] B[k, j], for all k < depth, to sums[j], for `count` columns of float16 or (if `bf16` is true) bfloat16.
+/* Adds x[k] * B[k, j], for all k < depth, to sums[j], for `count` columns of float16 or (if `bf16` is true) bfloat16.
    Rows of B are `rs` elements apart.  `count` is a multiple of two vectors.  For bfloat16, the first of each two
    vectors of sums is for the even columns, the second for the odd columns. */
 OPDI_TARGET static void OPDI_WIDE(halves_cols)(int64_t depth, int64_t count, bool bf16, const float *x,

@@ -84,7 +84,8 @@ OPDI_ALWAYS double opdi_rounded_double(double sum) {
 #define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
 #endif
 OPDI_LOOPS_BEGIN
-/* Sets *count to round(x / ln 2), and returns r = x - count ln 2, |r| <= 0.347.  `lv` is the level of instructions. */
+/* Sets *count to round(x / ln 2), and returns r = x - count * ln 2,   |r| <= 0.347.  `lv` is the level of
+   instructions. */
 OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *count) {
     float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
     float r = OPDI_FMAF(lv, k, -0.693359375f, x);
@@ -95,7 +96,7 @@ OPDI_ALWAYS float opdi_select_f32(int condition, float a, float b) {
     return opdi_float(opdi_select_bits(condition, opdi_bits(a), opdi_bits(b)));
 }
 OPDI_ALWAYS float opdi_pow2(int32_t count) { return opdi_float((uint32_t)(count + 127) << 23); }
-/* Returns e^(x - less) = 2^count e^r for a small `less`.  2^count is applied in two factors, so that very large and
+/* Returns e^(x - less) = 2^count * e^r for a small `less`.  2^count is applied in two factors, so that very large and
    very small results are rounded only once. */
 OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
     int32_t count;
@@ -111,7 +112,7 @@ OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
     return q * opdi_pow2(count >> 1) * opdi_pow2(count - (count >> 1));
 }
 OPDI_ALWAYS float opdi_exp1(int lv, float x) { return opdi_exp_less(lv, x, 0.0f); }
-/* Returns log(m 2^e) for m in [sqrt(1/2), sqrt(2)], where f = m - 1. */
+/* Returns log(m * 2^e) for m in [sqrt(1/2), sqrt(2)], where f = m - 1. */
 OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
     float p = OPDI_FMAF(lv, 0.0691537708f, f, -0.117898293f);
     p = OPDI_FMAF(lv, p, f, 0.118729778f);
@@ -142,21 +143,21 @@ OPDI_LOOPS_END
 
 #if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
-/* Splits x = m 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and sets *exponent to e.  x is positive and normal.  The
+/* Splits x = m * 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and sets *exponent to e.  x is positive and normal.  The
    exponent is converted to a double by writing it into the low bits of 2^52. */
 OPDI_ALWAYS double opdi_split_f64(double x, double *exponent) {
     const uint64_t bits = opdi_bits64(x) - 0x3fe6a09e667f3bcdu;
     *exponent = opdi_double(((bits >> 52) ^ 0x800u) | 0x4330000000000000u) - 4503599627372544.0;
     return opdi_double((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
 }
-/* Returns y 2^n for |n| <= 1100, where n is in the low bits of the double t.  2^n is applied in two factors, so that
+/* Returns y * 2^n for |n| <= 1100, where n is in the low bits of the double t.  2^n is applied in two factors, so that
    very large and very small results are rounded only once. */
 OPDI_ALWAYS double opdi_scale_f64(double y, double t) {
     const uint64_t bits = opdi_bits64(t) - (0x4338000000000000u - 2048);   /* n + 2048, to halve it without a sign */
     return y * opdi_double(((bits >> 1) - 1) << 52) * opdi_double((bits - (bits >> 1) - 1) << 52);
 }
 OPDI_LOOPS_END
-/* The functions below compute e^x = 2^n e^r, |r| <= ln(2) / 2, with the series of e^r to r^13.  The error is at most
+/* The functions below compute e^x = 2^n * e^r, |r| <= ln(2) / 2, with the series of e^r to r^13.  The error is at most
    1 ulp. */
 #define OPDI_MAGIC_F64 6755399441055744.0         /* 1.5 * 2^52, see OPDI_MAGIC */
 OPDI_LOOPS_BEGIN
@@ -175,7 +176,7 @@ OPDI_ALWAYS double opdi_exp_series(double r) {
     q = q * r + 1.0 / 6;
     return q * r + 1.0 / 2;
 }
-/* Returns r with x = n ln(2) + r for an integer n, and leaves n in the low bits of *t. */
+/* Returns r with x = n * ln(2) + r for an integer n, and leaves n in the low bits of *t. */
 OPDI_ALWAYS double opdi_exp_rest(double x, double *t) {
     *t = x * 1.4426950408889634 + OPDI_MAGIC_F64;
     const double k = *t - OPDI_MAGIC_F64;
@@ -448,7 +449,9 @@ typedef struct opdi_gemm_job {
     int64_t rsc, csc;
     int64_t i0, mc, j0, nc, k0, kc;               /* offsets and sizes of the current block */
     int64_t mb, nb;                               /* rows and columns of a work item */
-    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* NULL: packs each alone */
+    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* packs several panels; NULL:
+                                                                                             each panel is packed
+                                                                                             separately */
     char *apack, *bpack;                          /* packed blocks, or NULL if not packed */
     int add;
 } opdi_gemm_job;
@@ -464,7 +467,8 @@ typedef struct opdi_gemm_job {
 #if defined(OPDI_OPERATORS)
 typedef struct opdi_conv {
     size_t size;                                  /* 4: float, 8: double */
-    bool exact;                                   /* operands, not results: all are representable in bfloat16 */
+    bool exact;                                   /* all elements of the operands (not of the results) are representable
+                                                     in bfloat16 */
     int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
     int64_t cg, og, hp, wp;                       /* cg, og: channels of x and of y per group; hp, wp: sizes of a padded
                                                      image */

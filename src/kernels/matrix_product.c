@@ -3,7 +3,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>matrix_product matrix product
 //
-//  C[m,n] = A[m,k] B[k,n] + beta C.  B is copied into panels of NR columns, in which each row is contiguous.  A is
+//  C[m,n] = A[m,k] * B[k,n] + beta * C.  B is copied into panels of NR columns, in which each row is contiguous.  A is
 //  copied into panels of MR rows, unless it can be read directly.  A micro-kernel (the innermost loop) keeps an MR x NR
 //  tile of C in registers.  The dimension k is never split among threads, and its blocks depend on k only, so that
 //  results do not depend on the number of threads.  C is of float, double, int32 or int64; integers wrap.  If the
@@ -403,7 +403,7 @@ OPDI_INTERNAL size_t opdi_gemm_scratch_size(size_t size, int64_t rows, int64_t c
     return OPDI_SCRATCH_BYTES((size_t)(OPDI_MAX(sides, few) * (int64_t)size) + 64);
 }
 
-/* Computes C (rows x count) = A B, or C += A B if job->add is set, block by block.  Panels of B and blocks of A are
+/* Computes C (rows x count) = A * B, or C += A * B if job->add is set, block by block.  Panels of B and blocks of A are
    packed into one buffer, unless they can be read in place.  Returns 0, or -1 if there is no memory for the buffer. */
 OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int64_t nr = job->mk.nr, size = (int64_t)job->size;
@@ -445,7 +445,7 @@ OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t co
     return 0;
 }
 
-/* Sets C = beta C.  With beta == 0, C is not read; for integers, beta is 0 or 1. */
+/* Sets C = beta * C.  With beta == 0, C is not read; for integers, beta is 0 or 1. */
 OPDI_INTERNAL void opdi_gemm_scale(const opdi_gemm_job *job, int64_t rows, int64_t count, double beta) {
     const bool whole = job->dtype == OPD_INT32 || job->dtype == OPD_INT64;
     if (beta == 1) { return; }

@@ -110,7 +110,7 @@ static int opdi_gemm_general(opdi_gemm_job *job, int64_t rows, int64_t count, in
     return opdi_gemm_blocked(job, rows, count, depth);
 }
 
-/* Computes C = A B + beta C, where A is `left`, B is `right`, and C is `product` [rows, count] with strides rsc and
+/* Computes C = A * B + beta * C, where A is `left`, B is `right`, and C is `product` [rows, count] with strides rsc and
    csc, of float, double, int32 or int64.  For integers, which wrap, beta is 0 or 1.  Returns 0, or -1 if memory runs
    out. */
 OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,

@@ -10,8 +10,8 @@ typedef struct opdi_gemv_job {
     int add;
 } opdi_gemv_job;
 
-/* Matrix times vector, y[m] += A[m,k] x[k], where x is contiguous.  If A is stored by columns (gemv_cols), multiples of
-   the columns are added.  If A is stored by rows (dot), each element of y is a dot product. */
+/* Matrix times vector, y[m] += A[m,k] * x[k], where x is contiguous.  If A is stored by columns (gemv_cols), multiples
+   of the columns are added.  If A is stored by rows (dot), each element of y is a dot product. */
 static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static float opdi_dot_plain_f32(int64_t depth, const float *a, const float *x);
@@ -223,7 +223,7 @@ OPDI_INTERNAL int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count,
     return 1;
 }
 
-/* Computes C = beta C + A B without packing.  This is possible if all sizes are at most 64 (and their product at
+/* Computes C = beta * C + A * B without packing.  This is possible if all sizes are at most 64 (and their product at
    most 4096), beta is 0 or 1, and the rows of B and C are contiguous and consist of whole vectors.  Returns false,
    and computes nothing, for any other product. */
 OPDI_INTERNAL bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
@@ -364,7 +364,7 @@ typedef struct opdi_halves_job {
     opdi_gemm_in few, many;
     const float *rows;                            /* the few rows as float [nrows, depth], or NULL for pairs */
     float *out;
-    int64_t nrows, depth, across, along;          /* element (i, j): out[i * across + j * along] */
+    int64_t nrows, depth, across, along;          /* element (i, j) of the product is out[i * across + j * along] */
     int add;
 } opdi_halves_job;
 static void opdi_halves_range(void *ctx, int64_t begin, int64_t end) {
@@ -394,7 +394,8 @@ typedef struct opdi_few_rows_job {
     const char *few, *many;
     int64_t few_step, many_step;                  /* bytes from one row to the next */
     char *out;
-    int64_t nrows, depth, across, along;          /* element (i, j): out + (i * across + j * along) * size */
+    int64_t nrows, depth, across, along;          /* element (i, j) of the product is at out + (i * across + j * along)
+                                                     * size */
     size_t size;
     int add;
 } opdi_few_rows_job;
@@ -639,7 +640,7 @@ typedef struct opdi_cols_job {
     const float *x;
     const uint16_t *b;
     float *out;
-    int64_t depth, rs, along;                     /* column j: out[j * along] */
+    int64_t depth, rs, along;                     /* column j of the product is out[j * along] */
     bool bf16;
     int add;
 } opdi_cols_job;

@@ -8,7 +8,7 @@
 //  1.1; erf 1.3; log1p, expm1 1.6; sin, cos 1.8; atan 1.9; tan 2; sigmoid 2.5; tanh 2.6; erfc 4; powers 0.6, and of
 //  doubles 1.5.  Results differ in the last place between levels.
 
-/* Returns e^x - 1 = 2^count (e^r - 1) + (2^count - 1).  All terms are halved, so that count = 128 does not overflow
+/* Returns e^x - 1 = 2^count * (e^r - 1) + (2^count - 1).  All terms are halved, so that count = 128 does not overflow
    early. */
 OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     int32_t count;

@@ -77,7 +77,7 @@ typedef struct opdi_tiles {
     opdi_tiles_out_fn *out;
     opdi_tiles_weight_fn *weigh;
     opdi_tiles_taps_fn *taps;
-    bool turned;                                  /* weight is [cg, og, 3, 3] per group, taps reversed */
+    bool turned;                                  /* the weight of a group is [cg, og, 3, 3], with its taps reversed */
     int64_t across, down, rows;                   /* across: tiles in a row; down: rows in an image; rows: rows in all
                                                      images */
     int64_t chunk, chunks;                        /* chunk: rows that are processed together; chunks: their number */
