@@ -138,7 +138,7 @@ static int opdi_scaler_unscale(opd_scaler *scaler, opdi_scaler_record *record, o
     }
     for (int i = 0; i < optimizer->count && opd_ok(); i++) {
         const opd_tensor *grad = opd_tensor_grad(optimizer->params[i]);
-        for (k = 0; k < i && grad; k++) {         /* is parameter i the first on its device? */
+        for (k = 0; k < i && grad; k++) {         /* finds out whether parameter i is the first on its device */
             const opd_tensor *hidden = opd_tensor_grad(optimizer->params[k]);
             if (hidden && opdi_place_of(hidden) == opdi_place_of(grad)) { break; }
         }

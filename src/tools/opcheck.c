@@ -437,7 +437,8 @@ static int opdi_opcheck_trace(const opdi_trial *trial, const opdi_trial *first) 
     int rc = trial->count == 0 ? 0 : opdi_trial_fn((void *)(uintptr_t)trial, copies, trial->count, out);
     if (rc <= 0) { return rc; }                   /* there are no results for a graph to return */
     if (trial != first && opdi_trial_fn((void *)(uintptr_t)first, again, first->count, out) != rc) {
-        return opd_ok() ? 0 : -1;                 /* the length of a list depends on a size */
+        return opd_ok() ? 0 : -1;                 /* the number of results depends on a size, so the trace cannot be
+                                                     compared */
     }
     opd_graph *graph = opd_graph_trace(opdi_trial_fn, (void *)(uintptr_t)first, in, first->count, NULL);
     if (!graph) { return -1; }

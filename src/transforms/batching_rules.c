@@ -109,7 +109,7 @@ OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool
         int dim;
         if (!tensor) { continue; }
         args[i].u.t = opd_batch_value(tensor, &dim);
-        if (dim < 0) {                            /* not batched: gets the same weight */
+        if (dim < 0) {                            /* a tensor that is not batched gets the same weight */
             if (zero_dim && ndim == 0 && !(tensor->flags & OPDI_WRAPPED)) { args[i].u.t = opd_unsqueeze(tensor, 0); }
         } else {
             const bool yields = zero_dim && tensor->ndim == 0 && ndim > 0 && tensor->dtype != OPD_BOOL;
@@ -399,7 +399,7 @@ OPDI_INTERNAL int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
 /* Returns one example of `tensor` as a plain tensor, for operators that only use its sizes and strides.  Returns
    NULL and sets an error on failure. */
 static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {
-    if (tensor->numel && tensor->storage->bytes == 0) {  /* without examples: make memory */
+    if (tensor->numel && tensor->storage->bytes == 0) {  /* there are no examples: makes memory */
         const opd_value none = opd_value_none();
         return opd_empty_strided_full(opd_ints_of(tensor->dims, tensor->ndim),
                                       opd_ints_of(tensor->dims + tensor->ndim, tensor->ndim),
@@ -460,7 +460,7 @@ int opd_batch_view(opd_call *call) {
         if (result->storage != tensor->storage && tensor->storage->bytes) {
             return opdi_batch_missing(call, ": its result is not a view of self");
         }
-        if (result->dtype != tensor->dtype && ret.tag == OPD_TAG_TENSOR) {  /* view.dtype */
+        if (result->dtype != tensor->dtype && ret.tag == OPD_TAG_TENSOR) {  /* the operator is view.dtype */
             args[0].u.t = opd_batch_front(value, dim);
             return !args[0].u.t || opd_call_all(call->op, &ret, args, op->nargs) ? -1
                 : opd_batch_return(call, ret.u.t, 0);
@@ -832,7 +832,7 @@ int opd_batch_factory(opd_call *call) {
     memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
     if (self) { args[0].u.t = opd_batch_value(self, &dim); }
     if (opdi_op_is_random(op) && call->th->innermost.rule->randomness == OPD_RANDOM_SAME) {
-        if (dim >= 0) {                           /* one result for all, of an example's sizes */
+        if (dim >= 0) {                           /* one result for all examples, with the sizes of an example */
             args[0].u.t = opd_new_empty_strided(args[0].u.t, opd_ints_of(self->dims, self->ndim),
                                                 opd_ints_of(self->dims + self->ndim, self->ndim));
             dim = -1;

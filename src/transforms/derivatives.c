@@ -359,8 +359,8 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int cou
     return opdi_outputs_return(outputs, out, rc, opdi_least_outputs(options));
 }
 
-/* Computes the gradients of the inputs from cotangents of the outputs.  A NULL cotangent stands for zeros; if
-   `cotangents` is NULL, all are ones.  Returns the number of gradients, or -1. */
+/* Computes the gradients of the inputs from gradients of the outputs, which are called cotangents.  A NULL cotangent
+   stands for zeros; if `cotangents` is NULL, all are ones.  Returns the number of gradients, or -1. */
 OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *cotangents, unsigned flags,
                                 opd_tensor **grads) {
     opdi_thread *thread = opdi_self();
@@ -576,8 +576,8 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
     return opdi_outputs_return(outputs, out, count, opdi_least_outputs(options));
 }
 
-/* Applies a derivative to `in`: cotangents (vjp) or tangents (linearize).  Returns the number of resulting tensors,
-   or -1. */
+/* Applies a derivative to `in`: gradients of the outputs (vjp) or tangents of the inputs (linearize).  Returns the
+   number of resulting tensors, or -1. */
 static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
                                 opd_tensor **out) {
     opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];
