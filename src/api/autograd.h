@@ -8,8 +8,8 @@ OPD_API opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on);
 OPD_API bool opd_tensor_requires_grad(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_leaf(const opd_tensor *tensor);
 /* Returns the tensor of which this tensor is a view, made by view operators (torch.Tensor._base), or NULL if it is not
-   a view.  The result is borrowed.  After a write into a view or its base, the history of the other includes the write.
-   */
+   a view.  The result is borrowed.  After a write into a view or its base, the history of the other one includes the
+   write. */
 OPD_API opd_tensor *opd_tensor_base(const opd_tensor *tensor);
 /* Returns the accumulated gradient of a leaf, or of a tensor in `inputs` of opd_backward_with; NULL if it has none.
    The result is borrowed. */

@@ -380,9 +380,10 @@ static bool opdi_slice_same(const opd_tensor *self, const opd_value *was) {
     return count == was->n && memcmp(now, was->u.ints, (size_t)count * sizeof *now) == 0;
 }
 
-/* Runs and records a call that writes self.  The node has the backward function of the functional operator, and becomes
-   the history of self.  If self is a view, a CopySlices node around this node becomes the history of self's base
-   instead (opdi_slices_attach), unless only the view's geometry changes.  Returns 0, or -1 and sets an error. */
+/* Runs and records a call that writes self.  The node has the backward function of the operator that computes the same
+   without writing, and becomes the history of self.  If self is a view, a CopySlices node around this node becomes the
+   history of self's base instead (opdi_slices_attach), unless only the view's geometry changes.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opd_value args[OPD_MAX_ARGS];
     const int ndim = self ? self->ndim : 0;

@@ -28,8 +28,8 @@ typedef struct opdi_retired {
 
 #define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* the most bytes of free blocks that a thread keeps */
 #define OPDI_MEDIUM ((size_t)65536)               /* size of the largest blocks that have a size class */
-/* opdi_fail_on: opd_memory_fail_at sets bit 0, and each opdi_poison adds 2.  opdi_fail_forever: all allocations after
-   the failing one fail, too. */
+/* opdi_fail_on: not 0 if allocations need extra work: bit 0 is set while opd_memory_fail_at counts them, and each
+   opdi_poison adds 2.  opdi_fail_forever: all allocations after the failing one fail, too. */
 OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;
 /* opdi_typeof returns the size class of a block of `count` bytes, 1 <= count <= OPDI_MEDIUM.  opdi_typebytes returns
    the size in bytes of the blocks of a class. */

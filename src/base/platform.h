@@ -46,7 +46,7 @@ extern int pthread_attr_getstack(const pthread_attr_t *attr, void **low, size_t 
 #include <unistd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#if !defined(__cplusplus)                         /* strict C does not declare them; C++ does */
+#if !defined(__cplusplus)                         /* declared by the headers in C++, but not in strict C */
 extern int fileno(FILE *file);
 extern int fsync(int fd);
 extern char *realpath(const char *path, char *out);
@@ -386,7 +386,9 @@ typedef pthread_mutex_t opdi_mutex;
 
 /* The part of a thread's state that a kernel may change and the dispatcher restores. */
 typedef struct opdi_state {
-    uint64_t include, allow;     /* functionality bits: added to the keys of every call; those that are not excluded */
+    /* include: bits of the functionalities that are added to the keys of every call; allow: bits of those that are not
+       excluded */
+    uint64_t include, allow;
     int16_t no_grad;
     uint16_t autocast;           /* number of the state in opdi_autocasts; 0: no autocast region */
     int16_t inference;           /* not 0: new tensors have no history and no version */
@@ -417,7 +419,8 @@ typedef struct OPDI_MAY_ALIAS opdi_free_block { struct opdi_free_block *next; } 
 #define OPDI_DEFAULT_INCLUDE (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW))
 #define OPDI_DEFAULT_ALLOW (~OPD_BIT_OF(OPD_F_AUTOCAST))
 
-#define OPDI_MAX_OBSERVERS 32                     /* observers of a thread; half of the places are for all threads */
+/* The most observers that a thread can have.  Half of the places are for observers of all threads. */
+#define OPDI_MAX_OBSERVERS 32
 typedef struct opdi_observer opdi_observer;
 typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* left: events to skip */
 
@@ -437,14 +440,14 @@ typedef struct opdi_innermost {
     uint32_t serials, serial;    /* transforms: how many layers were opened so far; the number of the open layer */
     uint32_t tape;               /* transforms: the number of the open grad or jvp; 0: none */
     struct opdi_tracer *tracer;  /* graphs: the recording in progress */
-    struct opdi_fake *fake;      /* fakes: the open mode */
+    struct opdi_fake *fake;      /* fakes: the innermost open fake mode */
     bool observe_off;            /* observers: switched off on this thread */
 } opdi_innermost;
 typedef struct opdi_thread {
-    uint64_t inside;             /* the epoch in which the outermost running call began; 0: no call runs */
+    uint64_t inside;             /* observers: not 0 if this thread may have any; see OPDI_OBSERVE_LOOK */
     opdi_state state;
     opd_code error;              /* OPD_OK: no error is pending */
-    int32_t observed;            /* observers: not 0 if there are any; see opdi_observing */
+    int32_t observed;            /* observers: not 0 if this thread has any; see opdi_observing */
     int32_t scope_depth;
     int32_t warned_root;
     opd_call *current;           /* the innermost running call */

@@ -90,7 +90,7 @@ struct opd_parallel {
                                                      arrive */
     opd_tensor **buffers;                         /* [nbuffers]: references */
     int count, capacity, nbuffers, nbuckets, next, arrived;   /* next: first bucket that was not sent */
-    int missing;                                  /* 1 + the first parameter without a gradient, or 0 */
+    int missing;                                  /* 1 + the index of the first parameter without a gradient, or 0 */
     int64_t bucket_bytes, backward, samples, total;
     bool find_unused, sync, ordered, runs, sharded;
     bool even;                                    /* all ranks have the same number of samples */

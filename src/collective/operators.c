@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:collective  collectives of process groups as operators
 //
-//  Schemas, derivatives and fakes follow torch/distributed/_functional_collectives.py.  Python objects among its
-//  arguments are strings here.  A kernel makes its result, begins the transfer and returns; >>collectives does the
-//  rest.  Operators on lists are composite operators that call those on tensors.
+//  Schemas, derivatives and fakes follow torch/distributed/_functional_collectives.py.  Arguments that
+//  are Python objects there are strings here.  A kernel makes its result, begins the transfer and returns;
+//  >>collectives does the rest.  Operators on lists are composite operators that call those on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== transfers =========================================================================================================

@@ -767,7 +767,7 @@ int opd_group_unregister(opd_group *group) {
     opdi_unlock(&group->lock);
     if (group->moves && group->mover.destroy(group->mover.user)) { rc = -1; }
     if (group->desc.destroy) { group->desc.destroy(group->desc.user); }
-    for (;;) {                                    /* failed works: nobody else uses their memory */
+    for (;;) {                                    /* removes failed works: nothing else uses their memory */
         opdi_lock(&opdi_groups.lock);
         opd_work *work = opdi_groups.works;
         while (work && work->group != group) { work = work->next; }

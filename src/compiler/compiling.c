@@ -702,8 +702,7 @@ static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_va
 }
 /* Adds a variant for the kind of these inputs, which a run without compiled code has shown to be valid.  If the kind
    cannot be compiled, adds a variant without code, so that later runs with such inputs stay uncompiled.  The caller
-   holds the
-   lock. */
+   holds the lock. */
 static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     opdi_variant *variant = opdi_compiled_add_open(compiled, inputs, ninputs);
     const bool made = variant != NULL;

@@ -74,8 +74,8 @@ static bool opdi_access_dense(const int64_t *sizes, const int64_t *strides, int 
     }
     return next == count;
 }
-/* The changes made while a map was searched: the loops that were split, in order.  facts: the number of facts
-   before. */
+/* The changes made while a map was searched: the loops that were split, in order.  facts: the number of facts before
+   the search. */
 typedef struct opdi_map_done { int32_t facts, nsplit; int8_t split[OPDI_NEST_DIMS]; } opdi_map_done;
 /* Undoes the changes of a search that failed: removes the new facts, and joins split loops.  Returns false. */
 static bool opdi_map_not(opdi_nest *consumer, opdi_map_done *done) {

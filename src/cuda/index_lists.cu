@@ -278,8 +278,9 @@ static int opdi_cu_index_kernel(opd_call *call) {
     staging = out ? opdi_cu_staging(out, opd_dtype(self)) : NULL;
     return staging && opdi_cu_list_run(&p, self, staging, false) == 0 ? opdi_cu_staging_store(out, staging) : -1;
 }
-/* Adds `values` to `self` at the listed positions; both have a compute type.  Values for the offset `skip` are ignored.
-   If `scale` is true, each sum is divided by the number of its values.  Returns 0, or -1 and sets an error. */
+/* Adds `values` to `self` at the listed positions; both have a dtype in which kernels compute (float32, float64 or
+   int64).  Values for the offset `skip` are ignored.  If `scale` is true, each sum is divided by the number of its
+   values.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor *values, int64_t skip, bool scale) {
     opd_tensor *keys = opdi_cu_new(opd_ints_of(&p->nq, 1), OPD_INT64), *sorted[2];
     const int64_t n = p->nb * p->nq * p->na;

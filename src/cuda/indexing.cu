@@ -70,7 +70,8 @@ static opd_tensor *opdi_cu_as(opd_tensor *t, opd_scalar_type dtype) {
     if (t && opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
     return t && !opd_is_contiguous(t) ? opd_contiguous(t) : t;
 }
-/* Returns the compute type for sums: float32 for float32 and 16-bit floats, float64, or int64 for integers. */
+/* Returns the dtype in which sums are computed: float32 for float32 and 16-bit floats, float64, or int64 for
+   integers. */
 static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
     return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
 }
@@ -213,7 +214,8 @@ template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
     }
 };
 /* Gathers, scatters or combines, as `how` says.  a and b have the same dtype.  b has at least the sizes of index, or is
-   one number.  Combining is possible only for compute types.  Returns 0, or -1 and sets an error. */
+   one number.  Combining is possible only for float32, float64 and int64, in which kernels compute.  Returns 0, or -1
+   and sets an error. */
 static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int dim, opd_tensor *index,
                                opd_tensor *b, bool wrap, double alpha) {
     const int nd = opd_ndim(a);
@@ -244,8 +246,8 @@ static int opdi_cu_gather_kernel(opd_call *call) {
     return opdi_cu_indexed_run(call, OPDI_CU_GATHER, self, opdi_cu_dim(opd_arg_int(call, 1), self), index,
                                opdi_cu_result(call, 0), false, 1);
 }
-/* Runs scatter(self, dim, index, src or value), or a variant that combines elements, in the compute type, as `how`
-   says. */
+/* Runs scatter(self, dim, index, src or value), or a variant that combines elements, in the dtype in which kernels
+   compute, as `how` says. */
 static int opdi_cu_scatter_mode(opd_call *call, int how) {
     if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *staging = out;

@@ -3,10 +3,11 @@
 /* A norm of rows of n elements.  In a layer norm (hw is 0), each element of a row has its own weight.  In a group norm,
    each channel has a weight: there are c channels, and a row has `per` channels of hw elements each. */
 typedef struct opdi_cu_norm {
-    const void *x, *g, *w, *b;                    /* w, b: NULL, or of x's type; if `wide` is true, of the compute
-                                                     type */
+    const void *x, *g, *w, *b;                    /* w, b: NULL, or of x's type; if `wide` is true, of the type in which
+                                                     the kernel computes */
     void *y, *save_mean, *save_rstd;              /* the result; the saved statistics, of dtype `stat` */
-    const void *mean, *rstd;                      /* saved by the forward pass, in the compute type */
+    const void *mean, *rstd;                      /* saved by the forward pass, in the type in which the kernel
+                                                     computes */
     double eps;
     int64_t rows, n, hw, per, c;
     int stat;
@@ -265,8 +266,8 @@ static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, op
     for (int i = 0; i < 3; i++) { if (opdi_cu_staging_store(out[i], staging[i])) { return -1; } }
     return 0;
 }
-/* Computes dx, the gradient with respect to x.  x and g are contiguous; mean and rstd have the compute type.  Returns
-   0, or -1 and sets an error. */
+/* Computes dx, the gradient with respect to x.  x and g are contiguous; mean and rstd have the dtype in which the
+   kernel computes.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_tensor *mean, opd_tensor *rstd,
                            opd_tensor *w, opdi_cu_norm *k) {
     opd_tensor *staging = opdi_cu_staging(dx);
@@ -363,7 +364,8 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
 template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
 typedef struct opdi_cu_batch {
     int64_t c;
-    const void *mean, *var, *w, *b;               /* mean, var: of the batch, or running; in the compute type */
+    const void *mean, *var, *w, *b;               /* mean, var: of the batch, or running; in the type of the
+                                                     computation */
     bool wide, eval;
     const void *run_mean, *run_var;               /* previous running values, or NULL */
     void *new_mean, *new_var, *save_mean, *save_rstd;      /* new running and saved values, of dtype `stat` */

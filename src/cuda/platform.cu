@@ -320,8 +320,9 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
-/* Returns element w of a vector in the compute type.  Two bfloat16 share a register until this function makes a float
-   of one of them, by a shift or a mask; as separate elements, each would take a register. */
+/* Returns element w of a vector, converted to the type C in which the kernel computes.  Two bfloat16 share a register
+   until this function makes a float of one of them, by a shift or a mask; as separate elements, each would take a
+   register. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {

@@ -322,7 +322,7 @@ opdi_cu_pointwise_general(const opdi_cu_pointwise_general_args<C> f) {
 
 //== choosing a kernel =================================================================================================
 
-/* The kernels of a pointwise formula with compute type C.  A kernel is NULL if there is none for the dtype or
+/* The kernels of a pointwise formula that compute in the type C.  A kernel is NULL if there is none for the dtype or
    formula. */
 template <typename C> struct opdi_cu_pointwise_kernels {
     void (*flat[3])(opdi_cu_pointwise_flat_args<C>); /* by opdi_cu_fast_dtype */

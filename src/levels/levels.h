@@ -14,7 +14,7 @@ typedef struct opdi_layer {
     opdi_ending ending;                           /* called when the layer's handle leaves the scope stack */
     struct opdi_layer *outer, *inner;
     opdi_thread *th;
-    int32_t level, vmaps;                         /* level: from 1; vmaps: vmap layers up to this one */
+    int32_t level, vmaps;                         /* level: from 1; vmaps: number of vmap layers up to this one */
     opdi_layer_kind kind;
     opd_randomness randomness;
     int64_t size;                                 /* vmap: the number of examples */

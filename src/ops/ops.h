@@ -129,9 +129,9 @@ OPDI_LOOPS_END
 #define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take its inputs' strides */
 #define OPDI_NUMBER_KEPT 32                       /* if the other operand is a 16-bit float, a number is
                                                      not rounded to 16 bits */
-/* A pointwise formula.  loop: its loops by compute type, or NULL; if there is a double loop but no float loop, floats
-   are computed in double.  what: the kernel's name in the message "not implemented for".  rule: the flags above.
-   number: the opd_formula for floats, and the one for integers. */
+/* A pointwise formula.  loop: its loops, by the type in which they compute (OPDI_F32, ...), or NULL; if there is a
+   double loop but no float loop, floats are computed in double.  what: the kernel's name in the message "not
+   implemented for".  rule: the flags above.  number: the opd_formula for floats, and the one for integers. */
 typedef struct opdi_formula {
     opdi_loop loop[3];
     const char *what;
@@ -285,16 +285,16 @@ typedef enum opdi_fold_out {
     OPDI_OUT_INDEX                                /* n as int64, for all dtypes */
 } opdi_fold_out;
 typedef struct opdi_reduce opdi_reduce;
-/* Folds `count` elements x of the compute type into the state *folded; the first of them is element number `at` of the
-   row. */
+/* Folds `count` elements x, of the type in which the fold computes, into the state *folded; the first of them is
+   element number `at` of the row. */
 typedef void (*opdi_fold_step)(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                const opdi_reduce *reduce);
 /* Folds `depth` more elements of each of `count` rows that lie side by side into foldeds [count].  Element k of row j
    is x[k * OPDI_COLUMNS_TRANSPOSED + j]. */
 typedef void opdi_side_fn(opdi_folded *foldeds, const void *x, int64_t count, int64_t depth);
 typedef struct opdi_fold {
-    opdi_fold_step step[4];                       /* by compute type; NULL: not supported */
-    opdi_loop column[4];                          /* by compute type: the loop x (+) y over arrays that has the same
+    opdi_fold_step step[4];                       /* by the type in which it computes; NULL: not supported */
+    opdi_loop column[4];                          /* by the same type: the loop x (+) y over arrays that has the same
                                                      effect as the fold, or NULL */
     opdi_side_fn *side[2];                        /* folds rows side by side, of float and double; or NULL */
     void (*join)(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce);
@@ -381,9 +381,9 @@ OPDI_LOOPS_END
 typedef struct opdi_lines opdi_lines;
 /* Elements [from, from + count) of a line in pass number `pass`. */
 typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
-/* Processes a piece of a line.  in[k]: at->count elements of the compute type.  out[k]: memory for as many elements, of
-   the compute type or int64_t; if the piece is a whole line, for len[k] elements.  tmp: scratch memory, which keeps its
-   contents between the pieces of a line. */
+/* Processes a piece of a line.  in[k]: at->count elements of the type in which the function computes.  out[k]: memory
+   for as many elements, of this type or int64_t; if the piece is a whole line, for len[k] elements.  tmp: scratch
+   memory, which keeps its contents between the pieces of a line. */
 typedef void (*opdi_line_fn)(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out,
                              char *tmp);
 struct opdi_lines {
@@ -616,14 +616,14 @@ typedef struct opdi_norm {
 #define OPDI_ROW_AVX2
 #endif
 /* The derivatives of the norms' backward operators dx, dw, db = backward(g, x, w), for the second derivative.  GX (G in
-   the formulas), GW and GB are the gradients of dx, dw and db.  With xhat = (x - mean) rstd and
-   J(v) = rstd (v - mean(v) - xhat mean(v xhat)), the gradients are
-     of g: w J(G) + GW xhat + GB
-     of w: sum of g J(G)
-     of x: J(g GW) - J(rstd (gy c + G b)) - rstd^2 xhat (mean(G gy) - mean(G) mean(gy) - b c),
-           with gy = w g, b = mean(gy xhat), c = mean(G xhat)
-   If the statistics are `fixed`, J(v) is rstd v, and the gradient of x is only g GW rstd.  All tensors broadcast to x.
-   `dims` are the dims over which the statistics are computed, `sum` the dims that the weights do not have. */
+   the formulas), GW and GB are the gradients of dx, dw and db.  With xhat = (x - mean) * rstd and
+   J(v) = rstd * (v - mean(v) - xhat * mean(v * xhat)), the gradients are
+     of g: w * J(G) + GW * xhat + GB
+     of w: sum of g * J(G)
+     of x: J(g * GW) - J(rstd * (gy * c + G * b)) - rstd^2 * xhat * (mean(G * gy) - mean(G) * mean(gy) - b * c),
+           with gy = w * g, b = mean(gy * xhat), c = mean(G * xhat)
+   If the statistics are `fixed`, J(v) is rstd * v, and the gradient of x is only g * GW * rstd.  All tensors broadcast
+   to x.  `dims` are the dims over which the statistics are computed, `sum` the dims that the weights do not have. */
 typedef struct opdi_norm_second {
     opd_tensor *grad, *input, *weight, *mean, *rstd, *GX, *GW, *GB;
     int64_t dims[OPD_MAX_DIMS], sum[OPD_MAX_DIMS];

@@ -18,7 +18,7 @@ static void OPDI_TYPED(sgd)(void *const *data, int64_t count, const opdi_params 
 #endif
     (void)OPDI_TYPED(sgd_plain)(data, count, i, sgd);
 }
-/* Computes out = x scale for `count` elements.  If a number x is not finite (all bits of its exponent are set), sets
+/* Computes out = x * scale for `count` elements.  If a number x is not finite (all bits of its exponent are set), sets
    *params->zero to 1. */
 static void OPDI_TYPED(unscale)(void *const *data, int64_t count, const opdi_params *params) {
     const OPDI_T *x = (const OPDI_T *)data[1], scale = (OPDI_T)params->f64[0];

@@ -12,15 +12,15 @@
 
 typedef struct opdi_adam {
     opdi_params params;                           /* first, because opdi_run passes a pointer to it */
-    double sign, l2, decay;                       /* g = sign g + l2 x;  x *= decay */
-    double w1, beta2, w2;                         /* m += (g - m) w1;  v = beta2 v + w2 g g */
-    double step, scale, eps;                      /* x -= step m / (scale sqrt v + eps) */
+    double sign, l2, decay;                       /* g = sign * g + l2 * x;  x *= decay */
+    double w1, beta2, w2;                         /* m += (g - m) * w1;  v = beta2 * v + w2 * g * g */
+    double step, scale, eps;                      /* x -= step * m / (scale * sqrt(v) + eps) */
     bool amsgrad;                                 /* uses the largest v so far instead of v */
 } opdi_adam;
 typedef struct opdi_sgd {
     opdi_params params;
-    double sign, l2, momentum, w, lr;             /* b = momentum b + w g, but b = g if `first` */
-    bool first, nesterov;                         /* x -= lr b or, if nesterov, x -= lr (g + momentum b) */
+    double sign, l2, momentum, w, lr;             /* b = momentum * b + w * g, but b = g if `first` */
+    bool first, nesterov;                         /* x -= lr * b or, if nesterov, x -= lr * (g + momentum * b) */
 } opdi_sgd;
 
 static void opdi_adam_f32(void *const *data, int64_t count, const opdi_params *params);

@@ -88,7 +88,7 @@ OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     void *const handle = LoadLibraryExW(whole, NULL, OPDI_WIN_SEARCH_ITS_FOLDER);
     return handle ? handle : opdi_windows_refuses(path, GetLastError());
 }
-/* Sets the range of addresses at which a library is mapped: its handle is the first.  Returns 0. */
+/* Sets the range of addresses at which a library is mapped; its handle is the first of these addresses.  Returns 0. */
 OPDI_INTERNAL int opdi_plugin_range(opd_plugin *plugin) {
     const unsigned char *const head = (const unsigned char *)plugin->handle;
     plugin->begin = (uintptr_t)plugin->handle;

@@ -38,7 +38,8 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
         leaves->depth--;
         return copy && !leaves->names.failed ? 0 : -1;
     }
-    if (strchr(context, '[')) {                   /* of a dict: the list of its keys; other contexts are not lists */
+    if (strchr(context, '[')) {                   /* the context of a dict, the list of its keys; other contexts are not
+                                                     lists */
         const int mark = opd_error_mark();
         keys = opd_json_parse(context, strlen(context));
         if (opd_error_rewind(mark) == OPD_ERROR_MEMORY) { rc = opd_fail(OPD_ERROR_MEMORY, "out of memory"); }

@@ -280,8 +280,8 @@ OPDI_INTERNAL void opdi_cvt_4(void *dest, const void *source, int64_t count) {
     memcpy(dest, source, (size_t)count * 4);
 }
 
-/* Tables with the index [compute type][opdi_dtype_at]: opdi_load_table converts to the compute type, opdi_store_table
-   from it. */
+/* Tables with the index [OPDI_F32 to OPDI_C128][opdi_dtype_at]: opdi_load_table converts a dtype to the type in which a
+   loop computes, opdi_store_table converts it back. */
 static const opdi_convert opdi_load_table[4][OPDI_DTYPES] = {
     {opdi_cvt_f32_u8, opdi_cvt_f32_i8, opdi_cvt_f32_i16, opdi_cvt_f32_i32, opdi_cvt_f32_i64, opdi_cvt_f32_f16,
      opdi_cvt_4, opdi_cvt_f32_f64, NULL, NULL, NULL, opdi_cvt_f32_b, NULL, NULL, NULL, opdi_cvt_f32_bf16,
@@ -318,8 +318,8 @@ static const opdi_convert opdi_store_table[4][OPDI_DTYPES] = {
      opdi_cvt_b_c128, NULL, NULL, NULL, opdi_cvt_bf16_c128, opdi_cvt_e5m2_c128, opdi_cvt_e4m3fn_c128,
      opdi_cvt_e5m2fnuz_c128, opdi_cvt_e4m3fnuz_c128, opdi_cvt_u16_c128, opdi_cvt_u32_c128, opdi_cvt_u64_c128,
      opdi_cvt_e8m0_c128}};
-/* opdi_load_of returns the conversion of a dtype to a compute type, opdi_store_of the opposite one.  Both return NULL
-   if there is none. */
+/* opdi_load_of returns the conversion of a dtype to the type `compute` in which a loop computes, opdi_store_of the
+   opposite one.  Both return NULL if there is none. */
 OPDI_INTERNAL opdi_convert opdi_load_of(int compute, int dtype) {
     return opdi_load_table[compute][opdi_dtype_at(dtype)];
 }

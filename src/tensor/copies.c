@@ -302,7 +302,8 @@ static int opdi_copy_same(opdi_iter *iter) {
     } else { opdi_parallel_for(iter->numel, OPDI_GRAIN, opdi_copy_rows, iter); }
     return 0;
 }
-/* Returns the compute type through which numbers of one dtype are converted to another.  Neither dtype is complex. */
+/* Returns the type (OPDI_F32, ...) through which numbers of one dtype are converted to another.  Neither dtype is
+   complex. */
 static int opdi_copy_compute(opd_scalar_type to, opd_scalar_type from) {
     const bool beyond = from == OPD_UINT64 && !opd_dtype_is_integral(to, true);  /* int64_t cannot hold it */
     if (to == OPD_FLOAT32 && (from == OPD_UINT8 || from == OPD_INT32)) { return OPDI_F32; }   /* not through int64 */

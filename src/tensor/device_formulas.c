@@ -7,8 +7,8 @@ OPDI_INTERNAL const opdi_params opdi_no_params = {
     /* imaginary, pairs */ {0, 0, 0, 0}, false};
 
 /* Fills in *operand for `tensor`, which has one element in host memory (a number, or a tensor without dims), while
-   other operands are on a device.  `common` is the dtype to which operands are promoted, `compute` the compute type.
-   Returns 0, or -1 and sets an error. */
+   other operands are on a device.  `common` is the dtype to which operands are promoted, `compute` the type in which
+   the formula is computed.  Returns 0, or -1 and sets an error. */
 static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, opd_scalar_type common, int compute) {
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     uint64_t count[2] = {0, 0}, raw[2];

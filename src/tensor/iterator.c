@@ -41,7 +41,7 @@ OPDI_INTERNAL int8_t opdi_real_dtype(int8_t t) {
         : t == OPD_COMPLEX32 ? (int8_t)OPD_FLOAT16 : t;
 }
 /* Prepares a pass over nops operands, of which nout are outputs.  Every operand broadcasts to the sizes of ops[0], the
-   inputs are promoted to dtype `common`, and loops compute in the compute type `compute` (OPDI_F32, ...).  If common is
+   inputs are promoted to dtype `common`, and loops compute in the type `compute` (OPDI_F32, ...).  If common is
    OPD_DTYPE_NONE (copies), nothing is promoted, and the pass visits only the real parts of a complex operand: the
    caller makes a second pass over the imaginary parts.  Returns 0, or -1 and sets an error if an output overlaps itself
    or, partially, an input. */
@@ -130,8 +130,8 @@ static char *opdi_iter_run_at(const opdi_iter *iter, const opdi_operand *operand
     for (int dim = 0; dim < iter->ndim; dim++) { at += idx[dim] * operand->stride[dim]; }
     return at;
 }
-/* Returns the address of `count` elements of an input operand, beginning at `idx` (`pos` in linear order), in the
-   compute type.  If necessary, they are gathered and converted into buf. */
+/* Returns the address of `count` elements of an input operand, beginning at `idx` (`pos` in linear order), in the type
+   in which the loop computes.  If necessary, they are gathered and converted into buf. */
 OPDI_INTERNAL void *opdi_iter_load(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
                                    int64_t count, char *buf) {
     uint64_t raw[OPDI_BLOCK];                     /* elements in the operand's dtype, later in the common dtype */
@@ -329,7 +329,8 @@ static int opdi_half_loop_of(opd_tensor *const *ops, int nops, opdi_loop loop) {
    needed. */
 typedef struct opdi_flat {
     char *places[OPDI_ITER_OPS];                  /* first element; for a single number, address of `number` */
-    opdi_convert convert[OPDI_ITER_OPS];          /* conversion to the compute type (output: from it); NULL: none */
+    opdi_convert convert[OPDI_ITER_OPS];          /* converts to the type in which the loop computes (output: from it);
+                                                     NULL: no conversion */
     int32_t size[OPDI_ITER_OPS];                  /* bytes from one element to the next; 0 for numbers */
     uint64_t number[OPDI_ITER_OPS];
     int nops, compute_size;

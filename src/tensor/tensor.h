@@ -229,10 +229,11 @@ OPDI_SHARED opd_device opdi_usual_device(void);
 #endif
 #define OPDI_ROW 128                              /* the least number of elements of a row that is used in place */
 #define OPDI_GRAIN 32768                          /* the number of elements that is worth another thread */
-/* The types for which loops are written.  OPDI_C128 serves all complex numbers (see >>op:complex). */
+/* The compute types: the types in which loops compute.  Elements of other dtypes are converted to one of them and back.
+   OPDI_C128 serves all complex numbers (see >>op:complex). */
 enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2, OPDI_C128 = 3 };
 typedef struct opdi_complex { double re, im; } opdi_complex;
-/* The numbers that a loop takes in addition to its operands, in each compute type. */
+/* The numbers that a loop takes in addition to its operands, in each type in which loops compute. */
 typedef struct opdi_params {
     double f64[4];
     float f32[4];
@@ -242,8 +243,8 @@ typedef struct opdi_params {
     double imaginary[4];                          /* the imaginary parts of f64, if the numbers are complex */
     bool pairs;                                   /* a number argument has an imaginary part */
 } opdi_params;
-/* A loop over `count` contiguous elements of the compute type. data[0] is the output, data[1] and so on are the
-   inputs. */
+/* A loop over `count` contiguous elements, all of the type in which the loop computes.  data[0] is the output, data[1]
+   and so on are the inputs. */
 typedef void (*opdi_loop)(void *const *data, int64_t count, const opdi_params *params);
 OPDI_LOOPS_BEGIN
 static inline int opdi_compute_type(opd_scalar_type dtype) {
@@ -302,23 +303,23 @@ typedef struct opdi_operand {
     int64_t stride[OPD_MAX_DIMS];                 /* in bytes, dim 0 innermost */
     int32_t size;                                 /* bytes of an element */
     int8_t walk;                                  /* OPDI_WALK_* */
-    bool convert;                                 /* its dtype is not the compute type */
+    bool convert;                                 /* its dtype is not the type in which the loop computes */
     bool round;                                   /* an input that is first rounded to the common dtype */
-    opdi_convert load, store;                     /* convert into and out of the compute type */
+    opdi_convert load, store;                     /* convert to and from the type in which the loop computes */
 } opdi_operand;
 /* A pass over nops operands of one shape, outputs first. opdi_iter_init fills it. */
 typedef struct opdi_iter {
     int nops, nout, ndim;
     int64_t numel;
     int64_t sizes[OPD_MAX_DIMS];                  /* sizes of the loop, after joining dims; dim 0 is innermost */
-    int8_t compute, common;                       /* compute: the compute type; common: the dtype that operands are
-                                                     promoted to */
+    int8_t compute, common;                       /* compute: the type in which the loop computes (OPDI_F32, ...);
+                                                     common: the dtype that operands are promoted to */
     bool buffered;                                /* an operand is converted, or gathered into a block */
     opdi_loop loop;
     const opdi_params *params;
     opdi_operand op[OPDI_ITER_OPS];
 } opdi_iter;
-/* Returns how many elements of the compute type a block holds. */
+/* Returns how many elements of the type in which the loop computes fit into a block. */
 static inline int64_t opdi_iter_most(const opdi_iter *iter) {
     return iter->compute == OPDI_C128 ? OPDI_BLOCK / 2 : OPDI_BLOCK;
 }
@@ -332,8 +333,8 @@ typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpos
 OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
                                                  int compute, opdi_loop loop, const opdi_params *params);
 /* Runs a loop over nops operands (nout outputs first), which broadcast to ops[0].  Inputs are promoted to dtype
-   `common`.  The loop works in the compute type `compute`, which can hold all numbers of `common`.  Does nothing if
-   there are no elements.  Returns 0, or -1 and sets an error. */
+   `common`.  The loop computes in the type `compute` (OPDI_F32, ...), which can hold all numbers of `common`.  Does
+   nothing if there are no elements.  Returns 0, or -1 and sets an error. */
 static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
                            opdi_loop loop, const opdi_params *params) {
     const opd_tensor *out = ops[0];

@@ -320,8 +320,8 @@ static void opdi_reduce_divide(opd_tensor *scratch, const opd_tensor *count) {
 }
 OPDI_COLD_BEGIN
 /* Reduces src into scratch memory, like opdi_reduce_into.  If include_self is false, the written elements are first set
-   to the neutral element.  For means, the memory must be contiguous and of a compute type.  Returns 0, or -1 and sets
-   an error. */
+   to the neutral element.  For means, the memory must be contiguous and of a dtype in which loops compute.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_reduce_on(opd_tensor *scratch, int dim, opd_tensor *index, opd_tensor *src, int how,
                           bool include_self) {
     static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};

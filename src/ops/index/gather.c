@@ -63,8 +63,8 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
 //
 //  A walk visits every position p of `index`.  At p, the walk pairs the element of b at p with an element of a, whose
 //  coordinate in dim is index[p] and whose other coordinates are those of p.  A gather copies from a to b, a scatter
-//  from b to a.  A fold combines the element of a with the element of b.  Folds compute blocks of elements in the
-//  compute type and store them in a's dtype immediately; sums of 16-bit floats need float32 memory instead
+//  from b to a.  A fold combines the element of a with the element of b.  Folds compute blocks of elements in
+//  float32, float64 or int64 and store them in a's dtype immediately; sums of 16-bit floats need float32 memory instead
 //  (opdi_fold_into).  A walk may be divided among threads, which never write the same element of a, so results do not
 //  depend on the number of threads.
 
@@ -78,7 +78,8 @@ typedef struct opdi_indexed {
     int64_t at;                                   /* a's stride along dim */
     const int64_t *index;                         /* checked indices */
     char *a, *b;
-    opdi_convert load_a, store_a, load_b;         /* conversions of folds; NULL: already the compute type */
+    opdi_convert load_a, store_a, load_b;         /* conversions of folds; NULL: the dtype is already the one in which
+                                                     folds compute */
     double alpha;                                 /* elements of b are multiplied by alpha */
 } opdi_indexed;
 
@@ -127,21 +128,21 @@ static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_ro
 #include "../../typed/i64.h"
 #include "indexed_elements.typed.h"
 #include "../../typed/end.h"
-/* Folds *rows into a.  b has the compute type; its elements are `bs` elements apart. */
+/* Folds *rows into a.  b has the type in which the fold computes; its elements are `bs` elements apart. */
 static void opdi_indexed_fold(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs) {
     if (indexed->dtype == OPD_FLOAT64) { opdi_indexed_fold_f64(indexed, rows, bs); }
     else if (opd_dtype_is_floating(indexed->dtype)) { opdi_indexed_fold_f32(indexed, rows, bs); }
     else { opdi_indexed_fold_i64(indexed, rows, bs); }
 }
-/* Adds `count` elements of second to those of first.  Both are arrays of compute type `type`. */
+/* Adds `count` elements of second to those of first.  Both are arrays of the type `type` (OPDI_F32, ...). */
 static void opdi_indexed_sum(int type, void *first, const void *second, int64_t count) {
     void *data[3];
     data[0] = data[1] = first;
     data[2] = (void *)(uintptr_t)second;
     (type == OPDI_F32 ? opdi_f32_add : type == OPDI_F64 ? opdi_f64_add : opdi_i64_add)(data, count, &opdi_no_params);
 }
-/* Reads `count` elements of `second` (b), which are `bs` elements apart, converts them to the compute type, multiplies
-   them by alpha, and writes them to `to`. */
+/* Reads `count` elements of `second` (b), which are `bs` elements apart, converts them to the type in which the fold
+   computes, multiplies them by alpha, and writes them to `to`. */
 static void opdi_indexed_load(const opdi_indexed *indexed, void *to, const char *second, int64_t bs, int64_t count) {
     uint64_t raw[OPDI_BLOCK];
     opdi_gather(indexed->load_b ? raw : to, second, bs * indexed->bsize, count, indexed->bsize);

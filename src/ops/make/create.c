@@ -543,7 +543,7 @@ OPDI_OP(zero) {
 //== sequences =========================================================================================================
 
 OPDI_COLD_END
-/* A sequence of `count` numbers start + step i, which are written to `out`.  linear (linspace): in the second half,
+/* A sequence of `count` numbers start + step * i, which are written to `out`.  linear (linspace): in the second half,
    they are computed from `end`, so that both ends are exact.  power (logspace): the results are `base` to the power of
    these numbers.  whole: they are computed in int64, from i_start and i_step. */
 typedef struct opdi_sequence {
@@ -806,7 +806,7 @@ OPDI_OP(logspace) {
     op->cases = "0, 1, 5; 0, 3, 4, 2.0";
 }
 
-/* Computes the gradients with respect to start and end.  A number of linspace is start + weight (end - start) with a
+/* Computes the gradients with respect to start and end.  A number of linspace is start + weight * (end - start) with a
    weight from 0 to 1; for logspace, base to the power of this. */
 static int opdi_space_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *output = opd_bw_result(bw, 0);

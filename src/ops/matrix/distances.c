@@ -156,8 +156,8 @@ static int opdi__cdist_backward_kernel(opd_call *call) {
                                                                        tensors[3], p) : opdi_fill_with(out,
         opd_value_int(0));
 }
-/* Computes the distances for p = 2 as square roots of |x|^2 - 2 x y^T + |y|^2, for rows x of input [n, k] and rows y of
-   other [m, k].  The three terms are computed as a single matrix product. */
+/* Computes the distances for p = 2 as square roots of |x|^2 - 2 * x * y^T + |y|^2, for rows x of input [n, k] and rows
+   y of other [m, k].  The three terms are computed as a single matrix product. */
 static int opdi__euclidean_dist_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *firsts[3], *others[3];
     const int64_t last = -1;
@@ -180,7 +180,7 @@ static int opdi__cdist_forward_backward(opd_backward_call *bw) {
     return 0;
 }
 /* Computes the gradients of _euclidean_dist.  With result = grad / delta, or 0 where delta is 0, the gradient of x1 is
-   x1 sum(result) - result x2.  The gradient of x2 is the same with x1 and x2 exchanged and result transposed. */
+   x1 * sum(result) - result * x2.  The gradient of x2 is the same with x1 and x2 exchanged and result transposed. */
 static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     opd_tensor *delta = opd_bw_result(bw, 0), *result = opd_div(opd_bw_grad(bw, 0), delta), *in[2];
     const int64_t last = -1;
@@ -194,9 +194,9 @@ static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     }
     return 0;
 }
-/* Computes the gradients of _cdist_backward, whose result for row i is the sum over j of grad_ij factor_ijk third_ij.
-   Here value = input_i - output_j, factor = sign(value) |value|^(p-1) and third = delta^(1-p).  `upper` is the gradient
-   of that result.  results[4] get the gradients of grad, input, output and delta; NULL means 0. */
+/* Computes the gradients of _cdist_backward, whose result for row i is the sum over j of grad_ij * factor_ijk *
+   third_ij. Here value = input_i - output_j, factor = sign(value) * |value|^(p-1) and third = delta^(1-p).  `upper` is
+   the gradient of that result.  results[4] get the gradients of grad, input, output and delta; NULL means 0. */
 static void opdi_cdist_second(opd_tensor *upper, opd_tensor *grad, opd_tensor *input, opd_tensor *output,
                               opd_tensor *delta, double p, opd_tensor **results /*[4]*/) {
     const int64_t rows = -2, columns = -1, all = -3;

@@ -601,7 +601,7 @@ static int opdi_trilinear_letters(char *text, size_t *at, opd_ints absent, int t
     for (int i = 0; i < total; i++) { if (!out[i]) { text[(*at)++] = (char)('a' + i); } }
     return 0;
 }
-/* _trilinear: computes the sum of i1 i2 i3 over the dims sumdim by an einsum.  The expand list of an operand names
+/* _trilinear: computes the sum of i1 * i2 * i3 over the dims sumdim by an einsum.  The expand list of an operand names
    the dims of the product that the operand does not have; the operand is repeated along these dims. */
 static int opdi_trilinear_kernel(opd_call *call) {
     opd_tensor *each[3];

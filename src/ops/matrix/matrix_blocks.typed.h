@@ -13,7 +13,8 @@ OPDI_INTERNAL void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OP
         }
     }
 }
-/* Computes c = a b + beta c for a [rows, depth] and b [depth, columns].  Returns 0, or -1 if memory runs out. */
+/* Computes c = a * b + beta * c for matrices a [rows, depth] and b [depth, columns].  Returns 0, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
                                           OPDI_TYPED(block) b, double beta, OPDI_TYPED(block) c) {
     const int dtype = OPDI_BYTES == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
@@ -21,8 +22,8 @@ OPDI_INTERNAL int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t
         right = opdi_gemm_in_of(b.at, dtype, b.rs, b.cs);
     return opdi_gemm(OPDI_BYTES, rows, columns, depth, &left, &right, beta, c.at, c.rs, c.cs);
 }
-/* Computes c -= a b for c [rows, columns] with few rows or small depth; see opdi_skinny.  The rows of b and c are
-   contiguous. */
+/* Computes c -= a * b for a matrix c [rows, columns] with few rows or small depth; see opdi_skinny.  The rows of b and
+   c are contiguous. */
 OPDI_INTERNAL void OPDI_TYPED(skinny_minus)(int64_t rows, int64_t columns, int64_t depth, const OPDI_T *a, int64_t rs,
                                             int64_t cs, const OPDI_T *b, int64_t ldb, OPDI_T *c, int64_t ldc) {
     opdi_skinny skinny;
@@ -82,8 +83,8 @@ static void OPDI_TYPED(block_minus_small)(int64_t rows, int64_t columns, int64_t
         }
     }
 }
-/* Computes c -= a b for a [rows, depth] and b [depth, columns]: negates a copy of the smaller factor, then adds the
-   product.  Returns 0, or -1 if memory runs out. */
+/* Computes c -= a * b for matrices a [rows, depth] and b [depth, columns]: negates a copy of the smaller factor, then
+   adds the product.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(block_minus)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
                                           OPDI_TYPED(block) b, OPDI_TYPED(block) c) {
     if (c.cs != 1 && c.rs == 1) {

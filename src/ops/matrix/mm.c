@@ -412,8 +412,9 @@ OPDI_OP(addmv) {
     op->cases = "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2";
 }
 
-/* Adds the product of two complex numbers a and b to sums[4] in float64, as four products of real numbers: re re, im
-   im, re(a) im(b) and im(a) re(b).  The numbers are complex128 if `wide` is set, else complex64. */
+/* Adds the product of two complex numbers a and b to sums[4] in float64, as four products of real numbers: re(a) *
+   re(b), im(a) * im(b), re(a) * im(b) and im(a) * re(b).  The numbers are complex128 if `wide` is set, else
+   complex64. */
 OPDI_ALWAYS void opdi_complex_step(const char *a, const char *b, bool wide, double *sums) {
     const double re = wide ? ((const double *)(const void *)a)[0] : (double)((const float *)(const void *)a)[0];
     const double im = wide ? ((const double *)(const void *)a)[1] : (double)((const float *)(const void *)a)[1];
@@ -440,10 +441,9 @@ OPDI_ALWAYS void opdi_complex_sums(const char *a, const char *b, int64_t as, int
 OPDI_COLD_END
 #define OPDI_LANES(lanes, at) (*(const lanes *)(const void *)(at))
 OPDI_LOOPS_BEGIN
-/* Adds the sums for `count` pairs of contiguous numbers to sums[4]; computes in float32.  count is a multiple of 8,
-   and at least one more number follows.  The elements are an alternating sequence of real and imaginary parts: for
-   even j, a[j] b[j + 1] and a[j + 1] b[j] are products of a real and an imaginary part, so that no shuffles are
-   needed. */
+/* Adds the sums for `count` pairs of contiguous numbers to sums[4]; computes in float32.  count is a multiple of 8, and
+   at least one more number follows.  The elements are an alternating sequence of real and imaginary parts: for even j,
+   a[j] * b[j + 1] and a[j + 1] * b[j] are products of a real and an imaginary part, so that no shuffles are needed. */
 OPDI_AVX2 static void opdi_complex_dot_f32(const void *x, const void *y, int64_t count, double *sums) {
     enum { WIDTH = (int)(sizeof(OPDI_V_4_1) / sizeof(float)) };
     const float *a = (const float *)x, *b = (const float *)y;
@@ -557,7 +557,7 @@ static int opdi_dot_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(1, opd_mul(grad, opd_bw_tensor(bw, 0)));
     return 0;
 }
-/* Computes the gradients of vdot(x, y), the sum of conj(x) y: conj(g) y for x and g x for y. */
+/* Computes the gradients of vdot(x, y), the sum of conj(x) * y: conj(g) * y for x and g * x for y. */
 static int opdi_vdot_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_BW_RETURN(0, opd_mul(opdi_conj(grad), opd_bw_tensor(bw, 1)));

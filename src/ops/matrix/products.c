@@ -115,8 +115,8 @@ static opdi_matrix opdi_matrix_of(const opd_tensor *tensor, bool row) {
     if (tensor->ndim == 3) { matrix.bs = strides[-3]; }
     return matrix;
 }
-/* Computes the product of pair number i of a batch of matrices, c = a b + beta c, as a dot product, an outer product or
-   a general product.  Returns 0, or -1 if memory runs out. */
+/* Computes the product of pair number i of a batch of matrices, c = a * b + beta * c, as a dot product, an outer
+   product or a general product.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_product_at(const opdi_products *products, int64_t i, double beta) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)products->dtype),
         in = (int64_t)opd_dtype_size((opd_scalar_type)products->from);
@@ -148,8 +148,9 @@ static void opdi_products_range(void *ctx, int64_t begin, int64_t end) {
         if (opdi_product_at(products, i, products->beta) != 0) { OPDI_STORE(&products->failed, 1); }
     }
 }
-/* Computes c = a b + beta c.  If c has fewer dims than a and b (addbmm), sums the products over the batch.  c has a
-   compute dtype; a and b have the same dtype, or 16-bit floats if c is float32.  Returns 0, or -1 and sets an error. */
+/* Computes c = a * b + beta * c, where a * b is a product of matrices.  If c has fewer dims than a and b (addbmm), sums
+   the products over the batch.  c has a dtype that kernels compute with (not a 16-bit float); a and b have the same
+   dtype, or 16-bit floats if c is float32.  Returns 0, or -1 and sets an error. */
 static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double beta) {
     opdi_products products;
     products.a = opdi_matrix_of(a, true);
@@ -193,8 +194,8 @@ static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double 
     }
     return products.failed ? opdi_buffer_fail() : 0;
 }
-/* Computes weight = alpha weight + beta source.  Both are contiguous and have the same compute dtype; source may be
-   NULL. */
+/* Computes weight = alpha * weight + beta * source.  Both are contiguous and have the same dtype, one that kernels
+   compute with (not a 16-bit float); source may be NULL. */
 static void opdi_axpby(opd_tensor *weight, const opd_tensor *source, opd_value alpha, opd_value beta) {
     const double a = opdi_number_f64(alpha), b = opdi_number_f64(beta);
     if (weight->dtype == OPD_FLOAT32) {
@@ -230,9 +231,9 @@ OPDI_COLD_END
 #include "complex_parts.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Computes a small complex product a b as one real product: left [2, rows, depth] has the real and imaginary parts of
-   a, right [depth, 2, columns] those of b, and their product the products of all parts.  Returns 0, or -1 if memory
-   runs out. */
+/* Computes a small complex product a * b of matrices as one real product: left [2, rows, depth] has the real and
+   imaginary parts of a, right [depth, 2, columns] those of b, and their product the products of all parts.  Returns 0,
+   or -1 if memory runs out. */
 static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, const opd_tensor *b) {
     const int64_t rows = opdi_sizes(out)[0], columns = opdi_sizes(out)[1], depth = opdi_sizes(a)[1];
     const bool twice = out->dtype == OPD_COMPLEX128;
@@ -281,8 +282,8 @@ static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a
     if (self) { sum = opd_add(sum, opdi_scale(self, beta)); }
     return sum ? opdi_copy(out, sum) : -1;
 }
-/* Computes out = alpha a b + beta self.  self may be NULL, and is not read if beta is 0.  16-bit floats are rounded
-   only once, at the end.  Returns 0, or -1 and sets an error. */
+/* Computes out = alpha * a * b + beta * self for matrices a and b.  self may be NULL, and is not read if beta is 0.
+   16-bit floats are rounded only once, at the end.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
                                opd_value alpha) {
     const opd_scalar_type from = OPDI_DTYPE(a);

@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:attention attention
 //
-//  Computes softmax(scale q k^T + mask) v for each head.  One kernel does this a block of rows of q at a time.  If that
-//  kernel does not suit the arguments, operators compute it in separate steps, like PyTorch's "math" version.  This
-//  section uses matrix products and the softmax of rows.
+//  Computes softmax(scale * q * k^T + mask) * v for each head.  One kernel does this a block of rows of q at a time.
+//  If that kernel does not suit the arguments, operators compute it in separate steps, like PyTorch's "math" version.
+//  This section uses matrix products and the softmax of rows.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* _safe_softmax: computes softmax along argument dim.  A line of elements that are all -inf becomes zeros instead of
@@ -90,11 +90,11 @@ OPDI_OP(_masked_softmax_backward) {
 
 /* A job of the kernel: q [batch, heads, rows, depth], k and v [batch, heads / group, keys, depth].  The rows of a
    head are divided into `blocks` blocks of `block` rows.  Strides are in elements.  mask is NULL or points to
-   elements of the compute type; its stride is 0 along dims of size 1. */
+   elements of the type in which the kernel computes; its stride is 0 along dims of size 1. */
 typedef struct opdi_attention {
     size_t size;                                  /* 4: float, 8: double */
     int64_t heads, group, rows, keys, depth, block, blocks;
-    opd_tensor *q, *k, *v, *out, *lse;            /* out and lse have the compute type */
+    opd_tensor *q, *k, *v, *out, *lse;            /* out and lse: in the type in which the kernel computes */
     opd_tensor *grad, *grads[3];                  /* for backward: grad: the gradient of the output; grads: the
                                                      gradients of q, k, v */
     int64_t wide;                                 /* backward: number of keys in a block */
@@ -105,7 +105,7 @@ typedef struct opdi_attention {
     int failed;
 } opdi_attention;
 
-/* Computes x = x k + mask - c for `count` numbers.  Elements of mask are `stride` apart. */
+/* Computes x = x * k + mask - c for `count` numbers.  Elements of mask are `stride` apart. */
 OPDI_ALWAYS void opdi_attention_shift_body(float *x, float k, float c, const float *mask, int64_t stride,
                                            int64_t count) {
     int64_t i = 0;
@@ -113,7 +113,7 @@ OPDI_ALWAYS void opdi_attention_shift_body(float *x, float k, float c, const flo
     else if (stride == 1) { OPDI_SIXTEENS(x[j] = x[j] * k + mask[j] - c) }
     for (; i < count; i++) { x[i] = x[i] * k + (mask ? mask[i * stride] : 0) - c; }
 }
-/* Computes g = p (g - c) k.  On entry, g is the derivative with respect to the softmax p.  On return, g is the
+/* Computes g = p * (g - c) * k.  On entry, g is the derivative with respect to the softmax p.  On return, g is the
    derivative with respect to the softmax's input, times k. */
 OPDI_ALWAYS void opdi_attention_slope_body(float *g, const float *p, float c, float k, int64_t count) {
     int64_t i;
@@ -240,8 +240,8 @@ static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
 
 //== the derivative of the kernel ======================================================================================
 //
-//   P = softmax(scale q k^T + mask),  dP = grad v^T,  dS = scale P (dP - sum(grad out)):
-//     dq = dS k,  dk = dS^T q,  dv = P^T grad
+//   P = softmax(scale * q * k^T + mask),  dP = grad * v^T,  dS = scale * P * (dP - sum(grad * out)):
+//     dq = dS * k,  dk = dS^T * q,  dv = P^T * grad
 //
 // For each head, each block of rows is combined with each block of keys.  P is computed again from the logarithms of
 // sums, so that blocks do not depend on each other, and memory grows with rows plus keys, not with their product.  k^T
@@ -437,7 +437,8 @@ static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_
                     "heads that divides query's, but query is %s, key %s and value %s", opdi_shape_text(q, text[0]),
                     opdi_shape_text(k, text[1]), opdi_shape_text(v, text[2]));
 }
-/* Sets the mask, in compute type `work`, and its strides in *job.  Returns 0, or -1 and sets an error. */
+/* Sets the mask, in the type `work` in which the kernel computes, and its strides in *job.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_type work) {
     int64_t full[4];
     const int shift = mask ? 4 - mask->ndim : 0;
@@ -454,8 +455,8 @@ static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_typ
     job->mask = mask->data;
     return 0;
 }
-/* Returns the tensor in which the kernel computes `out`, of the compute type `work`: out itself if it has this type,
-   or else a new tensor with the same sizes and strides. */
+/* Returns the tensor of dtype `work` in which the kernel computes `out`: out itself if it has this dtype, or else a new
+   tensor with the same sizes and strides. */
 static opd_tensor *opdi_flash_scratch(opd_tensor *out, opd_scalar_type work) {
     return out->dtype == work ? out
         : opdi_own(opdi_tensor_make(opdi_sizes(out), opdi_strides(out), out->ndim, work, OPD_CPU));
@@ -654,8 +655,8 @@ static bool opdi_flash_back_fits(opd_call *call) {
 static opd_tensor *opdi_flash_read(opd_tensor *tensor, opd_scalar_type dtype) {
     return tensor->dtype == dtype && opdi_strides(tensor)[3] == 1 ? tensor : opdi_dense_as(tensor, dtype);
 }
-/* Computes the derivatives with respect to q, k and v block by block.  The three tensors in `results` have the
-   compute type and are stored as [B, L, H, D].  Returns 0, or -1 and sets an error. */
+/* Computes the derivatives with respect to q, k and v block by block.  The three tensors in `results` have the dtype in
+   which the kernel computes and are stored as [B, L, H, D].  Returns 0, or -1 and sets an error. */
 static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
     const opd_tensor *const key = opd_arg_tensor(call, 2);
     const opd_scalar_type work = opd_arg_tensor(call, 1)->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;

@@ -54,8 +54,8 @@ static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weig
     }
     return opdi_norm_params_dtype(input, weight, bias);
 }
-/* Updates `running`, the running mean, or the running variance if `variance` is true: running = (1 - momentum)
-   running + momentum now, where now is the batch's statistic.  Returns 0, or -1 and sets an error. */
+/* Updates `running`, the running mean, or the running variance if `variance` is true: running = (1 - momentum) *
+   running + momentum * now, where now is the batch's statistic.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd_scalar_type dtype, double momentum,
                                  bool variance) {
     const double count = (double)(norm->a * norm->n);
@@ -596,7 +596,7 @@ static int opdi_weight_norm_interface_kernel(opd_call *call) {
     norms = opdi_maybe_reshape(norms, opdi_sizes(opd_arg_tensor(call, 1)), opd_arg_tensor(call, 1)->ndim);
     return opd_return_tensor(call, v) ? -1 : opd_return_tensor(call, opd_clone(norms));      /* not a view of `norms` */
 }
-/* Computes dv = g / norm (grad - v sum(grad v) / norm^2) and dg = sum(grad v) / norm. */
+/* Computes dv = g / norm * (grad - v * sum(grad * v) / norm^2) and dg = sum(grad * v) / norm. */
 static int opdi_weight_norm_back_kernel(opd_call *call) {
     opd_tensor *v = opd_arg_tensor(call, 1), *g = opd_arg_tensor(call, 2), *norms = opd_arg_tensor(call, 3);
     opdi_weight_norm norm;

@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:conv      convolution
 //
-//  All functions work on contiguous tensors of a compute type, with one to three spatial dims; if there are fewer than
-//  three, the first ones have size 1.  A transposed convolution is the gradient of a convolution with respect to its
-//  input.
+//  All functions work on contiguous tensors of a dtype in which loops compute (not 16-bit floats).  They have one to
+//  three spatial dims; if there are fewer than three, the first ones have size 1.  A transposed convolution is the
+//  gradient of a convolution with respect to its input.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
@@ -53,9 +53,9 @@ OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *
     }
 }
 OPDI_COLD_BEGIN
-/* Computes at [rows, count] = first second + beta at, a product of matrices with inner dimension `element`.  lda,
-   ldb and ldc are the distances between the rows of first, second and at.  If ta or tb is true, first or second is
-   stored transposed.  Returns 0, or -1 if memory runs out. */
+/* Computes at [rows, count] = first * second + beta * at, where first * second is a product of matrices with inner
+   dimension `element`.  lda, ldb and ldc are the distances between the rows of first, second and at.  If ta or tb is
+   true, first or second is stored transposed.  Returns 0, or -1 if memory runs out. */
 static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64_t element, const char *first,
                          int64_t lda, bool ta, const char *second, int64_t ldb, bool tb, double beta, char *at,
                          int64_t ldc) {
@@ -322,9 +322,9 @@ static void opdi_shift_transpose(const opdi_shift *shift, int64_t group, int64_t
         }
     }
 }
-/* Computes the weight's gradient, transposed: gw[turn, o] = sum over columns j of plane[opdi_shift_row(turn) + j]
-   gy[j, o].  The micro-kernel reads the planes directly as its rows.  An item of [begin, end) is one part of the
-   batch in one group. */
+/* Computes the weight's gradient, transposed: gw[turn, o] = sum over columns j of plane[opdi_shift_row(turn) + j] *
+   gy[j, o].  The micro-kernel reads the planes directly as its rows.  An item of [begin, end) is one part of the batch
+   in one group. */
 static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;

@@ -97,7 +97,7 @@ static int opdi_nll_open(opdi_nll *nll, opd_tensor *target, opd_tensor *weight) 
     }
     return 0;
 }
-/* Computes nll_loss or, if `two`, nll_loss2d: -weight[t] self[.., t] for each target t, the sum of these, or their
+/* Computes nll_loss or, if `two`, nll_loss2d: -weight[t] * self[.., t] for each target t, the sum of these, or their
    weighted mean.  Result 1 is the sum of the weights, or 0 if there is no reduction.  Returns 0, or -1 and sets an
    error. */
 static int opdi_nll_forward(opd_call *call, bool two) {
@@ -448,7 +448,7 @@ static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *input, opd_tenso
     loss = opd_neg(opdi_maybe_sum(loss));
     return reduction == OPDI_REDUCE_SUM ? loss : opd_div_Scalar(loss, opd_value_float((double)rows));
 }
-/* Returns the loss with label smoothing: (1 - share) nll + share / count times the (weighted) sum of -log softmax
+/* Returns the loss with label smoothing: (1 - share) * nll + share / count times the (weighted) sum of -log softmax
    over all `count` classes, which are dim `channels`.  Ignored targets do not count. */
 static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *target, opd_tensor *weight,
                                              int64_t reduction, int64_t ignore, double share, int64_t channels) {

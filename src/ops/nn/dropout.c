@@ -133,7 +133,7 @@ OPDI_OP(feature_dropout_) {
 }
 
 /* alpha_dropout and feature_alpha_dropout: replace dropped elements by -1.758, which is SELU's limit for x ->
-   -infinity, and then compute a x + b, so that mean 0 and variance 1 are kept. */
+   -infinity, and then compute a * x + b, so that mean 0 and variance 1 are kept. */
 static int opdi_alpha_dropout_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const double p = opd_arg_float(call, 1), alpha = 1.7580993408473766;
@@ -178,7 +178,7 @@ OPDI_OP(feature_alpha_dropout_) {
 
 //== fake quantisation =================================================================================================
 
-/* A quantization: an integer n, low <= n <= high, stands for (n - zero) scale; inverse is 1 / scale in float.  If
+/* A quantization: an integer n, low <= n <= high, stands for (n - zero) * scale; inverse is 1 / scale in float.  If
    `fine` is true, zero need not be an integer.  If `single` is true, n is converted back in float32 even if input is
    float64. */
 typedef struct opdi_quant {

@@ -53,9 +53,9 @@ static int opdi_glu_backward_kernel(opd_call *call) {
 static int opdi_glu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_glu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.i));
 }
-/* Computes the second derivatives of glu, which is a s with s = sigmoid(b).  G_a and G_b are the incoming gradients
-   for the two halves of glu_backward's result.  grad_out gets G_a s + G_b a s (1 - s).  The halves a and b of input
-   get grad_out G_b s (1 - s) and grad_out s (1 - s) (G_a + G_b a (1 - 2 s)). */
+/* Computes the second derivatives of glu, which is a * s with s = sigmoid(b).  G_a and G_b are the incoming gradients
+   for the two halves of glu_backward's result.  grad_out gets G_a * s + G_b * a * s * (1 - s).  The halves a and b of
+   input get grad_out * G_b * s * (1 - s) and grad_out * s * (1 - s) * (G_a + G_b * a * (1 - 2 * s)). */
 static int opdi_glu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1), *two[2];
     int64_t half;

@@ -82,9 +82,9 @@ OPDI_INTERNAL void opdi_needs_mask(const opd_backward_call *bw, int x, int w, in
     mask[2] = opd_bw_needs(bw, bias);
 }
 /* Returns the part of input's gradient that comes through the results mean and rstd.  Each of M normalised elements
-   gets g / M from the mean and -g rstd^2 xhat / M from rstd, where g is the gradient of the statistic.  input is
-   viewed with sizes xs, results 1 and 2 (mean and rstd) with sizes stat; both have `count` dims.  Returns NULL if
-   neither result has a gradient. */
+   gets g / M from the mean and -g * rstd^2 * xhat / M from rstd, where xhat is the normalised element itself and g is
+   the gradient of the statistic.  input is viewed with sizes xs, results 1 and 2 (mean and rstd) with sizes stat; both
+   have `count` dims.  Returns NULL if neither result has a gradient. */
 OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input, const int64_t *xs,
                                               const int64_t *stat, int count) {
     opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1),

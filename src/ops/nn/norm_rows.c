@@ -70,10 +70,10 @@ OPDI_LOOPS_BEGIN
 
 //== rows of numbers: sums that depend only on the row =================================================================
 
-enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* sums of v - c, (v - c)^2, v (u - c) */
-/* What row_become computes for each element of a row.  NORM: (x - c) k.  AFFINE: (x - c) k + d.  SCALED: ((x - c) k
-   + d) y.  SHIFTED: ((x - c) k + d) y + z.  TIMES: x y.  BACK: k (y - d - (x - c) e).  PARAMS adds y (x - c) k to
-   the sum in `to`, and y to the sum in z. */
+enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* sums of v - c, (v - c)^2, v * (u - c) */
+/* What row_become computes for each element of a row.  NORM: (x - c) * k.  AFFINE: (x - c) * k + d.  SCALED: ((x - c) *
+   k + d) * y.  SHIFTED: ((x - c) * k + d) * y + z.  TIMES: x * y.  BACK: k * (y - d - (x - c) * e).  PARAMS adds y * (x
+   - c) * k to the sum in `to`, and y to the sum in z. */
 enum { OPDI_ROW_NORM, OPDI_ROW_AFFINE, OPDI_ROW_SCALED, OPDI_ROW_SHIFTED, OPDI_ROW_TIMES, OPDI_ROW_BACK,
        OPDI_ROW_PARAMS };
 /* Is true if a row of `count` elements is long enough for the code for AVX2, and the CPU has AVX2. */

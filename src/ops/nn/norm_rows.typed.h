@@ -150,7 +150,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_forward)(void *ctx, int64_t begin, int64_t en
         }
     }
 }
-/* Computes dx = rstd (weight grad - mean(weight grad) - xhat mean(weight grad xhat)) of one row or group. */
+/* Computes dx = rstd * (weight * grad - mean(weight * grad) - xhat * mean(weight * grad * xhat)) of one row or group,
+   where xhat is the normalised x. */
 static void OPDI_TYPED(norm_back)(const opdi_norm *norm, int64_t row, const OPDI_T *x, const OPDI_T *grad,
                                   OPDI_T *dx) {
     const int64_t len = norm->per * norm->n;

@@ -14,7 +14,7 @@ typedef enum opdi_upsample_mode {
     OPDI_UPSAMPLE_CUBIC_AA
 } opdi_upsample_mode;
 /* The taps along one dim.  Output i has count[i] taps, stored from number i * most on: their indices `at`, and their
-   weights in the compute type. */
+   weights, in the type in which the kernel computes. */
 typedef struct opdi_taps { int64_t most, *count, *at; void *weight; } opdi_taps;
 typedef struct opdi_upsample {
     opdi_taps side[3];                            /* planes, rows, columns of the output */

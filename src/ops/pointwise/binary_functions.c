@@ -338,7 +338,7 @@ OPDI_OP(masked_fill_Tensor) {
     op->cases = "[2,3], [2,3]b, []";
 }
 
-/* The pointwise formulas of lerp: self + weight (end - self). */
+/* The pointwise formulas of lerp: self + weight * (end - self). */
 OPDI_FORMULA_F(lerp, lerp, 0)
 OPDI_FORMULA_F(lerp_scalar, lerp_scalar, 0)
 static int opdi_lerp_check(const opd_tensor *tensor, const char *name, opd_scalar_type want) {

@@ -221,7 +221,7 @@ OPDI_ACTIVATION_LOOP(gelu_backward, OPDI_GELU_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(gelu_tanh_backward, OPDI_GELU_TANH_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(silu, OPDI_SILU, 1, 1)
 OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
-/* Computes log(1 + exp(a x)) / a, or x where a x > b, for the input x and the numbers a, b of params. */
+/* Computes log(1 + exp(a * x)) / a, or x where a * x > b, for the input x and the numbers a, b of params. */
 OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const opdi_params *params) {
     const float a = params->f32[0], b = params->f32[1];
     float block[256], xs[256];

@@ -214,7 +214,7 @@ OPDI_OP(leaky_relu) {
     op->cases = "[2,3]; [2,3], 0.2";
 }
 
-/* Returns the numbers of the formula of elu: (e^(x input_scale) - 1) alpha scale for x <= 0, else x scale. */
+/* Returns the numbers of the formula of elu: (e^(x * input_scale) - 1) * alpha * scale for x <= 0, else x * scale. */
 OPDI_INTERNAL opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value input_scale) {
     opdi_params params = opdi_no_params;
     opdi_params_set(&params, 0, alpha);           /* notes whether alpha fits: params.beyond, params.pairs */

@@ -34,9 +34,9 @@ OPDI_INTERNAL int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, boo
 //== the reduction driver ==============================================================================================
 //
 //  The input is viewed as `outer` rows of `count` elements, one row for each element of the result.  A fold combines
-//  the elements of a row with a state, piece by piece; a piece is contiguous and has a compute type.  If there are only
-//  a few long rows, they are cut into chunks, whose states are joined in order.  The chunks depend only on the sizes,
-//  so the number of threads does not change a result.
+//  the elements of a row with a state, piece by piece; a piece is contiguous, in the type in which the fold computes.
+//  If there are only a few long rows, they are cut into chunks, whose states are joined in order.  The chunks depend
+//  only on the sizes, so the number of threads does not change a result.
 
 /* Adds a dim with size `size` to reduce->it; strides[] has the strides of the operands in bytes.  If the strides allow
    it, merges the dim with the dim that was added last, unless the latter is before dim number `first`. */

@@ -3,17 +3,18 @@
 //== lines: operators along one dim ====================================================================================
 //
 //  The operators of this section compute from each line of a tensor along one dim a new line, which may have another
-//  length: softmax, scans, sorting.  A line function gets contiguous input of the compute type and writes contiguous
-//  output; both may be the tensors' own memory.  If operands of long lines must be copied, the lines are processed in
-//  pieces, so that the copies stay small.  lines->passes tells how many times all pieces of a line are passed to the
-//  function.  The function keeps its state between calls in tmp, and writes the output in the last pass.
+//  length: softmax, scans, sorting.  A line function gets contiguous input, of the type in which it computes,
+//  and writes contiguous output; both may be the tensors' own memory.  If operands of long lines must be copied, the
+//  lines are processed in pieces, so that the copies stay small.  lines->passes tells how many times all pieces of a
+//  line are passed to the function.  The function keeps its state between calls in tmp, and writes the output in the
+//  last pass.
 
 OPDI_COLD_BEGIN
 
 #define OPDI_LINE_PIECE 2048     /* elements */
 OPDI_COLD_END
 /* Fills in *lines for the lines of ops[nops] along dim: nin inputs, then the outputs.  If bit i of `index` is set,
-   operand i has dtype int64; the other operands are converted to the compute type. */
+   operand i has dtype int64; the other operands are converted to the type `compute` (OPDI_F32, ...). */
 OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, int nin, int nops, int dim, int compute,
                                    unsigned index) {
     const opd_tensor *tensor = ops[0];
@@ -52,8 +53,8 @@ OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, in
             : (lines->len[k] * lines->work[k] + 63) & ~(int64_t)63;
     }
 }
-/* Loads `count` elements of operand number `element` from `at` on, lines->step bytes apart, converts them to the
-   compute type, and writes them to buf.  opdi_line_store does the reverse. */
+/* Loads `count` elements of operand number `element` from `at` on, lines->step bytes apart, converts them to the type
+   in which the line function computes, and writes them to buf.  opdi_line_store does the reverse. */
 static void opdi_line_load(const opdi_lines *lines, int element, const char *at, char *buf, int64_t count) {
     uint64_t raw[OPDI_BLOCK];
     int64_t rows;
@@ -228,7 +229,7 @@ OPDI_ALWAYS void opdi_line_less_body(float *out, const float *x, float c, float 
     OPDI_SIXTEENS(out[j] = (x[j] - c) - k)
     for (; i < count; i++) { out[i] = (x[i] - c) - k; }
 }
-/* Returns the sum of x[i] y[i] over `count` elements. */
+/* Returns the sum of x[i] * y[i] over `count` elements. */
 OPDI_ALWAYS double opdi_line_dot_body(const float *x, const float *y, int64_t count) {
     double total = 0;
     float a[32];
@@ -287,7 +288,7 @@ OPDI_INTERNAL double opdi_line_dot(const float *x, const float *y, int64_t count
     OPDI_LINE_WIDE(return opdi_line_dot_avx2(x, y, count))
     return opdi_line_dot_body(x, y, count);
 }
-/* Computes out = x - c y for `count` elements. */
+/* Computes out = x - c * y for `count` elements. */
 static void opdi_line_minus(float *out, const float *x, const float *y, float c, int64_t count) {
     int64_t i;
     OPDI_SIXTEENS(out[j] = x[j] - y[j] * c)
@@ -381,8 +382,8 @@ static void opdi_line_softmax_f64(const opdi_lines *lines, const opdi_piece *at,
     opdi_vexp64(count, o, o);
     opdi_line_affine64(o, o, 0, 1 / state->sum, count);
 }
-/* Computes the gradient of softmax for a line: y (grad - sum(grad y)) or, if lines->flag is set, of its logarithm: grad
-   - exp(y) sum(grad).  Pass 0 computes the sum. */
+/* Computes the gradient of softmax for a line: y * (grad - sum(grad * y)) or, if lines->flag is set, of its logarithm:
+   grad - exp(y) * sum(grad).  Pass 0 computes the sum. */
 static void opdi_line_softmax_backward_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                            void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -621,8 +622,8 @@ static void opdi_columns_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Runs fn on blocks of columns if the compute type is float32 and at least 8 lines lie side by side in memory.
-   Otherwise, returns false. */
+/* Runs fn on blocks of columns and returns true, if the lines are computed in float32 and at least 8 of them lie side
+   by side in memory.  If not, returns false. */
 OPDI_INTERNAL bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn fn) {
     if (type != OPDI_F32 || lines->ndim == 0 || lines->sizes[0] < 8) { return false; }
     for (int k = 0; k < lines->nops; k++) {

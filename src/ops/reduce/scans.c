@@ -81,9 +81,9 @@ static int opdi_complex_scan(opd_call *call, opd_tensor *tensor, int dim, opd_sc
     }
     return opdi_copy(out, work);
 }
-/* Scans argument 0 along the dim in argument 1, by the line function in fns[] for the compute type.  The result has
-   dtype `dtype`, or is argument 0 itself in an in-place form.  `what` is the operator's name in messages.  Returns 0,
-   or -1 and sets an error. */
+/* Scans argument 0 along the dim in argument 1, by the line function in fns[] for the type in which the scan computes.
+   The result has dtype `dtype`, or is argument 0 itself in an in-place form.  `what` is the operator's name in
+   messages.  Returns 0, or -1 and sets an error. */
 static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dtype, const char *what) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[2];
     const int dim = opdi_dim_of(opd_arg_int(call, 1), tensor->ndim), type = opdi_compute_type(dtype);

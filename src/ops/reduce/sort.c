@@ -16,8 +16,9 @@ OPDI_ALWAYS uint32_t opdi_key_f32(uint32_t u) {
     u &= zero;
     return (u ^ (((uint32_t)0 - (u >> 31)) | 0x80000000u)) | nan;
 }
-/* Computes the sort keys of `count` numbers of compute type `type`; count is a multiple of 16.  Unsigned comparison of
-   keys gives the order of the numbers; `flip` inverts it.  Keys of float32 are in the upper half of a word. */
+/* Computes the sort keys of `count` numbers of the type `type` (OPDI_F32, ...); count is a multiple of 16.  Unsigned
+   comparison of keys gives the order of the numbers; `flip` inverts it.  Keys of float32 are in the upper half of a
+   word. */
 OPDI_ALWAYS void opdi_keys_body(uint64_t *place, const void *px, int64_t count, int type, uint64_t flip) {
     const uint32_t *x32 = (const uint32_t *)px;
     const uint64_t *x64 = (const uint64_t *)px;
@@ -153,7 +154,8 @@ OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t c
     }
     return key;
 }
-/* Defines opdi_line_NAME, an array of line functions for the compute types, which call opdi_line_NAME_body. */
+/* Defines opdi_line_NAME, an array of line functions, one for each type in which they compute, which call
+   opdi_line_NAME_body. */
 #define OPDI_LINE_OF(name, tensor, type)                                                                          \
     static void opdi_line_##name##_##tensor(const opdi_lines *lines, const opdi_piece *at, const void *const *in, \
                                             void *const *out, char *tmp) {                                        \

@@ -417,8 +417,8 @@ static opd_tensor *opdi_centred(opd_tensor *tensor, opd_ints dims) {
     tensor = opd_sub(tensor, opd_mean_dim(tensor, dims, true));
     return opd_sub(tensor, opd_mean_dim(tensor, dims, true));
 }
-/* Computes the gradient of var: 2 / (count - correction) grad (input - mean(input)).  For std (`root`), grad is first
-   divided by 2 std, or set to 0 where std is 0.  If with_mean, adds the gradient of the mean. */
+/* Computes the gradient of var: 2 / (count - correction) * grad * (input - mean(input)).  For std (`root`), grad is
+   first divided by 2 * std, or set to 0 where std is 0.  If with_mean, adds the gradient of the mean. */
 static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *gm = with_mean ? opd_bw_grad(bw, 1) : NULL,
         *input = opd_bw_tensor(bw, 0), *delta = NULL;

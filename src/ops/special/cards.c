@@ -982,12 +982,11 @@ OPDI_OP(special_xlogy_other_scalar) {
 
 //== derivatives of random numbers by the parameters of their distribution =============================================
 //
-//  A random number x of a gamma distribution satisfies P(a, x) = u, with a uniform u.  If a changes and u stays, x
 //  A random number x of a gamma distribution satisfies P(a, x) = u, with a uniform u.  If a changes and u does not, x
 //  changes by -(dP/da) / (dP/dx) times the change of a.  Below the middle of the distribution, both derivatives are
 //  sums of positive terms.  Above the middle, the same holds for 1 - P.  So few digits cancel.
 /* Returns dx / da for a random number x of the gamma distribution with shape a, for x below a.  Uses P(a, x) / p(x)
-   = x / a sum_n x^n / ((a + 1) .. (a + n)), where p = dP/dx. */
+   = x / a * sum_n x^n / ((a + 1) .. (a + n)), where p = dP/dx. */
 static double opdi_gamma_moves_low(double a, double x) {
     double term = 1, sum = 1, slope = 0, inverses = 0;
     for (int n = 1; n < 1 << 24 && term > 1e-18 * sum; n++) {
