@@ -17,7 +17,8 @@ OPD_API opd_tensor *opd_tensor_grad(const opd_tensor *tensor);
 /* Sets the gradient of a tensor.  grad must have the sizes, dtype and device of the tensor; NULL removes the gradient.
    Returns 0, or -1 with an error. */
 OPD_API int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad);
-OPD_API const char *opd_tensor_grad_fn(const opd_tensor *tensor);             /* "MulBackward0", or NULL for a leaf */
+/* Returns the name of the tensor's node in the autograd graph, such as "MulBackward0", or NULL for a leaf. */
+OPD_API const char *opd_tensor_grad_fn(const opd_tensor *tensor);
 /* Computes the gradients of a one-element tensor, and adds them to the leaves (torch.autograd.backward).  Backward
    starts with the gradient 1.  Returns 0, or -1 with an error. */
 OPD_API int opd_backward(opd_tensor *tensor);

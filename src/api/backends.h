@@ -12,7 +12,7 @@ struct opd_group_mover;
    one device.  If stream_new is NULL, there is one stream.  Kernels are registered at the backend's key, as for any
    other backend. */
 typedef struct opd_backend_desc {
-    const char *name;            /* "npu": letters and _; NULL leaves the present name */
+    const char *name;            /* such as "npu": letters and _; NULL keeps the present name */
     void *(*alloc)(void *user, int index, size_t bytes);                      /* returns NULL if no memory is left */
     void (*free)(void *user, int index, void *data, size_t bytes);
     /* Copies contiguous bytes.  An index of -1 is the host.  The copy is queued on the current stream.  If one side is
@@ -20,7 +20,7 @@ typedef struct opd_backend_desc {
     int (*copy)(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes);
     /* optional */
     int (*device_count)(void *user);
-    int (*device_get)(void *user);                                            /* the calling thread's device */
+    int (*device_get)(void *user);                                            /* returns the thread's device */
     int (*device_set)(void *user, int index);                                 /* sets the calling thread's device */
     int (*synchronize)(void *user, int index);                                /* waits for all work of a device */
     int (*stream_new)(void *user, int index, int64_t *stream);                /* stream 0 is always there */
@@ -41,22 +41,23 @@ typedef struct opd_backend_desc {
     /* Copies as `copy` does, but only queues the copy, even if one side is the host.  The host's memory stays valid
        until the copy is done. */
     int (*copy_async)(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes);
-    void *(*host_alloc)(void *user, size_t bytes);                            /* host memory that is copied fast */
+    void *(*host_alloc)(void *user, size_t bytes);                            /* allocates pinned host memory */
     void (*host_free)(void *user, void *data);
     int (*empty_cache)(void *user, int index);                                /* frees memory that was kept by `free` */
-    int64_t (*cached)(void *user, int index);                                 /* number of bytes that `free` kept */
+    int64_t (*cached)(void *user, int index);                                 /* returns how many bytes `free` kept */
     int (*event_new)(void *user, int index, bool timing, int64_t *event);     /* sets *event to a nonzero number */
     void (*event_free)(void *user, int index, int64_t event);
     int (*event_record)(void *user, int index, int64_t event, int64_t stream);
     int (*event_wait)(void *user, int index, int64_t event, int64_t stream);  /* makes the stream wait for event */
     int (*event_synchronize)(void *user, int index, int64_t event);
-    int (*event_done)(void *user, int index, int64_t event);                  /* 1 done, 0 not yet, -1 an error */
+    int (*event_done)(void *user, int index, int64_t event);                  /* 1: done, 0: not yet, -1: an error */
     int (*event_elapsed)(void *user, int index, int64_t from, int64_t to, double *milliseconds);
     int (*capture_begin)(void *user, int index, int64_t stream);
     int (*capture_end)(void *user, int index, int64_t stream, int64_t *capture);
     int (*capture_replay)(void *user, int index, int64_t capture, int64_t stream);
     void (*capture_free)(void *user, int index, int64_t capture);
-    bool (*debug_set)(void *user, bool on);                                   /* returns the previous setting */
+    /* Sets debug mode, in which each operator waits for its kernels.  Returns the previous setting. */
+    bool (*debug_set)(void *user, bool on);
     /* Notes that `stream` also uses the block `data`, which `alloc` returned.  After `free`, the block is handed out
        again only when the work that was queued on the stream before `free` is done. */
     int (*record_stream)(void *user, int index, void *data, int64_t stream);
@@ -170,7 +171,7 @@ OPD_API int opd_device_event_record(opd_device_event event, opd_stream stream);
 /* Makes later work on `stream` wait for an event.  Returns 0, or -1 with an error. */
 OPD_API int opd_stream_wait_event(opd_stream stream, opd_device_event event);
 OPD_API int opd_device_event_synchronize(opd_device_event event);
-OPD_API int opd_device_event_done(opd_device_event event);                      /* 1 done, 0 not yet, -1 an error */
+OPD_API int opd_device_event_done(opd_device_event event);                      /* 1: done, 0: not yet, -1: error */
 /* Returns the milliseconds from one event to the other, both of which must be done, or -1 with an error. */
 OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);
 /* Work that is recorded instead of run, and can be replayed any number of times (CUDA graphs, torch.cuda.graph).

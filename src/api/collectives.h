@@ -62,7 +62,7 @@ typedef struct opd_transfer {
     int64_t count;
     const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL only: the numbers of elements to and from each rank, in
                                                      rank order */
-    int32_t peer;                /* root, destination or source */
+    int32_t peer;                /* rank of the root, the destination or the source */
     int32_t tag;                 /* the tag of SEND and RECV, 0 or more */
 } opd_transfer;
 /* The functions by which a group moves memory.  A function that fails returns -1, with or without an opd_fail.
@@ -70,7 +70,7 @@ typedef struct opd_transfer {
    at once. */
 typedef struct opd_group_desc {
     const char *name;            /* any text of at most 63 bytes */
-    int32_t rank, size;          /* this process is rank 0 to size - 1 */
+    int32_t rank, size;          /* rank: number of this process, 0 to size - 1 */
     /* Begins a transfer, and sets *request for `test`.  Returns 0 or -1.  `start` may be NULL only in a group of one
        process. */
     int (*start)(void *user, const opd_transfer *transfer, void **request);
@@ -113,7 +113,7 @@ OPD_INLINE opd_group *opd_group_register(const opd_group_desc *desc) {
    error of a failed transfer.  The group and its pointer are invalid in both cases. */
 OPD_API int opd_group_unregister(opd_group *group);
 /* Tells all ranks that this rank gives up, and why.  Collectives that other ranks wait for, and all later calls of all
-   ranks, fail with an error that contains `why`.  Works while an error is pending, and keeps that error.  If the
+   ranks, fail with an error that contains `why`.  May be called while an error is pending, which it keeps.  If the
    pending error of this rank is a failed allocation, functions of this section that take a group call this by
    themselves.  Returns 0, or -1 with an error. */
 OPD_API int opd_group_abandon(opd_group *group, const char *why);

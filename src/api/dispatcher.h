@@ -191,11 +191,11 @@ OPD_API int opd_autograd_register(opd_library *lib, const char *name, opd_backwa
 OPD_API opd_op *opd_find(const char *name);
 /* Finds an operator as opd_find does, but returns NULL without an error. */
 OPD_API opd_op *opd_find_quiet(const char *name);
-OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
+OPD_API const char *opd_op_name(const opd_op *op);                /* returns "ns::name.overload" */
 OPD_API const opd_schema *opd_op_schema(const opd_op *op);      /* NULL for an operator without a definition */
 /* Returns the descriptor that opd_define was given, without `user`; NULL if the operator has none. */
 OPD_API const opd_op_desc *opd_op_card(const opd_op *op);
-OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
+OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* returns bits OPD_OPTAG_* */
 /* Returns the next operator in the order of definition.  Pass NULL to get the first. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
 /* Checks a C signature against the operator's schema.  The signature has a letter for each type, first for the

@@ -9,8 +9,8 @@ OPD_API opd_node *opd_tensor_node(const opd_tensor *tensor);      /* returns Ten
 OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* node NULL and an error if no grad is required */
 OPD_API opd_node *opd_node_keep(opd_node *node);                  /* adds an owner */
 OPD_API void opd_node_release(opd_node *node);                    /* removes an owner */
-OPD_API const char *opd_node_name(const opd_node *node);          /* "MulBackward0" */
-OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* order in its thread; AccumulateGrad: UINT64_MAX */
+OPD_API const char *opd_node_name(const opd_node *node);          /* returns a name such as "MulBackward0" */
+OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* number in its thread; AccumulateGrad: UINT64_MAX */
 OPD_API opd_op *opd_node_op(const opd_node *node);                /* the forward operator, or NULL */
 OPD_API opd_tensor *opd_node_variable(const opd_node *node);      /* the leaf of AccumulateGrad; else NULL */
 OPD_API int opd_node_edges(const opd_node *node);                 /* the number of edges to next nodes */

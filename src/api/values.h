@@ -13,7 +13,7 @@ typedef enum opd_scalar_type {
     OPD_FLOAT8_E4M3FNUZ = 26, OPD_UINT16 = 27, OPD_UINT32 = 28, OPD_UINT64 = 29, OPD_FLOAT8_E8M0FNU = 44,
     OPD_DTYPE_NONE = -1
 } opd_scalar_type;
-OPD_API const char *opd_dtype_name(opd_scalar_type dtype);        /* "float32"; "?" for an invalid number */
+OPD_API const char *opd_dtype_name(opd_scalar_type dtype);        /* such as "float32"; "?" for an invalid number */
 OPD_API const char *opd_dtype_cname(opd_scalar_type dtype);       /* ATen's name: "Float" */
 OPD_API size_t opd_dtype_size(opd_scalar_type dtype);             /* bytes per element; 0 if invalid */
 OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* true for float8 to float64 */

@@ -4,8 +4,8 @@
 //  >>op:collective  collectives of process groups as operators
 //
 //  Schemas, derivatives and fakes follow torch/distributed/_functional_collectives.py.  Arguments that
-//  are Python objects there are strings here.  A kernel makes its result, begins the transfer and returns;
-//  >>collectives does the rest.  Operators on lists are composite operators that call those on tensors.
+//  are Python objects there are strings here.  A kernel makes its result, begins the transfer and
+//  returns; >>collectives does the rest.  Operators on lists are composite operators that call those on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== transfers =========================================================================================================

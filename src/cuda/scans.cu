@@ -74,8 +74,8 @@ template <typename T> using opdi_cu_scan_max = opdi_cu_scan_extreme<T, false>;
 template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
 
 /* The plan of a scan of lines [outer, n, inner].  Each line has `chunks` chunks of `chunk` elements.  If there are
-   several, a first pass (with `totals`) writes the total of each chunk to `states` [lines][chunks], and these totals
-   are scanned. */
+   several, a first pass, in which `totals` is true, writes the total of each chunk to `states` [lines][chunks].  Then
+   these totals are scanned. */
 typedef struct opdi_cu_scan_plan {
     opdi_cu_line l;
     int64_t chunk, chunks;

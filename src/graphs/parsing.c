@@ -212,7 +212,8 @@ static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value)
     return 0;
 }
 
-/* Reads a type that no tag can express.  Returns 0, or -1 and sets an error. */
+/* Reads the type of a value that needs more than a tag, such as a tuple or a dict.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_graph_parse_gtype(opdi_graph_parser *parser, opdi_gvalue *value) {
     const char *at = parser->at;
     const opdi_gtype *const type =

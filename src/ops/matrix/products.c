@@ -219,7 +219,7 @@ static void opdi_axpby(opd_tensor *weight, const opd_tensor *source, opd_value a
         for (int64_t i = 0; i < weight->numel; i++) { places[i] = ai * places[i] + (source ? bi * other[i] : 0); }
     }
 }
-enum { OPDI_SMALL_COMPLEX = 64 };                 /* limit of rows, columns and depth */
+enum { OPDI_SMALL_COMPLEX = 64 };                 /* the most rows, columns and depth of a small product */
 static void opdi_complex_split_f32(const opd_tensor *from, char *to, int64_t ld, int64_t apart);
 static void opdi_complex_split_f64(const opd_tensor *from, char *to, int64_t ld, int64_t apart);
 static void opdi_complex_merge_f32(opd_tensor *out, const char *product);
