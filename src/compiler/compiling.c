@@ -195,7 +195,7 @@ struct opd_compiled {
     const char *what;
     char name[48];
     char *flags;                                  /* flags for the C compiler; NULL: flags for this machine */
-    bool frozen, said;                            /* said: the warning that inputs run uncompiled was given */
+    bool frozen, said;                            /* said: a warning has said that inputs run uncompiled */
     int kinds, count;                             /* kinds: the largest number of variants; count: their number */
     int ninputs, *dims;                           /* dims: the two arrays `open` and `open_2` of the options */
     opd_c_options open;                           /* the options for open sizes */

@@ -348,8 +348,8 @@ template <class T> static __device__ void opdi_cu_atomic_add(T *p, T v) {
         seen = atomicCAS(at, was, u.bits);
     } while (seen != was);
 }
-/* Adds the gradients at positions outside of their window, which opdi_cu_pool_backward does not find.  Positions
-   computed by max_pool are always inside. */
+/* Adds those gradients whose positions lie outside of their window, because opdi_cu_pool_backward does not find them.
+   Positions computed by max_pool are always inside. */
 template <class T> struct opdi_cu_pool_strays {
     opdi_cu_windows v;
     const T *y;

@@ -141,7 +141,7 @@ typedef struct opdi_cu_graph {
     opdi_cu_pool *pool;
     cudaStream_t last;                            /* the stream on which the graph ran last or, before its first run,
                                                      was captured */
-    cudaEvent_t done;                             /* the event of the end of this run */
+    cudaEvent_t done;                             /* recorded after the last run of the graph */
 } opdi_cu_graph;
 
 /* Frees the pool of a capture.  Its blocks go to the pool of the device; blocks that are in use can be reused from

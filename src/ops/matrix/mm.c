@@ -106,7 +106,7 @@ static int opdi_addmm_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(2, opdi_scale(opdi_mm_backward_second(bw, 2), alpha));
     return 0;
 }
-/* opd_addmm: beta * self + alpha * mat1 mat2 */
+/* opd_addmm: beta * self + alpha * mm(mat1, mat2) */
 OPDI_OP(addmm) {
     op->schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_addmm_kernel; op->backward = opdi_addmm_backward; op->save = "mat1(mat2), mat2(mat1)";
@@ -402,7 +402,7 @@ static int opdi_addmv_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(2, opdi_scale(opd_mv(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
     return 0;
 }
-/* opd_addmv: beta * self + alpha * mat vec, where vec is a vector */
+/* opd_addmv: beta * self + alpha * mv(mat, vec), where vec is a vector */
 OPDI_OP(addmv) {
     op->schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_addmv_kernel; op->backward = opdi_addmv_backward; op->save = "mat(vec), vec(mat)";

@@ -275,7 +275,7 @@ static int opdi_binary_cross_entropy_backward_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(2, opd_neg(keep));
     return 0;
 }
-/* opd_binary_cross_entropy: -(target log(self) + (1 - target) log(1 - self)) */
+/* opd_binary_cross_entropy: -(target * log(self) + (1 - target) * log(1 - self)) */
 OPDI_OP(binary_cross_entropy) {
     op->schema = "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor";
     op->any = opdi_binary_cross_entropy_kernel; op->backward = opdi_binary_cross_entropy_backward;
@@ -427,7 +427,7 @@ static int opdi_soft_margin_loss_backward_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(2, opd_mul(grad, opd_sub(opd_mul(quotient, input), gate)));
     return 0;
 }
-/* opd_soft_margin_loss: log(1 + e^(-target self)) */
+/* opd_soft_margin_loss: log(1 + e^(-target * self)) */
 OPDI_OP(soft_margin_loss) {
     op->schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";
     op->any = opdi_soft_margin_loss_kernel; op->backward = opdi_soft_margin_loss_backward; op->save = "self, target";
@@ -569,7 +569,7 @@ OPDI_OP(hinge_embedding_loss) {
     op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3]i2";
 }
-/* opd_margin_ranking_loss: max(0, -target (input1 - input2) + margin) */
+/* opd_margin_ranking_loss: max(0, -target * (input1 - input2) + margin) */
 OPDI_OP(margin_ranking_loss) {
     op->schema = "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) "
         "-> Tensor";
@@ -606,7 +606,7 @@ OPDI_OP(triplet_margin_loss) {
     op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3], [2,3]";
 }
-/* opd_poisson_nll_loss: e^input - target * input if log_input, else input - target log(input) */
+/* opd_poisson_nll_loss: e^input - target * input if log_input, else input - target * log(input) */
 OPDI_OP(poisson_nll_loss) {
     op->schema = "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) "
         "-> Tensor";

@@ -295,7 +295,7 @@ static int opdi_softplus_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_softplus_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                       opd_bw_value(bw, 2)));
 }
-/* opd_softplus: log(1 + e^(beta self)) / beta, or self where beta * self > threshold */
+/* opd_softplus: log(1 + e^(beta * self)) / beta, or self where beta * self > threshold */
 OPDI_OP(softplus) {
     op->schema = "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor";
     op->cpu = op->fake = opdi_softplus_kernel; op->backward = opdi_softplus_backward; op->save = "self";

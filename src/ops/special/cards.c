@@ -207,7 +207,7 @@ static int opdi_special_erfcx_backward(opd_backward_call *bw) {
     opd_tensor *delta = opdi_muls(opd_mul(input, result), 2);
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_adds(delta, -1.12837916709551257390)));
 }
-/* opd_special_erfcx: exp(self^2) erfc(self) */
+/* opd_special_erfcx: exp(self^2) * erfc(self) */
 OPDI_OP(special_erfcx) {
     static const opdi_special function = {"erfcx_cpu", false, opdi_special_erfcx, NULL};
     op->schema = "special_erfcx(Tensor self) -> Tensor";
@@ -219,7 +219,7 @@ static int opdi_special_entr_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_neg(opd_mul(grad, opdi_adds(opd_log(input), 1))));
 }
-/* opd_special_entr: -self log(self) */
+/* opd_special_entr: -self * log(self) */
 OPDI_OP(special_entr) {
     static const opdi_special function = {"entr_cpu", true, opdi_special_entr, NULL};
     op->schema = "special_entr(Tensor self) -> Tensor";
@@ -265,7 +265,7 @@ static int opdi_special_i0e_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_sub(opd_special_i1e(input), opd_mul(opd_sgn(input), result))));
 }
-/* opd_special_i0e: i0(self) exp(-|self|) */
+/* opd_special_i0e: i0(self) * exp(-|self|) */
 OPDI_OP(special_i0e) {
     static const opdi_special function = {"i0e_cpu", true, opdi_special_i0e, NULL};
     op->schema = "special_i0e(Tensor self) -> Tensor";
@@ -290,7 +290,7 @@ static int opdi_special_i1e_backward(opd_backward_call *bw) {
     opd_tensor *delta = opd_sub(opd_special_i0e(input), opd_mul(opd_sgn(input), result));
     return opd_bw_return(bw, 0, opdi_odd_derivative(grad, input, delta, result));
 }
-/* opd_special_i1e: special_i1(self) exp(-|self|) */
+/* opd_special_i1e: special_i1(self) * exp(-|self|) */
 OPDI_OP(special_i1e) {
     static const opdi_special function = {"i1e_cpu", true, opdi_special_i1e, NULL};
     op->schema = "special_i1e(Tensor self) -> Tensor";
@@ -347,14 +347,14 @@ OPDI_OP(special_modified_bessel_k1) {
     op->backward = opdi_special_modified_bessel_k1_backward; op->save = "self, result";
     op->cases = "[2,3]+; []+";
 }
-/* opd_special_scaled_modified_bessel_k0: special_modified_bessel_k0(x) exp(x) */
+/* opd_special_scaled_modified_bessel_k0: special_modified_bessel_k0(x) * exp(x) */
 OPDI_OP(special_scaled_modified_bessel_k0) {
     static const opdi_special function = {"scaled_modified_bessel_k0_cpu", false, opdi_special_scaled_k0, NULL};
     op->schema = "special_scaled_modified_bessel_k0(Tensor x) -> Tensor";
     opdi_special_card(op, &function, "special_scaled_modified_bessel_k0.out");
     op->cases = "[2,3]+; []+";
 }
-/* opd_special_scaled_modified_bessel_k1: special_modified_bessel_k1(x) exp(x) */
+/* opd_special_scaled_modified_bessel_k1: special_modified_bessel_k1(x) * exp(x) */
 OPDI_OP(special_scaled_modified_bessel_k1) {
     static const opdi_special function = {"scaled_modified_bessel_k1_cpu", false, opdi_special_scaled_k1, NULL};
     op->schema = "special_scaled_modified_bessel_k1(Tensor x) -> Tensor";
@@ -469,7 +469,7 @@ static int opdi_special_xlog1py_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(1, opd_div(opd_mul(grad, input), opdi_adds(other, 1)));
     return 0;
 }
-/* opd_special_xlog1py: self log(1 + other), or 0 if self is 0 */
+/* opd_special_xlog1py: self * log(1 + other), or 0 if self is 0 */
 OPDI_OP(special_xlog1py) {
     static const opdi_special function = {"xlog1py_cpu", true, NULL, opdi_special_xlog1py};
     op->schema = "special_xlog1py(Tensor self, Tensor other) -> Tensor";
