@@ -404,8 +404,9 @@ template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opd
 template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
     *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
 }
-/* Returns element w of a vector in the compute type.  Two bfloat16 share a register until this function makes a float
-   of one of them, by a shift or a mask; as separate elements, each would take a register. */
+/* Returns element w of a vector, converted to the type C in which the kernel computes.  Two bfloat16 share a register
+   until this function makes a float of one of them, by a shift or a mask; as separate elements, each would take a
+   register. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
     if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
@@ -1134,7 +1135,7 @@ typedef struct opdi_cu_graph {
     opdi_cu_pool *pool;
     cudaStream_t last;                            /* the stream on which the graph ran last or, before its first run,
                                                      was captured */
-    cudaEvent_t done;                             /* the event of the end of this run */
+    cudaEvent_t done;                             /* recorded after the last run of the graph */
 } opdi_cu_graph;
 
 /* Frees the pool of a capture.  Its blocks go to the pool of the device; blocks that are in use can be reused from
@@ -2251,7 +2252,7 @@ opdi_cu_pointwise_general(const opdi_cu_pointwise_general_args<C> f) {
 
 //== choosing a kernel =================================================================================================
 
-/* The kernels of a pointwise formula with compute type C.  A kernel is NULL if there is none for the dtype or
+/* The kernels of a pointwise formula that compute in the type C.  A kernel is NULL if there is none for the dtype or
    formula. */
 template <typename C> struct opdi_cu_pointwise_kernels {
     void (*flat[3])(opdi_cu_pointwise_flat_args<C>); /* by opdi_cu_fast_dtype */
@@ -2887,8 +2888,8 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
         opdi_cu_store_vector<W>(out + i * W, v);
     }
 }
-/* Draws the mask and computes out = x mask scale in one pass, for contiguous, aligned memory.  Draws the same mask as
-   opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key, at: as there. */
+/* Draws the mask and computes out = x * mask * scale in one pass, for contiguous, aligned memory.  Draws the same mask
+   as opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key, at: as there. */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_dropout_drawn_kernel(const T *x, bool *mask, T *out, float keep, float scale, int64_t n, uint64_t key,
                              uint64_t at, const uint64_t *state) {
@@ -2934,8 +2935,8 @@ template <typename T> static int opdi_cu_dropout_drawn(const opd_tensor *x, opd_
                           dim3(256), 0, opdi_cu_data<T>(x), opdi_cu_data<bool>(mask), opdi_cu_data<T>(out),
                           (float)(1 - p), (float)(1 / (1 - p)), n, d.key, d.at, state);
 }
-/* Runs native_dropout.  All but the usual case runs as on other devices: float64, for example, has other random
-   numbers. */
+/* Runs native_dropout.  This kernel serves only the usual case.  Other cases, such as float64, which has other random
+   numbers, run as on other devices. */
 static int opdi_cu_native_dropout(opd_call *call) {
     opd_tensor *x = opd_arg_tensor(call, 0);
     const double p = opd_arg_float(call, 1);
@@ -3354,8 +3355,8 @@ template <class C_> struct opdi_cu_fold_var {
     typedef struct State { C mean, squares; int64_t n; } State;
     opdi_cu_fold how;
     __device__ __forceinline__ State init(int64_t) const { State s; s.mean = s.squares = 0; s.n = 0; return s; }
-    /* For means a, b and sums of squares of m and k elements, and n = m + k, d = b - a: the joined mean is a + d k / n,
-       and d^2 m k / n is added to the sums of squares. */
+    /* For means a, b and sums of squares of m and k elements, and n = m + k, d = b - a: the joined mean is a + d * k /
+       n, and d^2 * m * k / n is added to the sums of squares. */
     static __device__ __forceinline__ void join(State &s, const State &with) {
         if (with.n == 0) { return; }
         const int64_t n = s.n + with.n;
@@ -4245,10 +4246,10 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         }
     }
 }
-/* The same for rows that are too long for registers, but fit into shared memory.  A block reads each row once: while it
-   writes its row, it loads the next one to the same places.  Each thread uses only packs that it has stored itself.  As
-   rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each end
-   in a register. */
+/* A row of a softmax that is too long for registers, but fits into shared memory.  A block reads each row once: while
+   it writes its row, it loads the next one to the same places.  Each thread uses only packs that it has stored itself.
+   As rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each
+   end in a register. */
 template <typename T, int W> struct opdi_cu_long_row {
     int lead, packs, tail;                        /* elements before the packs; packs; elements behind them */
     __device__ __forceinline__ opdi_cu_long_row(const T *row, int n) {
@@ -4323,8 +4324,8 @@ opdi_cu_softmax_long_rows(const T *x, T *y, int64_t rows, int n, bool logarithm,
         }
     }
 }
-/* The gradient is y (g - sum(g y)) or, if `logarithm` is true, g - exp(y) sum(g).  This function returns a pack's part
-   of sum(g y) or sum(g); opdi_cu_softmax_gradient writes a pack of the gradient. */
+/* The gradient is y * (g - sum(g * y)) or, if `logarithm` is true, g - exp(y) * sum(g).  This function returns a pack's
+   part of sum(g * y) or sum(g); opdi_cu_softmax_gradient writes a pack of the gradient. */
 template <typename C, typename T, int W>
 __device__ __forceinline__ C opdi_cu_softmax_product(const opdi_cu_vector<T, W> &g, const opdi_cu_vector<T, W> &y,
                                                      bool logarithm) {
@@ -4560,10 +4561,11 @@ static int opdi_cu_log_softmax_backward(opd_call *call) { return opdi_cu_softmax
 /* A norm of rows of n elements.  In a layer norm (hw is 0), each element of a row has its own weight.  In a group norm,
    each channel has a weight: there are c channels, and a row has `per` channels of hw elements each. */
 typedef struct opdi_cu_norm {
-    const void *x, *g, *w, *b;                    /* w, b: NULL, or of x's type; if `wide` is true, of the compute
-                                                     type */
+    const void *x, *g, *w, *b;                    /* w, b: NULL, or of x's type; if `wide` is true, of the type in which
+                                                     the kernel computes */
     void *y, *save_mean, *save_rstd;              /* the result; the saved statistics, of dtype `stat` */
-    const void *mean, *rstd;                      /* saved by the forward pass, in the compute type */
+    const void *mean, *rstd;                      /* saved by the forward pass, in the type in which the kernel
+                                                     computes */
     double eps;
     int64_t rows, n, hw, per, c;
     int stat;
@@ -4590,7 +4592,7 @@ struct opdi_cu_var_join {
         return a;
     }
 };
-/* y = (x - mean) rstd w + b, for W elements from number i on */
+/* Computes y = (x - mean) * rstd * w + b, for W elements from number i on. */
 template <typename T, int W, typename C, typename I>
 __device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, const opdi_cu_vector<T, W> &v, C mean,
                                                  C rstd, int64_t channel, I i) {
@@ -4661,7 +4663,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) 
         }
     }
 }
-/* Computes dx = rstd (w g - mean(w g) - (x - mean) rstd^2 mean(w g (x - mean))), with means over a row. */
+/* Computes dx = rstd * (w * g - mean(w * g) - (x - mean) * rstd^2 * mean(w * g * (x - mean))), with means over a
+   row. */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu_norm k) {
     typedef opdi_cu_acc<T> C;
@@ -4718,8 +4721,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu
         }
     }
 }
-/* Sums g, and g (x - mean) rstd.  If `per` is greater than 0, `per` consecutive rows of this reduction share a mean and
-   rstd.  If it is 0, the element with index i in a row uses mean[i] and rstd[i]. */
+/* Computes the sums of g and of g * (x - mean) * rstd.  If `per` is greater than 0, `per` consecutive rows of this
+   reduction share a mean and rstd.  If it is 0, the element with index i in a row uses mean[i] and rstd[i]. */
 template <class A> struct opdi_cu_fold_pairs {
     typedef opdi_cu_pair<A> C;
     typedef struct State { A gx, g, mean, rstd; } State;
@@ -4821,8 +4824,8 @@ static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, op
     for (int i = 0; i < 3; i++) { if (opdi_cu_staging_store(out[i], staging[i])) { return -1; } }
     return 0;
 }
-/* Computes dx, the gradient with respect to x.  x and g are contiguous; mean and rstd have the compute type.  Returns
-   0, or -1 and sets an error. */
+/* Computes dx, the gradient with respect to x.  x and g are contiguous; mean and rstd have the dtype in which the
+   kernel computes.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_tensor *mean, opd_tensor *rstd,
                            opd_tensor *w, opdi_cu_norm *k) {
     opd_tensor *staging = opdi_cu_staging(dx);
@@ -4914,18 +4917,19 @@ static int opdi_cu_group_norm_backward(opd_call *call) {
 
 //== batch norm ========================================================================================================
 
-/* The coefficients of a channel: forward, y = (x - mean) scale + shift; backward, dx = scale (g - shift - (x - mean)
-   slope). */
+/* The coefficients of a channel: forward, y = (x - mean) * scale + shift; backward, dx = scale * (g - shift - (x -
+   mean) * slope). */
 template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
 typedef struct opdi_cu_batch {
     int64_t c;
-    const void *mean, *var, *w, *b;               /* mean, var: of the batch, or running; in the compute type */
+    const void *mean, *var, *w, *b;               /* mean, var: of the batch, or running; in the type of the
+                                                     computation */
     bool wide, eval;
     const void *run_mean, *run_var;               /* previous running values, or NULL */
     void *new_mean, *new_var, *save_mean, *save_rstd;      /* new running and saved values, of dtype `stat` */
     int stat;
     double eps, momentum, count;
-    const void *rstd, *gx, *g;                    /* backward: rstd, and the sums of g (x - mean) rstd and of g */
+    const void *rstd, *gx, *g;                    /* backward: rstd, and the sums of g * (x - mean) * rstd and of g */
     void *channels;
 } opdi_cu_batch;
 template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch k) {
@@ -4952,7 +4956,7 @@ template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch
     }
 }
 /* Computes the coefficients of each channel for the gradient.  With statistics of the batch, shift is the mean of g,
-   and slope is the mean of g (x - mean) rstd^2.  With running statistics (`eval`), both are 0. */
+   and slope is the mean of g * (x - mean) * rstd^2.  With running statistics (`eval`), both are 0. */
 template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi_cu_batch k) {
     typedef opdi_cu_acc<T> A;
     const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -5184,8 +5188,8 @@ template <typename T> using opdi_cu_scan_max = opdi_cu_scan_extreme<T, false>;
 template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
 
 /* The plan of a scan of lines [outer, n, inner].  Each line has `chunks` chunks of `chunk` elements.  If there are
-   several, a first pass (with `totals`) writes the total of each chunk to `states` [lines][chunks], and these totals
-   are scanned. */
+   several, a first pass, in which `totals` is true, writes the total of each chunk to `states` [lines][chunks].  Then
+   these totals are scanned. */
 typedef struct opdi_cu_scan_plan {
     opdi_cu_line l;
     int64_t chunk, chunks;
@@ -5458,7 +5462,8 @@ __device__ __forceinline__ int64_t opdi_cu_merge_path(const K *a, int64_t na, co
     }
     return low;
 }
-/* The same for a whole warp.  Its lanes compare at 32 places at a time, as each comparison waits for memory. */
+/* Does the same as opdi_cu_merge_path, with a whole warp.  Its lanes compare at 32 places at a time, because each
+   comparison waits for memory. */
 template <typename K>
 __device__ __forceinline__ int64_t opdi_cu_merge_path_warp(const K *a, int64_t na, const K *b, int64_t nb,
                                                            int64_t diag) {
@@ -6019,7 +6024,8 @@ static opd_tensor *opdi_cu_as(opd_tensor *t, opd_scalar_type dtype) {
     if (t && opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
     return t && !opd_is_contiguous(t) ? opd_contiguous(t) : t;
 }
-/* Returns the compute type for sums: float32 for float32 and 16-bit floats, float64, or int64 for integers. */
+/* Returns the dtype in which sums are computed: float32 for float32 and 16-bit floats, float64, or int64 for
+   integers. */
 static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
     return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
 }
@@ -6162,7 +6168,8 @@ template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
     }
 };
 /* Gathers, scatters or combines, as `how` says.  a and b have the same dtype.  b has at least the sizes of index, or is
-   one number.  Combining is possible only for compute types.  Returns 0, or -1 and sets an error. */
+   one number.  Combining is possible only for float32, float64 and int64, in which kernels compute.  Returns 0, or -1
+   and sets an error. */
 static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int dim, opd_tensor *index,
                                opd_tensor *b, bool wrap, double alpha) {
     const int nd = opd_ndim(a);
@@ -6193,8 +6200,8 @@ static int opdi_cu_gather_kernel(opd_call *call) {
     return opdi_cu_indexed_run(call, OPDI_CU_GATHER, self, opdi_cu_dim(opd_arg_int(call, 1), self), index,
                                opdi_cu_result(call, 0), false, 1);
 }
-/* Runs scatter(self, dim, index, src or value), or a variant that combines elements, in the compute type, as `how`
-   says. */
+/* Runs scatter(self, dim, index, src or value), or a variant that combines elements, in the dtype in which kernels
+   compute, as `how` says. */
 static int opdi_cu_scatter_mode(opd_call *call, int how) {
     if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
     opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *staging = out;
@@ -6280,7 +6287,7 @@ static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *siz
     for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
     return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
 }
-/* Adds alpha v to the four floats at p.  Each addition is atomic. */
+/* Adds alpha * v to the four floats at p.  Each addition is atomic. */
 static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_vector<float, 4> v, float alpha) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(OPDI_CU_SCALAR_ATOMICS)
     atomicAdd(reinterpret_cast<float4 *>(p),
@@ -6289,8 +6296,8 @@ static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_ve
     for (int k = 0; k < 4; k++) { opdi_cu_atomic(OPDI_CU_ADD, p + k, alpha * v.at[k]); }
 #endif
 }
-/* out[outer, index[m], inner] += alpha src[outer, m, inner], for contiguous, aligned float32 tensors, four elements of
-   `inner` at a time.  The order of additions varies, as in opdi_cu_scatter_fold. */
+/* Adds alpha * src[outer, m, inner] to out[outer, index[m], inner], for contiguous, aligned float32 tensors, four
+   elements of `inner` at a time.  The order of additions varies, as in opdi_cu_scatter_fold. */
 struct opdi_cu_index_add {
     opdi_cu_pointwise_divider inner, many;        /* number of packs of four elements in `inner`; of indices */
     uint32_t all;                                 /* number of packs in src */
@@ -6379,8 +6386,8 @@ static int opdi_cu_index_reduce_kernel(opd_call *call) {
     return !index ? -1 : opdi_cu_reduce_into(call, out, dim, index, src, opd_arg_str(call, 4), opd_arg_bool(call, 5));
 }
 
-/* b[outer][j][inner] = a[outer][index[j]][inner], in units of T.  If `wrap` is true, negative indices count from the
-   end. */
+/* Sets b[outer][j][inner] to a[outer][index[j]][inner], in units of T.  If `wrap` is true, negative indices count from
+   the end. */
 template <class T> struct opdi_cu_select_rows {
     const T *a;
     T *b;
@@ -6702,7 +6709,7 @@ template <class T> struct opdi_cu_list_move {
         if (back) { *p = values[i * list.one]; } else { values[i] = *p; }
     }
 };
-/* keys[q] = the offset in `self` of position q of the indices.  The keys are then sorted. */
+/* Sets keys[q] to the offset in `self` of position q of the indices.  The keys are then sorted. */
 struct opdi_cu_list_keys {
     opdi_cu_list list;
     int64_t *keys, skip;                          /* skip: an offset that is ignored, or -1 */
@@ -6938,8 +6945,9 @@ static int opdi_cu_index_kernel(opd_call *call) {
     staging = out ? opdi_cu_staging(out, opd_dtype(self)) : NULL;
     return staging && opdi_cu_list_run(&p, self, staging, false) == 0 ? opdi_cu_staging_store(out, staging) : -1;
 }
-/* Adds `values` to `self` at the listed positions; both have a compute type.  Values for the offset `skip` are ignored.
-   If `scale` is true, each sum is divided by the number of its values.  Returns 0, or -1 and sets an error. */
+/* Adds `values` to `self` at the listed positions; both have a dtype in which kernels compute (float32, float64 or
+   int64).  Values for the offset `skip` are ignored.  If `scale` is true, each sum is divided by the number of its
+   values.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_list_add(const opdi_cu_list *p, opd_tensor *self, opd_tensor *values, int64_t skip, bool scale) {
     opd_tensor *keys = opdi_cu_new(opd_ints_of(&p->nq, 1), OPD_INT64), *sorted[2];
     const int64_t n = p->nb * p->nq * p->na;
@@ -7179,7 +7187,7 @@ template <class T> struct opdi_cu_repeats {       /* ends[i] = repeats[i], or an
         ends[i] = v < 0 ? INT64_MIN / 2 : v;
     }
 };
-/* out[i] = the number j for which begins[j] <= i < begins[j + 1] */
+/* Sets out[i] to the number j for which begins[j] <= i < begins[j + 1]. */
 template <class T> struct opdi_cu_repeat {
     const int64_t *begins;                        /* [n + 1] */
     int64_t n;
@@ -7827,8 +7835,8 @@ template <class T> static __device__ void opdi_cu_atomic_add(T *p, T v) {
         seen = atomicCAS(at, was, u.bits);
     } while (seen != was);
 }
-/* Adds the gradients at positions outside of their window, which opdi_cu_pool_backward does not find.  Positions
-   computed by max_pool are always inside. */
+/* Adds those gradients whose positions lie outside of their window, because opdi_cu_pool_backward does not find them.
+   Positions computed by max_pool are always inside. */
 template <class T> struct opdi_cu_pool_strays {
     opdi_cu_windows v;
     const T *y;
@@ -8386,7 +8394,7 @@ __global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool 
     const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
     if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
 }
-/* dx [n, c, inner] is -w g at the target, and 0 elsewhere.  If `one` is true, the same g serves all targets; if also
+/* dx [n, c, inner] is -w * g at the target, and 0 elsewhere.  If `one` is true, the same g serves all targets; if also
    `mean` is true, it is divided by the total weight. */
 template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
                                                        const T *total, T *dx) {
@@ -8526,7 +8534,7 @@ template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const o
     }
 }
 /* Returns what a distance d between two rows adds to the gradient of x, where v is the difference of the two elements:
-   g sign(v) |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
+   g * sign(v) * |v|^(p-1) / d^(p-1), or 0 if the rows are equal. */
 template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
     const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
     switch (KIND) {
@@ -8640,7 +8648,7 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
     {"_ctc_loss", opd_cpu_fallback}, {"_ctc_loss_backward", opd_cpu_fallback},
     {"frexp.Tensor", opd_cpu_fallback}, {"embedding_renorm", opd_cpu_fallback},
-    /* so do factorizations of matrices */
+    /* factorizations of matrices run on the CPU, too */
     {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
     {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
     {"linalg_solve_triangular", opd_cpu_fallback}, {"linalg_lu_factor_ex", opd_cpu_fallback},
@@ -8651,7 +8659,7 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
     {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
-    /* so do special functions */
+    /* so do special functions: they run on the CPU */
     {"lgamma", opd_cpu_fallback}, {"digamma", opd_cpu_fallback}, {"polygamma", opd_cpu_fallback},
     {"erfinv", opd_cpu_fallback}, {"special_ndtri", opd_cpu_fallback}, {"special_log_ndtr", opd_cpu_fallback},
     {"special_erfcx", opd_cpu_fallback}, {"special_entr", opd_cpu_fallback}, {"i0", opd_cpu_fallback},
@@ -8699,9 +8707,9 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
 //  >>cu:matmul      matrix products
 //
 //  cuBLAS computes products of floating-point matrices, a simple kernel those of integers.  Each product has the form
-//  out[n] = alpha a[n] b[n] + beta out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector counts
-//  as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread computes on
-//  several streams at once, the last bits may differ.
+//  out[n] = alpha * a[n] * b[n] + beta * out[n], with a [n, m, k], b [n, k, p] and contiguous out [n, m, p].  A vector
+//  counts as a row or a column.  For products on one stream, cuBLAS gives the same bits each time.  If a thread
+//  computes on several streams at once, the last bits may differ.
 //----------------------------------------------------------------------------------------------------------------------
 
 static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
@@ -8751,8 +8759,8 @@ static cublasHandle_t opdi_cu_blas() {
 
 /* A batch of matrices [n, rows, cols]; the strides are in elements. */
 struct opdi_cu_matrix { const void *data; int64_t batch, row, col; };
-/* A batch of n products: out [m, p] = a [m, k] b [k, p].  The matrices of `out` are contiguous, and out_batch elements
-   apart. */
+/* A batch of n products: out [m, p] = a [m, k] * b [k, p].  The matrices of `out` are contiguous, and out_batch
+   elements apart. */
 struct opdi_cu_product { int64_t n, m, k, p; opdi_cu_matrix a, b; void *out; int64_t out_batch; };
 
 /* Returns whether cuBLAS can read a matrix without a copy.  Sets *ld to its leading dimension, and *turned to whether
@@ -8773,8 +8781,8 @@ static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
     }
 }
 
-/* Computes out = alpha a b + beta out.  cuBLAS assumes column-major matrices, so it is asked for out^T = b^T a^T.
-   out_dtype may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
+/* Computes out = alpha * a * b + beta * out.  cuBLAS assumes column-major matrices, so it is asked for out^T = b^T *
+   a^T.  out_dtype may be float32 if the factors are 16-bit floats.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
     double beta) {
     const float alpha32 = (float)alpha, beta32 = (float)beta;
@@ -8854,7 +8862,7 @@ static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool co
     t = opd_contiguous(t);
     return t ? opdi_cu_factor(t, column, x, true) : -1;
 }
-/* Sets result 0 of the call to beta self + alpha a b; self may be NULL.  Returns 0, or -1 and sets an error. */
+/* Sets result 0 of the call to beta * self + alpha * a * b; self may be NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
     opd_value alpha) {
     opdi_cu_product q;
@@ -8906,7 +8914,8 @@ static int opdi_cu_addbmm(opd_call *call) {
     return opd_copy_(out, sum) ? 0 : -1;
 }
 
-/* Computes the parts of the dot product sum a[i] b[i], one per block.  Another kernel adds the parts. */
+/* Computes parts of the dot product, the sum of a[i] * b[i]: each block computes one part.  Another kernel adds the
+   parts. */
 template <typename T> __global__ void opdi_cu_dot_kernel(const T *a, int64_t sa, const T *b, int64_t sb, int64_t n,
     opdi_cu_acc<T> *parts) {
     typedef opdi_cu_acc<T> A;
@@ -8956,7 +8965,8 @@ static const opdi_cu_registration opdi_cu_table_matmul[] = {
 //  last of the three, and the others have size 1.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* x [n, c, in], w [oc, c / groups, k], y [n, oc, out]; s: strides, p: padding, d: dilation */
+/* The sizes of a convolution of x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out].  s: strides, p: padding, d:
+   dilation. */
 struct opdi_cu_conv { int64_t n, c, oc, groups; int in[3], out[3], k[3], s[3], p[3], d[3]; };
 static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) { return (int64_t)v[0] * v[1] * v[2]; }
 
@@ -8992,8 +9002,8 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
 
 //== convolutions with few channels per group ==========================================================================
 
-/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], with one thread per element.  Computes y from x or, if
-   BACK, gx from y. */
+/* Computes to[n, r, i], the sum over c and t of from[n, c, reads(i, t)] * w[...], with one thread per element.
+   Computes y from x or, if BACK, gx from y. */
 struct opdi_cu_conv_sides { opdi_cu_pointwise_divider area, rows, groups; };
 template <typename T, bool BACK>
 __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, const T *from, const T *w, T *to) {
@@ -9039,7 +9049,7 @@ template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, co
     }
     return 0;
 }
-/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)], with one block per element */
+/* Computes gw[o, c, t], the sum over n and i of y[n, o, i] * x[n, c, reads(i, t)], with one block per element. */
 template <typename T> __global__ void __launch_bounds__(256)
     opdi_cu_conv_each_gw_kernel(opdi_cu_conv q, const T *x, const T *y, opdi_cu_acc<T> *w) {
     typedef opdi_cu_acc<T> A;
@@ -9066,11 +9076,13 @@ template <typename T> __global__ void __launch_bounds__(256)
 
 //== convolutions as products with a matrix of columns =================================================================
 
-/* The layout of the columns: the element for tap t, output position o, channel c and image n is at n * image + (c *
-   taps + t) * row + o. */
+/* Sets col[n, c, t, o] to x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A
+   thread handles one output position of one channel: it computes the position once, and then writes the elements for
+   all taps. */
 struct opdi_cu_columns { int64_t image, row; };
-/* col[n, c, t, o] = x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A thread
-   handles one output position of one channel: it computes the position once, and then writes the elements for all
+/* Sets col[n, c, t, o] to x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A
+   thread handles one output position of one channel: it computes the position once, and then writes the elements for
+   all
    taps. */
 template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col,
                                                             opdi_cu_columns to) {
@@ -9089,7 +9101,7 @@ template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int6
         }
     }
 }
-/* to[c, n, i] = x[n, c, i] */
+/* Sets to[c, n, i] to x[n, c, i]. */
 template <typename T> __global__ void opdi_cu_planes_kernel(const T *x, T *to, int64_t images, int64_t channels,
                                                             int64_t area) {
     const int64_t all = images * channels * area, step = (int64_t)gridDim.x * blockDim.x;
@@ -9098,7 +9110,7 @@ template <typename T> __global__ void opdi_cu_planes_kernel(const T *x, T *to, i
         to[(c * images + n) * area + (i - plane * area)] = x[i];
     }
 }
-/* x[n, c, i] = sum over t of col[n, c, t, reads(i, t)] */
+/* Sets x[n, c, i] to the sum over t of col[n, c, t, reads(i, t)]. */
 template <typename T> __global__ void opdi_cu_fold_kernel(opdi_cu_conv q, int64_t images, const T *col, T *x) {
     typedef opdi_cu_acc<T> A;
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
@@ -9197,12 +9209,12 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //== float32 convolutions by multiply-adds =============================================================================
 //
-//  The product is the same as that of the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps c]
-//  patches [taps c, n places].  A block computes a tile of ROWS channels and 128 places (output positions), of which a
-//  thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner dimension are
-//  read into shared memory while the previous eight are multiplied.  A thread reads elements of only one place.  All
-//  threads of a warp read the same tap and channel, and the tap's position is computed once for all channels.  The
-//  speed is limited by the multiply-adds: 64 for 16 numbers from shared memory.
+//  The product is the same as that of the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps * c] *
+//  patches [taps * c, n * places].  A block computes a tile of ROWS channels and 128 places (output positions), of
+//  which a thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner
+//  dimension are read into shared memory while the previous eight are multiplied.  A thread reads elements of only one
+//  place.  All threads of a warp read the same tap and channel, and the tap's position is computed once for all
+//  channels.  The speed is limited by the multiply-adds: 64 for 16 numbers from shared memory.
 
 enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
 #define OPDI_CU_IM_THREADS(rows) ((rows) == 128 ? 256 : 128)
@@ -9383,15 +9395,15 @@ static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, c
 
 //== convolutions on tensor cores ======================================================================================
 //
-//  y [pixels, oc] = patches [pixels, taps c] w^T.  A block of four warps computes a tile of 128 pixels and 64 channels
-//  (64 x 32 per warp).  Channels are the last dim, and padded to a multiple of 8, so that 16 bytes belong to one tap.
-//  A stage is 32 rows of the inner dimension.  Stages are copied into shared memory without passing through registers
-//  (from compute capability 8.0 on), two stages ahead of the one that is multiplied, with zeros for positions outside
-//  of the image.  Offsets that are the same for all taps of a pixel are computed before the loop.  A stage is 12 KiB
-//  for 2 * 128 * 64 * 32 = 524,288 operations, or 43 per byte.  Most of its pixels have already been read for the
-//  previous tap, so they come from L1.  The speed is limited by shared memory: a stage moves 36 KiB through it, which
-//  takes 288 clocks at 128 bytes, while the tensor cores need about 205 (with 16 x 8 x 16 products by mma.sync, not
-//  Hopper's own wgmma).
+//  y [pixels, oc] = patches [pixels, taps * c] * w^T.  A block of four warps computes a tile of 128 pixels and 64
+//  channels (64 x 32 per warp).  Channels are the last dim, and padded to a multiple of 8, so that 16 bytes belong to
+//  one tap.  A stage is 32 rows of the inner dimension.  Stages are copied into shared memory without passing through
+//  registers (from compute capability 8.0 on), two stages ahead of the one that is multiplied, with zeros for positions
+//  outside of the image.  Offsets that are the same for all taps of a pixel are computed before the loop.  A stage is
+//  12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, or 43 per byte.  Most of its pixels have already been read for
+//  the previous tap, so they come from L1.  The speed is limited by shared memory: a stage moves 36 KiB through it,
+//  which takes 288 clocks at 128 bytes, while the tensor cores need about 205 (with 16 x 8 x 16 products by mma.sync,
+//  not Hopper's own wgmma).
 
 #define OPDI_CU_TC_M 128
 #define OPDI_CU_TC_N 64
@@ -9444,7 +9456,7 @@ __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
 __device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
     return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
 }
-/* Products of 16 x 16 x 16 by a warp: s += a b, for tiles in shared memory.  a is [m][k] (if TURNED, [k][m]) and b is
+/* Products of 16 x 16 x 16 by a warp: s += a * b, for tiles in shared memory.  a is [m][k] (if TURNED, [k][m]) and b is
    [n][k] (if TURNED, [k][n]); rows are `ld` elements apart.  place_a and place_b return the distance from a tile's
    first element to the element that a lane loads.  From compute capability 8.0 on, the instructions are used directly,
    because CUDA's fragments compute addresses for each load, and load bfloat16 word by word. */
@@ -9502,7 +9514,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
         v += __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1);
         return v + __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2);
     }
-    /* to[m * down + n * across] = element (m, n) of the sums */
+    /* Stores element (m, n) of the sums in to[m * down + n * across]. */
     static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 8; i++) { to[row(i) * down + column(i) * across] = s.x[i]; }
@@ -9550,7 +9562,7 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
 #endif
 };
 
-/* to[n, i, g, c] = from[n, g, c, i], or 0 for c from cg to cp - 1 */
+/* Sets to[n, i, g, c] to from[n, g, c, i], or to 0 for c from cg to cp - 1. */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
     constexpr int S = 64, rows = 256 / S;
@@ -9721,7 +9733,7 @@ __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T
             all.z = opdi_cu_two(v.at[4], v.at[5]); all.w = opdi_cu_two(v.at[6], v.at[7]);
 #if defined(OPD_CUDA_EMULATED)
             *reinterpret_cast<uint4 *>(to) = all;
-#else                                             /* as the compiler would split an ordinary store */
+#else                                             /* assembly, because the compiler would split an ordinary store */
             asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
                          "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
 #endif
@@ -9830,7 +9842,7 @@ opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_cons
     OPDI_CU_TC_STOP(T)
     if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, scratch); }
 }
-/* w[o, c, t] = the sum of parts[split][o, t, c] over all splits */
+/* Sets w[o, c, t] to the sum of parts[split][o, t, c] over all splits. */
 template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
                                                                  int64_t cp, int64_t taps, int64_t all) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
@@ -9842,7 +9854,7 @@ template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *pa
         if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
     }
 }
-/* to[o, t, c] = w[o, c, t].  If `back` is true, input and output channels are exchanged and the order of taps is
+/* Sets to[o, t, c] to w[o, c, t].  If `back` is true, input and output channels are exchanged and the order of taps is
    reversed: to[g, c, t, o] = w[g, o, c, taps - 1 - t].  Elements from `inner` to cp - 1 are padding and become 0. */
 template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp,
     bool back) {
@@ -10031,7 +10043,7 @@ template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int w
         opdi_cu_data<T>(to),
                               opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to), what == OPDI_CU_CONV_GX);
 }
-/* y [n, c, area] += b [c] */
+/* Adds b [c] to y [n, c, area]. */
 template <typename T> __global__ void opdi_cu_bias_kernel(T *y, const T *b, int64_t c, int64_t area, int64_t all) {
     const int64_t step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
@@ -10211,8 +10223,8 @@ opdi_cu_depthwise_kernel(const opdi_cu_depthwise q, const T *x, const T *w, T *y
         if (s.row + r < q.out[0]) { opdi_cu_store(y, sum[r]); }
     }
 }
-/* parts[part][c][t] = sum over i, and over `each` images n, of y[n, c, i] x[n, c, reads(i, t)].  A block computes all
-   taps of channel blockIdx.x, for part blockIdx.y of the images. */
+/* Computes parts[part][c][t], the sum over i, and over `each` images n, of y[n, c, i] * x[n, c, reads(i, t)].  A block
+   computes all taps of channel blockIdx.x, for part blockIdx.y of the images. */
 template <typename T, int K, int S> __global__ void __launch_bounds__(256)
 opdi_cu_depthwise_gw_kernel(const opdi_cu_depthwise q, const T *x, const T *y, opdi_cu_acc<T> *parts, int each,
                             int images) {
@@ -10260,7 +10272,7 @@ opdi_cu_depthwise_gw_kernel(const opdi_cu_depthwise q, const T *x, const T *y, o
         parts[((int64_t)blockIdx.y * channels + c) * (K * K) + threadIdx.x] = all;
     }
 }
-/* w[i] = sum over k of parts[k][i] */
+/* Sets w[i] to the sum of parts[k][i] over k. */
 template <typename A> __global__ void opdi_cu_depthwise_end_kernel(const A *parts, A *w, int count, int all) {
     const int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     A sum = 0;
@@ -10274,7 +10286,7 @@ static bool opdi_cu_depthwise_fits(const opdi_cu_conv *q, int what) {
         q->k[2] == 3 && q->d[1] == 1 && q->d[2] == 1 && q->s[1] == q->s[2] &&
         (q->s[1] == 1 || (q->s[1] == 2 && what != OPDI_CU_CONV_GX)) && x < (1 << 30) && y < (1 << 30);
 }
-/* Computes y, gx or gw, as `what` says.  w: of the type of x or, for gw, of that in which sums are computed. */
+/* Computes y, gx or gw, as `what` says.  w has the type of x or, for gw, the type in which sums are computed. */
 template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, int what, T *x, void *w, T *y) {
     typedef opdi_cu_acc<T> A;
     const bool back = what == OPDI_CU_CONV_GX;
@@ -10311,9 +10323,9 @@ template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, in
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:attention   attention
 //
-//  For float16 and bfloat16, one kernel computes softmax(scale q k^T) v without storing the scores in memory.  It also
-//  stores the logarithm of each row's sum of exponentials (lse), which the backward function reads.  All other cases
-//  are computed by separate operators.  The operator has the name of PyTorch's kernel for the CPU, and the same
+//  For float16 and bfloat16, one kernel computes softmax(scale * q k^T) v without storing the scores in memory.  It
+//  also stores the logarithm of each row's sum of exponentials (lse), which the backward function reads.  All other
+//  cases are computed by separate operators.  The operator has the name of PyTorch's kernel for the CPU, and the same
 //  results.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -10804,8 +10816,8 @@ template <bool amsgrad> struct opdi_cu_adam {
     }
     static __device__ float root(float x) { return sqrtf(x); }
     static __device__ double root(double x) { return sqrt(x); }
-    /* g = sign g + l2 x;  m += (g - m) (1 - beta1);  v = beta2 v + (1 - beta2) g g;
-       x = decay x - step m / (scale sqrt v + eps) */
+    /* Computes g = sign * g + l2 * x;  m += (g - m) * (1 - beta1);  v = beta2 * v + (1 - beta2) * g * g;
+       x = decay * x - step * m / (scale * sqrt(v) + eps). */
     template <class A> __device__ void apply(A *a, const numbers &q) const {
         A *last = a + operands - 1, g, w;
         if (scaled) { *last = *last / (A)q.grad_scale; }
@@ -10832,8 +10844,8 @@ template <bool buffer> struct opdi_cu_sgd {
         q.skip = found.get() == 1;
         return q;
     }
-    /* g = sign g + l2 x;  b = momentum b + w g, or g in the first step;  x -= lr b, or, if nesterov, lr (g + momentum
-       b) */
+    /* Computes g = sign * g + l2 * x;  b = momentum * b + w * g, or g in the first step;
+       x -= lr * b or, if `nesterov` is true, x -= lr * (g + momentum * b). */
     template <class A> __device__ void apply(A *a, const numbers &q) const {
         A *last = a + operands - 1, g;
         if (scaled) { *last = *last / (A)q.grad_scale; }
