@@ -229,7 +229,7 @@ static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *ent
 }
 /* Returns true if the library's source files have defined the operator, false if its namespace is one of those of
    built-in operators. */
-static bool opdi_torch_is_builtin(const opd_op *op) {
+static bool opdi_torch_is_defined_here(const opd_op *op) {
     static const char *const builtin[] = {"aten::", "torchvision::", "prim::", "prims::", "_c10d_functional::",
                                           "c10d::", "quantized::", "_quantized::"};
     for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++) {
@@ -318,7 +318,7 @@ __attribute__((constructor)) static void opdi_torch_load(void) {
     for (opd_op *op = opd_op_next(NULL); op; op = opd_op_next(op)) { capacity += 2; }
     opdi_torch_entry *entries = (opdi_torch_entry *)calloc((size_t)capacity + 1, sizeof *entries);
     for (opd_op *op = opd_op_next(NULL); op && entries; op = opd_op_next(op)) {
-        if (!opdi_torch_is_builtin(op)) { continue; }
+        if (!opdi_torch_is_defined_here(op)) { continue; }
         if (!opdi_torch_entry_of(op, false, &entries[count])) {
             opd_warn("operators for PyTorch: %s is left out: its schema has types that cannot be passed to PyTorch",
                      opd_op_name(op));

@@ -46,8 +46,6 @@ static void opdi_unscale_f64(void *const *data, int64_t count, const opdi_params
 #include "../typed/end.h"
 OPDI_COLD_BEGIN
 
-/* The largest number of lists of tensors that a step has: parameters, gradients, and state. */
-#define OPDI_STEP_LISTS 6
 /* Checks the lists of an optimizer step.  lists[0] has the parameters; all lists k with wanted[k] must be equally long.
    A parameter's tensors must have its dtype, backend and sizes.  A tensor that is written must not partially overlap
    another one.  Returns 0, or -1 and sets an error. */
