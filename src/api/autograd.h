@@ -22,8 +22,8 @@ OPD_API const char *opd_tensor_grad_fn(const opd_tensor *tensor);
 /* Computes the gradients of a one-element tensor, and adds them to the leaves (torch.autograd.backward).  Backward
    starts with the gradient 1.  Returns 0, or -1 with an error. */
 OPD_API int opd_backward(opd_tensor *tensor);
-/* A place in the autograd graph: input number `nr` of a node, where the gradient of the node's result number `nr`
-   arrives.  See >>api:hooks. */
+/* A place in the autograd graph to which backward brings a gradient: the gradient with respect to result number `nr` of
+   the call that the node records.  See >>api:hooks. */
 typedef struct opd_edge { opd_node *node; uint32_t nr; } opd_edge;
 /* Options of opd_backward_with and opd_autograd_grad. */
 typedef struct opd_backward_options {

@@ -97,9 +97,9 @@ typedef struct opd_group_desc {
        NULL, `start` accepts only host memory; other tensors are copied through the host, or moved by
        opd_group_device_add. */
     bool (*takes)(void *user, opd_device device, const opd_transfer *transfer);
-    /* Returns true if `start` accepts this transfer with reduction AVG, and then divides in the same pass over memory
-       as it adds.  The answer must be the same on all ranks.  If averages is NULL, `start` gets a SUM instead, and the
-       result is divided afterwards. */
+    /* Returns true if `start` can do this transfer with reduction AVG: it then adds and divides in one pass over
+       memory.  If it returns false, or if averages is NULL, `start` gets a SUM, and the result is divided afterwards.
+       The answer must be the same on all ranks. */
     bool (*averages)(void *user, const opd_transfer *transfer);
 } opd_group_desc;
 /* Registers a group under its name.  desc is copied; size is the size of *desc in the caller's header.  The group

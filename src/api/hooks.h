@@ -136,7 +136,8 @@ OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_sav
 #define OPD_TRANSFORM_OUTPUTS 64
 typedef int (*opd_transform_fn)(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 typedef struct opd_checkpoint_options {
-    bool no_early_stop;                  /* fn's second call runs to its end (early_stop=False) */
+    bool no_early_stop;                  /* the second call of fn, in backward, runs to its end
+                                            (early_stop=False) */
     bool no_preserve_rng_state;          /* the second call does not reset the default generator */
     opd_generator *const *generators;    /* other generators that are reset, too; they must live as long as the
                                             graph.  The array is copied */

@@ -56,9 +56,9 @@ OPD_API int opd_script_run_named(const opd_script *script, const char *method, c
                                  const opd_keyword *keywords, int nkeywords, opd_value *result);
 /* Runs forward (or the last function) as an opd_transform_fn.  Pass the script as user. */
 OPD_API int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
-/* The operators and builtin functions that all methods call are numbered from 0.  Returns the name of number `place`
-   ("aten::add.Tensor").  Writes the number of its calls to *count, and whether it is missing to *missing; both pointers
-   may be NULL.  Returns NULL beyond the last. */
+/* Lists the operators and builtin functions that the script's methods call, numbered from 0.  Returns the name of
+   number `place` ("aten::add.Tensor"), or NULL beyond the last.  Sets *count to the number of places that call it, and
+   *missing to true if this program does not have it; both pointers may be NULL. */
 OPD_API const char *opd_script_operator(const opd_script *script, int64_t place, int64_t *count, bool *missing);
 /* Returns the graph of a method, which includes the functions that it calls.  opd_graph_print shows it as PyTorch does.
    The graph belongs to the script. */

@@ -65,7 +65,7 @@ typedef struct opd_value {
         const int64_t *ints;                      /* INTS */
         const double *floats;                     /* FLOATS */
         const bool *bools;                        /* BOOLS */
-        opd_tensor *const *tensors;               /* TENSORS; elements may be NULL for Tensor? */
+        opd_tensor *const *tensors;               /* TENSORS; NULL is None in a list of type Tensor?[] */
         const struct opd_value *list;             /* LIST: elements of any kind */
     } u;
 } opd_value;

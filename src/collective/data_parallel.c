@@ -296,9 +296,9 @@ static int opdi_bucket_finish(opd_parallel *parallel, opdi_bucket *bucket) {
     if (parallel->total == 0 || parallel->even || opdi_bucket_halves(bucket)) { return 0; }
     return opd_div_Scalar_(bucket->flat, opd_value_int(parallel->total)) ? 0 : -1;
 }
-/* Returns the number of ranks without a gradient that they should have.  This number is in the last bucket.  If that
-   bucket is on a device, the ranks exchange it by a message instead, so that they do not have to wait for the
-   device. */
+/* Returns the number of ranks that lack a gradient (of any parameter) that they should have.  The last element of the
+   last bucket has this number.  If the bucket is not on the CPU, the ranks send the number in a message of its own, so
+   that they do not have to wait for the device. */
 static double opdi_parallel_lacking(const opd_parallel *parallel) {
     const opdi_bucket *const last = &parallel->buckets[parallel->nbuckets - 1];
     int64_t ranks = parallel->missing > 0;

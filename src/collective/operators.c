@@ -770,8 +770,8 @@ static int opdi_c10d_begin(opd_call *call, opdi_c10d *its, opd_collective kind, 
     }
     return opdi_works_finish(work) || !opd_copy_(written, to) ? -1 : 0;
 }
-/* Makes the results of a call: argument 0, if the schema returns two values, then the work of *its.  If rc is not 0 (an
-   error occurred), releases the work instead.  Returns 0, or -1 and sets an error. */
+/* Sets the results of a call: if the schema has two results, argument 0 and the work of *its; if it has one, only the
+   work.  If rc is not 0 (an error occurred), releases the work instead.  Returns 0, or -1 and sets an error. */
 static int opdi_c10d_return(opd_call *call, opdi_c10d *its, int rc) {
     const int nrets = opd_call_operator(call)->nrets;
     if (!rc && !its->works) {

@@ -102,7 +102,7 @@ OPDI_INTERNAL int opdi_lower_places_by(opdi_expr *expr, const opdi_lower_places 
     }
     return 0;
 }
-/* Lowers self[indices], with integer tensors for some dims; the index tensors broadcast. */
+/* Records self[indices] as a nest of loops, with integer tensors for some dims; the index tensors broadcast. */
 OPDI_INTERNAL int opdi_lower_index(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_tensors indices = opd_arg_tensors(call, 1);

@@ -83,8 +83,8 @@ static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, 
                    "plus a constant", (long long)size, (long long)second, (long long)writer->size,
                    (long long)writer->second);
 }
-/* Appends the size factor * open + rest to `to` as an expression in the format of Python's sympy, with its value `size`
-   in the first trace: {"expr_str": .., "hint": ..}. */
+/* Appends a JSON object {"expr_str": .., "hint": ..} for a size to `to`.  expr_str is `factor` * s0 + `rest` in the
+   notation of Python's sympy, where s0 is the open size.  hint is `size`, the value in the first trace. */
 static void opdi_program_put_open(opdi_string *to, int64_t size, int64_t factor, int64_t rest) {
     if (rest) { opdi_string_add(to, "{\"expr_str\": \"Add("); } else { opdi_string_add(to, "{\"expr_str\": \""); }
     if (factor != 1) { opdi_json_print(to, "Mul(Integer(%lld), ", (long long)factor); }

@@ -103,8 +103,8 @@ OPDI_INTERNAL int opdi_device_run(opd_tensor *const *ops, int nops, int formula,
     return opdi_backend_rc(backend->desc.pointwise(backend->desc.user, ops[0]->storage->index, &pointwise),
                            ops[0]->backend, "pointwise");
 }
-/* Copies src to dst on one device by the backend's function for pointwise formulas.  src may also be a number in host
-   memory.  Returns 0, or -1 and sets an error. */
+/* Copies src to dst, on the device of dst, by the backend's function for pointwise operators (desc.pointwise).  src is
+   on the same device, or is a CPU tensor with one element.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     ops[0] = dst;

@@ -235,7 +235,8 @@ static int opdi_fill_check_names(const opdi_module_fill *fill) {
     opdi_string_free(&text);
     return rc;
 }
-/* Matches a module with a file, in the innermost scope.  Returns 0, or -1 and sets an error.  The caller calls
+/* Fills *fill: finds the tensor of the same name in the file for each tensor of the module, and checks names and sizes.
+   The tensors of *fill belong to the innermost scope.  Returns 0, or -1 and sets an error.  The caller calls
    opdi_fill_free in either case. */
 static int opdi_fill_begin(opdi_module_fill *fill, opd_module *module, const opd_tensor_file *file,
                            const opd_module_load_options *options) {

@@ -491,8 +491,8 @@ static int opdi_linalg_matrix_rank_tensors_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_matrix_rank(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                     opd_arg_tensor(call, 2), opd_arg_bool(call, 3)));
 }
-/* Sets tolerances[2] to arguments 1 and 2, or to NULL for None (see opdi_threshold).  Returns 0, or -1 and sets an
-   error. */
+/* Sets tolerances[0] and tolerances[1] to arguments 1 and 2 as tensors, or to NULL if the argument is None (see
+   opdi_threshold).  Returns 0, or -1 and sets an error. */
 static int opdi_tolerances_of(opd_call *call, opd_tensor **tolerances) {
     for (int i = 0; i < 2; i++) {
         tolerances[i] = NULL;

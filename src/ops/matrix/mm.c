@@ -675,8 +675,8 @@ OPDI_OP(addr) {
 
 //== matmul, linear ====================================================================================================
 
-/* Returns true if matmul merges the batch dims of the operand with more dims, t1, with the rows of its matrices.  It
-   does so if this needs no copy, or if the other operand t2 requires grad (at::native::should_fold). */
+/* Let t1 be the operand with more dims, and t2 the other one.  Returns true if matmul treats the batch dims and the
+   rows of t1 as one dim (at::native::should_fold): if this needs no copy, or if t2 requires grad. */
 static bool opdi_matmul_folds(const opd_tensor *a, const opd_tensor *b) {
     const bool larger = a->ndim >= b->ndim;
     const opd_tensor *t1 = larger ? a : b, *t2 = larger ? b : a;

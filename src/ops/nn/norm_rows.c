@@ -163,8 +163,9 @@ static opd_tensor *opdi_norm_j(const opdi_norm_second *second, opd_tensor *xhat,
                     opd_mul(xhat, opdi_norm_mean(second, opd_mul(value, xhat))));
     return opd_mul(value, second->rstd);
 }
-/* Computes the second derivatives of the norm in *second: *dg, *dx and *dw are those with respect to grad, input and
-   weight.  A result is NULL if there is no such derivative.  Returns 0, or -1 and sets an error. */
+/* Computes the derivative of the norm's backward function, whose data are in *second.  Sets *dg, *dx and *dw to the
+   gradients with respect to that function's arguments grad, input and weight, or to NULL if there is no such gradient.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_double_backward(const opdi_norm_second *second, opd_tensor **dg, opd_tensor **dx,
                                             opd_tensor **dw) {
     opd_tensor *xhat = opd_mul(opd_sub(second->input, second->mean), second->rstd),

@@ -523,7 +523,7 @@ OPDI_OP(all_dim) {
     op->out = "all.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]b, 1";
 }
-/* opd_any_dims(self, dim, keepdim): true where an element over dims is not 0 */
+/* opd_any_dims(self, dim, keepdim): reduces the dims in `dim`; true if any of the reduced elements is not 0 */
 OPDI_OP(any_dims) {
     op->schema = "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_any_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

@@ -237,9 +237,9 @@ static int64_t opdi_fft_side_make(opdi_fft_side *side, int64_t length, bool twic
     side->turn = opdi_fft_typed(opdi_fft_twiddles(length, 1, length), 2 * length, twice);
     return side->turn ? 1 : -1;
 }
-/* Returns the number of rows of the matrix into which a line of `length` is cut: a divisor near the root of length.
-   Of these, chooses the divisor that wastes the fewest lanes, which come in groups of `by`.  Returns length itself
-   if the line is short, or if there is no such divisor. */
+/* Returns the number of rows of the matrix into which a line of `length` is cut: among the divisors near the square
+   root of length, the one for which padding rows and columns to multiples of `by` (the width of a vector) costs least.
+   Returns length itself if the line is short, or if there is no such divisor. */
 static int64_t opdi_fft_cut(int64_t length, int64_t by) {
     int64_t best = length, least = INT64_MAX;
     for (int64_t rows = 2; rows * rows <= length * 16 && length >= OPDI_FFT_SHORT; rows++) {
