@@ -38,7 +38,9 @@ memory:handles,define,network,create_graph kernels:half,edges,philox,random,oute
 neon='kernels:vector_math,gemm,dots,few_rows,extremes,short_floats,levels,winograd,functions_of_doubles,powers'
 flags=${CFLAGS:--O1}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_cross.XXXXXX") || exit 1
-trap 'rm -rf "$tmp"' EXIT
+# wine's server ends some seconds after the last program, and writes files into $tmp until then.
+remove() { for again in 1 2 3 4 5 6 7 8 9; do rm -rf "$tmp" 2>/dev/null && return; sleep 1; done; }
+trap remove EXIT
 trap 'exit 130' INT TERM
 passed=0; failed=0; skipped=0
 limit=; command -v timeout >/dev/null 2>&1 && limit='timeout 900'       # emulators are slow
@@ -124,10 +126,6 @@ mingw() {
     cat "$tmp/out"
     set -- $(tail -n 1 "$tmp/out" | tr -c '0-9\n' ' ')
     passed=$((passed + ${1:-0})); failed=$((failed + ${2:-1})); skipped=$((skipped + ${3:-0}))
-    # wine's server ends some seconds after the last program, and writes files into the prefix, which is removed at the end
-    for server in wineserver /usr/lib/wine/wineserver64; do
-        if have $server; then $server -k; $server -w; break; fi
-    done >/dev/null 2>&1
 }
 emscripten() {
     have emcc || { skip 'no emcc'; return; }

@@ -54,15 +54,9 @@ if [ -z "$wine" ] || ! have $cc; then echo 'skip windows: no wine or no mingw-w6
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_windows.XXXXXX") || exit 1
 export WINEDEBUG=-all TMPDIR="$tmp" WINEPREFIX="${WINEPREFIX:-$tmp/wine}"
-# Ends wine's server, if this script has created the prefix: the server writes files into it for some seconds after the
-# last program.
-stop_wine() {
-    [ "$WINEPREFIX" = "$tmp/wine" ] || return 0
-    for server in wineserver /usr/lib/wine/wineserver64; do
-        if have $server; then $server -k; $server -w; break; fi
-    done >/dev/null 2>&1
-}
-trap 'stop_wine; rm -rf "$tmp"' EXIT
+# wine's server ends some seconds after the last program, and writes files into a prefix in $tmp until then.
+remove() { for again in 1 2 3 4 5 6 7 8 9; do rm -rf "$tmp" 2>/dev/null && return; sleep 1; done; }
+trap remove EXIT
 trap 'exit 130' INT TERM
 limit=; have timeout && limit='timeout 900'
 

@@ -351,8 +351,8 @@ typedef pthread_mutex_t opdi_mutex;
 #define OPDI_COLD __attribute__((optimize("Og")))
 #undef OPDI_ONCE_BEGIN
 #undef OPDI_ONCE_END
-/* With OPD_LEAN: gcc keeps unused functions that are compiled at -O0 (its PR24561).  With _FORTIFY_SOURCE, which Ubuntu's
-   gcc defines: the checks of open, read and others in glibc's headers need an optimising compiler. */
+/* With OPD_LEAN: gcc keeps unused functions that are compiled at -O0 (its PR24561).  With _FORTIFY_SOURCE, which
+   Ubuntu's gcc defines: the checks of open, read and others in glibc's headers need an optimising compiler. */
 #if defined(OPD_LEAN) || (defined(_FORTIFY_SOURCE) && _FORTIFY_SOURCE > 0)
 #define OPDI_ONCE_BEGIN OPDI_COLD_BEGIN
 #define OPDI_ONCE_END OPDI_COLD_END

@@ -658,8 +658,8 @@ OPDI_INTERNAL int opdi_works_call(const opd_call *call) {
     }
     return 0;
 }
-/* Adds `work` to opdi_groups.works, the list of transfers that run or have failed.  The work keeps the storages of `read`
-   and `written` alive; either may be NULL. */
+/* Adds `work` to opdi_groups.works, the list of transfers that run or have failed.  The work keeps the storages of
+   `read` and `written` alive; either may be NULL. */
 static void opdi_work_list(opd_work *work, const opd_tensor *read, const opd_tensor *written) {
     work->read = read ? opdi_storage_root(read) : NULL;
     work->written = written ? opdi_storage_root(written) : NULL;
