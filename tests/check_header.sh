@@ -712,6 +712,7 @@ TEXT
 check_core_alone() {
     quiet $quick_c $strict_c -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core.o"
     build_run core $quick_c -O0 $inc "$tmp/core.c" "$tmp/core.o"
+    build_run core_device $quick_c -O0 $inc "$root/tests/product/core_device.c" "$tmp/core.o"
     quiet $quick_cxx $strict_cxx -O0 -DOPD_NO_OPERATORS $inc -c "$tmp/implementation.c" -o "$tmp/core_cxx.o"
     build_run core_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$tmp/core.c" -x none "$tmp/core_cxx.o"
     says -DOPD_NO_OPERATORS

@@ -128,21 +128,23 @@ OPDI_AVX2 static int64_t opdi_narrow_f16_avx2(const float *at, int64_t count, ui
 #endif
 OPDI_INTERNAL void opdi_cvt_f32_f16(void *dst, const void *src, int64_t count) {
     int64_t done = 0;
-#if defined(OPDI_X86)
-    if (opdi_cpu_level() > 1) { done = opdi_widen_f16_avx512((const uint16_t *)src, count, (float *)dst); } else
-#endif
 #if defined(OPDI_VECTORS)
-    if (opdi_cpu_level() > 0) { done = opdi_widen_f16_avx2((const uint16_t *)src, count, (float *)dst); }
+    const int level = opdi_cpu_level();
+    if (level > 0) {
+        done = OPDI_WIDEST(level, opdi_widen_f16_avx512, opdi_widen_f16_avx2)
+            ((const uint16_t *)src, count, (float *)dst);
+    }
 #endif
     opdi_cvt_f32_f16_most((float *)dst + done, (const uint16_t *)src + done, count - done);
 }
 static void opdi_cvt_f16_f32(void *dst, const void *src, int64_t count) {
     int64_t done = 0;
-#if defined(OPDI_X86)
-    if (opdi_cpu_level() > 1) { done = opdi_narrow_f16_avx512((const float *)src, count, (uint16_t *)dst); } else
-#endif
 #if defined(OPDI_VECTORS)
-    if (opdi_cpu_level() > 0) { done = opdi_narrow_f16_avx2((const float *)src, count, (uint16_t *)dst); }
+    const int level = opdi_cpu_level();
+    if (level > 0) {
+        done = OPDI_WIDEST(level, opdi_narrow_f16_avx512, opdi_narrow_f16_avx2)
+            ((const float *)src, count, (uint16_t *)dst);
+    }
 #endif
     opdi_cvt_f16_f32_most((uint16_t *)dst + done, (const float *)src + done, count - done);
 }

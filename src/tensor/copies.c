@@ -58,29 +58,29 @@ static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
 }
 #if defined(__GNUC__) && !defined(__TINYC__)
 #if defined(OPDI_NEON)
-typedef float opdi_lanes8 __attribute__((vector_size(16), aligned(4), may_alias));
+typedef float opdi_sum_lanes __attribute__((vector_size(16), aligned(4), may_alias));
 #else
-typedef float opdi_lanes8 __attribute__((vector_size(32), aligned(4), may_alias));     /* also without OPDI_X86 */
+typedef float opdi_sum_lanes __attribute__((vector_size(32), aligned(4), may_alias));     /* also without OPDI_X86 */
 #endif
 /* Returns the sum of x[0 .. count).  Each group of up to 4096 elements is summed in 64 float accumulators (32 with
    NEON), whose sum is added to a double.  If `odd` is not NULL, elements at odd indices are added to *odd instead; then
    count is even. */
 OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd) {
-    enum { LANES = (int)(sizeof(opdi_lanes8) / sizeof(float)), STEP = 8 * LANES };
+    enum { LANES = (int)(sizeof(opdi_sum_lanes) / sizeof(float)), STEP = 8 * LANES };
     double total = 0;
     int64_t i = 0;
     while (count - i >= STEP) {
-        opdi_lanes8 a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
+        opdi_sum_lanes a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
         for (int64_t rows = OPDI_MIN(count, i + 4096) - (STEP - 1); i < rows; i += STEP) {
-            const opdi_lanes8 *lanes8 = (const opdi_lanes8 *)(const void *)(x + i);
-            a0 += lanes8[0];
-            a1 += lanes8[1];
-            a2 += lanes8[2];
-            a3 += lanes8[3];
-            a4 += lanes8[4];
-            a5 += lanes8[5];
-            a6 += lanes8[6];
-            a7 += lanes8[7];
+            const opdi_sum_lanes *row = (const opdi_sum_lanes *)(const void *)(x + i);
+            a0 += row[0];
+            a1 += row[1];
+            a2 += row[2];
+            a3 += row[3];
+            a4 += row[4];
+            a5 += row[5];
+            a6 += row[6];
+            a7 += row[7];
         }
         a0 = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7));
         for (int j = 0; j < LANES; j++) { *(odd && j & 1 ? odd : &total) += (double)a0[j]; }
