@@ -90,7 +90,7 @@ def write(path, data):
 
 
 def faults():
-    """Returns a list of lines: what is wrong with the list and the files."""
+    """Returns messages about mistakes in the list and the files."""
     listed, there, found, companion = paths(), [], [], [path for path, _ in rows(COMPANION_LIST)]
     for folder, folders, names in os.walk(SRC):
         folders[:] = sorted(name for name in folders if name != '__pycache__')

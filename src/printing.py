@@ -79,7 +79,7 @@ class Schema:
 
 
 class Operator:
-    """What a card says.  card: the card's name.  schema; inplace: the schema of its in-place form, or None.
+    """The contents of a card.  card: the card's name.  schema; inplace: the schema of its in-place form, or None.
      function: the name of opd_FUNCTION.  says: the comment.  listed: the arguments that the comment lists, or None.
      text: the text of the schema.  body: the lines of the card."""
 
@@ -190,7 +190,7 @@ C_TYPES = {
 }
 ANY = ('opd_value ', '', 'V')                                    # numbers, and arguments that may be None
 
-# Optional arguments that are passed as an opd_value, although their type has a C type of its own.
+# Optional arguments that are passed as an opd_value, although there is a C type for their type.
 VALUES = {
     ('nansum', 'dim'), ('nanmean', 'dim'), ('linalg_vector_norm', 'dim'), ('convolution_backward', 'bias_sizes'),
     ('searchsorted.Tensor', 'side'), ('searchsorted.Tensor', 'sorter'),
@@ -208,8 +208,8 @@ VALUES = {
     ('_upsample_bicubic2d_aa.vec', 'output_size'),
 }
 
-# Functions that call the operator directly, which is a few nanoseconds faster: those that are called most often, and
-# those that src/ calls.  All others call opd_given_*.
+# The functions that are called most often, and the functions that src/ calls.  They call the operator directly, which
+# is a few nanoseconds faster.  All other functions call opd_given_*.
 DIRECT = set('''empty zeros ones full view reshape expand transpose t permute select slice unsqueeze squeeze_dim flatten
 contiguous clone copy_ to_dtype add add_ sub sub_ mul mul_ div div_ neg exp log sqrt rsqrt tanh sigmoid relu gelu silu
 pow_Tensor_Scalar eq gt where_self sum sum_dim mean mean_dim amax softmax log_softmax mm bmm matmul addmm linear conv2d
@@ -327,7 +327,7 @@ def print_prototypes(tree, family):
 
 
 def print_functions(tree):
-    """Prints the bodies: those of the functions in DIRECT are optimised for size, the others are not optimised."""
+    """Prints the bodies of the functions.  The functions in DIRECT are optimised for size, the others not at all."""
     lines = {True: [], False: []}
     for operator in tree.operators():
         for function in tree.functions(operator):

@@ -227,8 +227,8 @@ static bool opdi_torch_entry_of(opd_op *op, bool gradient, opdi_torch_entry *ent
     }
     return opdi_ext_read_signature(entry->schema, &entry->row.signature);
 }
-/* Returns true if the library's source files have defined the operator, false if its namespace is one of those of
-   built-in operators. */
+/* Returns true if the library's source files have defined the operator, false if its namespace belongs to built-in
+   operators. */
 static bool opdi_torch_is_defined_here(const opd_op *op) {
     static const char *const builtin[] = {"aten::", "torchvision::", "prim::", "prims::", "_c10d_functional::",
                                           "c10d::", "quantized::", "_quantized::"};

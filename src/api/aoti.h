@@ -9,7 +9,7 @@
 //  for one machine.  The library calls back into PyTorch by a table of C functions: it makes tensors, frees them, and
 //  calls operators that were not compiled.  In opdispatch, the built-in operators implement these functions.  The
 //  program is linked as always (-lm, not with -rdynamic).  The C++ library that models are linked with (libstdc++.so.6,
-//  often libgomp.so.1) must be installed.  libtorch is not needed, and is not loaded if it is there.
+//  often libgomp.so.1) must be installed.  libtorch is not needed, and is not loaded if it is installed.
 //      opd_aoti *model = opd_aoti_load("model.pt2", NULL);
 //      opd_tensor *out[1];
 //      if (opd_aoti_run(model, OPD_TENSORS(x), out, 1) == 1) { opd_print(out[0]); }

@@ -93,8 +93,8 @@ OPD_INLINE void opd_inference_end(opd_inference_block *block) {
    engine fetches the saved tensors and checks that they were not changed.  If no gradient is needed, the function is
    not called.  An argument that the operator writes and returns counts as a result; if it is saved as an argument, it
    has its value from before the call.  An argument that the operator writes but does not return gets no history; if it
-   already has a history, the call fails.  A written first argument is the exception: its history is that of result
-   0. */
+   already has a history, the call fails.  The first argument is an exception: if it is written, it gets the history of
+   result 0. */
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i; may be NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */

@@ -21,8 +21,8 @@ typedef struct opd_gradcheck_options {
     bool fast_mode;                    /* compare one random projection of each Jacobian instead of all its elements */
     bool check_fwd_over_rev, check_rev_over_rev;  /* second derivatives: forward over reverse mode, and reverse over
                                                      reverse mode */
-    char *report; size_t report_cap;   /* NULL, or a buffer for the text of a failed check, of which the error message
-                                          may have only the beginning */
+    char *report; size_t report_cap;   /* NULL, or a buffer for the whole text of a failed check, which may be too long
+                                          for the error message */
 } opd_gradcheck_options;
 /* Returns the default options: eps 1e-6, atol 1e-5, rtol 1e-3, nondet_tol 0.  Four options are on: raise_exception,
    check_undefined_grad, check_backward_ad, check_rev_over_rev. */
@@ -68,8 +68,8 @@ typedef struct opd_opcheck_options {
     uint64_t seed;                     /* seed of the default generator before each call of a random operator;
                                           afterwards generators have their old states again */
     bool same_sizes;                   /* FAKE and TRACE are not repeated with other sizes */
-    unsigned *failed;                  /* if not NULL, all sub-tests run, and *failed becomes the set of those that
-                                          failed, without an error */
+    unsigned *failed;                  /* if not NULL, all sub-tests run, *failed becomes the set of the failed
+                                          sub-tests, and failures set no error */
     char *report; size_t report_cap;   /* NULL, or a buffer for a line for each sub-test that failed */
 } opd_opcheck_options;
 /* Checks that an operator does what its schema and registrations say, for these arguments (torch.library.opcheck).

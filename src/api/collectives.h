@@ -194,7 +194,7 @@ typedef struct opd_parallel_options {
     int64_t bucket_bytes;                 /* the approximate size of one message; 0: 25 MiB */
     bool find_unused;                     /* parameters may be unused in a backward, on some ranks or on all: a missing
                                              gradient counts as zeros; if no rank has the gradient, it stays unchanged.
-                                             If false, unused parameters are an error on every rank */
+                                             If false, unused parameters cause an error on every rank */
     opd_tensor *const *buffers;           /* tensors that opd_parallel_begin copies from rank 0 to all ranks */
     int nbuffers;
 } opd_parallel_options;
@@ -206,7 +206,7 @@ typedef struct opd_parallel_options {
    Hooks put the gradients into buckets (messages of bucket_bytes), in the order in which gradients arrived in the first
    backward.  A full bucket is sent at once, while backward goes on.  Gradients that a backward has made become parts of
    their buckets (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of 512 KiB or
-   more on the host is a message by itself, sent without a copy.  Results are the same from run to run, if the group's
+   more on the host is a separate message, sent without a copy.  Results are the same from run to run, if the group's
    sums are.  Parameters, buffers and the group must live as long as the opd_parallel.  Only one thread may use it.  On
    failure returns NULL with an error.  It also fails if the options, or the number, sizes or dtypes of parameters or
    buffers, differ between ranks. */
@@ -238,17 +238,17 @@ OPD_API void opd_parallel_free(opd_parallel *parallel);
        }
    Every rank runs the same forward, with the same parameters in the same order.  A rank that has no more examples
    passes 0 to opd_parallel_begin, and continues with any examples, which do not count.  Without opd_parallel_begin, all
-   ranks have the same weight; a call applies until the next one.  Every backward communicates, whatever
-   opd_parallel_sync_set says, and gradients of several backwards add up.  The options bucket_bytes and find_unused are
-   ignored: a parameter that no rank uses gets no gradient.  params may be NULL with count 0, if all parameters are
-   added by opd_sharded_add.  On failure returns NULL with an error. */
+   ranks have the same weight; a call applies until the next one.  Every backward communicates, even if
+   opd_parallel_sync_set was called, and gradients of several backwards add up.  The options bucket_bytes and
+   find_unused are ignored: a parameter that no rank uses gets no gradient.  params may be NULL with count 0, if all
+   parameters are added by opd_sharded_add.  On failure returns NULL with an error. */
 OPD_API opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,
                                            const opd_parallel_options *options);
 /* Splits more parameters.  For a model too large for one process, call this for each layer as soon as its parameters
    are made.  Returns 0, or -1 with an error and all parameters unchanged. */
 OPD_API int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count);
-/* Returns the whole parameter of which `param` is this rank's part: a tensor of the innermost scope, with a history if
-   grad mode is on.
+/* Gathers the whole parameter; `param` is this rank's part.  The result is a tensor of the innermost scope, with a
+   history if grad mode is on.
    All ranks call this.  Returns NULL with an error on failure. */
 OPD_API opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param);
 /* Begins saved-tensor hooks, until opd_saved_hooks_end, that save memory.  Graphs recorded on this thread keep no whole
@@ -262,7 +262,7 @@ OPD_API int opd_sharded_hooks_begin(opd_parallel *parallel);
 OPD_API opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm);
 /* Writes a checkpoint of sharded training into an existing folder.  Every rank calls this.  Each rank writes its parts.
    Rank 0 also writes the tensors that are not split and, at last, the index, FOLDER/index.pt.  The index also contains
-   the `count` values, under the paths `names` (see opd_checkpoint_file_save), of which none may begin with "sharded".
+   the `count` values, under the paths `names` (see opd_checkpoint_file_save).  No path may begin with "sharded".
    opd_tensor_file_open reads these values.  `module` must have all split parameters, and gives the names of tensors.
    optimizer may be NULL.  The previous checkpoint in the folder is valid until the new index is written, even if
    writing is interrupted.  Returns 0, or -1 with an error. */

@@ -269,8 +269,8 @@ typedef struct opd_keyword { const char *name; opd_value value; } opd_keyword;
    defaults.  rets is as for opd_call_all.  Returns 0, or -1 with an error. */
 OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw);
-/* Calls the kernel that an operator has at one runtime key, whatever keys the arguments have (callBoxedForDispatchKey).
-   rets is as for opd_call_all.  Returns 0, or -1 with an error. */
+/* Calls an operator's kernel at the runtime key `key`; the keys of the arguments do not matter
+   (callBoxedForDispatchKey).  rets is as for opd_call_all.  Returns 0, or -1 with an error. */
 OPD_API int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs);
 /* Finds all overloads of "ns::name", for calls by base name.  Overloads that are defined later are found, too.  The
    handle stays valid for ever.  Returns NULL with an error if there are no overloads. */

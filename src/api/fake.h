@@ -35,7 +35,7 @@ OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
    For pointwise operators, reductions, scans, softmax, normalisations, pooling and optimizers: one per element of the
    largest tensor.  For operators that fill, copy, move, sort or draw random numbers: none.  For other operators: the
    result of `flops` in the operator descriptor.
-   bytes: Bytes of the results, without those that share the memory of an argument.
+   bytes: Bytes of the results, without results that share the memory of an argument.
    peak: The largest number of bytes of fakes that were alive at the same time, including fakes that the autograd graph
    holds.  Tensors from outside of the mode count from their first use on.
    given: Bytes of the tensors from outside of the mode. */

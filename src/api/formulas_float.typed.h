@@ -1,5 +1,5 @@
-/* Returns x / y rounded down, as Python's // does.  Computed from the remainder, so that the result fits that of
-   remainder(x, y) (at::native::div_floor_kernel). */
+/* Returns x / y rounded down, as Python's // does.  Computed from the remainder, so that the result is
+   consistent with remainder(x, y) (at::native::div_floor_kernel). */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(div_floor)(OPD_T x, OPD_T y) {
     if (y == 0) { return x / y; }
     const OPD_T mod = OPD_FN(fmod)(x, y);

@@ -18,11 +18,11 @@ OPD_INLINE void opd_dual_end(int *level) {
     }
 }
 /* Returns a dual tensor: a view of primal with a tangent of the same sizes.  The view is differentiable.  A tangent
-   with primal's memory layout is kept as it is.  A tangent with another layout is copied differentiably.  The tangent
-   of a view of a dual tensor is a view of the dual tensor's tangent.  An in-place write into a dual tensor or its views
-   also writes into the tangent.  If the autograd graph may have saved the tangent, such a write replaces the tangent by
-   a new tensor.  A tensor detached from a dual tensor has no tangent.  Only this thread sees the tangents.  On failure
-   returns NULL and sets an error. */
+   with primal's memory layout is used without a copy.  A tangent with another layout is copied differentiably.  The
+   tangent of a view of a dual tensor is a view of the dual tensor's tangent.  An in-place write into a dual tensor or
+   its views also writes into the tangent.  If the autograd graph may have saved the tangent, such a write replaces the
+   tangent by a new tensor.  A tensor detached from a dual tensor has no tangent.  Only this thread sees the tangents.
+   On failure returns NULL and sets an error. */
 OPD_API opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent);
 /* Splits a dual tensor: returns a view of tensor without tangent, and sets *tangent to the tangent (in the innermost
    scope), or to NULL if tensor has none.  If no level is open, returns `tensor` itself and sets *tangent to NULL.
@@ -49,8 +49,9 @@ OPD_API int opd_jvp_backward(opd_jvp_call *jv);
 #define OPD_JVP_BACKWARD opd_jvp_backward
 /* The opd_jvp_* functions below are for use inside a forward-mode rule.  The rule runs after the call.  While it runs,
    tensors have no tangents of the level for which the rule computes tangents; if transforms have opened outer levels,
-   tangents of these levels are computed.  Arguments (with their values from before the call) and results are those of
-   the operator's functional form.  A NULL tangent means zero.  A tangent may be part of the autograd graph. */
+   tangents of these levels are computed.  The arguments (with their values from before the call) and results are
+   the arguments and results of the operator's functional form.  A NULL tangent means zero.  A tangent may be part of
+   the autograd graph. */
 OPD_API opd_value opd_jvp_value(opd_jvp_call *jv, int i);                     /* returns argument i, of any kind */
 OPD_API opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i);                  /* returns tensor argument i, or NULL */
 OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /* returns the tangent of argument i */

@@ -73,7 +73,7 @@ OPD_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
 OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
 OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
 OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
-/* opd_cxx_long<int64_t>::other is the one of the types long and long long that is not int64_t.  A function with this
+/* opd_cxx_long<int64_t>::other is long long if int64_t is long, and long if int64_t is long long.  A function with this
    type is rejected (letter 'l'). */
 template <class T> struct opd_cxx_long { typedef long other; };
 template <> struct opd_cxx_long<long> { typedef long long other; };

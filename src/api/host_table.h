@@ -8,8 +8,8 @@
 //  minor version can be loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The list of the functions above, except those that are written out below.  A function has a row X(result, name,
-   number of parameters, (their types)).  A function that returns void has a row V(...) without the result. */
+/* The list of the functions above, without the functions that are written out below.  A function has a row X(result,
+   name, number of parameters, (their types)).  A function that returns void has a row V(...) without the result. */
 #define OPD_HOST_FUNCTIONS(X, V) \
 #include "host_table.printed.h"
 

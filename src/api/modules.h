@@ -35,8 +35,8 @@ OPD_API opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i);
 
 /* A pattern selects tensors by name: '*' matches any characters, '?' one character.  If the pattern begins with '!', it
    selects all names that do not match the rest.  NULL selects all names.  A tensor with two names counts once.
-   Functions that change the selected tensors return their number, or -1 and set an error.  For these functions, a
-   pattern that matches nothing is an error. */
+   Functions that change the selected tensors return their number, or -1 and set an error.  These
+   functions fail if the pattern matches nothing. */
 /* Writes the first cap selected parameters of floating and complex dtypes into tensors[cap] (borrowed).  Returns how
    many such parameters are selected, or -1 and sets an error. */
 OPD_API int opd_module_parameters(const opd_module *module, const char *pattern, opd_tensor **tensors, int cap);
@@ -65,8 +65,8 @@ OPD_API int opd_module_group(const opd_module *module, opd_optimizer *optimizer,
    required grad become parameters.  If none did, as in a state dict, all tensors of floating dtypes become parameters,
    except running_mean and running_var.  Parameters require grad.  Tied weights: names of a checkpoint whose tensors
    have the same storage, offset, sizes, strides and dtype share one tensor.  The metadata of a .safetensors file may
-   name further tied weights, which also share one tensor.  An object of an unsupported class is left out; if it
-   contains tensors, this is an error.  On failure returns NULL and sets an error. */
+   name further tied weights, which also share one tensor.  An object of an unsupported class is left out if it
+   contains no tensors; otherwise the call fails.  On failure returns NULL and sets an error. */
 OPD_API opd_module *opd_module_open(const char *path, const char *prefix);
 /* opd_module_load: Copies the tensors of a file into the tensors of the module with the same names, as load_state_dict
    does.  Any dtype is converted into any other.  Constants are not expected in the file.  If a tensor has several names

@@ -44,9 +44,9 @@ typedef struct opd_observer {
 
 /* opd_observer_add adds an observer of all threads.  opd_observer_add_local adds an observer of the calling thread
    until the thread ends.  At most 16 of each may exist.  The struct is copied.  The observer takes effect with the next
-   event.  Observers of all threads are called before those of the calling thread, each in the order in which they were
-   added.  Any thread may call these functions, also in callbacks and during calls on other threads.  They return a
-   handle, or 0 and set an error. */
+   event.  Observers of all threads are called first, then the observers of the calling thread, both in the order in
+   which they were added.  Any thread may call these functions, also in callbacks and during calls on other threads.
+   They return a handle, or 0 and set an error. */
 OPD_API int64_t opd_observer_add(const opd_observer *observer);
 OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
 /* opd_observer_remove removes an observer.  opd_observer_enable pauses or continues an observer.  If the begin callback

@@ -159,7 +159,7 @@ template <class... A> inline int opd_call_cpp_n(opd_op *op, opd_value *rets, A..
 }
 /* The type of OPD_INTS(2, 3) in C++: a list that contains its elements, and converts to an opd_ints that points to
    them.  After `auto s = OPD_INTS(2, 3);`, the elements live as long as s.  Do not store the list as an opd_ints (in a
-   variable, a struct or a vector), and do not return it as one: the elements would be gone at the end of the statement.
+   variable, a struct or a vector), and do not return it as one: the elements are destroyed at the end of the statement.
    clang warns if the list initialises an opd_ints variable or member, or is returned as an opd_ints. */
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)

@@ -11,8 +11,8 @@ typedef struct opd_program opd_program;
 /* opd_program_load reads the program of that name from a file.  opd_program_parse reads it from memory, which must
    outlive the module's tensors.  If name is NULL, the program "model" is read or, if there is none, the first one.  The
    caller frees the program; its module lives longer if opd_module_keep has added an owner.  On failure returns NULL and
-   sets an error with the cause and the place.  An operator that is not registered is an error only when a run reaches
-   it; opd_program_operator lists such operators. */
+   sets an error with the cause and the place.  If an operator is not registered, a run that reaches it fails;
+   opd_program_operator lists such operators. */
 OPD_API opd_program *opd_program_load(const char *path, const char *name);
 OPD_API opd_program *opd_program_parse(const void *data, size_t size, const char *name);
 OPD_API void opd_program_free(opd_program *program);
@@ -65,7 +65,7 @@ OPD_API const char *opd_program_operator(const opd_program *program, int64_t i, 
    last. */
 OPD_API const char *opd_program_note(const opd_program *program, int64_t i);
 /* Write a .pt2 file for torch.export.load.  Return 0, or -1 and set an error.
-   opd_program_save, if `graph` and `module` are those of a loaded program: Saves the program with everything that its
+   opd_program_save, if `graph` and `module` belong to a loaded program: Saves the program with everything that its
    file contained (dynamic sizes, conditions, names, extra files), and the current tensors, whose dtypes and sizes must
    not have changed.
    opd_program_save, if `graph` was traced: The first inputs of the graph must be the tensors of `module`, in this order
@@ -74,7 +74,7 @@ OPD_API const char *opd_program_note(const opd_program *program, int64_t i);
    opd_program_save_open: Saves a function that was traced twice, as graph and other, with two sizes of an input.  The
    two sizes must differ by more than any number by which they are divided (for example, batches of 7 and of 12).  The
    size is then dynamic in the program.  Each size that is a multiple of this size, or this size plus a constant, is
-   dynamic, too.  Sizes that are equal in both traces are fixed.  Any other difference is an error.
+   dynamic, too.  Sizes that are equal in both traces are fixed.  If there is any other difference, saving fails.
    opd_program_save_all: Saves several loaded programs in one file, under names (NULL: their own names). */
 OPD_API int opd_program_save(const opd_graph *graph, const opd_module *module, const char *path);
 OPD_API int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module,

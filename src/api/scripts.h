@@ -4,7 +4,7 @@
 
 /* A script: the functions of a source text, or an object of an archive with its methods.  When a method is first used,
    it is compiled to a graph, together with the functions that it calls.  Let one thread use each method once before
-   other threads use it.  An unknown operator or class is an error only when a run reaches it.  In a source, functions
+   other threads use it.  A run fails when it reaches an unknown operator or class.  In a source, functions
    of torch, torch.nn.functional (also as F), torch.linalg, torch.fft, torch.special and torch.autograd, and methods of
    Tensor, have the defaults that they have in Python.
        opd_script *script = opd_script_compile("def f(x: Tensor, n: int) -> Tensor:\n    return x * n\n", NULL);
@@ -12,10 +12,10 @@
        opd_script_run(script, "f", args, 2, &result); */
 typedef struct opd_script opd_script;
 /* Compiles Python source as TorchScript does: functions and classes without inheritance.  Global values, try and lambda
-   are not supported.  If the source has classes derived from torch.nn.Module or torch.jit.ScriptModule of which no
-   function creates an object, the script is an object of the last such class.  Then __init__ runs now, with the
-   defaults of its arguments, and the methods of the class are the methods of the script.  opd_script_module returns the
-   parameters and buffers that __init__ sets (torch.nn.Parameter, register_buffer).
+   are not supported.  If the source has a class derived from torch.nn.Module or torch.jit.ScriptModule, and no function
+   creates an object of it, the script is an object of this class (of the last such class).  Then __init__ runs now,
+   with the defaults of its arguments, and the methods of the class are the methods of the script.  opd_script_module
+   returns the parameters and buffers that __init__ sets (torch.nn.Parameter, register_buffer).
    name: The source's name in errors; NULL means "<string>".  On failure returns NULL and sets an error that shows the
    line. */
 OPD_API opd_script *opd_script_compile(const char *source, const char *name);
@@ -30,8 +30,8 @@ OPD_API opd_script *opd_script_from_bytes(const void *data, size_t size);
 /* Writes an archive for opd_script_load and torch.jit.load.  A compiled source is saved as a module.  The module's
    methods are the functions of the source, and forward is the last one.  The methods include the functions that they
    call, from the source or from torch.nn.functional.  A loaded archive is saved with the current parameters and
-   attributes of its objects.  An operator that is not registered in this program is an error.  Returns 0, or -1 and
-   sets an error. */
+   attributes of its objects.  Fails if an operator is not registered in this program.  Returns 0, or -1 and sets an
+   error. */
 OPD_API int opd_script_save(const opd_script *script, const char *path);
 OPD_API void opd_script_free(opd_script *script);
 /* Returns the parameters and buffers of an archive's object.  The module and the object share them.  The module belongs

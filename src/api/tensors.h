@@ -62,7 +62,7 @@ OPD_API opd_tensor *opd_tensor_data(opd_tensor *tensor);
 /* Gives tensor the memory, sizes, dtype and device of data (`tensor.data = data`).  tensor keeps its history, gradient
    and count of writes, and is no longer a view.  If a node has saved tensor as an argument, its backward function reads
    the new data.  If the node that computed tensor has saved it as its result, its backward function reads the old data.
-   Returns 0, or -1 and sets an error, with nothing changed.  It is an error if only one of the two is a meta tensor, if
+   Returns 0, or -1 and sets an error, with nothing changed.  Fails if only one of the two is a meta tensor, if
    tensor requires grad and the dtype of data is not floating, or if only one of the two is an inference tensor.  No
    other thread may use tensor during this call. */
 OPD_API int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data);
@@ -86,8 +86,8 @@ OPD_API int64_t *opd_data_i64(const opd_tensor *tensor);
 OPD_API int32_t *opd_data_i32(const opd_tensor *tensor);
 OPD_API uint8_t *opd_data_u8(const opd_tensor *tensor);
 OPD_API bool *opd_data_bool(const opd_tensor *tensor);
-/* Return the value of a one-element tensor, converted to double or int64_t.  A complex number whose imaginary part is
-   not 0 is an error. */
+/* Return the value of a one-element tensor, converted to double or int64_t.  If the imaginary part of a
+   complex number is not 0, they fail. */
 OPD_API double opd_item_f64(const opd_tensor *tensor);
 OPD_API int64_t opd_item_i64(const opd_tensor *tensor);
 /* Writes PyTorch's text of a tensor into buf, cut to `cap` bytes.  Returns the full length. */

@@ -96,8 +96,8 @@ OPD_API int opd_scaler_set(opd_scaler *scaler, opd_scaler_state state);       /*
 
 /* Scales the gradients of params[count] so that the norm of all of them together is at most max_norm
    (torch.nn.utils.clip_grad_norm_).  norm_type is the order of the norm: 2, another number, or infinity.  Returns the
-   norm before scaling (a 0-dim tensor of the innermost scope), or NULL and sets an error.  With error_if_nonfinite, an
-   infinite or NaN norm is an error, and nothing is scaled. */
+   norm before scaling (a 0-dim tensor of the innermost scope), or NULL and sets an error.  With error_if_nonfinite,
+   the call fails if the norm is infinite or NaN, and nothing is scaled. */
 OPD_API opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_norm, double norm_type,
                                        bool error_if_nonfinite);
 /* Limits every element of the gradients to [-clip_value, clip_value] (torch.nn.utils.clip_grad_value_).  Returns 0, or

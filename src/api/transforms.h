@@ -30,7 +30,7 @@ OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs,
    opd_vmap_wrap: Returns a tensor that looks like one example of tensor, whose examples are along in_dim.
    opd_vmap_unwrap: Returns all examples, along out_dim.  A tensor that is the same for all examples is repeated.
    opd_vmap_end: Closes the layer, which must be the innermost one.  The end of the scope around it closes the layer,
-   too.  Works while an error is pending.  Using a tensor of the layer afterwards is an error. */
+   too.  Works while an error is pending.  Afterwards, calls with a tensor of the layer fail. */
 OPD_API int opd_vmap_begin(int64_t batch_size, opd_randomness randomness);
 OPD_API opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level);
 OPD_API opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level);

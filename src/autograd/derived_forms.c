@@ -12,9 +12,9 @@
 OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check);
 #if defined(OPDI_CORE)
 
-/* Writes to `args` the arguments with which a call of a derived form calls the functional form.  An argument that the
-   derived form lacks gets its default or, if it is a dtype or device, that of `target`, the tensor to write.  Returns
-   0. */
+/* Converts the arguments of a derived form to `args`, the arguments of the functional form.  `target` is the tensor to
+   write.  An argument that the derived form lacks gets its default value or, if it is a dtype or device, the dtype or
+   device of `target`.  Returns 0. */
 OPDI_INTERNAL int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_tensor *target, opd_value *args) {
     const opd_op *base = card->base->op;
     for (int i = 0; i < base->nargs; i++) {

@@ -524,7 +524,7 @@ static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_ten
     opdi_drop(grad);
     return sum ? 0 : -1;
 }
-/* The lock that a thread holds while it adds a gradient to that of a leaf, because several threads may add to one leaf.
+/* The lock that a thread holds while it adds to the gradient of a leaf, because several threads may add to one leaf.
    The thread that holds the lock may enter again, because an addition can lead back to accumulation.
    opdi_accumulate_enter returns true if it has taken the lock; the result is passed to opdi_accumulate_leave. */
 OPDI_INTERNAL opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;

@@ -386,8 +386,8 @@ typedef pthread_mutex_t opdi_mutex;
 
 /* The part of a thread's state that a kernel may change and the dispatcher restores. */
 typedef struct opdi_state {
-    /* include: bits of the functionalities that are added to the keys of every call; allow: bits of those that are not
-       excluded */
+    /* include: bits of the functionalities that are added to the keys of every call; allow: bits of the
+       functionalities that are not excluded */
     uint64_t include, allow;
     int16_t no_grad;
     uint16_t autocast;           /* number of the state in opdi_autocasts; 0: no autocast region */

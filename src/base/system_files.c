@@ -2,8 +2,8 @@
 
 //== files of the system ===============================================================================================
 //
-//  Opens, maps, replaces and removes files.  On Windows, paths are UTF-8 and are converted to UTF-16.  A function that
-//  fails sets errno.
+//  Opens, maps, replaces and removes files.  On Windows, paths are UTF-8 and are converted to UTF-16.  Functions that
+//  open, create, write to the disk, remove or replace a file set errno if they fail.
 
 /* Returns the system's message for errno. */
 OPDI_INTERNAL const char *opdi_errno_text(void) {
@@ -111,8 +111,8 @@ static bool opdi_windows_set_aside(const wchar_t *to, wchar_t aside[OPDI_WIDE_PA
     return false;
 }
 /* Renames the file `from` to `to`, and so replaces a file of that name.  Windows does not replace a mapped file.  So a
-   mapped file `to` is renamed first, to a name that ends with .old and a number; a later call removes it if it is no
-   longer mapped.  Returns 0 on success. */
+   mapped file `to` is renamed first, to a name that ends with .old and a number.  A later call that needs this name
+   removes the renamed file if it is no longer mapped.  Returns 0 on success. */
 OPDI_INTERNAL int opdi_file_replace(const char *from, const char *to) {
     wchar_t wide_from[OPDI_WIDE_PATH], wide_to[OPDI_WIDE_PATH], aside[OPDI_WIDE_PATH];
     if (!opdi_wide_path(from, wide_from) || !opdi_wide_path(to, wide_to)) { return -1; }

@@ -297,7 +297,7 @@ static int opdi_bucket_finish(opd_parallel *parallel, opdi_bucket *bucket) {
     return opd_div_Scalar_(bucket->flat, opd_value_int(parallel->total)) ? 0 : -1;
 }
 /* Returns the number of ranks that lack a gradient (of any parameter) that they should have.  The last element of the
-   last bucket has this number.  If the bucket is not on the CPU, the ranks send the number in a message of its own, so
+   last bucket has this number.  If the bucket is not on the CPU, the ranks send the number in a separate message, so
    that they do not have to wait for the device. */
 static double opdi_parallel_lacking(const opd_parallel *parallel) {
     const opdi_bucket *const last = &parallel->buckets[parallel->nbuckets - 1];

@@ -244,8 +244,9 @@ static void *opdi_gathered_pack(opd_tensor *tensor, void *user) {
 static bool opdi_gathered_fits(const opdi_gathered *packed) {
     return OPDI_LOAD(&packed->parallel->params[packed->index].tensor->storage->version) == packed->version;
 }
-/* Begins to gather the parameter that backward needs next: that of the tensor saved before `packed`, if a backward has
-   gathered that parameter before.  All ranks do the same.  Returns 0, or -1 and sets an error. */
+/* Begins to gather the parameter that backward needs next, if an earlier backward has gathered it.  This is the
+   parameter of the tensor that was saved before `packed`.  All ranks do the same.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_gathered_prefetch(opdi_gathered *packed) {
     const int64_t id = opd_backward_id();
     if (id <= 0) { return 0; }

@@ -42,10 +42,10 @@ static void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scal
     default: opdi_c_write(file, "0"); break;
     }
 }
-/* The largest number of terms that are added one after the other as floats.  Longer sums would differ from those of an
-   uncompiled run, which adds in blocks. */
+/* The largest number of terms that are added one after the other as floats.  Longer sums would differ from the sums
+   of an uncompiled run, which adds in blocks. */
 #define OPDI_C_ADDED 256
-/* Returns whether a sum has so many terms that its partial sums, of which there are `lanes`, must be doubles. */
+/* Returns whether a sum has too many terms to be computed as `lanes` partial sums of floats: then these are doubles. */
 static bool opdi_nest_deep(const opdi_nest *nest, int lanes) {
     int64_t count = 1;
     for (int i = nest->ndim - nest->nreduce; i < nest->ndim; i++) { count *= nest->sizes[i]; }

@@ -10,15 +10,15 @@
 //    opdi_fuse_rows         puts nests over the same rows into a group, which visits each row once
 //----------------------------------------------------------------------------------------------------------------------
 
-/* How the loop indices of one nest are computed from those of another nest: index of loop j = offset[j] + sum over k of
-   by[j][k] * (index of loop k of the other nest). */
+/* How the loop indices of one nest are computed from the indices of another nest: index of loop j = offset[j] + sum
+   over k of by[j][k] * (index of loop k of the other nest). */
 typedef struct opdi_map {
     int ndim;
     int64_t offset[OPDI_NEST_DIMS], by[OPDI_NEST_DIMS][OPDI_NEST_DIMS];
 } opdi_map;
 
 static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner);
-/* Adapts an access to a split of its nest's loop `dim` into two loops, of which the inner has the size `inner`. */
+/* Adapts an access to a split of its nest's loop `dim` into two loops.  The inner loop has the size `inner`. */
 static void opdi_access_split(opdi_access *access, int dim, int ndim, int64_t inner) {
     memmove(access->strides + dim + 1, access->strides + dim, (size_t)(ndim - dim) * sizeof *access->strides);
     access->strides[dim] *= inner;
@@ -83,10 +83,10 @@ static bool opdi_map_not(opdi_nest *consumer, opdi_map_done *done) {
     while (done->nsplit) { opdi_nest_join(consumer, done->split[--done->nsplit]); }
     return false;
 }
-/* Finds how the loop indices of `producer`, which stores the element `to`, are computed from those of `consumer`, which
-   reads the element `from`.  Loop indices are treated as digits of the element's offset; the stride of a loop is the
-   value of its digit.  Splits a loop of the consumer if it spans several loops of the producer.  Only the first `count`
-   loops of the producer are considered.  Returns false if no such map is found. */
+/* Finds how the loop indices of `producer`, which stores the element `to`, are computed from the loop indices of
+   `consumer`, which reads the element `from`.  Loop indices are treated as digits of the element's offset; the stride
+   of a loop is the value of its digit.  Splits a loop of the consumer if it spans several loops of the producer.  Only
+   the first `count` loops of the producer are considered.  Returns false if no such map is found. */
 static bool opdi_map_find(opdi_map *map, opdi_nest *consumer, const opdi_access *from, const opdi_nest *producer,
                           const opdi_access *to, int count) {
     int64_t most[OPDI_NEST_DIMS] = {0};

@@ -488,8 +488,8 @@ static int opdi_plan_order(const void *a, const void *b) {
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
     return order ? order : (first->number > second->number) - (first->number < second->number);
 }
-/* Returns an offset for a block.  Of the `count` blocks placed before, those that are in use at the same time leave
-   gaps: chooses the smallest gap that is large enough, or the end of these blocks if there is none. */
+/* Returns an offset for `block`.  Considers those of the `count` placed blocks that are in use at the same time as
+   `block`.  Chooses the smallest gap between them that is large enough or, if there is none, their end. */
 static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const opdi_plan_block *block) {
     int64_t best = -1, least = INT64_MAX, end = 0;
     for (;;) {                                    /* find the gaps, in the order of memory */

@@ -55,7 +55,7 @@ __device__ __forceinline__ float opdi_cu_exp2(float x) {
 #endif
 }
 /* Turns the scores s of 16 rows for 64 keys into exponentials: finds the new maxima, and scales `total` and `sum` down
-   if they have grown.  base: the first key; first: the first row; scale: of the scores, for powers of 2. */
+   if they have grown.  base: the first key; first: the first row; scale: the factor of the scores, times log2(e). */
 template <class M>
 __device__ __forceinline__ void opdi_cu_attention_exps(const opdi_cu_attention &a, typename M::S *s /*[4]*/, int base,
                                                        int first, float scale, float *most /*[2]*/,
@@ -259,7 +259,8 @@ static int opdi_cu_attention_part(opd_tensor *q, opd_tensor *k, opd_tensor *v, o
 static opd_tensor *opdi_cu_heads_part(opd_tensor *t, int64_t n, int64_t count, int64_t h, int64_t heads) {
     return t ? opd_narrow(opd_narrow(t, 0, n, count), 1, h, heads) : NULL;
 }
-/* Calls opdi_cu_attention_part for so many heads at a time that their scores stay in the L2 cache. */
+/* Calls opdi_cu_attention_part for groups of heads.  The scores of a group have at most OPDI_CU_SCORES bytes (unless
+   one head has more), so that they stay in the L2 cache. */
 #if !defined(OPDI_CU_SCORES)
 #define OPDI_CU_SCORES (32 << 20)                 /* bytes */
 #endif

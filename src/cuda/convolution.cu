@@ -253,7 +253,7 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //== float32 convolutions by multiply-adds =============================================================================
 //
-//  The product is the same as that of the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps * c] *
+//  The product is the same as in the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps * c] *
 //  patches [taps * c, n * places].  A block computes a tile of ROWS channels and 128 places (output positions), of
 //  which a thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner
 //  dimension are read into shared memory while the previous eight are multiplied.  A thread reads elements of only one

@@ -2,8 +2,9 @@
 //
 //  These kernels are for groups of one channel of x and one of y, 3 x 3 taps and strides of 1 or 2, in two dims.  A
 //  thread computes a strip: a few outputs below each other.  It loads all elements that the strip reads before it
-//  multiplies any, and uses an element for up to three outputs.  Its left and right neighbours come from the L1 cache.
-//  Taps outside of the image are left out, and not multiplied by 0: weights may be infinite or NaN.
+//  multiplies any, and uses an element for up to three outputs.  Threads of neighbouring columns read the same elements
+//  from the L1 cache.  A weight is never multiplied by a 0 from outside of the image, because it may be infinite or
+//  NaN.
 
 #if !defined(OPDI_CU_DEPTHWISE_ROWS)
 #define OPDI_CU_DEPTHWISE_ROWS 4                  /* outputs of a strip */

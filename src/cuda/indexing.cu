@@ -142,8 +142,8 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v)
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
 /* opdi_cu_load_common and opdi_cu_store_common load and store a number at an address at which other threads may store
-   at the same time.  Numbers of up to 8 bytes are stored at once, so that memory never has a mixture of two such
-   numbers. */
+   at the same time.  Numbers of up to 8 bytes are stored by one instruction, so that memory never has a mixture of
+   two such numbers. */
 template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
     return *(const volatile T *)p;
 }

@@ -113,8 +113,9 @@ static int opdi_cu_none_captured(int index, const char *what) {
 
 //== blocks of memory ==================================================================================================
 
-#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to this size, segments have 2 MiB, then 20 MiB */
-#define OPDI_CU_LARGE ((size_t)10 << 20)          /* from this size on, each block has a segment of its own */
+#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to this size, blocks are in segments of 2 MiB */
+#define OPDI_CU_LARGE ((size_t)10 << 20)          /* from this size on, each block has its own segment; smaller
+                                                     blocks are in segments of 20 MiB */
 static size_t opdi_cu_segment_bytes(size_t bytes) {
     const size_t mega = (size_t)2 << 20;
     return bytes <= OPDI_CU_SMALL ? mega : bytes < OPDI_CU_LARGE ? 10 * mega : (bytes + mega - 1) / mega * mega;

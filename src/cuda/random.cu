@@ -160,7 +160,8 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
     }
 }
 /* Draws the mask and computes out = x * mask * scale in one pass, for contiguous, aligned memory.  Draws the same mask
-   as opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key, at: as there. */
+   as opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key and at: see
+   opdi_cu_draw_floats. */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_dropout_drawn_kernel(const T *x, bool *mask, T *out, float keep, float scale, int64_t n, uint64_t key,
                              uint64_t at, const uint64_t *state) {

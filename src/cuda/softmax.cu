@@ -208,7 +208,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
    As rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each
    end in a register. */
 template <typename T, int W> struct opdi_cu_long_row {
-    int lead, packs, tail;                        /* elements before the packs; packs; elements behind them */
+    int lead, packs, tail;                        /* elements before the packs; packs; elements after them */
     __device__ __forceinline__ opdi_cu_long_row(const T *row, int n) {
         lead = (int)((W - (uintptr_t)row / sizeof(T) % W) % W);
         packs = (n - lead) / W;
@@ -427,11 +427,11 @@ static dim3 opdi_cu_column_block(opdi_cu_line l) {
     while (wide * down < 256 && wide < l.inner) { wide *= 2; }
     return dim3(wide, down);
 }
-/* Returns whether a row of n elements fits into shared memory, beside 1,024 bytes that are used otherwise. */
+/* Returns whether a row of n elements and 1,024 bytes for other uses fit into shared memory. */
 static bool opdi_cu_long_row_fits(int64_t n, size_t size) {
     return n < INT32_MAX && n * (int64_t)size + 1024 <= opdi_cu_properties()->shared;
 }
-/* Plans so many blocks that all run at once, and about 1,024 threads for each multiprocessor. */
+/* Plans at most as many blocks as run at the same time, and about 1,024 threads for each multiprocessor. */
 static opdi_cu_row_plan opdi_cu_long_row_plan(int64_t rows, int64_t n, size_t size) {
     const opdi_cu_device *d = opdi_cu_properties();
     const int64_t fit = d->shared / (n * (int64_t)size + 1024), want = opdi_cu_ceil(rows, d->multiprocessors);

@@ -499,8 +499,8 @@ static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *c
     }
     return in;
 }
-/* Compares the graph with `again`, a second trace of fn, and the graph's outputs with those of fn.  If only the outputs
-   differ, warns.  Returns 0, or -1 and sets an error if the graphs differ. */
+/* Compares the graph with `again`, a second trace of fn, and the graph's outputs with fn's outputs.  If only the
+   outputs differ, warns.  Returns 0, or -1 and sets an error if the graphs differ. */
 static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int count, double tolerance) {
     const size_t size = opd_graph_print(graph, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;

@@ -337,8 +337,8 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 #define OPDI_ASM_FMA_ONE OPDI_ASM_FMA
 #define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
 #define OPDI_STREAM_END __builtin_ia32_sfence()
-/* OPDI_ASM_ROOT sets r to the square roots of x, OPDI_ASM_ROOT_OF to those of r.  OPDI_ASM_MAX sets r to the larger of
-   x and r in each lane; if one of them is NaN, r is unchanged. */
+/* OPDI_ASM_ROOT sets r to the square roots of x, OPDI_ASM_ROOT_OF replaces r by its square roots.  OPDI_ASM_MAX sets r
+   to the larger of x and r in each lane; if one of them is NaN, r is unchanged. */
 #define OPDI_ASM_ROOT(s, r, x) __asm__("vsqrtp" s " {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
 #define OPDI_ASM_ROOT_OF(s, r) __asm__("vsqrtp" s " {%0, %0|%0, %0}" : "+x"(r))
 #define OPDI_ASM_MAX(s, r, x) __asm__("vmaxp" s " {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(x))

@@ -52,9 +52,9 @@ OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, co
 #endif
 #include "../typed/end.h"
 
-/* Computes `count` dot products of `depth` elements of `size` bytes each.  Product number i is that of the elements
-   from index i * as of `first` and from index i * bs of `second` on.  Stores it in product[i * cs]; if beta is not 0,
-   adds beta times the number that was there. */
+/* Computes `count` dot products of `depth` elements of `size` bytes each.  Product number i begins at element
+   i * as of `first` and at element i * bs of `second`.  Stores it in product[i * cs]; if beta is not 0, adds beta times
+   the old number there. */
 OPDI_INTERNAL void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as,
                              const void *second, int64_t bs, double beta, void *product, int64_t cs) {
     float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
@@ -313,7 +313,7 @@ static float opdi_dot_pairs(int64_t depth, const uint16_t *a, const uint16_t *x)
 #endif
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
 /* An opdi_dots_fn: computes the 16 dot products of `depth` bfloat16 numbers of four rows with four other rows, each in
-   a vector of its own. */
+   a separate vector of sums. */
 OPDI_AVX512 static void opdi_dots_pairs(int64_t depth, const void *const *few, const void *const *many, void *product) {
     const uint16_t *const *a = (const uint16_t *const *)few, *const *x = (const uint16_t *const *)many;
     float *const sums = (float *)product;

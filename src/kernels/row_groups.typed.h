@@ -15,8 +15,8 @@ OPDI_TARGET static void OPDI_WIDE(row_groups_rest)(int64_t rows, int64_t steps, 
         memcpy(y + i * ys, &sum, bytes);
     }
 }
-/* Adds the product of x and B to y, for `rows` rows of y, which are ys elements apart, and `count` columns.  Element
-   (i, k) of x is x[k * rows + i].  Rows of B are contiguous and bs elements apart; eight of them are read at a time. */
+/* Adds the product of x [rows, depth] and B [depth, count] to y, whose rows are ys elements apart.  Element (i, k) of x
+   is x[k * rows + i].  Rows of B are contiguous and bs elements apart; eight of them are read at a time. */
 OPDI_TARGET static void OPDI_WIDE(row_groups)(int64_t rows, int64_t count, int64_t depth, const OPDI_T *x,
                                               const OPDI_T *b, int64_t bs, OPDI_T *y, int64_t ys) {
     const int64_t wide = (int64_t)(sizeof(OPDI_V) / sizeof(OPDI_T));

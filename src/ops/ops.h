@@ -653,8 +653,8 @@ enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
 
 #if !defined(OPD_NO_OP_INDEX)
 #if defined(OPDI_OPERATORS)
-/* What a walk does with an element of a, which an index selects, and an element of b (see >>op:index): copies a to b
-   (gather) or b to a (scatter), or combines b with a. */
+/* The operations of a walk over pairs of an element of a, selected by an index, and an element of b (see >>op:index):
+   copies a to b (gather) or b to a (scatter), or combines b with a. */
 enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
 #endif
 #endif

@@ -355,8 +355,8 @@ __attribute__((no_sanitize("thread")))
 #endif
 static const void *opdi_linked_dynamic(const void *map) { return ((const opdi_linked *)map)->dynamic; }
 
-/* Called for each loaded library.  If the library is that of `user`, an opdi_plugin_place, stores the addresses at
-   which it is mapped and returns 1, else returns 0. */
+/* Called for each loaded library.  `user` is an opdi_plugin_place.  If it describes this library, stores the
+   library's addresses in the opd_plugin and returns 1, else returns 0. */
 static int opdi_plugin_mapped(const void *told, size_t size, void *user) {
     const opdi_loaded *loaded = (const opdi_loaded *)told;
     const opdi_plugin_place *place = (const opdi_plugin_place *)user;
@@ -493,7 +493,7 @@ opd_plugin *opd_library_load(const char *path) {
         if (!opd_ok() || opdi_plugin_check(plugin) || opdi_plugin_run(plugin)) { opdi_plugin_undo(plugin); }
     }
     opdi_start_leave(entered);
-    /* an older opd_plugin has a handle of its own; without any opd_plugin, no handle is needed */
+    /* an older opd_plugin has its own handle; without any opd_plugin, no handle is needed */
     if (plugin != fresh && fresh->handle) { opdi_dlclose(fresh->handle); }
     if (plugin != fresh) { opdi_free(fresh, fresh->bytes); }
     if (!opd_ok()) {

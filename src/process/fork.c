@@ -92,10 +92,10 @@ static void opdi_fork_release(void) {
     for (int i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
 }
 /* Takes all locks before a fork.  Other code may take some of them in another order.  So if another thread has a lock,
-   this function releases all locks taken so far and tries again.  Leaves out a lock that this thread already holds, or
-   that another thread holds for seconds: such a lock may be the one under which library blocks run. */
+   this function releases all locks taken so far and tries again.  In the last try, leaves out locks that other threads
+   hold, such as the lock under which library blocks run.  Always leaves out that lock if this thread holds it. */
 static void opdi_fork_prepare(void) {
-    const int most = 1000000;                     /* tries, in total a second or more */
+    const int most = 1000000;                     /* tries; each yields the processor */
     uint32_t held = 0, all = ~(uint32_t)0;
     int i;
     if (OPDI_LOAD(&opdi_registry.starter) == opdi_thread_self && opdi_thread_self) { all &= ~(uint32_t)1; }

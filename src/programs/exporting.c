@@ -120,7 +120,7 @@ static void opdi_program_put_step(opdi_program_writer *writer, const char *targe
     opdi_string_add(&writer->symbols, "}");
 }
 /* Writes the name of the value factor * open size + rest to `name`.  Adds the nodes that compute the value to the
-   beginning of the program, unless they are there already. */
+   beginning of the program, unless the program has them already. */
 static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, int64_t factor, int64_t rest,
                                    char name[80]) {
     char from[160], product[40], quoted[84];
@@ -185,7 +185,7 @@ static void opdi_program_put_device(opdi_string *to, opd_device device) {
     else { opdi_json_print(to, "%d}", (int)device.index); }
 }
 /* Appends the description of a tensor to `to`: {"dtype": 7, "sizes": [..], ...}.  `dims` has the tensor's sizes, then
-   its strides; `second` has those of the second trace.  Returns 0, or -1 and sets an error. */
+   its strides; `second` has the sizes and strides of the second trace.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
                                  const int64_t *second, int ndim, bool requires_grad, opd_device device,
                                  int64_t offset) {

@@ -4,7 +4,7 @@
 //  >>script_python scripts: the text of functions that PyTorch implements in Python
 //
 //  These texts define the functions of torch.nn.functional, torch.nn.init and torch that are not simply operators:
-//  their names, arguments, defaults or types differ from those of the operator.  Some more functions replace operators
+//  their names, arguments, defaults or types differ from the operator's.  Some more functions replace operators
 //  whose behaviour has changed since an older archive was saved.  In these texts, torch.name always means the operator.
 //  A text is read when one of its functions is first needed.
 //----------------------------------------------------------------------------------------------------------------------

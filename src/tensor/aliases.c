@@ -160,8 +160,8 @@ opd_tensor *opd_tensor_data(opd_tensor *tensor) {
     return opdi_own(value);
 }
 
-/* Frees the data of the storage with which `tensor` was made (meta->home), if `tensor` now has another storage and no
-   other tensor uses the first storage.  The first storage itself lies in the tensor's block, and stays. */
+/* Frees the data of the first storage of `tensor` (meta->home), if `tensor` now has another storage and no other tensor
+   uses the first storage.  The first storage itself lies in the tensor's block, and stays. */
 OPDI_INTERNAL void opdi_unused_data_free(const opd_tensor *tensor) {
     opdi_storage *const home = tensor->meta ? tensor->meta->home : NULL;
     if (!home || OPDI_ACQUIRE(&home->refs) != 1 || !opdi_is_apart(home)) { return; }

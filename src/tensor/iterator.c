@@ -421,7 +421,7 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
 }
 #define OPDI_MAX_TRANSPOSED 2                     /* the most operands of a pass that are transposed by tiles */
 /* Transposes a tile of at most 64 x 64 elements: dst[j][i] = src[i][j], i < ni, j < nj.  Rows of dst are `ds` bytes
-   apart, those of src `ss` bytes.  With the buffer `table`, src is read and dst is written along cache lines.  For
+   apart, rows of src `ss` bytes.  With the buffer `table`, src is read and dst is written along cache lines.  For
    whole tiles, the loops have a constant length. */
 #define OPDI_TILE_MOVE(type, ni_, nj_) do {                                                                 \
         for (i = 0; i < ni_; i++) {                                                                         \

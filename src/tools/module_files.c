@@ -278,8 +278,8 @@ int opd_module_load(opd_module *module, const opd_tensor_file *file, const opd_m
 //== saving modules, with or without the state of training =============================================================
 
 /* The names and values of a file that will be written.  text: the names, each with its final 0.  places: size_t[], the
-   positions of the names in `text`.  values: opd_value[].  same: int64_t[], for each of the first entries (those of the
-   module), the number of the first entry with the same tensor. */
+   positions of the names in `text`.  values: opd_value[].  same: int64_t[], for each entry of the module (the module's
+   entries come first), the number of the first entry with the same tensor. */
 typedef struct opdi_saving {
     opdi_string text, places, values;
     opdi_string same;

@@ -105,7 +105,7 @@ static int opdi_jacobian_all(opdi_jacobian *jacobian, opd_tensor **out) {
 }
 
 /* Returns the block of `rows` that belongs to `tensor`, from row `offset` on.  The block has the dims of `tensor`, then
-   those of a row; if `last` is true, the other way round.  Returns NULL and sets an error on failure. */
+   the dims of a row or, if `last` is true, first the dims of a row.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_jacobian_part(opd_tensor *rows, const opd_tensor *tensor, int64_t offset, bool last) {
     const int inner = rows->ndim - 1;
     int64_t sizes[2 * OPD_MAX_DIMS];

@@ -74,7 +74,7 @@ static int opdi_call_again(opd_call *call, bool back) {
     return rc;
 }
 
-/* Runs the kernel in *slot with the arguments of `call` in a new opd_call, whose results become those of `call`. */
+/* Runs the kernel in *slot with the arguments of `call` in a new opd_call, and moves its results to `call`. */
 OPDI_INTERNAL int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     opd_call other;
     other.op = call->op;

@@ -147,7 +147,7 @@ OPDI_INTERNAL void opdi_key_expand(opd_key key, uint8_t *slots_out) {
     for (opd_key slot = 0; slot < OPD_KEY_SLOTS; slot++) { slots_out[slot] = opdi_key_covers(key, slot); }
 }
 
-/* Returns true if the slot is that of a backend.  A kernel in such a slot hides the operator's
+/* Returns true if the slot belongs to a backend.  A kernel in such a slot hides the operator's
    CompositeImplicitAutograd kernel from the backend's autograd key. */
 OPD_UNUSED OPDI_INTERNAL bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role(slot) & OPDI_IS_BACKEND) != 0; }
 

@@ -11,8 +11,8 @@
 
 /* The alias annotation of an argument or return, taken from its type.  there: the type or the type of its elements is
    annotated.  write: the annotation has "!".  sets: the annotation of the type itself, or NULL.  elem: the type of the
-   elements of a list if that is annotated, else NULL.  If only the elements are annotated, `write` is that of the
-   elements. */
+   elements of a list if this type is annotated, else NULL.  If only the elements are annotated, `write` belongs to
+   their annotation. */
 typedef struct opdi_alias_info { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_alias_info;
 
 static opdi_alias_info opdi_alias_info_of(const opdi_type *type) {

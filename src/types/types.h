@@ -400,8 +400,8 @@ typedef struct opdi_writer {
 #if defined(OPDI_CORE)
 #define OPDI_BACKEND_MASK (((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
 #define OPDI_ROWS 7                               /* number of per-backend functionalities */
-/* For each functionality, its slot in the dispatch table.  A per-backend functionality has a row of slots, of which the
-   first is listed here. */
+/* For each functionality, its slot in the dispatch table.  A per-backend functionality has a row of slots: then
+   this is the first one. */
 static const uint8_t opdi_key_base[64] = {
     0, 64, 2, 3, 4, 5, 80, 7, 8, 96, 112, 128, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
     30, 31, 32, 33, 34, 35, 36, 144, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 160, 49, 50, 51, 52, 53, 54, 55, 56, 57,

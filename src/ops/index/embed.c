@@ -131,7 +131,7 @@ static int opdi_embedding_renorm_kernel(opd_call *call) {
 }
 /* Computes the gradient of y = f * x with f = max_norm / (n + 1e-7), where x is a row and n its norm.  The gradient of
    the row is f * (g - n' * (g . x) / (n + 1e-7)).  Here g is the gradient of y, n' the derivative of the norm, and g .
-   x the sum of g * conj(x), of which only the real part counts.  A row that was not scaled has gradient g. */
+   x the real part of the sum of g * conj(x).  A row that was not scaled has gradient g. */
 static int opdi_embedding_renorm_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *self = opd_bw_tensor(bw, 0), *index = opd_bw_tensor(bw, 1);
     const double most = opd_bw_value(bw, 2).u.d, p = opd_bw_value(bw, 3).u.d;

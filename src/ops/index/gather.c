@@ -61,9 +61,9 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
 
 //== gather and scatter: walks =========================================================================================
 //
-//  A walk visits every position p of `index`.  At p, the walk pairs the element of b at p with an element of a, whose
-//  coordinate in dim is index[p] and whose other coordinates are those of p.  A gather copies from a to b, a scatter
-//  from b to a.  A fold combines the element of a with the element of b.  Folds compute blocks of elements in
+//  A walk visits every position p of `index`.  At p, the walk pairs the element of b at p with an element of a.  The
+//  element of a has the coordinates of p, except that its coordinate in dim is index[p].  A gather copies from a to b,
+//  a scatter from b to a.  A fold combines the element of a with the element of b.  Folds compute blocks of elements in
 //  float32, float64 or int64 and store them in a's dtype immediately; sums of 16-bit floats need float32 memory instead
 //  (opdi_fold_into).  A walk may be divided among threads, which never write the same element of a, so results do not
 //  depend on the number of threads.
@@ -78,8 +78,8 @@ typedef struct opdi_indexed {
     int64_t at;                                   /* a's stride along dim */
     const int64_t *index;                         /* checked indices */
     char *a, *b;
-    opdi_convert load_a, store_a, load_b;         /* conversions of folds; NULL: the dtype is already the one in which
-                                                     folds compute */
+    opdi_convert load_a, store_a, load_b;         /* conversions of folds; NULL: no conversion, because folds compute in
+                                                     the dtype itself */
     double alpha;                                 /* elements of b are multiplied by alpha */
 } opdi_indexed;
 
@@ -134,7 +134,7 @@ static void opdi_indexed_fold(const opdi_indexed *indexed, const opdi_indexed_ro
     else if (opd_dtype_is_floating(indexed->dtype)) { opdi_indexed_fold_f32(indexed, rows, bs); }
     else { opdi_indexed_fold_i64(indexed, rows, bs); }
 }
-/* Adds `count` elements of second to those of first.  Both are arrays of the type `type` (OPDI_F32, ...). */
+/* Adds `count` elements of second to `count` elements of first.  Both are arrays of the type `type` (OPDI_F32, ...). */
 static void opdi_indexed_sum(int type, void *first, const void *second, int64_t count) {
     void *data[3];
     data[0] = data[1] = first;

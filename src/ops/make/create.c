@@ -522,7 +522,7 @@ OPDI_OP(fill_Scalar) {
     op->out = "fill.Scalar_out";
     op->cases = "[2,3], 2";
 }
-/* opd_fill_Tensor: a tensor of self's sizes, whose elements are all the one element of value, which has no dims */
+/* opd_fill_Tensor: a tensor of self's sizes, filled with the element of value, a tensor without dims */
 OPDI_OP(fill_Tensor) {
     op->schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor";
     op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward; op->jvp = OPD_JVP_POINTWISE;

@@ -232,8 +232,8 @@ OPDI_COLD_END
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
 /* Computes a small complex product a * b of matrices as one real product: left [2, rows, depth] has the real and
-   imaginary parts of a, right [depth, 2, columns] those of b, and their product the products of all parts.  Returns 0,
-   or -1 if memory runs out. */
+   imaginary parts of a, right [depth, 2, columns] has the parts of b, and left * right has the products of all parts.
+   Returns 0, or -1 if memory runs out. */
 static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, const opd_tensor *b) {
     const int64_t rows = opdi_sizes(out)[0], columns = opdi_sizes(out)[1], depth = opdi_sizes(a)[1];
     const bool twice = out->dtype == OPD_COMPLEX128;

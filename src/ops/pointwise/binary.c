@@ -37,7 +37,7 @@ static int opdi_sub_check(const opd_tensor *first, const opd_tensor *second) {
                     "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
 /* Computes ops[1] + alpha * ops[2] or ops[1] - alpha * ops[2], as result 0.  `plain` is the pointwise formula for alpha
-   = 1, `scaled` the one with a factor.  Returns 0, or -1 and sets an error. */
+   = 1, `scaled` the formula with a factor.  Returns 0, or -1 and sets an error. */
 static int opdi_scaled(opd_call *call, opd_tensor **ops, opd_value alpha, const opdi_formula *plain,
                        const opdi_formula *scaled) {
     if (alpha.tag == OPD_TAG_INT && alpha.u.i == 1) { return opdi_pointwise(call, plain, ops, 2, &opdi_no_params); }

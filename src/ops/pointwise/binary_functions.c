@@ -2,9 +2,9 @@
 
 //== atan2, hypot, xlogy, logaddexp and similar functions ==============================================================
 
-/* Computes atan2(y, x) for 64 pairs of finite numbers of which one is at least 1e-300 in absolute value; writes NaN for
-   other pairs.  With t = the smaller absolute value divided by the larger, uses atan(t) or, for t above tan(pi / 8), pi
-   / 4 + atan((t - 1) / (t + 1)).  The error is at most 2 ulp. */
+/* Computes atan2(y, x) for 64 pairs of numbers.  Writes NaN unless both numbers are finite and one of them is at least
+   1e-300 in absolute value.  With t = the smaller absolute value divided by the larger, uses atan(t) or, for t above
+   tan(pi / 8), pi / 4 + atan((t - 1) / (t + 1)).  The error is at most 2 ulp. */
 #if defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
 static const double opdi_atan_series[11] = {

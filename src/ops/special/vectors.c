@@ -2,8 +2,8 @@
 
 //== special functions in vectors ======================================================================================
 //
-//  These functions compute those of functions.c for most arguments, 64 numbers at a time, in loops without branches,
-//  for vector instructions.  A result of NaN means that the scalar function must compute this number.
+//  These functions do the same as functions of functions.c, for most arguments, 64 numbers at a time, in loops without
+//  branches, for vector instructions.  A result of NaN means that the scalar function must compute this number.
 
 #if defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
@@ -286,8 +286,8 @@ OPDI_AVX2 static void opdi_wide_fraction(const double *a, const double *x, doubl
         for (int j = 0; j < 16; j++) { y[from + j] = open ? (double)NAN : value[j]; }
     }
 }
-/* Computes Q(a, x) if `upper` is true, else P(a, x), for 64 numbers.  The numbers are sorted into those for the
-   series and those for the continued fraction.  `least` is that of opdi_wide_series. */
+/* Computes Q(a, x) if `upper` is true, else P(a, x), for 64 numbers.  Separates the numbers for the series from
+   the numbers for the continued fraction.  `least` has the same meaning as in opdi_wide_series. */
 static void opdi_wide_gamma_part(const double *a, const double *x, double *y, bool upper, double least) {
     double shapes[2][64], places[2][64], parts[64], front[64];
     int where[2][64], count[2] = {0, 0};
@@ -448,7 +448,7 @@ static const struct { double (*one)(double); opdi_wide_fn *wide; } opdi_wide_fun
     {opdi_special_digamma, opdi_wide_digamma}, {opdi_special_j0, opdi_wide_j0}, {opdi_special_j1, opdi_wide_j1},
     {opdi_special_y0, opdi_wide_y0}, {opdi_special_y1, opdi_wide_y1}};
 /* Computes y [64] and returns true if the function has a vector form or is igamma or igammac, else returns false.
-   `least` is that of opdi_wide_series. */
+   `least` has the same meaning as in opdi_wide_series. */
 static bool opdi_wide_run(const opdi_special *function, const double *x, const double *z, double *y, double least) {
     const bool upper = function->two == opdi_special_igammac, single = least > 1e-12;
     size_t at = 0;

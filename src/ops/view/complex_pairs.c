@@ -285,7 +285,7 @@ static int opdi_angle_kernel(opd_call *call) {
                              : opd_where_self(opd_isnan(self), opd_floor(self), out));       /* NaN, with gradient 0 */
 }
 /* Returns a complex tensor with the real parts pair[0] and the imaginary parts pair[1], which have the same sizes.  Its
-   dims lie in memory in the same order as those of the parts.  On failure, returns NULL. */
+   dims lie in memory in the same order as the dims of the parts.  On failure, returns NULL. */
 static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
     const int ndim = pair[0]->ndim;
     int perm[OPD_MAX_DIMS];

@@ -441,7 +441,7 @@ OPDI_OP(unsqueeze) {
 }
 
 /* Sets *geometry to the geometry of argument 0 without its dims of size 1.  If the operator has an argument 1, removes
-   only those of the dims that argument 1 names.  Returns 0, or -1 and sets an error. */
+   only dims that argument 1 names.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *geometry) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_value value = call->op->nargs < 2 ? opd_value_none() : opd_arg_value(call, 1);
