@@ -144,7 +144,7 @@ OPD_UNUSED static void check_skip(const char *why) {
     check_skipped = 1;
     printf("skipped %s: %s\n", check_current, why);
 }
-/* Returns the path of a file in tests/, in whatever folder the test runs. */
+/* Returns the path of a file in tests/.  The test may run in any folder. */
 OPD_UNUSED static const char *check_path(const char *name) {
     static char path[1024];
     const char *const slash = strrchr(__FILE__, '/');
@@ -210,7 +210,7 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
 #define TEST(name) CHECK_CASE(name, 0)
 #define TEST_KEEPS(name) CHECK_CASE(name, 1)
 #if defined(OPDISPATCH_IMPLEMENTATION)
-#define CHECK_WEAK __attribute__((weak))          /* the main of a file with which it is linked replaces this main */
+#define CHECK_WEAK __attribute__((weak))          /* if linked with another test file, that file's main is used */
 #else
 #define CHECK_WEAK
 #endif
@@ -219,8 +219,9 @@ OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *
 #define CHECK_MAIN_ADD(add) \
     int main(int argc, char **argv) { check_source = __FILE__; add(); return check_main(argc, argv, __FILE__); }
 
-/* Returns whether `name` belongs to one of `parts` shares of the names that a test file walks over.  Each file has other
-   shares.  CHECK_TURN in the environment selects the share: with parts = 4, the turns 0 to 3 together have all names. */
+/* Divides the names that a test file walks over into `parts` shares, in a different way for each file.  Returns whether
+   `name` belongs to the share that CHECK_TURN in the environment selects.  With parts = 4, the turns 0 to 3 together
+   have all names. */
 static const char *check_source = "";
 OPD_UNUSED static bool check_shares(const char *name, unsigned parts) {
     const char *const turn = getenv("CHECK_TURN"), *slash = strrchr(check_source, '/'), *at;
@@ -229,8 +230,8 @@ OPD_UNUSED static bool check_shares(const char *name, unsigned parts) {
     for (at = name; *at; at++) { hash = hash * 33 ^ (unsigned char)*at; }
     return parts < 2 || (hash >> 4) % parts == (turn ? (unsigned)atoi(turn) : 0) % parts;
 }
-/* Returns whether a walk visits `name`.  With CHECK_PART=4 in the environment, it visits one of four shares.  This is for
-   builds that repeat what another build has walked over as a whole. */
+/* Returns whether a walk visits `name`.  With CHECK_PART=4 in the environment, the walk visits one of four shares.
+   This is for builds that repeat a walk that another build does completely. */
 OPD_UNUSED static bool check_walks(const char *name) {
     const char *const said = getenv("CHECK_PART");
     return check_shares(name, said ? (unsigned)atoi(said) : 1);
@@ -241,7 +242,7 @@ OPD_UNUSED static bool check_compiles(const char *name) {
     const char *const said = getenv("CHECK_COMPILED_PART");
     return check_walks(name) && check_shares(name, said ? (unsigned)atoi(said) : 1);
 }
-/* Returns whether such walks visit only a share of the names. */
+/* Returns whether walks that call a compiler for each name visit only a share of the names. */
 OPD_UNUSED static bool check_compiles_a_share(void) {
     return getenv("CHECK_PART") || getenv("CHECK_COMPILED_PART");
 }
@@ -252,8 +253,7 @@ OPD_UNUSED static const char *check_include(void) {
     snprintf(folder, sizeof folder, "%.*s/..", slash ? (int)(slash - __FILE__) : 1, slash ? __FILE__ : ".");
     return folder;
 }
-/* In builds with CHECK_PART, tcc (if it is installed) compiles C that is written at run time, in a tenth of the
-   time. */
+/* In builds with CHECK_PART, tcc (if it is installed) compiles C that is written at run time, because it is faster. */
 OPD_UNUSED static void check_quick_compiler(void) {
     if (getenv("CHECK_PART") && system("tcc -v >/dev/null 2>&1") == 0) { (void)setenv("CC", "tcc", 1); }
 }
@@ -269,7 +269,7 @@ OPD_UNUSED static void check_add(check_case *c, const char *name, void (*run)(vo
     check_last = &c->next;
 }
 #if defined(_WIN32)
-/* mingw-w64 runs the constructors of a C file in reverse order, so each case is put before those that were added. */
+/* mingw-w64 runs the constructors of a C file in reverse order, so each case is put before the earlier ones. */
 OPD_UNUSED static void check_add_first(check_case *c, const char *name, void (*run)(void), int keeps) {
     check_case *const others = check_first;
     check_first = NULL;

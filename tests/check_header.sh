@@ -48,7 +48,7 @@ first_comment() { awk '{ print } /\*\//{ exit }' "$header"; }
 public_part() { awk '/^#.*if.*OPDISPATCH_IMPLEMENTATION/{ exit } { print }' "$header"; }
 
 # The names of all prototypes: the first name before a "(" on a line with OPD_API, or on the next line.  prototypes
-# prints those of every implementation; all_prototypes also those that OPD_AOTI adds.
+# prints the names of every implementation; all_prototypes also prints the names that OPD_AOTI adds.
 prototypes() { all_prototypes | grep -v -E '^opd_(aoti|extension)_'; }
 all_prototypes() {
     awk '/^OPD_API|^ *extern OPD_API/ { want = 1 }
@@ -102,8 +102,8 @@ build_run() {           # $1: name of the program; the rest: command that builds
     out=$(fails "$@" -o "$program" $lib)
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$program"; fi
 }
-# Compiles the implementation once as C and once as C++, with all warnings except those that gcc gives only when it
-# optimises (tests/run.sh has them).
+# Compiles the implementation once as C and once as C++, with all warnings, except the warnings that gcc gives only when
+# it optimises (tests/run.sh checks these).
 implementation_object() {
     [ -f "$tmp/implementation.o" ] ||
         quiet $CC $strict_c -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" >"$tmp/warnings"
@@ -374,7 +374,7 @@ check_function_length() {
 # No macro defines a function with more than ten lines between its braces, because a debugger shows it as one line.
 check_macro_functions() {
     awk -v most=10 '
-        # Counts the braces in a line of a macro, but not those in comments and strings.  depth 0 is outside of a
+        # Counts the braces in a line of a macro, without braces in comments and strings.  depth 0 is outside of a
         # function.
         function braces(line,    i, c) {
             gsub(/\\./, "", line); gsub(/"[^"]*"/, "", line); gsub(/\047[^\047]*\047/, "", line)
@@ -406,7 +406,7 @@ check_dialect() {
     if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
     python3 "$root/tests/dialect.py" "$header" | head -n 8
 }
-# At most so many percent of all names have one letter.
+# At most this percentage of all names have one letter.
 short_names=10
 check_short_names() {
     if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
@@ -580,7 +580,7 @@ TEXT
     fails "$tmp/checked"
     "$tmp/checked" 2>&1 | head -n 4
 }
-# The operators that src/printing.py reads from the cards are those that the library registers.  join.py reports
+# src/printing.py reads the same operators from the cards as the library registers.  join.py reports
 # mistakes in a card, in its comment, and in lists, and names the operator.
 check_cards() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi

@@ -287,8 +287,8 @@ def place(text, begin, end):
 
 
 def wrong_statements(pages, names, cases, checks):
-    """Returns what is wrong with the rows.  pages is {name: text}, names are those of the library, cases {test file:
-    names}."""
+    """Returns messages about wrong rows.  pages is {name: text}, names are the names in the library, cases is {test
+    file: names}."""
     wrong, used = [], set()
     for page, begin, end in PLACES:
         text = place(pages[page], begin, end)

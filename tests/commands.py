@@ -149,7 +149,7 @@ def wrong_blocks():
 
 
 def foreign(cc, cxx, folder):
-    """Compiles the programs for ggml, libtorch and ONNX Runtime without linking them.  Returns what is wrong."""
+    """Compiles the programs for ggml, libtorch and ONNX Runtime without linking them.  Returns error messages."""
     try:
         from torch.utils.cpp_extension import include_paths
         torch = include_paths()
@@ -220,7 +220,7 @@ def copy_of_the_repository(folder):
 
 
 def run(command, files, prints, cc, folder):
-    """Runs a command.  Returns what is wrong, or None."""
+    """Runs a command.  Returns an error message, or None."""
     if re.search(r'\bmpi(cc|run)\b', command) and not (shutil.which('mpicc') and shutil.which('mpirun')):
         print('skip %s: no MPI' % command)
         return None

@@ -87,7 +87,7 @@ linux() {
     have "$cc" || { skip "no $cc"; return; }
     if [ "$target" = i686 ]; then           # threads do not run in qemu-i386
         loader=$sysroot/lib/ld-linux.so.2
-        "$loader" --help >/dev/null 2>&1 || { skip "this machine does not run programs of it"; return; }
+        "$loader" --help >/dev/null 2>&1 || { skip "this machine does not run 32-bit programs"; return; }
         run="$loader --library-path $sysroot/lib"
     else
         have "$emulator" || { skip "no $emulator"; return; }
@@ -111,7 +111,7 @@ linux() {
 mingw() {
     cc=x86_64-w64-mingw32-gcc
     have $cc || { skip "no $cc"; return; }
-    # -O0 is enough: without wine nothing runs, and optimisation would give no warnings that other gccs do not give
+    # -O0 is enough: the programs need no speed, and other builds show the warnings that need optimisation
     printf '#define OPDISPATCH_IMPLEMENTATION\n#include "tests/inside.h"\n' >"$tmp/inside.c"
     if ! $cc -Wall -Wextra -Werror -O0 -I. -c "$tmp/inside.c" -o "$tmp/$target.o" >"$tmp/out" 2>&1 ||
        ! $cc -O0 -static "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/q.exe" -lm -lpthread >"$tmp/out" 2>&1; then

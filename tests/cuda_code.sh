@@ -68,13 +68,13 @@ under_way='
         }
     }
     END { done() }'
-# at_least NUMBER PATTERN: each kernel whose name matches issues so many 16-byte loads before it uses a result.
+# at_least NUMBER PATTERN: each kernel whose name matches issues at least NUMBER 16-byte loads before it uses a result.
 at_least() {
     code "$2" >"$tmp/code"
     case $(head -n 1 "$tmp/code") in '== '*) ;; *) cat "$tmp/code"; return ;; esac
     awk "$under_way" "$tmp/code" | awk -v least="$1" '$1 < least { print $2 ": " $1 " loads of 16 bytes are under way, not " least }'
 }
-# with NUMBER INSTRUCTION PATTERN: each kernel whose name matches has at least so many of these instructions.
+# with NUMBER INSTRUCTION PATTERN: each kernel whose name matches has the instruction at least NUMBER times.
 with() {
     code "$3" >"$tmp/code"
     case $(head -n 1 "$tmp/code") in '== '*) ;; *) cat "$tmp/code"; return ;; esac

@@ -179,7 +179,7 @@ int main(void) { return opd_finish(); }
 
 
 def run(name, source, document, operators, floats, constant, args, folder):
-    """Compiles and runs a program.  Returns what is wrong, or None."""
+    """Compiles and runs a program.  Returns an error message, or None."""
     cxx = name.endswith('.cpp')
     source = source.replace('#define OPDISPATCH_IMPLEMENTATION', '', 1) if args.object else source
     source = re.sub(r'^int main\((void)?\)', 'static int document_main(void)', source, count=1, flags=re.M)
@@ -207,7 +207,7 @@ def run(name, source, document, operators, floats, constant, args, folder):
 
 
 def printed(source, args, folder, **environment):
-    """Returns what a program prints; its file is called first.c."""
+    """Runs a program whose file is first.c, and returns its output."""
     path = os.path.join(folder, 'first.c')
     with open(path, 'w') as f:
         f.write(source.replace('#define OPDISPATCH_IMPLEMENTATION', '' if args.object else '#define OPDISPATCH_IMPLEMENTATION', 1))
@@ -228,7 +228,7 @@ def agrees(shown, said):
 
 
 def wrong_texts(args, folder):
-    """Returns what is wrong with the text blocks of the guide that show what programs print."""
+    """Returns messages about text blocks of the guide that differ from the output of programs."""
     wrong = []
     concepts, debugging = read('examples/guide/02-concepts.md'), read('examples/guide/12-debugging.md')
     first, operator = [b for b in blocks(read('README.md')) if 'int main' in b or 'OPD_LIBRARY(my, lib)' in b]

@@ -75,8 +75,8 @@ bool inside_holds_others(const opd_schema *s, int place) {
 #endif
 
 /* files */
-/* Unpacks a deflated stream: writes `length` bytes to out, and sets *crc to their checksum.  Returns what is wrong, or
-   NULL. */
+/* Unpacks a deflated stream: writes `length` bytes to out, and sets *crc to their checksum.  Returns NULL, or an
+   error message. */
 const char *inside_inflate(const unsigned char *in, size_t n, unsigned char *out, size_t length, uint32_t *crc);
 INSIDE(bool, is_special, (const char *path), opdi_is_special(path))
 INSIDE(int, zip64_from, (uint64_t size), (opdi_zip64_from = size, 0))

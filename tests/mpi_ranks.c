@@ -180,8 +180,8 @@ static void batch(opd_group *world) {
         OK(i / 4 == rank_here || is(got[i], i % 2 ? 300000 : 3, 10 * (i / 4) + i % 4, 1));
     }
 }
-/* A message that is shorter or longer than expected is an error on the receiving rank.  Using something that belongs
-   to an unregistered group is an error, too. */
+/* The receiving rank fails if a message is shorter or longer than expected.  Calls with something that belongs to an
+   unregistered group fail, too. */
 static void lengths(opd_group *world) {
     opd_tensor *const x = numbers(6, 1, 1, OPD_FLOAT32), *const y = numbers(8, 1, 1, OPD_FLOAT32);
     const char *const said = getenv("OPD_MPI_CHECKED");

@@ -198,7 +198,7 @@ static int walk_fn(void *user, opd_tensor *const *inputs, int ninputs, opd_tenso
         ? opd_zeros(OPD_INTS(0), OPD_FLOAT64) : walk_row(call->args, 1);
     return ninputs == 1 && outputs[0] ? 1 : -1;
 }
-/* Begins the transfers with neighbours that an operator with so many examples needs.  Returns NULL if it needs none. */
+/* Begins the transfers with neighbours that an operator needs for `examples` examples.  Returns NULL for none. */
 static opd_work *walk_neighbours(const walk_line *line, int examples) {
     opd_group *const world = opd_group_find("world");
     const int next = (rank_here + 1) % size_here, last = (rank_here + size_here - 1) % size_here;

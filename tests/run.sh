@@ -73,7 +73,7 @@ checks() {
 }
 
 # one FILE: builds and runs a test file.  Writes "passed failed skipped" to $RUN_TMP/NAME.result, and prints all output
-# at once.
+# together, at the end.
 one() {
     file=$1
     base=$(basename "$file"); name=${base%.*}

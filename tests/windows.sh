@@ -13,7 +13,7 @@ Builds the implementation and test files (tests/*/test_NAME.c) for Windows with 
 runs them under wine.  Without names, these are: $usual.
 Cases that Windows or wine cannot pass are left out: the list in this script says why.
 
-  --whole         all test files except those that the list leaves out (about 20 minutes)
+  --whole         all test files, except fuzz tests and the files in this list (about 20 minutes)
   OBJECT=file.o   an implementation that is compiled already, with tests/inside.h
   WINEPREFIX=...  an existing prefix of wine, instead of a new one (695 MB in \$TMPDIR while this runs)
 TEXT
@@ -22,12 +22,12 @@ TEXT
 # Prints a line for each FILE or FILE:CASE that is left out, with the reason.
 left_out() {
     cat <<'TEXT'
-plugins                     needs the compiler at run time; test_dlls.c has what applies to DLLs
+plugins                     needs the compiler at run time; test_dlls.c has the cases for DLLs
 compile                     needs the compiler at run time
 compiled                    needs the compiler at run time
 extension                   libraries of PyTorch for Linux
 aoti                        libraries of PyTorch for Linux
-kernels                     is an implementation of its own
+kernels                     contains the implementation itself
 cuda                        needs CUDA
 fuzz_scripts                needs signals of a timer
 engine:backward_in_a_forked_child            needs fork

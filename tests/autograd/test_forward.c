@@ -105,7 +105,7 @@ static void move(opd_tensor **in, opd_tensor **t, int n, double by) {
     for (i = 0; i < n; i++) { for (k = 0; k < opd_numel(in[i]); k++) { case_put(in[i], k, case_get(in[i], k) + by * case_get(t[i], k)); } }
 }
 
-/* Returns whether ATen defines a derivative that differs from that of the values. */
+/* Returns whether ATen defines a derivative that differs from the derivative of the values. */
 static bool by_definition(const subject *s) {
     static const char *const list[] = {"bernoulli", "as_strided_scatter", "detach", NULL};
     static const char *const by_strides[] = {"_reshape_alias", "_reshape_alias_copy", NULL};

@@ -354,7 +354,7 @@ TEST(several_messages_have_a_word_rank_and_tag_each) {
     refused("batch_p2p_ops", args, 5, "batch_p2p_ops: 'sends' is neither isend nor irecv");
 }
 
-/* Using a handle of a group that was unregistered is an error. */
+/* Calls with a handle of a group that was unregistered fail. */
 TEST(a_group_that_is_gone_is_an_error) {
     opd_group_desc desc;
     opd_tensor *param = opd_tensor_set_requires_grad(floats(3, 1, 1), true);
@@ -986,7 +986,7 @@ static void trains(opd_group *group, int rank, void *user) {
     opd_optimizer_free(sgd);
     opd_parallel_free(parallel);
 }
-/* Trains on so many threads.  All ranks end with the same bits in their weights. */
+/* Trains on `ranks` threads.  All ranks end with the same bits in their weights. */
 static void train(training *run, int ranks) {
     static char messages[RANKS_MOST][600];
     run->ranks = ranks;

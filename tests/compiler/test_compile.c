@@ -947,7 +947,7 @@ static int factored(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
 static int factored_after_writing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return opd_add_(in[1], opd_ones_like(in[1])) ? factored(user, in, n, out) : -1;
 }
-/* An operator that compiled code calls may fail: the error equals that of an uncompiled run.  If nothing was
+/* An operator that compiled code calls may fail: the error is the same as in an uncompiled run.  If nothing was
    written, an uncompiled run follows. */
 TEST(errors_of_operators_that_are_called) {
     opd_tensor *in[2], *out[1], *want[1];
@@ -1075,7 +1075,7 @@ TEST(draws_on_one_side_of_a_condition) {
     opd_compiled_free(compiled);
     opd_program_free(program);
 }
-/* Operators that compiled code calls get copies of their tensors; the results are those of an uncompiled run. */
+/* Operators that compiled code calls get copies of their tensors; the results equal an uncompiled run's. */
 static int shares_memory(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const x = opd_clone(in[0]), *two[2];
     opd_tensors list;
@@ -1306,7 +1306,7 @@ TEST(memory_of_several_types) {
     }
     (void)(was ? setenv("CC", kept, 1) : unsetenv("CC"));
 }
-/* With several NaNs in a window, pooling returns the index of the last one, but argmax that of the first one. */
+/* With several NaNs in a window, pooling returns the index of the last one, but argmax the index of the first one. */
 static int pools(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *all[8] = {NULL};
     int count = 0, i;

@@ -1,5 +1,5 @@
-/* Graphs written as C: one of every operator, with the sample arguments of its descriptor, and those of exported
-   programs.  $CC (else cc) compiles them.  They run with other numbers than those that were recorded, and must give
+/* Graphs written as C: a graph of every operator, with the sample arguments of its descriptor, and the graphs of
+   exported programs.  $CC (else cc) compiles them.  They run with other numbers than in the recording, and must give
    the same results as the graphs. */
 #define _GNU_SOURCE 1
 #include "../cases.h"
@@ -255,8 +255,8 @@ static bool is_unfit(const opd_op *op) {
     const char *const name = opd_op_name(op);
     return strstr(name, "::searchsorted") || strstr(name, "::bucketize") || strcmp(name, "aten::cumprod_backward") == 0;
 }
-/* Adds the cases of every second operator (half is 0 or 1), or of all (half is -1).  At least so many must be
-   written. */
+/* Adds the cases of every second operator (half is 0 or 1), or of all (half is -1).  At least `least`
+   of them must be written as C. */
 static void add_operators(int (*add)(const opd_op *, const char *, opd_scalar_type), opd_scalar_type dtype, int half,
                           int least) {
     const opd_op *op;
@@ -385,7 +385,7 @@ static opd_tensor *spread(opd_scalar_type dtype, const int64_t *sizes, int ndim,
 }
 //-- sizes that are open -------------------------------------------------------------------------------------------------
 
-/* Returns a tensor like x whose dim `dim` has `size` elements, which repeat those of x. */
+/* Returns a tensor like x whose dim `dim` has size `size`.  Its elements repeat elements of x. */
 static opd_tensor *of_size(opd_tensor *x, int dim, int64_t size) {
     opd_tensor *const at = opd_empty(opd_ints_of(&size, 1), OPD_INT64);
     int64_t i;

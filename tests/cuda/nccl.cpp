@@ -10,7 +10,7 @@
    As in NCCL: a communicator that does not block returns ncclInProgress, and a call is on its stream only once
    ncclCommGetAsyncError returns ncclSuccess.  Messages between two ranks arrive in the order of their calls.  A send
    waits for its receiver.  Ranks that call different functions, or use different counts, wait forever.  After a
-   communicator was aborted, its streams continue, whatever their memory contains.
+   communicator was aborted, its streams continue, with undefined contents of the receiving memory.
 
    Environment: OPD_EMU_NCCL_VERSION=22000 sets the version that the library reports.
    For tests: opd_emu_nccl_fail(rank, result) makes all later calls of a rank's communicators return this result. */

@@ -1026,7 +1026,7 @@ TEST(a_cumulative_logsumexp_is_rounded_once) {
     for (i = 0; i < 64; i++) { CHECK_NEAR(at(y, i), opd_item_f64(opd_select(z, 0, i)), 0.0015); }
     CHECK_OK();
 }
-/* Waiting for a stream that is being captured is an error. */
+/* Waiting for a stream that is being captured fails. */
 TEST(a_capture_that_cannot_be) {
     opd_tensor *x;
     opd_stream s, was;

@@ -474,7 +474,7 @@ static void *mix_watcher(void *arg) {
     return arg;
 }
 
-/* Each registration of a device is undone once, by whatever thread. */
+/* Each registration of a device is undone once, on any thread. */
 static int npus;
 static void *mix_device(void *arg) {
     opd_backend_desc npu;

@@ -15,8 +15,8 @@
 
    run.sh builds and runs all targets.  The files in TARGET/ are the initial corpus.
 
-   A target whose input is only a list of choices (next) is also a test.  The test runs so many inputs of random
-   bytes, and each run repeats the same inputs.  tests/test_fuzz_TARGET.c consists of these lines:
+   A target whose input is only a list of choices (next) is also a test.  The test runs FUZZ_SEEDS inputs of
+   random bytes, the same inputs in each run.  tests/test_fuzz_TARGET.c consists of these lines:
 
        #define FUZZ_SEEDS 1000
        #include "fuzz/fuzz_TARGET.c"

@@ -1,5 +1,5 @@
-// Fuzz target for exported programs: see fuzz.h for how to build and run it.  Input: the JSON text of a program and,
-// after a zero byte, optionally that of its weights.  Both are put into a zip file with 64 bytes for each of two
+// Fuzz target for exported programs: see fuzz.h for how to build and run it.  Input: the JSON text of a program, or
+// this text, a zero byte and the JSON text of its weights.  Both are put into a zip file with 64 bytes for each of two
 // weights.
 #include "fuzz.h"
 

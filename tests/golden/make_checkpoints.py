@@ -115,7 +115,7 @@ Point = namedtuple('Point', 'x y')
 pair = []
 pair.append(Slots())
 pair[0].a = pair
-# An object of an unknown class or function becomes an entry of the kind strange; the values beside it are read.
+# An object of an unknown class or function becomes an entry of the kind strange; the other values are read.
 VALUES['foreign'] = {
     'args': argparse.Namespace(lr=0.1), 'w': base[:2], 'date': datetime.datetime(2020, 1, 2), 'path': pathlib.PurePosixPath('/a/b'),
     'color': Color.RED, 'settings': Settings(a=1, b=[2]), 'steps': Steps([1, 2, 3]), 'slots': Slots(), 'keywords': Keywords(x=1),

@@ -106,7 +106,7 @@ class Program:
             return self.call(op, (a,), [-1])
         if op == 'expand':
             return self.call(op, (a,), [2] + list(x.shape))
-        if op == 'detach':                        # if x has no tangent, this library shares one that x gets later
+        if op == 'detach':                        # if x gets a tangent later, this library shares it
             return self.call(op, (a,)) if fw.unpack_dual(x).tangent is not None else None
         if n == 0:
             return None

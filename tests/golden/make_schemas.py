@@ -3,7 +3,7 @@
 
 registered.tsv      every declaration that PyTorch has registered, as PyTorch prints it
 functions_1_13.tsv  the declarations in native_functions.yaml of torch 1.13
-functions_2_7.tsv   those of torch 2.7 that 1.13 does not have
+functions_2_7.tsv   the declarations of torch 2.7 that 1.13 does not have
 odd.tsv             strings, most of which are not valid declarations.  The first column of the existing file is kept
 (differences.tsv is written by hand: where the header differs on purpose.  It has the same columns as odd.tsv)
 

@@ -462,7 +462,7 @@ static int checked_writes(void *user, opd_tensor *const *in, int n, opd_tensor *
 static int grad_of_writes(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     return opd_grad(writes, user, in, n, NULL, out);
 }
-/* Autograd, second derivatives, opd_grad, and opd_grad under vmap give the same gradient, that of finite
+/* Autograd, second derivatives, opd_grad, and opd_grad under vmap give the same gradient as finite
    differences. */
 TEST(writes_through_conjugates_have_one_gradient) {
     static const double numbers[] = {1, 2, -3, 4, 0.5, -1};

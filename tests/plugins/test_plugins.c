@@ -379,8 +379,8 @@ static uintptr_t mapped_at(void) {
     if (f) { (void)fclose(f); }
     return at;
 }
-/* Tables, descriptors and backward functions that remain for running calls are freed with the code, at whatever address
-   it is loaded next. */
+/* Tables, descriptors and backward functions that remain for running calls are freed with the code, even if the
+   library is loaded at another address next time. */
 TEST(again_and_again_does_not_grow) {
     enum { TIMES = 6 };
     void *taken[TIMES];
@@ -1061,7 +1061,7 @@ TEST(damaged_results_are_built_again) {
     }
     check_unmapped();
 }
-/* Loading a truncated library by its path is an error. */
+/* Loading a truncated library by its path fails. */
 TEST(half_a_library) {
     char path[1000], half[700];
     static unsigned char bytes[1 << 20];

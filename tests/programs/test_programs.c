@@ -872,7 +872,7 @@ TEST(programs_that_cannot_be_saved) {
     opd_program_free(old);
     opd_program_free(program);
 }
-/* A program that is trained here runs in PyTorch, with other sizes than those with which it was exported. */
+/* A program that is trained here runs in PyTorch, with other sizes than in the export. */
 TEST(programs_trained_here_run_in_pytorch) {
     static const char *const keys[] = {"in0", "in1", "out0", "out1", "out2"};
     char said[1000] = "", arguments[700], program_path[300];

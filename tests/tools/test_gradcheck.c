@@ -86,7 +86,7 @@ static int really_constant(void *user, opd_tensor *const *in, int n, opd_tensor 
     out[0] = opd_zeros_like(in[0]);
     return 1;
 }
-/* The checks use random gradients for complex results, too, also for several at once. */
+/* The checks use random gradients also for complex results, even for several of them. */
 TEST(complex_results) {
     opd_gradcheck_options o = opd_gradcheck_defaults();
     opd_tensor *x = opd_tensor_set_requires_grad(numbers(OPD_INTS(2, 3), OPD_COMPLEX128), true);

@@ -522,7 +522,7 @@ TEST(peak_of_what_is_alive) {
     opd_cost_free(cost);
     opd_release(h);
 }
-/* Queries of a tensor's device, dtype and layout return those of the tensor for which the fake stands. */
+/* Queries of a fake's device, dtype and layout return the properties of the tensor that it stands for. */
 TEST(questions_about_what_a_fake_stands_for) {
     opd_tensor *real = floats(2, 3);
     const opd_value none = opd_value_none(), strided = opd_value_int(0), cpu = opd_value_device(opd_device_of(OPD_CPU, -1));
