@@ -63,7 +63,7 @@ static void note_bytes(int curve, int size, double bytes, double n) {
     double *v = &panels[MEMORY].values[curve][size];
     if (*v == 0) { *v = fmax(bytes / n, 1); }     /* only the first time: later, the names are already stored */
 }
-/* Measures one read at a random address of so much memory; each address depends on the read before. */
+/* Measures one read at a random address in `bytes` bytes of memory.  Each address depends on the previous read. */
 static void note_floor(int p, int size, double bytes) {
     const size_t n = (size_t)fmax(bytes / LINE, 64);
     char *all = (char *)malloc(n * LINE);

@@ -2,7 +2,7 @@
    cc -O2 bench/instructions.c -o instructions -lm -lpthread -ldl
    ci: matmul-f32 1
 
-   instructions NAME TIMES   the names are those of the list below
+   instructions NAME TIMES   calls the operator TIMES times; the names are in the list below
    instructions --list       prints each name, and the elements (or multiply-adds) of one call
    instructions --help       prints the usage */
 #define OPDISPATCH_IMPLEMENTATION

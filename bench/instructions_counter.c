@@ -1,6 +1,6 @@
 /* A plug-in of QEMU's user-mode emulators that counts the instructions a program executes, and prints their number when
    the program ends.  bench/instructions.sh builds and uses it.  It declares the few functions of QEMU's plug-in
-   interface (version 1) itself, so that neither qemu-plugin.h nor GLib have to be installed.
+   interface (version 1) itself, so neither qemu-plugin.h nor GLib has to be installed.
 
    cc -shared -fPIC -O2 bench/instructions_counter.c -o counter.so
    qemu-aarch64 -d plugin -plugin ./counter.so PROGRAM */
@@ -20,8 +20,8 @@ void qemu_plugin_outs(const char *text);
 API int qemu_plugin_version = 1;
 static uint64_t executed;
 
-/* QEMU calls this for each block of instructions that it translates: when the block runs, `executed` grows by its
-   instructions (operation 0 is adding). */
+/* QEMU calls this function for each block of instructions that it translates.  When the block runs, QEMU adds the
+   number of its instructions to `executed` (operation 0 is an addition). */
 static void translated(uint64_t id, struct qemu_plugin_tb *block) {
     (void)id;
     qemu_plugin_register_vcpu_tb_exec_inline(block, 0, &executed, qemu_plugin_tb_n_insns(block));

@@ -235,7 +235,7 @@ static const bench_row rows[] = {
 
 //-- limits of the machine ----------------------------------------------------------------------------------------------
 
-/* Multiply-adds on vectors, in so many independent chains that the latency is hidden. */
+/* Multiply-adds on vectors, in enough independent chains to hide the latency. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define PEAK(name, type, bytes, target_)                                                            \
     __attribute__((target(target_))) static double name(int64_t rounds) {                           \

@@ -213,7 +213,7 @@ static void walk_sharded(const plan *p, const kernels *k, int ranks, double batc
     waits(w);
     computes(w, bytes_of(k) * k->update / ranks);
 }
-/* Predicts a step of so many ranks, each of which has a batch of this size. */
+/* Predicts a training step on `ranks` ranks, each with `batch` examples. */
 static outcome predict(const plan *p, const kernels *k, int ranks, double batch) {
     const int inside = ranks < p->net.per_node ? ranks : p->net.per_node;
     walk w = {0, 0, 0, p->net.overlap, 1};
@@ -564,7 +564,7 @@ static void meet(opd_group *group) {
     while (work && opd_work_test(work) == 0) { (void)nanosleep(&nap, NULL); }
     opd_work_release(work);
 }
-/* Returns the time in which two ranks swap so many bytes: the smallest of some rounds. */
+/* Returns the seconds in which two ranks send each other `bytes` bytes: the smallest time of `rounds` rounds. */
 static double swap_time(opd_group *pair, int64_t bytes, int rounds) {
     const int other = 1 - opd_group_rank(pair);
     double best = INFINITY;
@@ -580,8 +580,9 @@ static double swap_time(opd_group *pair, int64_t bytes, int rounds) {
     }
     return best;
 }
-/* Compares steps of a group with predictions: means of some rounds.  In turns with them, single ranks run steps whose
-   layers are timed; in a larger group, two ranks at the same time, because they share caches and memory. */
+/* Compares measured steps of a group with predictions, as means over some rounds.  Before each step of the group, a
+   step on a single rank is run, and its layers are timed.  In a larger group, two ranks run such steps at the same
+   time, because ranks share caches and memory. */
 static void compare(const plan *p, const settings *s, const char *what, opd_group *group, int64_t batch) {
     static model alone, m;
     static kernels k;
@@ -619,8 +620,8 @@ static void compare(const plan *p, const settings *s, const char *what, opd_grou
         fflush(stdout);
     }
 }
-/* Returns the seconds for only summing the gradients of a model, in so many messages, which all begin before the first
-   wait. */
+/* Returns the seconds in which the ranks sum the gradients of a model, without computing.  Begins all `messages`
+   messages before it waits for the first one. */
 static double sum_alone(opd_group *group, float *data, int64_t numel, int messages) {
     opd_transfer transfer;
     opd_work *works[PIECES];
@@ -667,8 +668,8 @@ static opd_group *idle_group(const opd_group *group) {
     desc.user = &size;
     return opd_group_register(&desc);
 }
-/* Simulates a network card that moves memory by itself, with the bandwidth of 25 Gb Ethernet and one transfer after the
-   other.  Waits take as long as with such a card, and use no core.  No data is moved. */
+/* Simulates a network card that transfers memory without using a core, at the speed of 25 Gb Ethernet, one transfer at
+   a time.  Waits take as long as with such a card.  No data is moved. */
 typedef struct card { int size; double latency, byte, free; } card;
 static int card_start(void *user, const opd_transfer *transfer, void **request) {
     card *const its = (card *)user;

@@ -89,7 +89,7 @@ static int bad_data(const char *path, const char *why) {
     return -1;
 }
 
-/* Reads a line, 64 pixels, a space and the label, into image n.  Returns NULL, or what is wrong. */
+/* Reads a line, 64 pixels, a space and the label, into image n.  Returns NULL, or the end of an error message. */
 static const char *image_of_line(const char *line, digit_set *set, int n) {
     if (n == IMAGES || strcspn(line, "\n") != PIXELS + 2 || line[PIXELS] != ' ') {
         return "is damaged: a line is not 64 pixels and a label";

@@ -71,9 +71,9 @@ typedef struct mpi_group {
 } mpi_group;
 typedef struct mpi_request {
     MPI_Request request;
-    double looked, missed;       /* time of the last look at the peers; time since when one is gone, or 0 */
-    double begun, told;          /* time when waiting began; time since when this process was told to end */
-    /* asked: the others were asked whether they wait; only: the rank that matters, plus 1, or 0 for all */
+    double looked, missed;       /* times of the last check, and of the first one that missed a rank, or 0 */
+    double begun, told;          /* times when waiting began, and when this process was told to end */
+    /* asked: the others were asked whether they wait; only: 1 + the only rank to watch, or 0 to watch all ranks */
     int asked, only;
     int *counts;   /* [4, size] of an all-to-all: counts and offsets of the sent elements, then of the received ones */
     MPI_Datatype type;           /* of a receive: the expected type */
@@ -345,9 +345,9 @@ static int mpi_group_ask(mpi_group *group, mpi_request *request, double now) {
     return !used ? 0 : opd_fail(OPD_ERROR_KERNEL, "it did not finish within %.3g s: %s did not answer: it has ended, "
                                 "or is busy", limit, who);
 }
-/* Looks now and then whether other ranks have ended.  Returns -1 and sets an error that names them, if they have
-   been gone for half a second (until then, their earlier messages may still arrive), or if this process was told to
-   end. */
+/* Checks, at most ten times a second, whether other ranks have ended.  Returns -1 and sets an error that names them, if
+   they were first found missing half a second ago (until then, their earlier messages may still arrive), or if this
+   process was told to end. */
 static int mpi_group_look(mpi_group *group, mpi_request *request, double now) {
     char who[300];
     const int told = mpi_group_told;
@@ -567,8 +567,8 @@ static void mpi_group_match(mpi_group *group) {
         }
     }
 }
-/* Begins to swap memory with the other of two ranks, or at first only to send: mpi_group_meets receives.  Returns MPI's
-   code. */
+/* Begins to send `sent` elements of `out` to the other of two ranks.  In the second swap of a sum, also begins to
+   receive `taken` elements into `in`; in the first swap, mpi_group_meets receives.  Returns MPI's code. */
 static int mpi_group_swap(const mpi_group *group, mpi_request *request, const void *out, int sent, void *in,
                           int taken) {
     const int other = 1 - group->rank, tag = request->tag + request->second;
@@ -616,14 +616,15 @@ static int mpi_group_halve(mpi_group *group, const opd_transfer *transfer, mpi_r
     }
 MPI_GROUP_MEAN(mpi_group_mean_f32, float)
 MPI_GROUP_MEAN(mpi_group_mean_f64, double)
-/* Adds numbers to those of a half, or computes the means of both.  Returns MPI's code. */
+/* Adds `count` numbers of `in` to `out` or, for a mean, sets `out` to the means of both.  Returns MPI's code. */
 static int mpi_group_add(const mpi_request *request, const void *in, void *out, int count) {
     if (request->mean == OPD_FLOAT32) { mpi_group_mean_f32(in, out, count); }
     else if (request->mean == OPD_FLOAT64) { mpi_group_mean_f64(in, out, count); }
     else { return MPI_Reduce_local((void *)(uintptr_t)in, out, count, request->type, request->op); }
     return MPI_SUCCESS;
 }
-/* Adds a half to the other rank's, and begins to swap the sums.  If the sums have arrived, ends. */
+/* Called when a swap of a sum by halves is complete.  After the first swap, adds the received half and begins to swap
+   the sums.  After the second swap, marks the request as done. */
 static void mpi_group_halved(const mpi_group *group, mpi_request *request) {
     const size_t bytes = (size_t)mpi_group_bytes(request->type);
     int from, its, count = mpi_group_half(request->count, group->rank, &from);

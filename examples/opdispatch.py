@@ -682,8 +682,8 @@ def _addresses(tensors):
 
 
 def _lend(tensors):
-    """Makes the innermost scope (that of the callback) hold the tensors: C reads them after the Python objects are
-    gone."""
+    """Makes the innermost scope (the callback's scope) hold the tensors, because C reads them after the Python objects
+    were freed."""
     keep = []
     _lib.opd_tuple_new(_values(tensors, keep), len(tensors))
     _check()
@@ -2246,7 +2246,7 @@ _OPCHECK = {"test_schema": 1, "test_autograd_registration": 2, "test_faketensor"
 
 
 def opcheck(op, args, kwargs=None, *, test_utils=tuple(_OPCHECK), raise_exception=True, atol=None, rtol=None):
-    """torch.library.opcheck: tests whether an operator does for these arguments what its schema and registrations
+    """torch.library.opcheck: tests whether an operator behaves for these arguments as its schema and registrations
     say.  If not, raises an OpCheckError that says what to fix.  If raise_exception is false, returns the result of
     each test by name.  opcheck does not compare gradients with finite differences; gradcheck does."""
     overload, named = _overload(op), dict(kwargs or {})
