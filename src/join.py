@@ -140,7 +140,7 @@ def circles(listed):
 
 
 def long_files():
-    """Returns messages about files that are too long to read at once, except for those in long_files.txt."""
+    """Returns messages about files that are too long to read in one piece, except for those in long_files.txt."""
     excused, found = {path: int(words[0]) for path, words in rows('long_files.txt')}, []
     for path in paths() + sorted({path for path, _, _ in pieces() + companion_pieces()
                                   if not path.endswith(printing.SUFFIX)} - set(paths())):

@@ -6,8 +6,8 @@
 typedef struct opd_autocast_region { uint16_t was; bool was_on, open; } opd_autocast_region;
 /* Begins a region of this thread in which autocast chooses the dtypes of operators (torch.autocast).  The field
    `autocast` of an operator descriptor says how autocast treats the operator: matrix products and convolutions run in
-   `dtype`, and operators that need a large range run in float32.  Floating arguments on the device, except those of
-   float64, are cast differentiably.  Autocast does not change in-place and out= forms.  As a block:
+   `dtype`, and operators that need a large range run in float32.  Floating arguments on the device are cast
+   differentiably, except float64 arguments.  Autocast does not change in-place and out= forms.  As a block:
    OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
    With dtype OPD_DTYPE_NONE the region takes the dtype of the enclosing region.  The outermost region takes the
    device's default, which is bfloat16 on CPU, XLA and HPU, else float16.  If `enabled` is false, autocast is off

@@ -14,7 +14,7 @@ typedef struct opd_jvp_call opd_jvp_call;
 typedef struct opd_context opd_context;
 typedef struct opd_generator opd_generator;
 /* Frees a user pointer.  Callbacks that compute or do something have their user pointer as the first parameter.
-   Callbacks that are told of something (a gradient, a saved tensor, an event, memory) have it as the last one. */
+   Callbacks that are notified of something (a gradient, a saved tensor, an event, memory) have it as the last one. */
 typedef void (*opd_destroy)(void *user);
 /* Frees the memory `data`, over which a tensor or file was made.  `user` is the pointer that was passed together with
    the deleter. */

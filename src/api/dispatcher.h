@@ -160,7 +160,7 @@ OPD_API int opd_impl(opd_library *lib, const char *name, opd_kernel kernel);
    Returns 0, or -1 with an error. */
 OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
                          void (*destroy)(void *user));
-/* Registers a kernel at the library's key for all operators that have no kernel of their own at this key (namespace "_"
+/* Registers a kernel at the library's key for all operators that have no kernel at this key (namespace "_"
    only).  Returns 0, or -1 with an error. */
 OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
 /* Defines an operator by its descriptor, which is copied.  Fails with an error if the name is defined already, unless

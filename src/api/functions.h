@@ -3,7 +3,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A kernel made from a plain C function.  `signature` is the function's type in the letters of opd_op_check.
-   OPD_FUNCTION(name, function, types) defines the variable `name` at file scope; the first type is that of the result,
+   OPD_FUNCTION(name, function, types) defines the variable `name` at file scope; the first type is the result's type,
    or void:
 
        static double scaled(double x, int64_t n) { return x * (double)n; }

@@ -76,8 +76,8 @@ OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64
    Tensors that are not its inputs are constants, and must not be written.  Results have a history only if they are
    differentiated outside of the derivative, too.  An input that does not affect the output has a gradient of zeros. */
 typedef struct opd_transform_options {
-    const int *argnums; int nargnums;       /* indices of the inputs with respect to which to differentiate; negative
-                                               ones count from the end; NULL: input 0 */
+    const int *argnums; int nargnums;       /* indices of the inputs to differentiate with respect to; negative indices
+                                               count from the end; NULL: input 0 */
     int naux;                               /* number of trailing outputs that are not differentiated, only written
                                                after the other results (has_aux) */
     int64_t chunk_size;                     /* Jacobians: number of rows computed at once; 0: all; 1: one by one,

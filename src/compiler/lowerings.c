@@ -641,7 +641,7 @@ static opd_value opdi_lower_least(opd_scalar_type dtype) {
 }
 /* Returns an expression: the position in self, along pooled dim `dim`, of element number `at` of the window that loop
    `loop` selects.  If all elements of a window are the smallest value of the dtype, `at` may be in the padding; then
-   the position is that of the window's first element that is not padding. */
+   the position of the window's first element outside of the padding is returned. */
 static opdi_expr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int loop, opdi_expr *at) {
     opdi_expr *const start = opdi_expr_new(OPDI_EXPR_COUNT, OPD_INT64);
     opdi_expr *const every = opdi_expr_number(OPD_INT64, 0, pool->dilation[dim]);

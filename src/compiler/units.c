@@ -488,7 +488,7 @@ static int opdi_plan_order(const void *a, const void *b) {
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
     return order ? order : (first->number > second->number) - (first->number < second->number);
 }
-/* Returns an offset for `block`.  Considers those of the `count` placed blocks that are in use at the same time as
+/* Returns an offset for `block`.  Considers only placed blocks (out of `count`) that are in use at the same time as
    `block`.  Chooses the smallest gap between them that is large enough or, if there is none, their end. */
 static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const opdi_plan_block *block) {
     int64_t best = -1, least = INT64_MAX, end = 0;

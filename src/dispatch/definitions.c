@@ -176,9 +176,9 @@ static int opdi_card_next(const char **p, const opd_schema *schema, const char *
     return 0;
 }
 
-/* Parses the field `save` of a descriptor, such as "self, weight.sizes, other(self), result".  The names are those of
-   the schema.  ".sizes" after a name saves only the sizes and the dtype.  A name in brackets is a condition: save only
-   if the gradient of that argument is needed.  Returns 0, or -1 and sets an error. */
+/* Parses the field `save` of a descriptor, such as "self, weight.sizes, other(self), result".  The names are the
+   schema's names.  ".sizes" after a name saves only the sizes and the dtype.  A name in brackets is a condition: save
+   only if the gradient of that argument is needed.  Returns 0, or -1 and sets an error. */
 static int opdi_card_save(opdi_card *card, const opd_schema *schema) {
     const char *at = card->desc.save ? card->desc.save : "";
     while (*at) {

@@ -408,7 +408,7 @@ typedef struct opdi_manual_derivative {
     struct opdi_manual_derivative *next;
     size_t bytes;
 } opdi_manual_derivative;
-static opdi_manual_derivative *opdi_manual_derivatives; /* one for each name and function; those of a plug-in are freed
+static opdi_manual_derivative *opdi_manual_derivatives; /* one for each name and function; a plug-in's ones are freed
                                                            with the plug-in */
 
 static opdi_manual_derivative *opdi_manual_find(const char *name, opd_backward_fn fn, bool context, bool once) {

@@ -117,8 +117,8 @@ static OPDI_TLS size_t opdi_scratch_left;
 
 /* Returns `bytes` bytes of scratch memory for a kernel, until opdi_scratch_free is called with the same bytes.  Inside
    a job, the memory comes from the job's buffer (`scratch`), if that is large enough, and blocks are returned in
-   reverse order.  Outside of jobs, the memory is allocated like that of tensors, so a planned run of a graph plans it,
-   too.  Returns NULL and sets an error if memory runs out. */
+   reverse order.  Outside of jobs, the memory is allocated like the memory of tensors, so a planned run of a graph
+   plans it, too.  Returns NULL and sets an error if memory runs out. */
 OPDI_INTERNAL char *opdi_scratch_alloc(size_t bytes) {
     if (!opdi_in_parallel) { return opdi_data_alloc((int64_t)bytes); }
     bytes = OPDI_MAX(bytes, 1);                   /* gives each block its own address */

@@ -279,7 +279,7 @@ static const opdi_region_kind opdi_regions[] = {
     {{"tag_activation_checkpoint", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"invoke_subgraph", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"run_const_graph", opdi_region_run, true}, opdi_region_wrap, 1, 0, 1}};
-/* Runs the node in a scope of its own, which only the results outlive. */
+/* Runs the node in a new scope.  Only the results live longer than this scope. */
 OPDI_INTERNAL int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_region_kind *const kind = (const opdi_region_kind *)(const void *)node->function;
     opd_scope scope = opd_scope_open();

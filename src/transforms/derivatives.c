@@ -8,8 +8,8 @@
 //  has ended, so in the outer layers.  They are recorded only if the function's results also depend on other recorded
 //  tensors.
 
-/* Sets diff->argnums to the numbers of the inputs with respect to which to differentiate.  These are in the options; if
-   not, they are all inputs if `all` is true, else the first input.  Returns 0, or -1 and sets an error. */
+/* Sets diff->argnums to the numbers of the inputs to differentiate with respect to: the numbers in the options or, if
+   there are none, all inputs (if `all` is true) or the first input.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_argnums(opdi_diff *diff, bool all) {
     const opd_transform_options *options = diff->options;
     const int count = options->argnums || options->nargnums ? options->nargnums : all ? diff->nin : 1;
@@ -121,8 +121,8 @@ static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     return alias;
 }
 
-/* Begins a layer of the kind `kind`.  In a grad layer, the inputs with respect to which to differentiate are replaced
-   by aliases.  Returns 0, or -1 and sets an error. */
+/* Begins a layer of the kind `kind`.  In a grad layer, replaces the inputs to differentiate with respect to by
+   aliases.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_enter(opdi_diff *diff, opdi_layer_kind kind) {
     opdi_thread *thread = opdi_self();
     diff->around = thread->state;

@@ -229,7 +229,7 @@ static int opdi_embedding_dense_backward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, grad);
 }
 /* The kernel of embedding_dense_backward under vmap if each example has its own indices: adds each example's rows to a
-   result of its own. */
+   separate result. */
 static int opdi_embedding_dense_backward_put(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t skip = opd_arg_int(call, 3);

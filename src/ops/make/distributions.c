@@ -5,8 +5,8 @@
 //
 //  Each element of a result is drawn from its own stream of random words, which depends only on the generator's state
 //  and the element's position.  If a candidate is rejected, the next words of the same stream are used.  So the numbers
-//  do not depend on the number of threads, nor on the device.  They differ from those of PyTorch's generator, like all
-//  random numbers here, but have the same distributions.
+//  do not depend on the number of threads, nor on the device.  They differ from the numbers of PyTorch's generator,
+//  like all random numbers here, but have the same distributions.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A stream of random words for one element, which Philox computes in groups of four.  turn: the number of groups so

@@ -42,8 +42,8 @@ static void OPDI_TYPED(balance_exchange)(int64_t n, OPDI_T *h, int64_t ld, int64
         h[j * ld + k] = x;
     }
 }
-/* Searches rows range[0] .. range[1] or, if `columns` is true, the columns for the last one that is 0 outside of the
-   diagonal.  Returns its number, or -1 if there is none. */
+/* Finds the last row in range[0] .. range[1] that is 0 outside of the diagonal or, if `columns` is true, the last such
+   column.  Returns its number, or -1 if there is none. */
 static int64_t OPDI_TYPED(balance_alone)(const OPDI_T *h, int64_t ld, const int64_t range[2], bool columns) {
     const int64_t along = columns ? ld : 1, across = columns ? 1 : ld;
     for (int64_t i = range[1]; i >= range[0]; i--) {

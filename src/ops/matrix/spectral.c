@@ -448,7 +448,7 @@ static int opdi_svd_phase_check(opd_tensor *left, opd_tensor *right) {
 }
 /* Computes the gradient U ((skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS + skew(U^H gU) / (2 S))) V^H, plus
    the parts of gU and gV outside of the spaces spanned by U and V.  E_ij = S_j^2 - S_i^2, or 1 on the diagonal, and
-   skew(x) = x - x^H.  gU, gS and gV are the gradients in grads[3], of which some may be NULL. */
+   skew(x) = x - x^H.  gU, gS and gV are the gradients in grads[3]; some of them may be NULL. */
 static opd_tensor *opdi_svd_gradient(opd_tensor **grads, opd_tensor *u, opd_tensor *s, opd_tensor *vh) {
     opd_tensor *line = opd_unsqueeze(s, -2), *column = opd_unsqueeze(s, -1), *sum = NULL, *part;
     opd_tensor *turns[2] = {NULL, NULL};

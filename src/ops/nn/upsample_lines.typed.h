@@ -11,7 +11,7 @@ static void OPDI_TYPED(upsample_line)(const opdi_upsample *upsample, OPDI_T fact
         y[i] = first ? factor * sum : y[i] + factor * sum;
     }
 }
-/* Computes the derivative of opdi_upsample_line: adds the gradient x of an output line, times factor, to line y of
+/* Computes the derivative of upsample_line: adds the gradient x of an output line, times factor, to line y of
    the input's gradient. */
 static void OPDI_TYPED(upsample_line_back)(const opdi_upsample *upsample, OPDI_T factor, const OPDI_T *x, OPDI_T *y) {
     const opdi_taps *taps = &upsample->side[2];

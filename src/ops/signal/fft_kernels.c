@@ -15,7 +15,7 @@
 //  a transform of n / 2 points suffices.
 
 /* Limits:
-   RADIX: the largest prime factor that has a pass of its own.
+   RADIX: the largest prime factor that has its own pass.
    SMOOTH: Rader's algorithm is used for a prime n if n - 1 has no prime factor above this.
    SHORT: shorter lines are not cut into matrices.
    NEAR, MANY: lines of at most NEAR numbers are not cut either, if they are adjacent in memory or at least MANY.
