@@ -120,7 +120,7 @@ check_link_hidden() {
     quiet $CC -shared -fPIC -fvisibility=hidden $inc "$here/ops.c" -o "$tmp/libhidden.so"
     linked hidden -DLINKAGE_USE -Wl,--as-needed
 }
-# A program with hidden symbols still exports the API to the libraries with which it is linked.
+# A program with hidden symbols still exports the API to the libraries that it is linked with.
 check_link_hidden_program() {
     plain_library
     quiet $quick_c -O0 -fvisibility=hidden $inc -c "$tmp/implementation.c" -o "$tmp/hidden.o"
@@ -134,7 +134,7 @@ check_link_halves() {
     linked ops -Wl,--no-as-needed -L"$tmp" -lops_cuda -DLINKAGE_CUDA
     linked ops_cuda -Wl,--as-needed -L"$tmp" -lops -DLINKAGE_CUDA -DLINKAGE_USE
 }
-# The implementation is a shared library, with which the program and the operators are linked.
+# The implementation is a shared library.  The program and the operators are linked with it.
 check_link_library_of_its_own() {
     implementation; mkdir -p "$tmp/own"
     quiet $CC -shared "$tmp/implementation.o" -o "$tmp/own/libopdispatch.so" $lib

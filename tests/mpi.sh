@@ -207,7 +207,7 @@ for kind in openmpi mpich ''; do
         fi
         rm -rf "$tmp/lm_checkpoint"
     fi
-    # the sums equal those of MPI's function and, if PyTorch is installed, those of gloo
+    # the sums equal the sums of MPI's function and, if PyTorch is installed, of gloo
     if [ "$kind" != mpich ] && wanted "$title bench/collectives" &&
        build "$title bench/collectives" "$tmp/collectives" -O0 -w "$tmp/bench/collectives.c" "$object"; then
         peer=

@@ -1,7 +1,7 @@
 /* python.h: runs Python scripts that read the files of a test, or continue from them.
 
-   A script (exchange.py, checkpoints.py) runs with the first Python that has the needed package: the one that
-   OPD_PYTHON names, python3, or /usr/bin/python3. */
+   A script (exchange.py, checkpoints.py) runs with the first Python that has the needed package: $OPD_PYTHON,
+   python3, or /usr/bin/python3. */
 #ifndef OPD_TESTS_PYTHON_H
 #define OPD_TESTS_PYTHON_H
 

@@ -1,4 +1,4 @@
-/* Models that AOTInductor compiled, with aoti/model.c in place of a real model: loading, refused files, runs,
+/* Models that AOTInductor compiled, with aoti/model.c instead of a real model: loading, refused files, runs,
    errors, several models at once, constants, packages.  aoti.py tests real models.  THREADED */
 #define OPD_AOTI
 #include "../../opdispatch.h"

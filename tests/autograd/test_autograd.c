@@ -269,7 +269,7 @@ TEST(in_place_rules) {
     CHECK_NEAR(grad_of(x), 3, 0);
 }
 
-/* The texts of the errors are those of PyTorch 1.13 and 2.6. */
+/* The texts of the errors are the same as in PyTorch 1.13 and 2.6. */
 TEST(in_place_on_some_views_is_refused) {
     opd_op *add_ = op_named("aten::add_.Tensor");
     opd_tensor *x = vec(4, true), *y = opd_mul(x, of(2)), *base = vec(4, false), *v;

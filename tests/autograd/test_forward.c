@@ -424,7 +424,7 @@ TEST(packing_and_unpacking) {
     CHECK_OK();
 }
 
-/* Tangents that are kept as they are, and tangents that are copied to the layout of the primal. */
+/* Tangents that are used without a copy, and tangents that are copied to the layout of the primal. */
 TEST(layouts_of_tangents) {
     opd_tensor *five = opd_ones(OPD_INTS(5), OPD_FLOAT64), *four = opd_ones(OPD_INTS(4), OPD_FLOAT64), *dual, *t, *a, *b;
     const int64_t none[] = {0}, one[] = {1};

@@ -3,11 +3,12 @@
 
      g++ -std=c++17 -Itests/cuda -x c++ -c opdispatch_cuda.cu
 
-   Every thread of a block is a fiber.  Barriers and warp shuffles switch between fibers.  It is an error if threads
-   of a block wait at different barriers.  Blocks run one after the other.  Threads run in ascending order in every
-   second launch, and in descending order in the others, so that a missing barrier gives wrong results.  With
-   OPD_EMU_GUARD=1, device memory cannot be accessed by the host between launches, nor by kernels of another device;
-   the address sanitizer checks accesses beyond its ends.  If a kernel traps, every later call fails, as on a GPU.
+   Every thread of a block is a fiber.  Barriers and warp shuffles switch between fibers.  The emulation reports an
+   error if threads of a block wait at different barriers.  Blocks run one after the other.  Threads run in ascending
+   order in every second launch, and in descending order in the others, so that a missing barrier gives wrong results.
+   With OPD_EMU_GUARD=1, device memory cannot be accessed by the host between launches, nor by kernels of another
+   device; the address sanitizer checks accesses beyond its ends.  If a kernel traps, every later call fails, as on a
+   GPU.
 
    By default, a stream executes work at once.  With OPD_EMU_ASYNC=n, work stays queued until the program waits for
    it: by synchronising a stream, an event or the device, by a copy to host memory that is not pinned, by cudaFree,

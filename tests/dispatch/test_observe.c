@@ -216,7 +216,7 @@ TEST(ids_differ_and_the_end_has_the_one_of_its_begin) {
     opd_observer_remove(h);
 }
 
-/* Observers of all threads are called before those of this thread, at the begin and at the end of a call. */
+/* Observers of all threads are called before observers of this thread, at the begin and at the end of a call. */
 TEST(those_of_all_threads_are_told_first) {
     opd_tensor *x = vec(2, false);
     opd_observer o = sayer(round_);

@@ -973,7 +973,7 @@ TEST(many_operators) {
     }
 }
 
-/* A name may belong to an operator, to overloads, or to both, in whatever order they are registered and removed. */
+/* A name may belong to an operator, to overloads, or to both, in any order of registering and removing them. */
 TEST(names_of_operators_and_of_overloads) {
     opd_library *lib = lib_new(OPD_FRAGMENT, "both", NULL, "t", 1), *more;
     opd_op *bare, *over;

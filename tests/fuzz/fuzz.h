@@ -71,7 +71,7 @@ OPD_UNUSED static uint32_t crc_of(const void *data, size_t n) {
     if (!table.rows[0][1]) { opdi_crc_init(&table); }
     return opdi_crc_add(&table, 0, data, n);
 }
-/* Writes the right checksum of each zip entry to the directory, wherever the bytes look like a directory. */
+/* Writes the right checksum of each zip entry to the directory, at all places that look like a directory. */
 OPD_UNUSED static void mend(uint8_t *p, size_t n) {
     static opdi_inflate z;
     static uint8_t out[1 << 16];
@@ -104,7 +104,7 @@ OPD_UNUSED static unsigned sum_of(const opd_tensor *t) {
     return sum;
 }
 
-/* Tests that the pending error has this code and contains `part`, or is an error of memory. */
+/* Tests that the pending error has this code and contains `part`, or that memory ran out. */
 OPD_UNUSED static void must_say(opd_code code, const char *part) {
     if (fuzz_short && opd_error_code() == OPD_ERROR_MEMORY) { return; }
     if (opd_error_code() != code || !strstr(opd_error_message(), part)) {

@@ -1,5 +1,5 @@
 // Fuzz target for tensors from other libraries: see fuzz.h for how to build and run it.  Input: the fields of a DLPack
-// struct, all of which may be wrong, except that there is memory for its sizes and strides.  An accepted tensor has
+// struct.  All fields may be wrong, but there is memory for the sizes and strides.  An accepted tensor has
 // these values, and is the same after export and import.  If all of it is in existing memory, it can be read.  Its
 // deleter is called once.
 #include "fuzz.h"

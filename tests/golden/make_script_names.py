@@ -169,7 +169,7 @@ def of_python(function):
 
 
 class Case:
-    """A call: an expression with @ or (*) in place of its arguments."""
+    """A call: an expression in which @ or (*) stands for the arguments."""
 
     def __init__(self, name, expression, params, tries=None):
         self.name, self.expression, self.params, self.tries = name, expression, params, tries

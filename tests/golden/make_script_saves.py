@@ -4,9 +4,9 @@
     python3 tests/golden/make_script_saves.py
     python3 tests/golden/make_script_saves.py --check LIBRARY [JSON ...]
 
---check loads a shared library of opdispatch, and saves each source with opd_script_save, also those of the JSON files.
-It loads each saved file with torch.jit.load, runs it in PyTorch, and compares the result with the case.  Needs PyTorch
-2.15."""
+--check loads a shared library of opdispatch, and saves each source with opd_script_save, also the sources in JSON
+files.  It loads each saved file with torch.jit.load, runs it in PyTorch, and compares the result with the case.  Needs
+PyTorch 2.15."""
 import ctypes, importlib.util, json, os, sys, tempfile, warnings
 import torch
 warnings.filterwarnings("ignore")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes tags.txt: the tags of aten operators in PyTorch 1.13, except "generated".
 
-A row is "name TAB tag".  These rows are kept from the existing file: those with the tag "core" are from PyTorch 2.6
-(its list of core ATen operators), and those of overloads "generator" and of randint_like.Tensor from PyTorch 2.15.
+A row is "name TAB tag".  Some rows are kept from the existing file: rows with the tag "core", from PyTorch 2.6 (its
+list of core ATen operators), and rows of the overloads "generator" and of randint_like.Tensor, from PyTorch 2.15.
 
 usage: make_tags.py FOLDER
 """

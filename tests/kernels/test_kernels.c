@@ -642,7 +642,7 @@ TEST(kernels_gemm_threads) {                      /* the same bits with any numb
     free(a); free(b); free(c); free(d);
 }
 
-/* Products of few rows give the same bits with any number of threads, wherever the other operand is divided. */
+/* Products of few rows give the same bits with any number of threads, however the other operand is divided. */
 TEST(kernels_few_rows_threads) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
     for (int way = 0; way < 4 * 5; way++) {
@@ -1237,7 +1237,7 @@ TEST(kernels_dots_of_float16) {
         }
     }
 }
-/* Sums over columns equal those in double: few and many columns, odd numbers of rows, strides, several dims. */
+/* Sums over columns equal sums in double: few and many columns, odd numbers of rows, strides, several dims. */
 TEST(kernels_sums_of_columns) {
     static const int64_t shapes[][3] = {{64, 256, 64}, {3, 70, 8}, {2, 1000, 33}, {1, 67, 1500}, {5, 3, 9}, {2, 4, 1030},
                                         {7, 5, 1}, {1, 66, 1024}};

@@ -162,7 +162,7 @@ TEST(qr_of_many_shapes) {
         }
     }
 }
-/* The results for a batch have the same bits as those of its single matrices, with any number of threads. */
+/* The results for a batch have the same bits as the results of single matrices, with any number of threads. */
 TEST(batches_are_their_matrices) {
     for (int threads = 1; threads < 5; threads += 3) {
         OPD_SCOPE {

@@ -20,8 +20,8 @@ static opd_tensor *lengths_of(const int64_t *values, int64_t n) {
 static bool near(opd_tensor *a, opd_tensor *b) {
     return a && b && opd_ndim(a) == opd_ndim(b) && opd_numel(a) == opd_numel(b) && opd_allclose(a, b).u.i && opd_ok();
 }
-/* Packed rows are those of all first steps, then those of all second steps.  Padding can add steps with another
-   value. */
+/* Packed rows are the rows of all first steps, then the rows of all second steps, and so on.  Padding can add steps
+   with another value. */
 TEST(packing_and_padding) {
     OPD_SCOPED;
     opd_tensor *x = numbers(OPD_INTS(STEPS, EXAMPLES, FEATURES), 1), *packed[2], *padded[2], *again[2], *part;

@@ -40,7 +40,7 @@ def plain(t): return t.layout == torch.strided and not t.is_quantized and t.devi
 def resolved(x): return tree_map(lambda t: t.detach().resolve_conj().resolve_neg() if isinstance(t, torch.Tensor) else t, x)
 
 def same_memory(full):
-    """Returns a copy of the arguments; those that shared a storage share one again."""
+    """Returns a copy of the arguments.  Tensors that share a storage have copies that share one, too."""
     stores = {}
     def one(t):
         if not isinstance(t, torch.Tensor): return t

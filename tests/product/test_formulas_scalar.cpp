@@ -1,6 +1,6 @@
 /* The list of pointwise formulas is expanded a second time, as scalar loops in C++11, for a device in host memory.
-   Every pointwise operator, copy and random number on this device equals that of the CPU's vector code.  This also
-   tests the functions `pointwise` and `draw` of opd_backend_desc. */
+   All pointwise operators, copies and random numbers on this device give the results of the CPU's vector code.  This
+   also tests the functions `pointwise` and `draw` of opd_backend_desc. */
 #include "../check.h"
 #include <cmath>
 #include <string>

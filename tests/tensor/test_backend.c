@@ -240,8 +240,7 @@ TEST(the_name_is_everywhere) {
     CHECK_ERROR(OPD_ERROR_NO_KERNEL, "Could not run 'aten::exp' with arguments from the 'npu' backend");
     free(dump);
 }
-/* With opd_cpu_fallback, the CPU runs operators that have no kernel, also with gradients, but not those that have
-   one. */
+/* With opd_cpu_fallback, the CPU runs only the operators that have no kernel on the device, also with gradients. */
 TEST(the_cpu_stands_in_when_asked) {
     opd_tensor *t;
     int64_t count;

@@ -304,7 +304,7 @@ TEST(a_second_derivative_that_is_forgotten_is_found) {
 
 //-- forward mode ------------------------------------------------------------------------------------------------------
 
-/* Doubles its argument.  If a flag asks for a wrong derivative, the tangent is three times that of the argument. */
+/* Doubles its argument.  If a flag asks for a wrong derivative, the tangent is three times the argument's tangent. */
 static int twice_cpu(opd_call *call) { return opd_return_tensor(call, opd_mul_Scalar(opd_arg_tensor(call, 0), OPD_V(2))); }
 static int twice_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_mul_Scalar(opd_bw_grad(bw, 0), OPD_V(2))); }
 static int twice_jvp(opd_jvp_call *jv) {

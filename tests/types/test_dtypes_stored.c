@@ -1,4 +1,4 @@
-/* Dtypes with which few operators compute (uint16, uint32, uint64, complex32 and the 8-bit floats), compared with
+/* Dtypes that few operators compute with (uint16, uint32, uint64, complex32 and the 8-bit floats), compared with
    PyTorch (golden/make_stored.py): casts bit by bit, promotion, filling, printing, operators.  Then views, files,
    gradients, vmap and graphs.  No table of dtypes is read past its end. */
 #include "../cases.h"

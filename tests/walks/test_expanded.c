@@ -1,5 +1,5 @@
 /* Every operator, with the sample arguments of its descriptor, with one dim of one tensor expanded (its stride is
-   0).  The result equals that of a contiguous copy.  Products also run in sizes for which vector code is used. */
+   0).  The result equals the result of a contiguous copy.  Products also run in sizes for which vector code is used. */
 #include "../cases.h"
 #include <math.h>
 

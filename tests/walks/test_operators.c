@@ -100,7 +100,7 @@ static void test_layouts(const subject *s, opd_tensor **real, int n) {
     }
 }
 
-/* Results in float32, float16 and bfloat16 are approximately those in float64. */
+/* Results in float32, float16 and bfloat16 are approximately equal to results in float64. */
 static void test_dtypes(const subject *s) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_BFLOAT16, OPD_FLOAT16};
     opd_tensor *want[MOST_RESULTS], *got[MOST_RESULTS];
