@@ -103,7 +103,7 @@ static const char *image_of_line(const char *line, digit_set *set, int n) {
     set->label[n] = line[PIXELS + 1] - '0';
     return NULL;
 }
-/* Reads the file and checks its checksums.  Returns 0, or -1 after printing what is wrong. */
+/* Reads the file and checks its checksums.  Returns 0, or -1 after printing an error message. */
 static int read_digits(const char *path, digit_set *set) {
     char line[512];
     unsigned long long want = 0, hash = 0xcbf29ce484222325u;

@@ -152,7 +152,7 @@ static long mpi_group_clock(void) {
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (long)now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
 }
-/* Launchers tell the other ranks to end when one rank has ended.  A rank that waits then reports for whom it waits. */
+/* Launchers tell the other ranks to end when one rank has ended.  A waiting rank then reports which rank it waits for. */
 static void mpi_group_signal(int number) {
     const long asked = mpi_group_asked;
     if (!mpi_group_told && (mpi_group_waits > 0 || (asked && mpi_group_clock() - asked < 100))) {

@@ -1825,8 +1825,8 @@ class Context:
 
 
 def _formula(op, backward_function, setup_context):
-    """Returns the two C functions of a derivative: the one that computes gradients, and the one that saves what it
-    needs."""
+    """Returns the two C functions of a derivative: the first computes gradients, the second saves tensors and values
+    for the first."""
     def setup(c):
         try:
             schema = _schema(op())

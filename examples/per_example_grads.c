@@ -78,7 +78,7 @@ static int batched(opd_tensor *const *in, opd_tensor **out) {
     return opd_vmap(gradients, NULL, in, INPUTS, &o, out);
 }
 
-/* Computes the gradients of the images one after the other.  Returns the largest difference to those in `all`. */
+/* Computes the gradients of the images one after the other.  Returns the largest difference to a gradient in `all`. */
 static double looped(opd_tensor *const *in, opd_tensor *const *all, double *milliseconds) {
     double worst = 0;
     int i, k;

@@ -141,7 +141,8 @@ static double step(stage *s, opd_tensor *x, opd_tensor *wanted, int micro, bool 
 
 //-- the program -------------------------------------------------------------------------------------------------------
 
-/* Every rank computes the random parameters of all layers, and keeps those of its layers [first, first + layers). */
+/* Every rank computes the random parameters of all layers, and keeps the parameters of its own layers,
+   [first, first + layers). */
 static void stage_make(stage *s, opd_group *world, int micro) {
     memset(s, 0, sizeof *s);
     s->world = world;

@@ -64,11 +64,11 @@ static opd_tensor *apply(const char *name, opd_setup_fn forward, opd_backward_fn
     return opd_autograd_call(&function, &input, 1);
 }
 static opd_tensor *to_all(opd_tensor *x) { return apply("ToAll", to_all_forward, to_all_backward, x); }
-/* A linear layer, of which this rank computes some of the outputs.  x is a result of to_all. */
+/* A linear layer.  This rank computes some of its outputs.  x is a result of to_all. */
 static opd_tensor *column_parallel(model *m, opd_tensor *x, opd_tensor *weight) {
     return opd_linear(x, opd_parallel_full(m->parallel, weight));
 }
-/* A linear layer, of which this rank has some of the inputs.  The outputs are summed over the ranks. */
+/* A linear layer.  This rank has some of its inputs.  The outputs are summed over the ranks. */
 static opd_tensor *row_parallel(model *m, opd_tensor *x, opd_tensor *weight) {
     opd_tensor *part = opd_linear(x, opd_parallel_full(m->parallel, weight));
     return apply("OfAll", of_all_forward, of_all_backward, part);
