@@ -150,7 +150,7 @@ static int finetune(const settings *s, const digit_set *set) {
     for (int i = 0; i < IMAGES; i++) { if (i % 5 == 4) { held_out[ntest++] = i; } else { train[ntrain++] = i; } }
     opd_program *program = opd_program_load(s->model, NULL);
     opd_optimizer *adam = NULL;
-    /* saves before training, too, so that a file that cannot be written is reported at once */
+    /* saves before training, too, so that a file that cannot be written is reported immediately */
     if (program && (!s->out || opd_module_save(opd_program_module(program), s->out) == 0)) {
         int sum = test(program, set, held_out, ntest, right, all);
         draw("as PyTorch trained it on the digits 0 to 3", right, all, sum, ntest);

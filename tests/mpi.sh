@@ -90,7 +90,7 @@ for kind in openmpi mpich ''; do
         rc=$?
         named=$(grep -c 'rank [01] of 3): rank 2 (process [0-9]*) has ended' "$tmp/log")
         if [ $rc -eq 0 ] || [ $rc -eq 124 ]; then bad "$title killed rank" "status $rc: the others did not end"
-        elif [ "$kind" = mpich ]; then good "$title killed rank"               # MPICH kills the other ranks at once
+        elif [ "$kind" = mpich ]; then good "$title killed rank"               # MPICH kills the other ranks immediately
         elif [ "$named" = 2 ]; then good "$title killed rank"
         else cat "$tmp/log"; bad "$title killed rank" 'the others do not name it'; fi
         mkdir -p "$tmp/checkpoint"
@@ -154,7 +154,7 @@ for kind in openmpi mpich ''; do
         if cmp -s "$tmp/alone" "$tmp/together"; then good "$title digits_mpi, one rank and four"
         else diff "$tmp/alone" "$tmp/together"; bad "$title digits_mpi, one rank and four" 'they differ'; fi
         unset OPD_WINOGRAD
-        # MPICH's launcher sometimes loses the output of a program that ends at once: then try again
+        # MPICH's launcher sometimes loses the output of a program that ends immediately: then try again
         for again in 1 2 3; do
             (cd "$root" && limit 300 $mpirun -n 2 "$tmp/digits" --help) >"$tmp/log" 2>&1; status=$?
             [ $status != 0 ] || [ -s "$tmp/log" ] || continue

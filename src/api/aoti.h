@@ -51,7 +51,7 @@ typedef struct opd_aoti opd_aoti;
 typedef struct opd_aoti_options {
     const char *name;            /* the name of the model in the package; NULL: "model" or, if there is none, the first
                                     model */
-    int copies;                  /* how many runs may go on at once (0 means 1); further runs wait */
+    int copies;                  /* how many runs may go on together (0 means 1); further runs wait */
     bool unchecked;              /* sizes, strides and dtypes of inputs and of operators' results are not checked: a run
                                     has less work, but crashes if they are wrong */
 } opd_aoti_options;

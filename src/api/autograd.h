@@ -195,7 +195,7 @@ OPD_API int opd_context_nsaved(const opd_context *ctx);
 /* Returns saved tensor i, in `backward` or `jvp`.  Returns NULL with an error if the tensor was written to since it was
    saved, or if the graph was freed. */
 OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
-/* For use in `backward`: frees the saved tensors at once, if the graph is not retained.  From then on,
+/* For use in `backward`: frees the saved tensors immediately, if the graph is not retained.  From then on,
    opd_context_saved fails, and tensors that it returned before must not be used.  Returns 0, or -1 with an error. */
 OPD_API int opd_context_maybe_clear_saved_tensors(opd_context *ctx);
 /* Marks an input that `forward` writes into.  A custom function with setup_context marks the input in setup_context,
@@ -224,7 +224,8 @@ OPD_API opd_context *opd_bw_context(const opd_backward_call *bw);
    grad. */
 typedef enum opd_autograd_fallback_mode {
     OPD_AUTOGRAD_FALLBACK_ERROR = 0,   /* the default: backward through the operator fails with an error that names the
-                                          operator; a call that writes an argument without returning it fails at once */
+                                          operator; a call that writes an argument without returning it fails
+                                          immediately */
     OPD_AUTOGRAD_FALLBACK_WARN,        /* PyTorch's default: a warning, and no gradient */
     OPD_AUTOGRAD_FALLBACK_NOTHING      /* results require no grad, unless the kernel records them */
 } opd_autograd_fallback_mode;

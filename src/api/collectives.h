@@ -204,12 +204,12 @@ typedef struct opd_parallel_options {
        opd_parallel *parallel = opd_data_parallel(params, count, group, NULL);
        while (opd_parallel_begin(parallel, size of this rank's part) > 0) { forward, backward, step }
    Hooks put the gradients into buckets (messages of bucket_bytes), in the order in which gradients arrived in the first
-   backward.  A full bucket is sent at once, while backward goes on.  Gradients that a backward has made become parts of
-   their buckets (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of 512 KiB or
-   more on the host is a separate message, sent without a copy.  Results are the same from run to run, if the group's
-   sums are.  Parameters, buffers and the group must live as long as the opd_parallel.  Only one thread may use it.  On
-   failure returns NULL with an error.  It also fails if the options, or the number, sizes or dtypes of parameters or
-   buffers, differ between ranks. */
+   backward.  A full bucket is sent immediately, while backward goes on.  Gradients that a backward has made become
+   parts of their buckets (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of
+   512 KiB or more on the host is a separate message, sent without a copy.  Results are the same from run to run, if the
+   group's sums are.  Parameters, buffers and the group must live as long as the opd_parallel.  Only one thread may use
+   it.  On failure returns NULL with an error.  It also fails if the options, or the number, sizes or dtypes of
+   parameters or buffers, differ between ranks. */
 OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group *group,
                                         const opd_parallel_options *options);
 /* Begins a step with `samples` examples on this rank.  Every rank calls this before forward, also while communication

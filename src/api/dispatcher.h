@@ -347,8 +347,8 @@ OPD_API opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int 
 OPD_API opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                        opd_scalar_type dtype, opd_device device);
 /* opd_return_tensor, opd_return_tensors, opd_return_value and the functions below set the next result of the call, from
-   result 0 on.  Tensors are retained, and lists and strings copied, at once.  If the tensor is NULL because an earlier
-   call failed, the error of that call is passed on.  Each returns 0, or -1 with an error. */
+   result 0 on.  They retain tensors, and copy lists and strings, before they return.  If the tensor is NULL because an
+   earlier call failed, the error of that call is passed on.  Each returns 0, or -1 with an error. */
 OPD_API int opd_return_tensor(opd_call *call, opd_tensor *tensor);
 OPD_API int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count);
 OPD_API int opd_return_value(opd_call *call, opd_value value);

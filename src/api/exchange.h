@@ -19,10 +19,10 @@ OPD_API struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *tensor, u
 /* Makes the older struct, which has no version and no flags, as opd_dlpack_export does. */
 OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor);
 /* Makes a tensor over another library's memory (torch.from_dlpack).  Takes ownership of the struct: its deleter runs
-   when the last view is freed, on the thread that frees it, or at once if the import fails.  Writes the struct's flags
-   (OPD_DLPACK_*) to *flags.  If flags is NULL, importing a read-only tensor fails, because operators could write into
-   it.  Pinned host memory becomes a CPU tensor.  Returns NULL with an error for another major version, an unsupported
-   dtype, lanes or device, misaligned data, or negative strides. */
+   when the last view is freed, on the thread that frees it, or immediately if the import fails.  Writes the struct's
+   flags (OPD_DLPACK_*) to *flags.  If flags is NULL, importing a read-only tensor fails, because operators could write
+   into it.  Pinned host memory becomes a CPU tensor.  Returns NULL with an error for another major version, an
+   unsupported dtype, lanes or device, misaligned data, or negative strides. */
 OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags);
 /* Makes a tensor from the older struct, which has no version and no flags, as opd_dlpack_import does. */
 OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed);
@@ -73,8 +73,8 @@ typedef enum opd_file_kind {
    first bytes are nearly right, or its header or directory is invalid.  Other damage is found when the file is read. */
 OPD_API opd_file_kind opd_file_kind_of(const char *path);
 /* Opens a file of tensors in `size` bytes of memory, as opd_tensor_file_open does.  Takes ownership of the memory:
-   deleter runs when the file is closed and all tensors over the memory are freed, or at once if this fails.  If deleter
-   is NULL, the memory must outlive the file and these tensors. */
+   deleter runs when the file is closed and all tensors over the memory are freed, or immediately if this fails.  If
+   deleter is NULL, the memory must outlive the file and these tensors. */
 OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter deleter, void *user);
 OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* tensors that were read from it stay
                                                                                  valid */

@@ -57,7 +57,7 @@ OPD_API opd_tensor *opd_jvp_tensor(opd_jvp_call *jv, int i);                  /*
 OPD_API opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i);                 /* returns the tangent of argument i */
 OPD_API opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int element); /* the tangent of an element of list i */
 OPD_API opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i);                  /* each list element counts as a result */
-/* Sets the tangent of result i, and retains `tangent` at once.  `tangent` has the sizes of the result.  A result whose
+/* Sets the tangent of result i, and retains `tangent`.  `tangent` has the sizes of the result.  A result whose
    tangent is not set has none.  Returns 0, or -1.  If the tangent is NULL because an earlier call failed, that error is
    passed on.  The jvp of a custom function sets one tangent for each differentiable output.  If the output is an input
    marked dirty, pass the input's tangent, after writing into it.  If the output is a view of an input, pass the same

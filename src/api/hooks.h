@@ -150,8 +150,8 @@ typedef struct opd_checkpoint_options {
    needed tensors, its next operator fails.  Therefore fn must check opd_ok() before it reads data.  Checkpoints may be
    nested, and differentiated twice.  outputs must have room for all outputs that fn returns, which belong to the
    caller's scope.  If options is NULL, all options are zero.  destroy receives the user pointer when the graph is
-   freed, or at once if fn fails.  Returns the number of outputs, or -1 and sets an error.  If fn was not called, the
-   caller still owns the user pointer. */
+   freed, or immediately if fn fails.  Returns the number of outputs, or -1 and sets an error.  If fn was not called,
+   the caller still owns the user pointer. */
 OPD_API int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs);
 /* opd_checkpoint and opd_checkpoint_with are opd_checkpoint_call in the form of version 0.3, to be removed in version

@@ -1416,7 +1416,7 @@ TEST(one_function_is_run_again_transformed_and_checked) {
     }
     CHECK_OK();
     CHECK_INT(r.destroyed, 2);
-    /* failures: at once without an error text; later; without a function */
+    /* failures: immediately without an error text; later; without a function */
     r.count = 0;
     r.fails = 1;
     CHECK_INT(opd_checkpoint_call(tanh_twice, &r, runs_end, in, 2, NULL, out), -1);

@@ -10,7 +10,7 @@
    device; the address sanitizer checks accesses beyond its ends.  If a kernel traps, every later call fails, as on a
    GPU.
 
-   By default, a stream executes work at once.  With OPD_EMU_ASYNC=n, work stays queued until the program waits for
+   By default, a stream executes work immediately.  With OPD_EMU_ASYNC=n, work stays queued until the program waits for
    it: by synchronising a stream, an event or the device, by a copy to host memory that is not pinned, by cudaFree,
    or by a query (which executes one piece of work and returns "not ready").  Pieces of work that no stream, event or
    legacy default stream puts in order are executed in the worst order:

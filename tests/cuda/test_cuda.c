@@ -1104,7 +1104,7 @@ TEST(recorded_stream_keeps_memory) {
     opd_stream_free(s);
     CHECK_OK();
 }
-/* Non-blocking copies: the source may be freed at once, and the destination is complete once the stream has
+/* Non-blocking copies: the source may be freed immediately, and the destination is complete once the stream has
    finished. */
 TEST(pinned_memory_lives_until_copies_are_done) {
     opd_tensor *on, *back;
