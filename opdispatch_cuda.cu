@@ -589,8 +589,9 @@ static int opdi_cu_none_captured(int index, const char *what) {
 
 //== blocks of memory ==================================================================================================
 
-#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to this size, segments have 2 MiB, then 20 MiB */
-#define OPDI_CU_LARGE ((size_t)10 << 20)          /* from this size on, each block has a segment of its own */
+#define OPDI_CU_SMALL ((size_t)1 << 20)           /* up to this size, blocks are in segments of 2 MiB */
+#define OPDI_CU_LARGE ((size_t)10 << 20)          /* from this size on, each block has its own segment; smaller
+                                                     blocks are in segments of 20 MiB */
 static size_t opdi_cu_segment_bytes(size_t bytes) {
     const size_t mega = (size_t)2 << 20;
     return bytes <= OPDI_CU_SMALL ? mega : bytes < OPDI_CU_LARGE ? 10 * mega : (bytes + mega - 1) / mega * mega;
@@ -2889,7 +2890,8 @@ template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const b
     }
 }
 /* Draws the mask and computes out = x * mask * scale in one pass, for contiguous, aligned memory.  Draws the same mask
-   as opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key, at: as there. */
+   as opdi_cu_draw_floats: an element is kept if its uniform number is below `keep`.  state, key and at: see
+   opdi_cu_draw_floats. */
 template <typename T> __global__ void __launch_bounds__(256)
 opdi_cu_dropout_drawn_kernel(const T *x, bool *mask, T *out, float keep, float scale, int64_t n, uint64_t key,
                              uint64_t at, const uint64_t *state) {
@@ -4251,7 +4253,7 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
    As rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each
    end in a register. */
 template <typename T, int W> struct opdi_cu_long_row {
-    int lead, packs, tail;                        /* elements before the packs; packs; elements behind them */
+    int lead, packs, tail;                        /* elements before the packs; packs; elements after them */
     __device__ __forceinline__ opdi_cu_long_row(const T *row, int n) {
         lead = (int)((W - (uintptr_t)row / sizeof(T) % W) % W);
         packs = (n - lead) / W;
@@ -4470,11 +4472,11 @@ static dim3 opdi_cu_column_block(opdi_cu_line l) {
     while (wide * down < 256 && wide < l.inner) { wide *= 2; }
     return dim3(wide, down);
 }
-/* Returns whether a row of n elements fits into shared memory, beside 1,024 bytes that are used otherwise. */
+/* Returns whether a row of n elements and 1,024 bytes for other uses fit into shared memory. */
 static bool opdi_cu_long_row_fits(int64_t n, size_t size) {
     return n < INT32_MAX && n * (int64_t)size + 1024 <= opdi_cu_properties()->shared;
 }
-/* Plans so many blocks that all run at once, and about 1,024 threads for each multiprocessor. */
+/* Plans at most as many blocks as run at the same time, and about 1,024 threads for each multiprocessor. */
 static opdi_cu_row_plan opdi_cu_long_row_plan(int64_t rows, int64_t n, size_t size) {
     const opdi_cu_device *d = opdi_cu_properties();
     const int64_t fit = d->shared / (n * (int64_t)size + 1024), want = opdi_cu_ceil(rows, d->multiprocessors);
@@ -6096,8 +6098,8 @@ static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v)
     atomicAdd((unsigned long long *)p, (unsigned long long)v);
 }
 /* opdi_cu_load_common and opdi_cu_store_common load and store a number at an address at which other threads may store
-   at the same time.  Numbers of up to 8 bytes are stored at once, so that memory never has a mixture of two such
-   numbers. */
+   at the same time.  Numbers of up to 8 bytes are stored by one instruction, so that memory never has a mixture of
+   two such numbers. */
 template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
     return *(const volatile T *)p;
 }
@@ -8659,7 +8661,7 @@ static const opdi_cu_registration opdi_cu_table_distances[] = {
     {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
     {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
     {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
-    /* so do special functions: they run on the CPU */
+    /* special functions run on the CPU, too */
     {"lgamma", opd_cpu_fallback}, {"digamma", opd_cpu_fallback}, {"polygamma", opd_cpu_fallback},
     {"erfinv", opd_cpu_fallback}, {"special_ndtri", opd_cpu_fallback}, {"special_log_ndtr", opd_cpu_fallback},
     {"special_erfcx", opd_cpu_fallback}, {"special_entr", opd_cpu_fallback}, {"i0", opd_cpu_fallback},
@@ -9209,7 +9211,7 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 //== float32 convolutions by multiply-adds =============================================================================
 //
-//  The product is the same as that of the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps * c] *
+//  The product is the same as in the kernel for tensor cores: to [n, rows, places] = weights^T [rows, taps * c] *
 //  patches [taps * c, n * places].  A block computes a tile of ROWS channels and 128 places (output positions), of
 //  which a thread has 8 x 8 (4 x 8 if ROWS is 32).  The patches are not stored in memory: eight rows of the inner
 //  dimension are read into shared memory while the previous eight are multiplied.  A thread reads elements of only one
@@ -10148,8 +10150,9 @@ static const opdi_cu_registration opdi_cu_table_convolution[] = {
 //
 //  These kernels are for groups of one channel of x and one of y, 3 x 3 taps and strides of 1 or 2, in two dims.  A
 //  thread computes a strip: a few outputs below each other.  It loads all elements that the strip reads before it
-//  multiplies any, and uses an element for up to three outputs.  Its left and right neighbours come from the L1 cache.
-//  Taps outside of the image are left out, and not multiplied by 0: weights may be infinite or NaN.
+//  multiplies any, and uses an element for up to three outputs.  Threads of neighbouring columns read the same elements
+//  from the L1 cache.  A weight is never multiplied by a 0 from outside of the image, because it may be infinite or
+//  NaN.
 
 #if !defined(OPDI_CU_DEPTHWISE_ROWS)
 #define OPDI_CU_DEPTHWISE_ROWS 4                  /* outputs of a strip */
@@ -10377,7 +10380,7 @@ __device__ __forceinline__ float opdi_cu_exp2(float x) {
 #endif
 }
 /* Turns the scores s of 16 rows for 64 keys into exponentials: finds the new maxima, and scales `total` and `sum` down
-   if they have grown.  base: the first key; first: the first row; scale: of the scores, for powers of 2. */
+   if they have grown.  base: the first key; first: the first row; scale: the factor of the scores, times log2(e). */
 template <class M>
 __device__ __forceinline__ void opdi_cu_attention_exps(const opdi_cu_attention &a, typename M::S *s /*[4]*/, int base,
                                                        int first, float scale, float *most /*[2]*/,
@@ -10581,7 +10584,8 @@ static int opdi_cu_attention_part(opd_tensor *q, opd_tensor *k, opd_tensor *v, o
 static opd_tensor *opdi_cu_heads_part(opd_tensor *t, int64_t n, int64_t count, int64_t h, int64_t heads) {
     return t ? opd_narrow(opd_narrow(t, 0, n, count), 1, h, heads) : NULL;
 }
-/* Calls opdi_cu_attention_part for so many heads at a time that their scores stay in the L2 cache. */
+/* Calls opdi_cu_attention_part for groups of heads.  The scores of a group have at most OPDI_CU_SCORES bytes (unless
+   one head has more), so that they stay in the L2 cache. */
 #if !defined(OPDI_CU_SCORES)
 #define OPDI_CU_SCORES (32 << 20)                 /* bytes */
 #endif
