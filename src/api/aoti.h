@@ -2,12 +2,12 @@
 //  >>api:aoti     models that AOTInductor compiled, and extensions of PyTorch, without libtorch
 //
 //  Define OPD_AOTI above the include of this header, in exactly one C or C++ file, to implement this section there.
-//  The file may be the one that defines OPDISPATCH_IMPLEMENTATION.  Plug-ins cannot call these functions.  They work on
-//  Linux on x86-64 and aarch64, with models for the CPU.
+//  The file may be the one that defines OPDISPATCH_IMPLEMENTATION.  Plug-ins cannot call these functions.  The
+//  functions work on Linux on x86-64 and aarch64, with models for the CPU.
 //
 //  Models.  torch._inductor.aoti_compile_and_package turns an exported program into a shared library with C++ kernels
-//  for one machine.  The library calls back into PyTorch by a table of C functions: it makes tensors, frees them, and
-//  calls operators that were not compiled.  In opdispatch, the built-in operators implement these functions.  The
+//  for one machine.  The library calls back into PyTorch by a table of C functions, which make and free tensors and
+//  call operators that were not compiled.  In opdispatch, the built-in operators implement these functions.  The
 //  program is linked as always (-lm, not with -rdynamic).  The C++ library that models are linked with (libstdc++.so.6,
 //  often libgomp.so.1) must be installed.  libtorch is not needed, and is not loaded if it is installed.
 //      opd_aoti *model = opd_aoti_load("model.pt2", NULL);
@@ -51,14 +51,14 @@ typedef struct opd_aoti opd_aoti;
 typedef struct opd_aoti_options {
     const char *name;            /* the name of the model in the package; NULL: "model" or, if there is none, the first
                                     model */
-    int copies;                  /* how many runs may go on together (0 means 1); further runs wait */
+    int copies;                  /* the number of runs that may go on at the same time (0 means 1); further runs wait */
     bool unchecked;              /* sizes, strides and dtypes of inputs and of operators' results are not checked: a run
                                     has less work, but crashes if they are wrong */
 } opd_aoti_options;
-/* Loads a model from a package (.pt2), or from the library out of a package (.so).  If options is NULL, defaults are
-   used.  The model belongs to the caller, who frees it with opd_aoti_free.  Returns NULL with an error if the file is
-   missing, damaged, or made for another machine, device or instruction set, or if it needs functions that opdispatch
-   does not have (the error names them). */
+/* Loads a model from a package (.pt2), or from a library (.so) that was taken out of a package.  If options is NULL,
+   defaults are used.  The model belongs to the caller, who frees it with opd_aoti_free.  Returns NULL with an error if
+   the file is missing, damaged, or made for another machine, device or instruction set, or if it needs functions that
+   opdispatch does not have (the error names them). */
 OPD_API opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options);
 /* Frees a model, which must not be running.  Results of earlier runs stay valid.  The model may be NULL. */
 OPD_API void opd_aoti_free(opd_aoti *model);
@@ -87,10 +87,11 @@ OPD_API int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninput
 /* A constant of a model: a parameter, a buffer or a value that the compiler folded.  The names live as long as the
    model. */
 typedef struct opd_aoti_constant {
-    const char *name;            /* PyTorch's name, such as "layers.0.weight"; the compiler's name if it was folded */
+    const char *name;            /* PyTorch's name, such as "layers.0.weight"; the compiler's name if the constant was
+                                    folded */
     const char *symbol;          /* the compiler's name */
     opd_scalar_type dtype;
-    int64_t bytes;               /* the size in which it is stored: rounded up to a multiple of 64 */
+    int64_t bytes;               /* the stored size, rounded up to a multiple of 64 */
     bool folded;                 /* computed from other constants, by the compiler or before the first run */
     bool buffer;                 /* not a parameter; runs may write into it */
 } opd_aoti_constant;
@@ -104,7 +105,8 @@ OPD_API int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_cons
 OPD_API opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name);
 /* Gives constants new values.  names[i] is the name or the symbol of a constant.  Its tensor, tensors[i], must have the
    dtype and size of the constant, and is copied.  The model must not be running.  A model that was compiled without its
-   weights needs all of them before its first run.  Returns 0, or -1 with an error and nothing changed. */
+   weights needs all of them before its first run.  Returns 0.  On failure, changes nothing and returns -1 with an
+   error. */
 OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tensors);
 
 /* Loads an extension of PyTorch, such as torchvision's _C_stable.so: a library that registers operators by the stable

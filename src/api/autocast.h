@@ -14,13 +14,13 @@ typedef struct opd_autocast_region { uint16_t was; bool was_on, open; } opd_auto
    inside.  If cache is 1, casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
    If cache is 0, casts of weights are not kept.  If cache is -1, the setting of the enclosing region stays.  Regions
    nest, and each device has its own regions.
-   If the device has no autocast or is not registered, sets an error and begins no region (`open` is false).  If it is
-   CUDA or another device of PyTorch that is not registered, gives a warning instead.  If the device does not support
-   dtype, gives a warning and begins a region in which autocast is off. */
+   If the device has no autocast, or is one of PrivateUse1 to 3 and not registered, sets an error and begins no region
+   (`open` is false).  If another device (such as CUDA) is not registered, or if the device does not support dtype,
+   gives a warning and begins a region in which autocast is off. */
 OPD_API opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache);
-/* Ends a region: restores the state from before.  The end of the outermost region clears the cache.  A second call does
-   nothing.  Works while an error is pending.  A region that a kernel has begun ends with the kernel.  To carry regions
-   to another thread, use opd_dispatch_state. */
+/* Ends a region: restores the autocast state from before the region.  The end of the outermost region clears the cache.
+   A second call does nothing.  Works while an error is pending.  If a kernel leaves a region open, the region ends when
+   the kernel returns.  To carry regions to another thread, use opd_dispatch_state. */
 OPD_API void opd_autocast_end(opd_autocast_region *region);
 /* Returns true if autocast is on for a device (torch.is_autocast_enabled).  Returns false inside an operator that an
    autocast kernel calls. */
@@ -36,8 +36,9 @@ OPD_API void opd_autocast_cache_clear(void);
 OPD_API int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int count);
 
 /* Gives an operator an autocast policy for a device.  The operator may be defined before or after this call.  The
-   policy becomes a kernel of this library at the device's autocast key.  With device OPD_BACKEND_COUNT it holds for
-   every device.  Returns 0, or -1 with an error and nothing changed.  Follows torch.library.register_autocast. */
+   policy becomes a kernel of this library at the device's autocast key.  With device OPD_BACKEND_COUNT, the policy is
+   for all devices.  Returns 0.  On failure, changes nothing and returns -1 with an error.  Follows
+   torch.library.register_autocast. */
 OPD_API int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy);
 /* Casts a tensor to dtype, for a hand-written kernel at an autocast key (AutocastCPU, AutocastCUDA, ...).  The kernel
    excludes its key and calls its operator again (examples/autocast_wrappers.c).  Casts of weights go through the
@@ -50,12 +51,13 @@ OPD_API opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor)
    with an error.  Follows at::autocast::promote_type. */
 OPD_API opd_scalar_type opd_autocast_promote(opd_scalar_type dtype, opd_tensor *const *tensors, int count);
 
-/* Runs `forward`, the forward of a custom function, under autocast (torch.amp.custom_fwd).  Call this from the struct's
-   `forward`.  With cast_inputs OPD_DTYPE_NONE, `forward` runs in the present autocast state.  If cast_inputs is a dtype
-   and a region of the device is on, floating inputs on the device, except float64, are cast to this dtype, and
-   `forward` runs with autocast off.  Outside a region nothing is cast.  Returns 0, or not 0 after an error. */
+/* Runs `forward`, the forward of a custom function, under autocast (torch.amp.custom_fwd).  Call opd_custom_fwd in the
+   field `forward` of an opd_autograd_function.  With cast_inputs OPD_DTYPE_NONE, `forward` runs in the present autocast
+   state.  If cast_inputs is a dtype and a region of the device is on, floating inputs on the device, except float64,
+   are cast to this dtype, and `forward` runs with autocast off.  Outside a region nothing is cast.  Returns 0, or not 0
+   after an error. */
 OPD_API int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward);
-/* Runs `backward`, the backward of a custom function, with the autocast state that its forward had: on or off, and with
-   its dtype (torch.amp.custom_bwd).  Returns 0, or not 0 after an error. */
+/* Runs `backward`, the backward of a custom function, in the autocast state in which its forward ran: on or off, and
+   the dtype (torch.amp.custom_bwd).  Returns 0, or not 0 after an error. */
 OPD_API int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward);
 

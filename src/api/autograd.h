@@ -8,8 +8,7 @@ OPD_API opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on);
 OPD_API bool opd_tensor_requires_grad(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_leaf(const opd_tensor *tensor);
 /* Returns the tensor of which this tensor is a view, made by view operators (torch.Tensor._base), or NULL if it is not
-   a view.  The result is borrowed.  After a write into a view or its base, the history of the other one includes the
-   write. */
+   a view.  The result is borrowed.  After a write into a view or its base, the histories of both include the write. */
 OPD_API opd_tensor *opd_tensor_base(const opd_tensor *tensor);
 /* Returns the accumulated gradient of a leaf, or of a tensor in `inputs` of opd_backward_with; NULL if it has none.
    The result is borrowed. */
@@ -27,8 +26,9 @@ OPD_API int opd_backward(opd_tensor *tensor);
 typedef struct opd_edge { opd_node *node; uint32_t nr; } opd_edge;
 /* Options of opd_backward_with and opd_autograd_grad. */
 typedef struct opd_backward_options {
-    opd_tensor *const *grad_outputs;   /* one for each output; NULL, or a NULL element, means 1 */
-    bool retain_graph, create_graph;   /* create_graph also retains the graph */
+    opd_tensor *const *grad_outputs;   /* a gradient for each output; NULL, or a NULL element, means 1 */
+    bool retain_graph, create_graph;   /* retain_graph: the graph can run backward again; create_graph: also records the
+                                          backward, for second derivatives, and retains the graph */
     bool allow_unused;                 /* opd_autograd_grad: an unused input gets NULL instead of an error */
     opd_tensor *const *inputs; int ninputs;   /* opd_backward_with: adds gradients only to these tensors, which need not
                                                  be leaves */
@@ -69,7 +69,7 @@ OPD_INLINE void opd_grad_end(opd_grad_block *block) {
 /* Sets the inference mode of this thread (c10::InferenceMode); false sets the normal mode.  In inference mode, grad
    mode is off and calls skip the Autograd keys.  New tensors are inference tensors: they have no history and no
    version, are never saved for a backward, and cannot be written outside of the mode.  Views of other tensors are
-   normal tensors, but may be written only inside.  Returns the previous state of the thread, which
+   normal tensors, but may be written only inside the mode.  Returns the previous state of the thread, which
    opd_dispatch_state_set restores.  As a block: OPD_INFERENCE_MODE(on) { }. */
 OPD_API opd_dispatch_state opd_inference_mode_set(bool on);
 OPD_API bool opd_inference_mode_enabled(void);
@@ -88,13 +88,13 @@ OPD_INLINE void opd_inference_end(opd_inference_block *block) {
     }
 }
 
-/* Inside a backward function, the opd_bw_* functions read arguments and results of the forward call.  Only tensors that
-   the operator descriptor's `save` names are there; other tensors are NULL.  Before the backward function runs, the
-   engine fetches the saved tensors and checks that they were not changed.  If no gradient is needed, the function is
-   not called.  An argument that the operator writes and returns counts as a result; if it is saved as an argument, it
-   has its value from before the call.  An argument that the operator writes but does not return gets no history; if it
-   already has a history, the call fails.  The first argument is an exception: if it is written, it gets the history of
-   result 0. */
+/* Inside a backward function, the opd_bw_* functions read arguments and results of the forward call.  Tensors that
+   `save` of the operator's descriptor does not name are NULL.  Before the backward function runs, the engine fetches
+   the saved tensors and checks that they were not changed.  If no gradient is needed, the function is not called.  An
+   argument that the operator writes and returns counts as a result; if `save` names this argument, the saved tensor has
+   the values from before the call.  An argument that the operator writes but does not return gets no history; if the
+   argument requires grad, the call fails.  Exception: a first argument that is written gets the history of result 0,
+   even if it is not returned. */
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i; may be NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */
@@ -115,7 +115,7 @@ OPD_API opd_device opd_bw_device(const opd_backward_call *bw, int i);
 /* Sets the gradient of argument i, or NULL if there is no gradient.  The tensor is retained at once.  If the gradient
    is broadcast or has another floating dtype, the engine sums and casts it.  If grad is NULL because a call failed,
    that error is passed on.  Returns 0 or -1.  A backward function must set each gradient that is needed, to a tensor or
-   NULL: otherwise backward fails.  A function that asked for the gradient of a result and got NULL need not set any. */
+   NULL: otherwise backward fails.  A backward function to which opd_bw_grad returned NULL need not set any gradient. */
 OPD_API int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad);
 /* Sets the gradient of one element of list argument i, as opd_bw_return does. */
 OPD_API int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad);
@@ -160,9 +160,9 @@ typedef struct opd_autograd_function {
 } opd_autograd_function;
 /* Calls a custom function (Function.apply).  Inputs may be lists of tensors; an output is one tensor or another value.
    Writes the first `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 with an
-   error.  If `forward` returns an input unchanged, the output is a view of this input.  If it returns an input twice,
-   marked dirty or not, both outputs are the same tensor.  The struct and its name are copied.  Any thread may call
-   this. */
+   error.  If `forward` returns an input unchanged, the output is a view of this input.  If `forward` returns an input
+   twice, marked dirty or not, both outputs are the same tensor.  The struct and its name are copied.  Any thread may
+   call this. */
 OPD_API int opd_autograd_apply(const opd_autograd_function *fn, opd_value *outputs, int cap, const opd_value *inputs,
                                int count);
 /* Calls a custom function and returns its first output, which must be a tensor.  Returns NULL if that fails.
@@ -216,7 +216,7 @@ OPD_API opd_value opd_context_get(const opd_context *ctx, const char *name);
 OPD_API int opd_context_set_data(opd_context *ctx, void *data, opd_destroy destroy);
 /* Returns the pointer that opd_context_set_data has set. */
 OPD_API void *opd_context_data(const opd_context *ctx);
-OPD_API void *opd_context_user(const opd_context *ctx);           /* `user` of a custom function's struct */
+OPD_API void *opd_context_user(const opd_context *ctx);           /* returns `user` of the opd_autograd_function */
 /* Returns the context to which a backward function belongs, or NULL if it has none. */
 OPD_API opd_context *opd_bw_context(const opd_backward_call *bw);
 

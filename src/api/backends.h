@@ -153,10 +153,10 @@ OPD_API opd_stream opd_stream_set(opd_stream stream);
 OPD_API int opd_stream_wait(opd_stream stream, opd_stream other);
 OPD_API int opd_stream_synchronize(opd_stream stream);
 /* Notes that `stream` uses a tensor that was made on another stream (torch.Tensor.record_stream).  Memory belongs to
-   the stream that was current when it was allocated, and after it is freed, that stream may reuse it at once.  After
-   this call, the memory of the tensor and its views is reused only when the work that was queued on `stream` at the
-   time of freeing is done.  Does nothing for memory that is not from the device's allocator.  Returns 0, or -1 with an
-   error.  Any thread may call this. */
+   the stream that was current when it was allocated, and after the memory is freed, that stream may reuse it
+   immediately.  After this call, the memory of the tensor and its views is reused only when the work that was queued on
+   `stream` at the time of freeing is done.  Does nothing for memory that is not from the device's allocator.  Returns
+   0, or -1 with an error.  Any thread may call this. */
 OPD_API int opd_tensor_record_stream(opd_tensor *tensor, opd_stream stream);
 /* A mark in the work of a stream.  opd_device_event_record adds the event to a stream's queue.  The event is done when
    the work that was queued before it is done.  Events are recorded on streams of their device; any stream may wait for
@@ -174,8 +174,8 @@ OPD_API int opd_device_event_synchronize(opd_device_event event);
 OPD_API int opd_device_event_done(opd_device_event event);                      /* 1: done, 0: not yet, -1: error */
 /* Returns the milliseconds from one event to the other, both of which must be done, or -1 with an error. */
 OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);
-/* Work that is recorded instead of run, and can be replayed any number of times (CUDA graphs, torch.cuda.graph).
-   Between opd_capture_begin and opd_capture_end, nothing may wait for the stream, which must not be the default stream.
+/* Work that is recorded instead of run, and can be replayed any number of times (CUDA graphs, torch.cuda.graph).  The
+   stream must not be the default stream, and between opd_capture_begin and opd_capture_end nothing may wait for it.
    The host must not read results of the stream either: opd_item_f64, printing, copies to the host or from pageable
    memory, and indexing by bool fail, and then opd_capture_end fails as well.  Run the same work once before, on that
    stream.

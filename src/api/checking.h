@@ -44,8 +44,8 @@ OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
 
 /* The sub-tests of opd_opcheck.  If an operator has results that are not tensors, TRACE, VMAP and MEMORY are skipped,
-   because graphs and batches have only tensors.  The sub-tests compare gradients of one call that are computed in
-   different ways.  opd_gradcheck compares gradients with finite differences. */
+   because graphs and batches have only tensors.  The sub-tests only compare gradients that were computed in different
+   ways with each other; opd_gradcheck compares them with finite differences. */
 typedef enum opd_opcheck_test {
     OPD_OPCHECK_SCHEMA = 1,      /* the operator writes and shares memory as its schema says */
     OPD_OPCHECK_AUTOGRAD = 2,    /* if an argument requires grad: only a kernel at an autograd key makes results require
@@ -82,7 +82,8 @@ OPD_API int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_
 
 /* Options of opd_graph_dot. */
 typedef struct opd_graph_options {
-    opd_tensor *const *tensors; const char *const *names; int nnames;       /* names of leaves and of outputs */
+    opd_tensor *const *tensors; const char *const *names; int nnames;       /* names[i] is the label of tensors[i], a
+                                                                               leaf or an output */
     const char *title;                 /* NULL: no title */
     bool no_saved;                     /* leaves out the saved bytes */
 } opd_graph_options;

@@ -53,7 +53,7 @@ typedef enum opd_reduction {
    place. */
 typedef struct opd_transfer {
     opd_collective kind;
-    opd_reduction reduction;     /* a group gets SUM instead of AVG, and the library divides the sum, unless `averages`
+    opd_reduction reduction;     /* `start` gets SUM instead of AVG, and the library divides the sum, unless `averages`
                                     accepts the transfer */
     opd_scalar_type dtype;
     const void *send;            /* of [count] elements; of [ranks, count] for REDUCE_SCATTER, and for SCATTER at the
@@ -93,8 +93,8 @@ typedef struct opd_group_desc {
        that contains `why`.  Returns 0 or -1.  If abandon is NULL, the other ranks fail after timeout_ms. */
     int (*abandon)(void *user, const char *why);
     /* Returns true if `start` accepts memory of that device for a transfer (if `transfer` is NULL: for any transfer),
-       as a GPU-aware communication library does.  Work that is queued on the device is finished first.  If takes is
-       NULL, `start` accepts only host memory; other tensors are copied through the host, or moved by
+       as a GPU-aware communication library does.  The library calls `start` after the queued work of the device is
+       done.  If takes is NULL, `start` accepts only host memory; other tensors are copied through the host, or moved by
        opd_group_device_add. */
     bool (*takes)(void *user, opd_device device, const opd_transfer *transfer);
     /* Returns true if `start` can do this transfer with reduction AVG: it then adds and divides in one pass over
@@ -113,9 +113,9 @@ OPD_INLINE opd_group *opd_group_register(const opd_group_desc *desc) {
    error of a failed transfer.  The group and its pointer are invalid in both cases. */
 OPD_API int opd_group_unregister(opd_group *group);
 /* Tells all ranks that this rank gives up, and why.  Collectives that other ranks wait for, and all later calls of all
-   ranks, fail with an error that contains `why`.  May be called while an error is pending, which it keeps.  If the
-   pending error of this rank is a failed allocation, functions of this section that take a group call this by
-   themselves.  Returns 0, or -1 with an error. */
+   ranks, fail with an error that contains `why`.  May be called while an error is pending; that error stays.  If the
+   pending error of this rank is a failed allocation, the functions of this section that take a group call
+   opd_group_abandon themselves.  Returns 0, or -1 with an error. */
 OPD_API int opd_group_abandon(opd_group *group, const char *why);
 /* Finds a group by its name.  If there is none, returns NULL with an error that lists the registered groups. */
 OPD_API opd_group *opd_group_find(const char *name);
@@ -206,9 +206,9 @@ typedef struct opd_parallel_options {
    Hooks put the gradients into buckets (messages of bucket_bytes), in the order in which gradients arrived in the first
    backward.  A full bucket is sent immediately, while backward goes on.  Gradients that a backward has made become
    parts of their buckets (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of
-   512 KiB or more on the host is a separate message, sent without a copy.  Results are the same from run to run, if the
-   group's sums are.  Parameters, buffers and the group must live as long as the opd_parallel.  Only one thread may use
-   it.  On failure returns NULL with an error.  It also fails if the options, or the number, sizes or dtypes of
+   512 KiB or more on the host is a separate message, sent without a copy.  If the group's sums are the same from run to
+   run, so are the results.  Parameters, buffers and the group must live as long as the opd_parallel, which only one
+   thread may use.  On failure returns NULL with an error.  Also fails if the options, or the number, sizes or dtypes of
    parameters or buffers, differ between ranks. */
 OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group *group,
                                         const opd_parallel_options *options);
@@ -219,10 +219,11 @@ OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, op
    its gradients count as zeros, and it gets the mean of the other ranks' gradients, so that it takes the same step. */
 OPD_API int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples);
 /* Turns the communication of backward on or off.  While it is off, each rank adds up its own gradients.  The first
-   backward after it is on again sends the sums (DDP.no_sync).  An opd_parallel_begin applies to all backwards until the
-   next opd_parallel_begin; the ranks' numbers of examples may differ each time.  Returns the previous setting. */
+   backward after communication is on again sends the sums (DDP.no_sync).  An opd_parallel_begin applies to all
+   backwards until the next opd_parallel_begin; the ranks' numbers of examples may differ each time.  Returns the
+   previous setting. */
 OPD_API bool opd_parallel_sync_set(opd_parallel *parallel, bool on);
-/* Frees parallel training.  A graph recorded with sharded training may outlive it. */
+/* Frees parallel training.  A graph that was recorded during sharded training may outlive `parallel`. */
 OPD_API void opd_parallel_free(opd_parallel *parallel);
 
 /* Begins sharded training (FullyShardedDataParallel, ZeRO 3).  Each parameter, its gradient and its optimizer state are
@@ -248,17 +249,16 @@ OPD_API opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count,
    are made.  Returns 0, or -1 with an error and all parameters unchanged. */
 OPD_API int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count);
 /* Gathers the whole parameter; `param` is this rank's part.  The result is a tensor of the innermost scope, with a
-   history if grad mode is on.
-   All ranks call this.  Returns NULL with an error on failure. */
+   history if grad mode is on.  All ranks call this.  Returns NULL with an error on failure. */
 OPD_API opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param);
-/* Begins saved-tensor hooks, until opd_saved_hooks_end, that save memory.  Graphs recorded on this thread keep no whole
-   parameters, which are freed with their scopes, and backward gathers them again.  From the second backward on,
-   gathering the next parameter overlaps with the work on the present one.  If a parameter was changed since forward,
-   backward fails.  Returns 0, or -1 with an error. */
+/* Begins saved-tensor hooks, until opd_saved_hooks_end, that save memory.  Graphs that this thread records do not keep
+   whole parameters: a whole parameter is freed with its scope, and backward gathers it again.  From the second backward
+   on, gathering the next parameter overlaps with the work on the present one.  If a parameter was changed since
+   forward, backward fails.  Returns 0, or -1 with an error. */
 OPD_API int opd_sharded_hooks_begin(opd_parallel *parallel);
-/* Clips the norm of the gradients of all parts on all ranks.  opd_clip_grad_norm would see only this rank's parts: it
-   fails for them, and so does an opd_scaler.  Returns the norm before clipping, a float32 tensor without dims, or NULL
-   with an error. */
+/* Clips the norm of the gradients of all parts on all ranks.  opd_clip_grad_norm and an opd_scaler fail for these
+   parameters, because they would see only this rank's parts.  Returns the norm before clipping, a float32 tensor
+   without dims, or NULL with an error. */
 OPD_API opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm);
 /* Writes a checkpoint of sharded training into an existing folder.  Every rank calls this.  Each rank writes its parts.
    Rank 0 also writes the tensors that are not split and, at last, the index, FOLDER/index.pt.  The index also contains
@@ -271,6 +271,6 @@ OPD_API int opd_sharded_save(opd_parallel *parallel, const char *folder, const o
                              int64_t count);
 /* Loads a checkpoint of opd_sharded_save, on any number of ranks, also one.  The names and whole sizes of `module` must
    equal the checkpoint's.  If a file is missing, cut off or damaged, or a value does not fit, all ranks fail with an
-   error that names it, and nothing is changed.  Returns 0, or -1 with an error. */
+   error that names the file or value, and nothing is changed.  Returns 0, or -1 with an error. */
 OPD_API int opd_sharded_load(opd_parallel *parallel, const char *folder, opd_module *module, opd_optimizer *optimizer);
 

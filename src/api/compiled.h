@@ -14,7 +14,8 @@ typedef struct opd_c_options {
                                     NULL: none */
     int64_t least_2, most_2;     /* the range of the second open size */
     bool calls;                  /* operators without a form in C are called: NAME.c includes opdispatch.h, and is
-        linked with a program that has its implementation; no size is open then */
+                                    linked with a program that contains the implementation of opdispatch.h.  Then no
+                                    size can be open */
 } opd_c_options;
 /* Writes a graph of tensors as C99 into an existing folder.  NAME.c and NAME.h need no other file and allocate
    nothing.  NAME.weights has the graph's constants.  NAME.h explains how to use the code.  `inputs` has an example of
@@ -24,8 +25,9 @@ typedef struct opd_c_options {
    order than in an uncompiled run.
    With options->open, the size of a batch or sequence (or both) is an argument of the functions, open_size.  Other
    sizes may depend on it only by multiples, squares and products.  If a size depends on it in another way, or if some
-   sizes need other code, this fails with an error that names the place.  Sizes that depend on data and random operators
-   fail.  Operators without a form in C fail, unless options->calls is set.  Then no file is written.
+   sizes need other code, this fails with an error that names the place.  This also fails for random operators, for
+   operators whose result sizes depend on data and, unless options->calls is set, for operators without a form in C.
+   After a failure, no file is written.
    If a condition (cond) depends on data, both sides are computed, and a run fails if either side fails.
    While this function runs, no other thread may run the graph or call this function.  Returns 0, or -1 with an
    error. */
@@ -54,16 +56,17 @@ typedef struct opd_compile_options {
    kind is compiled separately, in seconds, by $CC or cc, as opd_load does; after that, the result is in the cache of
    opd_load.  The first run of each kind is uncompiled, which means that the graph itself is run.  Operators without a
    form in C, such as operators of the program, are called with contiguous copies of their tensors.  Random operators
-   are called, too, and use the numbers of an uncompiled run.  If a size is open, or a random operator's tensors are not
-   contiguous, the run is uncompiled instead.  Compiled sums add in another order, and kernels that are registered later
-   are not called.  Runs are uncompiled for gradients, transforms, autocast, other devices and sizes that depend on
-   data.  They are also uncompiled if written tensors share memory, if results are views of a part of each other, if a
-   run transposes its inputs in place (t_) or has side effects (prints), or if there is no compiler.  The first failure
-   of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each size is then a kind. */
+   are called, too, and draw the same numbers as in an uncompiled run.  If a size is open, or a random operator's
+   tensors are not contiguous, the run is uncompiled instead.  Compiled sums add in another order, and kernels that are
+   registered later are not called.  Runs are uncompiled for gradients, transforms, autocast, other devices and sizes
+   that depend on data.  They are also uncompiled if written tensors share memory, if results are views of a part of
+   each other, if a run transposes its inputs in place (t_) or has side effects (prints), or if there is no compiler.
+   The first failure of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each value
+   of the size is a separate kind. */
 typedef struct opd_compiled opd_compiled;
-/* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The caller keeps the
-   graph or program, which must live as long, must not change, and must not be run by other functions at the same time.
-   On failure they return NULL with an error. */
+/* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The graph or program
+   still belongs to the caller.  It must live as long as the opd_compiled, must not change, and must not be run by other
+   functions at the same time.  On failure they return NULL with an error. */
 OPD_API opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options);
 OPD_API opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options);
 /* Runs a compiled graph or program, with inputs and outputs as in opd_graph_run_values or opd_program_run.  Returns the

@@ -97,7 +97,7 @@ typedef struct opd_op_desc {
     const char *out;             /* name of the out= form ("add.out"), followed by the names of several out arguments
                                     ("sort.values(values, indices)"); or a whole schema */
     const char *cases;           /* argument lists that the generic tests walk: see src/README.md */
-    void *user;                  /* kernels get it by opd_call_user */
+    void *user;                  /* opd_call_user returns it to kernels */
     void (*destroy)(void *user); /* called with `user` when no kernel and no running call can use it any more */
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
@@ -230,7 +230,7 @@ OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *b
    text goes to stderr, or to the log function (with is_error -1).  With $OPD_SHOW_DISPATCH_TRACE=1 the trace is on from
    the start.  While the trace is off, it costs nothing.  Returns the previous setting. */
 OPD_API bool opd_dispatch_trace_set(bool on);
-/* Adds a listener.  Calls `defined` at once for each operator that is defined, and later for each new operator.  Calls
+/* Adds a listener.  Calls `defined` for each operator that is already defined, and later for each new operator.  Calls
    `undefined` before an operator is removed.  Both run while the registry is locked: they may read the name and schema,
    but must not register or look up operators.  On failure returns NULL with an error. */
 typedef struct opd_listener opd_listener;
@@ -284,7 +284,7 @@ OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value 
    in the order of definition, and derived forms (out=, in-place) last.  Overloads of any, all, var, std, range and
    normal have PyTorch's order.  A number stands for a tensor only in namespace aten, and only if no overload takes the
    number (in add, sub, mul, div, ... even then, as in PyTorch).  If no overload takes the arguments, the error lists
-   the reason for each. */
+   the reason for each.  rets is as for opd_call_all.  Returns 0, or -1 with an error. */
 OPD_API int opd_overloads_call(opd_overloads *overloads, opd_value *rets, const opd_value *args, int nargs,
                                const opd_keyword *kw, int nkw);
 /* For use inside a kernel: calls the kernel that the operator of `call` has at the highest of the given keys, with the

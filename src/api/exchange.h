@@ -84,8 +84,8 @@ OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
    numbers are made when they are first asked for. */
 OPD_API const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i);
 /* Returns the index of the entry with that name (in an .npz with or without .npy); -1, without an error, if there is
-   none.  In a checkpoint several entries may have one name: with keys 1 and '1', or 'a/b' and {'a': {'b': ...}}.  With
-   such a name, this function and the functions below fail; the index of an entry always works. */
+   none.  In a checkpoint several entries may have one name: with keys 1 and '1', or 'a/b' and {'a': {'b': ...}}.  For
+   such a name, this function and the functions below fail; functions that take the index of an entry always work. */
 OPD_API int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name);
 /* Returns the tensor of the i-th entry, in the innermost scope.  On failure returns NULL and sets an error.  An entry
    with an unsupported dtype (F4, F6_E2M3) fails here, not when the file is opened. */
@@ -125,9 +125,10 @@ OPD_API int opd_checkpoint_file_save(const char *path, const char *const *names,
 /* Writes an .npz file (numpy.savez): a zip file with entries names[i].npy, not compressed.  Returns 0, or -1 with an
    error. */
 OPD_API int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors);
-/* Writes a safetensors file with the bytes of safetensors.torch.save_file: big elements first, then by name, with a
-   header of a multiple of 8 bytes.  metadata is key, value, key, value, ..., NULL; or NULL for none.  complex128 fails,
-   since the format lacks it.  Tensors that share memory are written one by one.  Returns 0, or -1 with an error. */
+/* Writes the same bytes as safetensors.torch.save_file: tensors with the largest elements first, then by name, and a
+   header whose length is a multiple of 8 bytes.  metadata is key, value, key, value, ..., NULL; or NULL for none.
+   complex128 fails, since the format lacks it.  Tensors that share memory are written as separate tensors.  Returns 0,
+   or -1 with an error. */
 OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                                  const char *const *metadata);
 

@@ -29,7 +29,7 @@ OPD_API int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max);
 /* Opens a fake mode in which each operator is counted, to estimate the cost of a program.  An operator that calls
    others is counted through the innermost operators that it calls.  opd_cost_end closes the mode.  All calls must come
    from one thread.  On failure returns NULL and sets an error.  The results stay valid until opd_cost_free.  An
-   OPD_FAKE_MODE inside is not needed, and does not change the results.
+   OPD_FAKE_MODE block between opd_cost_begin and opd_cost_end is not needed, and does not change the results.
    calls: Number of calls.
    flops: For matrix products and convolutions, two for a multiplication and its addition (torch.utils.flop_counter).
    For pointwise operators, reductions, scans, softmax, normalisations, pooling and optimizers: one per element of the

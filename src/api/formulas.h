@@ -200,8 +200,8 @@ struct opd_pointwise {
     double f64[3];               /* the numbers a, b, c */
     float f32[3];
     int64_t i64[3];
-    int32_t *zero;               /* for integer division, may be NULL: the function that computes sets *zero to 1 if an
-                                    element was divided by zero, and if this is known when the function returns */
+    int32_t *zero;               /* for integer division; may be NULL.  The backend's function sets *zero to 1 if it
+                                    knows, when it returns, that an element was divided by zero */
 };
 
 /* Random numbers for opd_backend_desc.draw to write, one after the other.  The numbers are made from 32-bit words of
@@ -223,7 +223,7 @@ struct opd_draw {
     opd_scalar_type dtype;       /* not complex */
     void *data;
     int64_t numel;
-    uint64_t key, at;            /* at is a multiple of 64 */
+    uint64_t key, at;            /* `at` is a multiple of 64 */
     double a, b;
     int64_t low;
     uint64_t range;

@@ -20,7 +20,7 @@ typedef struct opd_trace_options {
 } opd_trace_options;
 /* Calls fn once with inputs and records the operators that it calls into a new graph (torch.jit.trace).
    Recorded: The operators that fn calls, and the operators that compute derivatives and tangents.  Operators that
-   kernels call are not recorded.  Under vmap, the operators that its batching rules call are recorded.  A composite
+   kernels call are not recorded.  Under vmap, the operators that batching rules call are recorded.  A composite
    operator inside a transform that differentiates is recorded as the operators that it calls.
    Backward: Set options->parts if fn calls backward.  Otherwise tracing fails if backward reads a value that a
    composite operator computed.
@@ -38,8 +38,8 @@ OPD_API void opd_graph_free(opd_graph *graph);
    most `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 and sets an error.
    Values are freed after their last use.  Calls pass through the dispatcher like the calls of fn.  The results are
    therefore part of the autograd graph, and graphs run inside vmap, autocast and other traces.  Any thread may run a
-   graph, even while other threads run it.  Each run plans the memory of the next run: CPU memory, for the first 4,096
-   values over 256 bytes.  If several runs of a graph go on at the same time, one of them uses the plan.  A planned run
+   graph, even while other threads run it.  Each run plans the CPU memory of the next run, for the first 4,096 values
+   over 256 bytes.  If several runs of a graph go on at the same time, only one of them uses the plan.  A planned run
    with the same sizes asks the system for no memory.  Its values take at most 5% more than the largest sum of bytes
    that are alive at the same time. */
 OPD_API int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs,
@@ -63,8 +63,8 @@ OPD_API int opd_graph_noutputs(const opd_graph *graph);
    prim::Loop), values of any type and builtin functions.  An unknown builtin function fails when a run reaches it.  On
    failure returns NULL and sets an error that names the line. */
 OPD_API opd_graph *opd_graph_parse(const char *text);
-/* Write a graph to a file, with its constants, overloads and source locations, and read it back.  Any thread may call
-   these functions.
+/* These functions write a graph to a file, with its constants, overloads and source locations, and read it back.  Any
+   thread may call these functions.
    opd_graph_save: Writes the file completely or not at all.  Returns 0, or -1 and sets an error.
    opd_graph_load: Reads a file.  The caller owns the graph.  Returns NULL and sets an error if the file is truncated,
    damaged, of another version, or calls an operator that is not registered.  The error then says in which source file,
@@ -76,10 +76,10 @@ OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t size);
 /* Returns the number of nodes that call an operator with that qualified name ("aten::mul", any overload).  If name is
    NULL, returns the number of all nodes. */
 OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
-/* Creates an empty graph, to be built step by step as with torch._C.Graph.  The functions below add to it, and also
-   change traced, parsed and loaded graphs.  Each call is checked against the schemas.  A call that fails returns NULL
-   or -1, sets an error and changes nothing.  Values belong to their graph.  Only one thread at a time may change a
-   graph, and only while the graph is not running.
+/* Creates an empty graph, to be built step by step as with torch._C.Graph.  The functions below add inputs and nodes to
+   the graph, and also change traced, parsed and loaded graphs.  Each call is checked against the schemas.  A call that
+   fails returns NULL or -1, sets an error and changes nothing.  Values belong to their graph.  Only one thread at a
+   time may change a graph, and only while the graph is not running.
        opd_graph *g = opd_graph_new();
        opd_graph_value *in[] = {opd_graph_input(g, "x", NULL), opd_graph_constant(g, opd_value_int(2))}, *y;
        opd_graph_call(g, "aten::mul", in, 2, &y, 1);
@@ -90,15 +90,16 @@ OPD_API opd_graph *opd_graph_new(void);
    opd_graph_print prints it, such as "Float(2, strides=[1], device=cpu)"; NULL means "Tensor".  Returns the input's
    value, or NULL and sets an error. */
 OPD_API opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
-/* Adds a constant (prim::Constant) and returns its value.  A list is added as one constant for each element, and a
-   prim::ListConstruct of them.  The graph copies value.  If value is a tensor, it must not require grad, and the graph
-   holds a reference to it. */
+/* Adds a constant (prim::Constant) and returns its value.  A list is added as a constant for each element, and a
+   prim::ListConstruct of these constants.  The graph copies value.  If value is a tensor, it must not require grad, and
+   the graph holds a reference to it. */
 OPD_API opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value);
 /* Adds a list of `count` values (prim::ListConstruct). element: the type of the elements, "Tensor", "Tensor?", "int",
    "float", "bool" or "Scalar".  Returns the list's value. */
 OPD_API opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values,
                                         int count);
-/* Splits a list of `count` tensors into parts (prim::ListUnpack).  Returns 0, or -1 and sets an error. */
+/* Adds a node that splits a list of `count` tensors into its elements (prim::ListUnpack), and writes their values to
+   `parts`.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count);
 /* Adds a call of an operator.  args are in the order of the schema.  A NULL element, or a trailing argument that is
    left out, takes the schema's default.  Constant integers become floats if the schema expects floats.  name:

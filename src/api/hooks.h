@@ -14,7 +14,8 @@ OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* number in i
 OPD_API opd_op *opd_node_op(const opd_node *node);                /* the forward operator, or NULL */
 OPD_API opd_tensor *opd_node_variable(const opd_node *node);      /* the leaf of AccumulateGrad; else NULL */
 OPD_API int opd_node_edges(const opd_node *node);                 /* the number of edges to next nodes */
-OPD_API opd_edge opd_node_edge(const opd_node *node, int i);      /* its node is NULL if that gradient is not needed */
+OPD_API opd_edge opd_node_edge(const opd_node *node, int i);      /* edge i; its node is NULL if gradient i is not
+                                                                     needed */
 /* The gradients that a node receives, one for each result of the forward call.  opd_node_inputs returns their number.
    The other functions return the sizes, dtype and device of gradient i.  If i is undefined, the sizes have n = -1. */
 OPD_API int opd_node_inputs(const opd_node *node);
@@ -22,16 +23,19 @@ OPD_API opd_ints opd_node_sizes(const opd_node *node, int i);
 OPD_API opd_scalar_type opd_node_dtype(const opd_node *node, int i);
 OPD_API opd_device opd_node_device(const opd_node *node, int i);
 
-/* Hooks of nodes and tensors.  The add functions return a handle, or 0 and set an error.  Order at one node: tensor
-   hooks of its results, pre-hooks, retain_grad, the node itself, a leaf's post-accumulate hooks, post-hooks.  Pre-hooks
-   are skipped if the backward needs only this node's gradient.  Hooks of one kind run in the order in which they were
-   added.  If a backward has create_graph, grad mode is on in hooks.  A hook added inside a derivative of a function
-   (opd_grad, opd_vjp) belongs to that derivative, not to an outer derivative of it.  A hook belongs to the node that
-   the tensor came from when the hook was added.  After an in-place write, the tensor has another node, which does not
-   have the hook (retain_grad follows the tensor).  Gradients are borrowed.  If a hook replaces a gradient, the new one
-   must have the same sizes, dtype and device.  A hook that returns -1 or leaves an error pending ends the backward.
-   Hooks may remove hooks, and removing a handle again is harmless.  destroy receives the user pointer when the hook is
-   removed, or its node or leaf is freed, and no thread is running the hook.  While the hooks of a node change, no other
+/* Hooks of nodes and tensors.  The functions that add a hook return its handle, or 0 and set an error.
+   Order: When backward reaches a node, it runs the tensor hooks of the node's results, the node's pre-hooks,
+   retain_grad, the node itself, for a leaf its post-accumulate hooks, and the node's post-hooks.  Hooks of one kind run
+   in the order in which they were added.  If the backward needs only the gradients that the node receives, pre-hooks
+   are skipped.
+   Gradients: They are borrowed.  If a hook replaces a gradient, the new gradient must have the same sizes, dtype and
+   device.  If the backward has create_graph, grad mode is on in hooks.  A hook that is added while opd_grad or opd_vjp
+   runs a function sees only the gradients of that derivative, not the gradients of an enclosing derivative.
+   Lifetime: A tensor hook belongs to the node that had computed the tensor when the hook was added.  After an in-place
+   write, the tensor has another node, which does not have the hook (retain_grad follows the tensor).  destroy receives
+   the user pointer after the hook was removed or its node or leaf was freed, once no thread runs the hook.  Hooks may
+   remove hooks, and removing a handle again is harmless.
+   A hook that returns -1 or leaves an error pending ends the backward.  While the hooks of a node change, no other
    thread may run backward through the node. */
 /* Tensor hook: returns a gradient to use instead of `grad`, or NULL to keep `grad`.  The hook is not called if no
    gradient arrives. */
@@ -76,8 +80,8 @@ OPD_API bool opd_backward_keeps_graph(void);
 OPD_API bool opd_backward_will_run(const opd_node *node);
 OPD_API int64_t opd_backward_order(opd_node **nodes, int64_t cap);
 /* Calls fn at the end of the running backward, on the thread of that backward (Engine::queue_callback).  fn may add
-   more callbacks.  After an error, fn is not called.  Returns 0, or -1 and sets an error.  If it returns -1, the caller
-   still owns the user pointer. */
+   more callbacks.  After an error, fn is not called.  Returns 0, or -1 and sets an error.  If opd_backward_callback
+   returns -1, the caller still owns the user pointer. */
 typedef int (*opd_callback_fn)(void *user);
 OPD_API int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy);
 
@@ -136,9 +140,9 @@ OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_sav
 #define OPD_TRANSFORM_OUTPUTS 64
 typedef int (*opd_transform_fn)(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 typedef struct opd_checkpoint_options {
-    bool no_early_stop;                  /* the second call of fn, in backward, runs to its end
-                                            (early_stop=False) */
-    bool no_preserve_rng_state;          /* the second call does not reset the default generator */
+    bool no_early_stop;                  /* when backward calls fn again, fn runs to its end, not only until all needed
+                                            tensors are computed (early_stop=False) */
+    bool no_preserve_rng_state;          /* backward does not reset the default generator before it calls fn again */
     opd_generator *const *generators;    /* other generators that are reset, too; they must live as long as the
                                             graph.  The array is copied */
     int ngenerators;

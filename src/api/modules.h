@@ -35,8 +35,8 @@ OPD_API opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i);
 
 /* A pattern selects tensors by name: '*' matches any characters, '?' one character.  If the pattern begins with '!', it
    selects all names that do not match the rest.  NULL selects all names.  A tensor with two names counts once.
-   Functions that change the selected tensors return their number, or -1 and set an error.  These
-   functions fail if the pattern matches nothing. */
+   Functions that change the selected tensors return their number, or -1 and set an error.  They also fail if the
+   pattern matches nothing. */
 /* Writes the first cap selected parameters of floating and complex dtypes into tensors[cap] (borrowed).  Returns how
    many such parameters are selected, or -1 and sets an error. */
 OPD_API int opd_module_parameters(const opd_module *module, const char *pattern, opd_tensor **tensors, int cap);
@@ -81,7 +81,7 @@ typedef enum opd_module_match {
 } opd_module_match;
 typedef struct opd_module_load_options {
     const char *strip;           /* use only names of the file that begin with this prefix, such as "model/", and remove
-                                    it */
+                                    the prefix */
     const char *add;             /* then put this prefix in front of the name, such as "encoder." */
     bool lenient;                /* missing and unexpected names are not errors */
     bool skip_sizes;             /* different sizes are not an error; such a tensor is not changed */
@@ -100,16 +100,17 @@ OPD_API int opd_module_save(const opd_module *module, const char *path);
    opd_training_load: Restores module and optimizer exactly, so that training continues bit for bit.  The file is one of
    opd_training_save, or of PyTorch's torch.save({"model": ..., "optimizer": ...}).
    opd_optimizer_load: Restores only the optimizer, from names that begin with prefix ("optimizer/").
-   Groups must have the same sizes as in the file.  All return 0, or -1 and set an error, with nothing changed. */
+   Groups must have the same sizes as in the file.  Each returns 0.  On failure, changes nothing, returns -1 and sets an
+   error. */
 OPD_API int opd_training_save(const char *path, const opd_module *module, const opd_optimizer *optimizer,
                               const char *const *names, const opd_value *values, int64_t count);
 OPD_API int opd_training_load(const opd_tensor_file *file, opd_module *module, opd_optimizer *optimizer);
 OPD_API int opd_optimizer_load(opd_optimizer *optimizer, const opd_tensor_file *file, const char *prefix);
 
 /* Fill tensor as the functions of torch.nn.init do, and return it.  The tensor may require grad.  On failure, return
-   NULL and set an error.  Some of them use the fans (the numbers of inputs and outputs of one unit) of tensor, which is
-   then a weight [out, in, ...] of a linear layer or a convolution.  nonlinearity: "linear", "sigmoid", "tanh", "relu",
-   "leaky_relu" (param is the slope; NaN means 0.01), "selu", "conv2d" and similar names of PyTorch. */
+   NULL and set an error.  Some of them use the fans (the numbers of inputs and outputs of one unit); for these, tensor
+   must be a weight [out, in, ...] of a linear layer or a convolution.  nonlinearity: "linear", "sigmoid", "tanh",
+   "relu", "leaky_relu" (param is the slope; NaN means 0.01), "selu", "conv2d" and similar names of PyTorch. */
 OPD_API double opd_init_calculate_gain(const char *nonlinearity, double param);     /* NaN and an error if unknown */
 /* Writes the numbers of inputs and outputs of one unit to *fan_in and *fan_out, which may be NULL.  tensor is a weight
    [out, in, ...].  Returns 0, or -1 and sets an error. */

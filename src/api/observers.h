@@ -14,13 +14,13 @@ typedef struct opd_event {
     int kind;                    /* OPD_OBSERVE_* */
     const char *name;            /* "aten::add" (no overload), "AddBackward0", or the name of a span */
     opd_op *op;                  /* the operator; NULL for nodes and spans */
-    const opd_value *args;       /* in schema order with defaults; for a node: one list, of the gradients that it
-                                    receives */
+    const opd_value *args;       /* the arguments in schema order, with defaults; for a node: one list, of the gradients
+                                    that it receives */
     int nargs;
-    const opd_value *rets;       /* at the end; NULL after a failure; for a node: one list, of the gradients that it
-                                    computes */
+    const opd_value *rets;       /* the results, set at the end of the event; NULL after a failure; for a node: one
+                                    list, of the gradients that it computes */
     int nrets;
-    opd_code error;              /* at the end: OPD_OK, or the code of the pending error */
+    opd_code error;              /* set at the end of the event: OPD_OK, or the code of the pending error */
     const char *message;         /* the text of the error; "" without one */
     int64_t sequence;            /* the sequence number of the node or, for a call, of the node that it may record; else
                                     -1 */
@@ -43,10 +43,10 @@ typedef struct opd_observer {
 } opd_observer;
 
 /* opd_observer_add adds an observer of all threads.  opd_observer_add_local adds an observer of the calling thread
-   until the thread ends.  At most 16 of each may exist.  The struct is copied.  The observer takes effect with the next
-   event.  Observers of all threads are called first, then the observers of the calling thread, both in the order in
-   which they were added.  Any thread may call these functions, also in callbacks and during calls on other threads.
-   They return a handle, or 0 and set an error. */
+   until the thread ends.  At most 16 observers of all threads, and 16 of one thread, may exist.  The struct is copied.
+   The observer takes effect with the next event.  Observers of all threads are called first, then the observers of the
+   calling thread, both in the order in which they were added.  Any thread may call these functions, also in callbacks
+   and during calls on other threads.  They return a handle, or 0 and set an error. */
 OPD_API int64_t opd_observer_add(const opd_observer *observer);
 OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
 /* opd_observer_remove removes an observer.  opd_observer_enable pauses or continues an observer.  If the begin callback

@@ -19,7 +19,7 @@ typedef struct opd_plugin opd_plugin;
    Symbols of the library stay local (in PyTorch they become global).  Any thread may call this, but not from a
    constructor. */
 OPD_API opd_plugin *opd_library_load(const char *path);
-/* Removes everything that the library registered, at once.  The library's code stays mapped while it is needed: by an
+/* Removes all registrations of the library immediately.  The library's code stays mapped while it is needed: by an
    autograd node, a deleter, a tensor over its data, an observer, a device that it registered, or a call that began
    before.  The code is unmapped when the last of these ends, or at the next load or unload.  Returns 0, or -1 and sets
    an error if the library is not loaded.  Works while an error is pending. */

@@ -6,19 +6,19 @@
    scope releases the tensors that were created since it was opened, and closes all scopes that were opened after it. */
 typedef struct opd_scope { int64_t mark, outer; int32_t depth, open; } opd_scope;
 OPD_API opd_scope opd_scope_open(void);
-/* Opens a scope with a name for error messages.  place: "file:line", as OPD_SCOPE and OPD_SCOPED pass it, or any text
-   that lives as long as the program.  opd_scope_close closes a scope. */
+/* Opens a scope with a name for error messages.  place is the name: "file:line", as OPD_SCOPE and OPD_SCOPED pass it,
+   or any text that lives as long as the program.  opd_scope_close closes a scope. */
 OPD_API opd_scope opd_scope_open_at(const char *place);
 OPD_API void opd_scope_close(opd_scope *scope);
-/* Moves a tensor of the innermost scope to the scope around it, and returns it. */
+/* Moves a tensor from the innermost scope to the scope around that scope, and returns the tensor. */
 OPD_API opd_tensor *opd_scope_return(opd_tensor *tensor);
 /* opd_scope_stats returns the number of open scopes and of handles on this thread. */
 typedef struct opd_scope_info { int depth; int64_t handles; } opd_scope_info;
 OPD_API opd_scope_info opd_scope_stats(void);
-/* opd_keep holds a tensor across scopes, and returns it.  opd_release gives up the hold.  Both accept NULL, and any
-   thread may call them.  A function that gets a freed tensor fails with an error that names the ended scope.  The error
-   is certain until the tensor's handle is used again, which happens at the earliest after its thread has freed 16 more
-   tensors.  The address sanitizer also finds later uses. */
+/* opd_keep keeps a tensor alive after its scope ends, and returns the tensor.  opd_release releases it again.  Both
+   accept NULL, and any thread may call them.  A function that gets a freed tensor fails with an error that names the
+   ended scope.  The error is certain until the tensor's handle is used again, which happens at the earliest after its
+   thread has freed 16 more tensors.  The address sanitizer also finds later uses. */
 OPD_API opd_tensor *opd_keep(opd_tensor *tensor);
 OPD_API void opd_release(opd_tensor *tensor);
 /* Sets *handle to tensor, keeps tensor, and releases the tensor that was in *handle.  Use it to carry a value through a

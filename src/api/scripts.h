@@ -13,9 +13,9 @@
 typedef struct opd_script opd_script;
 /* Compiles Python source as TorchScript does: functions and classes without inheritance.  Global values, try and lambda
    are not supported.  If the source has a class derived from torch.nn.Module or torch.jit.ScriptModule, and no function
-   creates an object of it, the script is an object of this class (of the last such class).  Then __init__ runs now,
-   with the defaults of its arguments, and the methods of the class are the methods of the script.  opd_script_module
-   returns the parameters and buffers that __init__ sets (torch.nn.Parameter, register_buffer).
+   creates an object of this class, the script is an object of this class (of the last such class).  Then __init__ runs
+   now, with the defaults of its arguments, and the methods of the class are the methods of the script.
+   opd_script_module returns the parameters and buffers that __init__ sets (torch.nn.Parameter, register_buffer).
    name: The source's name in errors; NULL means "<string>".  On failure returns NULL and sets an error that shows the
    line. */
 OPD_API opd_script *opd_script_compile(const char *source, const char *name);
@@ -37,13 +37,14 @@ OPD_API void opd_script_free(opd_script *script);
 /* Returns the parameters and buffers of an archive's object.  The module and the object share them.  The module belongs
    to the script. */
 OPD_API opd_module *opd_script_module(const opd_script *script);
-/* Return the number of a script's methods (or functions), and the name of one.  In the functions below, the method NULL
-   or "" means forward or, if the script has no forward, the last function. */
+/* opd_script_count returns the number of a script's methods (or functions), and opd_script_name the name of one.  In
+   the functions below, the method NULL or "" means forward or, if the script has no forward, the last function. */
 OPD_API int opd_script_count(const opd_script *script);
 OPD_API const char *opd_script_name(const opd_script *script, int place);
-/* Describe the arguments of a method, without self: their number, the name of one, and its type as annotations write it
-   ("List[int]").  The type is cut to cap bytes including the final zero.  Place -1 means the return type.  On failure,
-   return -1, NULL or 0 and set an error. */
+/* Describe the arguments of a method, without self.  opd_script_nargs returns their number, and opd_script_arg_name the
+   name of one.  opd_script_arg_type writes the type of one (place -1: the return type) as annotations write it
+   ("List[int]"), cut to cap bytes including the final zero, and returns the full length.  On failure, return -1, NULL
+   or 0 and set an error. */
 OPD_API int opd_script_nargs(const opd_script *script, const char *method);
 OPD_API const char *opd_script_arg_name(const opd_script *script, const char *method, int place);
 OPD_API size_t opd_script_arg_type(const opd_script *script, const char *method, int place, char *buf, size_t cap);

@@ -40,13 +40,12 @@ OPD_API opd_scalar_type opd_dtype(const opd_tensor *tensor);
 OPD_API opd_device opd_tensor_device(const opd_tensor *tensor);
 OPD_API opd_keyset opd_tensor_keys(const opd_tensor *tensor);
 OPD_API bool opd_is_contiguous(const opd_tensor *tensor);
-/* Return true for lazy views.
+/* opd_is_conj and opd_is_neg return true for lazy views.
    opd_is_conj: True if the memory has the conjugates of the values, for views of opd_conj (Tensor.is_conj).
    opd_is_neg: True if the memory has the negatives, for views of opd__neg_view, and of opd_imag of a conjugate view
-   (Tensor.is_neg).
-   Kernels never see such tensors, because fallbacks at the keys Conjugate and Negative run first and compute the
-   values.  opd_data of such a tensor fails.  The functions opd_resolve_conj and opd_resolve_neg compute a tensor with
-   plain values. */
+   (Tensor.is_neg).  Kernels never see such tensors, because fallbacks at the keys Conjugate and Negative run first and
+   compute the values.  opd_data of such a tensor fails.  The functions opd_resolve_conj and opd_resolve_neg compute a
+   tensor with plain values. */
 OPD_API bool opd_is_conj(const opd_tensor *tensor);
 OPD_API bool opd_is_neg(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_wrapped_number(const opd_tensor *tensor);

@@ -2,7 +2,7 @@
 //  >>api:transforms vmap and derivatives of functions
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A value in in_dims and out_dims: the tensor has no dim of examples, and is the same for every example. */
+/* As an element of in_dims or out_dims: the tensor has no dim of examples, and is the same for every example. */
 #define OPD_NO_DIM (-2147483647 - 1)
 /* How random operators behave inside vmap.
    OPD_RANDOM_ERROR: Random operators fail with an error.
@@ -14,7 +14,7 @@ typedef struct opd_vmap_options {
                                                nin_dims is 1, the dim is for all inputs */
     const int *out_dims; int nout_dims;     /* the same for each output */
     opd_randomness randomness;
-    int64_t chunk_size;                     /* at most this many examples at once; 0: all */
+    int64_t chunk_size;                     /* the largest number of examples in one call of fn; 0: all */
     const char *name;                       /* name of the function in errors; NULL: "fn" */
 } opd_vmap_options;
 /* Vectorizes fn (torch.vmap(fn)(*inputs)).  Calls fn once (with chunk_size: once for each chunk) with inputs that look
@@ -57,7 +57,7 @@ OPD_API int64_t opd_vmap_fallback_count(void);
    opd_batch_arg: Returns tensor argument i with all its examples.  Writes the dim that counts the examples to *dim, or
    -1 if the tensor is the same for all examples.  Returns NULL if the argument is None. */
 OPD_API opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim);
-/* Like opd_batch_arg, for any tensor, such as an element of a list. */
+/* Returns any tensor, such as an element of a list argument, with all its examples, as opd_batch_arg does. */
 OPD_API opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim);
 /* Returns a view of tensor, whose examples are along dim, with that dim in front.  If dim is -1, the view is expanded
    to the batch size.  If tensor is NULL, returns NULL. */
@@ -73,8 +73,8 @@ OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64
 /* Options for derivatives of functions.  Zero is the default of every option.  A function that is differentiated may
    itself call the functions below, so derivatives nest.  For per-example gradients, pass opd_vmap a function whose body
    is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  While the function runs, grad mode is on.
-   Tensors that are not its inputs are constants, and must not be written.  Results have a history only if they are
-   differentiated outside of the derivative, too.  An input that does not affect the output has a gradient of zeros. */
+   Tensors that are not its inputs are constants, and must not be written.  Results have a history only if code outside
+   of the derivative differentiates them, too.  An input that does not affect the output has a gradient of zeros. */
 typedef struct opd_transform_options {
     const int *argnums; int nargnums;       /* indices of the inputs to differentiate with respect to; negative indices
                                                count from the end; NULL: input 0 */
@@ -82,7 +82,7 @@ typedef struct opd_transform_options {
                                                after the other results (has_aux) */
     int64_t chunk_size;                     /* Jacobians: number of rows computed at once; 0: all; 1: one by one,
                                                without vmap */
-    opd_randomness randomness;              /* Jacobians: for the vmap that computes them */
+    opd_randomness randomness;              /* Jacobians: the randomness of the vmap that computes them */
     bool strict;                            /* opd_jvp: an output that does not depend on an input is an error */
 } opd_transform_options;
 /* opd_grad: Computes the gradients of fn's 0-dim output (torch.func.grad).  Writes the gradients for the inputs in

@@ -110,7 +110,7 @@ OPD_INLINE opd_value opd_value_complex(const double *re_im) {
     value.u.c = re_im;
     return value;
 }
-/* In opd_value_tensor, opd_value_str and opd_value_object, NULL becomes None. */
+/* opd_value_tensor, opd_value_str and opd_value_object return None for NULL. */
 OPD_INLINE opd_value opd_value_tensor(opd_tensor *tensor) {
     opd_value value;
     value.tag = tensor ? OPD_TAG_TENSOR : OPD_TAG_NONE;
