@@ -190,7 +190,7 @@ typedef struct opdi_region {
     int64_t bytes;               /* the size of this region */
     int32_t refs;                /* one for each block in use in the region, and one for the plan */
 } opdi_region;
-/* The plan for the memory of a graph's runs.  One run at a time uses it. */
+/* The plan for the memory of a graph's runs.  Only one run at a time uses the plan. */
 typedef struct opdi_planned {
     opdi_live_range *ranges;
     int32_t count, cap, next, clock;              /* number of ranges; size of the array; in this run: index of the next

@@ -17,7 +17,8 @@ void opd_log_set(opd_log_fn fn, void *user) {
 }
 
 /* Passes a text to the log function; is_error is as in opd_log_fn.  If `bare` is true, the default log function writes
-   it without "opdispatch: ".  While the log function runs, its plug-in stays loaded, as during a call. */
+   the text without "opdispatch: " in front.  While the log function runs, its plug-in stays loaded, as during a
+   call. */
 OPDI_INTERNAL void opdi_log_write(opdi_thread *thread, int is_error, const char *text, bool bare) {
     const uint64_t was = opdi_enter(thread);
     opdi_lock(&opdi_log.lock);

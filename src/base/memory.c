@@ -14,7 +14,8 @@
 #if defined(OPDI_APART)                           /* base.h declares these variables */
 int opdi_fail_on, opdi_fail_forever;
 #endif
-static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: its countdown; allocations since its call */
+static int64_t opdi_fail_count, opdi_fail_seen;   /* the countdown of opd_memory_fail_at; the number of allocations
+                                                     since it was called */
 #endif
 
 #if defined(OPDI_CORE)

@@ -3,11 +3,11 @@
 //== memory plans for repeated runs of a graph =========================================================================
 //
 //  A run of a graph records which blocks of data it allocates, and when each is freed.  If the next run makes the same
-//  steps in the same order, its blocks come from one piece of memory, the region; this holds for blocks that the run
-//  itself frees.  Blocks of a region that are not in use at the same time share bytes.  Every allocation and free is
-//  compared with the record.  From the first difference on, blocks come from opdi_alloc, and the record of this run
-//  becomes the plan for the next run.  So blocks that are in use never overlap, however long they are held.  The region
-//  is freed with the last of its blocks.
+//  steps in the same order, the blocks that this run itself frees come from one piece of memory, the region.  Blocks of
+//  a region that are not in use at the same time share bytes.  Every allocation and free is compared with the record.
+//  From the first difference on, blocks come from opdi_alloc, and the record of this run becomes the plan for the next
+//  run.  So blocks that are in use never overlap, however long they are held.  The region is freed with the last of its
+//  blocks.
 
 /* If OPDI_PLANNING is 0, all blocks of data come from opdi_alloc. */
 #if !defined(OPDI_PLANNING)
@@ -24,7 +24,8 @@ OPDI_SHARED void opdi_data_free(char *data, int64_t bytes);
 
 #define OPDI_MAX_LIVE_RANGES 4096                 /* the first 4096 blocks of a run are planned, later blocks are not */
 #define OPDI_NEVER INT32_MAX
-#define OPDI_MISSES 8                             /* after 8 runs in a row that differ from their plans, none is made */
+#define OPDI_MISSES 8                             /* after 8 runs in a row that differ from their plans, no plan is
+                                                     made */
 
 /* The header in front of a block's data, in OPDI_DATA_HEADER bytes. */
 typedef struct opdi_data_header {
@@ -47,8 +48,8 @@ static inline int64_t opdi_planned_extent(int64_t bytes) {
 static inline char *opdi_region_data(opdi_region *region, int64_t at) {
     return (char *)(((uintptr_t)(region + 1) + OPDI_DATA_HEADER + 63) & ~(uintptr_t)63) + at;
 }
-/* Makes a region for blocks that take up `bytes` bytes together.  The region counts as cached.  Returns NULL and sets
-   an error if memory runs out. */
+/* Makes a region for blocks that take up `bytes` bytes together.  The bytes of the region count as cached.  Returns
+   NULL and sets an error if memory runs out. */
 static opdi_region *opdi_region_make(int64_t bytes) {
     const size_t size = (size_t)bytes + sizeof(opdi_region) + OPDI_DATA_HEADER + 64;
     opdi_region *region = (opdi_region *)opdi_fresh(size);

@@ -351,8 +351,9 @@ typedef pthread_mutex_t opdi_mutex;
 #define OPDI_COLD __attribute__((optimize("Og")))
 #undef OPDI_ONCE_BEGIN
 #undef OPDI_ONCE_END
-/* With OPD_LEAN: gcc keeps unused functions that are compiled at -O0 (its PR24561).  With _FORTIFY_SOURCE, which
-   Ubuntu's gcc defines: the checks of open, read and others in glibc's headers need an optimising compiler. */
+/* In two cases, code that runs once is compiled like cold code, because -O0 has a problem.  With OPD_LEAN: gcc keeps
+   unused functions that are compiled at -O0 (gcc's PR24561).  With _FORTIFY_SOURCE, which Ubuntu's gcc defines: the
+   checks of open, read and others in glibc's headers need an optimising compiler. */
 #if defined(OPD_LEAN) || (defined(_FORTIFY_SOURCE) && _FORTIFY_SOURCE > 0)
 #define OPDI_ONCE_BEGIN OPDI_COLD_BEGIN
 #define OPDI_ONCE_END OPDI_COLD_END
@@ -411,8 +412,8 @@ static inline void opdi_modes_set(opdi_state *state, uint64_t modes) {
 #define OPDI_QUARANTINE_CLASSES 32
 #define OPDI_QUARANTINE_BYTES 512                 /* bytes of the largest blocks that `late` delays */
 #define OPDI_PLACES 64
-/* The link in a free block.  It overwrites the block's first bytes: the code that frees a block must have read these
-   bytes before, and the code that allocates the block writes them after. */
+/* The link in a free block.  The link overwrites the block's first bytes: the code that frees a block must have read
+   these bytes before, and the code that allocates the block writes them after. */
 typedef struct OPDI_MAY_ALIAS opdi_free_block { struct opdi_free_block *next; } opdi_free_block;
 
 /* The thread's default sets of included and excluded keys (DispatchKeySet.h). */
@@ -430,7 +431,7 @@ typedef struct opdi_innermost {
     opd_node *node;              /* autograd: the node whose backward function is running */
     struct opdi_engine *engine;  /* autograd: the backward that this thread works for */
     struct opdi_packer *packer;  /* autograd: the innermost pair of saved-tensor hooks */
-    const char *packers_off;     /* autograd: not NULL: why saved-tensor hooks are refused now */
+    const char *packers_off;     /* autograd: the reason why saved-tensor hooks are refused; NULL: they are not */
     struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
     struct opdi_level *level;    /* forward mode: the innermost open level that called operators see */
     struct opdi_level *dual;     /* forward mode: the level, inside `level`, whose tangents are being computed */
@@ -444,10 +445,11 @@ typedef struct opdi_innermost {
     bool observe_off;            /* observers: switched off on this thread */
 } opdi_innermost;
 typedef struct opdi_thread {
-    uint64_t inside;             /* observers: not 0 if this thread may have any; see OPDI_OBSERVE_LOOK */
+    uint64_t inside;             /* the epoch in which the outermost running call began; 0: no call is running (see
+                                    opdi_enter) */
     opdi_state state;
     opd_code error;              /* OPD_OK: no error is pending */
-    int32_t observed;            /* observers: not 0 if this thread has any; see opdi_observing */
+    int32_t observed;            /* observers: 0: none are called; else OPDI_OBSERVE_LOOK or OPDI_OBSERVE_SKIP */
     int32_t scope_depth;
     int32_t warned_root;
     opd_call *current;           /* the innermost running call */

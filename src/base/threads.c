@@ -114,7 +114,8 @@ static bool opdi_barrier(void) { return OPDI_ALONE != 0; }
 #endif
 
 /* Returns the epoch in which the oldest of the running calls began: UINT64_MAX if no call runs, 0 if it is unknown.  A
-   thread that has never made a call is not in opdi_all_threads; to be added, it takes opdi_threads_lock. */
+   thread that has never made a call is not in opdi_all_threads, and must take opdi_threads_lock before its first
+   call. */
 OPDI_INTERNAL uint64_t opdi_oldest_call(void) {
     const opdi_thread *thread;
     uint64_t oldest = UINT64_MAX;
