@@ -21,7 +21,8 @@ OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot);
 #define OPDI_BY_BATCHED 4u                        /* in FuncTorchBatchedDecomposition */
 #define OPDI_BY_NESTED 8u                         /* in CompositeImplicitAutogradNestedTensor */
 #define OPDI_BY_EXPLICIT 16u                      /* in CompositeExplicitAutograd */
-#define OPDI_BY_NON_FUNCTIONAL 32u                /* in CompositeExplicitAutogradNonFunctional, but not of XLA, Lazy */
+#define OPDI_BY_NON_FUNCTIONAL 32u                /* in CompositeExplicitAutogradNonFunctional, except for XLA and
+                                                     Lazy */
 #define OPDI_IS_BACKEND 64u                       /* is a backend: see opdi_key_is_backend */
 #define OPDI_IN_OTHER 128u                        /* a backend whose autograd key is AutogradOther */
 
@@ -229,9 +230,9 @@ OPDI_INTERNAL opd_key opdi_key_find(const char *name) {
 
 static int opdi_lower(char letter) { return letter >= 'A' && letter <= 'Z' ? letter - 'A' + 'a' : letter; }
 
-/* Returns the edit distance of two names, ignoring case, or `most` + 1 if it is larger than `most` (at most 3).  Error
-   messages with "did you mean" use it.  Cells of the table that are farther than `most` from the diagonal are not
-   computed, because they are larger than `most`. */
+/* Returns the edit distance of two names, ignoring case, or `most` + 1 if the distance is larger than `most`, which is
+   at most 3.  Error messages with "did you mean" use it.  Cells of the table that are farther than `most` from the
+   diagonal are not computed, because they are larger than `most`. */
 OPDI_INTERNAL int opdi_distance(const char *first, const char *second, int most) {
     int row[2][72], na = (int)strlen(first), nb = (int)strlen(second);
     if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }

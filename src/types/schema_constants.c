@@ -108,8 +108,8 @@ static int opdi_make_complex(opdi_parser *parser, double re, double im, opd_valu
 }
 
 /* Reads ['-'] NUMBER for an argument of type `kind`.  The value is complex if `kind` is complex or the text has a j.
-   It is a double if `kind` is float or the text has a point or an exponent.  Otherwise it is an integer.  Returns 0, or
-   -1 and sets an error. */
+   The value is a double if `kind` is float or the text has a point or an exponent.  Otherwise the value is an integer.
+   Returns 0, or -1 and sets an error. */
 static int opdi_parse_number(opdi_parser *parser, int32_t kind, opd_value *out) {
     const bool negative = opdi_lex_next_if(&parser->lx, '-');
     opdi_lexed number;

@@ -445,9 +445,9 @@ static bool opdi_inputs_alias(int i, int element, const opd_value *values) {
     return i == element || opdi_values_alias(opdi_known(values, i), opdi_known(values, element));
 }
 
-/* Returns true if an argument or result may share memory with any other.  This holds if its alias set is * or is
-   annotated at several arguments or several results.  It also holds for an argument that is an element of another
-   argument, and for a result that shares a set with such an argument. */
+/* Returns true if an argument or result may share memory with any other.  An argument or result may do so if its alias
+   set is *, or if the set is annotated at several arguments or several results.  So may an argument that is an element
+   of another argument, and a result that shares a set with such an argument. */
 static bool opdi_is_wildcard(const opd_schema *schema, int place, const opd_value *values) {
     const opdi_alias *alias = opdi_alias_info_of(opdi_place_arg(schema, place)->type).sets;
     const int nargs = place < 0 ? schema->nreturns : schema->nargs;

@@ -39,8 +39,8 @@ OPDI_ALWAYS uint16_t opdi_f32_to_bf16(float f) {
     uint32_t bits = opdi_bits(f), rc = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16, nan = (bits >> 16) | 0x40u;
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : rc);
 }
-/* Returns a half-precision number as a float.  Its 15 bits without the sign, shifted to the float's places, are a float
-   whose exponent is too small by 112.  Multiplying by 2^112 corrects this, and the product is exact. */
+/* Returns a half-precision number as a float.  The 15 bits of `half` without the sign, shifted to the float's places,
+   are a float whose exponent is too small by 112.  Multiplying by 2^112 corrects this, and the product is exact. */
 OPDI_ALWAYS float opdi_f16_to_f32(uint16_t half) {
     uint32_t bits = (uint32_t)(half & 0x7fffu) << 13, value = opdi_bits(opdi_float(bits) * 5.192296858534828e33f);
     value = opdi_select_bits(bits >= 0x0f800000u, bits | 0x7f800000u, value);
@@ -160,21 +160,21 @@ typedef struct opdi_foreign {
 #define OPDI_SAVED_BY_OWN 1u     /* its grad_fn holds a reference to the tensor: see opdi_drop_last */
 #define OPDI_WEAK_NODE 2u        /* the tensor does not hold grad_fn; only the node holds the tensor */
 #define OPDI_GRAD_LEFT 4u        /* a data parallel backward has made the tensor the gradient of a parameter */
-/* dims points to sizes[ndim], then strides[ndim] (in elements).  They lie after the struct, unless a resize has needed
-   more memory. */
+/* dims points to sizes[ndim], then strides[ndim] (in elements).  Both arrays lie after the struct, unless a resize has
+   needed more memory. */
 struct opd_tensor {
     int32_t refs;
     int8_t dtype;
     uint8_t ndim;
     uint8_t capacity;            /* how many int64_t there are after the struct, for dims */
     uint8_t own;                 /* the bits OPDI_SAVED_BY_OWN to OPDI_GRAD_LEFT; any thread may write them */
-    uint64_t functionality;      /* key set, together with backend_bit */
+    uint64_t functionality;      /* the functionalities of the tensor's key set; backend_bit is its backend */
     opdi_storage *storage;
     int64_t *dims;
     char *data;                  /* the first element; NULL on meta */
     int64_t numel;
     opd_node *grad_fn;           /* NULL if the tensor is a leaf */
-    struct opdi_meta *meta;      /* the rare parts: gradient, hooks, tangent family, ... */
+    struct opdi_meta *meta;      /* data that few tensors have: gradient, hooks, ... */
     uint32_t output_nr;          /* index of the tensor among the results of grad_fn */
     uint8_t flags, backend;      /* opdi_traits reads these four bytes together */
     uint16_t backend_bit;
@@ -204,8 +204,8 @@ static inline void opdi_set_lazy(opd_tensor *tensor, uint64_t keys) {
     tensor->functionality = (tensor->functionality & ~OPDI_LAZY_KEYS) | (keys & OPDI_LAZY_KEYS);
     tensor->flags = (uint8_t)((tensor->flags & ~OPDI_LAZY) | (keys & OPDI_LAZY_KEYS ? OPDI_LAZY : 0));
 }
-/* The record of a differentiable view.  It lies after the memory for the tensor's dims.  A view of a view has the same
-   base. */
+/* The record of a differentiable view.  The record lies after the memory for the tensor's dims.  A view of a view has
+   the same base. */
 typedef struct opdi_view_record {
     opd_tensor *base;            /* a reference; the base itself is not a view */
     uint32_t version;            /* the storage's version for which grad_fn is valid */
@@ -221,9 +221,9 @@ enum opdi_creation {
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(tensor + 1) + tensor->capacity);
 }
-/* The record of a tensor that stands for each example of a vmap.  It lies after the view record.  The tensor has the
-   dims of one example; `value` has all examples.  The tensor's data pointer is that of `value`, but no code reads data
-   there. */
+/* The record of a tensor that stands for each example of a vmap.  The record lies after the view record.  The tensor
+   has the dims of one example; `value` has all examples.  The tensor's data pointer is that of `value`, but no code
+   reads data there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* this struct holds a reference to it */
     int32_t dim, level;          /* dim: the dim of `value` along which the examples are; level: the layer's level */
@@ -364,7 +364,8 @@ typedef struct opdi_parser {
     bool written;                /* an annotation of the current argument has "!" */
     int inside;                  /* number of open brackets of composite types; inside them, annotations are dropped,
                                     and words like SymInt become int */
-    int nodes;                   /* composite types in the current argument; those with brackets count twice */
+    int nodes;                   /* number of composite types in the current argument; types with brackets count
+                                    twice */
     int fresh;                   /* number of bare "!" so far; each gets a set that is named by its number */
 } opdi_parser;
 /* The words that are types, with their kinds and printed forms. */
