@@ -29,7 +29,7 @@ static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
    frame.  If the kernel was left, the frame of its call is no longer above `here` on the stack, or has been
    overwritten.  Calls on other stacks are not examined. */
 OPDI_INTERNAL bool opdi_is_left_at(opdi_thread *thread, const volatile void *here) {
-#if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
+#if defined(OPDI_SANITIZED)                       /* a sanitizer may put frames anywhere */
     (void)thread;
     (void)here;
     return false;

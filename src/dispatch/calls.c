@@ -391,7 +391,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_arg_keys_lists(opdi_arg_keys *sets, const o
 OPDI_COLD_BEGIN
 
 /* Combines the keys, backends and flags of bound arguments as opdi_arg_keys_of does, but leaves out tensors for which
-   the schema says Any. */
+   the schema says Any.  Returns what opdi_arg_keys_of returns. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_arg_keys_bound(opdi_arg_keys *sets, const opd_op *op, const opd_value *bound) {
     opd_value shown[OPD_MAX_ARGS];
     if (!op->any_args) { return opdi_arg_keys_of(sets, op, bound); }

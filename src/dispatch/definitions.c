@@ -4,7 +4,8 @@
 //  >>definitions  defining operators by operator descriptors and C functions
 //
 //  Splits an operator descriptor (opd_op_desc) into the schema, a registration for each kernel, and the in-place and
-//  out= forms.  This section uses the registry.
+//  out= forms.  These forms are derived from the functional operator, which writes no argument.  This section uses the
+//  registry.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== C functions =======================================================================================================
@@ -352,9 +353,9 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
     return card;
 }
 
-/* Returns an opdi_card for an operator that was defined without a descriptor.  Its nodes only report that there is no
-   backward function.  Such an opdi_card is kept for each layout of arguments that the operator has had.  Returns NULL
-   and sets an error if that fails. */
+/* Returns an opdi_card for an operator that was defined without a descriptor.  Nodes of such an opdi_card only report
+   that there is no backward function.  Such an opdi_card is kept for each layout of arguments that the operator has
+   had.  Returns NULL and sets an error if that fails. */
 OPDI_INTERNAL opdi_card *opdi_bare_card(opd_op *op) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
     if (!card) { return NULL; }

@@ -9,8 +9,8 @@
 /* The limit of nested calls.  A kernel that calls itself without end fails at this depth, before the stack overflows.
    */
 #define OPDI_MAX_DEPTH 400
-/* The current limit of nested calls.  It is 0 while the dispatch trace is on or collectives run, so that each call
-   takes the slow path (opdi_beyond_limit). */
+/* The current limit of nested calls.  The limit is 0 while the dispatch trace is on or collectives run, so that each
+   call takes the slow path (opdi_beyond_limit). */
 #if defined(OPDI_APART)
 extern OPDI_INTERNAL int32_t opdi_depth_limit;
 #elif defined(OPDI_CORE)
@@ -22,7 +22,7 @@ static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
 #define OPDI_MAX_RETURNS 16
 /* The place of a registration: file and line.  If `line` is 0, `file` is a text that the caller has given instead. */
 typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
-/* A registered kernel.  It lies in memory directly after its opdi_registration. */
+/* A registered kernel.  In memory, the struct lies directly after its opdi_registration. */
 typedef struct opdi_kernel {
     opd_kernel fn;
     void *user;
@@ -37,9 +37,9 @@ typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
 typedef struct opdi_table {
     opdi_retired gone;                            /* entry for the list of objects that wait to be freed */
     /* masks[backend] has a bit for each functionality that does not fall through.  Masks 0 to 15 are for calls in which
-       nothing requires grad.  They also lack the bits of built-in autograd kernels, which would only pass such a call
-       on.  A composite kernel at an autograd key keeps its bit, because without it other kernels and modes below it
-       would run. */
+       nothing requires grad.  These masks also lack the bits of built-in autograd kernels, which would only pass such a
+       call on.  A composite kernel at an autograd key keeps its bit, because without the bit a call would run the
+       kernels and modes below that key. */
     uint64_t masks[32];                           /* 16 to 31: a tensor requires grad, or forward mode is on */
     opd_kernel behind[16];                        /* kernels that guarding kernels replaced: see opdi_guard_slot */
     opdi_slot slots[OPD_KEY_SLOTS];
@@ -65,13 +65,16 @@ typedef struct opdi_card {
     opd_op_desc desc;
     opd_op *op;
     char node_name[64];                           /* "MulBackward0" */
-    opdi_derivative formula, missing, warning;    /* missing, warning: report that there is no formula */
+    opdi_derivative formula, missing, warning;    /* formula: the backward function; missing, warning: report that there
+                                                     is none */
     uint64_t save_args;                           /* tensor arguments that the backward function reads */
-    uint64_t save_sizes;                          /* tensor arguments of which it reads only sizes and dtype */
+    uint64_t save_sizes;                          /* tensor arguments of which the backward function reads only sizes
+                                                     and dtype */
     uint32_t save_results;
     uint64_t constant_args;
     uint32_t constant_results;
-    int32_t nargs;                                /* the operator may be redefined while nodes live */
+    int32_t nargs;                                /* number of arguments; a copy, because the operator may be redefined
+                                                     while nodes live */
     uint64_t tensor_args, list_args, kept_args;   /* kept: arguments that a node keeps */
     uint8_t nkept, nresults;                      /* number of bits in kept_args and save_results */
     int8_t kept_at[OPD_MAX_ARGS];                 /* index of each argument among the kept values; -1: not kept */
@@ -80,7 +83,8 @@ typedef struct opdi_card {
                                                      always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
     struct opdi_card *base;                       /* derived forms: the descriptor of the functional operator */
-    int8_t map[OPD_MAX_ARGS];                     /* derived forms: index here of each argument of `base`, or -1 */
+    int8_t map[OPD_MAX_ARGS];                     /* derived forms: for each argument of `base`, its index in this form,
+                                                     or -1 */
     bool inplace, with_user;                      /* with_user: the kernels own a user pointer */
     struct opdi_card *next;                       /* the next in the operator's list */
 } opdi_card;
@@ -108,8 +112,9 @@ struct opd_op {
     int32_t ntensors;                             /* how many arguments have the type Tensor or Tensor? */
     int32_t required;                             /* arguments from this index on have defaults */
     uint64_t written_args;                        /* a bit for each argument that the schema marks as written */
-    uint64_t dim_args, size_args;                 /* dim_args: a bit for each argument that is a dim; size_args: that
-                                                     has sizes of the result; valid if dims_known */
+    uint64_t dim_args, size_args;                 /* dim_args: a bit for each argument that is a dim; size_args: a bit
+                                                     for each argument with sizes of the result; both are valid if
+                                                     dims_known is set */
     const int8_t *ret_alias;                      /* for each result: index of the written argument returned, or -1 */
     uint32_t tensor_rets;                         /* a bit for each result of type Tensor or Tensor? */
     bool unobserved;                              /* observers do not see its calls (queries such as size) */
@@ -167,11 +172,11 @@ struct opd_call {
     opd_tensor **targets;                         /* derived forms: tensors to write the results to; otherwise NULL */
     opdi_thread *th;
     opd_call *outer;                              /* the call whose kernel made this call */
-    uint32_t filled, owned;                       /* filled: a bit for each result that is set; owned: for each result
-                                                     to which the call holds a reference */
+    uint32_t filled, owned;                       /* filled: a bit for each result that is set; owned: a bit for each
+                                                     result to which the call holds a reference */
     int32_t cursor;                               /* index of the next result for opd_return_* */
-    int32_t scope_depth, depth;                   /* before the kernel runs: scope_depth: the number of open scopes;
-                                                     depth: of nested calls */
+    int32_t scope_depth, depth;                   /* scope_depth: the number of scopes that were open before the kernel
+                                                     runs; depth: the number of nested calls */
     int64_t mark;                                 /* the index at which the kernel's scope begins in the scope stack */
     uint32_t flags;                               /* flags of all tensors, combined, and OPDI_FLAGS_KNOWN; 0: unknown */
     opd_key slot;
@@ -281,7 +286,8 @@ typedef enum opdi_chosen {
 #define OPDI_AUTOCAST_SLOT OPD_KEY_PER_BACKEND(6, 0)
 /* Functions of higher layers that the dispatcher and the layer of tensors call. */
 typedef struct opdi_higher {
-    int (*register_builtins)(void);               /* see opdi_register_builtins, and so on */
+    int (*register_builtins)(void);               /* opdi_register_builtins; the other members are named in the same
+                                                     way */
     int (*register_card)(int i);
     int (*register_extra)(int which);
     const char *(*left_out)(const char *name);
@@ -363,7 +369,7 @@ typedef struct opdi_tape_release_hooks {
     void (*extra)(struct opdi_extra *extra);      /* frees an extra, its hooks, retained grads and anomaly trace */
     void (*box)(struct opdi_retained_grad *box);  /* drops the tensor's reference to its opdi_retained_grad */
 } opdi_tape_release_hooks;
-/* The fake mode that is open on a thread (opdi_innermost.fake): the part that tensors need. */
+/* The part of an open fake mode that tensors need; opdi_innermost.fake points to it. */
 typedef struct opdi_fake {
     void (*born)(opdi_storage *storage);          /* records the device that a new meta storage stands for */
     /* Makes a fake of a tensor on `device`, in the innermost scope.  Returns NULL and sets an error if that fails. */

@@ -237,7 +237,7 @@ OPDI_INTERNAL void *opdi_ret_block(size_t bytes) {
 }
 
 /* Sets the next result to a copy of the list, whose tensors are retained.  The call owns the block with the copy until
-   the caller's scope takes it over. */
+   the caller's scope takes over the block.  Returns 0, or -1 and sets an error. */
 int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count) {
     int i;
     if (call->th->error != OPD_OK || (i = opdi_next_result(call)) < 0) { return -1; }
@@ -276,7 +276,8 @@ OPDI_INTERNAL int opdi_ret_copy(opd_value *value) {
     return 0;
 }
 
-/* Sets the next result to `value`, converted to the result's type.  Strings, lists and complex numbers are copied. */
+/* Sets the next result to `value`, converted to the result's type.  Strings, lists and complex numbers are copied.
+   Returns 0, or -1 and sets an error. */
 int opd_return_value(opd_call *call, opd_value value) {
     opd_value bound = value;
     int i;

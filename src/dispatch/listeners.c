@@ -135,7 +135,7 @@ void opd_library_close(opd_library *lib) {
         in_block = lib->in_block;
         if (!in_block) { *libs = lib->next; }
     } else {
-        lib = NULL;                               /* it was closed before */
+        lib = NULL;                               /* lib was closed before */
     }
     opdi_unlock(&opdi_registry.lock);
     if (!lib) { return; }
@@ -387,7 +387,7 @@ static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin
     return 0;
 }
 
-/* Makes an operator defined, by its first definition; its schema is set already.  Publishes the operator and calls the
+/* Adds the first definition of an operator, whose schema is already set.  Publishes the operator and calls the
    listeners.  The caller holds the lock. */
 static void opdi_definition_add(opd_op *op, opdi_registration *registration) {
     registration->op = op;
@@ -576,7 +576,7 @@ OPDI_INTERNAL int opdi_impl_at(opd_library *lib, const char *name, opd_key key, 
     return opdi_impl_typed(lib, name, key, fn, user, destroy, NULL);
 }
 
-/* Checks the name and the key of opd_impl, registers the built-in operators of that family, and adds the kernel.
+/* Checks the name and the key of opd_impl, registers the built-in operators of the name's family, and adds the kernel.
    Without a key, the kernel is added at CompositeImplicitAutograd.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
                                     void (*destroy)(void *user), const char *signature) {

@@ -340,7 +340,7 @@ opd_op *opd_find_quiet(const char *name) {
 }
 
 /* Finds a defined operator as opdi_find_waiting does.  If there is none, returns NULL and sets an error.  If an error
-   is already pending, returns NULL at once. */
+   is already pending, returns NULL immediately. */
 OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_slow(const char *name, size_t length) {
     opd_op *op = opd_ok() ? opdi_find_waiting(name, length) : NULL;
     if (!opd_ok() || (op && opdi_is_defined(op))) { return opd_ok() ? op : NULL; }

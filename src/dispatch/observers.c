@@ -60,8 +60,8 @@ static int32_t opdi_observer_take(opdi_thread *thread, const opdi_observer *obse
     return k;
 }
 
-/* If `on` is true, puts an observer into the lists of all its threads, else takes it out of them.  Returns how many
-   references to it the lists have given up, which the caller drops. */
+/* If `on` is true, puts an observer into the list of each thread that it observes, else takes the observer out of these
+   lists.  Returns how many references the lists have given up, which the caller drops. */
 static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *observer, bool on) {
     opdi_thread *thread = observer->local ? self : opdi_all_threads;
     int32_t freed = 0;
@@ -182,7 +182,7 @@ bool opd_observer_enable(int64_t handle, bool on) {
     opdi_thread *thread = opdi_self();
     opdi_lock(&opdi_threads_lock);
     opdi_observer *observer = *opdi_observer_find(thread, handle);
-    if (observer && observer->enabled != on) {    /* its registration holds it, so it is not freed here */
+    if (observer && observer->enabled != on) {    /* the registration holds a reference: `observer` is not freed here */
         int32_t freed = opdi_observer_spread(thread, observer, on);
         if (freed) { (void)OPDI_SUB(&observer->refs, freed); }
     }

@@ -95,7 +95,8 @@ static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
 }
 
 /* Returns the list of a set's overloads.  Makes it again if operators were defined or undefined.  Returns NULL and sets
-   an error if that fails.  The caller is inside a call (opdi_enter); the list is valid until it leaves (opdi_leave). */
+   an error if that fails.  The caller is inside a call (opdi_enter); the list is valid until the caller leaves the call
+   (opdi_leave). */
 static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->name->changes)) { return OPDI_ACQUIRE(&set->list); }
     opdi_builtins_make(opdi_name_text(set->name));

@@ -401,15 +401,15 @@ OPDI_INTERNAL void opdi_builtins_find(const char *name) {
 }
 
 OPDI_COLD_BEGIN
-/* The derivative of nodes that opd_autograd_record or opd_autograd_apply makes, with a copy of the node's name after
-   it. */
+/* The derivative of nodes that opd_autograd_record or opd_autograd_apply makes.  In memory, a copy of the node's name
+   follows the struct. */
 typedef struct opdi_manual_derivative {
     opdi_derivative formula;
     struct opdi_manual_derivative *next;
     size_t bytes;
 } opdi_manual_derivative;
-static opdi_manual_derivative *opdi_manual_derivatives; /* one for each name and function; a plug-in's ones are freed
-                                                           with the plug-in */
+static opdi_manual_derivative *opdi_manual_derivatives; /* a list with one for each name and function; those of a
+                                                           plug-in are freed with the plug-in */
 
 static opdi_manual_derivative *opdi_manual_find(const char *name, opd_backward_fn fn, bool context, bool once) {
     opdi_manual_derivative *manual = OPDI_ACQUIRE(&opdi_manual_derivatives);
@@ -417,8 +417,8 @@ static opdi_manual_derivative *opdi_manual_find(const char *name, opd_backward_f
                       strcmp(manual->formula.name, name) != 0)) { manual = manual->next; }
     return manual;
 }
-/* Returns the derivative with this name and backward function.  It is made at the first use and kept.  Returns NULL if
-   memory runs out. */
+/* Returns the derivative with this name and backward function.  The derivative is made at the first use and kept.
+   Returns NULL if memory runs out. */
 OPDI_INTERNAL const opdi_derivative *opdi_manual_formula(const char *name, opd_backward_fn fn, bool context,
                                                          bool once) {
     const size_t size = strlen(name) + 1;

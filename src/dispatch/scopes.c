@@ -60,8 +60,8 @@ OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
 }
 
 /* The tensor that is written over a freed tensor.  A program that uses a tensor after it was freed finds this one,
-   until the memory is reused.  Its only key, OPDI_DEAD_KEY, runs opdi_dead_argument instead of any kernel.  It has no
-   dtype, and its flags lead to the slow paths, which check for it. */
+   until the memory is reused.  The only key of this tensor, OPDI_DEAD_KEY, runs opdi_dead_argument instead of any
+   kernel.  The tensor has no dtype, and its flags lead to the slow paths, which check for freed tensors. */
 static opdi_storage opdi_dead_storage = {
     /* refs, version, data, bytes */ 1 << 30, 0, NULL, 0,
     /* block, block_bytes, duals */ NULL, 0, NULL,
@@ -294,8 +294,8 @@ static void opdi_handle_release(uintptr_t h) {
     }
 }
 
-/* Takes handles `from` to `to` - 1 out of the scope stack and releases them.  They were made when the arguments of a
-   call were bound, and the call has ended. */
+/* Takes handles `from` to `to` - 1 out of the scope stack and releases them.  These handles were made when the
+   arguments of a call were bound, and the call has ended. */
 OPDI_INTERNAL void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to) {
     uintptr_t gone[8];
     while (to > from) {

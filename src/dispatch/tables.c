@@ -188,7 +188,8 @@ OPDI_INTERNAL void opdi_fill_table(const opd_op *op, opdi_table *table) {
         to->user = kernel ? kernel->user : NULL;
         opdi_above->guard_slot(op, table, slot, how);
         if (opdi_is_autocast_slot(slot) && kernel && kernel->fn != opd_fallthrough) {
-            to->fn = opdi_autocast_kernel;        /* it runs `kernel` if the device's autocast is on */
+            to->fn = opdi_autocast_kernel;        /* opdi_autocast_kernel runs `kernel` if the device's autocast is
+                                                     on */
             to->user = (void *)(uintptr_t)kernel;
             casts = true;
         } else if (slot == OPDI_AUTOCAST_SLOT + OPD_META && casts) {
@@ -297,7 +298,8 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
         opdi_registry.libraries = lib;
         other = NULL;
     } else {
-        (void)snprintf(place, sizeof place, "%s:%d", other->file, (int)other->line);    /* other may be closed soon */
+        (void)snprintf(place, sizeof place, "%s:%d", other->file, (int)other->line);    /* a copy, because `other` may
+                                                                                           be closed soon */
     }
     opdi_unlock(&opdi_registry.lock);
     if (other) {
