@@ -52,7 +52,8 @@ static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
     opdi_leave(thread, was);
     return own;
 }
-/* Calls op without the keys of autograd and of counting writes.  Returns 0, or -1 and sets an error. */
+/* Calls op with the Autograd keys and ADInplaceOrView excluded: without history, and without counting writes.  Returns
+   0, or -1 and sets an error. */
 static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
     opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW),
                                                            0));
@@ -139,7 +140,7 @@ OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
     const bool stored = ((dst->flags | src->flags) & OPDI_STORED) != 0;            /* no device converts these */
     if (!stored && src->backend == OPD_CPU && src->ndim == 0 && opdi_backend_pointwise(dst->backend)) {
-        return opdi_copy_by_formula(dst, src);    /* needs no wait for a copy */
+        return opdi_copy_by_formula(dst, src);    /* does not wait for a copy */
     }
     if (within && opdi_check_partial_overlap(dst, src)) { return -1; }
     if (dst->dtype == src->dtype && opdi_has_sizes(src, dst->dims, dst->ndim) &&
@@ -219,8 +220,9 @@ static opd_kernel opdi_guarded_kernel(opd_call *call, int i) {
    the operators that the kernel has recorded, and records a call of the kernel's operator instead. */
 static int (*opdi_lazy_round)(opd_call *call, opd_kernel kernel);
 OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel)) { opdi_lazy_round = round; }
-/* Runs the kernel behind a device's slot while that device is the current one, and then restores the previous device.
-   If `mixes` is true, the tensors may be on several devices. */
+/* Makes the device of a call the current device, runs the kernel that the guarding kernel replaced
+   (opdi_guarded_kernel), and then restores the previous device.  If `mixes` is true, the tensors may be on several
+   devices. */
 static int opdi_device_round(opd_call *call, bool mixes) {
     const int type = (int)(call->slot - OPD_KEY_CPU), place = opdi_call_place(call, mixes, type);
     opdi_backend *backend = opdi_backend_of(type);
@@ -305,8 +307,8 @@ OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot
 //== results like those of the Meta kernel =============================================================================
 
 #define OPDI_STAND_INS 8
-/* A stand-in: a tensor without memory that replaces a tensor of a call.  It lives as long as the opdi_stand_ins that
-   contains it, so no code may keep it. */
+/* A stand-in: a tensor without memory that replaces a tensor of a call.  A stand-in lives as long as the opdi_stand_ins
+   that contains it, so no code may keep the tensor. */
 typedef struct opdi_stand_in_tensor {
     opd_tensor tensor;
     opdi_view_record record;                      /* all zero, for code that looks for a view's base */
@@ -548,8 +550,8 @@ static int64_t opdi_cpu_fallbacks;
 int64_t opd_cpu_fallback_count(void) { return OPDI_LOAD(&opdi_cpu_fallbacks); }
 
 /* Runs the operator on the CPU, on copies of its arguments, and copies its results, and the arguments that it has
-   written, back to the device.  That includes arguments written without annotation, such as the running statistics of
-   native_batch_norm.  Returns 0, or -1 and sets an error. */
+   written, back to the device.  The written arguments include arguments that the schema does not mark as written, such
+   as the running statistics of native_batch_norm.  Returns 0, or -1 and sets an error. */
 int opd_cpu_fallback(opd_call *call) {
     opd_op *const op = call->op;
     const int type = call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_BACKEND_COUNT
@@ -566,13 +568,13 @@ int opd_cpu_fallback(opd_call *call) {
         if (opdi_value_on_host(&call->args[i], &args[i])) { return -1; }
         writes[i] = opdi_writes_of(&args[i]);
     }
-    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* the device's autocast is already done */
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* the device's autocast kernel has already run */
     if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
     for (int i = 0; i < op->nargs; i++) {
         const opd_value *value = &call->args[i];
         if (!(op->written_args >> i & 1)) {
             if (opdi_writes_of(&args[i]) == writes[i] || value->u.t == args[i].u.t) { continue; }
-            if (!opd_copy_(value->u.t, args[i].u.t)) { return -1; }        /* counts as a write */
+            if (!opd_copy_(value->u.t, args[i].u.t)) { return -1; }        /* opd_copy_ also counts the write */
             continue;
         }
         if (value->tag == OPD_TAG_TENSOR && opdi_written_back(value->u.t, args[i].u.t)) { return -1; }

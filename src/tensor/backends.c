@@ -46,8 +46,8 @@ static int opdi_backend_count(const opdi_backend *backend) {
 OPDI_INTERNAL int opdi_backend_current(const opdi_backend *backend) {
     return backend->desc.device_get ? backend->desc.device_get(backend->desc.user) : 0;
 }
-/* Returns the backend of a device, and sets *index to the device's index or, if it names none, to the index of the
-   current device.  Returns NULL and sets an error if there is no such device. */
+/* Returns the backend of a device, and sets *index to the device's index or, if that is -1, to the index of the current
+   device.  Returns NULL and sets an error if there is no such device. */
 OPDI_INTERNAL opdi_backend *opdi_device_find(opd_device device, int *index) {
     opdi_backend *backend = opdi_backend_of(device.type);
     if (!backend) {
@@ -105,7 +105,7 @@ static void opdi_backend_name_set(opd_backend backend, const char *name) {
 
 static void opdi_device_free(opdi_storage *storage);
 /* Registers (on is 1) or unregisters (0) a backend, and takes all dispatch tables out of use.  The caller holds
-   opdi_backend_lock.  After releasing it, the caller frees the tables (opdi_retired_reclaim). */
+   opdi_backend_lock.  After releasing the lock, the caller frees the tables (opdi_retired_reclaim). */
 static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_lock(&opdi_registry.lock);
     OPDI_PUBLISH(&opdi_on_release.device, &opdi_device_free);

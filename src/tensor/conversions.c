@@ -336,9 +336,9 @@ OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_sc
 
 //== copies between strided and contiguous memory (gather, scatter) ====================================================
 
-/* OPDI_GATHER copies `count` elements of a type from src, where they are k elements apart, to contiguous dst.  It loads
-   four elements at a time, so that the loads do not wait for each other.  OPDI_MOVE copies elements from index
-   src_index(i) to index dst_index(i). */
+/* OPDI_GATHER copies `count` elements of a type from src, where they are k elements apart, to contiguous dst.
+   OPDI_GATHER loads four elements at a time, so that the loads do not wait for each other.  OPDI_MOVE copies elements
+   from index src_index(i) to index dst_index(i). */
 #define OPDI_GATHER(type)                                                                       \
     {                                                                                           \
         type *to = (type *)dst; const type *from = (const type *)src; int64_t i = 0;            \

@@ -337,7 +337,8 @@ static void opdi_copy_pairs(void *const *data, int64_t count, const opdi_params 
     (void)params;
     memcpy(data[0], data[1], (size_t)count * sizeof(opdi_complex));
 }
-/* Copies elements as opdi_copy does, for a dst or src that is conjugated or negated when it is read. */
+/* Copies elements as opdi_copy does, for a dst or src that is conjugated or negated when it is read.  Returns 0, or -1
+   and sets an error. */
 OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) {
     const uint64_t keys = dst->functionality & OPDI_LAZY_KEYS;
     opd_tensor *plain = (opd_tensor *)(uintptr_t)src;

@@ -118,9 +118,9 @@ static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtyp
                    "opd_to_dtype(t, %s)", asked, opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes),
                    opd_dtype_name(have), opd_dtype_name(dtype), take, word);
 }
-/* The slow path of the data functions.  Returns the data of `tensor` if a recording allows it, or after waiting for
-   collectives that write it.  Otherwise sets the error that the host cannot read the data as this dtype, and returns
-   NULL. */
+/* The slow path of the data functions.  If the recording in progress allows reading, or after waiting for collectives
+   that write the data, returns the data of `tensor`.  Otherwise sets the error that the host cannot read the data as
+   this dtype, and returns NULL. */
 OPDI_NOINLINE OPDI_INTERNAL void *opdi_data_error(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "reading the data: the tensor is NULL"); }
     else if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "reading the data"); }
@@ -154,8 +154,8 @@ void *opd_data(const opd_tensor *tensor) {
 }
 #if defined(OPD_CHECKED)
 /* Returns memory for a kernel that does not notice that its tensor has no data: eight bytes for each element of the
-   tensor.  All such kernels share the memory, which grows.  It is zero at first.  Earlier blocks stay allocated; each
-   block begins with the address of the block before. */
+   tensor.  All such kernels share the memory, which grows.  The memory is zero at first.  Earlier blocks stay
+   allocated; each block begins with the address of the block before. */
 static void *opdi_data_of_nobody(const opd_tensor *tensor) {
     static opdi_mutex lock = OPDI_MUTEX_INIT;
     static char *block;

@@ -113,8 +113,8 @@ OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *
     return opdi_resize_bytes(out, sizes, ndim) < 0 ? -1 : 0;
 }
 
-/* Returns the tensor to which a kernel writes result `i` of an in-place or out= form.  This is the target (self or the
-   out= tensor), or a temporary tensor if the target has other sizes or another dtype, or shares memory with an input.
+/* Returns the tensor to which a kernel writes result `i` of an in-place or out= form: the target (self or the out=
+   tensor), or a temporary tensor if the target has other sizes or another dtype, or shares memory with an input.
    Returns NULL and sets an error if that fails. */
 static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     opd_tensor *out = call->targets[i];

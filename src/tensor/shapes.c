@@ -22,7 +22,8 @@ static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_ty
     return opd_promote_types(higher, lower);
 }
 OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count) {
-    opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* with dims; 0-dim; numbers */
+    opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* of tensors with dims, of 0-dim
+                                                                                     tensors, of numbers */
     for (int i = 0; i < count; i++) {
         opd_scalar_type dtype = (opd_scalar_type)ts[i]->dtype;
         int k = ts[i]->flags & OPDI_WRAPPED ? 2 : ts[i]->ndim == 0 ? 1 : 0;

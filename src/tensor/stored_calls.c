@@ -147,8 +147,8 @@ static opd_tensor *opdi_stored_bits(const opd_tensor *tensor, opd_scalar_type dt
 typedef struct opdi_stored_change {
     opd_scalar_type to;                           /* the dtype to which stored dtypes are converted; OPD_DTYPE_NONE: a
                                                      wider one */
-    opd_scalar_type bits;                         /* the dtype as which elements are read then; OPD_DTYPE_NONE: they are
-                                                     read as they are */
+    opd_scalar_type bits;                         /* the dtype as which elements are read after that; OPD_DTYPE_NONE:
+                                                     their own dtype */
     opd_scalar_type common;                       /* the dtype to which all operands are converted first;
                                                      OPD_DTYPE_NONE: they are not */
     opd_scalar_type rounded;                      /* the dtype to which numbers are rounded; OPD_DTYPE_NONE: they are

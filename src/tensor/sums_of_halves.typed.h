@@ -1,12 +1,12 @@
-/* Rounds each float to the nearest bfloat16, which is in the upper 16 bits of the result. */
+/* Returns x with each float rounded to the nearest bfloat16, which is in the upper 16 bits of the element. */
 OPDI_TARGET OPDI_ALWAYS OPDI_V_BITS OPDI_WIDE(nearest)(OPDI_V x) {
     OPDI_V_BITS bits;
     memcpy(&bits, &x, sizeof bits);
     const OPDI_V_BITS nan = (OPDI_V_BITS)((OPDI_V_INT)(bits & 0x7fffffffu) > 0x7f800000);
     return ((bits + 0x7fffu + ((bits >> 16) & 1u)) & ~nan) | ((bits | 0x400000u) & nan);
 }
-/* Converts two vectors to 16-bit floats, rounded to nearest, and writes them to `at` in the order in which `longer`
-   reads them. */
+/* Converts two vectors to 16-bit floats, rounded to nearest, and writes them to `at` in the order in which
+   OPDI_WIDE(longer) reads them. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorter)(const OPDI_V *two, bool bf16, uint16_t *at) {
     if (!bf16) {
         OPDI_V_HALVES *const halves = (OPDI_V_HALVES *)(void *)at;

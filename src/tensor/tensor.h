@@ -238,7 +238,8 @@ typedef struct opdi_params {
     double f64[4];
     float f32[4];
     int64_t i64[4];
-    int32_t *zero;                                /* set by integer division: 1: by zero; 2: i64[0] by -1 */
+    int32_t *zero;                                /* set by integer division: 1: a division by zero; 2: the smallest
+                                                     integer, i64[0], was divided by -1 */
     bool beyond;                                  /* a number argument is finite but overflows float32 */
     double imaginary[4];                          /* the imaginary parts of f64, if the numbers are complex */
     bool pairs;                                   /* a number argument has an imaginary part */
@@ -345,7 +346,7 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
         return opdi_run_general(ops, nops, nout, common, compute, loop, params);
     }
     data[0] = out->data;
-    for (int k = 1; k < nops; k++) {              /* a small, simple call, which needs no preparation */
+    for (int k = 1; k < nops; k++) {              /* a small pass, without preparation if the inputs are like out */
         const opd_tensor *tensor = ops[k];
         const uintptr_t apart = (uintptr_t)tensor->data - (uintptr_t)out->data;
         if (!(tensor->flags & OPDI_CONTIGUOUS) || tensor->dtype != out->dtype || tensor->numel != out->numel ||
