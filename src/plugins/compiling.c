@@ -110,10 +110,10 @@ static void opdi_cache_sweep(const char *dir) {
     if (d) { (void)closedir(d); }
 }
 
-/* Returns true if only this user and the system (root, or the owner of /) can replace the file at `path`, which must
-   not contain links.  Then no folder of the path belongs to another user, and other users can write only into folders
-   in which a file can be removed only by its owner.  If `strict` is false, folders of other users are allowed unless
-   anybody could have made them.  Sets `bad` to the first unsafe folder. */
+/* Returns true if only this user and the system (root, or the owner of /) can replace the file at `path`, a path
+   without links.  No folder of the path may belong to another user.  Other users may write into a folder only if it is
+   sticky, which means that only the owner of a file can remove it.  If `strict` is false, folders of other users are
+   allowed, except inside a folder into which other users can write.  Sets `bad` to the first unsafe folder. */
 static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
     struct stat top, s;
     bool ok = stat("/", &top) == 0, shared = false;
@@ -185,8 +185,8 @@ static const char *opdi_compiler(bool cxx) {
     return command && *command ? command : cxx ? "c++" : "cc";
 }
 
-/* Mixes the path, size and time of the compiler `command` into a hash, so that another version of the compiler gives
-   another key. */
+/* Returns `hash` mixed with the compiler command and with the path, size and time of the compiler, so that another
+   version of the compiler gives another key. */
 static uint64_t opdi_hash_compiler(uint64_t hash, const char *command) {
     const size_t n = strcspn(command, " \t");
     const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
@@ -346,7 +346,7 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
         rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
         if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
         if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
-        (void)sigemptyset(&children);             /* default SIGCHLD: a compiler waits for its linker */
+        (void)sigemptyset(&children);             /* restores the default SIGCHLD: a compiler waits for its linker */
         (void)sigaddset(&children, SIGCHLD);
         if (!rc && (rc = posix_spawnattr_init(&attr)) == 0) {
             rc = posix_spawnattr_setsigdefault(&attr, &children);
@@ -401,8 +401,8 @@ static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) 
     return rc || !opd_ok() ? -1 : 0;
 }
 
-/* The end of a result file: a checksum of everything before it.  It shows whether a crash or a full disk has cut off
-   the file. */
+/* The end of a result file: a checksum of everything before it.  The checksum shows whether a crash or a full disk has
+   cut off the file. */
 typedef struct opdi_checksum { char mark[8]; uint64_t sum; } opdi_checksum;
 static opdi_checksum opdi_checksum_of(const char *data, size_t length) {
     opdi_checksum trailer = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};

@@ -241,7 +241,7 @@ opd_plugin *opd_library_load(const char *path) {
 #else
 
 /* Defines an operator for a plug-in.  `size` is the size of the plug-in's opd_op_desc, which is smaller in older
-   plug-ins; the fields that it lacks become zero. */
+   plug-ins; the fields that it lacks become zero.  Returns 0, or -1 and sets an error. */
 static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
     opd_op_desc whole;
     if (!desc) { return opd_define(lib, NULL); }
