@@ -121,8 +121,8 @@ OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor) {
                     "level %d, by a vmap that has ended. Use the outputs of the function instead",
                     (int)opdi_batched_of(tensor)->level);
 }
-/* Checks that the values inside the wrappers of `tensor` have not been replaced, or updates the wrappers
-   (opdi_batch_refit).  Returns 0, or -1 and sets an error. */
+/* Updates each wrapper of the batched `tensor` whose value was replaced (see opdi_batch_refit).  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_batch_fit(const opd_tensor *tensor) {
     for (; tensor->flags & OPDI_BATCHED; tensor = opdi_batched_of(tensor)->value) {
         if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return -1; }

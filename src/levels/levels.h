@@ -9,7 +9,7 @@
 //== layers ============================================================================================================
 
 typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
-/* A layer of transforms.  It is stored in a block of the scope stack, whose handle owns it. */
+/* A layer of transforms, stored in a block of the scope stack.  The handle of the block owns the layer. */
 typedef struct opdi_layer {
     opdi_ending ending;                           /* called when the layer's handle leaves the scope stack */
     struct opdi_layer *outer, *inner;
@@ -27,7 +27,7 @@ typedef struct opdi_layer {
     int ninputs;
     uint64_t since;                               /* grad: number of the first node recorded inside */
     bool bare;                                    /* vmap: calls bypass autograd, see opdi_untaped_begin */
-    bool at_tape;                                 /* vmap: a call is at the autograd kernels inside the layer */
+    bool at_tape;                                 /* vmap: a call inside the layer is at the autograd kernels */
     int (*compute)(opd_context *ctx);             /* vmap: opdi_function_compute */
 } opdi_layer;
 
