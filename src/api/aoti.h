@@ -78,9 +78,9 @@ OPD_API const char *opd_aoti_output_name(const opd_aoti *model, int i);
 /* Runs a model.  The inputs are CPU tensors.  Writes the results to outputs, which has room for `cap` tensors: they
    belong to the innermost scope, and an output that is None is NULL.  Returns the number of outputs.  Returns -1 with
    an error if the number of inputs is wrong, if the model was not compiled for the sizes, dtypes or strides of the
-   inputs, or if an operator fails.  A model has no derivative: if grad mode is on and an input requires grad, the run
-   fails.  A model that writes into its buffers or its inputs changes them: buffers keep the new values for the next
-   run. */
+   inputs, or if an operator fails.
+   A model has no derivative: if grad mode is on and an input requires grad, the run fails.  A model that writes into
+   its buffers or its inputs changes them: buffers keep the new values for the next run. */
 OPD_API int opd_aoti_run(opd_aoti *model, opd_tensors inputs, opd_tensor **outputs, int cap);
 /* An opd_transform_fn that runs a model as opd_aoti_run does.  Pass the model as `model`. */
 OPD_API int opd_aoti_function(void *model, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
@@ -103,10 +103,10 @@ OPD_API int opd_aoti_constant_at(const opd_aoti *model, int64_t i, opd_aoti_cons
    failure returns NULL with an error.  Always fails if the model was compiled by PyTorch before 2.10: such a model does
    not give access to its constants. */
 OPD_API opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name);
-/* Gives constants new values.  names[i] is the name or the symbol of a constant.  Its tensor, tensors[i], must have the
-   dtype and size of the constant, and is copied.  The model must not be running.  A model that was compiled without its
-   weights needs all of them before its first run.  Returns 0.  On failure, changes nothing and returns -1 with an
-   error. */
+/* Gives constants new values.  names[i] is the name or the symbol of a constant.  tensors[i] has the new value: a
+   tensor of the dtype and size of the constant, which is copied.  The model must not be running.  A model that was
+   compiled without its weights needs all of them before its first run.  Returns 0.  On failure, changes nothing and
+   returns -1 with an error. */
 OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tensors tensors);
 
 /* Loads an extension of PyTorch, such as torchvision's _C_stable.so: a library that registers operators by the stable
@@ -114,9 +114,10 @@ OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tenso
    the library defines; 0 if it only gives kernels to operators of other libraries.  The new operators can be called,
    traced and saved like all others, and differentiated if they have a derivative.  Kernels for other devices than the
    CPU are left out.  If a kernel throws, the call fails with the text of the exception.  Loading a library again does
-   nothing.  If the file is missing, damaged or for another machine, if it needs functions that opdispatch does not
-   have, or if a registration fails, nothing is registered.  The function then returns -1 with an error, which names
-   missing functions. */
+   nothing.
+   If the file is missing, damaged or for another machine, if it needs functions that opdispatch does not have, or if a
+   registration fails, nothing is registered.  The function then returns -1 with an error, which names missing
+   functions. */
 OPD_API int opd_extension_load(const char *path);
 /* Undoes all registrations of an extension; path is the path that it was loaded from.  The code stays in memory until
    the tensors that need it are freed.  Returns 0, or -1 with an error. */

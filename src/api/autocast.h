@@ -7,8 +7,8 @@ typedef struct opd_autocast_region { uint16_t was; bool was_on, open; } opd_auto
 /* Begins a region of this thread in which autocast chooses the dtypes of operators (torch.autocast).  The field
    `autocast` of an operator descriptor says how autocast treats the operator: matrix products and convolutions run in
    `dtype`, and operators that need a large range run in float32.  Floating arguments on the device are cast
-   differentiably, except float64 arguments.  Autocast does not change in-place and out= forms.  As a block:
-   OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
+   differentiably, except float64 arguments.  Autocast does not change in-place and out= forms.  Returns the region, for
+   opd_autocast_end.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
    With dtype OPD_DTYPE_NONE the region takes the dtype of the enclosing region.  The outermost region takes the
    device's default, which is bfloat16 on CPU, XLA and HPU, else float16.  If `enabled` is false, autocast is off
    inside.  If cache is 1, casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
@@ -32,7 +32,8 @@ OPD_API bool opd_autocast_cache_enabled(void);
 /* Frees all cast weights in the cache, of all threads (torch.clear_autocast_cache). */
 OPD_API void opd_autocast_cache_clear(void);
 /* Declares the dtypes that regions of a registered backend may have, instead of float16 and bfloat16
-   (get_amp_supported_dtype).  This is permanent.  Any thread may call this.  Returns 0, or -1 with an error. */
+   (get_amp_supported_dtype).  The declaration is permanent.  Any thread may call this function.  Returns 0, or -1 with
+   an error. */
 OPD_API int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int count);
 
 /* Gives an operator an autocast policy for a device.  The operator may be defined before or after this call.  The

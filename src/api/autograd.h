@@ -90,11 +90,11 @@ OPD_INLINE void opd_inference_end(opd_inference_block *block) {
 
 /* Inside a backward function, the opd_bw_* functions read arguments and results of the forward call.  Tensors that
    `save` of the operator's descriptor does not name are NULL.  Before the backward function runs, the engine fetches
-   the saved tensors and checks that they were not changed.  If no gradient is needed, the function is not called.  An
-   argument that the operator writes and returns counts as a result; if `save` names this argument, the saved tensor has
-   the values from before the call.  An argument that the operator writes but does not return gets no history; if the
-   argument requires grad, the call fails.  Exception: a first argument that is written gets the history of result 0,
-   even if it is not returned. */
+   the saved tensors and checks that they were not changed.  If no gradient is needed, the function is not called.
+   An argument that the operator writes and returns counts as a result; if `save` names this argument, the saved tensor
+   has the values from before the call.  An argument that the operator writes but does not return gets no history; if
+   the argument requires grad, the call fails.  Exception: a first argument that is written gets the history of result
+   0, even if it is not returned. */
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i; may be NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */
@@ -105,9 +105,9 @@ OPD_API bool opd_bw_needs(const opd_backward_call *bw, int i);
 /* Returns true if the gradient of one element of list argument i is needed. */
 OPD_API bool opd_bw_needs_at(const opd_backward_call *bw, int i, int element);
 /* opd_bw_sizes, opd_bw_dtype and opd_bw_device return sizes, dtype and device of argument i; opd_bw_sizes_at returns
-   the sizes of one element of list argument i.  They are known only if the gradient of the argument is needed.  If it
-   is not needed, the sizes have n = -1, and `data` points into a block of zeros: any dim, counted from the start or
-   from the end, reads as 0.  So in a backward function of several arguments, call opd_bw_needs first. */
+   the sizes of one element of list argument i.  These values are known only if the gradient of the argument is needed.
+   Otherwise the sizes have n = -1, and `data` points into a block of zeros: any dim, counted from the start or from the
+   end, reads as 0.  So in a backward function of several arguments, call opd_bw_needs first. */
 OPD_API opd_ints opd_bw_sizes(const opd_backward_call *bw, int i);
 OPD_API opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int element);
 OPD_API opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i);
@@ -143,6 +143,7 @@ typedef int (*opd_function_vmap_fn)(void *user, const opd_value *inputs, const i
    context.  The context is filled by `forward`, or by `setup_context`, which runs after `forward` and sees inputs and
    outputs.  In `backward`, opd_bw_grad(bw, i) is the gradient of output i, and opd_bw_return(bw, i, g) gives the
    gradient of input i, or NULL if it has none.  All three functions return 0, or another number after an error.
+
    Inside transforms (vmap, grad, ...) a function needs a setup_context.  Under vmap, `vmap` is called if it is set.
    Otherwise `forward` is called with batched tensors.  If an input requires grad or has a tangent outside of the vmap,
    the whole function runs for each example instead. */

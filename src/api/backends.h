@@ -72,11 +72,11 @@ typedef struct opd_backend_desc {
 } opd_backend_desc;
 /* Registers the devices of a backend: PrivateUse1 to 3, or a backend of PyTorch other than CPU and Meta.  On its
    tensors, empty, zeros, full, copy_, to, clone, item, printing, views, random numbers and autograd then work.  Other
-   operators need kernels at the backend's key, or opd_cpu_fallback.  Only PrivateUse1 to 3 can have a name, which is
-   permanent.  Device strings and key names use the name ("npu", "AutogradNpu"); PyTorch's names still work.  desc is
-   copied; size is the size of *desc in the caller's header.  Returns 0, or -1 with an error if the backend is taken or
-   a function is missing.  Any thread may call this.  Follows torch.utils.rename_privateuse1_backend and
-   c10::DeviceGuardImplInterface. */
+   operators need kernels at the backend's key, or opd_cpu_fallback.
+   Only PrivateUse1 to 3 can have a name, which is permanent.  Device strings and key names use the name ("npu",
+   "AutogradNpu"); PyTorch's names still work.  desc is copied; size is the size of *desc in the caller's header.
+   Returns 0, or -1 with an error if the backend is taken or a function is missing.  Any thread may call this.  Follows
+   torch.utils.rename_privateuse1_backend and c10::DeviceGuardImplInterface. */
 OPD_API int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *desc, size_t size);
 OPD_INLINE int opd_backend_register(opd_backend backend, const opd_backend_desc *desc) {
     return opd_backend_register_sized(backend, desc, sizeof(opd_backend_desc));     /* a newer header may have a larger
@@ -84,8 +84,8 @@ OPD_INLINE int opd_backend_register(opd_backend backend, const opd_backend_desc 
 }
 /* Registers a backend for plug-ins that were built before opd_backend_desc grew. */
 OPD_API int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc);
-/* Undoes opd_backend_register.  Fails with an error while memory of the device is in use.  No other thread may be using
-   the device. */
+/* Undoes opd_backend_register.  Returns 0, or -1 with an error if memory of the device is still in use.  No other
+   thread may be using the device. */
 OPD_API int opd_backend_unregister(opd_backend backend);
 /* A kernel for opd_fallback or opd_impl: copies tensors to the CPU, runs the operator there, and copies written
    arguments and results back.  Operators that return views cannot run this way.  Follows at::native::cpu_fallback. */

@@ -45,7 +45,7 @@ OPD_API bool opd_ok(void);
 /* Returns the kind of the pending error; OPD_OK if there is none. */
 OPD_API opd_code opd_error_code(void);
 /* Returns the text of the pending error, or "" if there is none.  The text names the operator and the argument, and
-   says what was expected.  It belongs to the thread and stays valid until opd_error_clear or the next error. */
+   says what was expected.  The text belongs to the thread and stays valid until opd_error_clear or the next error. */
 OPD_API const char *opd_error_message(void);
 /* Forgets the pending error of this thread. */
 OPD_API void opd_error_clear(void);

@@ -28,18 +28,19 @@ typedef struct opd_gradcheck_options {
    check_undefined_grad, check_backward_ad, check_rev_over_rev. */
 OPD_API opd_gradcheck_options opd_gradcheck_defaults(void);
 /* Compares the gradients of fn with central differences, element by element (torch.autograd.gradcheck).  Checks
-   gradients with respect to the inputs that require grad.  These must be leaves, and should be float64 or complex128:
-   for other dtypes there is a warning, because rounding errors are too large.  An input that is NULL is passed on to
-   fn.  Then checks that two backward runs agree, and that zero and undefined gradients of outputs give zero gradients
-   of inputs.  Inputs are perturbed in place and restored.  A complex tensor counts as its real and imaginary parts.  If
-   options is NULL, defaults are used.  Returns 0 if the gradients are right.  If they are wrong, returns -1 with an
-   error that prints both Jacobians and the worst element; if raise_exception is false, returns 1 instead. */
+   gradients with respect to the inputs that require grad.  These inputs must be leaves, and should be float64 or
+   complex128: for other dtypes there is a warning, because rounding errors are too large.  An input that is NULL is
+   passed on to fn.  Then checks that two backward runs agree, and that zero and undefined gradients of outputs give
+   zero gradients of inputs.
+   Inputs are perturbed in place and restored.  A complex tensor counts as its real and imaginary parts.  If options is
+   NULL, defaults are used.  Returns 0 if the gradients are right.  If they are wrong, returns -1 with an error that
+   prints both Jacobians and the worst element; if raise_exception is false, returns 1 instead. */
 OPD_API int opd_gradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                           const opd_gradcheck_options *options);
 /* Checks second derivatives (torch.autograd.gradgradcheck).  The function that is checked takes the inputs and the
-   gradients of the outputs, and returns the gradients of the inputs.  It is checked with respect to all its arguments.
-   grad_outputs has one tensor for each output that requires grad.  If grad_outputs is NULL, random numbers in [-1, 1]
-   are used. */
+   gradients of the outputs, and returns the gradients of the inputs.  This function is checked with respect to all its
+   arguments.  grad_outputs has one tensor for each output that requires grad.  If grad_outputs is NULL, random numbers
+   in [-1, 1] are used. */
 OPD_API int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                               opd_tensor *const *grad_outputs, const opd_gradcheck_options *options);
 
@@ -74,10 +75,10 @@ typedef struct opd_opcheck_options {
 } opd_opcheck_options;
 /* Checks that an operator does what its schema and registrations say, for these arguments (torch.library.opcheck).
    Arguments are as for opd_call_all, with tensors of any layout, and are copied.  The gradients of arguments that
-   require grad are checked.  FAKE and TRACE run again with tensors of other sizes, made of the same numbers, if the
-   operator accepts such sizes: this finds kernels that contain a fixed size.  If options is NULL, defaults are used.
-   Returns 0, or -1 with an error: the first failure, and how to fix it.  Must not be called inside transforms and
-   recordings. */
+   require grad are checked.
+   FAKE and TRACE run again with tensors of other sizes, made of the same numbers, if the operator accepts such sizes:
+   this finds kernels that contain a fixed size.  If options is NULL, defaults are used.  Returns 0, or -1 with an
+   error: the first failure, and how to fix it.  Must not be called inside transforms and recordings. */
 OPD_API int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options);
 
 /* Options of opd_graph_dot. */

@@ -179,7 +179,7 @@ OPD_API opd_work *opd_group_barrier(opd_group *group);
    not wait. */
 OPD_API opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer);
 /* The most common collectives as functions.  opd_all_reduce to opd_broadcast_ call the operators that are described
-   above. */
+   above, and return the result, or NULL with an error. */
 OPD_API opd_tensor *opd_all_reduce(opd_tensor *input, const char *reduce_op, const char *group_name);
 OPD_API opd_tensor *opd_all_reduce_(opd_tensor *input, const char *reduce_op, const char *group_name);
 OPD_API opd_tensor *opd_all_gather(opd_tensor *input, const char *group_name);
@@ -203,20 +203,22 @@ typedef struct opd_parallel_options {
    ranks' gradients in the parameters.  Optimizers need no change.  Example:
        opd_parallel *parallel = opd_data_parallel(params, count, group, NULL);
        while (opd_parallel_begin(parallel, size of this rank's part) > 0) { forward, backward, step }
+
    Hooks put the gradients into buckets (messages of bucket_bytes), in the order in which gradients arrived in the first
    backward.  A full bucket is sent immediately, while backward goes on.  Gradients that a backward has made become
    parts of their buckets (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of
-   512 KiB or more on the host is a separate message, sent without a copy.  If the group's sums are the same from run to
-   run, so are the results.  Parameters, buffers and the group must live as long as the opd_parallel, which only one
-   thread may use.  On failure returns NULL with an error.  Also fails if the options, or the number, sizes or dtypes of
-   parameters or buffers, differ between ranks. */
+   512 KiB or more on the host is a separate message, sent without a copy.
+   If the group's sums are the same from run to run, so are the results.  Parameters, buffers and the group must live as
+   long as the opd_parallel, which only one thread may use.  On failure returns NULL with an error.  Also fails if the
+   options, or the number, sizes or dtypes of parameters or buffers, differ between ranks. */
 OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group *group,
                                         const opd_parallel_options *options);
 /* Begins a step with `samples` examples on this rank.  Every rank calls this before forward, also while communication
    is off (opd_parallel_sync_set).  Returns the number of examples of all ranks, or -1 with an error.  Gradients are
    weighted by these numbers, so that they equal the gradients of one process with the mean over the whole batch.
-   Without this call, all ranks have the same weight.  A rank that has no more examples passes 0 until this returns 0:
-   its gradients count as zeros, and it gets the mean of the other ranks' gradients, so that it takes the same step. */
+   Without this call, all ranks have the same weight.
+   A rank that has no more examples passes 0 until this returns 0: its gradients count as zeros, and it gets the mean of
+   the other ranks' gradients, so that it takes the same step. */
 OPD_API int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples);
 /* Turns the communication of backward on or off.  While it is off, each rank adds up its own gradients.  The first
    backward after communication is on again sends the sums (DDP.no_sync).  An opd_parallel_begin applies to all
@@ -238,11 +240,11 @@ OPD_API void opd_parallel_free(opd_parallel *parallel);
            ... opd_linear(x, opd_parallel_full(parallel, params[0])) ...; backward, step
        }
    Every rank runs the same forward, with the same parameters in the same order.  A rank that has no more examples
-   passes 0 to opd_parallel_begin, and continues with any examples, which do not count.  Without opd_parallel_begin, all
-   ranks have the same weight; a call applies until the next one.  Every backward communicates, even if
-   opd_parallel_sync_set was called, and gradients of several backwards add up.  The options bucket_bytes and
-   find_unused are ignored: a parameter that no rank uses gets no gradient.  params may be NULL with count 0, if all
-   parameters are added by opd_sharded_add.  On failure returns NULL with an error. */
+   passes 0 to opd_parallel_begin, and continues with any examples, which do not count.
+   Without opd_parallel_begin, all ranks have the same weight; a call applies until the next one.  Every backward
+   communicates, even if opd_parallel_sync_set was called, and gradients of several backwards add up.  The options
+   bucket_bytes and find_unused are ignored: a parameter that no rank uses gets no gradient.  params may be NULL with
+   count 0, if all parameters are added by opd_sharded_add.  On failure returns NULL with an error. */
 OPD_API opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,
                                            const opd_parallel_options *options);
 /* Splits more parameters.  For a model too large for one process, call this for each layer as soon as its parameters
@@ -263,9 +265,10 @@ OPD_API opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double ma
 /* Writes a checkpoint of sharded training into an existing folder.  Every rank calls this.  Each rank writes its parts.
    Rank 0 also writes the tensors that are not split and, at last, the index, FOLDER/index.pt.  The index also contains
    the `count` values, under the paths `names` (see opd_checkpoint_file_save).  No path may begin with "sharded".
-   opd_tensor_file_open reads these values.  `module` must have all split parameters, and gives the names of tensors.
-   optimizer may be NULL.  The previous checkpoint in the folder is valid until the new index is written, even if
-   writing is interrupted.  Returns 0, or -1 with an error. */
+   opd_tensor_file_open reads these values.
+   `module` must have all split parameters, and gives the names of tensors.  optimizer may be NULL.  The previous
+   checkpoint in the folder is valid until the new index is written, even if writing is interrupted.  Returns 0, or -1
+   with an error. */
 OPD_API int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_module *module,
                              const opd_optimizer *optimizer, const char *const *names, const opd_value *values,
                              int64_t count);

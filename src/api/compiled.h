@@ -54,13 +54,14 @@ typedef struct opd_compile_options {
 /* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  Inputs are of
    one kind if they have the same dtypes, sizes and strides, and the same values of inputs that are not tensors.  Each
    kind is compiled separately, in seconds, by $CC or cc, as opd_load does; after that, the result is in the cache of
-   opd_load.  The first run of each kind is uncompiled, which means that the graph itself is run.  Operators without a
-   form in C, such as operators of the program, are called with contiguous copies of their tensors.  Random operators
-   are called, too, and draw the same numbers as in an uncompiled run.  If a size is open, or a random operator's
-   tensors are not contiguous, the run is uncompiled instead.  Compiled sums add in another order, and kernels that are
-   registered later are not called.  Runs are uncompiled for gradients, transforms, autocast, other devices and sizes
-   that depend on data.  They are also uncompiled if written tensors share memory, if results are views of a part of
-   each other, if a run transposes its inputs in place (t_) or has side effects (prints), or if there is no compiler.
+   opd_load.  The first run of each kind is uncompiled, which means that the graph itself is run.
+   Operators without a form in C, such as operators of the program, are called with contiguous copies of their tensors.
+   Random operators are called, too, and draw the same numbers as in an uncompiled run.  If a size is open, or a random
+   operator's tensors are not contiguous, the run is uncompiled instead.  Compiled sums add in another order, and
+   kernels that are registered later are not called.
+   Runs are uncompiled for gradients, transforms, autocast, other devices and sizes that depend on data.  They are also
+   uncompiled if written tensors share memory, if results are views of a part of each other, if a run transposes its
+   inputs in place (t_) or has side effects (prints), or if there is no compiler.
    The first failure of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each value
    of the size is a separate kind. */
 typedef struct opd_compiled opd_compiled;

@@ -247,11 +247,12 @@ OPD_API int opd_check_invariants(void);
 
 /* Calls an operator and returns its first result, or NULL if the call fails.  args are in the order of the schema,
    keyword-only arguments too, and trailing arguments with defaults may be left out.  op is one overload, and the
-   arguments do not select another one.  A dtype is an int in C, so the 1 in OPD_CALL(opd_find("aten::sum"), x, 1) means
-   the dtype int8, not a dim.  To choose an overload by the arguments, as PyTorch does, use opd_overloads_call.  Results
-   belong to the innermost scope.  If an in-place or out= operator returns an argument, the owner of the argument does
-   not change.  As in Python, operators of namespace aten accept a number for a Tensor argument.  Other operators do
-   not, because their kernels may not expect a 0-dim tensor of another dtype. */
+   arguments do not select another one.
+   A dtype is an int in C, so the 1 in OPD_CALL(opd_find("aten::sum"), x, 1) means the dtype int8, not a dim.  To choose
+   an overload by the arguments, as PyTorch does, use opd_overloads_call.  Results belong to the innermost scope.  If an
+   in-place or out= operator returns an argument, the owner of the argument does not change.
+   As in Python, operators of namespace aten accept a number for a Tensor argument.  Other operators do not, because
+   their kernels may not expect a 0-dim tensor of another dtype. */
 OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);
 /* Calls an operator as opd_call_op does and writes all results to rets, unless rets is NULL.  Returns 0, or -1 with an
    error. */

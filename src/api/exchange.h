@@ -38,8 +38,8 @@ OPD_API opd_tensor *opd_npy_load(const char *path);
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
 /* Writes a .npy file (numpy.save).  The tensor may have any strides and device, and may require grad.  If NumPy lacks
    the dtype, this fails.  All functions that save write a temporary file in the same folder (if the path is a link, in
-   the folder of its target).  They rename it when all bytes are on the disk, so there is never half a file.  The new
-   file has the permissions of the old one.  Returns 0, or -1 with an error. */
+   the folder of its target).  When all bytes are on the disk, they rename the temporary file, so there is never half a
+   file.  The new file has the permissions of the old one.  Returns 0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 
 /* A file of several tensors by name: .safetensors, .npz or a checkpoint of torch.save (.pt, .pth, also the format of
@@ -117,9 +117,10 @@ OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, in
    paths, in this order.  The path "model/0.weight" is the key '0.weight' of the dict 'model', and "" is the whole file.
    Brackets mark other containers in a path: "param_groups/[0]" is an item of a list, "betas/(1)" of a tuple, and
    "state/{0}" has an integer as key.  Brackets without a number ("state/{}", "groups/[]", "empty/()") are an empty
-   container.  Names that are read back have no brackets.  Values are tensors of any strides and device, ints, floats,
-   bools, None, texts (UTF-8) and lists of numbers.  If tensors share a storage, the whole storage is written once, and
-   the tensors share it again when they are read.  Returns 0, or -1 with an error. */
+   container.  Names that are read back have no brackets.
+   Values are tensors of any strides and device, ints, floats, bools, None, texts (UTF-8) and lists of numbers.  If
+   tensors share a storage, the whole storage is written once, and the tensors share it again when they are read.
+   Returns 0, or -1 with an error. */
 OPD_API int opd_checkpoint_file_save(const char *path, const char *const *names, const opd_value *values,
                                      int64_t count);
 /* Writes an .npz file (numpy.savez): a zip file with entries names[i].npy, not compressed.  Returns 0, or -1 with an

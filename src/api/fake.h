@@ -4,11 +4,12 @@
 
 /* Opens a fake mode on this thread (torch's FakeTensorMode) and returns its block.  Until opd_fake_end, operators of
    this thread run their fake kernels, which compute only the sizes, strides, dtype and device of results.  Operators
-   that create tensors, and opd_tensor_new_on, create fakes.  A fake reports the device that it stands for, which need
-   not be present and may be meta; it has no data.  Real tensors (from opd_tensor_new or opd_tensor_from, or made before
-   the mode) are treated as fakes and never written.  An operator fails if its fakes are on two devices; 0-dim CPU
-   tensors are allowed together with tensors of another device.  After the mode, fakes are meta tensors.  Autograd,
-   autocast (also for devices that are not present), transforms and recordings work in the mode.
+   that create tensors, and opd_tensor_new_on, create fakes.
+   A fake reports the device that it stands for, which need not be present and may be meta; it has no data.  Real
+   tensors (from opd_tensor_new or opd_tensor_from, or made before the mode) are treated as fakes and never written.
+   An operator fails if its fakes are on two devices; 0-dim CPU tensors are allowed together with tensors of another
+   device.  After the mode, fakes are meta tensors.  Autograd, autocast (also for devices that are not present),
+   transforms and recordings work in the mode.
    opd_fake_end: Closes the mode and all modes opened inside it.  Works while an error is pending, and may be called
    twice.  The block form is OPD_FAKE_MODE { }. */
 typedef struct opd_fake_block { bool open; void *mode; opd_key_guard guard; } opd_fake_block;

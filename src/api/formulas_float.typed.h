@@ -59,7 +59,7 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_H(logit)(OPD_T x, OPD_T low, OPD_T high) {
     OPD_T p = x < low ? low : x > high ? high : x;
     return p == 1 ? (OPD_T)INFINITY : OPD_FN(log)(p / (1 - p));
 }
-/* Rounds a number to the significant bits of a bfloat16 (bits is 16) or float16 (13), ties to even.  `bits` is the
+/* Returns x, rounded to the significant bits of a bfloat16 (bits is 16) or float16 (13), ties to even.  `bits` is the
    number of low bits of a float32 that are cleared.  The exponent range stays that of float32. */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(rounded)(OPD_T x, int bits) {
     union { float f; uint32_t u; } v;

@@ -36,8 +36,8 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(clamp)(OPD_T x, OPD_T y, OPD_T z) {
     OPD_T m = x > y ? x : y;
     return m < z ? m : z;
 }
-/* Shift x left or right by y bits.  If y is negative or greater than 63, the result is 0, or -1 if a negative x is
-   shifted right (as in PyTorch since 2.0). */
+/* shift_left and shift_right return x, shifted by y bits.  If y is negative or greater than 63, the result is 0, or -1
+   if a negative x is shifted right (as in PyTorch since 2.0). */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(shift_left)(OPD_T x, OPD_T y) {
     return y < 0 || y > 63 ? 0 : (OPD_T)((uint64_t)x << y);
 }

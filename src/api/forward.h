@@ -18,11 +18,11 @@ OPD_INLINE void opd_dual_end(int *level) {
     }
 }
 /* Returns a dual tensor: a view of primal with a tangent of the same sizes.  The view is differentiable.  A tangent
-   with primal's memory layout is used without a copy.  A tangent with another layout is copied differentiably.  The
-   tangent of a view of a dual tensor is a view of the dual tensor's tangent.  An in-place write into a dual tensor or
-   its views also writes into the tangent.  If the autograd graph may have saved the tangent, such a write replaces the
-   tangent by a new tensor.  A tensor detached from a dual tensor has no tangent.  Only this thread sees the tangents.
-   On failure returns NULL and sets an error. */
+   with primal's memory layout is used without a copy.  A tangent with another layout is copied differentiably.
+   The tangent of a view of a dual tensor is a view of the dual tensor's tangent.  An in-place write into a dual tensor
+   or its views also writes into the tangent.  If the autograd graph may have saved the tangent, such a write replaces
+   the tangent by a new tensor.  A tensor detached from a dual tensor has no tangent.  Only this thread sees the
+   tangents.  On failure returns NULL and sets an error. */
 OPD_API opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent);
 /* Splits a dual tensor: returns a view of tensor without tangent, and sets *tangent to the tangent (in the innermost
    scope), or to NULL if tensor has none.  If no level is open, returns `tensor` itself and sets *tangent to NULL.

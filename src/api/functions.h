@@ -85,9 +85,10 @@ template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { r
 
    An exception becomes an error with the text of its what().  Without OPD_CATCH, the exception cannot pass the
    dispatcher.  The program then ends, or the dispatcher believes that the thread is still inside the call, and reports
-   an error when it notices.  The same holds for a longjmp out of a kernel (libpng, libjpeg): call setjmp in the kernel
-   itself.  OPD_FUNCTION includes OPD_CATCH.  A kernel may run a coroutine that calls operators, but the memory for the
-   coroutine's stack must not be on the thread's stack. */
+   an error when it notices.
+   The same holds for a longjmp out of a kernel (libpng, libjpeg): call setjmp in the kernel itself.  OPD_FUNCTION
+   includes OPD_CATCH.  A kernel may run a coroutine that calls operators, but the memory for the coroutine's stack must
+   not be on the thread's stack. */
 #define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
 static inline int opd_caught();                   /* handles the current exception */

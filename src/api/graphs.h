@@ -36,12 +36,12 @@ OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *
 OPD_API void opd_graph_free(opd_graph *graph);
 /* Runs a graph.  inputs: as many tensors as were traced, of any sizes that the graph's operators accept.  Writes at
    most `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 and sets an error.
-   Values are freed after their last use.  Calls pass through the dispatcher like the calls of fn.  The results are
-   therefore part of the autograd graph, and graphs run inside vmap, autocast and other traces.  Any thread may run a
-   graph, even while other threads run it.  Each run plans the CPU memory of the next run, for the first 4,096 values
-   over 256 bytes.  If several runs of a graph go on at the same time, only one of them uses the plan.  A planned run
-   with the same sizes asks the system for no memory.  Its values take at most 5% more than the largest sum of bytes
-   that are alive at the same time. */
+   Values are freed after their last use.
+   Calls pass through the dispatcher like the calls of fn.  The results are therefore part of the autograd graph, and
+   graphs run inside vmap, autocast and other traces.  Any thread may run a graph, even while other threads run it.
+   Each run plans the CPU memory of the next run, for the first 4,096 values over 256 bytes.  If several runs of a graph
+   go on at the same time, only one of them uses the plan.  A planned run with the same sizes asks the system for no
+   memory.  Its values take at most 5% more than the largest sum of bytes that are alive at the same time. */
 OPD_API int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs,
                           int cap);
 /* Runs a graph with inputs and outputs of any kind, as graphs with blocks have them (see >>api:cells).  Inputs are

@@ -17,7 +17,8 @@ OPD_API int opd_node_edges(const opd_node *node);                 /* the number 
 OPD_API opd_edge opd_node_edge(const opd_node *node, int i);      /* edge i; its node is NULL if gradient i is not
                                                                      needed */
 /* The gradients that a node receives, one for each result of the forward call.  opd_node_inputs returns their number.
-   The other functions return the sizes, dtype and device of gradient i.  If i is undefined, the sizes have n = -1. */
+   The other functions return the sizes, dtype and device of gradient i.  If gradient i is undefined, the sizes have n =
+   -1. */
 OPD_API int opd_node_inputs(const opd_node *node);
 OPD_API opd_ints opd_node_sizes(const opd_node *node, int i);
 OPD_API opd_scalar_type opd_node_dtype(const opd_node *node, int i);
@@ -112,12 +113,13 @@ OPD_API void opd_saved_hooks_end(void);
 OPD_API int opd_saved_hooks_disable(const char *message);
 OPD_API const char *opd_saved_hooks_disabled(void);
 /* Allows writing into saved tensors until opd_allow_mutation_end
-   (torch.autograd.graph.allow_mutation_on_saved_tensors).  This applies to tensors that are saved by nodes which this
-   thread records, and to writes on this thread.  Before the first write into a saved tensor, its memory is copied for
-   backward, which must run before the end.  Code that writes memory without an operator must report the write first
-   (opd_context_mark_dirty), else backward fails as usual.  A pair of saved-tensor hooks implements this.  The block
-   form is OPD_ALLOW_MUTATION { }, which is skipped if it cannot be opened.  Returns 0, or -1 and sets an error if a
-   block is already open or saved-tensor hooks are disabled. */
+   (torch.autograd.graph.allow_mutation_on_saved_tensors).  The permission is for tensors that nodes recorded by this
+   thread save, and for writes on this thread.  Before the first write into a saved tensor, its memory is copied for
+   backward, which must run before the end.
+   Code that writes memory without an operator must report the write first (opd_context_mark_dirty), else backward fails
+   as usual.  A pair of saved-tensor hooks implements this.  The block form is OPD_ALLOW_MUTATION { }, which is skipped
+   if it cannot be opened.  Returns 0, or -1 and sets an error if a block is already open or saved-tensor hooks are
+   disabled. */
 OPD_API int opd_allow_mutation_begin(void);
 OPD_API void opd_allow_mutation_end(void);
 OPD_INLINE int opd_allow_mutation_open(void) { return opd_allow_mutation_begin() == 0; }
@@ -150,12 +152,12 @@ typedef struct opd_checkpoint_options {
 /* Calls fn, which writes outputs, and keeps only fn's inputs for backward (torch.utils.checkpoint with
    use_reentrant=False).  Backward calls fn again, with equal inputs and the default generator in its old state, to
    compute the tensors that fn's operators saved.  fn must do the same in both calls.  Random numbers in fn must come
-   from the default generator or from options->generators.  The second call ends early: as soon as it has computed all
-   needed tensors, its next operator fails.  Therefore fn must check opd_ok() before it reads data.  Checkpoints may be
-   nested, and differentiated twice.  outputs must have room for all outputs that fn returns, which belong to the
-   caller's scope.  If options is NULL, all options are zero.  destroy receives the user pointer when the graph is
-   freed, or immediately if fn fails.  Returns the number of outputs, or -1 and sets an error.  If fn was not called,
-   the caller still owns the user pointer. */
+   from the default generator or from options->generators.
+   The second call ends early: as soon as it has computed all needed tensors, its next operator fails.  Therefore fn
+   must check opd_ok() before it reads data.  Checkpoints may be nested, and differentiated twice.
+   outputs must have room for all outputs that fn returns, which belong to the caller's scope.  If options is NULL, all
+   options are zero.  destroy receives the user pointer when the graph is freed, or immediately if fn fails.  Returns
+   the number of outputs, or -1 and sets an error.  If fn was not called, the caller still owns the user pointer. */
 OPD_API int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs);
 /* opd_checkpoint and opd_checkpoint_with are opd_checkpoint_call in the form of version 0.3, to be removed in version

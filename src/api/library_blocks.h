@@ -13,7 +13,7 @@ typedef struct opd_block {
     struct opd_block *next;
     int linked;
 } opd_block;
-/* Links a block into the list.  Any thread may call this.  It allocates no memory.  Linking a block a second time has
-   no effect. */
+/* Links a block into the list.  Any thread may call this.  Allocates no memory.  Linking a block a second time has no
+   effect. */
 OPD_API void opd_block_link(opd_block *block);
 

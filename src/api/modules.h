@@ -35,8 +35,8 @@ OPD_API opd_module_kind opd_module_kind_at(const opd_module *module, int64_t i);
 
 /* A pattern selects tensors by name: '*' matches any characters, '?' one character.  If the pattern begins with '!', it
    selects all names that do not match the rest.  NULL selects all names.  A tensor with two names counts once.
-   Functions that change the selected tensors return their number, or -1 and set an error.  They also fail if the
-   pattern matches nothing. */
+   Functions that change the selected tensors return their number, or -1 and set an error.  These functions also fail if
+   the pattern matches nothing. */
 /* Writes the first cap selected parameters of floating and complex dtypes into tensors[cap] (borrowed).  Returns how
    many such parameters are selected, or -1 and sets an error. */
 OPD_API int opd_module_parameters(const opd_module *module, const char *pattern, opd_tensor **tensors, int cap);
@@ -47,7 +47,7 @@ OPD_API int opd_module_set_requires_grad(opd_module *module, const char *pattern
 OPD_API int opd_module_zero_grad(opd_module *module);                         /* removes the gradients of all tensors */
 /* Moves all tensors to device and converts floating tensors to dtype (Module.to).  If device is NULL, tensors stay on
    their device.  If dtype is OPD_DTYPE_NONE, dtypes stay.  The tensor handles stay the same, so an optimizer continues
-   with them.  The state of an optimizer does not move. */
+   with them.  The state of an optimizer does not move.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_module_to(opd_module *module, const opd_device *device, opd_scalar_type dtype);
 /* opd_module_sgd, opd_module_adam, opd_module_adamw: Create an optimizer for the selected parameters, like opd_sgd_new,
    opd_adam_new and opd_adamw_new.
@@ -63,9 +63,10 @@ OPD_API int opd_module_group(const opd_module *module, opd_optimizer *optimizer,
 /* Creates a module from the tensors of a file (>>api:exchange) whose names begin with prefix, which is removed from the
    names.  A NULL prefix selects all tensors.  The tensors are in the mapped file, which is never written.  Tensors that
    required grad become parameters.  If none did, as in a state dict, all tensors of floating dtypes become parameters,
-   except running_mean and running_var.  Parameters require grad.  Tied weights: names of a checkpoint whose tensors
-   have the same storage, offset, sizes, strides and dtype share one tensor.  The metadata of a .safetensors file may
-   name further tied weights, which also share one tensor.  An object of an unsupported class is left out if it
+   except running_mean and running_var.  Parameters require grad.
+   Tied weights: names of a checkpoint whose tensors have the same storage, offset, sizes, strides and dtype share one
+   tensor.  The metadata of a .safetensors file may name further tied weights, which also share one tensor.  An object
+   of an unsupported class is left out if it
    contains no tensors; otherwise the call fails.  On failure returns NULL and sets an error. */
 OPD_API opd_module *opd_module_open(const char *path, const char *prefix);
 /* opd_module_load: Copies the tensors of a file into the tensors of the module with the same names, as load_state_dict

@@ -46,7 +46,7 @@ typedef struct opd_observer {
    until the thread ends.  At most 16 observers of all threads, and 16 of one thread, may exist.  The struct is copied.
    The observer takes effect with the next event.  Observers of all threads are called first, then the observers of the
    calling thread, both in the order in which they were added.  Any thread may call these functions, also in callbacks
-   and during calls on other threads.  They return a handle, or 0 and set an error. */
+   and during calls on other threads.  Both functions return a handle, or 0 and set an error. */
 OPD_API int64_t opd_observer_add(const opd_observer *observer);
 OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
 /* opd_observer_remove removes an observer.  opd_observer_enable pauses or continues an observer.  If the begin callback

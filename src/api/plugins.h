@@ -29,8 +29,9 @@ OPD_API int opd_library_unload(opd_plugin *plugin);
 OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
 OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
 /* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX) or cc (c++) into a plug-in and loads it
-   (torch.utils.cpp_extension.load).  No shell is used.  On failure, the error has the compiler's message.  If
-   $OPD_VERBOSE is set, commands are logged.  On Windows, this function always fails.
+   (torch.utils.cpp_extension.load).  No shell is used.  Returns the plug-in.  On failure, returns NULL and sets an
+   error with the compiler's message.  If $OPD_VERBOSE is set, commands are logged.  On Windows, this function always
+   fails.
    files: Ends with NULL.
    flags: Words separated by blanks, for compiler and linker, or NULL.
    name: Letters, digits and _.+-, used in the names of files in the cache.
@@ -52,12 +53,12 @@ OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const 
 /* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, like
    TORCH_LIBRARY.  OPD_LIBRARY_FRAGMENT(ns, lib) adds operators to a namespace, and OPD_LIBRARY_IMPL(ns, KEY, lib) only
    registers kernels; both may be used any number of times.
-   A constructor runs the blocks.  It does not run if the compiler has no constructors (tcc), or if the linker leaves
-   out the file with the blocks (from a static archive, or with --as-needed).  In these cases, call OPD_USE_LIBRARY in
-   the file with the blocks, below them, in a function that the program calls.  Declare this function OPD_EXPORT if the
-   library hides its symbols.  OPD_USE_LIBRARY keeps the file in the program and, without constructors, runs blocks:
-   OPD_USE_LIBRARY(ns) runs OPD_LIBRARY(ns, ...) and the fragments of ns, and OPD_USE_LIBRARY(ns_KEY) runs all
-   OPD_LIBRARY_IMPL(ns, KEY, ...). */
+   A constructor runs the blocks.  No constructor runs if the compiler does not support constructors (tcc), or if the
+   linker leaves out the file with the blocks (from a static archive, or with --as-needed).  In these cases, call
+   OPD_USE_LIBRARY in the file with the blocks, below them, in a function that the program calls.  Declare this function
+   OPD_EXPORT if the library hides its symbols.  OPD_USE_LIBRARY keeps the file in the program and, without
+   constructors, runs blocks: OPD_USE_LIBRARY(ns) runs OPD_LIBRARY(ns, ...) and the fragments of ns, and
+   OPD_USE_LIBRARY(ns_KEY) runs all OPD_LIBRARY_IMPL(ns, KEY, ...). */
 #if defined(__COUNTER__)
 #define OPD_BLOCK_NUMBER __COUNTER__
 #else

@@ -43,8 +43,9 @@ OPD_API bool opd_program_writes(const opd_program *program);
    input names.  A fixed input must have its fixed value or be OPD_DEFAULT, or all fixed inputs are left out.  Sizes and
    dtypes are checked; dynamic sizes must be in their ranges.  If the module's tensors were cast to another floating
    dtype, inputs of that dtype are accepted.  Writes at most `cap` outputs (tensors of the innermost scope), and returns
-   the number of outputs, or -1 and sets an error.  If the program writes into buffers, parameters or inputs, those
-   change.  Any thread may run a program, and several threads at once if nothing is written.
+   the number of outputs, or -1 and sets an error.
+   If the program writes into buffers, parameters or inputs, those change.  Any thread may run a program, and several
+   threads at once if nothing is written.
    opd_program_run_named: Takes the inputs in any order, by their names. */
 OPD_API int opd_program_run(const opd_program *program, const opd_value *inputs, int ninputs, opd_value *outputs,
                             int cap);
@@ -64,13 +65,13 @@ OPD_API const char *opd_program_operator(const opd_program *program, int64_t i, 
 /* Returns note i about training: a text about something that exporting in eval mode has fixed.  Returns NULL beyond the
    last. */
 OPD_API const char *opd_program_note(const opd_program *program, int64_t i);
-/* Write a .pt2 file for torch.export.load.  Return 0, or -1 and set an error.
+/* These functions write a .pt2 file for torch.export.load.  They return 0, or -1 and set an error.
    opd_program_save, if `graph` and `module` belong to a loaded program: Saves the program with everything that its
    file contained (dynamic sizes, conditions, names, extra files), and the current tensors, whose dtypes and sizes must
    not have changed.
    opd_program_save, if `graph` was traced: The first inputs of the graph must be the tensors of `module`, in this order
-   (none if module is NULL).  The others become the inputs of the program.  Sizes are fixed to the sizes of the trace.
-   Conditions, loops, and values that are neither tensors nor constants are errors.
+   (none if module is NULL).  The other inputs of the graph become the inputs of the program.  Sizes are fixed to the
+   sizes of the trace.  Conditions, loops, and values that are neither tensors nor constants are errors.
    opd_program_save_open: Saves a function that was traced twice, as graph and other, with two sizes of an input.  The
    two sizes must differ by more than any number by which they are divided (for example, batches of 7 and of 12).  The
    size is then dynamic in the program.  Each size that is a multiple of this size, or this size plus a constant, is

@@ -21,7 +21,7 @@ OPD_API opd_scope_info opd_scope_stats(void);
    thread has freed 16 more tensors.  The address sanitizer also finds later uses. */
 OPD_API opd_tensor *opd_keep(opd_tensor *tensor);
 OPD_API void opd_release(opd_tensor *tensor);
-/* Sets *handle to tensor, keeps tensor, and releases the tensor that was in *handle.  Use it to carry a value through a
-   loop. */
+/* Sets *handle to tensor, keeps tensor, and releases the tensor that was in *handle.  Returns tensor.  Serves to carry
+   a value through a loop. */
 OPD_API opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor);
 

@@ -4,18 +4,19 @@
 
 /* A script: the functions of a source text, or an object of an archive with its methods.  When a method is first used,
    it is compiled to a graph, together with the functions that it calls.  Let one thread use each method once before
-   other threads use it.  A run fails when it reaches an unknown operator or class.  In a source, functions
-   of torch, torch.nn.functional (also as F), torch.linalg, torch.fft, torch.special and torch.autograd, and methods of
-   Tensor, have the defaults that they have in Python.
+   other threads use it.  A run fails when it reaches an unknown operator or class.
+   In a source, functions of torch, torch.nn.functional (also as F), torch.linalg, torch.fft, torch.special and
+   torch.autograd, and methods of Tensor, have the defaults that they have in Python.
        opd_script *script = opd_script_compile("def f(x: Tensor, n: int) -> Tensor:\n    return x * n\n", NULL);
        opd_value args[] = {opd_value_tensor(x), opd_value_int(3)}, result;
        opd_script_run(script, "f", args, 2, &result); */
 typedef struct opd_script opd_script;
 /* Compiles Python source as TorchScript does: functions and classes without inheritance.  Global values, try and lambda
-   are not supported.  If the source has a class derived from torch.nn.Module or torch.jit.ScriptModule, and no function
-   creates an object of this class, the script is an object of this class (of the last such class).  Then __init__ runs
-   now, with the defaults of its arguments, and the methods of the class are the methods of the script.
-   opd_script_module returns the parameters and buffers that __init__ sets (torch.nn.Parameter, register_buffer).
+   are not supported.
+   If the source has a class derived from torch.nn.Module or torch.jit.ScriptModule, and no function creates an object
+   of this class, the script is an object of this class (of the last such class).  Then __init__ runs now, with the
+   defaults of its arguments, and the methods of the class are the methods of the script.  opd_script_module returns the
+   parameters and buffers that __init__ sets (torch.nn.Parameter, register_buffer).
    name: The source's name in errors; NULL means "<string>".  On failure returns NULL and sets an error that shows the
    line. */
 OPD_API opd_script *opd_script_compile(const char *source, const char *name);

@@ -17,9 +17,8 @@ OPD_API opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *s
 OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
 /* Creates a tensor that wraps inner and carries one key without a backend (a user key).  Each operator that gets the
    tensor runs at that key first.  At that key, the program registers a fallback, which unwraps the arguments, calls the
-   operator again and wraps the results.  The wrapper has the sizes, dtype and device of inner, and no memory.  It owns
-   a reference to inner.  On failure
-   returns NULL and sets an error. */
+   operator again and wraps the results.  The wrapper has the sizes, dtype and device of inner, and no memory.  The
+   wrapper owns a reference to inner.  On failure returns NULL and sets an error. */
 OPD_API opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key);
 /* Returns the tensor inside a wrapper.  Returns NULL for a tensor that is not wrapped with that key. */
 OPD_API opd_tensor *opd_tensor_unwrap_key(const opd_tensor *tensor, opd_key key);
@@ -43,9 +42,10 @@ OPD_API bool opd_is_contiguous(const opd_tensor *tensor);
 /* opd_is_conj and opd_is_neg return true for lazy views.
    opd_is_conj: True if the memory has the conjugates of the values, for views of opd_conj (Tensor.is_conj).
    opd_is_neg: True if the memory has the negatives, for views of opd__neg_view, and of opd_imag of a conjugate view
-   (Tensor.is_neg).  Kernels never see such tensors, because fallbacks at the keys Conjugate and Negative run first and
-   compute the values.  opd_data of such a tensor fails.  The functions opd_resolve_conj and opd_resolve_neg compute a
-   tensor with plain values. */
+   (Tensor.is_neg).
+   Kernels never see such tensors, because fallbacks at the keys Conjugate and Negative run first and compute the
+   values.  opd_data of such a tensor fails.  The functions opd_resolve_conj and opd_resolve_neg compute a tensor with
+   plain values. */
 OPD_API bool opd_is_conj(const opd_tensor *tensor);
 OPD_API bool opd_is_neg(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_wrapped_number(const opd_tensor *tensor);
@@ -66,9 +66,9 @@ OPD_API opd_tensor *opd_tensor_data(opd_tensor *tensor);
    other thread may use tensor during this call. */
 OPD_API int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data);
 /* Return a pointer to the first element, for reading and writing in a kernel.  opd_data is untyped, and returns NULL,
-   without an error, for a tensor without data (on the meta device, a fake, of no elements).  The others check the dtype
-   in their names.  If the dtype is another one, or if the tensor has no data, they return NULL and set an error that
-   says which function to use.  Take the pointer once, before the loop, and check it there:
+   without an error, for a tensor without data (on the meta device, a fake, of no elements).  The other functions check
+   that the tensor has the dtype in their name.  If the dtype is another one, or if the tensor has no data, they return
+   NULL and set an error that says which function to use.  Take the pointer once, before the loop, and check it there:
 
        const float *from = opd_data_f32(x);
        float *to = opd_data_f32(y);

@@ -84,9 +84,8 @@ OPD_API int opd_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer);
 /* Ends a round.  If new_scale > 0, sets the scale to it.  If new_scale is 0, adapts the scale to the gradients of the
    round.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_scaler_update(opd_scaler *scaler, double new_scale);
-/* The state of a scaler.  It serves to save a scaler in a checkpoint and restore it (state_dict), and to change its
-   factors and its interval.  growth_tracker counts the good steps since the last skipped step or growth of the
-   scale. */
+/* The state of a scaler, for saving a scaler in a checkpoint and restoring it (state_dict), and for changing its
+   factors and interval.  growth_tracker counts the good steps since the last skipped step or growth of the scale. */
 typedef struct opd_scaler_state {
     double scale, growth_factor, backoff_factor;
     int64_t growth_interval, growth_tracker;
