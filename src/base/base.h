@@ -193,8 +193,9 @@ typedef struct opdi_region {
 /* The plan for the memory of a graph's runs.  Only one run at a time uses the plan. */
 typedef struct opdi_planned {
     opdi_live_range *ranges;
-    int32_t count, cap, next, clock;              /* number of ranges; size of the array; in this run: index of the next
-                                                     range; number of the next allocation or free */
+    int32_t count, cap, next, clock;              /* count: number of ranges; cap: size of the array; next: index of the
+                                                     next range in this run; clock: number of the next allocation or
+                                                     free */
     int32_t steps;               /* how many allocations and frees the recorded run has made */
     int32_t misses;              /* consecutive runs that differed from the one before */
     bool follows;                /* so far, this run has made the steps of the recorded run */

@@ -200,7 +200,7 @@ extern char **environ;
 #endif
 #if defined(__clang__)
 #pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Wpragma-clang-attribute"      /* cold regions that contain no function */
+#pragma clang diagnostic ignored "-Wpragma-clang-attribute"      /* a cold region may contain no function */
 #endif
 
 #if defined(OPD_MALLOC) != defined(OPD_FREE)
@@ -395,7 +395,8 @@ typedef struct opdi_state {
     int16_t inference;           /* not 0: new tensors have no history and no version */
     int16_t forward;             /* OPDI_FORWARD_*; if only OPDI_FORWARD_OPEN is set, tangents are computed */
 } opdi_state;
-enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* a level is open; forward mode is switched off */
+enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* OPEN: a level is open; OFF: forward mode is switched
+                                                              off */
 /* Returns the four modes of state in one word, so that a call saves and restores them with one load and one store. */
 static inline uint64_t opdi_modes_get(const opdi_state *state) {
     uint64_t modes;
@@ -438,7 +439,8 @@ typedef struct opdi_innermost {
     int32_t floor;               /* forward mode: levels outside of this layer are off; 0: none is off */
     struct opdi_layer *layer;    /* transforms: the innermost layer */
     struct opdi_layer *rule;     /* transforms: the vmap layer whose batching rule is running */
-    uint32_t serials, serial;    /* transforms: how many layers were opened so far; the number of the open layer */
+    uint32_t serials, serial;    /* transforms: serials: how many layers were opened so far; serial: the number of the
+                                    open layer */
     uint32_t tape;               /* transforms: the number of the open grad or jvp; 0: none */
     struct opdi_tracer *tracer;  /* graphs: the recording in progress */
     struct opdi_fake *fake;      /* fakes: the innermost open fake mode */
@@ -473,13 +475,14 @@ typedef struct opdi_thread {
     int64_t allocations;
     struct opdi_thread *next;    /* the next in the list of all threads */
     uint64_t born;               /* the thread's number, from 1 */
-    bool observing, observe_end; /* observers: a callback is running; the thread is ending */
+    bool observing, observe_end; /* observing: a callback is running; observe_end: the thread is ending */
     bool showing;                /* the dispatch trace is being written: calls inside are not traced */
     int32_t nobservers;
     opdi_mutex observe_lock;     /* protects the list of observers */
     opdi_watch observers[OPDI_MAX_OBSERVERS];
     opdi_observer *own_observers;                 /* observers of this thread only */
-    int64_t skip, skip_from;     /* sampling: events to skip before the list is read again; the first value of skip */
+    int64_t skip, skip_from;     /* sampling: skip: events to skip before the list is read again; skip_from: the first
+                                    value of skip */
     uint64_t random, events;
     int32_t depth;               /* autograd: how many backwards are nested on this thread */
     void *recorder;              /* profiler: this thread's recorder, if it belongs to profile recorder_of */

@@ -59,8 +59,8 @@ static void *opdi_windows_open(const char *path, unsigned long access) {
     (void)CloseHandle(file);
     return NULL;
 }
-/* Returns true if the path leads to something that is not a regular file, such as a folder, pipe or device.  Such
-   things are read and written directly. */
+/* Returns true if the path leads to something that is not a regular file, such as a folder, pipe or device.  The
+   library reads such a file without mapping it, and writes it without a temporary file. */
 OPDI_INTERNAL bool opdi_is_special(const char *path) {
     wchar_t wide[OPDI_WIDE_PATH];
     const unsigned long about = opdi_wide_path(path, wide) ? GetFileAttributesW(wide) : OPDI_WIN_NO_ATTRIBUTES;
@@ -105,7 +105,7 @@ static bool opdi_windows_set_aside(const wchar_t *to, wchar_t aside[OPDI_WIDE_PA
     for (int i = 0; i < 100; i++) {
         if (_snwprintf(aside, OPDI_WIDE_PATH - 1, L"%ls.old%d", to, i) < 0) { return false; }
         aside[OPDI_WIDE_PATH - 1] = 0;
-        (void)DeleteFileW(aside);                 /* left by an earlier call */
+        (void)DeleteFileW(aside);                 /* a file that an earlier call has left */
         if (MoveFileExW(to, aside, OPDI_WIN_WRITE_THROUGH)) { return true; }
     }
     return false;
