@@ -39,7 +39,8 @@ static double opdi_decimal(const char *text, int count) {
         if (i < count && text[i] == '.') {
             for (i++; i < count && opdi_is_digit(text[i]); i++, digits++) { m = 10 * m + (text[i] - '0'); }
         }
-        /* not on 32-bit x86, where registers hold doubles with more bits (x87) */
+        /* only on 64-bit systems: the registers of 32-bit x86 (x87) hold more bits, so the quotient would be rounded
+           twice */
         if (i == count && sizeof(void *) == 8) { return (double)m / tens[digits]; }
     }
     return opdi_strtod(text, count);
@@ -156,8 +157,8 @@ static const char *opdi_unescape(const char *text, const char *end, char *here, 
     return NULL;
 }
 
-/* Reads the string token `tok`, which has one or three quotes on each side, into *out: a text in the arena in which
-   escapes are resolved.  Returns 0, or -1 and sets an error. */
+/* Reads the string token `tok`, which has one or three quotes on each side, into *out: a text in the arena, with the
+   escapes resolved.  Returns 0, or -1 and sets an error. */
 static int opdi_parse_string(opdi_parser *parser, const opdi_token *tok, opd_value *out) {
     const int q = tok->length >= 6 && tok->text[1] == tok->text[0] && tok->text[2] == tok->text[0] ? 3 : 1;
     const char *string = tok->text + q, *end = tok->text + tok->length - q;

@@ -117,7 +117,7 @@ enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, O
    is OPDI_CLASS_*. */
 typedef struct opdi_dtype_info { const char *name, *cname; uint8_t size, kind; } opdi_dtype_info;
 #endif
-#define OPDI_MAX_DEVICE_INDEX 127                 /* c10::DeviceIndex is 8 bits */
+#define OPDI_MAX_DEVICE_INDEX 127                 /* as in PyTorch, where c10::DeviceIndex has 8 bits */
 #if defined(OPDI_CORE)
 /* The name that a program gave to one of PrivateUse1 to 3, and the names of its keys by row (see opdi_row_names); NULL
    if none was given.  Filled once, under opdi_backend_lock, and read without a lock. */
@@ -137,14 +137,15 @@ typedef struct opdi_storage {
     uint8_t device;              /* backend of `data`; 0: the host, or no memory; Meta: memory of a fake */
     int8_t index;                /* the index of the backend's device */
     uint16_t stands_for;         /* for a fake: opdi_place of its device, plus one; 0: meta */
-    uint32_t born;               /* number of the transform layer in which it was made; 0: outside of layers */
+    uint32_t born;               /* number of the transform layer in which the storage was made; 0: made outside of
+                                    layers */
 } opdi_storage;
 #define OPDI_AGAIN (-2)
 typedef struct opdi_foreign {
     opdi_storage storage;
     void (*deleter)(void *data, void *user);
     void *user;
-    opd_plugin *plugin;          /* the plug-in that contains the deleter or the data; pinned */
+    opd_plugin *plugin;          /* the pinned plug-in that contains the deleter or the data */
 } opdi_foreign;
 #define OPDI_DEAD_KEY 63         /* a functionality that no key has, for freed tensors: see opdi_dead_tensor */
 /* Flags of a tensor. */
@@ -168,7 +169,7 @@ struct opd_tensor {
     uint8_t ndim;
     uint8_t capacity;            /* how many int64_t there are after the struct, for dims */
     uint8_t own;                 /* the bits OPDI_SAVED_BY_OWN to OPDI_GRAD_LEFT; any thread may write them */
-    uint64_t functionality;      /* the functionalities of the tensor's key set; backend_bit is its backend */
+    uint64_t functionality;      /* the functionalities of the tensor's key set; the backend is in backend_bit */
     opdi_storage *storage;
     int64_t *dims;
     char *data;                  /* the first element; NULL on meta */
@@ -176,7 +177,7 @@ struct opd_tensor {
     opd_node *grad_fn;           /* NULL if the tensor is a leaf */
     struct opdi_meta *meta;      /* data that few tensors have: gradient, hooks, ... */
     uint32_t output_nr;          /* index of the tensor among the results of grad_fn */
-    uint8_t flags, backend;      /* opdi_traits reads these four bytes together */
+    uint8_t flags, backend;      /* together with backend_bit: the four bytes that opdi_traits_of reads */
     uint16_t backend_bit;
 };
 /* The properties of a tensor that the dispatcher needs for a call, in addition to its functionalities.  The traits of
@@ -190,7 +191,8 @@ typedef uint32_t __attribute__((may_alias)) opdi_four_bytes;
 #else
 typedef uint32_t opdi_four_bytes;
 #endif
-static inline uint32_t opdi_traits_of(const opd_tensor *tensor) {   /* atomic: another thread may set a flag */
+static inline uint32_t opdi_traits_of(const opd_tensor *tensor) {   /* an atomic read, because another thread may set a
+                                                                       flag */
     return OPDI_LOAD((const opdi_four_bytes *)(const void *)&tensor->flags);
 }
 static inline bool opdi_is_complex(const opd_tensor *tensor) {
@@ -225,7 +227,7 @@ static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
    has the dims of one example; `value` has all examples.  The tensor's data pointer is that of `value`, but no code
    reads data there. */
 typedef struct opdi_batched {
-    opd_tensor *value;           /* this struct holds a reference to it */
+    opd_tensor *value;           /* all examples; this struct holds a reference to `value` */
     int32_t dim, level;          /* dim: the dim of `value` along which the examples are; level: the layer's level */
     uint32_t serial;             /* the layer's number, which no other layer has */
 } opdi_batched;
