@@ -196,7 +196,7 @@ OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value,
     case OPDI_TYPE_UNION: return opdi_bind_union(plain, value, out);
     case OPDI_TYPE_TUPLE:
         return (opdi_is_list(value) && value->n == plain->nelems) || value->tag == OPD_TAG_OBJECT ? 0 : 1;
-    case OPDI_TYPE_CLASS:                         /* groups and reductions have names */
+    case OPDI_TYPE_CLASS:                         /* process groups and reductions may be given by name */
         return value->tag == OPD_TAG_OBJECT || (value->tag == OPD_TAG_STR && opdi_class_has_names(plain)) ? 0 : 1;
     default: return value->tag == OPD_TAG_OBJECT ? 0 : 1;
     }

@@ -28,7 +28,7 @@ typedef struct opdi_kernel {
     void *user;
     void (*destroy)(void *user);
     opd_key key;
-    opd_plugin *plugin;                           /* the plug-in that contains fn; pinned */
+    opd_plugin *plugin;                           /* the pinned plug-in that contains fn */
     bool typed;                                   /* made from a C function: see opd_function */
     opdi_origin place;
     struct opdi_kernel *next;                     /* the next kernel of the operator; the newest kernel is first */
@@ -40,10 +40,12 @@ typedef struct opdi_table {
        nothing requires grad.  These masks also lack the bits of built-in autograd kernels, which would only pass such a
        call on.  A composite kernel at an autograd key keeps its bit, because without the bit a call would run the
        kernels and modes below that key. */
-    uint64_t masks[32];                           /* 16 to 31: a tensor requires grad, or forward mode is on */
+    uint64_t masks[32];                           /* masks 16 to 31: for calls in which a tensor requires grad, or with
+                                                     forward mode on */
     opd_kernel behind[16];                        /* kernels that guarding kernels replaced: see opdi_guard_slot */
     opdi_slot slots[OPD_KEY_SLOTS];
-    opd_kernel jvp;                               /* from opd_jvp_register (an opd_jvp_fn); NULL: the descriptor's */
+    opd_kernel jvp;                               /* the opd_jvp_fn of opd_jvp_register; NULL: that of the descriptor is
+                                                     used */
 } opdi_table;
 /* The backward function that a node runs, and the facts about it that recording needs. */
 typedef struct opdi_derivative {
@@ -75,10 +77,12 @@ typedef struct opdi_card {
     uint32_t constant_results;
     int32_t nargs;                                /* number of arguments; a copy, because the operator may be redefined
                                                      while nodes live */
-    uint64_t tensor_args, list_args, kept_args;   /* kept: arguments that a node keeps */
+    uint64_t tensor_args, list_args, kept_args;   /* tensor_args, list_args: as in opd_op; kept_args: a bit for each
+                                                     argument that a node keeps */
     uint8_t nkept, nresults;                      /* number of bits in kept_args and save_results */
     int8_t kept_at[OPD_MAX_ARGS];                 /* index of each argument among the kept values; -1: not kept */
-    int8_t edge_at[OPD_MAX_ARGS];                 /* edge of each argument; -1: not a tensor; OPDI_EDGE_COUNTED */
+    int8_t edge_at[OPD_MAX_ARGS];                 /* edge of each argument; -1: not a tensor; OPDI_EDGE_COUNTED: depends
+                                                     on the lengths of lists */
     int8_t save_if[OPD_MAX_ARGS];                 /* argument i is saved if argument save_if[i] needs a gradient; -1:
                                                      always */
     int8_t save_result_if[OPDI_MAX_RETURNS];
@@ -94,7 +98,7 @@ struct opd_op {
     opdi_table *table;                            /* NULL: not computed yet, or undefined */
     const char *name;                             /* "ns::name.overload", the text of its opdi_op_name */
     uint32_t length, base_length;                 /* lengths of the two names */
-    struct opdi_registration *definition;         /* its oldest definition; NULL: not defined */
+    struct opdi_registration *definition;         /* the oldest definition of the operator; NULL: not defined */
     const uint16_t *accepts;                      /* for argument i, bit t: a value of opd_tag t needs no conversion */
     int32_t nargs, nrets;
     int32_t direct;                               /* number of arguments; -1 if some of them are lists of tensors */
@@ -104,11 +108,11 @@ struct opd_op {
                                                      tensor_args: a bit for each argument of type Tensor or Tensor? */
     opd_op *next_defined, *prev_defined;
     opd_op *next_overload;                        /* overloads of the same base name, newest first */
-    uint64_t rank;                                /* the position of its definition among all definitions */
+    uint64_t rank;                                /* the position of the definition among all definitions */
     opdi_kernel *kernels;
     const char *base_name;                        /* "ns::name", the text of an opdi_op_name */
     opd_schema *schema;                           /* kept as long as a running call may use it */
-    uint64_t undefined;                           /* the epoch in which it was undefined */
+    uint64_t undefined;                           /* the epoch in which the operator was undefined */
     int32_t ntensors;                             /* how many arguments have the type Tensor or Tensor? */
     int32_t required;                             /* arguments from this index on have defaults */
     uint64_t written_args;                        /* a bit for each argument that the schema marks as written */
@@ -117,16 +121,19 @@ struct opd_op {
                                                      dims_known is set */
     const int8_t *ret_alias;                      /* for each result: index of the written argument returned, or -1 */
     uint32_t tensor_rets;                         /* a bit for each result of type Tensor or Tensor? */
-    bool unobserved;                              /* observers do not see its calls (queries such as size) */
+    bool unobserved;                              /* observers do not see calls of the operator (queries such as
+                                                     size) */
     bool any_args;                                /* some arguments may be of any type */
     bool wraps_numbers;                           /* numbers may stand for tensors, as aten's kernels expect */
     int8_t dims_known;                            /* OPDI_DIMS_*; 0: not known yet */
     int8_t random;                                /* 1: draws random numbers; -1: does not; 0: not known yet */
     int8_t slow_said;                             /* the warning about the missing batching rule was given */
-    int8_t unloaded;                              /* its last definition was in a plug-in that was unloaded */
-    char signature[12];                           /* signature of its kernels that are C functions; "" if it has none */
-    opdi_card *cards;                             /* all its descriptors, also of definitions that were undone */
-    opdi_card *bare;                              /* descriptors that were made because its definition had none */
+    int8_t unloaded;                              /* the last definition was in a plug-in that was unloaded */
+    char signature[12];                           /* signature of the kernels that are C functions; "" if there are
+                                                     none */
+    opdi_card *cards;                             /* all descriptors of the operator, also of definitions that were
+                                                     undone */
+    opdi_card *bare;                              /* descriptors that were made because a definition had none */
 };
 /* A name: of an operator, of a set of overloads, or of both.  The text follows the struct.  Names are allocated side by
    side, so that a look-up among many names reads only one entry of the table and one name.  Names are never freed. */
@@ -147,7 +154,7 @@ typedef struct opdi_registration {
     opdi_kernel *kernel;                          /* lies after the struct; NULL: a definition */
     opd_library *lib;
     opdi_origin place;
-    opd_alias_kind alias;                         /* alias and tags: of a definition */
+    opd_alias_kind alias;                         /* alias, tags: the alias kind and tags of a definition */
     uint32_t tags;
     struct opdi_registration *newer;              /* a newer, identical definition */
     struct opdi_registration *next;
@@ -201,7 +208,7 @@ typedef struct opdi_permanent { char *at; size_t left; void *blocks; } opdi_perm
 enum { OPDI_EXTRA_VISION, OPDI_EXTRA_COLLECTIVES, OPDI_EXTRAS };
 typedef struct opdi_register {
     opdi_mutex lock;                              /* protects all members; tables are also read without it */
-    opdi_names *names;                            /* names of operators and of overloads */
+    opdi_names *names;                            /* table of the names and base names of operators */
     opdi_permanent name_memory, op_memory;
     uint64_t ranks;                               /* number of definitions so far */
     opd_op *first_defined, *last_defined;
@@ -226,11 +233,12 @@ typedef struct opdi_register {
 #if defined(OPDI_CORE)
 struct opd_plugin {
     void *handle;                                 /* from dlopen */
-    uintptr_t begin, end;                         /* the addresses at which it is mapped */
+    uintptr_t begin, end;                         /* the addresses at which the plug-in is mapped */
     const opd_plugin_info *info;                  /* NULL: the plug-in calls the program's own symbols */
-    opd_block *blocks;                            /* if info is NULL: the blocks that its constructors linked */
+    opd_block *blocks;                            /* if info is NULL: the blocks that the plug-in's constructors
+                                                     linked */
     int64_t pins;                                 /* the plug-in stays mapped while not 0; being loaded is one pin */
-    uint64_t left;                                /* the epoch in which it was unloaded */
+    uint64_t left;                                /* the epoch in which the plug-in was unloaded */
     bool loaded;
     void (*unpinned)(void);                       /* opdi_plugins_sweep */
     size_t bytes;
@@ -340,7 +348,7 @@ struct opdi_extra;
 typedef struct opdi_meta {
     opd_tensor *grad;            /* accumulated gradient of a leaf */
     struct opdi_task *task;      /* the task of a running backward for this leaf */
-    int64_t *dims;               /* after a resize to more dims: sizes and strides, dims_count numbers */
+    int64_t *dims;               /* after a resize to more dims: the sizes and strides, in dims_count numbers */
     int64_t dims_count;
     opdi_storage *home;          /* the storage in whose block the tensor lies, if it now has another storage */
     opd_tensor *inner;           /* the tensor that this one wraps: see opd_tensor_wrap_key */
@@ -355,7 +363,7 @@ typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
 typedef struct opdi_release_hooks {
     const struct opdi_tape_release_hooks *tape;
     void (*tangents)(opdi_storage *storage);      /* drops all tangents of a storage that is about to be freed */
-    void (*device)(opdi_storage *storage);        /* frees the memory of another device */
+    void (*device)(opdi_storage *storage);        /* frees a storage's memory on a device */
 } opdi_release_hooks;
 typedef struct opdi_tape_release_hooks {
     /* Retains a tensor that its own grad_fn saves.  If the tensor's reference to the node was weak, it becomes strong
@@ -411,13 +419,15 @@ static inline void opdi_drop(opd_tensor *tensor) {
 }
 #define OPDI_HANDLE_BLOCK ((uintptr_t)1)
 typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* the header in front of a block */
-#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 1))      /* in `bytes`: begins with an opdi_ending */
+#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 1))      /* a bit of `bytes`: the block begins with an
+                                                                        opdi_ending */
 #define OPDI_MAX_LAYERS 64
 OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count);
 static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
     return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
 }
-#define OPDI_ROOT_WARNING 1048576                 /* a power of two; multiples of this number of handles may warn */
+#define OPDI_ROOT_WARNING 1048576                 /* a power of two; there may be a warning at each multiple of this
+                                                     number of handles */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_op *op);
 /* Pushes a handle, for which opdi_scope_reserve has made room.  The tensor is a result of op, which may be NULL. */
 static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
@@ -433,9 +443,9 @@ static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_pus
 struct opdi_observer {
     opd_observer desc;
     int64_t handle;
-    int32_t refs;                                 /* one for its registration, one for each list and each event */
+    int32_t refs;                                 /* one for the registration, one for each list and each event */
     bool enabled, local;
-    opd_plugin *plugin;                           /* the plug-in that contains its callbacks, or NULL */
+    opd_plugin *plugin;                           /* the plug-in that contains the callbacks, or NULL */
     struct opdi_observer *next;
 };
 /* The values of thread->observed, if it is not 0: when the list of observers is read next. */

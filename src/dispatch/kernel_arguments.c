@@ -183,7 +183,8 @@ static void opdi_result_undo(opd_call *call, int i) {
     call->owned &= ~bit;
     call->filled &= ~bit;
 }
-/* Handles the rare cases of opd_return_tensor: mistakes, and a result that opd_result has already made. */
+/* Handles the rare cases of opd_return_tensor: mistakes, and a result that opd_result has already made.  Returns 0, or
+   -1 and sets an error. */
 OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *tensor) {
     const opd_op *op = call->op;
     int i = call->cursor;

@@ -138,8 +138,8 @@ OPDI_INTERNAL opd_op *opdi_op_find_or_add(const char *text) {
     return op;
 }
 
-/* Counts a change of the overloads with the base name of op, so that lists of them are made again.  The caller holds
-   the lock. */
+/* Counts a change among the overloads of op's base name, so that the list of these overloads is made again.  The caller
+   holds the lock. */
 OPDI_INTERNAL void opdi_overloads_changed(const opd_op *op) {
     int32_t *changes = &opdi_name_of(op->base_name)->changes;
     OPDI_PUBLISH(changes, *changes + 1);

@@ -101,7 +101,7 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
     if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->name->changes)) { return OPDI_ACQUIRE(&set->list); }
     opdi_builtins_make(opdi_name_text(set->name));
     if (!opd_ok()) { return NULL; }
-    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_retired_reclaim(); }    /* for example older lists */
+    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_retired_reclaim(); }    /* frees older lists, for example */
     if (OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
         opdi_lock(&opdi_registry.start);          /* waits if another thread is registering */
         opdi_unlock(&opdi_registry.start);
@@ -219,7 +219,7 @@ static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_va
             int mark = opd_error_mark(), rc = opdi_is_defined(op) ? opdi_bind(op, given, bound, &at) : -1;
             if (rc == OPDI_BOUND) { return op; }
             if (opd_error_code() == OPD_ERROR_MEMORY) { return NULL; }
-            (void)opd_error_rewind(mark);         /* another error, such as a device that does not exist */
+            (void)opd_error_rewind(mark);         /* forgets another error, such as a device that does not exist */
         }
     }
     return opdi_overloads_error(set, list, given);

@@ -373,7 +373,7 @@ OPDI_INTERNAL void opdi_builtins_make(const char *name) {
     if (!opdi_registry.aten || opdi_self()->error != OPD_OK || (name && strncmp(name, "aten::", 6) != 0)) { return; }
     if (opdi_pending_next(0, name) == OPD_OP_COUNT) { return; }
     opdi_registering_begin(&making);
-    int i = opdi_pending_next(0, name);           /* again: another thread may have registered them */
+    int i = opdi_pending_next(0, name);           /* looks again: another thread may have registered some */
     while (i < OPD_OP_COUNT && opdi_above->register_card(i) == 0) { i = opdi_pending_next(i + 1, name); }
     opdi_registering_end(&making);
 }

@@ -344,7 +344,7 @@ void opd_scope_close(opd_scope *scope) {
     if (OPDI_UNLIKELY(thread->current && scope->depth <= thread->current->scope_depth)) {
         if (!opdi_is_left(thread)) {
             (void)opd_fail(OPD_ERROR_KERNEL, "a kernel closed a scope that was opened outside of the kernel");
-            return;                               /* still open: its owner will close it */
+            return;                               /* the scope stays open until its owner closes it */
         }
         (void)opdi_forget_left(thread);
     }

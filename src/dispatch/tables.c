@@ -260,7 +260,8 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
     opd_library *lib, *other;
     opd_key next = OPD_KEY_INVALID;
     char place[300];
-    opdi_started();                               /* the built-in operators first, before their overrides */
+    opdi_started();                               /* the built-in operators are registered first, before kernels that
+                                                     replace theirs */
     if (!opd_ok()) { return NULL; }
     if (kind != OPD_DEF && kind != OPD_FRAGMENT && kind != OPD_IMPL) {
         (void)opd_fail(OPD_ERROR_REGISTER, "unknown kind of library");
