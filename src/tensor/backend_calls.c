@@ -14,7 +14,7 @@ OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi
         return 0;
     }
     if (!backend) { return opdi_backend_missing(into ? into : out_of); }
-    if (into && out_of && into != out_of) {       /* two devices: by way of the host */
+    if (into && out_of && into != out_of) {       /* between devices of two kinds: by way of the host */
         char *buffer = (char *)opdi_alloc(bytes);
         int rc = buffer ? opdi_device_move(NULL, buffer, src, from, bytes) : -1;
         if (rc == 0) { rc = opdi_device_move(dst, to, NULL, buffer, bytes); }
@@ -138,7 +138,8 @@ OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     if ((dst->flags | src->flags) & OPDI_BATCHED) { return opdi_above->batch_copy(dst, src); }
     if (dst->backend == OPD_META) { return 0; }
     if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
-    const bool stored = ((dst->flags | src->flags) & OPDI_STORED) != 0;            /* no device converts these */
+    const bool stored = ((dst->flags | src->flags) & OPDI_STORED) != 0;            /* no device converts stored
+                                                                                      dtypes */
     if (!stored && src->backend == OPD_CPU && src->ndim == 0 && opdi_backend_pointwise(dst->backend)) {
         return opdi_copy_by_formula(dst, src);    /* does not wait for a copy */
     }

@@ -10,7 +10,8 @@ OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor) {
     const int64_t *sizes = tensor->dims, *strides = tensor->dims + tensor->ndim;
     int64_t reach = 0, last = -1;
     if ((tensor->flags & OPDI_CONTIGUOUS) || tensor->numel < 2) { return false; }
-    for (int k = 0; k < tensor->ndim; k++) {      /* by increasing stride: each dim must step over those before */
+    for (int k = 0; k < tensor->ndim; k++) {      /* visits the dims by increasing stride: each must step over the dims
+                                                     before */
         int best = -1;
         for (int i = 0; i < tensor->ndim; i++) {
             if (sizes[i] > 1 && strides[i] > last && (best < 0 || strides[i] < strides[best])) { best = i; }

@@ -114,9 +114,9 @@ static inline bool opdi_batch_fits(const opd_tensor *tensor) {
 
 #if defined(OPDI_CORE)
 typedef struct opdi_dual {
-    struct opdi_dual *next;                       /* the next entry of its storage */
-    struct opdi_dual *after, **at;                /* after: next entry of its level; at: address of the pointer to this
-                                                     entry */
+    struct opdi_dual *next;                       /* the next entry in the storage's list */
+    struct opdi_dual *after, **at;                /* after: the next entry in the level's list; at: the address of the
+                                                     pointer to this entry */
     opdi_storage *storage;
     struct opdi_level *level;
     uint64_t family;
@@ -304,7 +304,7 @@ typedef struct opdi_operand {
     int64_t stride[OPD_MAX_DIMS];                 /* in bytes, dim 0 innermost */
     int32_t size;                                 /* bytes of an element */
     int8_t walk;                                  /* OPDI_WALK_* */
-    bool convert;                                 /* its dtype is not the type in which the loop computes */
+    bool convert;                                 /* the operand's dtype is not the type in which the loop computes */
     bool round;                                   /* an input that is first rounded to the common dtype */
     opdi_convert load, store;                     /* convert to and from the type in which the loop computes */
 } opdi_operand;
@@ -365,8 +365,8 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
 typedef struct opdi_backend {
     opd_backend_desc desc;
     int32_t registered;                           /* written last, after all other fields */
-    int64_t blocks;                               /* number of blocks in use, on all its devices */
-    opd_plugin *plugin;                           /* the plug-in that contains its functions; pinned */
+    int64_t blocks;                               /* number of blocks in use, on all devices of the backend */
+    opd_plugin *plugin;                           /* the pinned plug-in that contains the backend's functions */
     opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
 } opdi_backend;
 #if defined(OPDI_CORE)

@@ -309,7 +309,8 @@ OPDI_INTERNAL void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor
     copy->functionality = (copy->functionality & ~OPDI_GRAD_KEYS) | (tensor->functionality & OPDI_GRAD_KEYS);
 }
 OPDI_INTERNAL opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
-    const unsigned flags = OPDI_LOAD(&tensor->flags);       /* another thread may bring a view up to date */
+    const unsigned flags = OPDI_LOAD(&tensor->flags);       /* an atomic read: another thread may bring a view up to
+                                                               date */
     const opdi_batched *batched = OPDI_UNLIKELY(flags & OPDI_BATCHED) ? opdi_batched_of(tensor) : NULL;
     opd_tensor *copy = batched ? opdi_batch_again(tensor, batched->value)
         : opdi_tensor_on(tensor->storage, tensor->data, tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
