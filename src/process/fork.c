@@ -88,14 +88,15 @@ static uint32_t opdi_fork_held;                   /* a bit for each lock that th
 
 static void opdi_fork_release(void) {
     const uint32_t held = opdi_fork_held;
-    opdi_fork_held = 0;                           /* before the unlocking: then another thread may fork and set it */
+    opdi_fork_held = 0;                           /* cleared before the unlocking: then another thread may fork and set
+                                                     it */
     for (int i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
 }
 /* Takes all locks before a fork.  Other code may take some of them in another order.  So if another thread has a lock,
    this function releases all locks taken so far and tries again.  In the last try, leaves out locks that other threads
    hold, such as the lock under which library blocks run.  Always leaves out that lock if this thread holds it. */
 static void opdi_fork_prepare(void) {
-    const int most = 1000000;                     /* tries; each yields the processor */
+    const int most = 1000000;                     /* the number of tries; each yields the processor */
     uint32_t held = 0, all = ~(uint32_t)0;
     int i;
     if (OPDI_LOAD(&opdi_registry.starter) == opdi_thread_self && opdi_thread_self) { all &= ~(uint32_t)1; }
