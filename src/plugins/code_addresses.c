@@ -240,7 +240,8 @@ OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int co
 /* Writes "FILE:LINE" to places[] for each of the `total` calls that return to these addresses: "" for a call in this
    library, and "?" for an unknown place. */
 OPDI_INTERNAL void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]) {
-    enum { AT_ONCE = 500 };                       /* the length of a command line is limited */
+    enum { AT_ONCE = 500 };                       /* addresses in one command, since the length of a command line is
+                                                     limited */
     opdi_place_name list[AT_ONCE];
     for (int first = 0; first < total; first += AT_ONCE) {
         const int count = OPDI_MIN(total - first, (int)AT_ONCE);

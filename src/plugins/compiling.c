@@ -122,7 +122,8 @@ static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
         (void)snprintf(bad, OPDI_PATH, "%.*s", (int)length, path);
         ok = lstat(bad, &s) == 0 &&
              (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
-        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* not the user's own group */
+        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* a group counts if it is not
+                                                                                          the user's own */
         ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
         if (length == 1 && path[1]) { length = 0; }
         else if (!path[length]) { return ok; }
@@ -245,7 +246,8 @@ static int opdi_build_key(opdi_build *build) {
     hash = opdi_hash_compiler(hash, opdi_compiler(false));
     if (build->cxx) { hash = opdi_hash_compiler(hash, opdi_compiler(true)); }
     hash = opdi_hash_text(opdi_hash_text(hash, build->flags), build->include);
-    if (strstr(build->flags, "native")) {         /* computers that share the folder may have other processors */
+    if (strstr(build->flags, "native")) {         /* the host's name: computers that share the folder may have other
+                                                     processors */
         char host[256] = "";
         (void)gethostname(host, sizeof host - 1);
         hash = opdi_hash_text(hash, host);
@@ -303,7 +305,8 @@ static void opdi_argv_split(opdi_string *words, const char *text) {
 OPDI_INTERNAL int opdi_wait(pid_t pid) {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored; the caller looks for the result */
+        if (errno != EINTR) { return 0; }         /* if SIGCHLD is ignored, there is no status: the caller looks for the
+                                                     result */
     }
     return status;
 }
