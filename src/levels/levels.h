@@ -19,7 +19,7 @@ typedef struct opdi_layer {
     opd_randomness randomness;
     int64_t size;                                 /* vmap: the number of examples */
     opdi_state around;                            /* the thread's state when the layer was made */
-    opdi_state through;                           /* vmap: state of a call before its rule */
+    opdi_state through;                           /* vmap: the thread's state in a call, before the batching rule */
     struct opdi_level *forward;                   /* the level of forward mode outside of the layer */
     uint32_t serial, tape;                        /* serial: the layer's number; tape: innermost.tape before the
                                                      layer */
