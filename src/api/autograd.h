@@ -98,7 +98,7 @@ OPD_INLINE void opd_inference_end(opd_inference_block *block) {
 OPD_API opd_tensor *opd_bw_grad(opd_backward_call *bw, int i);                /* gradient of result i; may be NULL */
 OPD_API opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i);              /* saved tensor argument i */
 OPD_API opd_tensors opd_bw_tensors(opd_backward_call *bw, int i);             /* saved list argument i */
-OPD_API opd_value opd_bw_value(opd_backward_call *bw, int i);                 /* argument i, not a tensor */
+OPD_API opd_value opd_bw_value(opd_backward_call *bw, int i);                 /* argument i, which is not a tensor */
 OPD_API opd_tensor *opd_bw_result(opd_backward_call *bw, int i);              /* saved result i */
 /* Returns true if the gradient of argument i is needed; for a list argument, of any of its elements. */
 OPD_API bool opd_bw_needs(const opd_backward_call *bw, int i);
@@ -197,7 +197,8 @@ OPD_API int opd_context_nsaved(const opd_context *ctx);
    saved, or if the graph was freed. */
 OPD_API opd_tensor *opd_context_saved(opd_context *ctx, int i);
 /* For use in `backward`: frees the saved tensors immediately, if the graph is not retained.  From then on,
-   opd_context_saved fails, and tensors that it returned before must not be used.  Returns 0, or -1 with an error. */
+   opd_context_saved fails, and tensors that opd_context_saved has returned must not be used.  Returns 0, or -1 with an
+   error. */
 OPD_API int opd_context_maybe_clear_saved_tensors(opd_context *ctx);
 /* Marks an input that `forward` writes into.  A custom function with setup_context marks the input in setup_context,
    after the write.  Increments the tensor's version.  The function must then return the input as an output.  Returns 0,

@@ -142,7 +142,8 @@ OPD_API void opd_backend_missing_set(opd_backend backend, const char *why);
    one is the default stream (id 0), runs in no fixed order unless one stream waits for the other.  Any thread may use
    any stream, and several threads may queue work on the same stream. */
 typedef struct opd_stream { opd_device device; int64_t id; } opd_stream;
-OPD_API opd_stream opd_stream_new(opd_device device);                         /* id 0 and an error if it fails */
+OPD_API opd_stream opd_stream_new(opd_device device);                         /* returns id 0 and sets an error on
+                                                                                 failure */
 /* Frees a stream when its queued work is done.  No other thread may have it as its current stream.  If it is the
    caller's current stream, the default stream becomes current. */
 OPD_API void opd_stream_free(opd_stream stream);
@@ -176,9 +177,9 @@ OPD_API int opd_device_event_done(opd_device_event event);                      
 OPD_API double opd_device_event_elapsed(opd_device_event from, opd_device_event to);
 /* Work that is recorded instead of run, and can be replayed any number of times (CUDA graphs, torch.cuda.graph).  The
    stream must not be the default stream, and between opd_capture_begin and opd_capture_end nothing may wait for it.
-   The host must not read results of the stream either: opd_item_f64, printing, copies to the host or from pageable
-   memory, and indexing by bool fail, and then opd_capture_end fails as well.  Run the same work once before, on that
-   stream.
+   The host must not read results of the stream either.  Reading or printing elements, copies to the host or from
+   pageable memory, and indexing by bool fail, and then opd_capture_end fails, too.  Before the capture, run the same
+   work once on this stream.
    Shapes and addresses are fixed, and memory allocated during the capture belongs to it.  Each replay uses the random
    numbers that uncaptured calls would use at that time, so the generators must live as long as the capture.
    During a capture, other threads may work on other streams.  A capture may be begun, ended, replayed and freed by

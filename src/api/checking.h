@@ -65,7 +65,8 @@ typedef enum opd_opcheck_test {
 /* Options of opd_opcheck. */
 typedef struct opd_opcheck_options {
     unsigned tests;                    /* OPD_OPCHECK_*; 0: all that this program is built with */
-    double atol, rtol;                 /* tolerances; both 0: by dtype, as torch.testing.assert_close */
+    double atol, rtol;                 /* tolerances; if both are 0, they depend on the dtype, as in
+                                          torch.testing.assert_close */
     uint64_t seed;                     /* seed of the default generator before each call of a random operator;
                                           afterwards generators have their old states again */
     bool same_sizes;                   /* FAKE and TRACE are not repeated with other sizes */

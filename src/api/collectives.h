@@ -56,9 +56,10 @@ typedef struct opd_transfer {
     opd_reduction reduction;     /* `start` gets SUM instead of AVG, and the library divides the sum, unless `averages`
                                     accepts the transfer */
     opd_scalar_type dtype;
-    const void *send;            /* of [count] elements; of [ranks, count] for REDUCE_SCATTER, and for SCATTER at the
-                                    root */
-    void *recv;                  /* of [count] elements; of [ranks, count] for ALL_GATHER, and for GATHER at the root */
+    const void *send;            /* memory to read: [count] elements; [ranks, count] elements for REDUCE_SCATTER, and
+                                    for SCATTER at the root */
+    void *recv;                  /* memory to write: [count] elements; [ranks, count] elements for ALL_GATHER, and for
+                                    GATHER at the root */
     int64_t count;
     const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL only: the numbers of elements to and from each rank, in
                                                      rank order */

@@ -87,10 +87,10 @@ typedef struct opd_op_desc {
     opd_kernel autograd;         /* kernel at Autograd, instead of `backward` */
     opd_backward_fn backward;    /* backward function, or OPD_NOT_DIFFERENTIABLE */
     const char *save;            /* tensors that `backward` reads: "self, result".  "other(self)": saved only if self's
-                                    gradient is needed.  "self.sizes": a fake of its sizes and dtype.  "" or NULL: none.
-                                    Arguments that are not tensors are always kept */
-    const char *constant;        /* arguments that `backward` does not differentiate by (calls fail if one requires
-                                    grad) and results that never require grad: "weight, total_weight" */
+                                    gradient is needed.  "self.sizes": only the sizes and dtype of self, as a fake.  ""
+                                    or NULL: none.  Arguments that are not tensors are always kept */
+    const char *constant;        /* arguments for which `backward` gives no gradient (calls fail if one requires grad)
+                                    and results that never require grad: "weight, total_weight" */
     opd_vmap_rule vmap;          /* OPD_BATCH_*, or a function */
     opd_autocast autocast;       /* OPD_AUTOCAST_* */
     const char *inplace;         /* name of the in-place form derived from this one, e.g. "add_.Tensor" */
@@ -101,7 +101,8 @@ typedef struct opd_op_desc {
     void (*destroy)(void *user); /* called with `user` when no kernel and no running call can use it any more */
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
-    opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
+    opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: derived from `backward`; see
+                                    >>api:forward */
     opd_setup_fn setup_context;  /* with `backward`: fills a context (see opd_context) after each recorded call, instead
                                     of `save` or in addition to it; only for operators that write no argument and return
                                     no views */

@@ -6,11 +6,13 @@
    Pointers to nodes are borrowed.  A node lives as long as its tensor lives, another node has an edge to it, or
    opd_node_keep has added an owner. */
 OPD_API opd_node *opd_tensor_node(const opd_tensor *tensor);      /* returns Tensor.grad_fn; NULL for a leaf */
-OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* node NULL and an error if no grad is required */
+OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* returns node NULL and sets an error if the tensor
+                                                                     requires no grad */
 OPD_API opd_node *opd_node_keep(opd_node *node);                  /* adds an owner */
 OPD_API void opd_node_release(opd_node *node);                    /* removes an owner */
 OPD_API const char *opd_node_name(const opd_node *node);          /* returns a name such as "MulBackward0" */
-OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* number in its thread; AccumulateGrad: UINT64_MAX */
+OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* returns the number of the node in its thread;
+                                                                     UINT64_MAX for AccumulateGrad */
 OPD_API opd_op *opd_node_op(const opd_node *node);                /* the forward operator, or NULL */
 OPD_API opd_tensor *opd_node_variable(const opd_node *node);      /* the leaf of AccumulateGrad; else NULL */
 OPD_API int opd_node_edges(const opd_node *node);                 /* the number of edges to next nodes */

@@ -112,7 +112,8 @@ OPD_API int opd_optimizer_load(opd_optimizer *optimizer, const opd_tensor_file *
    NULL and set an error.  Some of them use the fans (the numbers of inputs and outputs of one unit); for these, tensor
    must be a weight [out, in, ...] of a linear layer or a convolution.  nonlinearity: "linear", "sigmoid", "tanh",
    "relu", "leaky_relu" (param is the slope; NaN means 0.01), "selu", "conv2d" and similar names of PyTorch. */
-OPD_API double opd_init_calculate_gain(const char *nonlinearity, double param);     /* NaN and an error if unknown */
+OPD_API double opd_init_calculate_gain(const char *nonlinearity, double param);     /* returns NaN and sets an error if
+                                                                                       the name is unknown */
 /* Writes the numbers of inputs and outputs of one unit to *fan_in and *fan_out, which may be NULL.  tensor is a weight
    [out, in, ...].  Returns 0, or -1 and sets an error. */
 OPD_API int opd_init_fans(const opd_tensor *tensor, int64_t *fan_in, int64_t *fan_out);

@@ -81,7 +81,8 @@ typedef struct opd_profiler_options {
    inside.  bytes: memory that the allocator gave to the thread during the events.  For spans of collectives ("moves
    all_reduce" and similar): the bytes that this rank transfers. */
 typedef struct opd_profile_row {
-    const char *name, *shapes;   /* "[[2, 3], [], []]", with [] for non-tensors; NULL if not recorded */
+    const char *name, *shapes;   /* shapes: such as "[[2, 3], [], []]", with [] for arguments that are not tensors; NULL
+                                    if not recorded */
     int64_t calls, total_ns, self_ns, bytes, self_bytes;
 } opd_profile_row;
 typedef struct opd_profile opd_profile;

@@ -3,10 +3,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A program from a .pt2 file (torch.export.save of torch 2.2 and later), with all operators or with core operators
-   only.  Its tensors are a module over the mapped file.  Its code is a graph.  A run calls operators on the device of
-   the module's tensors, so it works with autograd (opd_backward, an optimizer and the module train the program), vmap,
-   autocast, fake mode and the profiler.  Under vmap, if a condition differs between examples, both branches run.
-   Writes to the tensors never reach the file.  Do not shorten the file while the program's tensors live. */
+   only.  The tensors of the program are a module over the mapped file, and the code is a graph.  A run calls operators
+   on the device of the module's tensors, so it works with autograd (opd_backward, an optimizer and the module train the
+   program), vmap, autocast, fake mode and the profiler.  Under vmap, if a condition differs between examples, both
+   branches run.  Writes to the tensors never reach the file.  Do not shorten the file while the program's tensors
+   live. */
 typedef struct opd_program opd_program;
 /* opd_program_load reads the program of that name from a file.  opd_program_parse reads it from memory, which must
    outlive the module's tensors.  If name is NULL, the program "model" is read or, if there is none, the first one.  The

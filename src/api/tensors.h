@@ -59,11 +59,11 @@ OPD_API uint32_t opd_tensor_version(const opd_tensor *tensor);
    returns NULL and sets an error. */
 OPD_API opd_tensor *opd_tensor_data(opd_tensor *tensor);
 /* Gives tensor the memory, sizes, dtype and device of data (`tensor.data = data`).  tensor keeps its history, gradient
-   and count of writes, and is no longer a view.  If a node has saved tensor as an argument, its backward function reads
-   the new data.  If the node that computed tensor has saved it as its result, its backward function reads the old data.
-   Returns 0, or -1 and sets an error, with nothing changed.  Fails if only one of the two is a meta tensor, if
-   tensor requires grad and the dtype of data is not floating, or if only one of the two is an inference tensor.  No
-   other thread may use tensor during this call. */
+   and count of writes, and is no longer a view.  If a node has saved tensor as an argument, the node's backward
+   function reads the new data.  If the node that computed tensor has saved it as a result, the node's backward function
+   reads the old data.  Returns 0, or -1 and sets an error, with nothing changed.  Fails if only one of tensor and data
+   is a meta tensor, if tensor requires grad and the dtype of data is not floating, or if only one of them is an
+   inference tensor.  No other thread may use tensor during this call. */
 OPD_API int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data);
 /* Return a pointer to the first element, for reading and writing in a kernel.  opd_data is untyped, and returns NULL,
    without an error, for a tensor without data (on the meta device, a fake, of no elements).  The other functions check

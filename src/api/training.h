@@ -72,7 +72,8 @@ typedef struct opd_scaler_options {
     bool enabled;                /* false: nothing is scaled, and the scale is 1 */
 } opd_scaler_options;
 OPD_API opd_scaler_options opd_scaler_defaults(void);         /* the fields in order: 65536, 2, 0.5, 2000, true */
-OPD_API opd_scaler *opd_scaler_new(const opd_scaler_options *options);    /* options NULL: defaults; NULL on error */
+OPD_API opd_scaler *opd_scaler_new(const opd_scaler_options *options);    /* returns NULL and sets an error on failure;
+                                                                             if options is NULL, defaults are used */
 OPD_API void opd_scaler_free(opd_scaler *scaler);
 OPD_API opd_tensor *opd_scaler_scale(opd_scaler *scaler, opd_tensor *tensor);  /* tensor * scale, differentiably */
 /* Divides the gradients of an optimizer's parameters by the scale.  At most one call per optimizer is allowed between
@@ -91,7 +92,8 @@ typedef struct opd_scaler_state {
     int64_t growth_interval, growth_tracker;
 } opd_scaler_state;
 OPD_API opd_scaler_state opd_scaler_get(const opd_scaler *scaler);
-OPD_API int opd_scaler_set(opd_scaler *scaler, opd_scaler_state state);       /* 0, or -1 with nothing changed */
+OPD_API int opd_scaler_set(opd_scaler *scaler, opd_scaler_state state);       /* returns 0, or -1 with nothing
+                                                                                 changed */
 
 /* Scales the gradients of params[count] so that the norm of all of them together is at most max_norm
    (torch.nn.utils.clip_grad_norm_).  norm_type is the order of the norm: 2, another number, or infinity.  Returns the

@@ -12,7 +12,7 @@ typedef enum opd_randomness { OPD_RANDOM_ERROR = 0, OPD_RANDOM_DIFFERENT, OPD_RA
 typedef struct opd_vmap_options {
     const int *in_dims; int nin_dims;       /* the dim of the examples, for each input; NULL: 0 for all inputs.  If
                                                nin_dims is 1, the dim is for all inputs */
-    const int *out_dims; int nout_dims;     /* the same for each output */
+    const int *out_dims; int nout_dims;     /* the dim of the examples, for each output, as for in_dims */
     opd_randomness randomness;
     int64_t chunk_size;                     /* the largest number of examples in one call of fn; 0: all */
     const char *name;                       /* name of the function in errors; NULL: "fn" */
