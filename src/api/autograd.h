@@ -143,7 +143,6 @@ typedef int (*opd_function_vmap_fn)(void *user, const opd_value *inputs, const i
    context.  The context is filled by `forward`, or by `setup_context`, which runs after `forward` and sees inputs and
    outputs.  In `backward`, opd_bw_grad(bw, i) is the gradient of output i, and opd_bw_return(bw, i, g) gives the
    gradient of input i, or NULL if it has none.  All three functions return 0, or another number after an error.
-
    Inside transforms (vmap, grad, ...) a function needs a setup_context.  Under vmap, `vmap` is called if it is set.
    Otherwise `forward` is called with batched tensors.  If an input requires grad or has a tangent outside of the vmap,
    the whole function runs for each example instead. */

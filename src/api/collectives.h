@@ -204,7 +204,6 @@ typedef struct opd_parallel_options {
    ranks' gradients in the parameters.  Optimizers need no change.  Example:
        opd_parallel *parallel = opd_data_parallel(params, count, group, NULL);
        while (opd_parallel_begin(parallel, size of this rank's part) > 0) { forward, backward, step }
-
    Hooks put the gradients into buckets (messages of bucket_bytes), in the order in which gradients arrived in the first
    backward.  A full bucket is sent immediately, while backward goes on.  Gradients that a backward has made become
    parts of their buckets (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of

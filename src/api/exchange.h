@@ -4,7 +4,7 @@
 
 /* DLPack hands the memory of a tensor to another library, or takes it from one, without a copy.  dlpack.h declares the
    two structs: DLManagedTensorVersioned is for 1.x, DLManagedTensor is the older one without a version.  A program that
-   only passes pointers to these structs on needs only the two declarations below.  A program that reads the structs
+   only passes on pointers to these structs needs only the two declarations below.  A program that reads the structs
    includes dlpack.h before or after this header, and needs no casts. */
 struct DLManagedTensorVersioned;
 struct DLManagedTensor;

@@ -110,7 +110,7 @@ typedef struct opd_saved_hooks {
 OPD_API int opd_saved_hooks_begin(const opd_saved_hooks *hooks);
 OPD_API void opd_saved_hooks_end(void);
 /* Makes every opd_saved_hooks_begin on this thread fail with message (cut to 255 bytes).  If message is NULL, pushing
-   is allowed again.  Returns 0, or -1 and sets that error if a pair is already pushed.
+   is allowed again.  Returns 0, or -1 and sets an error with that message if a pair of hooks is already pushed.
    opd_saved_hooks_disabled: Returns the message, or NULL. */
 OPD_API int opd_saved_hooks_disable(const char *message);
 OPD_API const char *opd_saved_hooks_disabled(void);

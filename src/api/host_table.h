@@ -84,8 +84,8 @@ OPD_PLUGIN_ONCE opd_block *opd_plugin_blocks = NULL;
 OPD_PLUGIN_ENTRY const opd_plugin_info opd_plugin_entry = {
     OPD_PLUGIN_MAGIC, OPD_VERSION_MAJOR, OPD_VERSION_MINOR, &opd_plugin_host, &opd_plugin_blocks};
 #if !defined(_WIN32)
-/* Called when a plug-in is unloaded.  Warns if it was loaded by dlopen alone and not by opd_library_load: then nothing
-   in it was registered, and no error was set. */
+/* Called when a plug-in is unloaded.  Warns if the plug-in was loaded by dlopen alone and not by opd_library_load: then
+   nothing in the plug-in was registered, and no error was set. */
 extern int dprintf(int file, const char *format, ...);
 extern void opd_plugin_unused(void) __attribute__((weak, visibility("hidden"), destructor));
 void opd_plugin_unused(void) {

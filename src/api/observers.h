@@ -64,7 +64,7 @@ OPD_API opd_span *opd_span_open(const char *name);
 OPD_API void opd_span_close(opd_span *span);
 
 /* Orders of the rows of a profile, largest first.
-   OPD_PROFILE_BY_SELF: By the time of an event without the events inside it.
+   OPD_PROFILE_BY_SELF: By self time, which is the time of an event without the events inside it.
    OPD_PROFILE_BY_TOTAL: By total time.
    OPD_PROFILE_BY_CALLS: By number of calls.
    OPD_PROFILE_BY_BYTES: By bytes. */
@@ -91,7 +91,7 @@ typedef struct opd_profile opd_profile;
    -1 and sets an error. */
 OPD_API int opd_profiler_begin(const opd_profiler_options *options);
 /* Stops the profiler and returns the profile, which the caller frees with opd_profile_free.  Events that are still
-   running end here.  A warning says how many events are missing.  Returns NULL and sets an error if no profiler was
+   running end here.  If events are missing, a warning says how many.  Returns NULL and sets an error if no profiler was
    started or memory runs out.
    opd_profile_rows: Returns the rows of a profile and writes their number to *count. */
 OPD_API opd_profile *opd_profiler_end(void);

@@ -15,10 +15,10 @@ OPD_API opd_op *opd_op_builtin(opd_op_id id);
    operator (opd_program_load, opd_graph_call, opd_overloads_find, opd_library_load, ...), it contains all operators.
    opd_op_next, dumps, listeners and opd_schema_is_nondeterministic know only the operators that were called or kept so
    far.
-   The statement OPD_KEEP(name) keeps a built-in operator.  It is needed before the program looks up the operator by
-   name or number, or registers a kernel for it: OPD_KEEP(conv2d); opd_find("aten::conv2d").  name is the constant of
-   opd_op_id without OPD_OP_.  OPD_KEEP(torchvision) and OPD_KEEP(collectives) keep all operators of these groups.
-   Without OPD_LEAN, OPD_KEEP does nothing.  Any thread may execute it. */
+   The statement OPD_KEEP(name) keeps a built-in operator.  Execute the statement before the program looks up the
+   operator by name or number, or registers a kernel for the operator: OPD_KEEP(conv2d); opd_find("aten::conv2d").  name
+   is the constant of opd_op_id without OPD_OP_.  OPD_KEEP(torchvision) and OPD_KEEP(collectives) keep all operators of
+   these groups.  Without OPD_LEAN, OPD_KEEP does nothing.  Any thread may execute the statement. */
 #if defined(OPD_LEAN) && !defined(OPDISPATCH_PLUGIN)
 #define OPD_KEEP(card) OPDI_NEEDS(card)
 #else

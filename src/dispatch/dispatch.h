@@ -523,8 +523,8 @@ OPDI_FORCE_INLINE static int opdi_arg_keys_direct(opdi_arg_keys *sets, const opd
 }
 
 OPDI_NOINLINE OPDI_INTERNAL int opdi_arg_keys_lists(opdi_arg_keys *sets, const opd_op *op, const opd_value *args);
-/* Does the same as opdi_arg_keys_direct, also for lists of tensors.  Returns -1 and sets an error for a NULL in a list
-   that the schema does not allow. */
+/* Does the same as opdi_arg_keys_direct, and also combines the keys of tensors in lists.  Returns 0 or 1 as
+   opdi_arg_keys_direct does, or -1 and sets an error for a NULL in a list that the schema does not allow. */
 OPDI_FORCE_INLINE static int opdi_arg_keys_of(opdi_arg_keys *sets, const opd_op *op, const opd_value *args) {
     const int rc = opdi_arg_keys_direct(sets, op, args);
     return OPDI_UNLIKELY(op->list_args != 0) && opdi_arg_keys_lists(sets, op, args) ? -1 : rc;

@@ -179,8 +179,8 @@ static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) 
     return any ? NAN : lanes[0];
 }
 /* Defines a function that returns the largest or smallest of `count` floats, a multiple of 64.  The instruction
-   (vmaxps, vminps) returns its second operand if one of them is NaN.  So NaNs are looked for separately, two vectors at
-   a time, and NaN is returned if there is one. */
+   (vmaxps, vminps) returns its second operand if either operand is NaN.  So NaNs are looked for separately, two vectors
+   at a time, and NaN is returned if there is one. */
 #define OPDI_EXTREME(name, instruction) \
     OPDI_AVX2 static float name(const float *x, int64_t count) { \
         const opdi_v8f *const start = (const opdi_v8f *)(const void *)x; \

@@ -214,8 +214,8 @@ typedef struct opdi_view_record {
     uint32_t creation;           /* opdi_creation */
 } opdi_view_record;
 /* How a view was made: normally, with grad mode off, as one of several results, by a custom function, in inference
-   mode, or by an operator that has no derivative.  Except for the first value, writing into the view fails while grad
-   mode is on. */
+   mode, or by an operator that has no derivative.  While grad mode is on, writing into the view fails, unless the view
+   was made normally. */
 enum opdi_creation {
     OPDI_VIEW_DEFAULT, OPDI_VIEW_NO_GRAD, OPDI_VIEW_MULTI_OUTPUT, OPDI_VIEW_CUSTOM, OPDI_VIEW_INFERENCE,
     OPDI_VIEW_NO_FORMULA
