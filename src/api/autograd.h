@@ -2,8 +2,8 @@
 //  >>api:autograd   the autograd graph: gradients, backward functions, custom functions
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Sets whether a leaf requires grad (torch.Tensor.requires_grad_).  Only floating and complex tensors can.  Returns
-   tensor, or NULL with an error. */
+/* Sets whether a leaf requires grad (torch.Tensor.requires_grad_).  Only floating and complex tensors can require grad.
+   Returns tensor, or NULL with an error. */
 OPD_API opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on);
 OPD_API bool opd_tensor_requires_grad(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_leaf(const opd_tensor *tensor);

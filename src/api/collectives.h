@@ -61,8 +61,8 @@ typedef struct opd_transfer {
     void *recv;                  /* memory to write: [count] elements; [ranks, count] elements for ALL_GATHER, and for
                                     GATHER at the root */
     int64_t count;
-    const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL only: the numbers of elements to and from each rank, in
-                                                     rank order */
+    const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL only: how many elements go to each rank, and how many
+                                                     come from each rank */
     int32_t peer;                /* rank of the root, the destination or the source */
     int32_t tag;                 /* the tag of SEND and RECV, 0 or more */
 } opd_transfer;
@@ -158,8 +158,8 @@ typedef struct opd_group_mover {
 /* A handle of a running transfer.  Tensors that the transfer reads or writes may be used like results of operators: the
    first use that needs them waits. */
 typedef struct opd_work opd_work;
-/* Waits for work and frees its handle.  Returns 0, or -1 with an error.  work may be NULL, which means that the work
-   failed to begin, so `opd_work_wait(opd_group_send(...))` is a send that waits. */
+/* Waits for work and frees its handle.  Returns 0, or -1 with an error.  If work is NULL, the transfer could not begin,
+   and this returns -1.  So `opd_work_wait(opd_group_send(...))` sends and waits. */
 OPD_API int opd_work_wait(opd_work *work);
 /* Returns 1 if work is done, 0 if not yet, -1 if it failed. */
 OPD_API int opd_work_test(opd_work *work);

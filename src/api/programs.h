@@ -41,7 +41,7 @@ OPD_API int opd_program_input_constant(const opd_program *program, int i, opd_va
 OPD_API size_t opd_program_input_type(const opd_program *program, int i, char *buf, size_t cap);
 OPD_API bool opd_program_writes(const opd_program *program);
 /* Runs a program.  inputs are tensors, ints, floats, bools (or tensors of one element) and None, in the order of the
-   input names.  A fixed input must have its fixed value or be OPD_DEFAULT, or all fixed inputs are left out.  Sizes and
+   input names.  For a fixed input, pass the fixed value or OPD_DEFAULT; or leave out all fixed inputs.  Sizes and
    dtypes are checked; dynamic sizes must be in their ranges.  If the module's tensors were cast to another floating
    dtype, inputs of that dtype are accepted.  Writes at most `cap` outputs (tensors of the innermost scope), and returns
    the number of outputs, or -1 and sets an error.

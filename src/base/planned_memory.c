@@ -223,8 +223,8 @@ static int64_t opdi_planned_most(const opdi_planned *planned, const int32_t *eve
     return most;
 }
 /* Gives the blocks offsets, and returns the size of the region.  Tries three orders of the blocks (the ways of
-   opdi_planned_places).  An order is accepted if the region and the blocks that are not freed in the run together need
-   at most 5% more than the largest number of bytes that are in use at one time.  Returns 0 if no order is accepted. */
+   opdi_planned_places).  An order is accepted if the region, together with the blocks that are not freed in the run,
+   needs at most 5% more bytes than are ever in use at one time.  Returns 0 if no order is accepted. */
 static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_range *ranked, int32_t *events) {
     int64_t others = 0;
     for (int32_t i = 0; i < planned->count; i++) {

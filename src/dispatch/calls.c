@@ -391,7 +391,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_arg_keys_lists(opdi_arg_keys *sets, const o
 OPDI_COLD_BEGIN
 
 /* Combines the keys, backends and flags of bound arguments as opdi_arg_keys_of does, but leaves out tensors for which
-   the schema says Any.  Returns what opdi_arg_keys_of returns. */
+   the schema says Any.  Returns 0, 1 or -1, as opdi_arg_keys_of does. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_arg_keys_bound(opdi_arg_keys *sets, const opd_op *op, const opd_value *bound) {
     opd_value shown[OPD_MAX_ARGS];
     if (!op->any_args) { return opdi_arg_keys_of(sets, op, bound); }
@@ -698,8 +698,9 @@ OPDI_NOINLINE static int opdi_call_observed(opdi_thread *thread, opd_op *op, opd
     if (!table && !(table = opdi_table_make(op))) { return -1; }
     return opdi_call_binding(thread, op, table, rets ? rets : unwanted, &given, watched);
 }
-/* Runs a call if observers must see it, or an array is missing.  Returns 0, or -1 if an error is pending or the call
-   fails.  Returns 1 without running the call if no observer must see it and no array is missing. */
+/* Runs a call if observers must see the call, or if the caller gave no array of arguments or results.  Returns 0, or -1
+   if an error is pending or the call fails.  Returns 1 without running the call if no observer must see the call and
+   both arrays were given. */
 OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *thread, opd_op *op, opd_value *rets, const opd_value *args,
                                                int nargs) {
     if (thread->error != OPD_OK) { return -1; }

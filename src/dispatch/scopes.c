@@ -59,9 +59,9 @@ OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
     }
 }
 
-/* The tensor that is written over a freed tensor.  A program that uses a tensor after it was freed finds this one,
-   until the memory is reused.  The only key of this tensor, OPDI_DEAD_KEY, runs opdi_dead_argument instead of any
-   kernel.  The tensor has no dtype, and its flags lead to the slow paths, which check for freed tensors. */
+/* The tensor that is written over a freed tensor.  A program that uses a freed tensor finds this tensor, until the
+   memory is reused.  The only key of this tensor, OPDI_DEAD_KEY, runs opdi_dead_argument instead of any kernel.  The
+   tensor has no dtype, and its flags lead to the slow paths, which check for freed tensors. */
 static opdi_storage opdi_dead_storage = {
     /* refs, version, data, bytes */ 1 << 30, 0, NULL, 0,
     /* block, block_bytes, duals */ NULL, 0, NULL,

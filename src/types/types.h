@@ -152,7 +152,8 @@ typedef struct opdi_foreign {
 #define OPDI_WRAPPED 1u          /* a number in a Tensor argument: weaker than tensors in type promotion */
 #define OPDI_REQUIRES_GRAD 2u    /* a leaf that requires grad, or a result that has a grad_fn */
 #define OPDI_IS_VIEW 4u          /* a differentiable view: has an opdi_view_record */
-#define OPDI_LAZY 8u             /* its memory has the conjugates or negatives: has a key of OPDI_LAZY_KEYS */
+#define OPDI_LAZY 8u             /* the memory has the conjugates or negatives of the values: has a key of
+                                    OPDI_LAZY_KEYS */
 #define OPDI_CONTIGUOUS 16u      /* row-major without gaps (kept up to date) */
 #define OPDI_STORED 32u          /* few operators compute with its dtype: see >>stored_dtypes */
 #define OPDI_BATCHED 64u         /* stands for each example of a vmap: has an opdi_batched */
