@@ -27,12 +27,13 @@ OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, 
 /* Makes a tensor from the older struct, which has no version and no flags, as opd_dlpack_import does. */
 OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed);
 
-/* Reads a .npy file (numpy.save) of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor
-   has its own memory, with Fortran's strides if the file has that order.  Returns NULL with an error that names file
-   and byte if the file is truncated, too long or malformed, or has an unsupported dtype (structured, objects).
-   Files of all kinds are mapped, not copied: if another process shortens a file while it is mapped, reading it ends the
-   program with SIGBUS.  From a pipe or device, the function reads as many bytes as the header of the data announces.
-   An .npz cannot be read from a pipe, because its directory is at the end. */
+/* Reads a .npy file (numpy.save) of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The
+   numbers are copied into a new tensor, with Fortran's strides if the file has that order.  Returns NULL with an error
+   that names file and byte if the file is truncated, too long or malformed, or has an unsupported dtype (structured,
+   objects).
+   This library maps files of all kinds to read them: if another process shortens a file while it is mapped, reading the
+   missing part ends the program with SIGBUS.  From a pipe or device, the function reads as many bytes as the header of
+   the data announces.  An .npz cannot be read from a pipe, because its directory is at the end. */
 OPD_API opd_tensor *opd_npy_load(const char *path);
 /* Reads the contents of a .npy file from `size` bytes of memory, as opd_npy_load does. */
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);

@@ -357,7 +357,7 @@ typedef pthread_mutex_t opdi_mutex;
 #if defined(OPD_LEAN) || (defined(_FORTIFY_SOURCE) && _FORTIFY_SOURCE > 0)
 #define OPDI_ONCE_BEGIN OPDI_COLD_BEGIN
 #define OPDI_ONCE_END OPDI_COLD_END
-#else                            /* in C, gcc's pop_options does not restore __OPTIMIZE__ */
+#else                            /* saves __OPTIMIZE__, which gcc's pop_options does not restore in C */
 #define OPDI_ONCE_BEGIN _Pragma("push_macro(\"__OPTIMIZE__\")") \
     _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\", \"omit-frame-pointer\")")
 #define OPDI_ONCE_END _Pragma("GCC pop_options") _Pragma("pop_macro(\"__OPTIMIZE__\")")
