@@ -27,8 +27,8 @@ static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, voi
 }
 #endif
 
-/* Writes the return addresses of this thread's innermost `cap` calls to frames, innermost first, leaving out
-   opdi_frames and its caller.  Returns how many it wrote; 0 if the build cannot unwind the stack. */
+/* Writes the return addresses of this thread's innermost `cap` calls to `frames`, the innermost first.  Leaves out
+   opdi_frames and its caller.  Returns the number of addresses written; 0 if the build cannot unwind the stack. */
 OPDI_INTERNAL int opdi_frames(void **frames, int cap) {
     opdi_unwound unwound;
     unwound.frames = frames;
@@ -41,8 +41,8 @@ OPDI_INTERNAL int opdi_frames(void **frames, int cap) {
     return unwound.count;
 }
 
-/* Stores in `node` the return addresses of the place where it is recorded, and the node whose backward function is
-   running at that time, if any.  Returns 0, or -1 if memory runs out. */
+/* Stores in `node`, which is being recorded, the return addresses of the place in the program and, if a backward
+   function is running, the node of that function.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_trace_node(opd_node *node) {
     opdi_thread *thread = opdi_self();
     void *frames[OPDI_FRAMES];
@@ -92,8 +92,8 @@ OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node) {
     }
 }
 
-/* Sets an error if a gradient in `out`, which the backward function of `node` returned, contains a NaN.  Returns 0 or
-   -1. */
+/* Checks the gradients `out`, which the backward function of `node` returned.  Returns 0, or -1 and sets an error if
+   one of them contains a NaN. */
 OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
     opdi_thread *thread = opdi_self();
     thread->state.no_grad = 1;

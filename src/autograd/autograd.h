@@ -9,8 +9,9 @@
 //== nodes =============================================================================================================
 
 #if defined(OPDI_CORE)
-/* An edge of the autograd graph.  A gradient flows along it to input `nr` of the node `vertex` or, if bit 0 of vertex
-   is set, to the leaf tensor `vertex` (OPDI_LEAF).  If `vertex` is 0, the gradient is not needed. */
+/* An edge of the autograd graph.  Along the edge, backward sends a gradient to `vertex`.  If bit 0 of `vertex` is set
+   (OPDI_LEAF), `vertex` is a leaf tensor.  Otherwise it is a node, and the gradient is the gradient of the node's
+   forward result number `nr`.  If `vertex` is 0, the gradient is not needed. */
 typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
 /* A node of the autograd graph, in one block of memory: the struct, its edges, kept arguments, saved results, and a
    description of each forward result (dtype, backend, ndim and sizes).  In the opd_value of a kept tensor, member `n`
@@ -18,19 +19,24 @@ typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
 struct opd_node {
     int32_t refs;
     uint16_t nedges;
-    uint8_t nkept, nresults;                      /* kept arguments and saved results: opd_values after the edges */
-    const opdi_derivative *formula;               /* its backward function; in an opdi_extra if OPDI_NODE_EXTRA */
-    uint64_t sequence;                            /* low 44 bits: the node's number; above: its thread's number */
-    struct opdi_task *task;                       /* the node's task in backward; of a dead node: the next dead node */
+    uint8_t nkept, nresults;                      /* the numbers of kept arguments and of saved results; both are
+                                                     opd_values and follow the edges */
+    const opdi_derivative *formula;               /* the backward function; if OPDI_NODE_EXTRA is set, a member of the
+                                                     node's opdi_extra */
+    uint64_t sequence;                            /* the low 44 bits are the node's number, the other bits the number of
+                                                     its thread */
+    struct opdi_task *task;                       /* in backward: the node's task; in a list of nodes to be freed: the
+                                                     next node */
     uint32_t bytes;
     uint16_t noutputs;
-    uint8_t saved;                                /* low 2 bits: an opdi_saved; above: count of backwards using it */
+    uint8_t saved;                                /* the low 2 bits are an opdi_saved; the other bits count the
+                                                     backwards that use the node */
     uint8_t flags;                                /* OPDI_NODE_* */
 };
 /* Returns the number of dims in the description of a forward result (see opdi_node_meta). */
 static inline int opdi_meta_ndim(const int64_t *meta) { return (int)(*meta >> 24 & 0xff); }
-#define OPDI_META_COLUMN_MAJOR ((int64_t)1 << 32) /* in a description: the result was a column-major matrix */
-/* Returns true if tensor is a matrix whose columns lie one after the other in memory. */
+#define OPDI_META_COLUMN_MAJOR ((int64_t)1 << 32) /* in a result's description: the result was a column-major matrix */
+/* Returns true if `tensor` is a contiguous column-major matrix. */
 static inline bool opdi_is_column_major(const opd_tensor *tensor) {
     return tensor->ndim == 2 && tensor->dims[2] == 1 && tensor->dims[3] == tensor->dims[0];
 }
@@ -39,8 +45,8 @@ static inline bool opdi_is_column_major(const opd_tensor *tensor) {
 static inline uint64_t opdi_node_sequence(const opd_node *node) {
     return node->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
 }
-/* Tells if a node has saved tensors, and if they were freed.  OPDI_SAVED_USER is the unit in which opd_node.saved
-   counts the backwards that use the node. */
+/* The states of a node's saved tensors.  OPDI_SAVED_USER is the unit in which opd_node.saved counts the backwards that
+   use the node. */
 enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED = 2, OPDI_SAVED_USER = 4 };
 static inline opdi_edge *opdi_edges(const opd_node *node) { return (opdi_edge *)(uintptr_t)(node + 1); }
 static inline opd_value *opdi_kept(const opd_node *node) {
@@ -50,8 +56,8 @@ static inline opd_value *opdi_saved_results(const opd_node *node) { return opdi_
 #define OPDI_LEAF ((uintptr_t)1)
 static inline opd_node *opdi_edge_node(uintptr_t vertex) { return (opd_node *)vertex; }
 static inline opd_tensor *opdi_edge_leaf(uintptr_t vertex) { return (opd_tensor *)(vertex & ~OPDI_LEAF); }
-/* A value that a saved-tensor hook has packed is marked: a single value has this tag, and an element of a kept list has
-   bit 0 of its pointer set. */
+/* Marks of values that a saved-tensor hook has packed: OPDI_TAG_PACKED is the tag of a packed tensor, and OPDI_PACKED
+   is set in the pointer of a packed element of a list. */
 #define OPDI_TAG_PACKED (OPD_TAG_COUNT + 1)
 #define OPDI_PACKED ((uintptr_t)1)
 static inline struct opdi_packed_saved *opdi_packed_saved_at(const opd_tensor *element) {
@@ -107,8 +113,9 @@ static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
         edge->vertex = (uintptr_t)tensor | OPDI_LEAF;
     }
 }
-#define OPDI_NODE_EXTRA_DIMS 4                    /* how many more dims a result may get by writes in place */
-#define OPDI_WRITTEN_SINCE 1                      /* n of a kept None whose saved tensor was dropped after a write */
+#define OPDI_NODE_EXTRA_DIMS 4                    /* the number of dims that an in-place write may add to a result */
+#define OPDI_WRITTEN_SINCE 1                      /* `n` of a kept None: a saved tensor was dropped, because it was
+                                                     written */
 /* A list of references to tensors. */
 typedef struct opdi_tensor_array { opd_tensor **tensors; int32_t count; } opdi_tensor_array;
 typedef struct opdi_attribute {
@@ -116,8 +123,9 @@ typedef struct opdi_attribute {
     opd_value value;
     char *name;
 } opdi_attribute;
-#define OPDI_MOST_SAVED 190                       /* the most tensors that a context saves: with 64 arguments and the
-                                                     context, a node then has 255 values, the most possible */
+#define OPDI_MOST_SAVED 190                       /* the most tensors that a context saves.  With 64 arguments and the
+                                                     context, its node then has 255 values, the most that a node can
+                                                     have. */
 struct opd_context {
     opd_autograd_function fn;                     /* all zeros if the context belongs to an operator */
     const char *name;                             /* the name in messages */
@@ -127,14 +135,17 @@ struct opd_context {
     int32_t ninputs, noutputs, cap;
     int32_t nsaved;
     opdi_tensor_array save, save_forward, dirty, constant;
-    opdi_edge *edges;                             /* edges to the inputs; references until the node takes them over */
+    opdi_edge *edges;                             /* edges to the inputs; they hold references until the node takes over
+                                                     the edges */
     int32_t nedges, bytes;
-    int32_t *first;                               /* custom function: index of each input's first edge; then nedges */
+    int32_t *first;                               /* for a custom function: the index of each input's first edge, and
+                                                     nedges at the end */
     opdi_attribute *attributes;
     void *data;
     void (*destroy)(void *data);
     bool materialize, in_forward, in_setup, in_jvp, cleared;
-    struct opdi_layer *layer;                     /* during the call: the vmap layer to which it belongs, if any */
+    struct opdi_layer *layer;                     /* Returns true if forward mode has to compute tangents for this call:
+                                                     a level is open, and an argument has a tangent. */
     bool amp, amp_on;                             /* set by opd_custom_fwd for opd_custom_bwd */
     opd_backend amp_device;
     opd_scalar_type amp_dtype;
@@ -168,12 +179,15 @@ static inline int opdi_below_autograd(opd_call *call) {
 #if defined(OPDI_CORE)
 struct opd_backward_call {
     opd_node *node;
-    opd_node *base;                               /* the CopySlices node around `node`; NULL: `node` runs alone */
-    opd_tensor **grads;                           /* a gradient for each forward result; NULL: undefined */
-    opd_tensor **out;                             /* a gradient for each edge; references */
-    opd_value *fetched;                           /* the node's kept values, unpacked or replaced; NULL: as they are */
-    bool plain;                                   /* call the backward function without conjugating complex gradients */
-    bool undefined;                               /* the backward function has read an undefined gradient */
+    opd_node *base;                               /* the CopySlices node that contains `node`, or NULL */
+    opd_tensor **grads;                           /* a gradient for each forward result; NULL if it is undefined */
+    opd_tensor **out;                             /* a gradient for each edge; owns a reference to each */
+    opd_value *fetched;                           /* the node's kept values, unpacked or replaced; NULL if all are used
+                                                     as they are */
+    bool plain;                                   /* true: complex gradients are not conjugated for the backward
+                                                     function */
+    bool undefined;                               /* true: the backward function has read a gradient that is
+                                                     undefined */
 };
 #endif
 
@@ -220,25 +234,26 @@ static inline int opdi_run_fn(opd_backward_call *bw) {
 #if defined(OPDI_CORE)
 typedef struct opdi_task {
     uintptr_t vertex;
-    struct opdi_task *next, *up;                  /* next: the next in the list of all tasks; up: the parent in the
-                                                     search */
+    struct opdi_task *next, *up;                  /* next: the next task in the list of all tasks; up: in the search,
+                                                     the task from which this task was found */
     int32_t deps, cursor;
     uint16_t ngrads;
     bool seen, needed, captured, counted;
-    bool leads;                                   /* one of its edges leads to another needed task */
-    opd_tensor *grads[1];                         /* ngrads gradients; references */
+    bool leads;                                   /* true if an edge of the vertex leads to another needed task */
+    opd_tensor *grads[1];                         /* ngrads gradients; owns a reference to each */
 } opdi_task;
 /* A block of memory for tasks.  The tasks lie in the block in the order in which the search finds them, which is often
    the order in which they run. */
 typedef struct opdi_task_block { struct opdi_task_block *next; size_t bytes; } opdi_task_block;
-/* A gradient that the caller asked for, with its number `index` among them.  Captures are sorted by vertex, so that a
-   task finds the captures of its own vertex. */
+/* A gradient that the caller asked for; `index` is its number among the gradients that the caller asked for.  The
+   engine sorts its captures by vertex, so that a task finds the captures of its own vertex. */
 typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
 typedef struct opdi_engine {
     opdi_task_block *blocks;                      /* memory for tasks, newest block first */
     char *at, *end;
     opdi_task *tasks, **heap, **hash;
-    opdi_task *ready;                             /* a ready task outside the heap; in a chain, the heap stays empty */
+    opdi_task *ready;                             /* a ready task that is not in the heap.  In a chain of nodes, only
+                                                     one task is ready at a time, and the heap stays empty. */
     int64_t nheap, heap_cap, ntasks, hash_cap;
     opdi_capture *captures;
     int ncaptures;
@@ -248,8 +263,8 @@ typedef struct opdi_engine {
     bool first, retain, create, once, accumulate, restricted;
     uint32_t serial;                              /* number of the transform layer whose derivative is computed, or 0 */
     int64_t id;                                   /* number of this backward, unique in the process */
-    struct opdi_final *finals, **finals_end;      /* finals: callbacks for the end; finals_end: where to append the next
-                                                     one */
+    struct opdi_final *finals, **finals_end;      /* finals: functions to call at the end; finals_end: where to append
+                                                     the next function */
     struct opdi_gathering *gatherings;            /* gradients that multi-gradient hooks have received so far */
 } opdi_engine;
 #define OPDI_INLINE_EDGES 16
@@ -272,25 +287,27 @@ typedef struct opdi_final {
 
 #if defined(OPDI_CORE)
 typedef struct opdi_hook {
-    int32_t refs;                                 /* held by its list and by running code; or by member hooks */
+    int32_t refs;                                 /* references: from the list that has the hook, and from code that
+                                                     runs the hook; to a multi-hook: from its members */
     int32_t kind, mode;
-    uint32_t nr;                                  /* number of the node's result that it watches */
-    int index, nmembers, nlinked;                 /* index: the number of a member; nlinked: how many of the nmembers
-                                                     members are in lists */
-    uint32_t serial;                              /* number of the transform layer in whose backward it runs */
+    uint32_t nr;                                  /* the hook gets the gradient of the node's result with this number */
+    int index, nmembers, nlinked;                 /* index: in a member, its number; nmembers, nlinked: in a multi-hook,
+                                                     the numbers of its members and of those that are in lists */
+    uint32_t serial;                              /* the number of the transform layer whose backward runs the hook; 0:
+                                                     every backward runs it */
     bool removed;
-    struct opdi_extra *owner;                     /* the node or leaf in whose list it is */
+    struct opdi_extra *owner;                     /* the data of the node or leaf that has the hook in its list */
     struct opdi_hook *next, **at;
     uint32_t slot;
     opdi_any_fn fn;
     void *user;
     opd_destroy destroy;
     opd_plugin *plugin;
-    struct opdi_hook *multi, **members;           /* multi: the multi-hook of a member; members: the members of a
-                                                     multi-hook */
-    uintptr_t vertex;                             /* of a member: its node or leaf */
+    struct opdi_hook *multi, **members;           /* multi: in a member, its multi-hook; members: in a multi-hook, its
+                                                     members */
+    uintptr_t vertex;                             /* in a member: its node or leaf */
 } opdi_hook;
-/* Holds the gradient of a result after opd_tensor_retain_grad.  Both the tensor and the node whose result it is hold
+/* A box for the gradient of a result after opd_tensor_retain_grad.  Both the tensor and its node hold a reference to
    the box. */
 typedef struct opdi_retained_grad {
     int32_t refs;
@@ -301,18 +318,22 @@ typedef struct opdi_retained_grad {
 } opdi_retained_grad;
 /* Data that only few nodes or leaves have: hooks, retained gradients, traces. */
 typedef struct opdi_extra {
-    opdi_derivative formula;                      /* copy of the node's derivative; the node's `formula` points here */
+    opdi_derivative formula;                      /* a copy of the node's derivative, to which the node's `formula`
+                                                     points */
     opdi_hook *hooks, **last;
     opdi_retained_grad *boxes;
-    void **frames;                                /* anomaly mode: return addresses where the node was recorded */
+    void **frames;                                /* in anomaly mode: the return addresses of the place where the node
+                                                     was recorded */
     int nframes;
-    opd_node *parent;                             /* anomaly mode: the node whose backward recorded this node */
+    opd_node *parent;                             /* in anomaly mode: the node whose backward function recorded this
+                                                     node, or NULL */
 } opdi_extra;
 /* The gradients that a multi-gradient hook (a hook of several tensors) has received so far in one backward. */
 typedef struct opdi_gathering {
     struct opdi_gathering *next;
     opdi_hook *multi;
-    int64_t left;                                 /* how many gradients are missing; -1: the hook has been called */
+    int64_t left;                                 /* the number of gradients that have not arrived; -1: the hook was
+                                                     called */
     opd_tensor *grads[1];
 } opdi_gathering;
 #endif
@@ -320,37 +341,42 @@ typedef struct opdi_gathering {
 //== saved tensors =====================================================================================================
 
 #if defined(OPDI_CORE)
-/* A pair of saved-tensor hooks.  It is referenced by the region in which it is used (opd_saved_hooks_begin to _end),
-   and by the tensors that it has packed. */
+/* A pair of saved-tensor hooks.  The region between opd_saved_hooks_begin and opd_saved_hooks_end holds a reference to
+   the pair, and so does each tensor that the hooks have packed. */
 typedef struct opdi_packer {
     int32_t refs;
     opd_saved_hooks hooks;
     opd_plugin *plugin;
     struct opdi_packer *outer;
 } opdi_packer;
-/* A saved tensor that hooks have packed, with what is needed to connect the unpacked tensor to the autograd graph
-   again. */
+/* A saved tensor that hooks have packed.  The other members serve to give the unpacked tensor its history again. */
 typedef struct opdi_packed_saved {
     opdi_packer *packer;
     void *data;
-    opd_edge edge;                                /* the history, a reference; node NULL: no grad was required */
-    bool own;                                     /* edge.node is the saving node: `edge` is not a reference */
+    opd_edge edge;                                /* the history of the tensor, a reference; node NULL: the tensor did
+                                                     not require grad */
+    bool own;                                     /* true: edge.node is the node that saves the tensor, and `edge` holds
+                                                     no reference */
     uint8_t ndim;
     int8_t dtype;
-    int64_t sizes[1];                             /* ndim sizes, which the unpacked tensor must have */
+    int64_t sizes[1];                             /* the ndim sizes; the unpacked tensor must have the same */
 } opdi_packed_saved;
-/* A tensor that one or several nodes saved inside opd_allow_mutation_begin, with the contents that it had then. */
+/* A tensor that nodes saved between opd_allow_mutation_begin and opd_allow_mutation_end, with the contents that it had
+   then. */
 typedef struct opdi_snapshot {
-    struct opdi_snapshot *next, **at, *over;      /* next: next in the row; at: pointer to this entry; over: next to be
-                                                     dropped */
+    struct opdi_snapshot *next, **at, *over;      /* next: the next in the row; at: the pointer to this entry; over: the
+                                                     next entry that is to be dropped */
     struct opdi_mutation *mode;
-    const void *key;                              /* the tensor's storage; after the tensor was copied, this entry */
+    const void *key;                              /* the tensor's storage; once the tensor is a copy, this entry
+                                                     itself */
     opd_tensor *tensor;                           /* a reference; NULL after opd_allow_mutation_end */
     uint32_t version;
-    int32_t refs;                                 /* one reference for each node that saved it */
+    int32_t refs;                                 /* references: one from each node that saved the tensor, and those of
+                                                     code that uses the entry */
 } opdi_snapshot;
 typedef struct opdi_mutation {
-    opdi_snapshot **rows;                         /* rows of a hash table by storage; their number is a power of two */
+    opdi_snapshot **rows;                         /* the rows of a hash table, whose keys are storages; nrows is a power
+                                                     of two */
     int64_t nrows, count;
     opdi_packer *packer;
 } opdi_mutation;
@@ -365,16 +391,16 @@ typedef struct opdi_mutation {
 //== forward ===========================================================================================================
 
 #if defined(OPDI_CORE)
-/* The thread's state while the tangents of level `level` are computed.  Operators that are called in this state belong
-   to the levels around it. */
+/* The thread's state while the tangents of level `level` are computed.  Operators that are called in this state compute
+   tangents only in the levels outside of `level`. */
 typedef struct opdi_level_frame { opdi_level *level, *dual; opdi_state state; } opdi_level_frame;
 #endif
 
 //== forward results ===================================================================================================
 
 struct opd_jvp_call {
-    const opdi_card *card;                        /* descriptor of the operator's functional form, or NULL */
-    opd_op *op;                                   /* the called operator; NULL: a custom function was called */
+    const opdi_card *card;                        /* the descriptor of the operator's functional form, or NULL */
+    opd_op *op;                                   /* the called operator; NULL if a custom function was called */
     opd_context *ctx;                             /* the context of the custom function */
     const opd_value *args, *rets;
     opd_tensor **inputs, **tangents;              /* one for each edge that a node of the call would have */

@@ -28,8 +28,9 @@ OPDI_INTERNAL int opdi_derived_args(const opd_call *call, const opdi_card *card,
     return 0;
 }
 
-/* Writes to *begin and *end the range of bytes that `tensor` occupies once it has the sizes of `got` (NULL: its own
-   sizes).  Returns false if the bytes are not one contiguous range, or if the tensor will get other memory. */
+/* Computes the range of bytes that `tensor` will occupy once it has the sizes of `got` (NULL: its own sizes), and
+   writes it to *begin and *end.  Returns false if the bytes are not one contiguous range, or if the tensor will get
+   other memory. */
 static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, const char **begin, const char **end) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     const bool as_is = !got || opdi_has_sizes(tensor, got->dims, got->ndim);
@@ -40,8 +41,8 @@ static bool opdi_target_span(const opd_tensor *tensor, const opd_tensor *got, co
     *end = tensor->data + numel * size;
     return true;
 }
-/* Sets an error if any of the `count` targets `to` share memory with each other.  A target is taken with the sizes of
-   its result in `got` or, if `got` is NULL, with its own sizes.  Returns 0, or -1 and sets an error. */
+/* Checks that none of the `count` targets `to` share memory with each other.  A target is taken with the sizes of its
+   result in `got` or, if `got` is NULL, with its own sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int count) {
     const char *begin[2], *end[2];
     for (int i = 1; i < count; i++) {
@@ -56,8 +57,8 @@ static int opdi_check_apart(opd_tensor *const *to, opd_tensor *const *got, int c
     }
     return 0;
 }
-/* Checks the tensor `out`, passed to argument number `arg` (an out= argument): it must not be a wrapped number, and may
-   be on meta only if another argument is on meta.  Returns 0, or -1 and sets an error. */
+/* Checks `out`, the tensor that the call passes to argument number `arg`, an out= argument.  It must not be a wrapped
+   number, and may be a meta tensor only if another argument is a meta tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) {
     const char *name = call->op->schema->args[arg].name;
     const opd_tensor *other = NULL;
@@ -77,8 +78,8 @@ static int opdi_check_out(const opd_call *call, int arg, const opd_tensor *out) 
                                  "least two devices, %s and meta! (argument '%s')", opdi_device_names[other->backend],
                                  name);
 }
-/* Sets an error if any of the `count` targets `to` shares memory with an argument in a way that the tags of the
-   operator's descriptor do not allow.  Returns 0, or -1. */
+/* Checks that the `count` targets `to` share memory with arguments only as the tags of the operator's descriptor allow.
+   Returns 0, or -1 and sets an error. */
 static int opdi_check_shared(const opd_call *call, const opdi_card *card, opd_tensor *const *to, int count) {
     const uint32_t how = card->desc.tags & OPDI_OPTAG_OUT_APART;
     const int nargs = how == OPDI_OPTAG_OUT_SELF ? 1 : call->op->nargs;
@@ -111,7 +112,7 @@ OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *ca
     return (card->desc.tags & OPDI_OPTAG_OUT_APART) && opdi_check_shared(call, card, targets, count) ? -1 : count;
 }
 
-/* Copies to the targets those results that the kernel has written to other tensors, after checking that these targets
+/* Copies results to their targets if the kernel has written them to other tensors, after checking that these targets
    may be written.  Returns 0, or -1 and sets an error. */
 static int opdi_derived_commit(opd_call *call) {
     opd_tensor *got[OPDI_MAX_RETURNS], **to = call->targets;
@@ -144,9 +145,9 @@ static int opdi_derived_commit(opd_call *call) {
     return 0;
 }
 
-/* The kernel of in-place and out= forms on every backend: runs the kernel of the functional form with its results
-   pointed at the targets.  Then copies to the targets those results that needed separate memory (because of another
-   dtype or overlap). */
+/* The kernel of in-place and out= forms on every backend.  Runs the kernel of the functional form, with the targets as
+   its results.  If a result needs separate memory (because of another dtype or overlap), copies it to its target
+   afterwards. */
 OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_op *base = card->base->op;
@@ -178,8 +179,8 @@ OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
     return rc;
 }
 
-/* Copies the computed tensor `got` into the tensor `to` with the operator copy_.  If `resize` is true, `to` gets the
-   sizes of got; if false, other sizes are an error.  Returns 0, or -1 and sets an error. */
+/* Copies `got`, the result, into the tensor `to` with the operator copy_.  If `resize` is true, `to` gets the sizes of
+   got; if false, other sizes are an error.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     static opd_op *copy;
     opd_value args[3];
@@ -204,12 +205,13 @@ OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize
     return opd_call_op(OPD_OP(&copy, OPDI_NAME(copy_, "aten::copy_")), args, 3) ? 0 : -1;
 }
 
-/* Sets an error if the dtype of the target `to` differs from the dtype of the result `got` and the operator requires
-   the same dtype.  Returns 0, or -1. */
+/* If the operator requires it, checks that the target `to` has the dtype of the result `got`.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_derived_exact(const opd_call *call, const opdi_card *card, const opd_tensor *to,
                                      const opd_tensor *got) {
     if (!(card->desc.tags & OPDI_OPTAG_OUT_EXACT) || got->dtype == to->dtype) { return 0; }
-    if (!(card->base->desc.tags & OPDI_OPTAG_OUT_EXACT)) {                   /* only the derived form has the tag */
+    if (!(card->base->desc.tags & OPDI_OPTAG_OUT_EXACT)) {                   /* only the descriptor of the derived form
+                                                                                has the tag */
         return opdi_check_exact(call, to, (opd_scalar_type)got->dtype);
     }
     return opd_fail(OPD_ERROR_DTYPE, "the %s given to %s has dtype %s but the operation's result requires dtype %s",
@@ -284,7 +286,7 @@ OPDI_INTERNAL int opdi_derived_list(opd_call *call) {
 
 /* Sets an error if a call whose arguments include a fake tensor writes a tensor that has memory.  Returns 0, or -1. */
 OPDI_INTERNAL int opdi_check_fakes(const opd_op *op, const opd_value *args) {
-    if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* copy_ has its own error for that */
+    if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* copy_ itself reports this error */
     for (uint64_t mask = op->written_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
         int32_t count = value->tag == OPD_TAG_TENSOR ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
@@ -299,8 +301,8 @@ OPDI_INTERNAL int opdi_check_fakes(const opd_op *op, const opd_value *args) {
     return 0;
 }
 
-/* Counts a write into `tensor`.  If `check` is true, only checks that the tensor may be written.  Returns 0, or -1 and
-   sets an error. */
+/* Counts a write into `tensor`.  If `check` is true, counts nothing and only checks that the tensor may be written.
+   Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check) {
     if (OPDI_UNLIKELY(opdi_is_inference(tensor))) {
         return !check || thread->state.inference ? 0
@@ -331,9 +333,9 @@ static int opdi_arg_in_memory(const opd_call *call, const opd_tensor *tensor, bo
     }
     return -1;
 }
-/* Sets an error if a kernel below Autograd writes `tensor`, a leaf that requires grad and is an argument of the
-   kernel's own call, and the schema does not declare that write.  Such a write would be missed, because the operators
-   that a kernel calls are not recorded.  Returns 0, or -1. */
+/* Checks a write of `tensor` by a kernel below Autograd.  If `tensor` is a leaf that requires grad and an argument of
+   the kernel's own call, the schema must declare the write.  Otherwise autograd would miss it, because the operators
+   that a kernel calls are not recorded.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_check_undeclared(const opd_call *call, const opd_tensor *tensor) {
     const opd_call *hop = call, *found = NULL;
     int arg = -1;
@@ -373,7 +375,8 @@ OPDI_INTERNAL int opdi_version_kernel(opd_call *call) {
     if ((call->keys.backends >> OPD_META & 1) && !call->th->innermost.fake &&  /* in fake mode, fakes may be written */
         opdi_check_fakes(call->op, call->args)) { return -1; }
     if (opdi_versions_up(call, true)) { return -1; }
-    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* do not count the writes inside, too */
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);        /* the writes of operators that the kernel
+                                                                              calls are not counted */
     if (opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AD_INPLACE_OR_VIEW)))) {
         return -1;
     }

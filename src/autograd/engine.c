@@ -98,7 +98,7 @@ OPDI_INTERNAL opdi_task *opdi_task_find(const opdi_engine *engine, uintptr_t ver
     return *opdi_task_field(vertex);
 }
 
-/* Makes a block that has room for a task of `bytes` bytes.  Each block is twice as large as the block before, up to a
+/* Allocates a block with space for a task of `bytes` bytes.  Each block is twice as large as the block before, up to a
    limit.  Returns 0, or -1 if memory runs out. */
 OPDI_NOINLINE static int opdi_task_block_new(opdi_engine *engine, size_t bytes) {
     size_t size = engine->blocks ? OPDI_MIN(2 * engine->blocks->bytes, (size_t)1 << 18) : 1024;
@@ -189,8 +189,8 @@ static void opdi_count_deps(opdi_engine *engine) {
     }
 }
 
-/* Returns the priority of a ready task.  The task with the highest priority runs first: leaves before nodes, and
-   younger nodes before older nodes. */
+/* Returns the priority of a ready task.  The engine runs the ready task with the highest priority: leaves before nodes,
+   and younger nodes before older nodes. */
 static uint64_t opdi_task_order(const opdi_task *task) {
     return task->vertex & OPDI_LEAF ? UINT64_MAX : opdi_node_sequence(opdi_edge_node(task->vertex));
 }
@@ -243,8 +243,8 @@ static inline opdi_task *opdi_ready_pop(opdi_engine *engine) {
     return task;
 }
 
-/* Returns true if `tensor` has only `count` references, which the caller knows, and shares its memory with no other
-   tensor.  If so, all other threads that had a reference are done with the tensor. */
+/* Returns true if `tensor` has only `count` references, which the caller knows, and its memory belongs to no other
+   tensor.  Then no other thread uses the tensor. */
 OPDI_INTERNAL bool opdi_held_by(const opd_tensor *tensor, int count) {
     return OPDI_ACQUIRE(&tensor->refs) == count && OPDI_ACQUIRE(&tensor->storage->refs) == 1 &&
         tensor->storage->block_bytes != OPDI_AGAIN;
@@ -265,8 +265,8 @@ OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, 
         : opd_call_op(OPD_OP(&add, OPDI_NAME(add_Tensor, "aten::add.Tensor")), values, 3);
 }
 
-/* Adds the gradient `grad`, which has arrived, to the gradient for input `nr` of a task, and takes over the reference
-   to it.  Returns 0, or -1 and sets an error. */
+/* Adds `grad`, which has arrived, to the gradient number `nr` of a task, and takes over the reference to `grad`.
+   Returns 0, or -1 and sets an error. */
 static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_tensor *grad) {
     if (!task->grads[nr]) {
         task->grads[nr] = grad;
@@ -282,8 +282,8 @@ static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_
     return sum ? 0 : -1;
 }
 
-/* Returns `grad` summed to the `ndim` sizes in `sizes`, which can be broadcast to the sizes of grad, as
-   aten::sum_to_size does.  Returns NULL and sets an error on failure. */
+/* Returns `grad`, reduced to the `ndim` sizes `sizes` by summing over the dims to which these sizes were broadcast
+   (aten::sum_to_size).  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_sum_to(opd_tensor *grad, const int64_t *sizes, int ndim) {
     static opd_op *sum, *view;
     int64_t dims[OPD_MAX_DIMS];
@@ -313,8 +313,8 @@ OPDI_INTERNAL bool opdi_expands(const int64_t *from, int nfrom, const int64_t *t
     return true;
 }
 
-/* Returns a copy of `grad` in which its lazy conjugation or negation (a flag that is applied at reading) is carried
-   out.  Autograd records the copy.  Returns NULL and sets an error on failure. */
+/* Returns a copy of `grad` that has the same values, but no flag for lazy conjugation or negation.  Autograd records
+   the copy.  Returns NULL and sets an error on failure. */
 OPDI_NOINLINE static opd_tensor *opdi_clone_lazy(opd_tensor *grad) {
     static opd_op *clone;
     opd_value self[2];
@@ -390,8 +390,8 @@ OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad
 
 /* Runs a CopySlices node (see opdi_slices_make).  The gradient of the base is the incoming gradient, except for the
    part that belongs to the view.  That part is replaced by the gradient of the view before the write, which the
-   backward function of the inner node computes. `out` is empty space for the inner node's gradients.  Returns 0, or -1
-   and sets an error. */
+   backward function of the inner node computes.  `out` is an array for the inner node's gradients, filled with NULL.
+   Returns 0, or -1 and sets an error. */
 static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     opd_node *node = opdi_slices_inner(bw->node);
     const int64_t *meta = opdi_node_meta(bw->node, 0), *at = opdi_kept(bw->node)[1].u.ints;
@@ -488,8 +488,8 @@ OPDI_NOINLINE static int opdi_fake_gradient(void) {
                     "to a fake tensor first (opd_fake_tensor)");
 }
 /* Accumulates `grad` into the gradient of the leaf `tensor`.  If the leaf has no gradient yet, `grad` or a copy of it
-   becomes the gradient.  Takes over a reference to `grad`.  `held` is the number of other holders of `grad`, which only
-   read it.  Returns 0, or -1 and sets an error. */
+   becomes the gradient.  Takes over a reference to `grad`.  Apart from this reference, `grad` has `held` references,
+   whose owners only read it.  Returns 0, or -1 and sets an error. */
 static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     opdi_meta *meta = tensor->meta;
     opd_tensor *sum;
@@ -524,9 +524,9 @@ static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_ten
     opdi_drop(grad);
     return sum ? 0 : -1;
 }
-/* The lock that a thread holds while it adds to the gradient of a leaf, because several threads may add to one leaf.
-   The thread that holds the lock may enter again, because an addition can lead back to accumulation.
-   opdi_accumulate_enter returns true if it has taken the lock; the result is passed to opdi_accumulate_leave. */
+/* A lock for adding to the gradients of leaves, because several threads may add to one leaf.  The thread that holds the
+   lock may enter again, because an addition can lead back to accumulation.  opdi_accumulate_enter returns true if it
+   has taken the lock; the caller passes the result to opdi_accumulate_leave. */
 OPDI_INTERNAL opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_accumulate_holder;
 OPDI_INTERNAL bool opdi_accumulate_enter(opdi_thread *thread) {
@@ -564,7 +564,8 @@ static int opdi_accumulate(opdi_engine *engine, opd_tensor *tensor, opd_tensor *
 }
 
 OPDI_COLD_BEGIN
-/* Accumulates as opdi_accumulate does, and reports the accumulation to observers as PyTorch's node AccumulateGrad. */
+/* Accumulates `grad` as opdi_accumulate does, and reports this to observers as a call of the node AccumulateGrad, as
+   PyTorch does. */
 OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     const opd_value grads = opd_value_tensors(&grad, 1);
     opdi_thread *thread = opdi_self();
@@ -594,7 +595,7 @@ static int opdi_compare_captures(const void *first, const void *second) {
     if (capture->vertex != other->vertex) { return capture->vertex < other->vertex ? -1 : 1; }
     return capture->index < other->index ? -1 : capture->index > other->index;
 }
-/* Stores those gradients of a task that the caller asked for in the engine's captures. */
+/* Stores the gradients of a task in the engine's captures, if the caller asked for them. */
 OPDI_INTERNAL void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
     int low = 0, high = engine->ncaptures;
     while (low < high) {
@@ -610,8 +611,8 @@ OPDI_INTERNAL void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
     }
 }
 
-/* Handles a task whose gradients have all arrived.  A leaf accumulates immediately; a node becomes ready.  Returns 0,
-   or -1 and sets an error. */
+/* Handles a task whose gradients have all arrived: a leaf accumulates immediately, and a node becomes ready.  Returns
+   0, or -1 and sets an error. */
 static int opdi_task_done(opdi_engine *engine, opdi_task *task) {
     opd_tensor *grad = task->grads[0];
     if (!(task->vertex & OPDI_LEAF)) { return opdi_ready_push(engine, task); }
@@ -626,8 +627,8 @@ static int opdi_task_done(opdi_engine *engine, opdi_task *task) {
     return opdi_accumulate_any(engine, opdi_edge_leaf(task->vertex), grad, 0);
 }
 
-/* Makes all gradients in `out`, which the backward function of node returned, fit their edges, and replaces the
-   references in `out`.  Returns 0, or -1 and sets an error. */
+/* Makes all gradients in `out`, which the backward function of `node` returned, fit their edges: replaces each
+   reference in `out` by a reference to the converted gradient.  Returns 0, or -1 and sets an error. */
 static int opdi_validate_all(const opd_node *node, opd_tensor **out) {
     for (int i = 0; i < node->nedges; i++) {
         opd_tensor *grad = out[i] ? opdi_validate(node, i, out[i]) : NULL;
@@ -640,8 +641,8 @@ static int opdi_validate_all(const opd_node *node, opd_tensor **out) {
     return 0;
 }
 
-/* Sends the gradients in `out` along the edges of node to the tasks there.  Removes the gradients of needed tasks from
-   `out`.  Returns 0 or -1. */
+/* Sends the gradients in `out` along the edges of `node` to the tasks at their ends.  A gradient for a needed task
+   moves from `out` to the task.  Returns 0 or -1. */
 static int opdi_send(opdi_engine *engine, const opd_node *node, opd_tensor **out) {
     int rc = 0;
     for (int i = 0; i < node->nedges && rc == 0; i++) {
@@ -714,8 +715,8 @@ OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
 }
 OPDI_COLD_END
 
-/* Runs one task: the hooks, captures and backward function of its node, in a separate scope.  Then sends the gradients
-   on.  Returns 0 or -1. */
+/* Runs one task in a separate scope: calls the hooks and the backward function of its node, stores captures, and sends
+   the gradients on.  Returns 0 or -1. */
 static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     opdi_thread *thread = opdi_self();
     opd_node *node = opdi_edge_node(task->vertex);
@@ -724,7 +725,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     opdi_frame frame;
     int rc = 0;
     bool any = false;
-    for (int i = 0; i < OPDI_MIN(node->nedges, 2); i++) {        /* these nodes are likely to run next */
+    for (int i = 0; i < OPDI_MIN(node->nedges, 2); i++) {        /* prefetch the nodes that are likely to run next */
         const char *next = (const char *)opdi_edges(node)[i].vertex;
         if (next) {
             OPDI_PREFETCH(next);
@@ -737,7 +738,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
     thread->state.no_grad = !engine->create;
     if (hooked) { rc = opdi_hooks_before(engine, task); }
     if (rc == 0 && task->captured && !engine->accumulate) { opdi_task_capture(engine, task); }
-    if (rc == 0 && task->leads) {                 /* if false, only the captured gradient is needed */
+    if (rc == 0 && task->leads) {                 /* otherwise, only the captured gradient is needed */
         for (int i = 0; i < task->ngrads; i++) { any = any || task->grads[i]; }
         if (node->nedges > OPDI_INLINE_EDGES) { out = (opd_tensor **)opdi_alloc((size_t)node->nedges * sizeof *out); }
         rc = out ? 0 : -1;
@@ -749,7 +750,7 @@ static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
         thread->state = frame.state;
         thread->state.no_grad = !engine->create;
         if (rc == 0 && hooked) { rc = opdi_hooks_after(engine, task, out); }
-        for (int i = 0; i < task->ngrads; i++) {  /* now only others hold the gradients */
+        for (int i = 0; i < task->ngrads; i++) {  /* drops the task's references before the gradients are sent */
             if (task->grads[i]) {
                 opdi_drop(task->grads[i]);
                 task->grads[i] = NULL;
@@ -796,8 +797,9 @@ static void opdi_engine_end(opdi_engine *engine) {
 }
 
 OPDI_COLD_BEGIN
-/* Returns the gradient of `tensor`, root number `i` (an output from which backward starts): `given` after a check, or
-   if it is NULL, a 1 for a tensor of one element.  Returns a reference, or NULL and sets an error. */
+/* Returns the gradient from which backward starts at root number `i`, the output `tensor`: the gradient `given` after a
+   check, or, if `given` is NULL and the tensor has one element, a 1.  Returns a reference, or NULL and sets an
+   error. */
 static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, int i) {
     if (given) {
         char first[256], second[256];
@@ -866,7 +868,7 @@ static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, in
         if (!grad || opdi_task_add(engine, task, out->grad_fn ? out->output_nr : 0, grad)) { return -1; }
     }
     if (engine->restricted) { opdi_count_deps(engine); }
-    for (int i = 0; i < count; i++) {             /* only roots can begin: the others have edges leading to them */
+    for (int i = 0; i < count; i++) {             /* only roots can be ready now: edges lead to all other tasks */
         opdi_task *task = opdi_task_find(engine, opdi_root_vertex(outputs[i]));
         task->counted = task->deps == 0;
     }
@@ -891,7 +893,8 @@ static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, co
     for (int i = 0; i < count; i++) {
         opd_tensor *tensor = edges ? NULL : inputs[i];
         opd_edge edge = edges ? edges[i] : opdi_edge_of(tensor);
-        if (!edge.node && opd_ok() && opdi_requires_grad(tensor)) {  /* only its base does: no edge leads here */
+        if (!edge.node && opd_ok() && opdi_requires_grad(tensor)) {  /* only the base of this view requires grad, so no
+                                                                        edge leads to the view */
             edge.node = (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
         }
         if (!edge.node || (int64_t)edge.nr >= opd_node_inputs(edge.node)) {
@@ -922,8 +925,8 @@ static int opdi_captures_end(opdi_engine *engine, opd_tensor **grads, bool ok) {
 }
 OPDI_COLD_END
 
-/* Runs an engine on this thread, from the roots `outputs` with the gradients `grads` to the end.  Returns 0, or -1 and
-   sets an error. */
+/* Runs an engine on this thread from start to end.  The roots are the `count` tensors `outputs`, with the gradients
+   `grads`.  Returns 0, or -1 and sets an error. */
 static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
     opdi_thread *thread = opdi_self();
     struct opdi_engine *outer = thread->innermost.engine;
@@ -951,8 +954,8 @@ static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int
     return rc;
 }
 
-/* A backward inside a backward is a nested call.  A backward at this depth of nesting runs on the stack of another
-   thread. */
+/* The depth at which nested backwards move to another thread.  A backward inside a backward is a nested call; at this
+   depth, the backward runs on the stack of a helper thread. */
 #define OPDI_NESTED_HERE 60
 #if defined(OPD_NO_THREADS)
 static int opdi_engine_on_thread(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
@@ -1025,8 +1028,8 @@ static int opdi_engine_run(opdi_engine *engine, opd_tensor *const *outputs, int 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* Runs the engine from `outputs` and accumulates the gradients into all leaves, or only into options->inputs.  Returns
-   0, or -1 and sets an error. */
+/* Runs backward from `outputs` and accumulates the gradients into all leaves, or only into options->inputs.  Returns 0,
+   or -1 and sets an error. */
 int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_options *options) {
     opdi_engine engine;
     int rc = 0;
@@ -1071,7 +1074,8 @@ int opd_backward(opd_tensor *tensor) {
     return opd_backward_with(&tensor, 1, NULL);
 }
 
-/* Returns zeros with the sizes, dtype and device of a capture that got no gradient, or NULL and sets an error. */
+/* Returns zeros for a capture that got no gradient, with the sizes, dtype and device of the tensor.  Returns NULL and
+   sets an error on failure. */
 static opd_tensor *opdi_capture_zeros(const opdi_capture *capture) {
     const int64_t *sizes;
     opd_scalar_type dtype;
@@ -1084,8 +1088,9 @@ static opd_tensor *opdi_capture_zeros(const opdi_capture *capture) {
 }
 
 /* Computes the gradients of `inputs` (or options->input_edges) and writes them to `grads`.  If `once` is true,
-   create_graph records the backward computation, but does not retain this graph. `serial` is the number of the
-   transform layer whose derivative is computed.  Returns 0, or -1 and sets an error. */
+   create_graph does not imply retain_graph: the gradients are recorded, but the saved values of the differentiated
+   graph are freed.  `serial` is the number of the transform layer whose derivative is computed, or 0.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                                      const opd_backward_options *options, bool once, uint32_t serial,
                                      opd_tensor **grads) {

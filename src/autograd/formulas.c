@@ -6,8 +6,8 @@ static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int element);
 static opd_tensor opdi_no_gradient;               /* stands for a returned NULL in bw->out */
 
 OPDI_COLD_BEGIN
-/* Sets the error that a backward function did not return the gradient for edge number `edge`, which is needed.  Returns
-   -1. */
+/* Sets the error that a backward function has not returned the gradient for edge number `edge`, although that gradient
+   is needed.  Returns -1. */
 OPDI_NOINLINE static int opdi_formula_short(const opd_backward_call *bw, int edge) {
     const opd_node *node = bw->node;
     const opdi_card *card = node->formula->card;
@@ -35,7 +35,7 @@ OPDI_NOINLINE static int opdi_formula_short(const opd_backward_call *bw, int edg
 OPDI_COLD_END
 
 /* Calls the backward function of a node.  The function has to return each needed gradient (or NULL for no gradient),
-   unless it has read the gradient of a result and got NULL.  Returns 0, or -1 and sets an error. */
+   unless it has read a gradient of a result that is NULL.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_fn(opd_backward_call *bw) {
     const opdi_edge *edge = opdi_edges(bw->node);
     const int count = bw->node->nedges;
@@ -58,7 +58,7 @@ opd_context *opd_bw_context(const opd_backward_call *bw) {
 }
 
 OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw) {
-    bw->undefined = true;                         /* allows the function to return no gradients */
+    bw->undefined = true;                         /* now the function may leave out gradients */
     opdi_warn_missing(bw->node->formula->card->op, "we are trying to backprop through it");
     return 0;
 }
@@ -115,7 +115,8 @@ OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *val
 /* Returns the kept value of argument i of a node without an operator descriptor (made by opd_autograd_record or by a
    custom function), or NULL. */
 OPDI_NOINLINE static const opd_value *opdi_bw_kept_manual(const opd_backward_call *bw, int i) {
-    const bool context = bw->node->formula->context;  /* the context is last; an int is the index of an equal tensor */
+    const bool context = bw->node->formula->context;  /* the context is the last value; an int is the index of another
+                                                         kept value with the same tensor */
     const opd_value *value = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
     return value && context && value->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[value->u.i] : value;
 }
@@ -165,9 +166,9 @@ static inline const opd_value *opdi_fetched(const opd_backward_call *bw, const o
     return OPDI_LIKELY(!bw->fetched) || !value ? value : &bw->fetched[value - opdi_kept(bw->node)];
 }
 
-/* Sets the error that the backward function of a program's operator reads argument i, which the `save` of its
-   descriptor does not name.  (Built-in backward functions may read such arguments, because similar pointwise operators
-   share a function that reads all of them.) */
+/* Sets an error if the backward function of a program's operator reads argument i although the operator's descriptor
+   does not save it (`save`).  Backward functions of built-in operators may read such arguments, because similar
+   pointwise operators share one backward function. */
 OPDI_NOINLINE static void opdi_bw_unsaved(const opd_backward_call *bw, int i) {
     const opdi_card *card = bw->node->formula->card;
     if (!card || strncmp(card->op->name, "aten::", 6) == 0) { return; }
@@ -176,8 +177,8 @@ OPDI_NOINLINE static void opdi_bw_unsaved(const opd_backward_call *bw, int i) {
                    : "the backward function reads argument %d of %s, which does not exist (opd_bw_result reads saved "
                    "results)", i, card->op->name);
 }
-/* Sets the error that a program's backward function reads kept value i with the function named `reader`, which reads
-   values of another type.  Returns NULL. */
+/* Sets the error that a backward function of the program reads kept value i with `reader`, a function for values of
+   another type.  Returns NULL. */
 OPDI_NOINLINE static opd_tensor *opdi_bw_other_type(const opd_backward_call *bw, int i, const opd_value *value,
                                                     const char *reader) {
     const opdi_card *card = bw->node->formula->card;
@@ -219,8 +220,8 @@ opd_value opd_bw_value(opd_backward_call *bw, int i) {
     return value ? *value : opd_value_none();
 }
 
-/* Returns `tensor`, the saved result of a write into a view, with a history as a view of the base after the write, or
-   NULL and sets an error. */
+/* Returns `tensor`, the saved result of a write into a view, with a history that shows it as a view of the base after
+   the write.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *tensor) {
     const int64_t *meta = opdi_node_meta(bw->base, 0), *at = opdi_kept(bw->base)[1].u.ints;
     const int ndim = opdi_meta_ndim(meta);
@@ -282,8 +283,9 @@ static int opdi_fetch_list(opd_backward_call *bw, int at) {
     to->u.tensors = opdi_packed_saved_list(value, !opdi_self()->state.no_grad).data;
     return to->u.tensors ? 0 : -1;
 }
-/* Fetches kept value number `at` in the rare cases: the tensor was dropped, was written since or was packed by hooks,
-   the node records a write into a view, or the value is a list.  Returns 0, or -1 and sets an error. */
+/* Fetches kept value number `at` in the rare cases: the tensor was dropped, was written after it was saved, or was
+   packed by hooks; or the node records a write into a view; or the value is a list.  `history` is as for opdi_fetch.
+   Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool history) {
     const opd_value *value = &opdi_kept(bw->node)[at];
     opd_value *to;
@@ -334,7 +336,8 @@ OPDI_INTERNAL int opdi_fetch_saved(opd_backward_call *bw) {
     return OPDI_UNLIKELY(tracer != NULL) ? tracer->saved(bw) : 0;
 }
 
-/* Returns true if any edge of node leads somewhere, so that its backward function has to compute a gradient. */
+/* Returns true if any edge of `node` has a vertex, so that the backward function of the node has to compute a
+   gradient. */
 OPDI_INTERNAL bool opdi_wants_any(const opd_node *node) {
     const opdi_edge *edge = opdi_edges(node);
     int i;
@@ -388,8 +391,8 @@ OPDI_SHARED bool opdi_bw_is_column_major(const opd_backward_call *bw, int i) {
     return meta && (*meta & OPDI_META_COLUMN_MAJOR);
 }
 
-/* The sizes returned for an argument whose gradient is not needed.  They have zeros on both sides of the returned
-   pointer, so that a backward function may also count dims from the end. */
+/* The sizes that are returned for an argument whose gradient is not needed.  The returned pointer points to the middle
+   of the zeros, so that a backward function may also count dims from the end. */
 static const int64_t opdi_no_sizes[2 * OPD_MAX_DIMS] = {0};
 opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int element) {
     const int64_t *sizes;
@@ -418,8 +421,8 @@ opd_device opd_bw_device(const opd_backward_call *bw, int i) {
                              ? place : OPD_CPU);
 }
 
-/* Takes `grad` as the gradient for element `element` of argument i (NULL: there is none), instead of a gradient that
-   was given before.  A gradient that is not needed is ignored.  Returns 0, or -1 and sets an error. */
+/* Sets the gradient for element `element` of argument i to `grad` (NULL: there is none), instead of an earlier
+   gradient.  Ignores a gradient that is not needed.  Returns 0, or -1 and sets an error. */
 int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad) {
     int edge = opdi_bw_edge(bw, i, element);
     if (!opd_ok()) { return -1; }
@@ -444,6 +447,6 @@ OPDI_SHARED int opdi_refused_backward(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for '%s' is not implemented.",
                     formula->card ? formula->card->op->schema->name : formula->name);
 }
-/* The backward function of an input with respect to which a function is differentiated (see opdi_diff_is_input): passes
-   the gradient on. */
+/* The backward function of an input with respect to which a transform differentiates (see opdi_diff_is_input): returns
+   the incoming gradient. */
 OPDI_INTERNAL int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }

@@ -11,9 +11,8 @@
 //  the tangents of the results.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Returns true if `first` has the same dtype, sizes, strides and offset in its storage as `tensor` in its own, and both
-   storages have the same size.  If `first` is a batched tangent and `tensor` is not batched, returns true if `tensor`
-   takes up its whole storage. */
+/* Returns true if `first` and `tensor` have the same dtype, sizes, strides and offset, and storages of the same size.
+   If `first` is a batched tangent and `tensor` is not batched, returns true if `tensor` takes up its whole storage. */
 static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
     if (first->dtype != tensor->dtype || !opdi_has_sizes(first, tensor->dims, tensor->ndim) ||
         opdi_place_of(first) != opdi_place_of(tensor) ||
@@ -39,7 +38,7 @@ static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
     return true;
 }
 
-/* Returns true if tensor has a tangent in the level whose tangents are being computed. */
+/* Returns true if `tensor` has a tangent in the level that is being computed. */
 OPDI_INTERNAL bool opdi_has_tangent(const opd_tensor *tensor) {
     if (!tensor || !OPDI_ACQUIRE(&tensor->storage->duals)) { return false; }
     opdi_lock(&opdi_dual_lock);
@@ -67,8 +66,8 @@ static opd_ints opdi_strides_of(const opd_tensor *tensor) {
     return opd_ints_of(tensor->dims + tensor->ndim, tensor->ndim);
 }
 
-/* Returns the whole tangent of tensor's storage, in the innermost scope, or NULL if there is none.  Returns NULL and
-   sets an error on failure. */
+/* Returns the tangent of the whole storage of `tensor`, in the innermost scope, or NULL if there is none.  Returns NULL
+   and sets an error on failure. */
 static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
     opd_tensor *whole = NULL;
     if (!tensor || !OPDI_ACQUIRE(&tensor->storage->duals)) { return NULL; }
@@ -78,8 +77,8 @@ static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
     opdi_unlock(&opdi_dual_lock);
     return opdi_own(whole);
 }
-/* Returns a batched tangent of pairs of numbers (its last dim has the real and imaginary parts) as complex numbers, or
-   a complex tangent as such pairs.  Returns NULL and sets an error on failure. */
+/* Returns the batched tangent `whole` with another dtype: pairs of numbers (the last dim has the real and imaginary
+   parts) as complex numbers, or complex numbers as such pairs.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_retyped_batched(opd_tensor *whole) {
     if (whole->flags & OPDI_BATCHED) {
         if (opd_dtype_is_complex((opd_scalar_type)whole->dtype)) { return opd_view_as_real(whole); }
@@ -89,8 +88,8 @@ static opd_tensor *opdi_tangent_retyped_batched(opd_tensor *whole) {
                    "with their parts, which is not supported unless the parts are the last dim of the batched tensor");
     return NULL;
 }
-/* Returns the memory of the tangent `whole` as numbers of the dtype of `tensor`: complex numbers as pairs of real
-   numbers, or the reverse. */
+/* Returns the memory of the tangent `whole` as a tensor with the dtype of `tensor`: complex numbers as pairs of real
+   numbers, or pairs as complex numbers. */
 static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *tensor) {
     const int64_t count = whole->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)whole->dtype);
     const int64_t sizes[2] = {count / 2, 2}, strides[2] = {2, 1};
@@ -102,14 +101,13 @@ static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *ten
     return opd_view_as_real(opd_as_strided_full(whole, opd_ints_of(&count, 1), opd_ints_of(strides + 1, 1),
                                                 opd_value_int(0)));
 }
-/* Returns `part`, which has the values as they are in memory, as `tensor` reads its own memory: conjugated, negated, or
-   unchanged. */
+/* Returns `part`, whose values are as they are in memory, with the lazy conjugation and negation of `tensor`. */
 static opd_tensor *opdi_tangent_read(opd_tensor *part, const opd_tensor *tensor) {
     if (part && opd_is_conj(tensor)) { part = opd_conj_view(part); }
     return part && opd_is_neg(tensor) ? opd__neg_view(part) : part;
 }
-/* Returns the part of `whole`, a storage's tangent, that belongs to `tensor`.  Called with forward mode off.  Returns
-   NULL and sets an error on failure. */
+/* Returns the part of `whole`, a storage's tangent, that belongs to `tensor`, which views the storage.  The caller has
+   switched forward mode off.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *tensor) {
     if (whole && whole->dtype != tensor->dtype && !(whole = opdi_tangent_retyped(whole, tensor))) { return NULL; }
     return !whole || opdi_congruent(whole, tensor) ? whole : opdi_tangent_read(opd_as_strided_full(
@@ -120,7 +118,7 @@ OPDI_INTERNAL opd_tensor *opdi_tangent_of(const opd_tensor *tensor) {
     return opdi_tangent_part(opdi_tangent_whole(tensor), tensor);
 }
 
-/* Returns true if the caller has the only reference to `grad` and nothing else uses its memory. */
+/* Returns true if the caller has the only reference to `grad`, and no other tensor has its memory. */
 static bool opdi_held_alone(const opd_tensor *grad) {
     int32_t count = 1;
     if (!(grad->flags & OPDI_BATCHED)) { return opdi_held_by(grad, 1); }
@@ -130,9 +128,9 @@ static bool opdi_held_alone(const opd_tensor *grad) {
     return OPDI_ACQUIRE(&grad->refs) == 1 && OPDI_ACQUIRE(&grad->storage->refs) == count;
 }
 
-/* Returns a new tensor for a tangent, with the dtype and device of `tensor` and `ndim` sizes `dims` (`strides` NULL:
-   contiguous).  While a graph is traced, an operator makes the tensor, so that the graph contains it.  Returns NULL and
-   sets an error on failure. */
+/* Returns a new tensor for a tangent, with the dtype and device of `tensor` and the `ndim` sizes `dims`.  If `strides`
+   is NULL, the new tensor is contiguous.  While a graph is traced, an operator makes the tensor, so that the graph
+   contains this step.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_empty(const opd_tensor *tensor, const int64_t *dims, const int64_t *strides, int ndim) {
     const opd_value none = opd_value_none(), dtype = opd_value_int(tensor->dtype);
     if (!opdi_self()->innermost.tracer) {
@@ -142,8 +140,8 @@ static opd_tensor *opdi_tangent_empty(const opd_tensor *tensor, const int64_t *d
                                             opd_value_device(opd_tensor_device(tensor)), none)
         : opd_empty_full(opd_ints_of(dims, ndim), dtype, none, opd_value_device(opd_tensor_device(tensor)), none, none);
 }
-/* Returns zeros that are laid out in memory as `tensor` and batched at every vmap layer at which `tensor` or `grad` is
-   batched.  Returns NULL and sets an error on failure. */
+/* Returns zeros with the memory layout of `tensor`, batched at every vmap layer at which `tensor` or `grad` is batched.
+   Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tensor *grad) {
     const opd_tensor *wraps[OPDI_MAX_LAYERS], *primal;
     const opdi_batched *more[OPDI_MAX_LAYERS];
@@ -198,8 +196,8 @@ static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tens
 }
 
 /* Makes a tangent for the storage of `tensor`, with the values of `grad` in the part of `tensor` and zeros elsewhere.
-   The tangent is `grad` itself if grad is laid out in memory as `tensor`, and if nobody else uses grad or `as_is` is
-   true.  Returns NULL and sets an error on failure. */
+   Returns `grad` itself as the tangent if grad has the memory layout of `tensor`, and either `as_is` is true or the
+   caller has the only reference to grad.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_make(const opd_tensor *tensor, opd_tensor *grad, bool as_is) {
     const int64_t count = tensor->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     const bool batched = OPDI_UNLIKELY((tensor->flags | grad->flags) & OPDI_BATCHED) != 0;
@@ -229,7 +227,7 @@ static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *ten
     const bool rows = (whole->flags & OPDI_CONTIGUOUS) != 0;
     const int64_t numel = whole->numel, one = 1;
     if (!rows) { whole = opd_as_strided_full(whole, opd_ints_of(&numel, 1), opd_ints_of(&one, 1), opd_value_int(0)); }
-    grad = opdi_tangent_read(grad, tensor);       /* the values as they are in memory */
+    grad = opdi_tangent_read(grad, tensor);       /* reverses the conjugation and negation of `tensor` */
     whole = opd_as_strided_scatter_full(whole, grad, opd_ints_of(tensor->dims, tensor->ndim), opdi_strides_of(tensor),
                                         opd_value_int(opd_offset(tensor)));
     return rows ? whole : opd_as_strided_full(whole, sizes, strides, opd_value_int(0));
@@ -244,9 +242,9 @@ static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *t
     opd_tensor *part = opdi_tangent_part(copy, tensor);
     return part && opd_copy_(part, grad) ? copy : NULL;
 }
-/* Makes grad the tangent of tensor: writes grad into the existing tangent, or replaces the existing tangent if the
-   autograd graph may need it.  If there is no tangent yet, grad itself may become the tangent (see opdi_tangent_make
-   for `as_is`).  Returns 0, or -1 and sets an error. */
+/* Makes `grad` the tangent of `tensor`: writes grad into the existing tangent, or replaces the existing tangent if the
+   autograd graph may need it.  If there is no tangent yet, grad itself may become the tangent (see opdi_tangent_make,
+   also for `as_is`).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_tangent_set(opd_tensor *tensor, opd_tensor *grad, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(tensor), *part = opdi_tangent_part(whole, tensor), *with, *old = NULL;
     if (!opd_ok()) { return -1; }
@@ -367,8 +365,8 @@ opd_dispatch_state opd_inference_mode_set(bool on) {
     return was;
 }
 
-/* Returns an alias of tensor with tensor's history and its tangents in the levels around, but without a tangent in the
-   level that is being computed.  Returns NULL and sets an error on failure. */
+/* Returns an alias of `tensor` that has the same history and the same tangents in the levels outside of the level that
+   is being computed, but no tangent in this level.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_primal_of(opd_tensor *tensor) {
     opd_tensor *value = opd_alias(tensor);
     if (!value || opdi_family_new(value)) { return NULL; }
@@ -394,8 +392,9 @@ OPDI_INTERNAL bool opdi_dual_dtype(const opd_tensor *tensor, const char *what) {
 }
 
 /* Returns a dual tensor with the values of `primal` and, in the level that is being computed, the tangent `tangent`.  A
-   tangent is laid out in memory as its primal.  If several elements of the primal share memory, the primal is copied,
-   because their tangents may differ.  Returns NULL and sets an error on failure. */
+   tangent has the memory layout of its primal.  If several elements of the primal share memory, the dual tensor is made
+   from a copy of the primal, because the tangents of these elements may differ.  Returns NULL and sets an error on
+   failure. */
 OPDI_INTERNAL opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     const opd_tensor *value = primal;
     while (value->flags & OPDI_BATCHED) { value = opdi_batched_of(value)->value; }

@@ -36,15 +36,15 @@ opd_tensor *opd_jvp_tangent_at(opd_jvp_call *jv, int i, int element) {
 }
 opd_tensor *opd_jvp_tangent(opd_jvp_call *jv, int i) { return opd_jvp_tangent_at(jv, i, 0); }
 opd_tensor *opd_jvp_result(opd_jvp_call *jv, int i) { return i >= 0 && i < jv->nresults ? jv->results[i] : NULL; }
-/* Sets the tangent of result i, and holds a reference to it until the rule has ended, because the rule may have made
-   the tangent in an inner scope. */
+/* Sets the tangent of result i.  Retains the tangent until the rule has ended, because the rule may have made it in an
+   inner scope. */
 static void opdi_jvp_hold(opd_jvp_call *jv, int i, opd_tensor *tangent) {
     if (tangent) { opdi_retain(tangent); }
     if (jv->held[i]) { opdi_drop(jv->held[i]); }
     jv->held[i] = jv->out[i] = tangent;
 }
-/* Calls a forward-mode rule, then moves the tangents that it has set to the innermost scope.  Returns the rule's
-   result, or -1 and sets an error. */
+/* Calls a forward-mode rule, then moves the tangents that it has set to the innermost scope.  Returns the value that
+   the rule returned, or -1 and sets an error. */
 static int opdi_jvp_call_rule(opd_jvp_call *jv, opd_jvp_fn rule) {
     opd_tensor *few[8] = {NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
     jv->held = jv->nresults <= 8 ? few : opdi_scope_tensors(jv->nresults);
@@ -95,7 +95,7 @@ static opd_context *opdi_jvp_setup(const opd_jvp_call *jv) {
     return opdi_context_setup(jv->op, jv->card, jv->args, rets);
 }
 
-/* Makes a node as a recorded call would have it, in order to call its backward function. `wanted` is the only edge
+/* Makes the node that recording the call would make, in order to call its backward function.  `wanted` is the only edge
    whose gradient is needed; -1 means all edges whose input has a tangent.  Returns a reference, or NULL and sets an
    error. */
 static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
@@ -146,9 +146,9 @@ static opd_node *opdi_jvp_node(opd_jvp_call *jv, int wanted) {
     return node;
 }
 
-/* Calls the backward function of `node` with the gradients `grads`, and writes the gradients that it returns to `out`,
-   in the innermost scope.  If `plain` is true, complex gradients are not conjugated for it.  Returns 0, or -1 and sets
-   an error. */
+/* Calls the backward function of `node` with the gradients `grads`, and writes the returned gradients to `out`, in the
+   innermost scope.  If `plain` is true, complex gradients are not conjugated for the backward function.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_jvp_formula(opd_node *node, opd_tensor **grads, opd_tensor **out, bool plain) {
     opd_backward_call bw;
     memset(&bw, 0, sizeof bw);
@@ -165,10 +165,11 @@ static int opdi_jvp_formula(opd_node *node, opd_tensor **grads, opd_tensor **out
     return rc;
 }
 
-/* Computes the tangents of the results from the inputs' tangents `tangents` and writes them to `out`, by
-   differentiating the backward function of `node`.  The backward function, vjp(v), is linear in the results' gradients
-   v, so the gradient of <vjp(v), t> with respect to v is jvp(t), the tangents for the inputs' tangents t.  Results
-   whose `constant` is true are left out.  Returns 0, or -1 and sets an error. */
+/* Computes the tangents of the results from `tangents`, the tangents of the inputs, by differentiating the backward
+   function of `node`, and writes them to `out`.  The backward function vjp(v) is linear in v, the gradients of the
+   results.  So the derivative of the scalar product <vjp(v), t> with respect to v is jvp(t), the tangents of the
+   results for the input tangents t.  Results whose `constant` is true are left out.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tensor *const *results, int nresults,
                           const bool *constant, opd_tensor **out) {
     opdi_thread *thread = opdi_self();
@@ -191,14 +192,15 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
         }
     }
     thread->state.no_grad = 0;
-    if (!records || no_grad) { thread->innermost.packer = NULL; }     /* this graph is only used here */
+    if (!records || no_grad) { thread->innermost.packer = NULL; }     /* this graph is used only here, so its tensors
+                                                                         are not packed */
     for (i = 0; i < nresults && rc == 0; i++) {
         if (!results[i] || !opdi_differentiable(results[i]) || (constant && constant[i])) { continue; }
         values[i] = vs[k++] = opd_ones(opd_ints_of(results[i]->dims, results[i]->ndim),
                                        (opd_scalar_type)results[i]->dtype);
         if (values[i] &&
             ((results[i]->flags & OPDI_BATCHED) || opdi_place_of(values[i]) != opdi_place_of(results[i]))) {
-            values[i] = vs[k - 1] = opd_ones_like(results[i]); /* like the result: batched, or on its device */
+            values[i] = vs[k - 1] = opd_ones_like(results[i]); /* batched as the result, or on the result's device */
         }
         if (values[i]) { values[i]->flags |= OPDI_REQUIRES_GRAD; } else { rc = -1; }
     }
@@ -211,8 +213,8 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
             continue;
         }
         if (!opd_ok()) { rc = -1; }
-        /* `grad` has no history, so it does not depend on v: it is zero, which is right, or was computed without
-           operators */
+        /* Without a history, `grad` does not depend on v, and is correct only if it is zero.  Otherwise the backward
+           function has not computed it with operators. */
         if (grad && grad->backend != OPD_META && opdi_any_element(grad, false)) {
             rc = opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
                           "backward function cannot be differentiated itself; give the operator a .jvp",
@@ -236,8 +238,8 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
     return rc;
 }
 
-/* Returns true if a ready-made forward-mode rule (opd_jvp_pointwise or similar) is running for an operator.  If the
-   rule is running for a custom function, sets an error and returns false. */
+/* Returns true if a built-in forward-mode rule (opd_jvp_pointwise or similar) runs for an operator.  If it runs for a
+   custom function, sets an error and returns false. */
 static bool opdi_jvp_of_operator(const opd_jvp_call *jv) {
     if (jv->op) { return true; }
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_jvp_pointwise, _linear and _backward are for operators, not for %s",
@@ -254,8 +256,8 @@ int opd_jvp_backward(opd_jvp_call *jv) {
     return rc;
 }
 
-/* Returns `tensor` cast to the dtype and expanded to the sizes of `result`, as a tangent must be.  Returns NULL and
-   sets an error if that fails. */
+/* Returns `tensor`, cast to the dtype of `result` and expanded to its sizes, so that it can be the tangent of the
+   result.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_tangent_expand(opd_tensor *tensor, const opd_tensor *result) {
     if (tensor && tensor->dtype != result->dtype) { tensor = opd_to_dtype(tensor, (opd_scalar_type)result->dtype); }
     return !tensor || opdi_has_sizes(tensor, result->dims, result->ndim) ? tensor
@@ -268,8 +270,9 @@ static bool opdi_jvp_complex(const opd_jvp_call *jv) {
     for (int i = 0; i < jv->nresults; i++) { if (opdi_is_complex(jv->results[i])) { return true; } }
     return false;
 }
-/* Computes the tangent of the result of a pointwise operator.  For each input, calls the backward function with the
-   input's tangent in place of the result's gradient; adds up the gradients that it returns for these inputs. */
+/* Computes the tangent of the result of a pointwise operator.  For each input with a tangent, calls the backward
+   function with this tangent instead of the result's gradient, and takes the gradient of this input.  The tangent of
+   the result is the sum of these gradients.  Returns 0, or -1 and sets an error. */
 int opd_jvp_pointwise(opd_jvp_call *jv) {
     opd_tensor *result = jv->results[0], *sum = NULL, *grad, **gave = opdi_scope_tensors(jv->ninputs);
     int rc = gave && opdi_jvp_of_operator(jv) ? 0 : -1;
@@ -285,7 +288,7 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
         rc = node ? opdi_jvp_formula(node, &grad, gave, true) : -1;
         if (node) { opdi_node_release(node); }
         if (rc || !gave[edge]) { continue; }
-        /* the input was broadcast, so the backward function has summed its gradient: use the general rule */
+        /* the input was broadcast and the backward function has summed its gradient, so only the general rule works */
         if (!opdi_has_sizes(gave[edge], result->dims, result->ndim)) { return opd_jvp_backward(jv); }
         gave[edge] = opdi_tangent_expand(gave[edge], result);
         sum = sum && gave[edge] ? opd_add(sum, gave[edge]) : gave[edge];
@@ -295,15 +298,15 @@ int opd_jvp_pointwise(opd_jvp_call *jv) {
     return rc ? rc : opd_jvp_return(jv, 0, sum);
 }
 
-/* Returns the tangent of input number `edge`, or zeros like the input if it has none.  If the dtype of the input has no
-   derivatives (an index, for example), returns the input itself, unless it is in a list whose elements are not optional
-   (`listed`). */
+/* Returns the tangent of input number `edge`, or zeros with the sizes of the input if it has none.  If the dtype of the
+   input has no derivatives (for example, an index), returns the input itself, unless the input is in a list whose
+   elements are not optional (`listed`). */
 static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int edge, bool listed) {
     opd_tensor *tensor = jv->inputs[edge];
     return jv->tangents[edge] ? jv->tangents[edge] : opdi_differentiable(tensor) ||
         listed ? opd_zeros_like(tensor) : tensor;
 }
-/* Computes the tangents of a linear operator's results by calling the operator with the tangents. */
+/* Computes the tangents of a linear operator's results by calling the operator with the tangents of its inputs. */
 int opd_jvp_linear(opd_jvp_call *jv) {
     const opd_op *op = jv->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -364,8 +367,8 @@ static int opdi_jvp_begin(opd_jvp_call *jv, const opdi_card *card, opd_op *op, c
     return 0;
 }
 
-/* Returns the forward-mode rule of an operator: the rule that was registered on its own, else the rule of the
-   operator's descriptor, else a rule that uses the backward function.  Returns NULL if there is none. */
+/* Returns the forward-mode rule of an operator: a rule that was registered separately, else the rule in the operator's
+   descriptor, else a rule that uses the backward function.  Returns NULL if there is none. */
 static opd_jvp_fn opdi_jvp_rule(const opd_jvp_call *jv) {
     const opdi_table *table = OPDI_ACQUIRE(&jv->op->table);
     const opd_op_desc *desc = jv->card ? &jv->card->desc : NULL;
@@ -382,9 +385,9 @@ static int opdi_jvp_run(opd_jvp_call *jv, opd_jvp_fn rule) {
     return opd_ok() ? 0 : opdi_fail_more(" [in the forward derivative of %s]", jv->op->name);
 }
 
-/* Returns true if `result` shares the memory of an input.  In this case also puts the result into that input's family,
-   so that the result has the input's tangent, or, if `apart` is true (the operator has no derivative), into a new
-   family.  Sets *rc to -1 if memory runs out. */
+/* Returns true if `result` shares the memory of an input.  Then also puts the result into the family of that input, so
+   that it has the input's tangent, or, if `apart` is true (the operator has no derivative), into a new family.  Sets
+   *rc to -1 if memory runs out. */
 static bool opdi_jvp_is_view(opd_tensor *const *inputs, int count, opd_tensor *result, bool apart, int *rc) {
     for (int edge = 0; edge < count; edge++) {
         const opd_tensor *first = inputs[edge];
@@ -395,7 +398,7 @@ static bool opdi_jvp_is_view(opd_tensor *const *inputs, int count, opd_tensor *r
     return false;
 }
 
-/* Gives the results of a call their tangents, after the call has run.  If `apart` is true, the operator has no
+/* Gives the results of a call their tangents, after the call has run.  `apart` is true if the operator has no
    derivative.  Returns 0, or -1 and sets an error. */
 static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
     opd_jvp_fn rule;
@@ -436,13 +439,14 @@ static opdi_level *opdi_call_level(const opd_call *call) {
     return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
 }
 /* Returns true if the call is to become a node of the graph that is being traced.  A call that autograd records inside
-   a vmap layer is not. */
+   a vmap layer does not become a node. */
 static bool opdi_tracing(const opd_call *call) {
     return call->th->innermost.tracer && (call->th->state.include & call->th->state.allow & OPD_BIT_OF(OPD_F_TRACER)) &&
         !(call->keys.functionality & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK));
 }
-/* Runs the call itself, after all levels that compute its tangents were entered, and records the call if necessary.
-   The call runs with the levels that were open before; `first` has them.  Returns 0, or -1 and sets an error. */
+/* Runs the call itself, after all levels that compute its tangents were entered.  Records and traces it, if necessary.
+   During the call, the open levels are those of `first`, as before any level was entered.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self,
                                     const opdi_level_frame *first) {
     opdi_thread *thread = call->th;
@@ -456,7 +460,7 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
         thread->innermost.level = outer;
         return -1;
     }
-    /* operators that the kernel calls do not compute tangents, just as they are not recorded */
+    /* operators that the kernel calls are not recorded, and must not compute tangents either */
     if (formula && !opdi_call_flags(call)) { thread->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     int rc = self ? opdi_recording_inplace_kernel(call, card, self)
         : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
@@ -465,9 +469,9 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     return rc;
 }
 
-/* Runs a call and computes its tangents in the level that was entered (innermost.dual).  First the levels around this
-   level compute their tangents, because the operators that forward-mode rules call belong to those levels.  Returns 0,
-   or -1 and sets an error. */
+/* Runs a call and computes its tangents in the level that was entered (innermost.dual).  The levels outside of this
+   level compute their tangents first, because the operators that forward-mode rules call belong to those levels.
+   Returns 0, or -1 and sets an error. */
 static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_level_frame *first) {
     opdi_thread *thread = call->th;
     const opdi_state state = thread->state;
@@ -484,7 +488,7 @@ static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_l
     thread->state = state;
     return rc ? rc : opdi_jvp_end(&jv, call, card && card->desc.backward == opd_not_differentiable);
 }
-/* Runs a call at Autograd in which an argument has a tangent.  If card is NULL, the operator was registered without a
+/* Runs a call at Autograd in which an argument has a tangent.  `card` is NULL if the operator was registered without a
    backward function.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
     opdi_thread *thread = call->th;
@@ -536,7 +540,7 @@ static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor 
     } else { rc = opdi_forward_record_call(call, card, self, first); }
     thread->state = state;
     if (rc) { return -1; }
-    /* squeeze_ and similar operators change only the geometry, so self keeps its tangent */
+    /* squeeze_ and similar operators change only the sizes and strides, so self keeps its tangent */
     if (!opdi_differentiable(self) || (rule->desc.tags & OPD_OPTAG_INPLACE_VIEW)) { return 0; }
     results[0] = self;
     jv.rets = &ret;
@@ -576,7 +580,7 @@ OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
     opdi_level_frame within;
     if (!level) { return 0; }
     opdi_level_enter(thread, &within, level);
-    thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER);  /* the tangent's copy is traced, too */
+    thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER);  /* the copy of the tangent is traced, too */
     int rc = opdi_forward_copy(copy, tensor);
     opd_tensor *tangent = rc == 0 ? opdi_tangent_of(tensor) : NULL;
     tangent = tangent ? opd_clone(tangent) : NULL;
@@ -600,7 +604,7 @@ static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given
                    "inplace and return it as-is.");
 }
 /* Checks the tangent `given` that a custom function's jvp returned for `result`, an output that is a view of an input
-   with a tangent: it must be the same view of that tangent.  Returns 0, or -1 and sets an error. */
+   with a tangent: it must be the same view of the input's tangent.  Returns 0, or -1 and sets an error. */
 static int opdi_check_view_tangent(const opd_tensor *result, const opd_tensor *given) {
     const opd_tensor *part = opdi_tangent_of(result);
     if (!part) { return -1; }

@@ -36,8 +36,8 @@ opd_value opd_context_output(const opd_context *ctx, int i) {
     return ctx && ctx->outputs && i >= 0 && i < ctx->noutputs ? ctx->outputs[i] : opd_value_none();
 }
 
-/* Sets an error if the function named `what` is called outside a custom function's forward and set-up.  If
-   `forward_only` is true, it may not be called in the set-up either.  Returns 0, or -1. */
+/* Checks that the function named `what` is called inside the forward or the set-up of a custom function, or, if
+   `forward_only` is true, inside the forward.  Returns 0, or -1 and sets an error. */
 static int opdi_context_during(const opd_context *ctx, const char *what, bool forward_only) {
     if (!opd_ok()) { return -1; }
     if (!ctx) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the context is NULL", what); }
@@ -184,7 +184,8 @@ int opd_context_maybe_clear_saved_tensors(opd_context *ctx) {
     }
     if (!ctx->node || opd_backward_keeps_graph()) { return 0; }
     uint8_t was = OPDI_ACQUIRE(&ctx->node->saved);
-    if (was / OPDI_SAVED_USER != 1 ||             /* used by another backward, too: the last one frees the tensors */
+    if (was / OPDI_SAVED_USER != 1 ||             /* another backward uses the tensors, too, and frees them when it
+                                                     ends */
         !OPDI_EXCHANGE(&ctx->node->saved, &was, (uint8_t)(was | OPDI_SAVED_FREED))) { return 0; }
     ctx->cleared = true;
     opdi_node_free_saved(ctx->node);
@@ -207,8 +208,8 @@ static int opdi_function_wanted(const opd_context *ctx) {
     return wanted;
 }
 
-/* Returns 1 if an input has a tangent, else 0.  Returns -1 and sets an error if an input has a tangent but the function
-   has no jvp. */
+/* Returns 1 if an input has a tangent, else 0.  If an input has a tangent but the function has no jvp, returns -1 and
+   sets an error. */
 static int opdi_function_dual(const opd_context *ctx) {
     if (OPDI_LIKELY(opdi_self()->state.forward != OPDI_FORWARD_OPEN)) { return 0; }
     if (!opdi_level_of(ctx->inputs, ctx->ninputs)) { return 0; }
@@ -251,8 +252,8 @@ static bool opdi_is_input(const opd_context *ctx, const opd_tensor *tensor) {
     return false;
 }
 
-/* Sets an error if an output tensor that forward has written in place cannot get a correct history. `input` tells if
-   the tensor is also an input.  Returns 0, or -1. */
+/* Checks that `tensor`, an output that forward has written in place, can get a correct history.  `input` tells if the
+   tensor is also an input.  Returns 0, or -1 and sets an error. */
 static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bool input) {
     if ((tensor->flags & OPDI_REQUIRES_GRAD) && !tensor->grad_fn) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
@@ -278,8 +279,9 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bo
     return opdi_check_inplace(tensor);
 }
 
-/* Replaces each output, if necessary, by a copy or an alias that may get this function's node as its history, and sets
-   tied[i] to true if output i will get it.  Returns the number of such outputs, or -1 and sets an error. */
+/* Prepares the outputs for recording.  Replaces an output by a copy or an alias if the output itself must not get this
+   function's node as its history, and sets tied[i] to true if output i is to get the node.  Returns the number of such
+   outputs, or -1 and sets an error. */
 static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     int32_t count = 0;
     for (int32_t i = 0; i < ctx->dirty.count; i++) {
@@ -325,9 +327,9 @@ static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     return count;
 }
 
-/* Makes the function's node, and makes it the history of the outputs whose `tied` is true. `outs` has space for
+/* Makes the function's node, and makes it the history of the outputs whose `tied` is true.  `outs` has space for
    noutputs tensors.  Returns 0, or -1 and sets an error.  If ctx->node is not NULL afterwards (also after an error),
-   the caller owns this reference. */
+   the caller owns the reference to the node. */
 static int opdi_function_record(opd_context *ctx, const opdi_derivative *formula, const bool *tied, opd_tensor **outs) {
     int rc = 0;
     for (int32_t i = 0; i < ctx->noutputs; i++) { outs[i] = opdi_tensor_in(&ctx->outputs[i]); }
@@ -547,11 +549,10 @@ OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
 }
 
 //== once differentiable ===============================================================================================
-//
-//  The backward function of a function that is differentiable only once runs with grad mode off.  If a graph of the
-//  gradients is needed (create_graph), the history of the gradients is a node whose backward function fails.  The edges
-//  of this node are the edges of the function and edges to the gradients that the function received, so a second
-//  derivative reaches the node and fails.
+//  Some functions are differentiable only once.  Their backward functions run with grad mode off.  If the gradients
+//  need a history (create_graph), their history is a node whose backward function fails.  The edges of this node lead
+//  to the function's inputs and to the gradients that the function received, so a second derivative reaches the node
+//  and fails.
 
 
 static int opdi_twice(opd_backward_call *bw) {
@@ -586,10 +587,9 @@ static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     return opd_ok() ? count : -1;
 }
 
-/* Makes *tensors, a reference, the result of a node whose backward function fails.  The tensor was computed from the
-   `count` tensors in `reads` by the backward function of `from`, which can be differentiated only once.  Does
-   nothing if autograd records none of these tensors, nor their tangents in `level`.  Returns 0, or -1 and sets an
-   error. */
+/* Makes *tensors, a reference, the result of a node whose backward function fails.  The backward function of `from`,
+   which can be differentiated only once, has computed the tensor from the `count` tensors `reads`.  Does nothing if
+   autograd records neither these tensors nor their tangents in `level`.  Returns 0, or -1 and sets an error. */
 static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                          opdi_level *level) {
     const opd_value name = opd_value_str(from->formula->name);
@@ -640,7 +640,8 @@ static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, op
     }
     return rc;
 }
-/* Calls opdi_once_tie for the outer layers: for the tangents of *tensors, and for the value inside its vmap wrapper. */
+/* Calls opdi_once_tie for the outer layers: for the tangents of *tensors, and for the tensor inside its vmap
+   wrapper. */
 static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                             int below) {
     opd_tensor **outside;
@@ -662,8 +663,8 @@ static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tens
     return rc;
 }
 
-/* Calls, with grad mode off, a backward function that is differentiable only once.  If a graph of the gradients is
-   needed, makes a node that fails the history of the gradients.  Returns 0, or -1 and sets an error. */
+/* Calls, with grad mode off, a backward function that is differentiable only once.  If the gradients need a history,
+   gives them a node whose backward function fails.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *thread = opdi_self();
     const opd_node *from = bw->node;
@@ -703,12 +704,15 @@ OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
 //== complex numbers ===================================================================================================
 //
 //  The gradient of a complex tensor is the derivative with respect to its conjugate, as in PyTorch, so that a step
-//  against the gradient decreases the differentiated function.  A backward function that is written for real numbers
-//  computes J^T g.  If the forward function is complex differentiable (sums, products, exp), then the gradient J^H g is
-//  conj(J^T conj(g)); so opdi_call_conjugated gets it from the same backward function, and derivatives of any order,
-//  too.  Other forward functions (abs, conj) have their own backward functions and the tag OPDI_OPTAG_CONJUGATES.  For
-//  linear functions with real coefficients, the backward function is correct as it is.  A real input gets the real part
-//  when the engine casts its gradient.
+//  against the gradient decreases the differentiated function.
+//
+//  A backward function that is written for real numbers computes J^T g, but the gradient is J^H g.  If the forward
+//  function is complex differentiable (sums, products, exp), then J^H g = conj(J^T conj(g)), so opdi_call_conjugated
+//  gets the gradient from the same backward function.  This also holds for derivatives of higher order.  Other forward
+//  functions (abs, conj) have special backward functions and the tag OPDI_OPTAG_CONJUGATES.  For linear functions with
+//  real coefficients, the backward function is correct as it is.
+//
+//  The gradient of a real input is the real part of the result: the engine takes it when it casts the gradient.
 
 #if defined(OPDI_CORE)
 /* Calls a backward function that is written for real numbers with the conjugates of the gradients, and conjugates its

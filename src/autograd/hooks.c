@@ -2,24 +2,24 @@
 
 //== hooks =============================================================================================================
 //
-//  A hook is in the list of the node or leaf that it belongs to.  Code that runs hooks takes a copy of the list, so
-//  that hooks may add and remove hooks.  The lists and the table of slots change under one lock, which is not held
-//  while user code runs.
+//  A hook is in the list of the node or leaf that it belongs to.  Code that runs hooks first copies the list, so that
+//  hooks may add and remove hooks.  One lock protects the lists and the table of slots; it is not held while user code
+//  runs.
 
-/* When a hook runs: TENSOR: on a tensor's gradient; PRE and POST: before and after a node; ACCUMULATED: after a leaf
-   has got its gradient; MULTI: on the gradients of several tensors. */
+/* Kinds of hooks.  TENSOR: gets a tensor's gradient.  PRE, POST: run before and after a node.  ACCUMULATED: runs after
+   a leaf has got its gradient.  MULTI: gets the gradients of several tensors. */
 enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
 
 OPDI_INTERNAL opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
-/* The table of slots, which finds a hook by its handle.  A handle is (uses << 32 | slot number); `uses` counts the
-   hooks that the slot has had, so that the handle of an earlier hook is not taken for that of a later hook.  The table
-   grows and is never freed. */
+/* The table of slots, which finds a hook by its handle.  A handle is (uses << 32 | slot number).  `uses` is the number
+   of hooks that the slot has had, so a handle of an earlier hook is not valid for a later hook in the same slot.  The
+   table grows and is never freed. */
 typedef struct opdi_hook_slot { opdi_hook *hook; uint32_t uses, next_free; } opdi_hook_slot;
 static opdi_hook_slot *opdi_hook_slots;
 static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is not used */
 
-/* Returns the opdi_extra of `vertex` (a node or leaf), and makes it if there is none.  Returns NULL if memory runs out.
-   The caller holds the lock. */
+/* Returns the opdi_extra of `vertex` (a node or leaf).  Makes the opdi_extra if there is none.  Returns NULL if memory
+   runs out.  The caller holds the lock. */
 OPDI_INTERNAL opdi_extra *opdi_extra_of(uintptr_t vertex) {
     opd_node *node = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
     opdi_meta *meta = node ? NULL : opdi_meta_of(opdi_edge_leaf(vertex));
@@ -58,8 +58,8 @@ static void opdi_hook_slot_free(opdi_hook *hook) {
     hook->slot = 0;
 }
 
-/* Removes a hook from its list and frees its slot.  The caller, who holds the lock, gets the list's reference to the
-   hook. */
+/* Removes a hook from its list and frees its slot.  The caller holds the lock, and takes over the list's reference to
+   the hook. */
 static void opdi_hook_unlink(opdi_hook *hook) {
     *hook->at = hook->next;
     if (hook->next) { hook->next->at = hook->at; } else { hook->owner->last = hook->at; }
@@ -117,8 +117,8 @@ static opdi_hook *opdi_hook_make(int kind, opdi_any_fn fn, void *user, opd_destr
     return hook;
 }
 
-/* Adds a hook of `kind` to `to` (a node or leaf), for its result number `nr`, and returns its handle.  On failure,
-   returns 0 and sets an error; then the caller still owns the user pointer. */
+/* Adds a hook of kind `kind` for result number `nr` of `to` (a node or leaf), and returns its handle.  On failure,
+   returns 0 and sets an error; the caller then still owns the user pointer. */
 static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
     opdi_hook *hook;
     if (!fn) {
@@ -217,8 +217,9 @@ static void opdi_multi_unlink(opdi_hook *multi) {
     }
 }
 
-/* Adds one hook for the gradients of several tensors and returns its handle. `mode` tells if the hook waits for all
-   gradients or for any.  On failure, returns 0 and sets an error; then the caller still owns the user pointer. */
+/* Adds one hook for the gradients of several tensors and returns its handle.  With the mode OPD_MULTI_ALL, the hook
+   waits for all gradients; with OPD_MULTI_ANY, for one.  On failure, returns 0 and sets an error; the caller then still
+   owns the user pointer. */
 int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn, void *user,
                            opd_destroy destroy) {
     int64_t handle = 0;
@@ -283,8 +284,8 @@ static void opdi_retained_grad_release(opdi_retained_grad *box) {
     if (box->grad) { opdi_drop(box->grad); }
     opdi_free(box, sizeof *box);
 }
-/* Removes a box from the list of its node.  Returns true if it was in a list; then the caller, who holds the lock, gets
-   the node's reference to the box. */
+/* Removes a box from the list of its node.  Returns true if the box was in a list.  The caller holds the lock, and then
+   takes over the node's reference to the box. */
 static bool opdi_retained_grad_unlink(opdi_retained_grad *box) {
     if (!box->owner) { return false; }
     *box->at = box->next;
@@ -300,7 +301,7 @@ OPDI_INTERNAL void opdi_retained_grad_leave(opdi_retained_grad *box) {
     if (was) { opdi_retained_grad_release(box); }
     opdi_retained_grad_release(box);
 }
-/* Moves the box of `tensor` to the node whose result the tensor is now. */
+/* Moves the box of `tensor`, which has got another node, to the list of that node. */
 OPDI_INTERNAL void opdi_retained_grad_follow(opd_tensor *tensor) {
     opdi_retained_grad *box = tensor->meta->retained;
     opdi_lock(&opdi_hooks_lock);
@@ -382,8 +383,8 @@ OPDI_INTERNAL void opdi_extra_free(opdi_extra *extra) {
 
 //== running hooks =====================================================================================================
 
-/* Checks the gradient `now` by which a hook replaces the gradient `was`: it must have the same dtype, device and sizes.
-   Returns 0, or -1 and sets an error. */
+/* Checks the gradient `now`, which a hook has returned to replace the gradient `was`: both must have the same dtype,
+   device and sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const opd_tensor *now) {
     char name[128], first[64], second[64];
     if (!now) { return 0; }
@@ -430,8 +431,8 @@ OPDI_INTERNAL void opdi_gatherings_drop(opdi_engine *engine) {
         opdi_free(gathering, (size_t)i);
     }
 }
-/* Returns true if a hook runs in this backward.  A hook that was added while a transform differentiates a function runs
-   only in that transform's backward. */
+/* Returns true if a hook runs in this backward.  A hook that was added while a transform differentiated a function runs
+   only in the backward of that transform. */
 static bool opdi_hook_runs(const opdi_engine *engine, const opdi_hook *hook) {
     return !hook->serial || hook->serial == engine->serial;
 }
@@ -450,7 +451,7 @@ static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tens
         gathering->multi = multi;
         gathering->next = engine->gatherings;
         engine->gatherings = gathering;
-        opdi_lock(&opdi_hooks_lock);              /* while the lock is held, each member's node or leaf exists */
+        opdi_lock(&opdi_hooks_lock);              /* while the lock is held, each member's node or leaf stays alive */
         for (int i = 0; i < multi->nmembers; i++) {
             const opdi_task *task = multi->members[i] ? opdi_task_find(engine, multi->members[i]->vertex) : NULL;
             if (task && task->needed && opdi_hook_runs(engine, multi->members[i])) { gathering->left++; }
@@ -487,8 +488,8 @@ static int opdi_tensor_hook_run(opdi_engine *engine, const opdi_hook *hook, opd_
     return 0;
 }
 
-/* Runs the pre or post hook of a node on the `count` gradients in `list`, which the hook may replace. `seen` are the
-   gradients that the node received (only for a post hook).  Returns 0, or -1 and sets an error. */
+/* Runs the pre or post hook of a node on the `count` gradients in `list`, which the hook may replace.  A post hook also
+   gets `seen`, the gradients that the node received.  Returns 0, or -1 and sets an error. */
 static int opdi_list_hook_run(const opdi_hook *hook, opd_tensor **list, int count, opd_tensor *const *seen, int nseen) {
     opd_tensor *few[OPDI_INLINE_EDGES], **was = few;
     if (count > OPDI_INLINE_EDGES && !(was = (opd_tensor **)opdi_alloc((size_t)count * sizeof *was))) { return -1; }
@@ -511,8 +512,8 @@ static int opdi_list_hook_run(const opdi_hook *hook, opd_tensor **list, int coun
     return rc;
 }
 
-/* The gradients and the task that hooks receive: the gradients `grads` that the task's node receives, and the gradients
-   `out` that its backward function returned. */
+/* The data for the hooks of a task: `grads` are the gradients that the task's node receives, `out` the gradients that
+   the node's backward function returned. */
 typedef struct opdi_hooked {
     opdi_engine *engine;
     opdi_task *task;
@@ -563,8 +564,7 @@ static bool opdi_hooks_any(const opdi_extra *extra, int kind) {
     return hook != NULL;
 }
 
-/* Adds the gradients of the task to the boxes of `extra`, which belong to tensors that retain their gradients.  Returns
-   0, or -1 and sets an error. */
+/* Adds the gradients of the task to the gradients in the boxes of `extra`.  Returns 0, or -1 and sets an error. */
 static int opdi_retained_grads_fill(const opdi_hooked *hooked, opdi_extra *extra) {
     opdi_retained_grad *few[8], **list = few;
     int count = 0, i = 0, rc = 0;
@@ -597,8 +597,8 @@ static opdi_hooked opdi_hooked_of(opdi_engine *engine, opdi_task *task, opd_tens
     return hooked;
 }
 
-/* Runs the hooks before a node or leaf: first the hooks of tensors, then (if the node will run) the node's pre hooks.
-   Then adds the gradients to the boxes.  Returns 0 or -1. */
+/* Runs the hooks before a node or leaf: first the tensor hooks, then, if the node will run, its pre hooks.  Then adds
+   the gradients to the gradients in the boxes.  Returns 0 or -1. */
 OPDI_INTERNAL int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
     const bool leaf = (task->vertex & OPDI_LEAF) != 0;
     opdi_extra *extra = leaf ? opdi_edge_leaf(task->vertex)->meta->extra

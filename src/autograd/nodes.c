@@ -22,18 +22,19 @@ static inline int64_t *opdi_node_metas(const opd_node *node) {
 
 //== saved results =====================================================================================================
 //
-//  A node that saves its own result would make a cycle of references (result -> node -> result).  To avoid it, the
-//  result is marked OPDI_SAVED_BY_OWN.  When its node is the only holder left, the result drops its reference to the
-//  node (OPDI_WEAK_NODE), and takes a new reference when the result is retained again.  Reference counts of marked
-//  tensors change under one lock; unmarked tensors never need the lock.
+//  If a node saves its own result, the references form a cycle (result -> node -> result).  So the result gets the mark
+//  OPDI_SAVED_BY_OWN.  When only the node still holds a marked result, the result drops its reference to the node
+//  (OPDI_WEAK_NODE); when the result is retained again, it takes a new reference.  Reference counts of marked tensors
+//  change under one lock; unmarked tensors do not need the lock.
 
 OPDI_INTERNAL opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
 OPDI_INTERNAL void opdi_node_release(opd_node *node);
 OPDI_INTERNAL void opdi_extra_free(struct opdi_extra *extra);
 OPDI_INTERNAL void opdi_retained_grad_leave(struct opdi_retained_grad *box);
-/* Retain and drop a tensor with the mark OPDI_SAVED_BY_OWN: opdi_tape_release_hooks.retain and .drop.  opdi_saved_drop
-   returns true if the last reference is gone, so that the caller frees the tensor. */
+/* Retain and drop a tensor with the mark OPDI_SAVED_BY_OWN; they are the functions `retain` and `drop` of
+   opdi_tape_release_hooks.  opdi_saved_drop returns true if it has dropped the last reference; the caller then frees
+   the tensor. */
 static void opdi_saved_retain(opd_tensor *tensor) {
     opdi_lock(&opdi_own_lock);
     opdi_ref_up(&tensor->refs);
@@ -67,18 +68,18 @@ OPDI_INTERNAL void opdi_own_forget(opd_tensor *tensor) {
 
 //== nodes =============================================================================================================
 
-/* The backward function of a CopySlices node.  CopySlices is the node that a base gets when a view of it is written; it
-   contains the written operator's own node. */
+/* The backward function of a CopySlices node.  When a view is written, its base gets a CopySlices node, which contains
+   the node of the operator that writes. */
 OPDI_INTERNAL int opdi_slices_bw(opd_backward_call *bw);
 OPDI_INTERNAL const opdi_derivative opdi_slices_formula = {
     "CopySlices", opdi_slices_bw, /* card, plugin */ NULL, NULL,
     /* context, once, fresh, real */ false, false, false, false};
-/* Returns the written operator's own node inside the CopySlices node `node`, or NULL if `node` is not a CopySlices. */
+/* Returns the node that the CopySlices node `node` contains, or NULL if `node` is not a CopySlices node. */
 OPDI_INTERNAL opd_node *opdi_slices_inner(const opd_node *node) {
     return node->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(node)->u.object : NULL;
 }
 
-/* Returns the descriptor of the operator that recorded `node`, or NULL if it was not an operator. */
+/* Returns the descriptor of the operator that recorded `node`, or NULL if no operator recorded it. */
 OPDI_INTERNAL const opdi_card *opdi_node_card(const opd_node *node) {
     const opd_node *inner = opdi_slices_inner(node);
     return (inner ? inner : node)->formula->card;
@@ -95,7 +96,7 @@ OPDI_INTERNAL void opdi_packed_saved_forget(struct opdi_packed_saved *packed, op
 OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const struct opdi_packed_saved *packed, bool history);
 OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history);
 
-/* Drops the tensors that `node` keeps in `value`; if a tensor is the node's own result, with opdi_own_forget. */
+/* Drops the tensors of `value`, a kept value of `node`.  The node's own result is dropped with opdi_own_forget. */
 OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     if (value->tag == OPDI_TAG_PACKED) {
         opdi_packed_saved_drop((struct opdi_packed_saved *)value->u.object);
@@ -116,7 +117,7 @@ OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     }
 }
 
-/* Returns the bytes of separate memory that a kept value owns; 0 for tensors and plain values. */
+/* Returns the number of bytes of memory that a kept value owns; 0 for tensors and plain values. */
 static size_t opdi_kept_bytes(const opd_value *value) {
     switch (value->tag) {
     case OPD_TAG_INTS: return (size_t)value->n * sizeof(int64_t);
@@ -124,12 +125,12 @@ static size_t opdi_kept_bytes(const opd_value *value) {
     case OPD_TAG_BOOLS: return (size_t)value->n;
     case OPD_TAG_LIST: return (size_t)opdi_value_bytes(value, 0);
     case OPD_TAG_COMPLEX: return 2 * sizeof(double);
-    case OPD_TAG_STR: return (size_t)value->n;    /* n is the kept length, with the final zero */
+    case OPD_TAG_STR: return (size_t)value->n;    /* n is the length in bytes, with the final zero */
     default: return 0;
     }
 }
 
-/* Drops the saved tensors of a node.  Keeps the lengths of lists, and the values that are not tensors. */
+/* Drops the saved tensors of a node.  Lists keep their lengths, and values that are not tensors stay. */
 OPDI_INTERNAL void opdi_node_free_saved(opd_node *node) {
     opd_value *value = opdi_kept(node);
     opd_node *inner = opdi_slices_inner(node);
@@ -145,9 +146,10 @@ OPDI_INTERNAL void opdi_node_free_saved(opd_node *node) {
 }
 
 /* Marks a node as in use by a backward that reads its saved values.  Returns false, without an error, if the values are
-   already freed.  Returns false and sets an error if too many backwards use the node.  Several backwards may use a node
-   at the same time (on other threads, or nested); if any of them asks to free the values, the last to leave frees them
-   (opdi_saved_leave). */
+   already freed.  Returns false and sets an error if too many backwards use the node.
+
+   Several backwards may use a node at the same time (on other threads, or nested).  If any of them asks to free the
+   values, the backward that leaves last frees them (opdi_saved_leave). */
 OPDI_INTERNAL bool opdi_saved_enter(opd_node *node) {
     uint8_t was = OPDI_ACQUIRE(&node->saved);
     do {
@@ -207,7 +209,8 @@ static void opdi_node_destroy(opd_node *node) {
     if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_unpin(plugin); }
 }
 
-/* Drops a reference to a node.  Dead nodes are freed one after another, so that long chains need no deep stack. */
+/* Drops a reference to a node.  Without references, the node is freed; nodes that die while another node is being freed
+   wait in a list, so that long chains need no deep stack. */
 OPDI_INTERNAL void opdi_node_release(opd_node *node) {
     if (OPDI_ACQUIRE(&node->refs) != 1 && opdi_ref_down(&node->refs) != 0) { return; }
     node->task = (struct opdi_task *)(void *)opdi_nodes_to_free;
@@ -225,7 +228,7 @@ OPDI_INTERNAL void opdi_node_release(opd_node *node) {
 /* Brings the history of tensor up to date if it is a view.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_view_refresh(opd_tensor *tensor);
 
-/* Writes the dtype, opdi_place and sizes of the forward results `outs` into the node. */
+/* Writes a description of each forward result in `outs` into the node: dtype, opdi_place and sizes. */
 OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
     int64_t *meta = opdi_node_metas(node);
     bool even = true;
@@ -246,9 +249,9 @@ OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
 
 OPDI_INTERNAL int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
 OPDI_INTERNAL int opdi_trace_node(opd_node *node);
-#define OPDI_MAX_EDGES 60000                      /* the most edges, or results, that a node can have */
-/* Tells the tensor code which functions release a tensor's node, hooks and saved results.  Called before the first
-   tensor gets any of them. */
+#define OPDI_MAX_EDGES 60000                      /* the most edges, or forward results, that a node can have */
+/* Registers the functions that release a tensor's node, hooks and saved results.  Called before the first tensor gets
+   any of them. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_tape_begins(void) {
     static const opdi_tape_release_hooks parting = {
         opdi_saved_retain, opdi_saved_drop, opdi_node_release, opdi_extra_free, opdi_retained_grad_leave
@@ -256,8 +259,8 @@ OPDI_NOINLINE OPDI_INTERNAL void opdi_tape_begins(void) {
     OPDI_PUBLISH(&opdi_on_release.tape, &parting);
 }
 /* Makes a node with nedges edges, nkept kept arguments and nresults saved results, all empty, for the forward results
-   `outs`. `capacity` is the number of spare int64 in the description of the results, for dims that a write in place may
-   add.  Returns the only reference, or NULL and sets an error. */
+   `outs`.  The results' description gets `capacity` spare numbers, because a write in place may add dims.  Returns the
+   only reference, or NULL and sets an error. */
 OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
                                        opd_tensor *const *outs, int nouts, int capacity) {
     opdi_thread *thread = opdi_self();
@@ -302,7 +305,7 @@ OPDI_INTERNAL const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
     return *meta < 0 ? NULL : meta;
 }
 
-/* Returns the kept value for a result that its own node saves: a reference to tensor, with tensor's version. */
+/* Returns the value in which a node keeps `tensor`, its own result: a new reference, with the tensor's version. */
 OPDI_INTERNAL opd_value opdi_keep_result(opd_tensor *tensor) {
     opd_value value = opd_value_tensor(tensor);
     opdi_retain(tensor);
@@ -310,9 +313,9 @@ OPDI_INTERNAL opd_value opdi_keep_result(opd_tensor *tensor) {
     return value;
 }
 
-/* Returns the tensor that a node keeps for the saved tensor `tensor`: tensor itself, or for a view a copy that does not
-   know its base, because the base may later get a history that leads to the node.  Returns a reference, or NULL and
-   sets an error. */
+/* Returns the tensor that a node keeps for the saved tensor `tensor`: `tensor` itself, or, for a view, a copy that does
+   not refer to its base, because the base may later get a history that leads to the node.  Returns a reference, or NULL
+   and sets an error. */
 static opd_tensor *opdi_kept_form(opd_tensor *tensor) {
     opd_tensor *copy;
     /* while a transform differentiates (innermost.tape), inference tensors may be saved, too */
@@ -340,8 +343,8 @@ static opd_tensor *opdi_sizes_form(const opd_tensor *tensor) {
     return opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_META);
 }
 
-/* Writes to *out the form in which a node keeps the argument `value`: retains tensors, stores their versions, and
-   copies memory.  If `save` is false, tensors are left out.  If `sizes` is true, only the sizes and dtype of tensors
+/* Writes to *out the form in which a node keeps the argument `value`: a tensor as a reference with its version, other
+   values as copies.  If `save` is false, tensors are left out.  If `sizes` is true, only the sizes and dtype of tensors
    are kept.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool save, bool sizes) {
     if (value->tag == OPD_TAG_TENSOR) {
@@ -399,9 +402,8 @@ OPDI_INTERNAL int opdi_keep_value(opd_value *out, const opd_value *value, bool s
 
 //== contexts ==========================================================================================================
 //
-//  The context of a custom function, or of an operator with a setup_context, is made for one call and filled by the
-//  forward or set-up function.  Then the node keeps the context as the last of its kept values, after the saved
-//  tensors.
+//  A context belongs to one call of a custom function, or of an operator with a setup_context.  The forward or set-up
+//  function fills it.  Then the node keeps the context as its last kept value, after the saved tensors.
 
 OPDI_COLD_BEGIN
 
@@ -457,7 +459,7 @@ static void opdi_kept_free(opd_value *value) {
     *value = opd_value_none();
 }
 
-/* Releases the parts that a context needs only during its call: outputs, edges, lists of tensors. */
+/* Releases the parts of a context that only its call needs: outputs, edges, lists of tensors. */
 OPDI_INTERNAL void opdi_context_end_call(opd_context *ctx) {
     for (int32_t i = 0; i < ctx->cap && ctx->outputs; i++) {
         if (i < ctx->noutputs) { opdi_kept_free(&ctx->outputs[i]); }
@@ -493,9 +495,9 @@ OPDI_INTERNAL void opdi_context_free(opd_context *ctx) {
     opdi_free(ctx, (size_t)ctx->bytes);
 }
 
-/* Runs `fn`, a custom function's forward or set-up, with grad mode and forward mode off, in its own scope.  *during (a
-   member of ctx) is true while fn runs. `what` names fn in messages.  Returns 0, or -1 and sets an error that names the
-   function. */
+/* Runs `fn`, a custom function's forward or set-up, in its own scope, with grad mode and forward mode off.  Sets
+   *during, a member of ctx, to true while `fn` runs.  `what` is the name of `fn` in messages.  Returns 0, or -1 and
+   sets an error that names the function. */
 OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
     opdi_thread *thread = opdi_self();
     opdi_frame frame;
@@ -519,8 +521,9 @@ OPDI_INTERNAL bool opdi_context_constant(const opd_context *ctx, const opd_tenso
     return tensor && opdi_tensor_array_has(&ctx->constant, tensor);
 }
 
-/* Puts the context and its saved tensors into the kept values of `node`.  outs are the call's results, which do not
-   have the node as their history yet.  Returns 0.  On failure, returns -1 and the caller still owns the context. */
+/* Puts the context and its saved tensors into the kept values of `node`.  `outs` are the results of the call, which do
+   not have the node as their history yet.  Returns 0.  On failure, returns -1; the caller then still owns the
+   context. */
 OPDI_INTERNAL int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts) {
     opd_value *value = &opdi_kept(node)[node->nkept - 1 - ctx->save.count];
     int32_t i, k;
@@ -544,7 +547,8 @@ OPDI_INTERNAL int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor
     ctx->node = node;
     return 0;
 }
-/* Marks the saved tensors that are results of the context's own node, so that they make no cycle of references. */
+/* Marks the saved tensors that are results of the context's own node with OPDI_SAVED_BY_OWN, so that they do not form a
+   cycle of references. */
 OPDI_INTERNAL void opdi_context_tie(const opd_context *ctx) {
     for (int32_t i = 0; i < ctx->save.count; i++) {
         if (ctx->save.tensors[i] && ctx->save.tensors[i]->grad_fn == ctx->node) {
@@ -562,7 +566,7 @@ OPDI_INTERNAL opd_context *opdi_context_setup(const opd_op *op, const opdi_card 
     ctx->name = card->node_name;
     ctx->inputs = args;
     ctx->outputs = rets;
-    ctx->noutputs = op->nrets;              /* `cap` is 0: the outputs belong to the call */
+    ctx->noutputs = op->nrets;              /* the call owns the outputs, so `cap` stays 0 */
     int rc = opdi_context_run(ctx, card->desc.setup_context, &ctx->in_setup, "setup_context");
     ctx->outputs = NULL;
     ctx->inputs = NULL;

@@ -14,22 +14,23 @@
 enum { OPDI_PRINT_WHOLE = 0, OPDI_PRINT_FIXED, OPDI_PRINT_SCI, OPDI_PRINT_INT, OPDI_PRINT_BOOL };
 
 /* The format of the numbers of a tensor, or of their real or imaginary parts.  The first pass over the elements fills
-   the members `any` to `widths`.  Floats that are zero or not finite are not counted. */
+   the members from `any` to `widths`; it ignores floats that are zero or not finite. */
 typedef struct opdi_print_column {
     int mode;                    /* OPDI_PRINT_WHOLE to OPDI_PRINT_BOOL */
     int width;                   /* numbers are padded to this width on the left */
-    bool any, fraction;          /* any: a number was counted; fraction: a counted number is not whole */
+    bool any, fraction;          /* any: a number was found that is not ignored; fraction: one of these numbers is not
+                                    whole */
     double low, high;            /* the least and the greatest magnitude */
-    int widths[3];               /* of floats: the width that each of the first three modes needs */
+    int widths[3];               /* for floats: the widths that the modes WHOLE, FIXED and SCI need */
 } opdi_print_column;
 
 typedef struct opdi_printer {
     const opd_tensor *tensor;
     char *buf;
-    size_t cap, len;             /* len counts all characters, even those beyond cap */
-    size_t line;                 /* the value of len at which the last line began */
+    size_t cap, len;             /* len: the length of the whole text, even beyond `cap` */
+    size_t line;                 /* the value of len at the beginning of the last line */
     int64_t item;                /* bytes of an element */
-    int64_t part;                /* bytes from the real to the imaginary part */
+    int64_t part;                /* distance in bytes from the real to the imaginary part */
     int ncolumns;                /* 2 for complex numbers */
     bool summarize;
     opdi_print_column columns[2];
@@ -48,7 +49,7 @@ static void opdi_put_spaces(opdi_printer *printer, int count) {
     while (count-- > 0) { opdi_put(printer, " ", 1); }
 }
 
-/* Writes `count` line ends and indents the next line by `indent` spaces. */
+/* Writes `count` line ends and then `indent` spaces. */
 static void opdi_put_line(opdi_printer *printer, int count, int indent) {
     while (count-- > 0) { opdi_put(printer, "\n", 1); }
     printer->line = printer->len;
@@ -56,7 +57,7 @@ static void opdi_put_line(opdi_printer *printer, int count, int indent) {
 }
 
 /* Writes a float to `out` in a mode (WHOLE, FIXED or SCI) as Python's format() does: with a point in any locale, and
-   with "nan" for either sign.  Returns the length. */
+   every NaN as "nan", without a sign.  Returns the length. */
 static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT]*/) {
     int i, k;
     if (!isfinite(value)) {
@@ -73,8 +74,8 @@ static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT
     return count - (k - i - 1);
 }
 
-/* Writes the number of the element at byte `offset` that belongs to `column` (0, or 1 for an imaginary part) to out.
-   Returns the length of the text. */
+/* Writes one number of the element at byte `offset` to `out`: the number in column 0 or, for an imaginary part, in
+   column 1.  Returns the length of the text. */
 static int opdi_print_number(const opdi_printer *printer, int column, int64_t offset, char *out /*[OPDI_PRINT_TEXT]*/) {
     int mode = printer->columns[column].mode;
     if (mode < OPDI_PRINT_INT) {
@@ -88,7 +89,7 @@ static int opdi_print_number(const opdi_printer *printer, int column, int64_t of
     return (int)strlen(out);
 }
 
-/* Counts one number in the first pass of printing, which determines the width and the mode of all numbers. */
+/* Takes one number into account in the first pass, which determines the width and the mode of all numbers. */
 static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset) {
     opdi_print_column *wide = &printer->columns[column];
     char text[OPDI_PRINT_TEXT];
@@ -109,14 +110,14 @@ static void opdi_print_measure(opdi_printer *printer, int column, int64_t offset
     }
 }
 
-/* Returns how many of the `count` elements of a dim are left out in the middle, after the first OPDI_PRINT_EDGE
+/* Returns how many elements of a dim with `count` elements are replaced by "...", after the first OPDI_PRINT_EDGE
    elements. */
 static int64_t opdi_print_gap(const opdi_printer *printer, int64_t count) {
     return printer->summarize && count > 2 * OPDI_PRINT_EDGE ? count - 2 * OPDI_PRINT_EDGE : 0;
 }
 
-/* Runs the first pass over the elements that are shown, from dim number `dim` and byte `offset` on.  Recurses once for
-   each dim, at most 64 deep. */
+/* Runs the first pass over the elements that are printed, from dim number `dim` and byte `offset` on.  Calls itself
+   once for each dim, at most 64 deep. */
 static void opdi_print_scan(opdi_printer *printer, int dim, int64_t offset) {
     if (dim == printer->tensor->ndim) {
         for (int column = 0; column < printer->ncolumns; column++) { opdi_print_measure(printer, column, offset); }
@@ -140,7 +141,7 @@ static void opdi_print_choose(opdi_print_column *column) {
     column->width = column->widths[column->mode];
 }
 
-/* Writes the element at byte `offset`.  Of a complex number, such as "1.+2.j", only the real part is padded. */
+/* Writes the element at byte `offset`.  In a complex number, such as "1.+2.j", only the real part is padded. */
 static void opdi_print_element(opdi_printer *printer, int64_t offset) {
     char text[OPDI_PRINT_TEXT];
     int count = opdi_print_number(printer, 0, offset, text);
@@ -154,15 +155,15 @@ static void opdi_print_element(opdi_printer *printer, int64_t offset) {
     }
 }
 
-/* Returns how many elements of the last dimension go on a line. */
+/* Returns the number of elements of the last dim that are written on one line. */
 static int64_t opdi_print_per_line(const opdi_printer *printer, int indent) {
     int length = printer->columns[0].width + 2;
     if (printer->ncolumns == 2) { length += printer->columns[1].width + 1; }
     return OPDI_MAX(1, (OPDI_PRINT_LINE - indent) / length);
 }
 
-/* Writes the elements from dim number `dim` and byte `offset` on, in brackets.  Later lines are indented by more than
-   `indent` spaces. */
+/* Writes the elements from dim number `dim` and byte `offset` on, in brackets.  The lines after the first are indented
+   by `indent` spaces and one more for each bracket that is open. */
 static void opdi_print_elements(opdi_printer *printer, int dim, int64_t offset, int indent) {
     bool last = dim + 1 == printer->tensor->ndim;
     int64_t count = 0;
@@ -192,8 +193,8 @@ static void opdi_print_elements(opdi_printer *printer, int dim, int64_t offset, 
     opdi_puts(printer, "]");
 }
 
-/* Writes ", " and the suffix `text` (such as the dtype), on a new line if it does not fit.  Updates *line_length, the
-   length of the last line. */
+/* Writes ", " and the suffix `text` (such as the dtype).  Begins a new line if the suffix does not fit on the last.
+   Updates *line_length, the length of the last line. */
 static void opdi_print_suffix(opdi_printer *printer, size_t *line_length, int indent, const char *text) {
     size_t length = strlen(text);
     opdi_puts(printer, ",");
@@ -217,7 +218,7 @@ static void opdi_print_sizes(const opd_tensor *tensor, char *out /*[cap]*/, size
     if (at < cap) { (void)snprintf(out + at, cap - at, "%s", tensor->ndim == 1 ? ",)" : ")"); }
 }
 
-/* Writes the parts that follow the contents: device, size, dtype, grad_fn. `shown` is true if the elements were
+/* Writes the suffixes after the elements: device, size, dtype, grad_fn.  `shown` is true if the elements were
    written. */
 static void opdi_print_suffixes(opdi_printer *printer, size_t line_length, int indent, bool shown) {
     const opd_tensor *tensor = printer->tensor;
@@ -282,9 +283,9 @@ static void opdi_print_batched(opdi_printer *printer) {
     opdi_free(text, length + 1);
 }
 
-/* Returns a tensor whose elements can be printed: `tensor` itself or, if it is lazily conjugated or negated, a
-   reference to a copy with the conjugation or negation applied.  Returns NULL if that fails.  An error that was pending
-   before remains pending. */
+/* Returns a tensor whose elements can be printed: `tensor` itself, or, if it is lazily conjugated or negated, a
+   reference to a copy without such a flag.  Returns NULL on failure.  An error that was pending before remains
+   pending. */
 static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opd_code was = thread->error;

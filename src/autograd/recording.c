@@ -48,7 +48,7 @@ bool opd_grad_mode_set(bool on) {
     return was;
 }
 
-/* Returns 0 if a call is not to be recorded.  Otherwise returns the combined flags of its arguments, with
+/* Returns 0 if a call is not recorded.  Otherwise returns the combined flags of its tensor arguments, with
    OPDI_REQUIRES_GRAD. */
 OPDI_NOINLINE OPDI_INTERNAL unsigned opdi_call_flags(const opd_call *call) {
     opdi_arg_keys sets;
@@ -82,7 +82,8 @@ OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value) {
     return false;
 }
 
-/* Returns how many edges the node of a call needs: one for each tensor argument and element of a list. */
+/* Returns the number of edges that the node of a call needs: one for each tensor argument and for each element of a
+   list of tensors. */
 OPDI_INTERNAL int opdi_count_edges(const opd_op *op, const opd_value *args) {
     int count = op->ntensors;
     for (uint64_t mask = op->list_args; mask; mask &= mask - 1) {
@@ -92,7 +93,8 @@ OPDI_INTERNAL int opdi_count_edges(const opd_op *op, const opd_value *args) {
     return count;
 }
 
-/* Points the edges of node to the arguments' histories, in the order of the schema, with lists flattened. */
+/* Points the edges of `node` to the histories of the arguments, in the order of the schema.  Each element of a list has
+   its own edge. */
 OPDI_INTERNAL void opdi_link_edges(opd_node *node, const opd_op *op, const opd_value *args) {
     opdi_edge *edge = opdi_edges(node);
     for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
@@ -110,7 +112,7 @@ OPDI_INTERNAL int opdi_save_args(opd_node *node, const opdi_card *card, const op
     opd_value *kept = opdi_kept(node);
     for (uint64_t mask = card->kept_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask), when = card->save_if[i];
-        const bool sizes = (card->save_sizes >> i & 1) != 0;      /* a backward does not free kept sizes */
+        const bool sizes = (card->save_sizes >> i & 1) != 0;      /* sizes are not freed by backward */
         if (opdi_is_plain(&args[i])) {
             *kept++ = args[i];
             continue;
@@ -143,8 +145,8 @@ OPDI_INTERNAL int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs,
 
 OPDI_INTERNAL void opdi_retained_grad_follow(opd_tensor *tensor);
 OPDI_INTERNAL int opdi_node_pack(opd_node *node);
-/* Makes `node` the history of `tensor`, as its result number `nr`, unless tensor has a history already or a dtype
-   without gradients.  The tensor then takes a reference to the node. */
+/* Makes `node` the history of `tensor`, as the node's result number `nr`; the tensor takes a reference to the node.
+   Does nothing if the tensor already has a history, or if its dtype has no gradients. */
 OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (!tensor || tensor->grad_fn ||
         !(opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
@@ -158,14 +160,14 @@ OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { opdi_retained_grad_follow(tensor); }
 }
 
-/* Returns true if the result `tensor` belongs to the call alone.  `owned` tells if the call holds a reference to it.  A
-   result to which there are other references (a returned argument, a tensor returned twice), or that has a history, is
-   replaced by opdi_unalias. */
+/* Returns true if only the call refers to its result `tensor`, and the tensor has no history.  `owned` tells if the
+   call holds a reference to it.  If there are other references (the result is an argument, or is returned twice),
+   opdi_unalias replaces the result. */
 static inline bool opdi_is_own(const opd_tensor *tensor, bool owned) {
     return owned && OPDI_ACQUIRE(&tensor->refs) == 1 && !(tensor->flags & OPDI_REQUIRES_GRAD);
 }
-/* If the result *tensors does not belong to the call alone (opdi_is_own), replaces it by an alias.  Returns 0, or -1
-   and sets an error. */
+/* If other code, too, refers to the result *tensors (see opdi_is_own), replaces it by an alias.  Returns 0, or -1 and
+   sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_unalias(opd_tensor **tensors, bool owned) {
     opd_tensor *old = *tensors;
     if (!old || opdi_is_own(old, owned)) { return 0; }
@@ -176,8 +178,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_unalias(opd_tensor **tensors, bool owned) {
     if (owned) { opdi_drop(old); }
     return 0;
 }
-/* Replaces those results of a call that do not belong to the call alone by aliases.  Returns 0, or -1 and sets an
-   error. */
+/* Calls opdi_unalias for each result of a call.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
     const opd_op *op = call->op;
     for (int32_t i = 0; i < op->nrets; i++) {
@@ -198,8 +199,8 @@ OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
 
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr);
 
-/* Returns true if result number `element` of a call, counted with lists flattened, belongs to a result that the
-   operator's descriptor declares constant (without a derivative). */
+/* Returns true if the operator's descriptor declares that tensor number `element` of the results is constant (has no
+   derivative).  Each element of a list counts as one result tensor. */
 OPDI_INTERNAL bool opdi_constant_result(const opdi_card *card, const opd_value *rets, int element) {
     int i, count;
     for (i = 0; (count = rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : 1) <= element; i++) { element -= count; }
@@ -207,7 +208,8 @@ OPDI_INTERNAL bool opdi_constant_result(const opdi_card *card, const opd_value *
 }
 
 /* Makes the node of a call with the derivative `formula`, saves the values that the operator's descriptor names, and
-   makes the node the history of the result tensors `outs` (lists flattened).  Returns 0, or -1 and sets an error. */
+   makes the node the history of the result tensors `outs` (with the elements of lists).  Returns 0, or -1 and sets an
+   error. */
 static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
                             const opd_value *args, opd_tensor *const *outs, int nouts) {
     const opd_op *op = call->op;
@@ -284,8 +286,8 @@ OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_
 OPDI_SHARED int opdi_detach_inplace(opd_tensor *self);
 #if defined(OPDI_CORE)
 
-/* Sets an error if an argument requires grad but the operator's descriptor says that the derivative with respect to
-   this argument does not exist (constant_args).  Returns 0, or -1 and sets an error. */
+/* Checks that no argument requires grad if the operator's descriptor says that the derivative with respect to it does
+   not exist (constant_args).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     for (uint64_t mask = card->constant_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask);
@@ -300,9 +302,10 @@ OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *car
 
 OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi_card *card);
 
-/* Runs a call of an operator that has a backward function, and records the call if something requires grad. */
+/* Runs a call of an operator that has a backward function, and records the call if something requires grad.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
-    /* flags in call->flags: the dispatcher has already found that something requires grad */
+    /* call->flags has both flags if the dispatcher has already found that an argument requires grad */
     const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
     const unsigned flags = (call->flags & seen) == seen && !call->th->state.no_grad ? call->flags
         : opdi_call_flags(call);
@@ -338,7 +341,7 @@ static bool opdi_writes_it(const opd_call *call, const opd_tensor *tensor) {
     return false;
 }
 
-/* Returns the index, among the edges of the call's node, of the edge for the written argument `tensor`. */
+/* Returns the number of the edge that belongs to `tensor`, a written argument, in the call's node. */
 static int opdi_written_edge(const opd_call *call, const opd_tensor *tensor) {
     int edge = 0;
     for (uint64_t mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
@@ -350,20 +353,20 @@ static int opdi_written_edge(const opd_call *call, const opd_tensor *tensor) {
     }
     return edge;
 }
-/* Returns a mask with a bit for each written argument that is also a result. */
+/* Returns a mask with a bit for each argument that is written and returned as a result. */
 OPDI_INTERNAL uint64_t opdi_written_returned(const opd_op *op) {
     uint64_t mask = 0;
     for (int i = 0; i < op->nrets; i++) { mask |= op->ret_alias[i] >= 0 ? (uint64_t)1 << op->ret_alias[i] : 0; }
     return mask & op->written_args;
 }
-/* Returns the index of the first argument that is written but is not returned as a result, or -1. */
+/* Returns the index of the first argument that is written but is not returned as a result, or -1 if there is none. */
 static int opdi_written_unseen(const opd_op *op) {
     const uint64_t mask = op->written_args & ~opdi_written_returned(op);
     return mask ? opdi_low_bit(mask) : -1;
 }
 
-/* Sets an error if a call of an operator without a backward function writes arguments in a way that cannot be recorded.
-   Runs before anything is written.  Returns 0, or -1 and sets an error. */
+/* Checks that a call of an operator without a backward function can be recorded, although it writes arguments.  Runs
+   before anything is written.  Returns 0, or -1 and sets an error. */
 static int opdi_check_unwritten(const opd_call *call) {
     const opd_op *op = call->op;
     const int unseen = opdi_written_unseen(op);
@@ -381,8 +384,8 @@ static int opdi_check_unwritten(const opd_call *call) {
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[unseen].name);
 }
 
-/* Sets an error if several results of an operator are views, because one node cannot be their history.  Returns 0, or
-   -1. */
+/* Checks that at most one result of an operator is a view, because a node can be the history of only one view.  Returns
+   0, or -1 and sets an error. */
 static int opdi_check_one_alias(const opd_op *op) {
     int count = 0;
     for (int i = 0; i < op->nrets; i++) {
@@ -395,8 +398,8 @@ static int opdi_check_one_alias(const opd_op *op) {
                     "with inputs aren't supported. Please rewrite your function as a composite function.", op->name);
 }
 
-/* Runs a call of an operator without a backward function with the kernel that `table` has below Autograd, and records a
-   node whose backward fails with "not implemented".  Returns 0, or -1 and sets an error. */
+/* Runs a call of an operator without a backward function with the kernel that `table` has below Autograd.  Records a
+   node that fails in backward with "not implemented".  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_refresh_args(call) || opdi_check_one_alias(call->op) || opdi_check_unwritten(call)) { return -1; }
@@ -423,9 +426,9 @@ static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
 }
 
 OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge);
-/* Makes `node` the history of `tensor`, result number `nr` of a call without a backward function.  If tensor is a
-   written argument, `node` replaces its history.  If `node` only warns, existing histories are kept, and a hook on
-   tensor warns when backward passes tensor.  Returns 0, or -1 and sets an error. */
+/* Makes `node` the history of `tensor`, result number `nr` of a call without a backward function.  If `tensor` is a
+   written argument, `node` replaces its history.  If `node` only warns, the tensor keeps the history that it has, and
+   gets a hook that warns when its gradient arrives.  Returns 0, or -1 and sets an error. */
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr) {
     const bool written = opdi_writes_it(call, tensor), warns = node->formula->fn == opdi_warn_formula;
     if (!warns && written) { return opdi_rebase_to(tensor, node, nr, opdi_written_edge(call, tensor)); }
@@ -439,8 +442,9 @@ static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor 
     return 0;
 }
 
-/* Runs a call of an operator without a backward function in the mode OPD_AUTOGRAD_FALLBACK_WARN.  Nodes that the kernel
-   itself records are kept, and one more node warns in backward.  Returns 0, or -1 and sets an error. */
+/* Runs a call of an operator without a backward function in the mode OPD_AUTOGRAD_FALLBACK_WARN.  If the kernel itself
+   records nodes, they remain; in addition, a node is recorded that warns in backward.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
@@ -453,14 +457,14 @@ static int opdi_warn_in(const opdi_table *table, opd_call *call) {
     return opdi_record(call, card, &card->warning, call->args);
 }
 
-/* The kernel at Autograd of operators for which nothing is registered there.  If something requires grad, the call gets
-   a node that fails or warns when backward reaches it. */
+/* The kernel at Autograd of operators for which nothing is registered there.  If something requires grad, records a
+   node that fails or warns in backward. */
 OPDI_INTERNAL int opdi_recording_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int mode = OPDI_LOAD(&opdi_fallback_mode);
     if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    /* look up both kernels in one table, because another thread may in between register a backward function and its
-       kernel */
+    /* looks up both kernels in one table, because another thread may register a backward function and its kernel
+       meanwhile */
     if (!table && !(table = opdi_table_make(call->op))) { return -1; }
     if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
     return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);

@@ -73,7 +73,7 @@ OPDI_INTERNAL void opdi_packed_saved_drop(opdi_packed_saved *packed) {
     opdi_free(packed, opdi_packed_saved_bytes(packed->ndim));
 }
 
-/* If `leaf` is the history of a packed tensor, drops the reference to it. */
+/* If `leaf` is the history of the packed tensor `packed`, drops the reference to it. */
 OPDI_INTERNAL void opdi_packed_saved_forget(opdi_packed_saved *packed, opd_tensor *leaf) {
     if (opdi_vertex(packed->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
     packed->edge.node = NULL;
@@ -115,20 +115,20 @@ static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, o
         return NULL;
     }
     if (opd_ok()) { return packed; }
-    opdi_packer_release(packer);                  /* pack has failed and returned no object to drop */
+    opdi_packer_release(packer);                  /* pack has failed, so there is no packed object to drop */
     if (!packed->own) { opd_node_release(packed->edge.node); }
     opdi_free(packed, opdi_packed_saved_bytes(packed->ndim));
     return NULL;
 }
 
 /* Returns true if hooks may pack `tensor`, whose version was `version` when it was saved.  While a graph is traced,
-   only tensors that the graph contains may be packed, because other tensors would become constants of the graph. */
+   hooks may pack only tensors that the graph contains, because other tensors would become constants of the graph. */
 static bool opdi_may_pack(const opd_tensor *tensor, uint32_t version) {
     return !opdi_self()->innermost.tracer || ((tensor->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
                                     OPDI_LOAD(&tensor->storage->version) == version);
 }
-/* Packs a kept value of a node with the hooks `packer`.  Of a list, packs all elements (`only` is -1) or only the
-   element with index `only`.  Returns 0, or -1 and sets an error. */
+/* Packs a kept value of a node with the hooks `packer`.  If the value is a list, packs the element with index `only`,
+   or all elements if `only` is -1.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value, int32_t only) {
     opdi_packed_saved *packed;
     if (value->tag == OPD_TAG_TENSOR && !(value->u.t->flags & OPDI_WRAPPED) &&
@@ -160,8 +160,8 @@ OPDI_INTERNAL int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
     opdi_packer_release(packer);
     return rc;
 }
-/* Packs all tensors that a node has saved with the thread's hooks.  If a tracer is recording the call, the tracer packs
-   them later instead.  Returns 0, or -1 and sets an error. */
+/* Packs all tensors that a node has saved, with the thread's hooks.  Does nothing if a tracer is recording the call:
+   the tracer packs the tensors later.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_node_pack(opd_node *node) {
     opdi_thread *thread = opdi_self();
     return thread->innermost.tracer && !(thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
@@ -178,8 +178,8 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *pac
     return NULL;
 }
 
-/* Unpacks a saved tensor; if `history` is true, with the history that the tensor had when it was packed.  The returned
-   tensor belongs to the innermost scope.  Returns NULL and sets an error on failure. */
+/* Unpacks a saved tensor; if `history` is true, with the history that the tensor had when it was packed.  Returns a
+   tensor of the innermost scope, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
     static const opdi_derivative identity = {
         "AliasBackward0", opdi_pass_backward, /* card, plugin */ NULL, NULL,
@@ -212,8 +212,8 @@ OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *pack
     return value;
 }
 
-/* Returns the tensors of a saved list, unpacking the packed tensors (with their history if `history` is true).  The
-   list belongs to the innermost scope.  Returns a list without data and sets an error on failure. */
+/* Returns the tensors of a saved list, and unpacks those that are packed (with their history if `history` is true).
+   The list belongs to the innermost scope.  On failure, returns a list without data and sets an error. */
 OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history) {
     opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
     for (int32_t k = 0; list && k < value->n; k++) {
@@ -224,9 +224,9 @@ OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool hi
     return list ? opd_tensors_of(list, value->n) : opd_tensors_of(NULL, 0);
 }
 
-/* opd_allow_mutation_begin lets a program write into saved tensors.  Its hooks do not copy a saved tensor when it is
-   saved, but list it in a hash table by its storage (opdi_mutation).  Before a storage is written, the listed tensors
-   in that storage are copied. */
+/* Between opd_allow_mutation_begin and opd_allow_mutation_end, a program may write into saved tensors.  The hooks of
+   opd_allow_mutation_begin do not copy a tensor when it is saved.  They list it in a hash table, whose keys are
+   storages (opdi_mutation).  Before a storage is written, the listed tensors in that storage are copied. */
 
 OPDI_INTERNAL opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* protects the tables */
 
@@ -324,8 +324,8 @@ static void opdi_mutation_drop(void *packed, void *user) {
     opd_release(snapshot->tensor);
     opdi_free(snapshot, sizeof *snapshot);
 }
-/* Returns an entry of the table, with a new reference, whose tensor lies in the storage of `tensor` and was not written
-   since it was saved.  Returns NULL if there is none. */
+/* Returns a new reference to an entry of the table whose tensor lies in the storage of `tensor` and was not written
+   after it was saved.  Returns NULL if there is none. */
 static opdi_snapshot *opdi_mutation_next(const opdi_mutation *mutation, const opd_tensor *tensor) {
     opdi_lock(&opdi_mutation_lock);
     opdi_snapshot *snapshot = *opdi_mutation_row(mutation, tensor->storage);
@@ -394,9 +394,8 @@ int opd_allow_mutation_begin(void) {
     thread->innermost.mutation = mutation;
     return 0;
 }
-/* Pops the hooks of opd_allow_mutation_begin and drops the saved tensors that their table holds.  A later backward that
-   needs one of these tensors fails with "Trying to backward outside of the 'allow_mutation_on_saved_tensors'
-   context". */
+/* Pops the hooks of opd_allow_mutation_begin, and drops the saved tensors in their table.  A later backward that needs
+   one of these tensors fails with "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context". */
 void opd_allow_mutation_end(void) {
     opdi_thread *thread = opdi_self();
     opdi_mutation *mutation = thread->innermost.mutation;
@@ -414,7 +413,7 @@ void opd_allow_mutation_end(void) {
         }
     }
     opdi_unlock(&opdi_mutation_lock);
-    while ((snapshot = over) != NULL) {           /* freeing a tensor may run any code: unlock before that */
+    while ((snapshot = over) != NULL) {           /* freeing a tensor may run any code, so the lock is not held */
         over = snapshot->over;
         opdi_lock(&opdi_mutation_lock);
         opd_tensor *tensor = snapshot->tensor;
@@ -434,8 +433,8 @@ void opd_allow_mutation_end(void) {
    list, `element` is -1. */
 typedef struct opdi_saved_place { opd_value *value; int32_t element; } opdi_saved_place;
 
-/* Returns the value that a node saved under `name`: an argument's name or a result's name in the operator's schema, or
-   "result" (of the first of several: "result0").  Returns NULL if there is none. */
+/* Returns the value that a node saved under `name`: the name of an argument or of a result in the operator's schema, or
+   "result" ("result0", "result1", ... if there are several).  Returns NULL if there is none. */
 static opd_value *opdi_saved_named(opd_node *node, const char *name) {
     const opdi_card *card = opdi_plain_node(node) ? node->formula->card : NULL;
     int i, at = 0;
@@ -466,7 +465,8 @@ static bool opdi_saved_in_context(opd_node *node, opdi_saved_place *at) {
     if (!ctx || at->element >= ctx->nsaved) { return false; }
     kept += node->nkept - 1 - ctx->nsaved;
     at->value = &kept[at->element];
-    if (at->value->tag == OPD_TAG_INT) { at->value = &kept[at->value->u.i]; }  /* the index of an equal tensor */
+    if (at->value->tag == OPD_TAG_INT) { at->value = &kept[at->value->u.i]; }  /* an int is the index of another kept
+                                                                                  value with the same tensor */
     at->element = -1;
     return true;
 }
@@ -487,9 +487,9 @@ static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *
     return at->value && at->value->tag == OPD_TAG_TENSORS && at->element < at->value->n;
 }
 
-/* Finds a saved tensor by its name and marks its node as in use, until the caller calls opdi_saved_leave. `freed` is
-   the message for the case that the saved tensors are freed (NULL: the usual message).  Returns false and sets an error
-   on failure. */
+/* Finds a saved tensor by its name and writes its place to *at.  Also marks the node as in use; the caller calls
+   opdi_saved_leave later.  `freed` is the message if the saved tensors were freed (NULL: the usual message).  Returns
+   false and sets an error on failure. */
 static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, opdi_saved_place *at) {
     if (!opd_ok()) { return false; }
     if (!opdi_saved_find(node, name, at)) {
@@ -505,8 +505,8 @@ static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, o
     return opd_fail(OPD_ERROR_ARGUMENT, "%s has a saved list '%s' of %d tensors: name one of them, as in '%s[0]'",
                     opd_node_name(node), name, at->value->n, name) == 0;
 }
-/* Returns the saved tensor at a place as a kept value, and writes the version that it had when it was saved to
-   *version. */
+/* Returns the saved tensor at a place as a kept value.  Sets *version to the version that the tensor had when it was
+   saved. */
 static opd_value opdi_saved_value(const opdi_saved_place *at, uint32_t *version) {
     if (at->element < 0) {
         *version = (uint32_t)at->value->n;
@@ -536,7 +536,7 @@ opd_tensor *opd_node_saved(opd_node *node, const char *name) {
 }
 
 /* Packs the saved tensor of a node that is named `name` with `hooks`.  Returns 0.  On failure, returns -1 and sets an
-   error; then the caller still owns the user pointer. */
+   error; the caller then still owns the user pointer. */
 int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
     opdi_saved_place at;
     uint32_t version;
@@ -555,7 +555,8 @@ int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks
                       "is NULL)");
     }
     if (rc == 0) { rc = opdi_unpack(node, &value, version) ? opdi_pack_value(packer, node, at.value, at.element) : -1; }
-    if (rc && packer) { packer->hooks.destroy = NULL; }       /* the caller keeps the user pointer */
+    if (rc && packer) { packer->hooks.destroy = NULL; }       /* after a failure, the caller still owns the user
+                                                                 pointer */
     if (packer) { opdi_packer_release(packer); }
     opdi_saved_leave(node, false);
     return rc;

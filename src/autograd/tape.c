@@ -50,9 +50,9 @@ opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on) {
     return tensor;
 }
 
-/* Replaces the gradient of tensor, after checking that grad has the same sizes, dtype and device; grad NULL removes it.
-   If a layer of transforms (grad, vmap) is running, sets the gradient that belongs to that layer.  Returns 0, or -1 and
-   sets an error. */
+/* Replaces the gradient of `tensor` by `grad`, after checking that it has the same sizes, dtype and device as the
+   tensor.  If `grad` is NULL, removes the gradient.  While a layer of transforms (grad, vmap) is running, sets the
+   gradient that belongs to that layer.  Returns 0, or -1 and sets an error. */
 int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_set_grad") ||
         opdi_any_dead(&grad, 1, "opd_tensor_set_grad")) { return -1; }
@@ -75,8 +75,8 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
 
 //== public functions that read nodes ==================================================================================
 //
-//  Outside the library, an opd_node pointer is an edge's vertex: the address of a node or, with bit 0 set, of a leaf
-//  tensor.  For a leaf it stands for the leaf's AccumulateGrad.
+//  In the public interface, an opd_node pointer is the vertex of an edge: the address of a node, or the address of a
+//  leaf tensor with bit 0 set.  The latter represents the AccumulateGrad node of the leaf.
 
 #if defined(OPDI_CORE)
 
@@ -185,8 +185,8 @@ bool opd_backward_will_run(const opd_node *node) {
     return task && task->needed;
 }
 
-/* Finds the order in which the current backward runs its nodes, by simulating the whole run with separate counters
-   (opdi_task.cursor).  Writes the first `cap` nodes in this order to nodes.  Returns the number of nodes in the whole
+/* Finds the order in which the current backward runs its nodes.  Simulates the whole run, with separate counters
+   (opdi_task.cursor).  Writes the first `cap` nodes in this order to `nodes`.  Returns the number of nodes in the whole
    run, or -1 and sets an error. */
 int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
     const opdi_engine *at = opdi_self()->innermost.engine;

@@ -2,14 +2,14 @@
 
 //== views =============================================================================================================
 //
-//  A write into a view also changes its base, so the base gets a node for the write (CopySlices).  When the history of
-//  a view is needed, and the storage was written after the view got its current history, the view gets a new history
-//  that starts from the history of its base.
+//  A write into a view also changes its base, so the base gets a node for the write (CopySlices).  The history of a
+//  view is brought up to date when it is needed: if the storage was written after the view got its history, the view
+//  gets a new history, which starts from the history of its base.
 
 OPDI_COLD_BEGIN
 /* Sets the error that a view must not be written, because of the way in which it was made (its `creation`).  If
-   `indirect` is true, the view itself was not written: it is used after its base or another view of the base was
-   written.  Returns -1. */
+   `indirect` is true, the program has not written the view itself: it uses the view after a write into the base or into
+   another view of the base.  Returns -1. */
 static int opdi_view_error(const opd_tensor *view, bool indirect) {
     static const char *const why[] = {
         "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
@@ -42,9 +42,9 @@ static int opdi_view_error(const opd_tensor *view, bool indirect) {
                     why[creation - 1]);
 }
 
-/* Writes the geometry of `view` relative to `base` to `at`, as int64: ndim; dtype (combined with those OPDI_LAZY_KEYS
-   that only one of the two tensors has); the distance in bytes from the base's first element; sizes; strides; and then
-   the base's strides.  Returns the count of these int64. */
+/* Writes the geometry of `view` relative to `base` to `at`, as int64: ndim; dtype, combined with those OPDI_LAZY_KEYS
+   that only one of the two tensors has; the distance in bytes from the base's first element to the view's; the view's
+   sizes and strides; the base's strides.  Returns the number of these int64. */
 OPDI_INTERNAL int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64_t *at /*[OPDI_MAX_SLICE]*/) {
     const size_t ndim = view->ndim;
     at[0] = view->ndim;
@@ -55,8 +55,8 @@ OPDI_INTERNAL int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base
     return 3 + 2 * (int)ndim + base->ndim;
 }
 
-/* Returns the part of tensor that `at` (written by opdi_slice_pack) describes; tensor must have the geometry of at's
-   base.  If only one of tensor and the part is complex, pairs of real numbers are viewed as complex numbers, or the
+/* Returns the part of `tensor` that `at` describes (see opdi_slice_pack).  `tensor` must have the geometry that the
+   base had.  If only one of `tensor` and the part is complex, pairs of real numbers become complex numbers, or the
    reverse.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
     const opd_scalar_type dtype = (opd_scalar_type)(at[1] & (int64_t)(OPD_BIT_OF(OPD_F_CONJUGATE) - 1));
@@ -86,8 +86,8 @@ OPDI_INTERNAL opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
 
 OPDI_INTERNAL void opdi_leave_node(opd_tensor *self);
 
-/* Returns a new tensor with the memory and geometry of `view`, and with a history as a view of `base` (a node
-   AsStridedBackward0 whose edge leads to base).  Returns a reference, or NULL and sets an error. */
+/* Returns a new tensor with the memory and geometry of `view`.  Its history is a node AsStridedBackward0 whose edge
+   leads to `base`.  Returns a reference, or NULL and sets an error. */
 static opd_tensor *opdi_view_replayed(opd_tensor *view, opd_tensor *base) {
     int64_t at[OPDI_MAX_SLICE];
     opd_tensor *tensor;
@@ -106,7 +106,7 @@ static opd_tensor *opdi_view_replayed(opd_tensor *view, opd_tensor *base) {
     }
     return tensor;
 }
-/* Calls opdi_view_replayed with grad mode on, whatever the thread's mode is, and restores the mode. */
+/* Calls opdi_view_replayed with grad mode on, and restores the thread's grad mode afterwards. */
 OPDI_INTERNAL opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
     opdi_thread *thread = opdi_self();
     const opdi_state state = thread->state;
@@ -120,14 +120,14 @@ OPDI_INTERNAL opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
     return tensor;
 }
 
-/* Sets an error if the base of `view` has got other memory.  Returns 0 or -1. */
+/* Checks that the base of `view` still has the memory of the view.  Returns 0, or -1 and sets an error. */
 static int opdi_check_base(const opd_tensor *view) {
     return view->storage == opdi_view_record_of(view)->base->storage ? 0
         : opd_fail(OPD_ERROR_AUTOGRAD, "a view was modified inplace after its base had been resized or had been given "
                    "other data: they no longer share memory, so autograd cannot connect their histories");
 }
 
-/* Gives the tensor that replays a view, whose base has lost its history, a node without edges as its history.  Returns
+/* Gives `tensor` a history: a node without edges.  `tensor` replaces a view whose base has lost its history.  Returns
    0, or -1 and sets an error. */
 static int opdi_view_loose(opd_tensor *tensor) {
     static const opdi_derivative loose = {
@@ -141,8 +141,8 @@ static int opdi_view_loose(opd_tensor *tensor) {
 }
 
 OPDI_INTERNAL opdi_mutex opdi_view_lock = OPDI_MUTEX_INIT;
-/* If the memory of a view was written after the view got its history, gives the view a new history that starts from its
-   base's.  Returns 0, or -1 and sets an error. */
+/* If the memory of a view was written after the view got its history, gives the view a new history, which starts from
+   the history of its base.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view) {
     opdi_view_record *record = opdi_view_record_of(view);
     const uint32_t version = OPDI_LOAD(&view->storage->version);
@@ -159,9 +159,10 @@ OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view) {
         return -1;
     }
     opdi_lock(&opdi_view_lock);
-    if (record->version != version) {             /* unless another thread has refreshed it */
+    if (record->version != version) {             /* false if another thread has refreshed the view meanwhile */
         old = view->grad_fn;
-        if (old) { opdi_ref_up(&old->refs); }     /* freed outside the lock, because hooks may call user functions */
+        if (old) { opdi_ref_up(&old->refs); }     /* the node is freed outside the lock, because its hooks may call user
+                                                     functions */
         opdi_leave_node(view);
         view->grad_fn = tensor->grad_fn;
         view->output_nr = tensor->output_nr;
@@ -199,8 +200,8 @@ static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
     return !(vertex & OPDI_LEAF) && opdi_node_sequence(node) >= layer->since &&
         node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
 }
-/* Returns the number of the innermost grad layer to whose autograd graph `node` belongs.  If `node` is NULL, returns
-   the number of the innermost grad layer.  Returns 0 if there is none. */
+/* Returns the number of the innermost grad layer to whose autograd graph `node` belongs; if `node` is NULL, of the
+   innermost grad layer.  Returns 0 if there is none. */
 OPDI_INTERNAL uint32_t opdi_serial_of(const opd_node *node) {
     const opdi_layer *layer = opdi_self()->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_GRAD || (node && !opdi_layer_has(layer, node)))) {
@@ -208,8 +209,9 @@ OPDI_INTERNAL uint32_t opdi_serial_of(const opd_node *node) {
     }
     return layer ? layer->serial : 0;
 }
-/* Sets an error if autograd cannot record a write into self: self is a leaf that requires grad, a view of such a leaf,
-   or a view made in a way that forbids writes.  Called in grad mode if something requires grad.  Returns 0, or -1. */
+/* Checks that autograd can record a write into self: self must not be a leaf that requires grad, a view of such a leaf,
+   or a view made in a way that forbids writes.  Called in grad mode if something requires grad.  Returns 0, or -1 and
+   sets an error. */
 OPDI_SHARED int opdi_check_inplace(const opd_tensor *self) {
     if (self->flags & OPDI_IS_VIEW) {
         const opdi_view_record *record = opdi_view_record_of(self);

@@ -32,7 +32,7 @@ static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
     thread->state = state;
     return copy ? opd_keep(copy) : NULL;
 }
-/* Returns a copy of tensor without history.  Returns a reference, or NULL and sets an error. */
+/* Returns a reference to a copy of `tensor` without history, or NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
     if (tensor->flags & OPDI_BATCHED) { return opdi_batch_clone(tensor); }
     if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED)) { return opdi_traced_clone((opd_tensor *)(uintptr_t)tensor); }
@@ -60,8 +60,8 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
     return opdi_forward_copy(opdi_own(tensor), self) ? NULL : tensor;
 }
 
-/* Removes the history of self, which was written.  If its node had saved self as its own result, the node drops the
-   saved value, because the write has changed it. */
+/* Removes the history of self, which was written.  If the old node had saved self as its own result, the node drops the
+   saved value, which is no longer valid. */
 OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (!old) { return; }
@@ -107,7 +107,7 @@ OPDI_SHARED int opdi_detach_inplace(opd_tensor *self) {
     return 0;
 }
 
-/* Makes the node of a write into self, before the write.  Kept tensors that share the memory of self are left out,
+/* Makes the node of a write into self, before the write.  The node does not keep tensors that share the memory of self,
    because the write will change them.  Returns a reference, or NULL and sets an error. */
 static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
                                    const opd_value *args) {
@@ -119,7 +119,7 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
         opdi_node_release(node);
         return NULL;
     }
-    for (int i = 0; i < node->nkept; i++) {       /* the write will change these tensors */
+    for (int i = 0; i < node->nkept; i++) {       /* tensors in the memory of self, which the write will change */
         opd_value *value = &opdi_kept(node)[i], old = *value;
         if (value->tag != OPD_TAG_TENSOR || value->u.t->storage != self->storage) { continue; }
         *value = opd_value_none();
@@ -129,10 +129,10 @@ static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, 
     return node;
 }
 
-/* Makes nodes that `node` leads to drop `tensor`, which is about to get a history that begins with `node`.  If such a
-   node had saved `tensor` before the write, it would hold itself through tensor, and the saved value is no longer valid
-   anyway.  For the same reason, edges to `tensor`, until now a leaf, are cut.  Only the nearest OPDI_NEAR nodes are
-   visited, because such a graph is a mistake of the program. */
+/* Removes references to `tensor` from nodes that `node` leads to.  `tensor` is about to get a history that begins with
+   `node`.  A node that had saved `tensor` would then hold itself through the tensor, and the write has made the saved
+   value invalid anyway.  For the same reason, edges to `tensor`, until now a leaf, are removed.  Visits only the
+   nearest OPDI_NEAR nodes, because such a graph is a mistake of the program. */
 #define OPDI_NEAR 64
 static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
     const opd_node *seen[OPDI_NEAR + 1], *at = node;
@@ -150,7 +150,8 @@ static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
             value->n = OPDI_WRITTEN_SINCE;
             opdi_kept_drop(at, &old);
         }
-        for (int k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {   /* skip edge 0 of `node`, that of tensor */
+        for (int k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {   /* skips edge 0 of `node`, which leads to
+                                                                             `tensor` */
             if (edge[k].vertex == ((uintptr_t)tensor | OPDI_LEAF)) {
                 edge[k].vertex = 0;
                 opdi_drop(tensor);
@@ -169,9 +170,9 @@ static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int 
     return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
 }
 
-/* Makes the node of the base (CopySlices) for a write into the base's view self. `node` is the operator's own node, and
-   `edge` is the number of its edge to self.  Edge 0 of the new node leads to the base, and `edge` is stored in its
-   `spare`.  The new node's other edges are those of `node`, where edge 0 of `node` takes index `edge`.  Returns a
+/* Makes the CopySlices node of the base, for a write into its view self.  `node` is the operator's own node, and its
+   edge number `edge` leads to self.  In the new node, edge 0 leads to the base, and its `spare` is `edge`.  The other
+   edges are copies of those of `node`, except that edge number `edge` is a copy of edge 0 of `node`.  Returns a
    reference, or NULL. */
 static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     opd_tensor *base = opdi_view_record_of(self)->base;
@@ -197,8 +198,8 @@ static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     slices->saved = node->saved;
     return slices;
 }
-/* Makes the node of the base as opdi_slices_make does, and saves in `node` the results that the operator's descriptor
-   names.  Returns a reference, or NULL. */
+/* Makes the CopySlices node of the base (see opdi_slices_make), and saves in `node` the results that the operator's
+   descriptor names.  Returns a reference, or NULL. */
 static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                                   opd_node *node) {
     opd_node *slices = opdi_slices_make(self, node, 0);
@@ -221,7 +222,8 @@ static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, o
     return slices;
 }
 
-/* Makes `slices` (a CopySlices node) the history of the base of the view self, after the write that `node` records. */
+/* Makes `slices`, a CopySlices node, the history of the base of the view self, after the write.  `node` is the node
+   inside `slices`. */
 static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *node) {
     opdi_view_record *record = opdi_view_record_of(self);
     const uint32_t version = OPDI_LOAD(&self->storage->version);
@@ -233,9 +235,9 @@ static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *nod
     for (int i = 0; i < node->nresults; i++) { opdi_saved_results(node)[i].n = (int32_t)version; }
 }
 
-/* Makes `node` the history of `tensor`, which was written, as its result number `nr`.  Edge number `edge` of node leads
-   to the old history.  If tensor is a view, its base gets the history instead, through a CopySlices node.  Returns 0,
-   or -1 and sets an error. */
+/* Makes `node` the history of `tensor`, which was written, as the node's result number `nr`.  Edge number `edge` of
+   `node` leads to the old history.  If `tensor` is a view, a CopySlices node becomes the history of its base instead.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge) {
     opd_node *slices;
     if (!(tensor->flags & OPDI_IS_VIEW)) {
@@ -250,11 +252,11 @@ OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int
     return 0;
 }
 
-/* Makes node the history of self after the write, and saves the results that the operator's descriptor names. */
+/* Makes `node` the history of self after the write, and saves the results that the operator's descriptor names. */
 static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
                         opd_node *node) {
     int ret = 0;
-    opdi_node_describe(node, &self);              /* squeeze_ and similar operators have changed the sizes */
+    opdi_node_describe(node, &self);              /* operators like squeeze_ have changed the sizes */
     opdi_leave_node(self);
     opdi_void_saved(node, self);
     opdi_attach(self, node, 0);
@@ -273,8 +275,8 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     }
 }
 
-/* Sets an error if a recorded call writes arguments other than the first and autograd cannot record these writes, or if
-   the call has no results and does not write its first argument.  Returns 0, or -1 and sets an error. */
+/* Checks that autograd can record the writes of a call: writes into arguments other than the first must be recordable,
+   and a call without results must write its first argument.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
     const opd_op *op = call->op;
     const uint64_t back = opdi_written_returned(op);
@@ -307,8 +309,8 @@ OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
                     "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[opdi_low_bit(op->written_args)].name);
 }
 
-/* Copies the call's arguments to args.  If the backward function reads an argument in memory that the call writes and
-   returns, args gets a copy of that argument as it was before the call.  Returns 0, or -1 and sets an error. */
+/* Copies the call's arguments to `args`.  If the backward function reads an argument in memory that the call writes and
+   returns, `args` gets a copy of that argument, made before the write.  Returns 0, or -1 and sets an error. */
 static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_value *args) {
     const uint64_t back = opdi_written_returned(call->op);
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -353,8 +355,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->formula, args);
 }
 
-/* Copies the call's arguments to args.  If the backward function reads self, args gets a copy of self with the value
-   before the write.  Returns 0, or -1 and sets an error. */
+/* Copies the call's arguments to `args`.  If the backward function reads self, `args` gets a copy of self, made before
+   the write.  Returns 0, or -1 and sets an error. */
 static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_tensor *self, opd_value *args) {
     opd_tensor *original = NULL;
     memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
@@ -373,17 +375,17 @@ static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_te
     return 0;
 }
 
-/* Returns true if the view self still has the geometry in its base that opdi_slice_pack wrote to `was`. */
+/* Returns true if the view self still has the geometry that opdi_slice_pack wrote to `was`. */
 static bool opdi_slice_same(const opd_tensor *self, const opd_value *was) {
     int64_t now[OPDI_MAX_SLICE];
     const int count = opdi_slice_pack(self, opdi_view_record_of(self)->base, now);
     return count == was->n && memcmp(now, was->u.ints, (size_t)count * sizeof *now) == 0;
 }
 
-/* Runs and records a call that writes self.  The node has the backward function of the operator that computes the same
-   without writing, and becomes the history of self.  If self is a view, a CopySlices node around this node becomes the
-   history of self's base instead (opdi_slices_attach), unless only the view's geometry changes.  Returns 0, or -1 and
-   sets an error. */
+/* Runs and records a call that writes self.  The new node has the backward function of the functional form, and becomes
+   the history of self.  If self is a view, a CopySlices node around the new node becomes the history of self's base
+   instead (opdi_slices_attach), unless the call changes only the view's geometry.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opd_value args[OPD_MAX_ARGS];
     const int ndim = self ? self->ndim : 0;
@@ -487,7 +489,8 @@ static int opdi_record_manually(const char *name, opd_backward_fn backward, opd_
         }
     }
     for (int i = 0; i < nresults; i++) { opdi_attach(results[i], node, i); }
-    for (int i = 0; i < nsaved; i++) {            /* a saved result must not make a cycle of references */
+    for (int i = 0; i < nsaved; i++) {            /* a saved tensor that is also a result must not form a cycle of
+                                                     references */
         if (saved[i] && saved[i]->grad_fn == node) { saved[i]->own |= OPDI_SAVED_BY_OWN; }
     }
     int i = opdi_self()->innermost.packer ? opdi_node_pack(node) : 0;
@@ -539,8 +542,8 @@ static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data)
         : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
 }
 
-/* Makes tensor use the memory of `data`, with its sizes and dtype. tensor keeps its version, its history and its
-   identity.  Returns 0, or -1 and sets an error. */
+/* Gives `tensor` the memory, sizes and dtype of `data`.  The tensor keeps its version, its history and its identity.
+   Returns 0, or -1 and sets an error. */
 int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
     const bool more = data && tensor && 2 * data->ndim > tensor->capacity;
     int64_t *dims = NULL;
