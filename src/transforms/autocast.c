@@ -36,8 +36,8 @@ OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
     return opdi_autocast_allowed(thread) && (opdi_autocast_here(thread)->on >> device & 1);
 }
 
-/* Returns the number of an autocast state, which is added to the list if it is new.  Returns 0 and sets an error if
-   the list is full. */
+/* Returns the number of an autocast state.  Adds the state to the list if it is not in it.  Returns 0 and sets an error
+   if the list is full. */
 static uint16_t opdi_autocast_number(const opdi_autocast_state *state) {
     int i;
     opdi_lock(&opdi_autocasts.lock);
@@ -69,7 +69,7 @@ static uint32_t opdi_autocast_dtypes(int device) {
     return declared ? declared : 1u << OPD_BFLOAT16 | 1u << OPD_FLOAT16 |
         (device == OPD_CUDA || device == OPD_HIP ? 1u << OPD_FLOAT32 : 0u);
 }
-/* Warns that a region is off because the device does not support the region's dtype.  Returns 0. */
+/* Warns that autocast stays off in a region, because the device does not support the region's dtype.  Returns 0. */
 static int opdi_autocast_unsupported(int device) {
     static const opd_scalar_type all[] = {OPD_BFLOAT16, OPD_FLOAT16, OPD_FLOAT32};
     char name[32], names[64];
@@ -88,8 +88,8 @@ static int opdi_autocast_unsupported(int device) {
     return 0;
 }
 
-/* Checks whether a region with this dtype can be on for a device.  Returns 1 if it can, 0 after a warning if not, or
-   -1 and sets an error. */
+/* Checks that a region can be on for `device` with this dtype.  Returns 1 if it can; 0, after a warning, if it cannot;
+   or -1 and sets an error. */
 static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
     if ((unsigned)device >= OPD_BACKEND_COUNT || opdi_autocast_default((int)device) == OPD_DTYPE_NONE) {
         return opd_fail(OPD_ERROR_ARGUMENT, "User specified an unsupported autocast device_type '%s'",
@@ -109,7 +109,7 @@ static int opdi_autocast_check(opd_backend device, opd_scalar_type dtype) {
     return opdi_autocast_unsupported((int)device);
 }
 
-/* Begins an autocast region for one device, inside the regions that are open.  If that fails, sets an error and
+/* Begins an autocast region for one device, inside the regions that are already open.  On failure, sets an error and
    returns a region whose `open` is false. */
 opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache) {
     opdi_thread *thread = opdi_self();
@@ -179,9 +179,9 @@ int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int 
 
 //== the cache of cast weights =========================================================================================
 //
-//  An entry of the cache belongs to a tensor with a certain dtype, version and memory; if one of these changes, the
-//  tensor needs another entry.  Casts are always made with grad mode on, so that a cast made under no_grad can also be
-//  used by a recorded call.
+//  An entry of the cache is valid for a tensor with a certain dtype, version and memory.  If one of these changes, the
+//  tensor needs a new entry.  Casts are always made with grad mode on, so that a recorded call can use a cast that was
+//  made under no_grad.
 
 OPDI_INTERNAL opdi_cast_cache opdi_casts = {
     OPDI_MUTEX_INIT, 0, {NULL}};
@@ -235,8 +235,8 @@ static opd_tensor *opdi_cast_find(opd_scalar_type dtype, const opd_tensor *tenso
     opdi_unlock(&opdi_casts.lock);
     return cast;
 }
-/* Adds `cast`, a cast of `tensor` made at `version`, to the cache.  Replaces an older cast that was made before the
-   tensor's value changed.  Returns 0, or -1 if memory runs out. */
+/* Adds `cast` to the cache: `tensor`, cast when its version was `version`.  If the cache has an older cast of the
+   tensor that is no longer valid, replaces it.  Returns 0, or -1 if memory runs out. */
 static int opdi_cast_add(opd_tensor *tensor, opd_tensor *cast, uint32_t version) {
     opdi_cast *other = (opdi_cast *)opdi_alloc(sizeof *other), **at;
     if (!other) { return -1; }
@@ -259,8 +259,8 @@ static int opdi_cast_add(opd_tensor *tensor, opd_tensor *cast, uint32_t version)
 static bool opdi_cast_castable(const opd_tensor *tensor) {
     return tensor && opd_dtype_is_floating((opd_scalar_type)tensor->dtype) && tensor->dtype != OPD_FLOAT64;
 }
-/* Returns the device whose autocast regions apply to `tensor`.  For a fake tensor, this is the device that it stands
-   for. */
+/* Returns the device whose autocast regions apply to `tensor`: its own device or, for a fake tensor, the device that it
+   stands for. */
 OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) {
     return tensor->backend == OPD_META ? (int)opd_tensor_device(tensor).type : tensor->backend;
 }
@@ -272,9 +272,9 @@ static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *tensor) {
     values[5] = opd_value_bool(false);
     return opd_call_op(opd_op_builtin(OPDI_BY_NUMBER(_to_copy)), values, 7);
 }
-/* Returns true if the cast of `tensor` to dtype may be cached: if dtype is the region's dtype, and the tensor is a
-   plain float32 weight that requires grad.  Casts under transforms are not cached, because transforms differentiate
-   with respect to views of weights. */
+/* Returns true if the cast of `tensor` to `dtype` may be cached: `dtype` is the region's dtype, and the tensor is a
+   float32 leaf that requires grad.  Casts under transforms are not cached, because transforms differentiate with
+   respect to aliases of weights. */
 static bool opdi_cast_cacheable(const opdi_thread *thread, opd_scalar_type dtype, const opd_tensor *tensor) {
     return thread->state.autocast && !opdi_autocast_here(thread)->no_cache && !thread->state.inference &&
         !thread->state.forward && tensor->dtype == OPD_FLOAT32 && dtype == opdi_autocast_dtype_of(thread,
@@ -306,8 +306,8 @@ OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) {
     return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
 
-/* Runs the call again below the autocast keys with the arguments `args`, which have the same types as the call's own
-   arguments. */
+/* Runs the call again below the autocast keys, with the arguments `args`, which have the types of the call's own
+   arguments.  Returns 0, or -1 and sets an error. */
 static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     opdi_thread *thread = call->th;
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
@@ -332,8 +332,8 @@ static int opdi_autocast_again(opd_call *call, const opd_value *args) {
     return rc;
 }
 
-/* Replaces the list *value by a new list, in which eligible tensors are cast to dtype.  Returns 0, or -1 and sets an
-   error. */
+/* Replaces *value, a list of tensors, by a new list in which eligible tensors are cast to `dtype`.  Returns 0, or -1
+   and sets an error. */
 static int opdi_autocast_cast_list(opd_value *value, int device, opd_scalar_type dtype) {
     opd_tensor **list = NULL;
     for (int32_t k = 0; k < value->n; k++) {
@@ -349,8 +349,8 @@ static int opdi_autocast_cast_list(opd_value *value, int device, opd_scalar_type
     if (list) { value->u.tensors = list; }
     return 0;
 }
-/* Runs the call below the autocast keys with all eligible arguments cast to dtype, except arguments that the
-   operator writes. */
+/* Runs the call below the autocast keys, with all eligible arguments cast to `dtype`.  Arguments that the operator
+   writes are not cast.  Returns 0, or -1 and sets an error. */
 static int opdi_autocast_cast(opd_call *call, opd_scalar_type dtype) {
     const opd_op *op = call->op;
     const int device = opdi_autocast_device(call);
@@ -388,8 +388,8 @@ static int opdi_autocast_set_dtype(opd_call *call) {
     return opdi_autocast_again(call, args);
 }
 
-/* Returns the overload of op that has the same arguments, followed by a dtype.  Returns NULL and sets an error if
-   there is none. */
+/* Returns the overload of `op` whose arguments are those of `op`, followed by a dtype.  Returns NULL and sets an error
+   if there is none. */
 static opd_op *opdi_autocast_overload(const opd_op *op) {
     opd_overloads *all = opdi_overloads_quiet(op->base_name);
     opd_op *other;
@@ -420,7 +420,7 @@ static int opdi_autocast_append_dtype(opd_call *call) {
     return 0;
 }
 
-/* Sets *dtype to the wider of *dtype and the dtype of `tensor`, like at::autocast::prioritize.  Returns 0, or -1 and
+/* Sets *dtype to the wider of *dtype and the dtype of `tensor`, as at::autocast::prioritize does.  Returns 0, or -1 and
    sets an error. */
 static int opdi_autocast_widen(const opdi_thread *thread, opd_scalar_type *dtype, const opd_tensor *tensor,
                                int device) {
@@ -487,7 +487,8 @@ static int opdi_policy_on(opd_autocast policy, int device) {
     const int place = (int)policy;
     return device == OPD_CPU && place >> 4 ? place >> 4 : place & 15;
 }
-/* Returns the autocast kernel for a device and the policy in the operator's descriptor, or NULL. */
+/* Returns the autocast kernel for a device, according to the policy in the operator's descriptor, or NULL if the
+   operator has no policy. */
 OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
     const opdi_card *card = op->card;
     const int place = card && !card->base && opdi_autocast_default(device) != OPD_DTYPE_NONE
@@ -495,8 +496,8 @@ OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
     return place > OPD_AUTOCAST_KEEP ? &opdi_policies[place] : NULL;
 }
 
-/* Registers the policy's kernel at the autocast key of `device`, or of all devices if `device` is OPD_BACKEND_COUNT.
-   Returns 0.  On failure, returns -1 and sets an error, and nothing stays registered. */
+/* Registers the kernel of `policy` at the autocast key of `device`; if `device` is OPD_BACKEND_COUNT, at the autocast
+   keys of all devices.  Returns 0.  On failure, returns -1, sets an error, and registers nothing. */
 int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy) {
     char qualified[256];
     int count = 0;
@@ -527,8 +528,8 @@ OPDI_COLD_END
 //== custom functions ==================================================================================================
 
 OPDI_COLD_BEGIN
-/* Returns copies of a custom function's inputs, cast to dtype, which live in the current scope.  Returns NULL and
-   sets an error on failure. */
+/* Returns copies of a custom function's inputs in which eligible tensors are cast to `dtype`.  They belong to the
+   innermost scope.  Returns NULL and sets an error on failure. */
 static opd_value *opdi_custom_cast(const opd_context *ctx, int device, opd_scalar_type dtype) {
     opd_value *cast = (opd_value *)opdi_scope_alloc((size_t)(ctx->ninputs + 1) * sizeof *cast);
     for (int i = 0; cast && i < ctx->ninputs; i++) {
@@ -539,8 +540,9 @@ static opd_value *opdi_custom_cast(const opd_context *ctx, int device, opd_scala
     }
     return cast;
 }
-/* Runs `forward` of a custom function and stores the state of autocast for opd_custom_bwd.  If cast_inputs is a dtype
-   and a region is on, `forward` gets inputs cast to that dtype and runs with autocast off. */
+/* Runs `forward` of a custom function and stores the state of autocast for opd_custom_bwd.  If `cast_inputs` is a dtype
+   and a region is on, `forward` gets inputs cast to this dtype, and autocast is off while it runs.  Returns 0, or -1
+   and sets an error. */
 int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward) {
     int rc = -1;
     if (!opd_ok()) { return -1; }
@@ -577,8 +579,9 @@ int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward) {
 }
 OPDI_COLD_END
 
-/* The kernel at the autocast keys of a table: runs the registered kernel, or passes the call on if autocast is off
-   for the device.  If the program calls the operator at exactly this key, no region is needed. */
+/* The kernel at the autocast keys of a table: runs the registered kernel, or, if autocast is off for the device, runs
+   the call below the autocast keys.  If the program calls the operator at exactly this key, the registered kernel also
+   runs without a region. */
 OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call) {
     const opdi_kernel *kernel = (const opdi_kernel *)call->user;
     const opdi_thread *thread = call->th;
@@ -588,8 +591,8 @@ OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call) {
     call->user = kernel->user;
     return kernel->fn(call);
 }
-/* The kernel at the autocast key of meta tensors: runs the autocast kernel of the device for which the fake tensors
-   among the arguments stand. */
+/* The kernel at the autocast key of meta tensors: runs the autocast kernel of the device that the fake tensors among
+   the arguments stand for. */
 OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opdi_slot *slot = NULL;

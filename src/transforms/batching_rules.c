@@ -8,8 +8,8 @@ static int opdi_batch_missing(const opd_call *call, const char *why) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
 }
 
-/* Returns `value`, computed for all examples at once with the examples at `dim`, as a result of the call.  Sets an
-   error if the value is not a tensor, because then it does not belong to any example. */
+/* Returns `value`, computed for all examples at once, as a result of the call; dim `dim` counts the examples.  Returns
+   0.  If the value is not a tensor, it does not belong to a single example: returns -1 and sets an error. */
 static int opdi_batch_return(opd_call *call, const opd_value *value, int dim) {
     if (value->tag == OPD_TAG_TENSOR) { return opd_batch_return(call, value->u.t, dim); }
     if (value->tag == OPD_TAG_TENSORS) { return opd_batch_return_list(call, value->u.tensors, value->n, dim); }
@@ -17,8 +17,8 @@ static int opdi_batch_return(opd_call *call, const opd_value *value, int dim) {
         : opdi_batch_missing(call, ". We could not generate a fallback.");
 }
 
-/* Sets the error for an in-place or out= call: a tensor without examples (argument `arg`) would be written with
-   values that have examples.  Returns -1. */
+/* Sets the error that an in-place or out= call cannot write argument `arg`: the argument is not batched, but the values
+   to be written are.  Returns -1. */
 static int opdi_batch_inplace_error(const opd_call *call, const char *arg) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor "
                     "`other` in extra_args that has more elements than `%s`. This happened due to `other` being "
@@ -40,8 +40,8 @@ static int opdi_batch_check_written(const opd_call *call) {
     return 0;
 }
 
-/* Runs a kernel that is composed of operators.  The layer of the rule stays active, so that these operators are
-   batched. */
+/* Runs a kernel that calls operators.  The layer of the rule stays active, so that the calls of these operators are
+   batched.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_slot(opd_call *call, const opdi_slot *slot) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const top = thread->innermost.layer;
@@ -59,8 +59,8 @@ OPDI_SHARED int opdi_batch_as(opd_call *call, opd_kernel fn) {
     return opdi_batch_slot(call, &slot);
 }
 
-/* The rule of composite operators: runs their kernel, whose operators are batched.  Without such a kernel, loops
-   over the examples. */
+/* The rule of composite operators: runs the composite kernel, whose operators are batched.  If there is no such kernel,
+   loops over the examples.  Returns 0, or -1 and sets an error. */
 int opd_batch_decompose(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opdi_slot slot = {NULL, NULL};
@@ -74,14 +74,14 @@ int opd_batch_decompose(opd_call *call) {
     return slot.fn || opdi_composite_slot(call->op, &slot) ? opdi_batch_slot(call, &slot) : opd_batch_loop(call);
 }
 
-/* Sets an error: an example with ndim dims has too many dims, either alone or together with the dim of the examples.
-   Returns -1. */
+/* Sets the error that an example with `ndim` dims has too many dims, either alone or together with the dim that counts
+   the examples.  Returns -1. */
 static int opdi_batch_deep(int64_t ndim) {
     if (ndim > OPD_MAX_DIMS) { return (int)opdi_count_error(NULL, (int)OPDI_MIN(ndim, INT32_MAX)); }
     return opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
 }
-/* Returns `value`, whose examples are along dim 0, with dims of size 1 inserted after dim 0, so that an example has
-   ndim dims.  Returns NULL and sets an error on failure. */
+/* Returns `value`, whose dim 0 counts the examples, with dims of size 1 inserted after dim 0, so that each example has
+   `ndim` dims.  Returns NULL and sets an error on failure. */
 OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     int count = 0;
@@ -96,11 +96,13 @@ OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     return opd_view(value, opd_ints_of(sizes, count));
 }
 
-/* Aligns the arguments of a pointwise call whose examples are along different dims or have different numbers of
-   dims, by moving the examples to dim 0.  `ndim` is the largest number of dims of an example.  If zero_dim is set,
-   some arguments have examples without dims and another dtype than the other arguments.  In type promotion, a tensor
-   without dims has less weight, but the tensor of all its examples would not, so it is cast first.  Returns 0, or -1
-   and sets an error. */
+/* Aligns the arguments of a pointwise call, if different dims of them count the examples, or their examples have
+   different numbers of dims: makes dim 0 count the examples in each.  `ndim` is the largest number of dims of an
+   example.
+
+   If `zero_dim` is true, some arguments have examples without dims and another dtype than the other arguments.  In type
+   promotion, a tensor without dims has less weight than a tensor with dims.  The tensor of all examples has a dim, so
+   it is cast first.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
     const opd_op *op = call->op;
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
@@ -109,7 +111,8 @@ OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool
         int dim;
         if (!tensor) { continue; }
         args[i].u.t = opd_batch_value(tensor, &dim);
-        if (dim < 0) {                            /* a tensor that is not batched gets the same weight */
+        if (dim < 0) {                            /* a tensor without examples also keeps its weight in type
+                                                     promotion */
             if (zero_dim && ndim == 0 && !(tensor->flags & OPDI_WRAPPED)) { args[i].u.t = opd_unsqueeze(tensor, 0); }
         } else {
             const bool yields = zero_dim && tensor->ndim == 0 && ndim > 0 && tensor->dtype != OPD_BOOL;
@@ -123,7 +126,7 @@ OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool
 }
 
 /* The rule of pointwise operators: makes one call for all examples, because each element of a result depends on only
-   one element of each argument. */
+   one element of each argument.  Returns 0, or -1 and sets an error. */
 int opd_batch_pointwise(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_op *op = call->op;
@@ -148,7 +151,8 @@ int opd_batch_pointwise(opd_call *call) {
             value->u.t = batched->value;
         } else { alone = OPDI_MAX(alone, tensor->ndim); }
     }
-    apart = apart || (dim > 0 && OPDI_LOAD(&op->random) > 0);     /* random numbers must not depend on `dim` */
+    apart = apart || (dim > 0 && OPDI_LOAD(&op->random) > 0);     /* random numbers must not depend on which dim counts
+                                                                     the examples */
     if (OPDI_UNLIKELY(apart || least != ndim || alone > ndim - dim || (ndim == 0 && mixed))) {
         if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
         dim = 0;
@@ -165,8 +169,8 @@ int opd_batch_pointwise(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-/* Returns the dtype to which batched argument i, whose examples have no dims, must be cast to have the right weight
-   in type promotion.  Returns -1 if it keeps its dtype. */
+/* Returns the dtype to which batched argument i must be cast before type promotion.  Its examples have no dims, so they
+   have less weight than the tensor that has all examples.  Returns -1 if the argument keeps its dtype. */
 OPDI_INTERNAL int opdi_batch_yield(const opd_op *op, const opd_value *args, int i) {
     const opd_scalar_type own = (opd_scalar_type)args[i].u.t->dtype;
     int dtype = -1;
@@ -182,7 +186,7 @@ OPDI_INTERNAL int opdi_batch_yield(const opd_op *op, const opd_value *args, int 
     return dtype;
 }
 
-/* Returns true if a tensor in a list is batched at the rule's layer. */
+/* Returns true if a list argument has a tensor that is batched at the rule's layer. */
 static bool opdi_any_listed(const opd_call *call) {
     for (uint64_t mask = call->op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &call->args[opdi_low_bit(mask)];
@@ -193,8 +197,8 @@ static bool opdi_any_listed(const opd_call *call) {
     return false;
 }
 
-/* Finds the operator's CompositeImplicitAutograd kernel, if the operator's Autograd keys run this kernel.  Returns
-   true if they do, and sets *slot. */
+/* Finds the operator's CompositeImplicitAutograd kernel.  Returns true and sets *slot to this kernel if the operator's
+   Autograd keys run it. */
 OPDI_INTERNAL bool opdi_composite_slot(opd_op *op, opdi_slot *slot) {
     opdi_chosen how;
     opdi_lock(&opdi_registry.lock);
@@ -216,8 +220,8 @@ opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode) {
 }
 int64_t opd_vmap_fallback_count(void) { return OPDI_LOAD(&opdi_fallback_calls); }
 
-/* Returns true if a program has registered OPD_BATCH_LOOP as the operator's rule, so that the loop over examples
-   does not need a warning. */
+/* Returns true if a program has registered OPD_BATCH_LOOP as the operator's rule.  Then a loop over the examples needs
+   no warning. */
 static bool opdi_loop_is_rule(const opd_op *op) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
@@ -225,8 +229,8 @@ static bool opdi_loop_is_rule(const opd_op *op) {
            (card && card->desc.vmap == opd_batch_loop && strncmp(op->name, "aten::", 6) != 0);
 }
 
-/* Counts a call that runs example by example, and warns at the first one.  Returns 0, or -1 and sets an error if the
-   program has forbidden such calls. */
+/* Counts a call that runs example by example.  Warns at the first such call of the operator.  Returns 0, or -1 and sets
+   an error if the program has forbidden such calls. */
 static int opdi_batch_slow(opd_call *call) {
     const int mode = OPDI_LOAD(&opdi_fallback_mode_vmap);
     (void)OPDI_ADD(&opdi_fallback_calls, (int64_t)1);
@@ -244,7 +248,7 @@ static int opdi_batch_slow(opd_call *call) {
     return 0;
 }
 
-/* Writes the arguments of example number `element` to args.  Returns 0, or -1 and sets an error. */
+/* Writes the arguments of example number `element` to `args`.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_example(opd_call *call, opd_value *args, int64_t element) {
     const opd_op *op = call->op;
     const int level = call->th->innermost.rule->level;
@@ -269,9 +273,9 @@ static int opdi_batch_example(opd_call *call, opd_value *args, int64_t element) 
     return 0;
 }
 
-/* Returns result `i` of all `count` examples, stacked along dim 0; if the result is a list, its element `j`.  Result
-   i of example k is rets[k * nrets + i].  If the result is undefined in all examples, returns NULL without an error.
-   On failure, returns NULL and sets an error. */
+/* Returns result `i` of all `count` examples, stacked along dim 0.  If the result is a list, returns element `j` of the
+   list, stacked in this way.  Result i of example k is rets[k * nrets + i].  If the result is undefined in all
+   examples, returns NULL without an error.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64_t count, int i, int32_t j) {
     opd_tensor **all = opdi_scope_tensors((int)count);
     for (int64_t k = 0; all && k < count; k++) {
@@ -287,8 +291,9 @@ static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64
     return all && all[0] ? opd_stack(opd_tensors_of(all, count)) : NULL;
 }
 
-/* Returns the stacked results of `count` examples as the call's results.  If `none` is true, there are no examples,
-   and `rets` are the results of one made-up example.  Returns 0, or -1 and sets an error. */
+/* Stacks the results of `count` examples and returns them as the call's results.  If `none` is true, the call has no
+   examples, and `rets` are the results for an example that was made to find their sizes.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t count, bool none) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {
@@ -312,8 +317,8 @@ static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t cou
     return 0;
 }
 
-/* Refuses operators for which a loop over examples cannot work: operators whose results are views or not tensors,
-   and operators that write into arguments which are not batched.  Returns 0, or -1 and sets an error. */
+/* Checks that a loop over the examples can work for an operator: the results must be tensors that are not views, and
+   the operator may write only batched arguments.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_check_loop(opd_call *call) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {
@@ -327,8 +332,8 @@ static int opdi_batch_check_loop(opd_call *call) {
     return opdi_batch_check_written(call);
 }
 
-/* Calls the operator with a made-up example of ones, to find the sizes of its results.  Returns 0, or -1 and sets an
-   error. */
+/* Calls the operator with an example of ones, and writes the results to `rets`.  The caller needs only their sizes and
+   dtypes.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     const opd_op *op = call->op;
     const int level = call->th->innermost.rule->level;
@@ -351,8 +356,8 @@ static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     }
     return opd_call_all(call->op, rets, args, op->nargs);
 }
-/* Makes the results of a call without any examples, with the sizes of a made-up example's results.  Returns 0, or -1
-   and sets an error. */
+/* Makes the results of a call without examples, with the sizes that the results for an example of ones have.  Returns
+   0, or -1 and sets an error. */
 OPDI_SHARED int opdi_batch_empty(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
@@ -372,16 +377,16 @@ static int opdi_batch_each(opd_call *call) {
     return rets ? opdi_batch_collect(call, rets, layer->size, false) : -1;
 }
 
-/* The rule OPD_BATCH_LOOP: runs the operator once for each example.  It suits every operator that returns tensors or
-   lists of tensors and is not a view.  Unlike PyTorch's rule, it also supports lists, in-place operators, and
-   batches without examples. */
+/* The rule OPD_BATCH_LOOP: runs the operator once for each example.  It works for every operator that returns tensors
+   or lists of tensors and is not a view.  Unlike the rule of PyTorch, it also supports lists, in-place operators, and
+   batches without examples.  Returns 0, or -1 and sets an error. */
 int opd_batch_loop(opd_call *call) {
     if (!call->th->innermost.rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
     return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
 }
 
-/* Handles sizes or dtypes that a rule does not support.  If they are invalid, the operator itself reports an error;
-   otherwise the operator runs example by example. */
+/* Handles sizes or dtypes that a rule does not support.  If they are invalid, calling the operator for an example of
+   ones reports the error; otherwise the operator runs example by example.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_batch_unfit(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
@@ -396,10 +401,11 @@ OPDI_INTERNAL int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
     opdi_untaped_end(&was);
     return rc;
 }
-/* Returns one example of `tensor` as a plain tensor, for operators that only use its sizes and strides.  Returns
-   NULL and sets an error on failure. */
+/* Returns one example of `tensor` as a tensor that is not batched, for operators that use only its sizes and strides.
+   Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {
-    if (tensor->numel && tensor->storage->bytes == 0) {  /* there are no examples: makes memory */
+    if (tensor->numel && tensor->storage->bytes == 0) {  /* without examples, the tensor has no memory, and an example
+                                                            needs some */
         const opd_value none = opd_value_none();
         return opd_empty_strided_full(opd_ints_of(tensor->dims, tensor->ndim),
                                       opd_ints_of(tensor->dims + tensor->ndim, tensor->ndim),
@@ -415,7 +421,8 @@ static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {
     return one ? opdi_own(one) : NULL;
 }
 
-/* Gives the batched `tensor` a new value, which has the examples along dim 0.  Returns 0, or -1 and sets an error. */
+/* Replaces the value of `tensor`, which is batched, by `value`, whose dim 0 counts the examples.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
     opdi_batched *batched = opdi_batched_of(tensor);
     opd_tensor *was = batched->value;
@@ -428,7 +435,7 @@ static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
 }
 
 /* The rule of view operators: runs the operator on one example, and changes the sizes and strides of all examples in
-   the same way. */
+   the same way.  Returns 0, or -1 and sets an error. */
 int opd_batch_view(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_layer *layer = call->th->innermost.rule;
@@ -480,10 +487,10 @@ int opd_batch_view(opd_call *call) {
     return ret.tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, out, count, 0) : opd_batch_return(call, out[0], 0);
 }
 
-/* The rule of queries, such as for sizes: answers for one example. */
+/* The rule of operators that read sizes and similar properties: calls the operator for one example. */
 OPDI_SHARED int opdi_batch_query(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
 
-/* The rule of operators whose results have sizes that depend on data: sets an error. */
+/* The rule of operators whose results have sizes that depend on data.  Sets an error and returns -1. */
 OPDI_SHARED int opdi_batch_dynamic(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic shape. "
                     "Attempted to vmap over %s.", call->op->name);
@@ -494,7 +501,7 @@ OPDI_SHARED int opdi_batch_item(opd_call *call) {
                     "(%s).", call->op->name);
 }
 
-/* The rule of detach_: detaches the value that holds all examples. */
+/* The rule of detach_: detaches the value that has all examples. */
 OPDI_SHARED int opdi_batch_detach_(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *value = opd_detach(opdi_batch_front_arg(call, 0));
     return !value || opdi_batch_become(tensor, value) ? -1 : opd_return_tensor(call, tensor);
@@ -523,15 +530,15 @@ static bool opdi_is_view_op(const opd_op *op) {
     return false;
 }
 
-/* Bits that opdi_dims_analyze sets by the names of the operator and its arguments.  KNOWN: the operator was analyzed.
-   VIEW: a result is a view.  MORE: `dim` counts the dims of the result.  NONE: an empty list of dims means no dims, not
-   all.  ANY: a second tensor may have fewer dims than self. */
+/* Flags that opdi_dims_analyze finds by the names of an operator and its arguments.  KNOWN: the operator was analyzed.
+   VIEW: a result is a view.  MORE: `dim` is a dim of the result.  NONE: an empty list of dims means no dims, not all.
+   ANY: a second tensor may have fewer dims than self. */
 enum { OPDI_DIMS_KNOWN = 1, OPDI_DIMS_VIEW = 2, OPDI_DIMS_MORE = 4, OPDI_DIMS_NONE = 8, OPDI_DIMS_ANY = 16 };
 static bool opdi_is_one_of(const char *name, const char *const *names) {
     while (*names && strcmp(name, *names) != 0) { names++; }
     return *names != NULL;
 }
-/* Stores in `op` which of its arguments name dims, and which give sizes.  Returns the OPDI_DIMS_ bits. */
+/* Stores in `op` which of its arguments are dims, and which are sizes.  Returns the OPDI_DIMS_ flags. */
 static int opdi_dims_analyze(opd_op *op) {
     static const char *const dims[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", NULL};
     static const char *const sizes[] = {"input_sizes", "self_sizes", NULL};
@@ -545,7 +552,7 @@ static int opdi_dims_analyze(opd_op *op) {
         count |= (uint64_t)opdi_is_one_of(name, sizes) << i;
     }
     if (opdi_is_view_op(op)) { what |= OPDI_DIMS_VIEW; }
-    if (opdi_is_one_of(op->schema->name, more)) { what |= OPDI_DIMS_MORE; }      /* dims are those of the result */
+    if (opdi_is_one_of(op->schema->name, more)) { what |= OPDI_DIMS_MORE; }      /* `dim` is a dim of the result */
     if (opdi_is_one_of(op->schema->name, none)) { what |= OPDI_DIMS_NONE; }      /* no dims if the list is empty */
     if (opdi_is_one_of(op->schema->name, any)) { what |= OPDI_DIMS_ANY; }        /* src may have fewer dims than self */
     OPDI_STORE(&op->dim_args, d);
@@ -554,14 +561,14 @@ static int opdi_dims_analyze(opd_op *op) {
     return what;
 }
 
-/* Writes 1, 2, ... to dims[64], the indices of all dims of an example if dim 0 counts the examples.  Returns them as a
-   list.  An example without dims counts as having one dim. */
+/* Writes 1, 2, ... to dims[64], and returns them as a list.  These are the dims of an example with `ndim` dims, if dim
+   0 counts the examples.  An example without dims counts as having one dim. */
 OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
     int count;
     for (count = 0; count < OPDI_MAX(ndim, 1); count++) { dims[count] = count + 1; }
     return opd_ints_of(dims, count);
 }
-/* Returns `value` as [examples, elements of an example], or NULL and sets an error. */
+/* Returns `value` with the sizes [number of examples, number of elements of an example], or NULL and sets an error. */
 OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value) {
     int64_t sizes[2], i;
     if (!value || value->ndim == 2) { return value; }
@@ -570,10 +577,10 @@ OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value) {
     return value->ndim == 1 ? opd_unsqueeze(value, 1) : opd_reshape(value, opd_ints_of(sizes, 2));
 }
 
-/* Adds one to the dims in argument number `i`, *value, because dim 0 counts the examples.  `ndim` is the number of
-   dims that the argument may name, `self` the number of dims of an example, and `what` has OPDI_DIMS_ bits.  `dims`
-   is a buffer for 64 numbers.  Returns 0, or 1 if the argument is None, which means all elements.  On failure,
-   returns -1 and sets an error. */
+/* Adds one to the dims in *value, argument number `i`, because dim 0 counts the examples.  `ndim` is the number of dims
+   in which a dim must lie, `self` the number of dims of an example, and `what` has OPDI_DIMS_ flags.  `dims` has space
+   for 64 numbers.  Returns 0, or 1 if the argument is None, which means all elements.  On failure, returns -1 and sets
+   an error. */
 static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int ndim, int self, int what,
                             int64_t *dims) {
     int32_t count = value->tag == OPD_TAG_INTS ? value->n : 0;
@@ -595,8 +602,8 @@ static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int n
     *value = opd_value_ints(dims, count);
     return 0;
 }
-/* Writes `first` and then the numbers of `rest` to buffer[64] and returns this list.  If it is too long, returns a
-   list without data and sets an error. */
+/* Writes `first` and then the numbers of `rest` to buffer[64], and returns them as a list.  If the list is too long,
+   returns a list without data and sets an error. */
 OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *buffer) {
     if (rest.n >= OPD_MAX_DIMS) {
         (void)opdi_batch_deep(rest.n);
@@ -606,9 +613,9 @@ OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *buff
     if (rest.n) { memcpy(buffer + 1, rest.data, (size_t)rest.n * sizeof *buffer); }
     return opd_ints_of(buffer, rest.n + 1);
 }
-/* Returns `result` with the right dims.  If `what` is 1, it was computed from examples without dims, as if they had
-   one dim.  If `what` is 2, the elements of each of the `size` examples were in one dim, and keepdim asks for ndim
-   dims.  Returns NULL and sets an error on failure. */
+/* Returns `result`, which was computed with other dims, with the dims that it should have.  If `what` is 1, the
+   examples have no dims and were given one.  If `what` is 2, all dims of the `size` examples were merged into one, and
+   the result needs `ndim` dims of size 1 for keepdim.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_batch_restore(opd_tensor *result, int what, int ndim, int64_t size) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     if (!result || result->ndim != 2) { return result; }
@@ -618,8 +625,9 @@ static opd_tensor *opdi_batch_restore(opd_tensor *result, int what, int ndim, in
     return opd_reshape(result, opd_ints_of(sizes, ndim + 1));
 }
 
-/* The rule of operators that work along certain dims (named by arguments such as dim, or the last dims), or that are
-   given the sizes of the result: moves the examples to dim 0 and shifts the dims in the arguments. */
+/* The rule of operators that work along certain dims (the last dims, or dims in arguments like `dim`), or that have the
+   sizes of the result as an argument.  Makes dim 0 count the examples, and adds one to the dims in the arguments.
+   Returns 0, or -1 and sets an error. */
 int opd_batch_shift_dim(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -673,8 +681,8 @@ int opd_batch_shift_dim(opd_call *call) {
     return 0;
 }
 
-/* The rule of products like torch.matmul: the dim of the examples becomes one of the dims before the last two, which
-   the operator broadcasts. */
+/* The rule of matrix products like torch.matmul: the dim that counts the examples becomes a dim before the last two,
+   which the operator broadcasts.  Returns 0, or -1 and sets an error. */
 int opd_batch_matmul(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS];
@@ -702,8 +710,8 @@ int opd_batch_matmul(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-/* opdi_batch_merge merges dims `at` and at + 1 of `tensor`, which count the examples and the entries of an example.
-   opdi_batch_split splits them again; `count` is the number of entries per example. */
+/* opdi_batch_merge merges dims `at` and at + 1 of `tensor`: one counts the examples, the other has `count` entries per
+   example.  opdi_batch_split splits the merged dim again. */
 OPDI_SHARED opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at) { return opd_flatten_full(tensor, at, at + 1); }
 OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count) {
     int64_t sizes[OPD_MAX_DIMS + 1];
@@ -715,7 +723,7 @@ OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t cou
     }
     return opd_reshape(tensor, opd_ints_of(sizes, k));
 }
-/* Splits the first dim of a result, or of each tensor in it, into the examples and `count` entries per example.
+/* In a result, or in each tensor of a list, splits the first dim into the examples and `count` entries per example.
    Returns 0, or -1 and sets an error. */
 static int opdi_batch_split_result(opd_value *value, int64_t count) {
     opd_tensor **list = value->tag == OPD_TAG_TENSORS ? opdi_scope_tensors(value->n) : NULL;
@@ -724,9 +732,9 @@ static int opdi_batch_split_result(opd_value *value, int64_t count) {
     if (list) { value->u.tensors = list; }
     return opd_ok() ? 0 : -1;
 }
-/* Runs a call for all examples at once, with the arguments `given`.  In the arguments whose bits are set in
-   `folded`, the examples become more samples of the operator's own batch, the first dim.  If `single` is true, the
-   arguments have no batch, and the examples become the batch.  Returns 0, or -1 and sets an error. */
+/* Runs a call for all examples at once, with the arguments `given`.  In the arguments whose bits are set in `folded`,
+   dim 0 (the operator's own batch) gets the entries of all examples.  If `single` is true, the arguments have no batch,
+   and the examples become the batch.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -759,7 +767,8 @@ OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t
     return 0;
 }
 int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, call->args, ~(uint64_t)0, false); }
-/* Runs opdi_batch_fold for operators on images with channels and `nd` dims, with or without a batch dim. */
+/* Runs opdi_batch_fold for an operator on images with channels and `nd` further dims.  If an argument has one more dim,
+   that is the operator's own batch. */
 static int opdi_batch_fold_nd(opd_call *call, int nd) {
     int ndim = 0;
     for (uint64_t mask = call->op->tensor_args; mask; mask &= mask - 1) {
@@ -776,8 +785,8 @@ static int opdi_batch_fold_nd(opd_call *call, int nd) {
 OPDI_SHARED int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
 OPDI_SHARED int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
 OPDI_SHARED int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
-/* Merges the examples of `tensor`, which are along dim `dim` (-1: the tensor is not batched), into its channels, the
-   second dim.  Returns a tensor [N, B C, ...], or NULL and sets an error. */
+/* Merges the examples of `tensor`, which dim number `dim` counts (-1: the tensor is not batched), into its channels,
+   the second dim.  Returns a tensor [N, B C, ...], where B is the number of examples, or NULL and sets an error. */
 OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
     if (tensor && dim < 0) {
         tensor = opd_batch_front(tensor, -1);
@@ -794,8 +803,8 @@ static int opdi_batch_named(const opd_op *op, const char *name) {
     return i;
 }
 
-/* Inserts the number of examples in front of the sizes of a factory, argument number `at`.  If the next argument has
-   strides, inserts in front of the strides the number of elements that an example spans.  Returns 0, or -1 and sets an
+/* Inserts the number of examples in front of the sizes in argument number `at` of a factory.  If the next argument has
+   strides, inserts in front of them the number of elements that an example spans.  Returns 0, or -1 and sets an
    error. */
 static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
     const int64_t count = args[at].n;
@@ -820,8 +829,8 @@ static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
     return 0;
 }
 
-/* The rule of factories, operators that take sizes from an argument or from a tensor's sizes, and do not read
-   elements of a tensor.  They may fill the result with random numbers. */
+/* The rule of factories: operators that make a tensor whose sizes are an argument or the sizes of another tensor, and
+   read no elements.  They may fill the result with random numbers.  Returns 0, or -1 and sets an error. */
 int opd_batch_factory(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -852,7 +861,8 @@ int opd_batch_factory(opd_call *call) {
     return opd_batch_return(call, rets[0].u.t, dim);
 }
 
-/* Returns true if autograd records the call, because a tensor, or a value inside its vmap wrappers, requires grad. */
+/* Returns true if autograd records the call, because a tensor argument, or a tensor inside its vmap wrappers, requires
+   grad. */
 static bool opdi_batch_records(const opd_call *call) {
     if (call->th->state.no_grad) { return false; }
     for (uint64_t mask = call->op->tensor_args; mask; mask &= mask - 1) {
@@ -865,8 +875,8 @@ static bool opdi_batch_records(const opd_call *call) {
     }
     return false;
 }
-/* Replaces `tensor` among the arguments by a copy, because `tensor` will be written after the backward function has
-   saved it.  Returns 0, or -1 and sets an error. */
+/* Replaces `tensor` among the arguments `args` by a copy, because the backward function saves the argument and `tensor`
+   is written afterwards.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *tensor) {
     opd_tensor *was = opd_clone(tensor);
     for (int i = 0; was && i < op->nargs; i++) {
@@ -875,7 +885,8 @@ static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *tenso
     return was ? 0 : -1;
 }
 
-/* The rule of in-place and out= forms: runs the functional form and copies the results to their targets. */
+/* The rule of in-place and out= forms: runs the functional form, and copies the results to the arguments that the form
+   writes.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const top = thread->innermost.layer;
@@ -918,7 +929,7 @@ OPDI_COLD_END
 
 static int opdi_batch_random(opd_call *call, const opdi_card *card);
 /* Runs the batching rule in an operator's descriptor.  If the descriptor has no rule, runs the operator's composite
-   kernel, or computes the examples in a loop. */
+   kernel, or runs the operator example by example.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
@@ -930,8 +941,8 @@ OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
     if (!rule) { rule = opdi_is_view_op(call->op) ? opd_batch_view : opd_batch_decompose; }
     return rule(call);
 }
-/* The kernel at FuncTorchBatched of every operator.  If a call gets here without its layer, a tensor has escaped
-   from its vmap, which is an error. */
+/* The kernel at FuncTorchBatched of every operator.  If no rule of the tensor's layer is running, the tensor has
+   escaped from its vmap: sets an error and returns -1. */
 OPDI_SHARED int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->innermost.rule;
     return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
@@ -944,8 +955,8 @@ OPDI_COLD_BEGIN
 OPDI_SHARED int opdi_batch_drawn(opd_call *call);
 #if defined(OPDI_CORE)
 
-/* Refuses to draw random numbers once for all examples if the examples have different parameters.  A tensor that is
-   written is not a parameter.  Returns 0, or -1 and sets an error. */
+/* Checks that random numbers may be drawn once for all examples: the examples must not have different parameters.  A
+   tensor that is written is not a parameter.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_check_same(const opd_call *call) {
     const opd_op *op = call->op;
     bool other = opdi_any_listed(call);
@@ -975,8 +986,8 @@ static int opdi_batch_draw_once(opd_call *call) {
     return 0;
 }
 
-/* The rule of operators that draw a random number for each element, in place or with parameters that are tensors,
-   such as bernoulli_ and normal. */
+/* The rule of operators that draw a random number for each element, in place or with parameters that are tensors, such
+   as bernoulli_ and normal.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_batch_drawn(opd_call *call) {
     const opd_op *op = call->op;
     const opd_value *const was = call->args;
@@ -1000,8 +1011,8 @@ OPDI_SHARED int opdi_batch_drawn(opd_call *call) {
     return rc;
 }
 
-/* Runs an operator that draws random numbers as the layer's `randomness` says: fails, draws once for all examples, or
-   draws for each example.  Also called if no argument is batched. */
+/* Runs an operator that draws random numbers, in the way that the layer's `randomness` says: fails, draws once for all
+   examples, or draws for each example.  Also called if no argument is batched.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     const opd_vmap_rule rule = card ? card->desc.vmap : NULL;
     if (card && card->base) {

@@ -2,40 +2,44 @@
 
 //== checkpoints =======================================================================================================
 //
-//  A segment is the function whose saved tensors are to be recomputed in backward.  It is recorded as usual, but the
-//  tensors that its nodes save are replaced by numbers.  When backward needs the first of these tensors, the segment
-//  runs again, from the same inputs and random numbers, and the tensors that it saves now are found by their numbers.
-//  Recomputed tensors belong to one backward: each is dropped as soon as its node has run, and all remaining tensors at
-//  the end of that backward.
+//  A segment is the function whose saved tensors are recomputed in backward.  It is recorded as usual, but its nodes
+//  keep numbers instead of the tensors that they save.  When backward needs the first of these tensors, the segment
+//  runs again, with the same inputs and random numbers.  It saves the same tensors in the same order, so the number of
+//  a tensor tells which of them a node needs.
+//
+//  Recomputed tensors belong to one backward.  A tensor is dropped as soon as its node has run.  All others are dropped
+//  at the end of that backward.
 
 typedef struct opdi_recompute {
     struct opdi_recompute *next;
-    int64_t id;                                   /* number of the backward that it belongs to; -1: none */
+    int64_t id;                                   /* the number of the backward that needs the tensors; -1: none is
+                                                     running */
     int64_t count, cap;
     opd_tensor **saved;
-    bool stopped;                                 /* the run was stopped when it had all needed tensors */
+    bool stopped;                                 /* true: the run was stopped after it had saved all needed tensors */
 } opdi_recompute;
 
-/* The state of a generator (NULL: the default generator) at some time. */
+/* A generator (NULL: the default generator) and its state at some time. */
 typedef struct opdi_random_state { opd_generator *generator; uint64_t at[2]; } opdi_random_state;
 
 typedef struct opdi_checkpoint {
     int32_t refs;
-    opd_checkpoint_fn fn;                         /* the segment, if started by opd_checkpoint or opd_checkpoint_with */
-    opd_transform_fn function;                    /* the segment, if started by opd_checkpoint_call */
+    opd_checkpoint_fn fn;                         /* the segment, if opd_checkpoint or opd_checkpoint_with was called;
+                                                     else NULL */
+    opd_transform_fn function;                    /* the segment, if opd_checkpoint_call was called; else NULL */
     void *user;
     opd_destroy destroy;
     opd_plugin *plugin;
     opdi_state state;
-    opdi_random_state *random;                    /* states of nrandom generators before the first run */
+    opdi_random_state *random;                    /* the states of nrandom generators before the first run */
     int nrandom;
-    bool stops;                                   /* a recomputation may stop before the function's end */
-    bool ran;                                     /* the first run has ended, so nsaved is final */
-    opd_value *inputs;                            /* ninputs values, kept as a node keeps arguments */
-    bool *wants;                                  /* true: the input requires grad */
+    bool stops;                                   /* true: a recomputation may end before the end of the segment */
+    bool ran;                                     /* true: the first run has ended, so nsaved no longer changes */
+    opd_value *inputs;                            /* ninputs values, in the form in which nodes keep arguments */
+    bool *wants;                                  /* for each input: whether it requires grad */
     int ninputs, noutputs;
     int64_t nsaved, cap;
-    uint64_t *shapes;                             /* for each of nsaved tensors, a hash of dtype, place and sizes */
+    uint64_t *shapes;                             /* for each saved tensor: a hash of its dtype, place and sizes */
     opdi_recompute *runs;
 } opdi_checkpoint;
 
@@ -58,7 +62,7 @@ static void opdi_recompute_free(opdi_recompute *recompute) {
     opdi_free(recompute, sizeof *recompute);
 }
 
-/* Drops a reference to the checkpoint `user`.  With the last reference, frees the checkpoint and everything that it
+/* Drops a reference to the checkpoint `user`.  If it is the last reference, frees the checkpoint and everything that it
    holds. */
 static void opdi_checkpoint_release(void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
@@ -94,8 +98,9 @@ static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
     return ndim;
 }
 
-/* Makes room for element number `count` in the array *block, which has space for *cap elements of `size` bytes.  If the
-   array is full, replaces it by one of twice the size.  Returns 0, or -1 if memory runs out. */
+/* Makes space for element number `count` in the array *block, which has space for *cap elements of `size` bytes.  If
+   the array is full, replaces it by an array of twice the size and updates *cap.  Returns 0, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int opdi_grow(void **block, int64_t count, int64_t *cap, size_t size) {
     int64_t more = *cap ? 2 * *cap : 16;
     if (count < *cap) { return 0; }
@@ -110,7 +115,8 @@ OPDI_INTERNAL int opdi_grow(void **block, int64_t count, int64_t *cap, size_t si
     return 0;
 }
 
-/* The pack hook for the first run: counts the saved tensor and returns its number, from 1, instead of the tensor. */
+/* The pack hook for the first run: counts the saved tensor, and returns its number (from 1, as a pointer) instead of
+   the tensor. */
 static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     void *shapes = checkpoint->shapes;
@@ -120,10 +126,10 @@ static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
     return (void *)(intptr_t)++checkpoint->nsaved;
 }
 
-/* A checkpoint and its recomputation that is in progress. */
+/* The user pointer of the pack hook for a recomputation: a checkpoint and its recomputation in progress. */
 typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
-/* The pack hook for a recomputation; `user` is its opdi_recomputing.  Keeps `tensor` as the next saved tensor.  Returns
-   the tensor's number, from 1, as a pointer.  Returns NULL and sets an error on failure, and also in order to stop the
+/* The pack hook for a recomputation; `user` is an opdi_recomputing.  Keeps `tensor` as the next saved tensor, and
+   returns its number (from 1, as a pointer).  Returns NULL and sets an error on failure, and also in order to end the
    recomputation after the last tensor that is needed. */
 static void *opdi_checkpoint_collect(opd_tensor *tensor, void *user) {
     opdi_recomputing *at = (opdi_recomputing *)user;
@@ -151,8 +157,8 @@ static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
     return i < recompute->count ? recompute->saved[i] : NULL;
 }
 
-/* Calls the segment with the inputs.  Moves its results to the caller's scope and writes them to `outputs`, unless
-   `outputs` is NULL.  Returns the number of results, or -1 and sets an error. */
+/* Calls the segment with the inputs `inputs`.  Moves the results to the caller's scope and writes them to `outputs`,
+   unless `outputs` is NULL.  Returns the number of results, or -1 and sets an error. */
 static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
     opd_tensor *few[16], **out = few;
     if (checkpoint->noutputs > 16 &&
@@ -175,7 +181,7 @@ static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *c
     return opd_ok() ? count : -1;
 }
 
-/* Runs the segment again and collects in `recompute` the tensors that the run saves.  Returns 0, or -1 and sets an
+/* Runs the segment again, and collects the tensors that it saves in `recompute`.  Returns 0, or -1 and sets an
    error. */
 static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
     opdi_thread *thread = opdi_self();
@@ -223,8 +229,8 @@ static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *re
     opdi_frame_leave(thread, &frame);
     /* the autocast region that was restored for this run ends here */
     if (checkpoint->state.autocast && !thread->state.autocast) { opd_autocast_cache_clear(); }
-    /* a backward called inside the first run (`ran` is false) recomputes the whole segment, so the recomputation may
-       save more tensors than the first run has saved so far */
+    /* If a backward inside the first run recomputes the segment (`ran` is false), the recomputation runs the whole
+       segment, and so may save more tensors than the first run has saved so far. */
     if (rc == 0 && recompute->count != checkpoint->nsaved &&
         (checkpoint->ran || recompute->count < checkpoint->nsaved)) {
         rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
@@ -234,8 +240,8 @@ static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *re
     return rc;
 }
 
-/* Removes the recomputation for backward number `id` from the checkpoint's list and returns it, or returns NULL if
-   there is none. */
+/* Removes the recomputation for backward number `id` from the checkpoint's list and returns it.  Returns NULL if there
+   is none. */
 static opdi_recompute *opdi_recompute_take(opdi_checkpoint *checkpoint, int64_t id) {
     opdi_recompute **at;
     opdi_lock(&opdi_checkpoint_lock);
@@ -252,7 +258,7 @@ static void opdi_recompute_put(opdi_checkpoint *checkpoint, opdi_recompute *reco
     opdi_unlock(&opdi_checkpoint_lock);
 }
 
-/* Called at the end of a backward: frees the recomputation that was made for this backward.  Returns 0. */
+/* Called at the end of a backward: frees the recomputation that was made for it.  Returns 0. */
 static int opdi_checkpoint_over(void *user) {
     opdi_recompute *recompute = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
     if (recompute) { opdi_recompute_free(recompute); }
@@ -263,8 +269,8 @@ static void opdi_checkpoint_over_destroy(void *user) {
     opdi_checkpoint_release(user);
 }
 
-/* The unpack hook: returns saved tensor number `packed`.  Recomputes the segment first, if this backward has not done
-   so yet or has dropped the tensor.  Returns NULL and sets an error on failure. */
+/* The unpack hook: returns saved tensor number `packed`.  If this backward has not recomputed the segment, or has
+   dropped the tensor, recomputes the segment first.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
@@ -292,7 +298,7 @@ static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
     return tensor;
 }
 
-/* The drop hook: drops a recomputed tensor when its node has run and no longer needs it. */
+/* The drop hook: drops a recomputed tensor after its node has run. */
 static void opdi_checkpoint_drop(void *packed, void *user) {
     opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
     opdi_recompute *recompute = opdi_recompute_take(checkpoint, opd_backward_id());
@@ -305,9 +311,9 @@ static void opdi_checkpoint_drop(void *packed, void *user) {
     opdi_recompute_put(checkpoint, recompute);
 }
 
-/* Keeps `tensor`, input number `i`, as a node would keep it, so that the hooks of an outer segment may pack it.  The
-   kept tensor has no history, also if the input gets one later, because a history could lead to the tensors that the
-   segment saves.  Returns 0, or -1 and sets an error. */
+/* Keeps `tensor`, input number `i`, in the form in which a node keeps a saved tensor, so that hooks of an outer segment
+   can pack it.  The kept tensor has no history, even if the input gets one later, because the history could lead to the
+   tensors that the segment saves.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *tensor) {
     opdi_packer *packer = opdi_self()->innermost.packer;
     if (tensor && opdi_refresh(tensor)) { return -1; }
@@ -318,8 +324,8 @@ static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *
     return tensor && packer ? opdi_pack_value(packer, NULL, &checkpoint->inputs[i], -1) : 0;
 }
 
-/* Stores the states of the generators that the segment may use: the default generator, and those in options.  Returns
-   0, or -1 if memory runs out. */
+/* Stores the states of the generators that the segment may use: the default generator, unless the options exclude it,
+   and the generators in the options.  Returns 0, or -1 if memory runs out. */
 static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpoint_options *options) {
     const int own = !options || !options->no_preserve_rng_state, more = options ? options->ngenerators : 0;
     if (own + more == 0) { return 0; }
@@ -334,8 +340,8 @@ static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpo
     return 0;
 }
 
-/* Makes a checkpoint of the segment `fn` or `function` (the other is NULL), which keeps the inputs and the thread's
-   state.  On failure, returns NULL and sets an error; then the caller still owns the user pointer. */
+/* Makes a checkpoint of the segment, which is `fn` or `function` (the other is NULL).  The checkpoint keeps the inputs
+   and the thread's state.  On failure, returns NULL and sets an error; the caller then still owns the user pointer. */
 static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform_fn function, void *user,
                                              opd_destroy destroy, opd_tensor *const *inputs, int ninputs, int noutputs,
                                              const opd_checkpoint_options *options) {
@@ -370,9 +376,9 @@ static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform
     return checkpoint;
 }
 
-/* Runs a checkpointed segment (`fn` or `function`; the other is NULL) with hooks that count the tensors that it saves.
-   Returns the number of outputs.  On failure, returns -1, sets an error, and sets the outputs to NULL if their number
-   is known. */
+/* Runs a checkpointed segment, which is `fn` or `function` (the other is NULL), with hooks that number the tensors that
+   it saves.  Returns the number of outputs.  On failure, returns -1, sets an error, and sets the outputs to NULL if
+   their number is known. */
 static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function, void *user, opd_destroy destroy,
                                  opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
                                  const opd_checkpoint_options *options) {

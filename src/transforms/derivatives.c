@@ -2,14 +2,16 @@
 
 //== derivatives of functions ==========================================================================================
 //
-//  A function that is differentiated gets aliases of its inputs.  An alias is a leaf or, if autograd outside of the
-//  function records the input, it is linked to the input by a node.  The operators of the function are recorded in the
-//  same autograd graph as all other operators.  The gradients with respect to the aliases are computed after the layer
-//  has ended, so in the outer layers.  They are recorded only if the function's results also depend on other recorded
-//  tensors.
+//  A function that is differentiated gets aliases of its inputs.  An alias is a leaf, unless autograd outside of the
+//  function records the input; then a node links the alias to the input.  The operators of the function are recorded in
+//  the same autograd graph as all other operators.
+//
+//  The gradients with respect to the aliases are computed after the layer has ended, that is, in the outer layers.  The
+//  gradients are recorded only if the function's results also depend on other recorded tensors.
 
-/* Sets diff->argnums to the numbers of the inputs to differentiate with respect to: the numbers in the options or, if
-   there are none, all inputs (if `all` is true) or the first input.  Returns 0, or -1 and sets an error. */
+/* Sets diff->argnums to the numbers of the inputs with respect to which the transform differentiates.  These are the
+   argnums of the options; without argnums, all inputs (if `all` is true) or the first input.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_diff_argnums(opdi_diff *diff, bool all) {
     const opd_transform_options *options = diff->options;
     const int count = options->argnums || options->nargnums ? options->nargnums : all ? diff->nin : 1;
@@ -35,8 +37,8 @@ static int opdi_diff_argnums(opdi_diff *diff, bool all) {
     return 0;
 }
 
-/* Checks the arguments of a transform and fills in *diff.  `who` is the transform's name in errors.  Returns 0, or
-   -1 and sets an error. */
+/* Checks the arguments of a transform and fills in *diff.  `who` is the name of the transform in messages; `all` is as
+   for opdi_diff_argnums.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform_fn fn, void *user,
                                  opd_tensor *const *inputs, int ninputs, const opd_transform_options *options,
                                  bool all) {
@@ -65,9 +67,9 @@ OPDI_INTERNAL int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform
 static const opdi_derivative opdi_input_formula = {
     "AliasBackward0", opdi_input_bw, /* card, plugin */ NULL, NULL,
     /* context, once, fresh, real */ false, false, false, false};
-/* Returns an alias of `tensor`, which autograd outside of the function records, linked to it by a node.  The alias
-   is not a view, because later writes to `tensor` must not affect the function.  Returns NULL and sets an error on
-   failure. */
+/* Returns an alias of `tensor`, which autograd outside of the function records; a node links the alias to `tensor`.
+   The alias is not a view, because later writes to `tensor` must not affect the function.  Returns NULL and sets an
+   error on failure. */
 static opd_tensor *opdi_diff_link(opdi_diff *diff, opd_tensor *tensor) {
     opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
     opd_node *node = alias ? opdi_node_make(&opdi_input_formula, 1, 0, 0, &alias, 1, 0) : NULL;
@@ -78,9 +80,9 @@ static opd_tensor *opdi_diff_link(opdi_diff *diff, opd_tensor *tensor) {
     diff->linked = true;
     return alias;
 }
-/* If `tensor` is the alias of a linked input, returns an alias of that input; if it is a view of such an alias,
-   returns the same view of the input.  Otherwise returns NULL without an error.  On failure, returns NULL and sets
-   an error. */
+/* If a node links `tensor` to an input, returns an alias of that input.  If `tensor` is a view of such a tensor,
+   returns the same view of the input.  Otherwise returns NULL without an error.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_diff_unlink(const opdi_diff *diff, opd_tensor *tensor) {
     opd_tensor *base = tensor->flags & OPDI_IS_VIEW ? opdi_view_record_of(tensor)->base : tensor;
     int i;
@@ -93,8 +95,8 @@ static opd_tensor *opdi_diff_unlink(const opdi_diff *diff, opd_tensor *tensor) {
     }
     return value;
 }
-/* Returns an alias of input number `i`, which is recorded separately from the input.  Returns NULL and sets an error
-   on failure. */
+/* Returns an alias of input number `i` that requires grad: a leaf, or a tensor that a node links to the input.  Returns
+   NULL and sets an error on failure. */
 static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     opd_tensor *tensor = diff->in[i];
     if (!tensor) {
@@ -115,14 +117,14 @@ static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
     if (alias) {
         alias->flags |= OPDI_REQUIRES_GRAD;
-        alias->functionality |= OPDI_GRAD_KEYS;   /* inside the function, the alias is no inference tensor */
+        alias->functionality |= OPDI_GRAD_KEYS;   /* inside the function, the alias is not an inference tensor */
         alias->output_nr = diff->serial;
     }
     return alias;
 }
 
-/* Begins a layer of the kind `kind`.  In a grad layer, replaces the inputs to differentiate with respect to by
-   aliases.  Returns 0, or -1 and sets an error. */
+/* Begins a layer of kind `kind`.  In a grad layer, replaces the inputs with respect to which the transform
+   differentiates by aliases.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_enter(opdi_diff *diff, opdi_layer_kind kind) {
     opdi_thread *thread = opdi_self();
     diff->around = thread->state;
@@ -155,7 +157,8 @@ OPDI_INTERNAL void opdi_diff_leave(opdi_diff *diff) {
     diff->layer = NULL;
 }
 
-/* Calls the function inside of the layer.  Returns the number of its outputs, not counting auxiliary outputs, or -1. */
+/* Calls the function inside of the layer, and writes its outputs to `out`.  Returns the number of outputs without the
+   auxiliary outputs, or -1 and sets an error. */
 static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
     const int count = opdi_outputs_check(diff->fn(diff->user, diff->in, diff->nin, out), out, diff->who, "fn");
     if (count < 0 || count > diff->options->naux) { return count < 0 ? -1 : count - diff->options->naux; }
@@ -166,10 +169,11 @@ static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
         : opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to be a function that has non-empty output", diff->who);
 }
 
-/* A set of nodes in the order in which they were added, with a hash table of their indices. */
+/* A set of nodes: `list` has them in the order in which they were added, and `slots` is a hash table of their
+   indices. */
 typedef struct opdi_nodes { const opd_node **list; int32_t *slots; int32_t count, cap; } opdi_nodes;
 
-/* Returns the slot of `node`, or the empty slot where it would be inserted. */
+/* Returns the slot of `node` in the hash table, or the empty slot into which it would be inserted. */
 static int32_t *opdi_nodes_slot(const opdi_nodes *nodes, const opd_node *node) {
     uint32_t slot = (uint32_t)((uintptr_t)node / 16) % (2 * (uint32_t)nodes->cap);
     while (nodes->slots[slot] && nodes->list[nodes->slots[slot] - 1] != node) {
@@ -200,19 +204,19 @@ static int opdi_nodes_put(opdi_nodes *nodes, const opd_node *node) {
     return 0;
 }
 
-/* Returns true if `leaf` was made by this layer, or by an inner layer that has ended. */
+/* Returns true if this layer, or an inner layer that has ended, has made `leaf`. */
 static bool opdi_diff_mine(const opdi_diff *diff, const opd_tensor *leaf) {
     int i;
     for (i = 0; i < diff->nby && diff->by[i] != leaf; i++) { }
     return i < diff->nby || (leaf->output_nr && leaf->output_nr > diff->serial);
 }
-/* Returns true if `node` was recorded inside of the layer, by this thread. */
+/* Returns true if this thread has recorded `node` inside of the layer. */
 static bool opdi_diff_inside(const opdi_diff *diff, const opd_node *node) {
     return opdi_node_sequence(node) >= diff->since &&
         node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(opdi_self());
 }
-/* Returns 1 if the history of `tensor` leads out of the layer, to a node or leaf that existed before, else 0.
-   Returns -1 if memory runs out. */
+/* Returns 1 if the history of `tensor` leads to a node or leaf that existed before the layer began, else 0.  Returns -1
+   if memory runs out. */
 static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) {
     opdi_nodes seen;
     if (!tensor->grad_fn) { return (tensor->flags & OPDI_REQUIRES_GRAD) && !opdi_diff_mine(diff, tensor); }
@@ -234,8 +238,8 @@ static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) 
 }
 
 static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor);
-/* Replaces the tangents of `tensor`, which have their own histories, by the tensors that stand for them outside of
-   the layer (see opdi_diff_result).  Returns 0, or -1 and sets an error. */
+/* Replaces the tangents of `tensor` by tensors that can be used outside of the layer (see opdi_diff_result).  Returns
+   0, or -1 and sets an error. */
 static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
     for (opdi_level *level = opdi_self()->innermost.level; level; level = level->outer) {
         opdi_lock(&opdi_dual_lock);
@@ -257,8 +261,8 @@ static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
     return 0;
 }
 
-/* Returns 1 if `tensor` can be used outside of the layer as it is: it has no history, or a history that leads out of
-   the layer.  Returns 0 if the history ends inside.  Returns -1 and sets an error on failure. */
+/* Returns 1 if `tensor` itself can be used outside of the layer: it has no history, or its history leads to a node or
+   leaf outside of the layer.  Otherwise returns 0.  Returns -1 and sets an error on failure. */
 static int opdi_diff_keeps(const opdi_diff *diff, const opd_tensor *tensor) {
     const opd_tensor *base = !tensor->grad_fn && (tensor->flags & OPDI_IS_VIEW) ? opdi_view_record_of(tensor)->base
         : tensor;
@@ -266,8 +270,8 @@ static int opdi_diff_keeps(const opdi_diff *diff, const opd_tensor *tensor) {
     if (base->grad_fn ? !opdi_diff_inside(diff, base->grad_fn) : !opdi_diff_mine(diff, base)) { return 1; }
     return diff->around.no_grad ? 0 : opdi_diff_leads_out(diff, tensor);
 }
-/* Returns the tensor that stands for `tensor` outside of the layer: `tensor` itself or, if its history ends inside,
-   an alias without history.  Returns NULL and sets an error on failure. */
+/* Returns a tensor with the values of `tensor` for use outside of the layer: `tensor` itself or, if its history ends
+   inside of the layer, an alias without history.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
     const opdi_batched *batched = tensor && tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor) : NULL;
     opd_tensor *value = NULL, *v;
@@ -283,7 +287,7 @@ static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
     return v && opdi_family_pass(v, tensor) == 0 ? v : NULL;
 }
 
-/* Copies the options into *derivative, because the caller may free them before the derivative is called. */
+/* Copies the options into *derivative, because the caller may free them before the program calls the derivative. */
 static void opdi_derivative_own(opd_derivative *derivative) {
     derivative->o = *derivative->diff.options;
     derivative->o.argnums = derivative->diff.argnums;
@@ -291,7 +295,7 @@ static void opdi_derivative_own(opd_derivative *derivative) {
     derivative->diff.options = &derivative->o;
 }
 
-/* Refuses outputs of a dtype without derivatives.  Returns 0, or -1 and sets an error. */
+/* Checks that the `count` outputs in `out` have dtypes with derivatives.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_check(const opdi_diff *diff, opd_tensor *const *out, int count) {
     for (int i = 0; i < count; i++) {
         if (opdi_differentiable(out[i])) { continue; }
@@ -301,8 +305,8 @@ static int opdi_diff_check(const opdi_diff *diff, opd_tensor *const *out, int co
     return 0;
 }
 
-/* Calls the function inside of a grad layer.  Writes the tensors that stand for its outputs, and then for its
-   auxiliary outputs, outside of the layer.  Returns their number, or -1. */
+/* Calls the function inside of a grad layer.  Writes its outputs, and then its auxiliary outputs, to `outputs`, in the
+   form for use outside of the layer (see opdi_diff_result).  Returns their number, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_vjp_make(opd_derivative *derivative, opd_tensor **outputs) {
     opdi_diff *diff = &derivative->diff;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -323,7 +327,7 @@ static opd_derivative *opdi_derivative_new(void) {
     if (derivative) { memset(derivative, 0, sizeof *derivative); }
     return derivative;
 }
-/* Moves `count` outputs from the innermost scope to the scope around it.  Returns `count`, or -1. */
+/* Moves `count` outputs from the innermost scope to the scope around it.  Returns `count`, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_diff_to_outer_scope(opd_tensor *const *outputs, int count) {
     for (int i = 0; i < count; i++) {
         if (!opd_scope_return(outputs[i])) { return -1; }
@@ -338,8 +342,8 @@ OPDI_INTERNAL int opdi_diff_check_outputs(const void *outputs, const void *other
 static int opdi_least_outputs(const opd_transform_options *options) {
     return 1 + (options ? OPDI_MIN(OPDI_MAX(options->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
 }
-/* Returns the smallest number of outputs of a transform that gives a gradient for each of argnums instead of one
-   output. */
+/* Returns the smallest number of outputs of a transform that returns a gradient for each of the argnums instead of the
+   function's output. */
 OPDI_INTERNAL int opdi_least_gradients(const opd_transform_options *options) {
     const int by = options && options->nargnums > 0 ? OPDI_MIN(options->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
     return by + opdi_least_outputs(options) - 1;
@@ -359,8 +363,9 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int cou
     return opdi_outputs_return(outputs, out, rc, opdi_least_outputs(options));
 }
 
-/* Computes the gradients of the inputs from gradients of the outputs, which are called cotangents.  A NULL cotangent
-   stands for zeros; if `cotangents` is NULL, all are ones.  Returns the number of gradients, or -1. */
+/* Computes the gradients of the inputs from `cotangents`, the gradients of the outputs, and writes them to `grads`.  A
+   NULL cotangent means zeros; if `cotangents` is NULL, all are ones.  Returns the number of gradients, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *cotangents, unsigned flags,
                                 opd_tensor **grads) {
     opdi_thread *thread = opdi_self();
@@ -387,7 +392,7 @@ OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *c
     memset(&options, 0, sizeof options);
     options.grad_outputs = with;
     options.retain_graph = !(flags & OPD_DERIVATIVE_LAST);
-    /* inside a vmap, the outputs are recorded at another layer */
+    /* inside of a vmap, the outputs belong to another layer than the derivative */
     options.create_graph = create && (reach || (derivative->vmaps && thread->innermost.layer));
     options.allow_unused = true;
     if (k && opdi_autograd_grad(roots, k, diff.by, diff.nby, &options, !reach, diff.serial, grads)) { return -1; }
@@ -399,13 +404,14 @@ OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *c
     return diff.nby;
 }
 
-/* Fails if a transform has more results than allowed.  Returns 0, or -1 and sets an error. */
+/* Checks that a transform has no more results than allowed.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_diff_most(const opdi_diff *diff, int count) {
     return count <= OPD_TRANSFORM_OUTPUTS ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: there are %d results, but at most %d "
                                                          "are allowed", diff->who, count, OPD_TRANSFORM_OUTPUTS);
 }
-/* Writes to outputs[]: the gradients of a function whose output is a single number; then, if `value` is true, that
-   output; then the auxiliary outputs.  Returns the number of all these, or -1. */
+/* Computes the gradients of a function whose output is a single number.  Writes to `outputs` the gradients; then, if
+   `value` is true, the function's output; then the auxiliary outputs.  Returns their number, or -1 and sets an
+   error. */
 static int opdi_diff_grad(opdi_diff *diff, bool value, opd_tensor **outputs) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS], *grads[OPD_TRANSFORM_OUTPUTS];
     opd_derivative derivative;
@@ -455,8 +461,9 @@ int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *input
 
 //== forward mode ======================================================================================================
 
-/* Calls the function at the primals diff->in with `tangents` (NULL stands for zeros).  Writes its outputs and their
-   tangents.  Returns the number of outputs, including auxiliary outputs, or -1. */
+/* Calls the function in forward mode at the primals diff->in, with the tangents `tangents` (NULL means zeros).  Writes
+   the outputs to `outputs` and their tangents to `out_tangents`.  Returns the number of outputs, including auxiliary
+   outputs, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, opd_tensor **outputs,
                                 opd_tensor **out_tangents) {
     opdi_thread *thread = opdi_self();
@@ -470,7 +477,8 @@ OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, op
         const int first = diff->argnums[i];
         if (!tangents[i]) { continue; }
         if (!(diff->in[first] = opdi_make_dual(diff->in[first], tangents[i]))) { rc = -1; }
-        else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside the function, no inference tensor */
+        else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside the function, the input is not an
+                                                                       inference tensor */
     }
     opdi_level_leave(thread, &within);
     if (rc || (count = opdi_diff_call(diff, outputs)) < 0) { return -1; }
@@ -522,8 +530,8 @@ static int opdi_jvp_check(const opdi_diff *diff, opd_tensor *const *tangents, co
     return 0;
 }
 
-/* Runs the function in forward mode, and moves outputs and tangents to the caller's scope.  Returns the number of
-   outputs, or -1. */
+/* Runs the function in forward mode, and moves its outputs and their tangents to the caller's scope.  Returns the
+   number of outputs, or -1 and sets an error. */
 int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
             const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents) {
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL}, *along[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -545,8 +553,8 @@ int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_ten
     return opdi_outputs_return(outputs, out, rc, opdi_least_outputs(options));
 }
 
-/* Calls the function once, and keeps its primals in a new *jvp, so that tangents can be applied later.  Returns the
-   number of outputs, or -1. */
+/* Calls the function once and writes its outputs to `outputs`.  Makes *jvp, a derivative that holds the primals and
+   calls the function again for each set of tangents.  Returns the number of outputs, or -1 and sets an error. */
 static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
                           const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
     opd_derivative *derivative = opd_ok() ? opdi_derivative_new() : NULL;
@@ -576,8 +584,8 @@ int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, i
     return opdi_outputs_return(outputs, out, count, opdi_least_outputs(options));
 }
 
-/* Applies a derivative to `in`: gradients of the outputs (vjp) or tangents of the inputs (linearize).  Returns the
-   number of resulting tensors, or -1. */
+/* Applies a derivative to the tensors `in`: gradients of the outputs (vjp), or tangents of the inputs (linearize).
+   Writes the results to `out`.  Returns their number, or -1 and sets an error. */
 static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
                                 opd_tensor **out) {
     opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];

@@ -18,7 +18,8 @@ OPDI_SHARED double opdi_flops_convolution_backward(const opd_call *call);
 OPDI_SHARED int opdi_fake_kernel(opd_call *call);
 #if defined(OPDI_CORE)
 
-/* Stores the device that a new meta storage stands for.  If a kernel is running, counts the storage's bytes. */
+/* Stores, in a new meta storage, the device that it stands for.  If a kernel is running, counts the bytes of the
+   storage. */
 static void opdi_fake_storage_made(opdi_storage *storage) {
     opdi_thread *thread = opdi_self();
     opdi_fake_mode *fake = opdi_fake_mode_of(thread);
@@ -34,7 +35,8 @@ static int64_t opdi_faked_at(const opdi_fake_mode *fake, const opd_tensor *tenso
     while (fake->map[i].real && fake->map[i].real != tensor) { i = (i + 1) & (fake->size - 1); }
     return i;
 }
-/* Returns the number of bytes of the real tensors that were passed to this mode, but not to the mode around it. */
+/* Returns the number of bytes of the real tensors that were passed to this fake mode, but not to the mode outside of
+   it. */
 static int64_t opdi_fake_given_also(const opdi_fake_mode *fake) {
     int64_t bytes = 0;
     for (int64_t i = 0; i < fake->size; i++) {
@@ -65,7 +67,7 @@ opd_fake_block opd_fake_begin(void) {
     block.guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_FAKE), 0));
     return block;
 }
-/* Ends a mode, and the inner modes that have not ended yet, and frees their tensors. */
+/* Ends a fake mode, and the modes inside of it that have not ended yet, and frees their tensors. */
 void opd_fake_end(opd_fake_block *block) {
     opdi_thread *thread = opdi_self();
     opdi_fake_mode *ended = block ? (opdi_fake_mode *)block->mode : NULL, *fake;
@@ -74,7 +76,7 @@ void opd_fake_end(opd_fake_block *block) {
     for (fake = opdi_fake_mode_of(thread); fake && fake != ended; fake = fake->outer) { }
     if (!fake) { return; }
     opd_keys_restore(block->guard);
-    do {                                          /* also inner modes that have not ended */
+    do {                                          /* ends the mode itself and the modes inside of it */
         fake = opdi_fake_mode_of(thread);
         thread->innermost.fake = fake->outer ? &fake->outer->asked : NULL;
         if (fake->cost && fake->cost->block.mode == fake) {
@@ -125,8 +127,8 @@ static int opdi_faked_grow(opdi_fake_mode *fake) {
     if (old.map) { opdi_free(old.map, (size_t)old.size * sizeof *old.map); }
     return 0;
 }
-/* Returns the fake of `tensor`, which the mode owns.  If `tensor` is itself a fake, a wrapped number or batched,
-   returns it.  Returns NULL if memory runs out. */
+/* Returns the fake tensor for `tensor`; the mode owns it.  If `tensor` is already a fake, a wrapped number or batched,
+   returns `tensor` itself.  Returns NULL if memory runs out. */
 static opd_tensor *opdi_fake_of(opd_tensor *tensor) {
     opdi_fake_mode *fake = opdi_fake_mode_of(opdi_self());
     if (tensor->backend == OPD_META || tensor->flags & (OPDI_WRAPPED | OPDI_BATCHED)) { return tensor; }
@@ -158,8 +160,8 @@ opd_tensor *opd_fake_tensor(opd_tensor *tensor) {
     return opdi_own(opd_keep(fake));
 }
 
-/* Returns a size for a result whose size depends on data: `max`, or `min` if max is negative.  Stores these bounds.
-   Returns -1 and sets an error on failure. */
+/* Returns the size that a fake mode takes for a size that depends on data: `max`, or `min` if `max` is negative.
+   Stores these bounds.  Returns -1 and sets an error on failure. */
 OPDI_SHARED int64_t opdi_fake_size(int64_t min, int64_t max) {
     opdi_fake_mode *fake = opdi_fake_mode_of(opdi_self());
     const int64_t value = max >= 0 ? max : min;
@@ -186,7 +188,8 @@ int64_t opd_fake_new_size(opd_call *call, int64_t min, int64_t max) {
     return opdi_fake_size(min, max);
 }
 
-/* Sets *place to the device of a call's tensors.  Returns 0, or -1 and sets an error if there are two devices. */
+/* Sets *place to the device of a call's tensors.  Returns 0, or -1 and sets an error if the tensors are on two
+   devices. */
 static int opdi_fake_place(const opd_call *call, const opd_value *args, int *place) {
     const opd_tensor *first = NULL;
     *place = OPD_CPU;
@@ -214,8 +217,8 @@ static int opdi_fake_place(const opd_call *call, const opd_value *args, int *pla
     }
     return 0;
 }
-/* Returns true if no result of the operator is a tensor or a list.  Device arguments of such an operator are
-   compared with the devices that fakes stand for, so they are not replaced by meta. */
+/* Returns true if no result of the operator is a tensor or a list.  Device arguments of such an operator are not
+   replaced by meta, because the operator compares them with the devices that fakes stand for. */
 static bool opdi_returns_no_tensor(const opd_op *op) {
     for (int i = 0; i < op->nrets; i++) {
         const int32_t kind = opdi_strip_optional(op->schema->returns[i].type)->kind;
@@ -223,9 +226,9 @@ static bool opdi_returns_no_tensor(const opd_op *op) {
     }
     return true;
 }
-/* Copies the call's arguments to args, with the real tensors among them replaced by fakes.  If the call makes
-   tensors, replaces its device argument by meta.  Sets *place to the device that results stand for.  Returns 0, or
-   -1 and sets an error. */
+/* Copies the call's arguments to `args`, and replaces real tensors among them by fakes.  If the call makes tensors,
+   replaces its device argument by meta.  Sets *place to the device that the results stand for.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
     const opd_device meta = opd_device_of(OPD_META, -1);
     bool any = false;
@@ -261,8 +264,8 @@ static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
     return 0;
 }
 
-/* Adds a call of op, with its floating-point operations and the bytes of its results, to the row for op in *cost.
-   If memory runs out, the call is not counted. */
+/* Adds a call of `op` to the operator's row in *cost: its floating-point operations, and the bytes of its results.  If
+   memory runs out, the call is not counted. */
 static void opdi_cost_add(opd_cost *cost, const opd_op *op, double flops, int64_t bytes) {
     int i = 0;
     while (i < cost->nrows && cost->rows[i].op != op) { i++; }
@@ -285,8 +288,8 @@ static void opdi_cost_add(opd_cost *cost, const opd_op *op, double flops, int64_
     cost->rows[i].flops += flops;
     cost->rows[i].bytes += bytes;
 }
-/* Returns the number of elements of the largest of `count` values.  All tensors of a list together count as one
-   value. */
+/* Returns the number of elements of the largest of `count` values.  A list counts as one value, with the elements of
+   all its tensors. */
 static double opdi_cost_elements(const opd_value *value, int count) {
     double most = 0;
     for (int i = 0; i < count; i++) {
@@ -299,9 +302,9 @@ static double opdi_cost_elements(const opd_value *value, int count) {
     }
     return most;
 }
-/* Functions for the field `flops` of operator descriptors, which return the number of floating-point operations of a
-   call.  opdi_flops_none returns 0, as for copies.  opdi_flops_elements returns the number of elements of the
-   largest argument or result, as for sums. */
+/* Functions for the field `flops` of operator descriptors; they return the number of floating-point operations of a
+   call.  opdi_flops_none: for operators that only copy; returns 0.  opdi_flops_elements: for operators like sums;
+   returns the number of elements of the largest argument or result. */
 OPDI_SHARED double opdi_flops_none(const opd_call *call) {
     (void)call;
     return 0;
@@ -309,8 +312,8 @@ OPDI_SHARED double opdi_flops_none(const opd_call *call) {
 OPDI_SHARED double opdi_flops_elements(const opd_call *call) {
     return OPDI_MAX(opdi_cost_elements(call->args, call->op->nargs), opdi_cost_elements(call->rets, call->op->nrets));
 }
-/* Returns the number of operations of a matrix product, two for each multiplication.  Each element of the result is
-   a sum over the last dim of `arg`; addbmm also sums over a batch. */
+/* Returns the number of operations of a matrix product: two for each product of two elements.  Each element of the
+   result is a sum over the last dim of `arg`; in addbmm, it is also a sum over the batch. */
 static double opdi_flops_of_product(const opd_call *call, const opd_value *arg) {
     const opd_tensor *out = call->op->nrets > 0 && call->rets[0].tag == OPD_TAG_TENSOR ? call->rets[0].u.t : NULL;
     if (!out || arg->tag != OPD_TAG_TENSOR) { return 0; }
@@ -321,8 +324,8 @@ OPDI_SHARED double opdi_flops_product(const opd_call *call) { return opdi_flops_
 OPDI_SHARED double opdi_flops_added_product(const opd_call *call) {
     return opdi_flops_of_product(call, &call->args[1]);
 }
-/* Returns the number of operations of a convolution, two for each product of an element of `places` and a weight.
-   `places` is the input of a transposed convolution, and the output of any other. */
+/* Returns the number of operations of a convolution: two for each product of an element of `places` and a weight.
+   `places` is the output, or, for a transposed convolution, the input. */
 static double opdi_flops_of_places(const opd_tensor *places, const opd_tensor *weight) {
     return 2. * (double)places->numel * (double)weight->numel / (double)OPDI_MAX(weight->dims[0], 1);
 }
@@ -336,8 +339,8 @@ OPDI_SHARED double opdi_flops_convolution_backward(const opd_call *call) {
     const double one = opdi_flops_of_places(call->args[transposed ? 1 : 0].u.t, call->args[2].u.t);
     return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
 }
-/* Returns the number of operations of a call: by the operator descriptor's field `flops` or, for a pointwise
-   operator without this field, one for each element. */
+/* Returns the number of operations of a call: the number that the descriptor's function `flops` returns, or, for a
+   pointwise operator without this function, one for each element. */
 static double opdi_cost_flops(const opd_call *call) {
     const opdi_card *card = call->op->card;
     if (card && card->desc.flops) { return card->desc.flops(call); }
@@ -357,14 +360,15 @@ static void opdi_cost_call(opdi_fake_mode *fake, const opd_call *call) {
     opdi_cost_add(fake->cost, call->op, opdi_cost_flops(call), bytes);
 }
 
-/* Returns true if an operator's kernel is composite.  The operators that it calls then come to the Fake key
+/* Returns true if an operator's kernel is composite.  If so, the operators that it calls come to the Fake key
    themselves. */
 static bool opdi_fake_is_composite(const opd_op *op) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     return table && table->slots[OPD_KEY_META].fn != opdi_missing_kernel &&
            table->slots[OPD_KEY_META].fn == table->slots[OPD_KEY_AUTOGRAD_CPU].fn;
 }
-/* The kernel at the Fake key: runs the call at Meta with fakes instead of real tensors, and counts its cost. */
+/* The kernel at the Fake key: runs the call at Meta with fakes instead of real tensors, and adds its cost to opd_cost,
+   if costs are counted. */
 OPDI_SHARED int opdi_fake_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_fake_mode *fake = opdi_fake_mode_of(thread);
@@ -390,7 +394,8 @@ OPDI_SHARED int opdi_fake_kernel(opd_call *call) {
         if (calls == 0) { opdi_cost_call(fake, call); }
     }
     call->args = given;
-    for (int k = 0; rc == 0 && k < call->op->nrets; k++) {       /* a written argument is returned itself */
+    for (int k = 0; rc == 0 && k < call->op->nrets; k++) {       /* a written argument is returned itself, not its
+                                                                    fake */
         for (int i = 0; call->rets[k].tag == OPD_TAG_TENSOR && i < call->op->nargs; i++) {
             if (given[i].tag == OPD_TAG_TENSOR && args[i].u.t == call->rets[k].u.t && !(call->owned >> k & 1)) {
                 call->rets[k] = given[i];
@@ -452,8 +457,8 @@ opd_cost_row opd_cost_at(const opd_cost *cost, int i) {
     memset(&none, 0, sizeof none);
     return cost && i >= 0 && i < cost->nrows ? cost->rows[i] : none;
 }
-/* Writes a number with three digits and a unit, for example "12.3 M", to buf.  `step` is the factor between prefixes
-   (1000 or 1024).  Returns buf. */
+/* Writes a number with three digits and a unit to `buf`, for example "12.3 M".  `step` is the factor from one prefix to
+   the next (1000 or 1024).  Returns `buf`. */
 static const char *opdi_cost_number(double value, double step, const char *unit, char *buf, size_t cap) {
     static const char prefixes[] = " kMGTPE";
     int i = 0;
@@ -465,8 +470,8 @@ static const char *opdi_cost_number(double value, double step, const char *unit,
                    prefixes + i, i > 0 && step > 1000 ? "i" : "", unit);
     return buf;
 }
-/* Prints a table of *cost to buf: a row for each operator, and then the totals.  Returns the length of the text,
-   like snprintf. */
+/* Writes *cost as a table to `buf`: a row for each operator, and then the totals.  Returns the length of the text, as
+   snprintf does. */
 size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     const opd_cost_sum sum = opd_cost_total(cost);

@@ -3,8 +3,8 @@
 //== gradients of tensors ==============================================================================================
 
 #if !defined(OPD_NO_TRANSFORMS)
-/* Computes gradients with is_grads_batched: runs backward once, with batched gradients.  Returns 0, or -1 and sets
-   an error. */
+/* Computes gradients with the option is_grads_batched: runs backward once for all rows of the given gradients, under a
+   vmap.  Returns 0, or -1 and sets an error. */
 static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                              const opd_backward_options *options, opd_tensor **grads) {
     opd_backward_options used = *options;

@@ -2,8 +2,9 @@
 
 //== Jacobians =========================================================================================================
 
-/* Returns rows first .. first + rows - 1 of an identity matrix.  The columns from `offset` on belong to the elements
-   of `tensor`, so that each row has the sizes of `tensor`.  Returns NULL and sets an error on failure. */
+/* Returns `rows` rows of an identity matrix, from row `first` on, with only the columns that belong to `tensor`: one
+   for each of its elements, from column `offset` on.  Each row has the sizes of `tensor`.  Returns NULL and sets an
+   error on failure. */
 static opd_tensor *opdi_basis(const opd_tensor *tensor, int64_t first, int64_t rows, int64_t offset) {
     const opd_value none = opd_value_none(), dtype = opd_value_int(OPD_INT64);
     const opd_value device = opd_value_device(opd_tensor_device(tensor));
@@ -24,19 +25,20 @@ static opd_tensor *opdi_basis(const opd_tensor *tensor, int64_t first, int64_t r
     return row ? opd_reshape(row, opd_ints_of(sizes, tensor->ndim + 1)) : NULL;
 }
 
-/* A Jacobian while it is computed.  Each row is one derivative and belongs to one element of the `count` tensors in
-   `what`. */
+/* A Jacobian while it is computed.  Each of the `rows` rows is a derivative for one element of the `count` tensors in
+   `what`: the outputs (jacrev) or the inputs (jacfwd). */
 typedef struct opdi_jacobian {
     opdi_diff *diff;
-    opd_derivative *vjp;                          /* for jacrev; NULL for jacfwd */
+    opd_derivative *vjp;                          /* the derivative of the function, for jacrev; NULL for jacfwd */
     opd_tensor *const *what;
     int count;
     int64_t rows;
     opd_tensor *aux[OPD_TRANSFORM_OUTPUTS];
 } opdi_jacobian;
 
-/* Computes the rows for the basis vectors in `basis`: by the vjp, or by calling the function in forward mode.
-   Returns the number of tensors that make up a row, or -1. */
+/* Computes the rows for the basis vectors in `basis`: applies the vjp, or calls the function in forward mode.  Writes
+   them to `out`, one tensor for each input (jacrev) or output (jacfwd).  Returns the number of these tensors, or -1 and
+   sets an error. */
 static int opdi_jacobian_apply(opdi_jacobian *jacobian, opd_tensor **basis, opd_tensor **out) {
     opd_tensor *all[OPD_TRANSFORM_OUTPUTS];
     opdi_diff diff;
@@ -53,8 +55,8 @@ static int opdi_jacobian_apply(opdi_jacobian *jacobian, opd_tensor **basis, opd_
     return count < 0 ? -1 : count - diff.options->naux;
 }
 
-/* Computes rows first .. first + count - 1 at once, under a vmap.  In each tensor of `out`, dim 0 counts the rows.
-   Returns the number of tensors, or -1. */
+/* Computes `count` rows at once, from row `first` on, under a vmap.  Writes them to `out`: dim 0 of each tensor counts
+   the rows.  Returns the number of tensors, or -1 and sets an error. */
 static int opdi_jacobian_rows(opdi_jacobian *jacobian, int64_t first, int64_t count, opd_tensor **out) {
     opd_tensor **basis = opdi_scope_tensors(jacobian->count);
     const bool single = jacobian->diff->options->chunk_size == 1 && count > 0;
@@ -78,7 +80,8 @@ static int opdi_jacobian_rows(opdi_jacobian *jacobian, int64_t first, int64_t co
     return total;
 }
 
-/* Computes all rows, in chunks if the options have a chunk_size.  Returns the number of tensors, or -1. */
+/* Computes all rows, in chunks if the options have a chunk_size, and writes them to `out`.  Returns the number of
+   tensors, or -1 and sets an error. */
 static int opdi_jacobian_all(opdi_jacobian *jacobian, opd_tensor **out) {
     const int64_t given = jacobian->diff->options->chunk_size, step = given > 0 ? given : OPDI_MAX(jacobian->rows, 1);
     const int64_t count = OPDI_MAX((jacobian->rows + step - 1) / step, 1);
@@ -104,8 +107,9 @@ static int opdi_jacobian_all(opdi_jacobian *jacobian, opd_tensor **out) {
     return total;
 }
 
-/* Returns the block of `rows` that belongs to `tensor`, from row `offset` on.  The block has the dims of `tensor`, then
-   the dims of a row or, if `last` is true, first the dims of a row.  Returns NULL and sets an error on failure. */
+/* Returns the block of `rows` that belongs to `tensor`: one row for each of its elements, from row `offset` on.  The
+   block has the dims of `tensor` and then the dims of a row; if `last` is true, the dims of a row come first.  Returns
+   NULL and sets an error on failure. */
 static opd_tensor *opdi_jacobian_part(opd_tensor *rows, const opd_tensor *tensor, int64_t offset, bool last) {
     const int inner = rows->ndim - 1;
     int64_t sizes[2 * OPD_MAX_DIMS];
@@ -135,8 +139,8 @@ static int opdi_jacobian_check(const opdi_diff *diff) {
     return 0;
 }
 
-/* Writes to outputs[] the blocks of the Jacobian, output by output, and then the auxiliary outputs.  Computes the
-   Jacobian by jacrev if `reverse` is true, else by jacfwd.  Returns the number of all these, or -1. */
+/* Computes a Jacobian, by jacrev if `reverse` is true, else by jacfwd.  Writes to `outputs` its blocks, output by
+   output, and then the auxiliary outputs.  Returns their number, or -1 and sets an error. */
 static int opdi_jacobian_make(opdi_diff *diff, bool reverse, opd_tensor **outputs) {
     opd_derivative derivative;
     opdi_jacobian jacobian;

@@ -48,8 +48,8 @@ OPDI_SHARED int opdi_batch_fold_3d(opd_call *call);
 OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
 #if defined(OPDI_CORE)
 
-/* Runs the call again after the layers have seen it: below the layers or, if `back` is true, at the autograd kernels of
-   a vmap layer.  Returns 0, or -1 and sets an error. */
+/* Runs the call again after the layers have handled it: below the layers, or, if `back` is true, at the autograd
+   kernels of a vmap layer.  Returns 0, or -1 and sets an error. */
 static int opdi_call_again(opd_call *call, bool back) {
     opdi_state *state = &call->th->state;
     const uint64_t include = state->include, allow = state->allow;
@@ -65,7 +65,7 @@ static int opdi_call_again(opd_call *call, bool back) {
     state->include = include & ~OPDI_FRONT_BIT;
     if (back) { opdi_back_keys(state); }
     const opdi_slot *slot = opdi_find_slot(call->th, &other, table, &sets);
-    state->include = include;                     /* operators that the kernel calls pass the layers again */
+    state->include = include;                     /* operators that the kernel calls are handled by the layers, too */
     state->allow = allow;
     int rc = opdi_invoke(call->th, &other, slot);
     call->filled = other.filled;
@@ -74,7 +74,8 @@ static int opdi_call_again(opd_call *call, bool back) {
     return rc;
 }
 
-/* Runs the kernel in *slot with the arguments of `call` in a new opd_call, and moves its results to `call`. */
+/* Runs the kernel in *slot with the arguments of `call`, as a new call, and moves the results to `call`.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     opd_call other;
     other.op = call->op;
@@ -98,8 +99,8 @@ OPDI_INTERNAL bool opdi_op_is_random(opd_op *op) {
     return OPDI_LOAD(&op->random) > 0;
 }
 
-/* If results share an argument's memory, makes them views of the argument for autograd in the inner layers.  Results
-   of detach are not views. */
+/* If a result shares the memory of an argument, makes it a view of the argument for autograd in the inner layers,
+   except if the operator is detach. */
 static void opdi_batch_tie(opd_call *call) {
     const opd_op *op = call->op;
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
@@ -140,8 +141,8 @@ static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
     return rc;
 }
 
-/* Returns the innermost vmap layer that takes part in the call (an argument is batched there, or the call is
-   random).  Returns NULL if there is none. */
+/* Returns the innermost vmap layer that takes part in the call: an argument is batched at the layer, or the call draws
+   random numbers.  Returns NULL if there is none. */
 static opdi_layer *opdi_layer_of(const opd_call *call) {
     opdi_layer *layer = call->th->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
@@ -154,9 +155,9 @@ static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_
     return level && level->layer > layer->level;
 }
 
-/* The kernel at DynamicLayerFront, above all keys.  Passes the call to the autograd kernels inside of its vmap
-   layer, or directly to that layer's rule.  A call without a vmap layer is an ordinary call, because all layers
-   share one autograd graph. */
+/* The kernel at DynamicLayerFront, above all keys.  Passes the call to the autograd kernels inside of its vmap layer,
+   or directly to the rule of that layer.  Without a vmap layer, runs the call as usual, because all layers share one
+   autograd graph.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_front_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const layer = opdi_layer_of(call),
@@ -187,10 +188,12 @@ OPDI_SHARED int opdi_front_kernel(opd_call *call) {
     return rc;
 }
 
-/* The kernel at DynamicLayerBack, below the autograd keys: runs the rule of the call's vmap layer. */
+/* The kernel at DynamicLayerBack, below the autograd keys: runs the batching rule of the call for its vmap layer.
+   Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_back_kernel(opd_call *call) {
     opdi_layer *layer = opdi_layer_of(call);
-    const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* arguments are already cast */
+    const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* the arguments are already
+                                                                                         cast */
     if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the transforms around this call have ended", call->op->name); }
     call->th->state = layer->through;
     call->th->state.allow &= allow;
@@ -199,8 +202,8 @@ OPDI_SHARED int opdi_back_kernel(opd_call *call) {
 
 OPDI_COLD_BEGIN
 
-/* Checks the `count` outputs of the function `name` that transform `who` has called.  Returns `count`, or -1 and
-   sets an error. */
+/* Checks the `count` outputs `out` of the function `name`, which the transform `who` has called.  Returns `count`, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_outputs_check(int count, opd_tensor *const *out, const char *who, const char *name) {
     if (count < 0 || !opd_ok()) {
         return !opd_ok() ? -1

@@ -17,16 +17,16 @@ typedef struct opdi_autocast_state {
     int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default dtype */
 } opdi_autocast_state;
 #define OPDI_AUTOCAST_STATES 1024
-/* The list of all autocast states so far.  Entries never change and are never freed, so a thread's state is a number:
-   state n is at[n - 1].  State 0 means that no region is open; then the thread's excluded keys tell if autocast is on.
-   */
+/* The list of all autocast states so far.  Entries never change and are never freed, so a thread stores only the number
+   of its state: state n is at[n - 1].  State 0 means that no region is open; the thread's excluded keys then tell if
+   autocast is on. */
 typedef struct opdi_autocast_states {
     opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES];
 } opdi_autocast_states;
 typedef struct opdi_cast {
     struct opdi_cast *next;
     opd_tensor *source, *cast;                    /* references */
-    const char *data;                             /* data and version of `source` at the cast */
+    const char *data;                             /* `data` and `version`: those of `source` when it was cast */
     uint32_t version;
 } opdi_cast;
 #define OPDI_CAST_CHAINS 256
@@ -46,23 +46,25 @@ typedef struct opdi_diff {
     const opd_transform_options *options;
     opd_tensor **in;                              /* the inputs of fn */
     int nin;
-    opd_tensor **by, **given;                     /* given: the inputs to differentiate by; by: aliases of them */
+    opd_tensor **by, **given;                     /* given: the inputs with respect to which the transform
+                                                     differentiates; by: the aliases of them */
     int *argnums, nby;
     opdi_layer *layer;
     opdi_state around;
-    uint64_t since;                               /* number of the first node recorded inside */
-    uint32_t serial;                              /* the layer's number; also output_nr of its leaves */
-    bool linked;                                  /* an alias is linked to an outside input */
-    const char *packers;                          /* earlier message that forbids saved-tensor hooks */
+    uint64_t since;                               /* number of the first node that is recorded inside of the layer */
+    uint32_t serial;                              /* number of the layer, which is also the output_nr of its leaves */
+    bool linked;                                  /* true: a node links an alias to an input */
+    const char *packers;                          /* the message of an outer region that forbids saved-tensor hooks, or
+                                                     NULL */
 } opdi_diff;
-/* A derivative that a program holds: of a function that was called once with aliases (vjp), or of one that is called
-   again with each tangent (linearize). */
+/* A derivative that a program holds.  vjp: the function was called once, with aliases of the inputs.  linearize: the
+   function is called again for each set of tangents. */
 struct opd_derivative {
     opdi_diff diff;
-    opd_tensor **outs;                            /* vjp: the outputs with their histories */
-    opd_tensor *const *primals;                   /* linearize: the primals */
+    opd_tensor **outs;                            /* for vjp: the outputs, with their histories */
+    opd_tensor *const *primals;                   /* for linearize: the primals, as references */
     int nouts, vmaps;
-    opd_transform_options o;                      /* copy of the program's options */
+    opd_transform_options o;                      /* a copy of the program's options */
 };
 #endif
 #endif
@@ -73,13 +75,14 @@ struct opd_derivative {
 /* A real tensor, as a reference, and its fake. */
 typedef struct opdi_faked { opd_tensor *real, *fake; } opdi_faked;
 typedef struct opdi_fake_mode {
-    opdi_fake asked;                              /* must be first: innermost.fake points here */
+    opdi_fake asked;                              /* must be the first member, because innermost.fake points to it */
     struct opdi_fake_mode *outer;
     int place;                                    /* the device that new tensors stand for */
-    int inside;                                   /* number of running kernels; if > 0, bytes are counted */
-    opdi_faked *map;                              /* hash table, open addressing; its size is a power of two */
-    int64_t size, used, given;                    /* given: bytes of the real tensors passed to the mode */
-    struct { int64_t value, min, max; } sizes[OPDI_FAKE_SIZES];           /* the last data-dependent sizes */
+    int inside;                                   /* the number of kernels that are running; bytes are counted only
+                                                     inside of kernels */
+    opdi_faked *map;                              /* a hash table with open addressing; its size is a power of two */
+    int64_t size, used, given;                    /* given: bytes of the real tensors that were passed to the mode */
+    struct { int64_t value, min, max; } sizes[OPDI_FAKE_SIZES];           /* the last sizes that depend on data */
     int nsizes;
     opd_cost *cost;
 } opdi_fake_mode;
@@ -91,8 +94,8 @@ struct opd_cost {
     opd_fake_block block;
     opd_cost_row *rows;
     int nrows, capacity;
-    int64_t begun, most, given;                   /* begun: live bytes at the start; most: their maximum; given: bytes
-                                                     of real tensors */
+    int64_t begun, most, given;                   /* begun: live bytes at the start; most: the most live bytes so far;
+                                                     given: bytes of real tensors that were passed */
 };
 OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 OPDI_SHARED int opdi_batched_kernel(opd_call *call);

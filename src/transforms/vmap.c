@@ -35,8 +35,8 @@ int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
     return layer->level;
 }
 
-/* Wraps `tensor` for the vmap layer `level`; its dim in_dim counts the examples.  Returns NULL and sets an error on
-   failure. */
+/* Wraps `tensor` for the vmap layer `level`; dim number `in_dim` of `tensor` counts the examples.  Returns NULL and
+   sets an error on failure. */
 opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level) {
     opdi_layer *layer;
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_vmap_wrap") ||
@@ -58,8 +58,8 @@ opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level) {
     return opdi_own(opdi_batch_wrap(tensor, dim, level, layer->serial));
 }
 
-/* Takes `tensor` out of the vmap layer `level`, with its examples along out_dim.  A tensor that is not batched there
-   is expanded to all examples.  Returns NULL and sets an error on failure. */
+/* Returns the value of `tensor` outside of the vmap layer `level`; its dim number `out_dim` counts the examples.  If
+   `tensor` is not batched at the layer, it is expanded to all examples.  Returns NULL and sets an error on failure. */
 opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level) {
     opdi_thread *thread = opdi_self();
     opdi_layer *layer, *const top = thread->innermost.layer, *const rule = thread->innermost.rule;
@@ -84,7 +84,7 @@ opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level) {
                        -tensor->ndim - 1, tensor->ndim, out_dim);
         return NULL;
     }
-    opdi_layer_set(thread, layer->outer);         /* the following calls are seen by the outer layers */
+    opdi_layer_set(thread, layer->outer);         /* from here on, only the outer layers handle calls */
     thread->innermost.rule = layer;
     if (dim < 0) {
         value = opd_batch_front(value, -1);
@@ -112,7 +112,7 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* The arguments of opd_vmap, which are the same for each of its chunks. */
+/* The arguments of opd_vmap, which are the same for all chunks.  `size` is the number of examples. */
 typedef struct opdi_mapped {
     opd_transform_fn fn;
     void *user;
@@ -129,7 +129,7 @@ static int opdi_mapped_in(const opdi_mapped *mapped, int i) {
 static int opdi_mapped_out(const opdi_mapped *mapped, int i) {
     return !mapped->options->out_dims ? 0 : mapped->options->out_dims[mapped->options->nout_dims == 1 ? 0 : i];
 }
-/* Writes "vmap(f, in_dims=(0, None), ...)(<inputs>)" to buf for messages.  Returns buf. */
+/* Writes the call, as "vmap(f, in_dims=(0, None), ...)(<inputs>)", to `buf` for messages.  Returns `buf`. */
 static const char *opdi_mapped_text(const opdi_mapped *mapped, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_text_add(&text, "vmap(%s, in_dims=", mapped->name);
@@ -143,8 +143,8 @@ static const char *opdi_mapped_text(const opdi_mapped *mapped, char *buf, size_t
     return buf;
 }
 
-/* Sets the error that input number `at` cannot be mapped over.  If `at` is -1, the inputs have different numbers of
-   examples; `mapped` is the number of inputs with examples.  Returns -1. */
+/* Sets the error that vmap cannot map over input number `at`.  If `at` is -1, sets the error that the inputs have
+   different numbers of examples; `mapped` is then the number of inputs that vmap maps over.  Returns -1. */
 OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *other, int at, int mapped) {
     char text[256], list[256];
     opdi_text sizes = opdi_text_of(list, sizeof list);
@@ -180,7 +180,8 @@ OPDI_NOINLINE static int opdi_mapped_wrong(const opdi_mapped *other, int at, int
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: Expected all tensors to have the same size in the mapped dimension, got "
                     "sizes [%s] for the mapped dimension", list);
 }
-/* Checks the arguments of opd_vmap and sets the number of examples.  Returns 0, or -1 and sets an error. */
+/* Checks the arguments of opd_vmap and sets mapped->size, the number of examples.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_mapped_check(opdi_mapped *mapped) {
     bool differ = false;
     int count = 0;
@@ -206,8 +207,9 @@ static int opdi_mapped_check(opdi_mapped *mapped) {
     return count == 0 || differ ? opdi_mapped_wrong(mapped, -1, count) : 0;
 }
 
-/* Copies the outputs `made` of a transform to its caller's `outputs`.  Returns `total`.  If the transform failed
-   (`total` < 0), the caller gets NULLs: `least` of them, or more if fn had written more outputs. */
+/* Copies the outputs `made` of a transform to its caller's `outputs`.  Returns `total`, their number.  If the transform
+   has failed (`total` < 0), writes NULLs instead: `least` of them, or more if the function had already written more
+   outputs. */
 OPDI_INTERNAL int opdi_outputs_return(opd_tensor **outputs, opd_tensor *const *made, int total, int least) {
     int count = total < 0 ? least : total;
     for (int i = count; total < 0 && i < OPD_TRANSFORM_OUTPUTS; i++) { if (made[i]) { count = i + 1; } }
@@ -217,7 +219,8 @@ OPDI_INTERNAL int opdi_outputs_return(opd_tensor **outputs, opd_tensor *const *m
     return total;
 }
 
-/* Runs the function once for examples from .. from + count - 1.  Returns the number of outputs, or -1. */
+/* Runs the function once for `count` examples, from example `from` on, and writes the results to `outputs`.  Returns
+   the number of outputs, or -1 and sets an error. */
 static int opdi_mapped_pass(const opdi_mapped *mapped, int64_t from, int64_t count, opd_tensor **outputs) {
     opd_tensor **in = opdi_scope_tensors(mapped->ninputs);
     int i, total = -1, level = -1;
@@ -251,8 +254,8 @@ static int opdi_mapped_pass(const opdi_mapped *mapped, int64_t from, int64_t cou
     return total;
 }
 
-/* Runs the function chunk by chunk and concatenates the outputs along their dims of examples.  Returns the number of
-   outputs, or -1. */
+/* Runs the function chunk by chunk.  Concatenates the outputs along the dims that count the examples.  Returns the
+   number of outputs, or -1 and sets an error. */
 static int opdi_mapped_chunks(const opdi_mapped *mapped, opd_tensor **outputs) {
     const int64_t step = mapped->options->chunk_size, count = (mapped->size + step - 1) / step;
     opd_tensor **parts[OPD_TRANSFORM_OUTPUTS], *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
@@ -281,8 +284,8 @@ static int opdi_mapped_chunks(const opdi_mapped *mapped, opd_tensor **outputs) {
     return total;
 }
 
-/* Checks the arguments of opd_vmap and runs the function, on all examples at once or in chunks.  Returns the number
-   of outputs, or -1. */
+/* Checks the arguments of opd_vmap and runs the function, on all examples at once or in chunks.  Returns the number of
+   outputs, or -1 and sets an error. */
 static int opdi_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_vmap_options *options, opd_tensor **outputs) {
     opd_vmap_options none;

@@ -9,14 +9,15 @@ static opd_tensor *opdi_value_tensor(const opd_value *value, int32_t element) {
 static int32_t opdi_value_tensors(const opd_value *value) {
     return value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR;
 }
-/* Returns `value` with the tensors of `list`, which is in the innermost scope, instead of its own. */
+/* Returns `value` with the tensors in `list` instead of its own tensors.  `list` belongs to the innermost scope. */
 static opd_value opdi_value_with(const opd_value *value, opd_tensor **list) {
     return value->tag == OPD_TAG_TENSORS ? opd_value_tensors(list, value->n) : value->tag == OPD_TAG_TENSOR && list[0]
         ? opd_value_tensor(list[0]) : *value;
 }
 
-/* Applies a custom function to each example in the outer layers, and stacks the outputs that are tensors.  dims[]
-   has the dim of the examples in each of `values`.  Returns the number of outputs, or -1. */
+/* Applies a custom function to each example in the outer layers, and stacks the outputs that are tensors.  Dim number
+   dims[i] of values[i] counts the examples.  Writes the stacked outputs to `outputs`.  Returns the number of outputs,
+   or -1 and sets an error. */
 static int opdi_function_loop(opd_context *ctx, const opd_value *values, const int *dims, opd_value *outputs) {
     const int64_t size = opd_batch_size(), runs = OPDI_MAX(size, 1);
     opd_value *args = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *args);
@@ -66,17 +67,17 @@ static int opdi_function_loop(opd_context *ctx, const opd_value *values, const i
     return total;
 }
 
-/* Returns true if `tensor`, or a value inside its vmap wrappers, has a tangent. */
+/* Returns true if `tensor`, or a tensor inside its vmap wrappers, has a tangent. */
 static bool opdi_is_dual_inside(const opd_tensor *tensor) {
     while (tensor && (tensor->flags & OPDI_BATCHED) && !opdi_is_dual(tensor)) {
         tensor = opdi_batched_of(tensor)->value;
     }
     return tensor && opdi_is_dual(tensor);
 }
-/* Computes the outputs of a custom function in the layers outside of ctx->layer, by its vmap rule.  If the function has
-   no rule, but autograd or forward mode outside of the layer records an input, computes the outputs example by example.
-   If nothing records an input, returns -2: the caller then runs forward.  Returns the number of outputs, or -1 and sets
-   an error. */
+/* Computes the outputs of a custom function in the layers outside of ctx->layer.  Uses the function's vmap rule;
+   without a rule, computes the outputs example by example if autograd or forward mode outside of the layer records an
+   input.  If nothing records an input, returns -2: the caller then runs forward.  Returns the number of outputs, or -1
+   and sets an error. */
 static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_dims) {
     opdi_thread *thread = opdi_self();
     opd_value *values = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *values);
