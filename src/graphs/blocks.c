@@ -15,12 +15,13 @@ OPDI_INTERNAL opdi_gspace *opdi_graph_space(opd_graph *graph) {
     if (!graph->space) { graph->space = opdi_gspace_new(); }
     return graph->space;
 }
-/* Makes the graph use the types of `space`, of which it takes a reference.  The graph must not have types yet. */
+/* Makes the graph use the types of `space`; the graph takes a reference to `space`.  The graph must not have types
+   yet. */
 OPD_UNUSED OPDI_INTERNAL void opdi_graph_share(opd_graph *graph, opdi_gspace *space) {
     opdi_gspace_drop(graph->space);
     graph->space = opdi_gspace_keep(space);
 }
-/* Sets the type of a value, and the tag that corresponds to the type. */
+/* Sets the type of a value and, accordingly, its tag. */
 OPDI_INTERNAL void opdi_gvalue_typed(opdi_gvalue *value, const opdi_gtype *type) {
     value->type = type;
     value->tag = opdi_gtype_tag(type);
@@ -57,11 +58,12 @@ OPDI_INTERNAL const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_g
 
 //== overloads =========================================================================================================
 //
-//  Overloads are matched as tryMatchSchema and matchSchemas do it in PyTorch's frontend: first without conversions,
-//  then with conversions.
+//  Overloads are chosen as in tryMatchSchema and matchSchemas of PyTorch: first, arguments are not converted; if no
+//  overload fits, they are.
 
-/* Binds the type variables of the schema type `formal` (T in "T[]") to the corresponding parts of the type `actual`.
-   Returns false if a variable would need two types that do not unify, or if there are too many variables. */
+/* Binds the type variables in the schema type `formal` (such as T in "T[]") to the corresponding parts of the type
+   `actual`.  Returns false if a variable would need two types that cannot be unified, or if there are too many
+   variables. */
 static bool opdi_graph_match_bind(opdi_graph_match_state *match, const opdi_type *formal, const opdi_gtype *actual) {
     int32_t at = 0;
     if (formal->kind == OPDI_TYPE_OPTIONAL) {
@@ -115,7 +117,7 @@ static const opdi_gtype *opdi_graph_match_type(const opdi_graph_match_state *mat
     }
 }
 
-/* Returns true if each element of the tuple type `tuple` could be an element of the list type `list`. */
+/* Returns true if each element of the tuple type `tuple` can be an element of the list type `list`. */
 static bool opdi_gtype_tuple_as_list(const opdi_gtype *tuple, const opdi_gtype *list) {
     if (tuple->kind != OPDI_GTYPE_TUPLE || list->kind != OPDI_GTYPE_LIST) { return false; }
     for (int32_t i = 0; i < tuple->nparts; i++) {
@@ -149,8 +151,9 @@ static bool opdi_graph_match_not(opdi_graph_match_state *match, const opdi_arg *
                   match->who, opdi_type_print_plain(arg->type, want, sizeof want), arg->name, text);
     return false;
 }
-/* Returns true if `want` is a list of optional tensors (Tensor?[]) and `actual` a list of tensors.  PyTorch has extra
-   overloads for such lists, named "hacked_twin", which compute the same. */
+/* Returns true if `want` is a list of optional tensors (Tensor?[]) and `actual` a list of tensors.  For such lists,
+   PyTorch has additional overloads named "hacked_twin", which compute the same as the overloads for optional
+   tensors. */
 static bool opdi_gtype_all_there(const opdi_gtype *actual, const opdi_gtype *want) {
     return actual->kind == OPDI_GTYPE_LIST && want->kind == OPDI_GTYPE_LIST &&
         actual->parts[0]->kind == OPDI_GTYPE_TENSOR &&
@@ -160,8 +163,8 @@ static bool opdi_graph_args_untyped(const opdi_graph_args *given, const opdi_gva
     for (int32_t i = 0; given && i < given->nempty; i++) { if (given->empty[i] == value) { return true; } }
     return false;
 }
-/* Returns true if `value` can be passed as the argument `arg`, and sets *how to the conversion that it needs.  If not,
-   writes the reason to match->why. */
+/* Returns true if `value` can be passed as the argument `arg`, and sets *how to the conversion that is necessary.
+   Otherwise writes the reason to match->why. */
 OPDI_INTERNAL bool opdi_graph_match_arg(opdi_graph_match_state *match, const opdi_arg *arg, const opdi_gvalue *value,
                                         int8_t *how) {
     const opdi_type *const plain = opdi_strip_optional(arg->type);
@@ -196,8 +199,7 @@ OPDI_INTERNAL bool opdi_graph_match_arg(opdi_graph_match_state *match, const opd
     *how = (int8_t)convert;
     return true;
 }
-/* Returns true if the positional arguments from number `at` on can be collected into a list that is passed as argument
-   i. */
+/* Returns true if argument i is a list, and the positional arguments from number `at` on can be its elements. */
 static bool opdi_graph_match_varargs(opdi_graph_match_state *match, int i, int32_t at) {
     const opdi_arg *const arg = &match->schema->args[i];
     const bool last = i + 1 == match->schema->nargs || match->schema->args[i + 1].keyword_only;
@@ -213,8 +215,8 @@ static bool opdi_graph_match_varargs(opdi_graph_match_state *match, int i, int32
     }
     return true;
 }
-/* Returns true if the schema match->schema accepts the arguments match->given.  If not, writes the reason to
-   match->why, unless that is NULL. */
+/* Returns true if the schema match->schema accepts the arguments match->given.  Otherwise writes the reason to
+   match->why, unless match->why is NULL. */
 OPDI_INTERNAL bool opdi_graph_match_schema(opdi_graph_match_state *match) {
     const opd_schema *const schema = match->schema;
     const opdi_graph_args *const given = match->given;
@@ -266,14 +268,14 @@ OPDI_INTERNAL bool opdi_graph_match_schema(opdi_graph_match_state *match) {
 
 //== nodes =============================================================================================================
 
-/* Stores `place`, the node's place in the source ("<string>:3:8"), in the node, unless `place` is NULL.  Returns 0, or
-   -1 if memory runs out. */
+/* Sets the node's place in the source ("<string>:3:8") to a copy of `place`, unless `place` is NULL.  Returns 0, or -1
+   if memory runs out. */
 static int opdi_gnode_locate(opd_graph *graph, opdi_gnode *node, const char *place) {
     if (place && !(node->place = opdi_arena_copy(&graph->arena, place, strlen(place)))) { return -1; }
     return 0;
 }
-/* Makes a node with inputs `in` [nin] and results of the types `types` [nout], and inserts it at the graph's insertion
-   point.  Returns NULL if memory runs out. */
+/* Makes a node with the `nin` inputs `in` and `nout` results of the types `types`, and inserts it at the graph's
+   insertion point.  Returns the node, or NULL if memory runs out. */
 static opdi_gnode *opdi_append_node(opd_graph *graph, opdi_gkind kind, opdi_gvalue *const *in, int32_t nin,
                                     const opdi_gtype *const *types, int32_t nout, const char *place) {
     opdi_gnode *node = opdi_gnode_new(graph, kind, nin, nout);
@@ -286,7 +288,8 @@ static opdi_gnode *opdi_append_node(opd_graph *graph, opdi_gkind kind, opdi_gval
     opdi_gnode_append(graph, node);
     return node;
 }
-/* Adds a call of the first builtin whose schema or name is `schema`.  On failure, returns NULL and sets an error. */
+/* Adds a call of the first builtin whose schema or name is `schema`.  Returns the call's node, or NULL and sets an
+   error. */
 OPDI_INTERNAL opdi_gnode *opdi_append_builtin(opd_graph *graph, const char *schema, opdi_gvalue *const *in, int32_t nin,
                                               const opdi_gtype *const *types, int32_t nout, const char *place) {
     const opdi_builtin *builtin = opdi_builtin_named(schema);
@@ -302,8 +305,8 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
                                            const char *place);
 static opdi_gvalue *opdi_append_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
 
-/* Adds an input of type `type` after the existing inputs.  `name` must differ from the names of all other values.  If
-   `name` is NULL, the value is printed as its number. */
+/* Adds an input of type `type` after the existing inputs and returns it.  No other value may have the name `name`.  If
+   `name` is NULL, the input is printed as its number. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
     opdi_gvalue *value = NULL;
     if (opdi_graph_reserve_inputs(graph, graph->ninputs + 1) ||
@@ -317,7 +320,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_input(opd_graph *graph, const 
     opdi_graph_forget_names(graph);
     return (value->name = opdi_arena_copy(&graph->arena, name, strlen(name))) ? value : NULL;
 }
-/* Adds a constant of type `type`: a number, text, device, None, tensor, or cell.  The graph holds a reference to it. */
+/* Adds a constant of type `type` (a number, text, device, None, tensor or cell) and returns its value.  The graph holds
+   a reference to the constant. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_constant(opd_graph *graph, opd_value value, const opdi_gtype *type,
                                                            const char *place) {
     opdi_gvalue *constant = opdi_graph_constant(graph, &value);
@@ -325,8 +329,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_constant(opd_graph *graph, opd
     if (value.tag != OPD_TAG_TENSOR && type) { opdi_gvalue_typed(constant, type); }
     return constant;
 }
-/* Adds a list of the `count` values `in`, whose element type is `element`.  Returns NULL and sets an error if it
-   fails. */
+/* Adds a list of the `count` values `in`, whose element type is `element`.  Returns the list, or NULL and sets an
+   error. */
 OPDI_INTERNAL opdi_gvalue *opdi_append_list(opd_graph *graph, const opdi_gtype *element, opdi_gvalue *const *in,
                                             int32_t count, const char *place) {
     const opdi_gtype *const type = opdi_graph_space(graph) ? opdi_gtype_list(graph->space, element) : NULL;
@@ -334,7 +338,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_append_list(opd_graph *graph, const opdi_gtype *
     if (node) { node->word = element->kind == OPDI_GTYPE_OPTIONAL ? "Tensor?" : "Tensor"; }
     return opdi_append_one(node);
 }
-/* Adds a tuple of the `count` values `in`.  `klass` is the class of a named tuple, or NULL. */
+/* Adds a tuple of the `count` values `in` and returns it.  `klass` is the class of a named tuple, or NULL. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_tuple(opd_graph *graph, const opdi_gclass *klass,
                                                         opdi_gvalue *const *in, int32_t count, const char *place) {
     const opdi_gtype *parts[64], *type = klass ? klass->type : NULL;
@@ -349,15 +353,15 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_tuple(opd_graph *graph, const 
     if (!type) { type = opdi_gtype_tuple(graph->space, parts, count); }
     return type ? opdi_append_one(opdi_append_node(graph, OPDI_GNODE_TUPLE, in, count, &type, 1, place)) : NULL;
 }
-/* Adds a dict of `count` pairs, given as key, value, key, value. */
+/* Adds a dict of `count` pairs and returns it.  `pairs` has key, value, key, value, and so on. */
 OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_dict(opd_graph *graph, const opdi_gtype *key, const opdi_gtype *value,
                                                        opdi_gvalue *const *pairs, int32_t count, const char *place) {
     const opdi_gtype *type = opdi_graph_space(graph) ? opdi_gtype_dict(graph->space, key, value) : NULL;
     if (!type) { return NULL; }
     return opdi_append_one(opdi_append_builtin(graph, "prim::DictConstruct", pairs, 2 * count, &type, 1, place));
 }
-/* Adds prim::TupleUnpack or prim::ListUnpack of the value `from`.  A list must have `count` elements.  The elements are
-   the results of the new node. */
+/* Adds a node that unpacks the tuple or list `from` (prim::TupleUnpack, prim::ListUnpack).  A list must have `count`
+   elements.  Returns the node; its results are the elements. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unpack(opd_graph *graph, opdi_gvalue *from, int32_t count,
                                                         const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, from), *parts[64];
@@ -397,7 +401,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_create(opd_graph *graph, const
                                                          const char *place) {
     return opdi_append_one(opdi_append_builtin(graph, "prim::CreateObject", NULL, 0, &klass->type, 1, place));
 }
-/* Adds a call of the function `name`, which the library does not know.  Running the new node fails with an error. */
+/* Adds a call of the function `name`, which the library does not have.  Running the node fails with an error.  Returns
+   the node. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unknown(opd_graph *graph, const char *name, opdi_gvalue *const *in,
                                                          int32_t nin, const opdi_gtype *const *types, int32_t nout,
                                                          const char *place) {
@@ -437,7 +442,7 @@ OPDI_INTERNAL int opdi_gnode_blocks(opd_graph *graph, opdi_gnode *node, int32_t 
     for (int32_t i = 0; i < count; i++) { node->blocks[i].owner = node; }
     return 0;
 }
-/* Adds an input of type `type` to a block.  Returns NULL if memory runs out. */
+/* Adds an input of type `type` to a block and returns it.  Returns NULL if memory runs out. */
 static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, const opdi_gtype *type) {
     opdi_gvalue *value = opdi_gvalue_new(graph, NULL, OPD_TAG_NONE);
     opdi_gvalue **more = (opdi_gvalue **)opdi_graph_alloc(graph, ((size_t)block->ninputs + 1) * sizeof *more);
@@ -449,15 +454,15 @@ static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, cons
     block->inputs = more;
     return value;
 }
-/* Adds prim::If with two empty blocks.  blocks[0] runs if the condition is true, else blocks[1].  The caller fills the
-   blocks between opdi_gblock_enter and opdi_gblock_leave. */
+/* Adds prim::If with two empty blocks: blocks[0] runs if the condition is true, else blocks[1].  The caller fills each
+   block between opdi_gblock_enter and opdi_gblock_leave.  Returns the node. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
     opdi_gnode *node = opdi_append_node(graph, OPDI_GNODE_IF, &condition, 1, NULL, 0, place);
     return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;
 }
-/* Adds prim::Loop with `count` carried values.  The loop runs at most `most` rounds, and stops when the condition is
-   false.  Its block has the inputs (round, carried...); the caller ends the block with the outputs (condition,
-   carried...). */
+/* Adds prim::Loop with `count` carried values and an empty block.  The loop runs at most `most` rounds, and ends when
+   the condition is false.  The block has the inputs (round, carried...); when the caller has filled the block, its
+   outputs must be (condition, carried...).  Returns the node. */
 OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
                                                       opdi_gvalue *const *carried, int32_t count, const char *place) {
     opdi_gnode *node = opdi_append_node(graph, OPDI_GNODE_LOOP, NULL, 0, NULL, 0, place);
@@ -474,8 +479,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gva
     }
     return node;
 }
-/* Sets the outputs of the graph, values of any type.  Several values are returned as a tuple or, if `single` is true,
-   the graph returns only values[0], as functions of scripts do.  Returns 0, or -1 if memory runs out. */
+/* Sets the outputs of the graph to values of any type.  If `single` is true, the graph returns only values[0], as
+   functions of scripts do; otherwise, several values are returned as a tuple.  Returns 0, or -1 if memory runs out. */
 OPD_UNUSED OPDI_INTERNAL int opdi_append_outputs(opd_graph *graph, opdi_gvalue *const *values, int32_t count,
                                                  bool single) {
     opdi_gvalue **outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs);
@@ -491,8 +496,8 @@ OPD_UNUSED OPDI_INTERNAL int opdi_append_outputs(opd_graph *graph, opdi_gvalue *
 
 //== calls =============================================================================================================
 
-/* Adds a call of the builtin for the conversion `how` (OPDI_CONVERSION_FLOAT_IMPLICIT or a later one).  Returns the
-   converted value, or NULL and sets an error. */
+/* Adds a call of the builtin that does the conversion `how` (OPDI_CONVERSION_FLOAT_IMPLICIT or a later one).  Returns
+   the converted value, or NULL and sets an error. */
 static opdi_gvalue *opdi_append_convert(opdi_graph_match_state *match, opdi_gvalue *value, int how, const char *place) {
     static const char *const names[] = {
         "aten::FloatImplicit", "aten::ComplexImplicit", "aten::IntImplicit", "aten::ScalarImplicit", "aten::Float",
@@ -503,16 +508,16 @@ static opdi_gvalue *opdi_append_convert(opdi_graph_match_state *match, opdi_gval
     args.count = 1;
     return opdi_append_one(opdi_append_call(match->graph, names[how - OPDI_CONVERSION_FLOAT_IMPLICIT], &args, place));
 }
-/* Adds nodes that unpack the tuple `value` and make a list of its elements, for argument `arg`.  Returns NULL and sets
-   an error if it fails. */
+/* Adds nodes that unpack the tuple `value` and make a list of its elements, for the argument `arg`.  Returns the list,
+   or NULL and sets an error. */
 static opdi_gvalue *opdi_append_untuple(opdi_graph_match_state *match, opdi_gvalue *value, const opdi_arg *arg,
                                         const char *place) {
     const opdi_gtype *want = opdi_graph_match_type(match, opdi_strip_optional(arg->type));
     opdi_gnode *parts = want ? opdi_append_unpack(match->graph, value, 0, place) : NULL;
     return parts ? opdi_append_list(match->graph, want->parts[0], parts->out, parts->nout, NULL) : NULL;
 }
-/* Adds a list of the remaining positional arguments (from match->spread on), for the list argument `arg`.  Returns NULL
-   and sets an error if it fails. */
+/* Adds a list of the positional arguments from number match->spread on, for the list argument `arg`.  Returns the list,
+   or NULL and sets an error. */
 static opdi_gvalue *opdi_append_rest(opdi_graph_match_state *match, const opdi_arg *arg, const char *place) {
     const opdi_gtype *want = opdi_graph_match_type(match, arg->type);
     const int32_t count = match->given->count - match->spread;
@@ -529,8 +534,8 @@ static opdi_gvalue *opdi_append_rest(opdi_graph_match_state *match, const opdi_a
     }
     return opdi_append_list(match->graph, want->parts[0], list, count, NULL);
 }
-/* Returns the graph's value for argument i: the given value, converted if needed, or a constant with the argument's
-   default.  On failure, returns NULL and sets an error. */
+/* Returns the graph's value for argument i of the schema: the given value, converted if necessary, or a constant with
+   the argument's default.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_append_arg(opdi_graph_match_state *match, int i, const char *place) {
     const opdi_arg *const arg = &match->schema->args[i];
     opdi_gvalue *const value = match->values[i], *list[OPD_MAX_ARGS];
@@ -551,8 +556,8 @@ static opdi_gvalue *opdi_append_arg(opdi_graph_match_state *match, int i, const 
     default: return opdi_append_convert(match, value, match->how[i], place);
     }
 }
-/* Adds a call of the operator `op`, or of `builtin` if op is NULL, with the arguments that were matched to its schema.
-   On failure, returns NULL and sets an error. */
+/* Adds a call of the operator `op`, or of `builtin` if `op` is NULL.  The arguments were matched to the schema before
+   (opdi_graph_match_schema).  Returns the call's node, or NULL and sets an error. */
 static opdi_gnode *opdi_append_matched(opdi_graph_match_state *match, opd_op *op, const opdi_builtin *builtin,
                                        const char *place) {
     const opd_schema *const schema = match->schema;
@@ -580,15 +585,15 @@ static opdi_gnode *opdi_append_matched(opdi_graph_match_state *match, opd_op *op
     node->builtin = builtin;
     return node;
 }
-/* Returns true for overloads that are not tried, as in PyTorch: they would accept calls that are meant for other
-   overloads. */
+/* Returns true if `op` is never chosen as an overload, as in PyTorch, because it would accept calls that are meant for
+   other overloads. */
 static bool opdi_op_untried(const opd_op *op) {
     return strcmp(op->name, "aten::view.dtype") == 0 || strcmp(op->name, "aten::max.unary_out") == 0 ||
         strcmp(op->name, "aten::min.unary_out") == 0;
 }
-/* Tries all overloads of a name, operators before builtins: first without conversions, then with them.  Adds a call of
-   the first overload that fits.  If none fits, collects the reasons in `why` in a third round and returns NULL.  Also
-   returns NULL if an error occurs. */
+/* Tries all overloads of a name, operators before builtins: first without conversions, then with conversions.  Adds a
+   call of the first overload that fits, and returns its node.  If none fits, tries all of them again to collect the
+   reasons in `why`, and returns NULL.  Also returns NULL if an error occurs. */
 static opdi_gnode *opdi_append_overload(opdi_graph_match_state *match, const char *name, const char *place,
                                         opdi_text *why) {
     const char *const colons = strstr(name, "::");
@@ -620,9 +625,9 @@ static opdi_gnode *opdi_append_overload(opdi_graph_match_state *match, const cha
     }
     return NULL;
 }
-/* Adds a call of an operator or builtin.  `name` is "aten::add", or "aten::add.int" to select an overload.  The
-   overload is chosen as in PyTorch; conversions and defaults become separate nodes.  Returns the call's node, whose
-   `out` are the results, or NULL and sets an error. */
+/* Adds a call of an operator or builtin.  `name` is "aten::add", or "aten::add.int" to choose an overload.  Otherwise
+   the overload is chosen as in PyTorch.  Conversions and defaults become separate nodes.  Returns the call's node,
+   whose `out` are the results, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, const opdi_graph_args *args,
                                            const char *place) {
     char text[1000];
@@ -644,16 +649,15 @@ OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, c
 
 //== rounding of quantized tensors =====================================================================================
 
-/* The quantization parameters of a value: the graph's values that are its scale and its zero point.  last: true if the
-   channels are the last dimension in memory. */
+/* The quantization parameters of a value, as values of the graph: its scale and its zero point.  `last` is true if the
+   channels are the last dim in memory. */
 typedef struct opdi_qparams { opdi_gvalue *scale, *zero; bool last; } opdi_qparams;
 
-/* How an operator treats the quantization parameters of its first argument.
-   KEPT: the result has the same parameters, without rounding.
-   OF_ALL, FROM_ZERO, FLOATS: the result is rounded to the argument's parameters, by quantized::_steps_of_all,
-   quantized::_steps_from_zero or quantized::_steps_of_floats.
-   BY_LAYOUT: as FROM_ZERO if the channels are last in memory, else as OF_ALL.
-   UNIT, SIGNED: the result is rounded to fixed parameters, for the range 0 to 1 or -1 to 1. */
+/* How an operator treats the quantization parameters of its first argument.  KEPT: the result has the same parameters
+   and is not rounded.  OF_ALL, FROM_ZERO, FLOATS: the result is rounded to the argument's parameters by
+   quantized::_steps_of_all, quantized::_steps_from_zero or quantized::_steps_of_floats.  BY_LAYOUT: as FROM_ZERO if the
+   channels are the last dim in memory, else as OF_ALL.  UNIT, SIGNED: the result is rounded to fixed parameters, for
+   numbers from 0 to 1 or from -1 to 1. */
 enum { OPDI_QPARAMS_KEPT, OPDI_QPARAMS_OF_ALL, OPDI_QPARAMS_FROM_ZERO, OPDI_QPARAMS_BY_LAYOUT, OPDI_QPARAMS_FLOATS,
        OPDI_QPARAMS_UNIT, OPDI_QPARAMS_SIGNED };
 static const struct opdi_qparams_row { const char *name; int how; } opdi_qparams_rows[] = {
@@ -686,9 +690,9 @@ static int opdi_qparams_mode(const opdi_gnode *node) {
     }
     return -1;
 }
-/* Sets *steps to the quantization parameters of a value.  Returns false if the value has none, or if the search visits
-   more than *visits nodes.  Decreases *visits by the number of visited nodes.  steps->last is true if the value comes
-   from a convolution, whose result has its channels last in memory. */
+/* Sets *steps to the quantization parameters of a value.  Sets steps->last to true if a convolution has computed the
+   value, because its result has the channels as the last dim in memory.  Returns false if the value has no parameters,
+   or if the search visits more than *visits nodes.  Subtracts the number of visited nodes from *visits. */
 static bool opdi_qparams_of(const opdi_gvalue *value, opdi_qparams *steps, int *visits) {
     while (value->same) { value = value->same; }
     const opdi_gnode *const node = value->node;
@@ -716,15 +720,15 @@ static bool opdi_qparams_of(const opdi_gvalue *value, opdi_qparams *steps, int *
     steps->last = (layer && (kind == OPDI_Q_CONV || kind == OPDI_Q_CONV_ADD)) || (before && other.last);
     return steps->scale->type && steps->scale->type->kind == OPDI_GTYPE_FLOAT;
 }
-/* Adds a rounding node after `node`, if that is an operator that takes and returns quantized numbers and does not
-   round.  The operator's result value becomes the result of the new node, so that all its users get the rounded
-   numbers.  Returns 0, or -1 and sets an error. */
+/* Adds a rounding node after `node` if `node` takes and returns quantized numbers and does not round them.  The value
+   of the result of `node` becomes the result of the new node, so that all its users get rounded numbers.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_requantize_after(opd_graph *graph, opdi_gnode *node) {
     const int how = opdi_qparams_mode(node);
     const opdi_gtype *const types[] = {opdi_gtype_simple(OPDI_GTYPE_TENSOR), opdi_gtype_simple(OPDI_GTYPE_FLOAT),
                                        opdi_gtype_simple(OPDI_GTYPE_INT)};
     opdi_qparams steps;
-    int visits = 1000;                            /* a limit, because each `if` doubles the paths to search */
+    int visits = 1000;                            /* a limit, because each If doubles the number of paths to search */
     if (how <= OPDI_QPARAMS_KEPT || !opdi_qparams_of(node->in[0], &steps, &visits)) { return 0; }
     opdi_gvalue *const value = node->out[0], *in[] = {value, steps.scale, steps.zero};
     graph->into = node->block == &graph->body ? NULL : node->block;
@@ -769,8 +773,8 @@ OPD_UNUSED OPDI_INTERNAL int opdi_requantize_graph(opd_graph *graph) {
 //== running graphs whose values have any type =========================================================================
 
 OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth);
-/* Replaces *value, a cell or plain list, by a new list, tuple or dict of type `type` with its converted elements.
-   Returns 0, 1 if the value does not fit, or -1 and sets an error. */
+/* Replaces *value, a cell or a plain list, by a new list, tuple or dict of type `type`, whose elements are converted.
+   Returns 0; 1 if the value does not fit; or -1 and sets an error. */
 static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth) {
     const opd_value from = opdi_value_plain(value);
     const opdi_cell *const dict = opdi_cell_of(value);
@@ -814,8 +818,8 @@ static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth
     }
     return rc;
 }
-/* Converts *value, a held reference, to type `type`, as PyTorch converts arguments: ints to floats, and lists by their
-   elements.  Returns 0, 1 if the value does not fit, or -1 and sets an error. */
+/* Converts *value, a reference that the caller holds, to type `type` as PyTorch converts arguments: ints become floats,
+   and elements of lists are converted.  Returns 0; 1 if the value does not fit; or -1 and sets an error. */
 OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_gtype *const plain = opdi_gtype_strip(type);
     const opdi_cell *const cell = opdi_cell_of(value);
@@ -849,12 +853,12 @@ OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int d
     }
     return 1;
 }
-/* Stores references to a run's inputs in `held`, converted to the types of the graph's inputs.  Returns 0.  On failure,
-   releases these references, returns -1 and sets an error. */
+/* Converts the inputs of a run to the types of the graph's inputs, and stores references to them in `held`.  Returns 0.
+   On failure, releases these references, returns -1 and sets an error. */
 static int opdi_graph_inputs(const opd_graph *graph, const opd_value *inputs, opd_value *held) {
     char want[200], name[100];
     for (int32_t i = 0; i < graph->ninputs; i++) {
-        const opdi_gtype *const type = graph->inputs[i]->type;    /* NULL: the tag tells the type */
+        const opdi_gtype *const type = graph->inputs[i]->type;    /* if NULL, the tag tells the type */
         int rc;
         held[i] = inputs[i];
         if ((rc = opdi_value_hold(&held[i])) == 0) {
@@ -876,15 +880,15 @@ static int opdi_graph_inputs(const opd_graph *graph, const opd_value *inputs, op
     }
     return 0;
 }
-/* Ends the autocast and no_grad regions that a failed run left open, by restoring the dispatch state `state` from
-   before the run. */
+/* Ends the autocast and no_grad regions that a failed run has left open: restores `state`, the dispatch state before
+   the run. */
 static void opdi_graph_restore(const opdi_thread *thread, opd_dispatch_state state) {
     const bool inside = thread->state.autocast != 0;
     (void)opd_dispatch_state_set(state);
     if (inside && !thread->state.autocast) { opd_autocast_cache_clear(); }
 }
-/* Runs a graph whose values may have any type, and converts the inputs as PyTorch does.  Stores at most `cap` outputs,
-   which belong to the innermost scope.  Returns the graph's number of outputs, or -1 and sets an error. */
+/* Runs a graph whose values may have any type, and converts the inputs as PyTorch does.  Writes at most `cap` outputs
+   to `outputs`; they belong to the innermost scope.  Returns the graph's number of outputs, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs,
                                         opd_value *outputs, int cap) {
     opdi_thread *thread = opdi_self();

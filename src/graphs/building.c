@@ -2,14 +2,13 @@
 
 //== building graphs by calls of C functions ===========================================================================
 
-/* One change of a graph by a public function such as opd_graph_input.  If the change fails, the nodes that it has added
+/* A change of a graph by a public function such as opd_graph_input.  If the function fails, the nodes that it has added
    are removed. */
 typedef struct opdi_graph_builder {
-    opdi_graph_parser parser;                     /* its functions check values, as for a graph's text */
+    opdi_graph_parser parser;                     /* for the functions of the parser that check values */
     opd_scope scope;
-    opdi_gnode *before;                           /* the node in front of the first new node; NULL: none */
-    uint64_t was;                                 /* the result of opdi_enter, which keeps schemas valid until
-                                                     opdi_leave */
+    opdi_gnode *before;                           /* the node in front of the first new node, or NULL */
+    uint64_t was;                                 /* the result of opdi_enter; schemas stay valid until opdi_leave */
     int32_t next_id;
 } opdi_graph_builder;
 
@@ -39,8 +38,8 @@ static int opdi_graph_build_end(opdi_graph_builder *build, bool done) {
     opdi_leave(opdi_self(), build->was);
     return done ? 0 : -1;
 }
-/* Checks that values belong to the graph and are computed before its insertion point.  If `defaults` is true, NULL is
-   allowed, and means an argument's default.  Returns 0, or -1 and sets an error. */
+/* Checks that values belong to the graph and are computed before its insertion point.  If `defaults` is true, a value
+   may be NULL, which means the default of an argument.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_build_values(opdi_graph_builder *build, opdi_gvalue *const *values, int count, bool defaults) {
     const opd_graph *graph = build->parser.graph;
     const opdi_gnode *node;
@@ -75,7 +74,7 @@ static opdi_gvalue *opdi_graph_build_node(opdi_graph_builder *build, opdi_gkind 
 
 opd_graph *opd_graph_new(void) { return opd_ok() ? opdi_graph_new() : NULL; }
 
-/* Returns the graph's value that is the constant `value`.  Returns NULL and sets an error if `value` cannot be a
+/* Returns the value of the graph for the constant `value`.  Returns NULL and sets an error if `value` cannot be a
    constant. */
 opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
     opdi_graph_builder build;
@@ -197,8 +196,8 @@ static void opdi_graph_names_put_value(opdi_graph_names *names, opdi_gvalue *val
     if (value->name) { (void)opdi_graph_names_put(names, value->name, value); }
 }
 
-/* Makes a table of the names of all values of the graph, with space for `more` new names.  If `old` is not NULL, copies
-   the suffixes of its entries.  Returns NULL if memory runs out. */
+/* Makes a table of the names of all values of the graph, with space for `more` new names.  If `old` is not NULL, takes
+   the members `suffix` from its entries.  Returns NULL if memory runs out. */
 static opdi_graph_names *opdi_graph_names_make(const opd_graph *graph, const opdi_graph_names *old, int64_t more) {
     int64_t count = graph->ninputs + more, size = 64;
     opdi_graph_names *names;
@@ -228,7 +227,7 @@ static opdi_graph_names *opdi_graph_names_make(const opd_graph *graph, const opd
     }
     return names;
 }
-/* Returns the graph's table of names with space for `more` new names, or NULL if memory runs out. */
+/* Returns the graph's table of names, with space for at least `more` new names.  Returns NULL if memory runs out. */
 static opdi_graph_names *opdi_graph_names_of(opd_graph *graph, int64_t more) {
     opdi_graph_names *names = graph->names;
     if (names && 2 * (names->used + more) <= names->size) { return names; }
@@ -237,20 +236,21 @@ static opdi_graph_names *opdi_graph_names_of(opd_graph *graph, int64_t more) {
     return graph->names = names;
 }
 
-/* Returns the value of that name, or NULL.  Checks the entry that it finds, because the table may still list values
-   that were removed or renamed. */
+/* Returns the value with the name `name`, or NULL.  Checks the value of the entry, because the table may still have
+   values that were removed or renamed. */
 static opdi_gvalue *opdi_graph_names_find(const opd_graph *graph, const opdi_graph_names *names, const char *name) {
     opdi_gvalue *const value = opdi_graph_name_slot(names->slots, names->size, name, strlen(name))->value;
     return value && value->graph == graph && value->name && strcmp(value->name, name) == 0 ? value : NULL;
 }
-/* Returns the value of graph with this name, or with this number if it has no name ("12"); NULL if there is none. */
+/* Returns the value of the graph with the name `name`, or, if `name` is a number such as "12", the value without a name
+   that has this number.  Returns NULL if there is none. */
 opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
     opdi_graph_names *names = graph && name ? OPDI_ACQUIRE(&graph->names) : NULL;
     if (!graph || !name) { return NULL; }
     if (*name < '0' || *name > '9') {
         opdi_graph_names *made = names ? NULL : opdi_graph_names_make(graph, NULL, 0);
         while (made && !names) { if (OPDI_EXCHANGE(&graph->names, &names, made)) { names = made; } }
-        if (made != names) { opdi_graph_names_free(made); }   /* another thread has set graph->names */
+        if (made != names) { opdi_graph_names_free(made); }   /* another thread has set graph->names meanwhile */
         return names ? opdi_graph_names_find(graph, names, name) : NULL;
     }
     int64_t id = strtoll(name, NULL, 10);
@@ -271,8 +271,8 @@ opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
     return NULL;
 }
 
-/* Returns `name` with the lowest number after it that makes it unique ("x.2"), or NULL if memory runs out.  The member
-   `suffix` of the table's entry of "x" is the lowest number that may be free. */
+/* Returns `name` with the lowest suffix with which no other value has it ("x.2"), or NULL if memory runs out.  In the
+   entry for "x", the member `suffix` is the lowest suffix that may be free. */
 static char *opdi_graph_free_name(opd_graph *graph, opdi_graph_names *names, const char *name) {
     int32_t from;
     const int base = opdi_graph_name_base(name, &from);
@@ -288,8 +288,8 @@ static char *opdi_graph_free_name(opd_graph *graph, opdi_graph_names *names, con
     return out;
 }
 
-/* Sets the name and the type of a value; NULL leaves either unchanged.  Returns 0.  On failure, changes nothing,
-   returns -1 and sets an error. */
+/* Sets the name and the type of a value; if one of them is NULL, it is not changed.  Returns 0.  On failure, changes
+   nothing, returns -1 and sets an error. */
 static int opdi_graph_build_describe(opdi_graph_builder *build, opdi_gvalue *value, const char *name,
                                      const char *type) {
     opd_graph *graph = build->parser.graph;
@@ -339,7 +339,7 @@ int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *nam
     return opdi_graph_build_end(&build, done);
 }
 
-/* Adds an input after the existing inputs.  On failure, returns NULL and sets an error. */
+/* Adds an input after the existing inputs and returns it.  On failure, returns NULL and sets an error. */
 opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type) {
     opdi_graph_builder build;
     opdi_gvalue *value = NULL;
@@ -369,8 +369,8 @@ int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
     return done ? 0 : -1;
 }
 
-/* Makes `values` the outputs of the graph, and removes the node that made a tuple or list of the previous outputs.
-   Returns 0, or -1 and sets an error. */
+/* Makes `values` the outputs of the graph.  If a node has made a tuple or list of the previous outputs, removes the
+   node.  Returns 0, or -1 and sets an error. */
 int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list) {
     opdi_graph_builder build;
     opdi_gvalue **outputs = NULL, *result = NULL;
@@ -399,8 +399,8 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
         graph->noutputs = count;
         graph->result = result;
         opdi_graph_changed(graph);
-        opdi_graph_count_uses(graph);             /* `uses` tells below whether the node of the previous outputs is
-                                                     still used */
+        opdi_graph_count_uses(graph);             /* `uses` then tells if the node of the previous outputs is still
+                                                     used */
         if (old && (old->kind == OPDI_GNODE_TUPLE || old->kind == OPDI_GNODE_LIST) && old->out[0]->uses == 0) {
             if (old == at) { at = old->next; }
             opdi_gnode_remove(graph, old);
@@ -411,8 +411,8 @@ int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count
     return done ? 0 : -1;
 }
 
-/* Removes the node of a value, or an input of the graph.  Returns 0, or -1 and sets an error, for example if the value
-   is used. */
+/* Removes the node of a value, or an input of the graph.  Returns 0.  Returns -1 and sets an error if the value cannot
+   be removed, for example because it is used. */
 int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     opdi_graph_builder build;
     int i;
@@ -437,7 +437,7 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     if (value->node) {
         for (i = 0; i < value->node->nin; i++) { value->node->in[i]->uses--; }
         opdi_gnode_remove(graph, value->node);
-        graph->counted = true;                    /* the uses by the removed node were subtracted above */
+        graph->counted = true;                    /* the uses by the removed node were already subtracted */
         return 0;
     }
     for (i = 0; graph->inputs[i] != value; i++) { }
@@ -448,7 +448,8 @@ int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
     return 0;
 }
 
-/* Sets the error that the texts of two traces differ, with the first lines that differ.  Returns -1. */
+/* Sets the error that the texts of two traces differ; the error has the first line in which they differ, from both.
+   Returns -1. */
 static int opdi_trace_differs(const char *first, const char *second) {
     const char *la = first, *lb = second;
     while (*first && *first == *second) {
@@ -462,7 +463,7 @@ static int opdi_trace_differs(const char *first, const char *second) {
                     "First diverging operator:\n- %.*s\n+ %.*s", (int)OPDI_MIN(strcspn(la, "\n"), 400), la,
                     (int)OPDI_MIN(strcspn(lb, "\n"), 400), lb);
 }
-/* Returns 1 if two tensors have equal values within `tolerance`, 0 if not, or -1 and sets an error. */
+/* Returns 1 if the elements of two tensors differ by at most `tolerance`, 0 if not, or -1 and sets an error. */
 static int opdi_trace_close(opd_tensor *tensor, opd_tensor *result, double tolerance) {
     opd_tensor *have = opd_to_dtype(tensor, OPD_FLOAT64), *want = opd_to_dtype(result, OPD_FLOAT64);
     const opd_value most = opd_value_float(tolerance);
@@ -472,8 +473,8 @@ static int opdi_trace_close(opd_tensor *tensor, opd_tensor *result, double toler
     close = opd_all(close);
     return close ? opd_item_i64(close) != 0 : -1;
 }
-/* Compares the constant tensors of two graphs with the same text.  Returns 0, or -1 and sets an error if they
-   differ. */
+/* Compares the constant tensors of two graphs that have the same text.  Returns 0, or -1 and sets an error if the
+   tensors differ. */
 static int opdi_trace_constants(const opd_graph *graph, const opd_graph *again, double tolerance) {
     const opdi_gnode *node = graph->body.first, *other = again->body.first;
     int close = 1;
@@ -487,8 +488,8 @@ static int opdi_trace_constants(const opd_graph *graph, const opd_graph *again, 
         "Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has "
         "encountered untraceable code.");
 }
-/* Returns the inputs for one more run: copies if the graph writes into tensors, else the inputs themselves.  On
-   failure, returns NULL and sets an error. */
+/* Returns the inputs for another run: copies if the graph writes into tensors, else the inputs themselves.  On failure,
+   returns NULL and sets an error. */
 static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *const *inputs, int count) {
     opd_tensor **in;
     if (!opdi_graph_writes(graph)) { return inputs; }
@@ -499,8 +500,9 @@ static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *c
     }
     return in;
 }
-/* Compares the graph with `again`, a second trace of fn, and the graph's outputs with fn's outputs.  If only the
-   outputs differ, warns.  Returns 0, or -1 and sets an error if the graphs differ. */
+/* Compares the graph with `again`, a second trace of `fn`, and the outputs of the graph with the outputs of `fn`.  If
+   the traces differ, returns -1 and sets an error.  If only the outputs differ, warns.  Returns 0 otherwise, or -1 and
+   sets an error. */
 static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int count, double tolerance) {
     const size_t size = opd_graph_print(graph, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
@@ -531,8 +533,8 @@ static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, op
     }
     return 0;
 }
-/* Traces fn a second time and checks that this gives the same graph.  If the graph writes into tensors, uses copies of
-   the inputs.  Warns if the graph has random operators.  Returns 0, or -1 and sets an error. */
+/* Traces `fn` a second time and checks that the second graph is equal to the first.  If the graph writes into tensors,
+   passes copies of the inputs.  Warns if the graph has random operators.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                                    int count, const opd_trace_options *options) {
     opd_scope scope = opd_scope_open();

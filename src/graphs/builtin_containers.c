@@ -2,7 +2,7 @@
 
 //== dicts =============================================================================================================
 
-/* Returns the tag of the list that a builtin has to return, according to the type of its node's result. */
+/* Returns the tag of the list that a builtin has to return.  The tag depends on the type of the node's result. */
 static int32_t opdi_call_tag(const opdi_bcall *call) {
     const opdi_gtype *const type = call->node && call->nrets ? call->node->out[0]->type : NULL;
     return type && type->kind == OPDI_GTYPE_LIST ? call->node->out[0]->tag : OPD_TAG_LIST;
@@ -56,7 +56,7 @@ OPDI_INTERNAL int opdi_fn_popitem(opdi_bcall *call) {
     opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     if (!dict) { return -1; }
     if (dict->count == 0) { return opd_fail(OPD_ERROR_INDEX, "popitem(): dictionary is empty"); }
-    opdi_cell *pair = opdi_tuple_new(dict->u.values, 2, NULL);      /* takes the first pair, as PyTorch does */
+    opdi_cell *pair = opdi_tuple_new(dict->u.values, 2, NULL);      /* the first pair, as in PyTorch */
     if (pair) { opdi_dict_remove(dict, 0); }
     return opdi_return_cell(call, pair);
 }
@@ -117,7 +117,8 @@ OPDI_INTERNAL int opdi_fn_tuple_slice(opdi_bcall *call) {
     }
     return opdi_return_cell(call, part);
 }
-/* Returns the slot of the attribute whose name is in the call's node.  On failure, returns -1 and sets an error. */
+/* Returns the slot of the attribute whose name is in the call's node.  If the object has none of this name, returns -1
+   and sets an error. */
 static int32_t opdi_attribute_slot(const opdi_bcall *call, const opdi_cell *object) {
     const int32_t hint = (int32_t)call->node->constant.u.i;
     const char *const name = call->node->attribute ? call->node->attribute : "";
@@ -130,8 +131,8 @@ OPDI_INTERNAL int opdi_fn_get_attribute(opdi_bcall *call) {
     const int32_t slot = object ? opdi_attribute_slot(call, object) : -1;
     return slot < 0 ? -1 : opdi_return_borrowed(call, object->u.values[slot]);
 }
-/* Sets the call's result to the module at an index of a ModuleList, or at a key of a ModuleDict.  Returns 0, or -1 and
-   sets an error. */
+/* Sets the call's result to a module: the one at an index of a ModuleList, or at a key of a ModuleDict.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_module_of(opdi_bcall *call) {
     const opdi_cell *const object = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     int64_t length;
@@ -196,8 +197,8 @@ OPDI_INTERNAL int opdi_fn_warn(opdi_bcall *call) {
     opd_warn("%.*s", (int)OPDI_MIN(length, 1000), text);
     return 0;
 }
-/* An open profiler span of a script; its name is stored after the struct.  The span is owned by a tensor without
-   elements: if an error ends the block early, freeing the tensor closes the span. */
+/* A profiler span of a script that is open; its name follows the struct in memory.  A tensor without elements owns the
+   span: if an error ends the block early, the tensor is freed, which closes the span. */
 typedef struct opdi_script_span {
     opd_span *span;
     size_t size;
@@ -222,9 +223,9 @@ static opd_tensor *opdi_script_span_open(const char *text, int64_t length) {
     open->span = opd_span_open(name);
     return opd_tensor_wrap(nothing, opd_ints_of(&none, 1), NULL, OPD_UINT8, opdi_script_span_free, open);
 }
-/* Runs torch.autograd.profiler.record_function: begins a span whose name is argument 0.  The result is the tensor that
-   owns the span or, if the builtin's `what` is 1, an object that holds this tensor, of the class that the archive
-   declares. */
+/* Runs torch.autograd.profiler.record_function: begins a span with the name in argument 0.  The result is the tensor
+   that owns the span.  If the builtin's `what` is 1, the result is an object with this tensor, of the class that the
+   archive declares. */
 OPDI_INTERNAL int opdi_fn_span_enter(opdi_bcall *call) {
     int64_t length = 0;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -257,7 +258,7 @@ OPDI_INTERNAL int opdi_fn_span_exit(opdi_bcall *call) {
     open->span = NULL;
     return 0;
 }
-/* Returns a hint for the error that the operator `name` is missing. */
+/* Returns a hint for the error that there is no operator `name`. */
 OPDI_INTERNAL const char *opdi_builtin_missing(const char *name) {
     if (strncmp(name, "aten::", 6) == 0 || strncmp(name, "prim::", 6) == 0) { return ""; }
     return ": load the library that defines this operator (opd_library_load, or a file with its OPD_LIBRARY block) "
@@ -275,8 +276,7 @@ OPDI_INTERNAL int opdi_fn_fixed_bool(opdi_bcall *call) {
 OPDI_INTERNAL int opdi_fn_fixed_int(opdi_bcall *call) {
     return opdi_return_value(call, opd_value_int(call->builtin->what));
 }
-/* Sets the call's result to is_conj (if the builtin's `what` is 'c'), is_neg ('n') or is_inference ('i') of a
-   tensor. */
+/* Sets the call's result to is_conj (the builtin's `what` is 'c'), is_neg ('n') or is_inference ('i') of a tensor. */
 OPDI_INTERNAL int opdi_fn_marked(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
@@ -301,7 +301,7 @@ OPDI_INTERNAL int opdi_fn_autocast_dtype(opdi_bcall *call) {
     const opd_scalar_type dtype = opd_autocast_dtype(strcmp(device, "cuda") == 0 ? OPD_CUDA : OPD_CPU);
     return opdi_return_value(call, opd_value_int(dtype == OPD_DTYPE_NONE ? OPD_FLOAT32 : dtype));
 }
-/* Begins an autocast region.  The result is a number, which opdi_fn_autocast_end takes.  If the run fails,
+/* Begins an autocast region.  The result is a number that opdi_fn_autocast_end takes.  If the run fails,
    opdi_graph_restore ends the region. */
 OPDI_INTERNAL int opdi_fn_autocast_begin(opdi_bcall *call) {
     int64_t length;

@@ -164,15 +164,15 @@ static int opdi_binary_floats(opdi_bcall *call, double a, double b, int32_t what
         break;
     case OPDI_FN_COPYSIGN: value = copysign(a, b); break;
     case OPDI_FN_ATAN2: value = atan2(a, b); break;
-    case OPDI_FN_MIN: value = a < b ? a : b; break;                /* b, as in PyTorch, if a and b are equal or one is
-                                                                      NaN */
+    case OPDI_FN_MIN: value = a < b ? a : b; break;                /* takes b, as PyTorch does, if a and b are equal or
+                                                                      one of them is NaN */
     case OPDI_FN_MAX: value = a > b ? a : b; break;
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for floats", call->builtin->schema);
     }
     return opdi_return_value(call, opd_value_float(value));
 }
-/* Returns (a + bi) / (c + di) as the call's result, by Smith's method, which computes no squares that could overflow.
-   Division by zero gives PyTorch's results. */
+/* Sets the call's result to (a + bi) / (c + di), by Smith's method, which computes no squares that could overflow.
+   Division by zero gives the same results as in PyTorch.  Returns 0, or -1 and sets an error. */
 static int opdi_divide_complex(opdi_bcall *call, double a, double b, double c, double d) {
     if (fabs(c) >= fabs(d)) {
         if (!(fabs(c) > 0) && !isnan(c)) { return opdi_return_complex(call, a / fabs(c), b / fabs(c)); }
@@ -202,7 +202,7 @@ static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const op
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for complex numbers", call->builtin->schema);
     }
 }
-/* Runs a binary operation of two numbers.  The power of two ints is a float, unless the schema says int. */
+/* Runs a binary operation of two numbers.  A power of two ints is a float, unless the schema declares an int. */
 OPDI_INTERNAL int opdi_fn_binary(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const int32_t what = call->builtin->what;
@@ -217,7 +217,7 @@ OPDI_INTERNAL int opdi_fn_binary(opdi_bcall *call) {
     }
     return opdi_binary_floats(call, opdi_real_of(left), opdi_real_of(right), what);
 }
-/* Computes divmod of two numbers, as Python does. */
+/* Runs divmod of two numbers, as Python computes it. */
 OPDI_INTERNAL int opdi_fn_divmod(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const double a = opdi_real_of(left), b = opdi_real_of(right);
@@ -235,8 +235,8 @@ OPDI_INTERNAL int opdi_fn_divmod(opdi_bcall *call) {
     return 0;
 }
 
-/* Compares two strings or two numbers.  Returns -1, 0 or 1 if left is less than, equal to or greater than right, and 2
-   if they have no order (NaN). */
+/* Compares two strings or two numbers.  Returns -1, 0 or 1 if `left` is less than, equal to or greater than `right`,
+   and 2 if they have no order (NaN). */
 OPDI_INTERNAL int opdi_compare(const opd_value *left, const opd_value *right) {
     int64_t first, second;
     const char *const text = opdi_value_text(left, &first), *const other = opdi_value_text(right, &second);
@@ -305,7 +305,7 @@ OPDI_INTERNAL int opdi_fn_compare(opdi_bcall *call) {
         : what == OPDI_FN_GT ? order == 1 : order == 1 || order == 0;
     return opdi_return_value(call, opd_value_bool(holds));
 }
-/* Tests identity: whether both arguments are None, or the same object. */
+/* Tests identity: the result is true if both arguments are None, or if both are the same object. */
 OPDI_INTERNAL int opdi_fn_is(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const bool same = left->tag == right->tag && (left->tag == OPD_TAG_NONE || left->u.i == right->u.i);
@@ -352,7 +352,7 @@ static double opdi_unary_float(double x, int32_t what) {
     default: return x < 0 ? pi : 0;               /* OPDI_FN_ANGLE */
     }
 }
-/* Calls the operator `name` on a complex number (pair[0] + pair[1] i), and stores the result in out[2].  Returns 0, or
+/* Calls the operator `name` for the complex number pair[0] + pair[1] i, and stores the result in out[2].  Returns 0, or
    -1 and sets an error. */
 static int opdi_complex_call(const char *name, const double *pair, double *out) {
     const int64_t none = 0;
@@ -365,7 +365,8 @@ static int opdi_complex_call(const char *name, const double *pair, double *out) 
     opd_scope_close(&scope);
     return parts ? 0 : -1;
 }
-/* Calls the operator that has the builtin's name on a complex number.  Returns 0, or -1 and sets an error. */
+/* Calls the operator with the builtin's name for a complex number, and sets the call's result.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_unary_complex(opdi_bcall *call, const double *pair) {
     char name[64];
     double out[2];
@@ -491,8 +492,8 @@ OPDI_INTERNAL int opdi_tensor_scalar(opd_tensor *tensor, opd_value *value) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Sets *value to the number in the text of argument 0, which is read as Python's int() or float() reads it; `what` is
-   OPDI_FN_INT or OPDI_FN_FLOAT.  Returns 0, or -1 and sets an error. */
+/* Sets *value to the number in the text of argument 0, which is read as Python's int() (`what` is OPDI_FN_INT) or
+   float() (OPDI_FN_FLOAT) reads it.  Returns 0, or -1 and sets an error. */
 static int opdi_text_number(const opdi_bcall *call, int32_t what, opd_value *value) {
     int64_t length;
     char buf[400];
@@ -547,8 +548,8 @@ OPDI_INTERNAL int opdi_fn_complex(opdi_bcall *call) {
     }
     return opdi_return_complex(call, parts[0], parts[1]);
 }
-/* Converts a tensor to the number that an argument needs.  Fails if the tensor requires grad or has dims or, for an
-   int, if its dtype is not integral. */
+/* Converts a tensor to a number, for an argument that must be a number.  Fails if the tensor requires grad, if it has
+   dims, or if an int is needed and its dtype is not integral. */
 OPDI_INTERNAL int opdi_fn_implicit(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;

@@ -8,8 +8,8 @@ OPDI_INTERNAL bool opdi_packed_class(const char *name) {
         strcmp(name, OPDI_PACKED_CLASSES "Conv2dPackedParamsBase") == 0 ||
         strcmp(name, OPDI_PACKED_CLASSES "Conv3dPackedParamsBase") == 0 || strcmp(name, OPDI_PACKED_CELL) == 0;
 }
-/* Adds the attributes of packed weights ("(weight)", "(bias)", ...) to their class.  Returns 0, or -1 if memory runs
-   out. */
+/* Adds the attributes of packed weights ("(weight)", "(bias)", ...) to the class `gclass`.  Returns 0, or -1 if memory
+   runs out. */
 OPDI_INTERNAL int opdi_packed_names(opdi_gclass *gclass) {
     static const char *const parts[] = {"(weight)", "(bias)", "(scale)", "(zero)"};
     while (gclass->nattributes < OPDI_PACKED_PARTS) {
@@ -19,8 +19,8 @@ OPDI_INTERNAL int opdi_packed_names(opdi_gclass *gclass) {
     }
     return 0;
 }
-/* Returns the attributes of argument i, an object with packed weights whose class name ends with `end`.  On failure,
-   returns NULL and sets an error. */
+/* Returns the attributes of argument i, which must be an object with packed weights whose class name ends with `end`.
+   On failure, returns NULL and sets an error. */
 static const opd_value *opdi_call_packed(const opdi_bcall *call, int i, const char *end) {
     const opdi_cell *const packed = opdi_call_cell(call, i, OPD_CELL_OBJECT);
     const char *const name = packed ? packed->klass->name : "";
@@ -34,9 +34,9 @@ static const opd_value *opdi_call_packed(const opdi_bcall *call, int i, const ch
     }
     return packed->u.values;
 }
-/* Quantizes input to 256 values, which span its minimum, its maximum and 0.  If `reduce` is true, the span has only 128
-   values (7 bits), as in PyTorch, where this keeps 16-bit sums from overflowing.  Returns the elements in float64, as
-   multiples of *step, or NULL and sets an error. */
+/* Quantizes `input` to steps of equal size, which cover 0, the minimum and the maximum of the input.  There are 256
+   steps, or 128 (7 bits) if `reduce` is true; in PyTorch, 7 bits keep 16-bit sums from overflowing.  Sets *step to the
+   size of a step.  Returns the elements as multiples of *step, in float64, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *step) {
     const double most = reduce ? 127 : 255, least_step = 6.1e-5;
     double low = 0, high = 0;
@@ -64,8 +64,9 @@ static opd_tensor *opdi_quantized_input(opd_tensor *input, bool reduce, double *
     *step = (double)(float)*step;
     return steps ? opd_to_dtype(steps, OPD_FLOAT64) : NULL;
 }
-/* Returns scales or zero points as a float64 tensor: of one element if `part` is a number, or of `rows` elements if it
-   is a tensor, as a column [rows, 1] if `column` is true.  On failure, returns NULL and sets an error. */
+/* Returns scales or zero points as a float64 tensor.  If `part` is a number, the result has one element.  If `part` is
+   a tensor, the result has its `rows` elements, as a column [rows, 1] if `column` is true.  On failure, returns NULL
+   and sets an error. */
 static opd_tensor *opdi_packed_part(const opd_value *part, int64_t rows, bool column) {
     opd_tensor *tensor = part->tag == OPD_TAG_TENSOR ? part->u.t : NULL;
     const double number = part->tag == OPD_TAG_FLOAT ? part->u.d : part->tag == OPD_TAG_INT ? (double)part->u.i : 0;
@@ -117,17 +118,17 @@ OPDI_INTERNAL int opdi_fn_quantized_linear(opdi_bcall *call) {
     return rc;
 }
 
-/* This library has no quantized dtypes.  A quantized tensor that passes between layers is a float32 tensor that holds
-   the numbers which the quantized tensor represents.  Operators that are not quantized take it like any other tensor,
-   and do not round their results. */
+/* This library has no quantized dtypes.  A quantized tensor that one layer passes to the next is a float32 tensor with
+   the numbers that the quantized tensor would represent.  Operators that are not quantized take it like any other
+   tensor and do not round their results. */
 
-/* Returns numbers rounded to the values that a quint8 tensor with this scale and zero point can represent.  If numbers
-   is NULL, returns NULL. */
+/* Returns `numbers`, rounded to the numbers that a quint8 tensor with this scale and zero point can represent.  Returns
+   NULL if `numbers` is NULL. */
 static opd_tensor *opdi_quantized_round(opd_tensor *numbers, double scale, int64_t zero) {
     return numbers ? opd_fake_quantize_per_tensor_affine(numbers, scale, zero, 0, 255) : NULL;
 }
-/* Checks the arguments of quantize_per_tensor and similar functions: input must be float32, and argument i a dtype with
-   a number of at least `least` (12: qint8, 13: quint8).  Returns 0, or -1 and sets an error. */
+/* Checks the arguments of quantize_per_tensor and similar functions: `input` must be float32, and argument i must be
+   the number of a dtype that is at least `least` (12: qint8, 13: quint8).  Returns 0, or -1 and sets an error. */
 static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i, int64_t least) {
     const int64_t dtype = opdi_call_int(call, i), quint8 = 13;
     if (opd_dtype(input) != OPD_FLOAT32) {
@@ -138,7 +139,7 @@ static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i,
         : opd_fail(OPD_ERROR_DTYPE, "%s: dtype %lld is not a supported quantized dtype, which are quint8%s",
                    call->builtin->schema, (long long)dtype, least < quint8 ? ", qint8" : "");
 }
-/* Quantizes a tensor.  If the builtin's `what` is 1, scale and zero_point are tensors, else numbers. */
+/* Quantizes a tensor.  If the builtin's `what` is 1, the arguments scale and zero_point are tensors, else numbers. */
 OPDI_INTERNAL int opdi_fn_quantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     double scale = call->args[1].u.d;
@@ -192,8 +193,8 @@ OPDI_INTERNAL int opdi_fn_dequantize_all(opdi_bcall *call) {
     return rc;
 }
 
-/* Returns the weight of a linear layer as float32, dequantized if it is int8.  On failure, returns NULL and sets an
-   error. */
+/* Returns the weight of a linear layer as a float32 tensor; dequantizes an int8 weight.  On failure, returns NULL and
+   sets an error. */
 static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
     opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
     if (!weight || opd_ndim(weight) != 2) {
@@ -206,10 +207,11 @@ static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
     opd_tensor *const from = zero ? opd_sub(opd_to_dtype(weight, OPD_FLOAT32), opd_to_dtype(zero, OPD_FLOAT32)) : NULL;
     return from ? opd_mul(from, opd_to_dtype(scale, OPD_FLOAT32)) : NULL;
 }
-/* Runs a convolution of `input` with the packed weights `parts`.  parts[OPDI_PACKED_SETTINGS] lists the settings of
-   aten::convolution: stride, padding, dilation and output padding, each for all dimensions, then the number of groups,
-   then whether it is transposed.  If `line` is true, the convolution is one-dimensional.  On failure, returns NULL and
-   sets an error. */
+/* Runs a convolution of `input` with the packed weights `parts`.  If `line` is true, the convolution has one dimension.
+   On failure, returns NULL and sets an error.
+
+   parts[OPDI_PACKED_SETTINGS] is a list of the settings of aten::convolution: stride, padding, dilation and output
+   padding, each for all dimensions; then the number of groups; then 1 if the convolution is transposed, else 0. */
 static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input, const opd_value *parts, bool line) {
     enum { DIMS = 3 };
     opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
@@ -268,8 +270,8 @@ static opd_tensor *opdi_quantized_bag(const opdi_bcall *call, opd_tensor *weight
                                   false, 0, false, call->nargs > 6 ? opdi_tensor_in(&call->args[6]) : NULL,
                                   call->nargs > 8 && opdi_call_int(call, 8)) ? NULL : rets[0];
 }
-/* Runs a convolution, linear layer or embedding; `kind` is an OPDI_Q_...  On failure, returns NULL and sets an
-   error. */
+/* Runs a convolution, a linear layer or an embedding; `kind` (OPDI_Q_...) tells which.  On failure, returns NULL and
+   sets an error. */
 static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     const bool table = kind == OPDI_Q_EMBEDDING || kind == OPDI_Q_BAG;
     const int at = table ? 0 : kind == OPDI_Q_CONV_ADD ? 2 : 1;
@@ -290,7 +292,7 @@ static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     result = opdi_quantized_conv(call, input, parts, kind == OPDI_Q_CONV1D);
     return result && kind == OPDI_Q_CONV_ADD ? opd_add(result, opdi_call_tensor(call, 1)) : result;
 }
-/* Runs a normalization layer; `kind` is an OPDI_Q_...  On failure, returns NULL and sets an error. */
+/* Runs a normalization layer; `kind` (OPDI_Q_...) tells which.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_norm(const opdi_bcall *call, int kind, opd_tensor *input) {
     const int at = kind == OPDI_Q_LAYER_NORM || kind == OPDI_Q_GROUP_NORM ? 2 : 1;
     opd_tensor *const weight = opdi_tensor_in(&call->args[at]);
@@ -311,10 +313,12 @@ static opd_tensor *opdi_quantized_norm(const opdi_bcall *call, int kind, opd_ten
     return count < 0 || count > OPD_MAX_DIMS ? NULL
         : opd_layer_norm_full(input, opd_ints_of(sizes, count), weight, bias, call->args[4].u.d, false);
 }
-/* Runs an operator that is not a layer; `kind` is an OPDI_Q_...  On failure, returns NULL and sets an error. */
+/* Runs an operator that is not a layer; `kind` (OPDI_Q_...) tells which.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_quantized_plain(const opdi_bcall *call, int kind) {
     if (kind == OPDI_Q_CAT) { return opdi_quantized_cat(call); }
-    const bool turned = call->args[0].tag != OPD_TAG_TENSOR;          /* the number is before the tensor */
+    const bool turned = call->args[0].tag != OPD_TAG_TENSOR;          /* true: the number is the first operand, the
+                                                                         tensor the second */
     opd_tensor *const input = opdi_call_tensor(call, turned ? 1 : 0);
     opd_value *const args = (opd_value *)(uintptr_t)call->args;
     if (!input) { return NULL; }
@@ -358,11 +362,11 @@ OPDI_INTERNAL int opdi_fn_quantized(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Rounds the result of an operator on quantized numbers to multiples of scale in float32, as PyTorch's quantized
-   kernels do.  Multiples that end in one half are rounded to an even quantized value or, if the builtin's `what` is 1,
-   to an even distance from the zero point.  If `what` is 2, the operator computes in float32, so its results are
-   rounded as they are.  Otherwise numbers that are almost halves count as halves, because float32 rounding may have
-   moved them. */
+/* Rounds the result of an operator on quantized numbers to multiples of the scale in float32, as quantized kernels of
+   PyTorch do.  The builtin's `what` tells how.  0: a number halfway between two multiples is rounded to an even
+   quantized value.  1: to an even distance from the zero point.  2: as 0, but the numbers are exactly those that the
+   operator has computed in float32.  For 0 and 1, numbers that are almost halfway count as halfway, because rounding to
+   float32 may have moved them. */
 OPDI_INTERNAL int opdi_fn_requantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;
@@ -387,9 +391,9 @@ OPDI_INTERNAL int opdi_fn_requantize(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Appends the settings of a convolution to the list `settings`, see opdi_quantized_conv.  They are arguments of the
-   call.  If `line` is true, the convolution has one dimension, and the settings are extended to two: a first dimension
-   of size 1 is added. */
+/* Appends the settings of a convolution, which are arguments of the call, to the list `settings` (see
+   opdi_quantized_conv).  If `line` is true, the convolution has one dimension; the settings get a first dimension of
+   size 1. */
 static void opdi_quantized_settings(const opdi_bcall *call, opd_value settings, bool line, bool transposed) {
     static const int plain[] = {2, 3, 4, -1}, turned[] = {2, 3, 5, 4};   /* indexes of arguments; -1: zeros */
     const int64_t dims = opd_ndim(call->args[0].u.t) - 2;
@@ -404,8 +408,8 @@ static void opdi_quantized_settings(const opdi_bcall *call, opd_value settings, 
     (void)opd_list_append(settings, opd_value_int(opdi_call_int(call, transposed ? 6 : 5)));
     (void)opd_list_append(settings, opd_value_int(transposed));
 }
-/* Makes an object with packed weights from a weight and further arguments.  The builtin's `what` is the kind of layer,
-   an OPDI_PACK_... */
+/* Makes an object with packed weights from a weight and further arguments.  The builtin's `what` (OPDI_PACK_...) is the
+   kind of layer. */
 OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     const int what = call->builtin->what;
     const opdi_gtype *const type = call->node->out[0]->type;
@@ -429,15 +433,15 @@ OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     if (rc && packed) { opdi_cell_drop(packed); }
     return rc ? -1 : opdi_return_cell(call, packed);
 }
-/* A recurrent layer: the packed weights for its input and for its hidden state.  reduce: true if inputs are quantized
-   to 7 bits. */
+/* A recurrent layer, with the packed weights for its input and for its hidden state.  `reduce` is true if inputs are
+   quantized to 7 bits. */
 typedef struct opdi_qcell {
     const opdi_bcall *call;
     const opd_value *input, *hidden;
     bool reduce, lstm;
 } opdi_qcell;
 
-/* Runs a linear layer: if its weights are int8, quantizes the input dynamically, else computes with floats.  On
+/* Runs a linear layer.  If its weights are int8, quantizes the input dynamically, else computes with floats.  On
    failure, returns NULL and sets an error. */
 static opd_tensor *opdi_quantized_either(opd_tensor *input, const opd_value *parts, bool reduce) {
     opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
@@ -452,8 +456,8 @@ static const opd_value *opdi_packed_parts(const opdi_bcall *call, opd_value pack
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the weights are not packed weights", call->builtin->schema);
     return NULL;
 }
-/* Runs one time step of a recurrent layer.  `gates` is the input's contribution.  state[0] is h and, for an LSTM,
-   state[1] is c; both are replaced.  Returns 0, or -1 and sets an error. */
+/* Runs one time step of a recurrent layer.  `gates` is the contribution of the input to the gates.  Replaces state[0],
+   which is h, and, in an LSTM, state[1], which is c.  Returns 0, or -1 and sets an error. */
 static int opdi_quantized_step(const opdi_qcell *cell, opd_tensor *gates, opd_tensor **state) {
     enum { MOST = 4 };
     const int count = cell->lstm ? 4 : 3;
@@ -476,9 +480,9 @@ static int opdi_quantized_step(const opdi_qcell *cell, opd_tensor *gates, opd_te
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs one direction of a layer over input [steps, batch, features], from the last step to the first if `back` is true.
-   `state` has the first state and is replaced by the last.  Returns h of all steps as [steps, batch, size], or NULL and
-   sets an error. */
+/* Runs one direction of a layer over `input` [steps, batch, features]; if `back` is true, from the last step to the
+   first.  `state` has the initial state, which is replaced by the final state.  Returns h of all steps as [steps,
+   batch, size], or NULL and sets an error. */
 static opd_tensor *opdi_quantized_direction(const opdi_qcell *cell, opd_tensor *input, bool back, opd_tensor **state) {
     const int64_t steps = opd_size(input, 0);
     const size_t bytes = (size_t)OPDI_MAX(steps, 1) * sizeof(opd_tensor *);
@@ -497,8 +501,8 @@ static opd_tensor *opdi_quantized_direction(const opdi_qcell *cell, opd_tensor *
     opdi_free(all, all ? bytes : 0);
     return result;
 }
-/* Runs all layers.  `states` is [h, c], each with one entry per layer and direction; c is NULL for a GRU.  The final
-   states are concatenated in `last`.  Returns the output of the last layer, or NULL and sets an error. */
+/* Runs all layers.  `states` is [h, c], each with one entry per layer and direction; c is NULL in a GRU.  Writes the
+   final states, concatenated, to `last`.  Returns the output of the last layer, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_layers(const opdi_bcall *call, opd_tensor *input, opd_tensor *const *states,
                                          opd_tensor **last) {
     enum { PARAMS = 2, LAYERS = 4, DROPOUT, TRAIN, BOTH };
@@ -558,8 +562,8 @@ OPDI_INTERNAL int opdi_fn_quantized_sequence(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: packed sequences are not supported for quantized layers",
                     call->builtin->schema);
 }
-/* Runs one step of a recurrent cell with packed weights.  The builtin's `what` is 0 for LSTM, 1 for GRU, 2 for an RNN
-   with tanh, and 3 for an RNN with relu. */
+/* Runs one step of a recurrent cell with packed weights.  The builtin's `what` is 0 for an LSTM, 1 for a GRU, 2 for an
+   RNN with tanh, and 3 for an RNN with relu. */
 OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     const int what = call->builtin->what;
     opd_tensor *const input = opdi_call_tensor(call, 0);
@@ -585,7 +589,7 @@ OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns the name (if the builtin's `what` is 0) or the value (1) of an enum member. */
+/* Sets the call's result to the name (the builtin's `what` is 0) or the value (1) of an enum member. */
 OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     if (!cell) { return -1; }
@@ -595,8 +599,8 @@ OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     }
     return opdi_return_borrowed(call, cell->u.values[call->builtin->what]);
 }
-/* Returns false, because the library has no nested tensors.  A transformer encoder with a padding mask then computes
-   with ordinary tensors. */
+/* Sets the call's result to false, because the library has no nested tensors.  A transformer encoder with a padding
+   mask then computes with ordinary tensors. */
 OPDI_INTERNAL int opdi_fn_not_nested(opdi_bcall *call) { return opdi_return_value(call, opd_value_bool(false)); }
 OPDI_INTERNAL int opdi_fn_set_item(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
@@ -673,8 +677,8 @@ OPDI_INTERNAL int opdi_fn_reverse(opdi_bcall *call) {
     if (cell) { opdi_list_reverse(cell); }
     return cell ? 0 : -1;
 }
-/* Returns a new list of the `count` elements of `from` at indexes start, start + step, start + 2 step, ...  On failure,
-   returns NULL and sets an error. */
+/* Returns a new list of `count` elements of `from`, those at the indexes start, start + step, start + 2 step, and so
+   on.  On failure, returns NULL and sets an error. */
 static opdi_cell *opdi_list_part(const opdi_cell *from, int64_t start, int64_t count, int64_t step) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_LIST, from->tag, 0);
     int rc = cell ? opdi_cell_reserve(cell, count) : -1;
@@ -698,8 +702,8 @@ OPDI_INTERNAL int opdi_fn_copy(opdi_bcall *call) {
     }
     return opdi_call_list(call, 0) ? opdi_return_cell(call, opdi_list_part(cell, 0, cell->count, 1)) : -1;
 }
-/* Sets *start and *step as Python's slice.indices does for a list of `count` elements; arguments 1 to 3 of the call are
-   the slice.  Returns the number of elements of the slice, or -1 and sets an error. */
+/* Sets *start and *step as Python's slice.indices does, for a list of `count` elements.  Arguments 1 to 3 of the call
+   are the slice.  Returns the number of elements of the slice, or -1 and sets an error. */
 OPDI_INTERNAL int64_t opdi_slice_range(const opdi_bcall *call, int64_t count, int64_t *start, int64_t *step) {
     const int64_t by = call->nargs > 3 && !opdi_call_none(call, 3) ? opdi_call_int(call, 3) : 1;
     const int64_t low = by < 0 ? -1 : 0, high = by < 0 ? count - 1 : count;
@@ -785,7 +789,8 @@ OPDI_INTERNAL int opdi_fn_repeat_in_place(opdi_bcall *call) {
     }
     return opdi_return_borrowed(call, call->args[0]);
 }
-/* Returns the index of the element `want`, or `count` if the list does not have it, or -1 and sets an error. */
+/* Returns the index of the first element that is equal to `want`, or `count` if there is none.  On failure, returns -1
+   and sets an error. */
 static int64_t opdi_list_find(const opdi_cell *list, const opd_value *want) {
     for (int64_t i = 0; i < list->count; i++) {
         const opd_value element = opdi_cell_at(list, i);
@@ -828,8 +833,8 @@ OPDI_INTERNAL int opdi_fn_search(opdi_bcall *call) {
     opdi_cell_remove(list, at, at + 1);
     return 0;
 }
-/* Calls __lt__ of the class `klass`.  Returns 1 if object `first` sorts before `second`, 0 if not, or -1 and sets an
-   error. */
+/* Compares two objects by __lt__ of the class `klass`.  Returns 1 if `first` sorts before `second`, 0 if not, or -1 and
+   sets an error. */
 static int opdi_less_object(const opdi_gclass *klass, const opd_value *first, const opd_value *second) {
     const char *const name = klass && klass->name ? klass->name : "";
     opdi_thread *const thread = opdi_self();
@@ -873,8 +878,8 @@ static int opdi_less(const opd_value *first, const opd_value *second, int depth)
     }
     return opdi_compare(first, second) == -1;
 }
-/* Stores the elements `sorted` in the list.  `were` has the elements from before sorting.  Returns 0.  If an object's
-   __lt__ has changed the list, so that it differs from `were`, returns -1 and sets an error. */
+/* Stores the `count` elements `sorted` in the list.  `were` has the elements before sorting: if the list now differs
+   from `were`, because an object's __lt__ has changed it, returns -1 and sets an error.  Returns 0 otherwise. */
 static int opdi_list_sorted(opdi_cell *list, const opd_value *sorted, const opd_value *were, int64_t count) {
     bool same = list->count == count;
     for (int64_t i = 0; same && list->tag == OPD_TAG_LIST && i < count; i++) {
@@ -884,7 +889,7 @@ static int opdi_list_sorted(opdi_cell *list, const opd_value *sorted, const opd_
     for (int64_t i = 0; i < count; i++) { opdi_cell_put(list, i, &sorted[i]); }
     return 0;
 }
-/* Sorts a list by a stable merge sort, in descending order if `reverse` is true.  Returns 0, or -1 and sets an
+/* Sorts a list by merge sort, which is stable; in descending order if `reverse` is true.  Returns 0, or -1 and sets an
    error. */
 static int opdi_list_sort(opdi_cell *list, bool reverse) {
     const int64_t count = list->count;
@@ -896,7 +901,7 @@ static int opdi_list_sort(opdi_cell *list, bool reverse) {
     for (int64_t i = 0; rc == 0 && i < count; i++) {
         from[i] = were[i] = opdi_cell_at(list, i);
         if (list->tag != OPD_TAG_LIST) { continue; }
-        rc = opdi_value_hold(&were[i]);           /* keeps the elements alive: a comparison may change the list */
+        rc = opdi_value_hold(&were[i]);           /* holds the elements, because a comparison may change the list */
         held += rc == 0;
     }
     for (int64_t run = 1; rc == 0 && run < count; run *= 2) {
@@ -935,8 +940,8 @@ OPDI_INTERNAL int opdi_fn_sorted(opdi_bcall *call) {
     }
     return opdi_return_cell(call, copy);
 }
-/* Returns the smallest (if the builtin's `what` is OPDI_FN_MIN) or largest element of a list, or of two lists the
-   smaller or larger one. */
+/* Sets the call's result to the smallest (the builtin's `what` is OPDI_FN_MIN) or largest element of a list; of two
+   lists, to the smaller or larger list. */
 OPDI_INTERNAL int opdi_fn_extreme(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool least = call->builtin->what == OPDI_FN_MIN;
@@ -978,7 +983,7 @@ OPDI_INTERNAL int opdi_fn_sum(opdi_bcall *call) {
     return opdi_return_value(call,
                              list->tag == OPD_TAG_FLOATS ? opd_value_float(sum) : opd_value_int(opdi_wrap(whole)));
 }
-/* Computes all(list) or, if the builtin's `what` is 1, any(list). */
+/* Runs all(list), or any(list) if the builtin's `what` is 1. */
 OPDI_INTERNAL int opdi_fn_all(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool any = call->builtin->what != 0;

@@ -2,8 +2,8 @@
 
 //== the table =========================================================================================================
 
-/* The schemas that PyTorch registers, with the C functions that run them.  Overloads of one name are listed in the
-   order in which they are tried. */
+/* The schemas that PyTorch registers, with the C functions that run them.  Overloads of one name stand in the order in
+   which they are tried. */
 static const opdi_builtin opdi_builtins[] = {
     {"aten::has_torch_function(...) -> bool", opdi_fn_fixed_bool, 0, 0},
     {"aten::has_torch_function_unary(...) -> bool", opdi_fn_fixed_bool, 0, 0},
@@ -1020,17 +1020,19 @@ static const opdi_builtin opdi_builtins[] = {
 #define OPDI_BUILTINS (int32_t)(sizeof opdi_builtins / sizeof *opdi_builtins)
 #define OPDI_BUILTIN_CHAINS 512
 static opdi_mutex opdi_builtin_lock = OPDI_MUTEX_INIT;
-static int16_t opdi_builtin_heads[OPDI_BUILTIN_CHAINS];       /* for each hash: 1 + the first row of its chain; 0:
-                                                                 none */
-static int16_t opdi_builtin_more[OPDI_BUILTINS];              /* for each row: 1 + the next row of its chain; 0: none */
-static opd_schema *opdi_builtin_parsed[OPDI_BUILTINS];        /* by row: its parsed schema; NULL: not yet parsed */
+static int16_t opdi_builtin_heads[OPDI_BUILTIN_CHAINS];       /* for each hash: the first row of its chain + 1; 0: there
+                                                                 is none */
+static int16_t opdi_builtin_more[OPDI_BUILTINS];              /* for each row: the next row of its chain + 1; 0: there
+                                                                 is none */
+static opd_schema *opdi_builtin_parsed[OPDI_BUILTINS];        /* for each row: its parsed schema; NULL: it is not parsed
+                                                                 yet */
 static bool opdi_builtin_ready;
 
 static size_t opdi_builtin_length(const char *name) { return strcspn(name, ".("); }
 static size_t opdi_builtin_chain(const char *name, size_t length) {
     return (size_t)(opdi_hash(name, length) >> 20) % OPDI_BUILTIN_CHAINS;
 }
-/* Fills the hash table with all rows, from the last to the first, so that chains are in the order of the table. */
+/* Enters all rows into the hash table, from the last to the first, so that each chain has the order of the table. */
 static void opdi_builtins_enter(void) {
     for (int32_t i = OPDI_BUILTINS; i-- > 0;) {
         const char *const name = opdi_builtins[i].schema;
@@ -1040,8 +1042,8 @@ static void opdi_builtins_enter(void) {
     }
     OPDI_PUBLISH(&opdi_builtin_ready, true);
 }
-/* Returns the row of the next overload of a name after row `at`, or -1 if there are no more.  Begin with `at` = -1.
-   The name "aten::add" finds all overloads, "aten::add.int" only that overload. */
+/* Returns the row of the next overload of `name` after row `at`, or -1 if there is none.  The search begins with `at` =
+   -1.  A name such as "aten::add" finds all overloads, a name such as "aten::add.int" only that overload. */
 OPDI_INTERNAL int32_t opdi_builtin_next(const char *name, int32_t at) {
     const size_t length = opdi_builtin_length(name), whole = strlen(name);
     if (!OPDI_ACQUIRE(&opdi_builtin_ready)) {
@@ -1060,12 +1062,13 @@ OPDI_INTERNAL int32_t opdi_builtin_next(const char *name, int32_t at) {
     return -1;
 }
 OPDI_INTERNAL const opdi_builtin *opdi_builtin_at(int32_t at) { return &opdi_builtins[at]; }
-/* Returns the first builtin of that name, or NULL. */
+/* Returns the first builtin with the name `name`, or NULL if there is none. */
 OPDI_INTERNAL const opdi_builtin *opdi_builtin_named(const char *name) {
     const int32_t at = opdi_builtin_next(name, -1);
     return at < 0 ? NULL : &opdi_builtins[at];
 }
-/* Returns the schema of row `at`, which the first call parses.  On failure, returns NULL and sets an error. */
+/* Returns the schema of the builtin in row `at`; parses it in the first call.  On failure, returns NULL and sets an
+   error. */
 OPDI_INTERNAL const opd_schema *opdi_builtin_schema(int32_t at) {
     opd_schema *schema = OPDI_ACQUIRE(&opdi_builtin_parsed[at]);
     if (schema) { return schema; }

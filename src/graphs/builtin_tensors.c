@@ -27,9 +27,9 @@ OPDI_INTERNAL int opdi_fn_promote_types(opdi_bcall *call) {
     return opdi_return_value(call, call->builtin->what ? opd_value_bool(opd_can_cast(first, second))
                              : opd_value_int(opd_promote_types(first, second)));
 }
-/* Writes into a tensor.  The builtin's `what` is 'c' for copy_ of a number.  Other values are for functions of
-   torch.nn.init, which autograd does not record: 'f' fills the tensor with a number, 'z' with 0, 'n' and 'u' with
-   random numbers of the normal and uniform distribution. */
+/* Writes into a tensor.  If the builtin's `what` is 'c', runs copy_ of a number.  The others are for functions of
+   torch.nn.init, which autograd does not record: 'f' fills the tensor with a number, 'z' with zeros, 'n' and 'u' with
+   random numbers of the normal and the uniform distribution. */
 OPDI_INTERNAL int opdi_fn_written_to(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
@@ -59,7 +59,7 @@ OPDI_INTERNAL int opdi_fn_broadcast_shapes(opdi_bcall *call) {
         }
         most = OPDI_MAX(most, sizes[i].n);
     }
-    for (int64_t i = 1; i <= most; i++) {          /* from the last dimension to the first */
+    for (int64_t i = 1; i <= most; i++) {          /* from the last dim to the first */
         const int64_t one = i <= sizes[0].n ? sizes[0].u.ints[sizes[0].n - i] : 1;
         const int64_t other = i <= sizes[1].n ? sizes[1].u.ints[sizes[1].n - i] : 1;
         if (one != other && one != 1 && other != 1) {
@@ -71,8 +71,8 @@ OPDI_INTERNAL int opdi_fn_broadcast_shapes(opdi_bcall *call) {
     return opdi_return_borrowed(call, opd_value_ints(both, (int)most));
 }
 OPDI_INTERNAL int opdi_fn_result_type(opdi_bcall *call) {
-    opd_tensor numbers[2], *both[2];               /* numbers: stand-ins for numbers; only the fields set here are
-                                                      read */
+    opd_tensor numbers[2], *both[2];               /* numbers: stand-ins for numbers; no other members than those set
+                                                      here are read */
     memset(numbers, 0, sizeof numbers);
     for (int i = 0; i < 2; i++) {
         const opd_value *const value = &call->args[i];
@@ -121,8 +121,8 @@ OPDI_INTERNAL int opdi_fn_tensor_property(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Fails, because this builtin is for sparse, quantized or nested tensors or for pinned memory, which the library does
-   not have. */
+/* Fails: the builtin is for sparse, quantized or nested tensors or for pinned memory, which the library does not
+   have. */
 OPDI_INTERNAL int opdi_fn_refused(opdi_bcall *call) {
     static const char *const kinds[] = {
         "for sparse tensors, which are not supported",
@@ -138,8 +138,8 @@ OPDI_INTERNAL int opdi_fn_cast(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns the tensor's sizes as a tensor.  If there is a second argument, `dim`, returns the numbers 0 to size(dim) -
-   1. */
+/* Sets the call's result to the tensor's sizes, as a tensor.  If there is a second argument, `dim`, sets it to the
+   numbers 0 to size(dim) - 1. */
 OPDI_INTERNAL int opdi_fn_shape(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
@@ -157,7 +157,7 @@ OPDI_INTERNAL int opdi_fn_shape(opdi_bcall *call) {
     return rc;
 }
 OPDI_INTERNAL int opdi_fn_none(opdi_bcall *call) { return opdi_return_value(call, opd_value_none()); }
-/* Returns the gradient that backward has stored in a tensor, or None if there is none. */
+/* Sets the call's result to the gradient that backward has stored in a tensor, or to None. */
 OPDI_INTERNAL int opdi_fn_grad_of(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
@@ -172,8 +172,8 @@ OPDI_INTERNAL int opdi_fn_retain_grad(opdi_bcall *call) {
     return tensor ? opd_tensor_retain_grad(tensor) : -1;
 }
 enum { OPDI_GRADS_MOST = 256 };
-/* Stores the tensors of argument i, a tensor or a list of tensors, in `tensors`; a None in the list becomes NULL.
-   Returns the number of tensors, or -1 and sets an error. */
+/* Writes the tensors of argument i, a tensor or a list of tensors, to `tensors`; None in a list becomes NULL.  Returns
+   the number of tensors, or -1 and sets an error. */
 static int opdi_call_tensors(const opdi_bcall *call, int i, opd_tensor **tensors) {
     if (opdi_call_none(call, i)) { return 0; }
     tensors[0] = call->args[i].tag == OPD_TAG_TENSOR ? call->args[i].u.t : NULL;
@@ -213,8 +213,8 @@ OPDI_INTERNAL int opdi_fn_gradients(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Runs x.to(device, dtype), x.to(dtype) or x.to(); if an argument is None, that property of x stays.  The builtin's
-   `what` is the index of the argument dtype, 0 if there is none, -1 for cpu(), and -2 for cuda(). */
+/* Runs x.to(device, dtype), x.to(dtype) or x.to().  If an argument is None, x keeps this property.  The builtin's
+   `what` is the index of the argument dtype, or 0 if there is none; -1 for cpu(), and -2 for cuda(). */
 OPDI_INTERNAL int opdi_fn_to(opdi_bcall *call) {
     opd_tensor *tensor = opdi_call_tensor(call, 0);
     const int at = call->builtin->what;
@@ -272,7 +272,8 @@ OPDI_INTERNAL int opdi_fn_num_to_tensor(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Finds the sizes and the dtype of the tensor that a nested list describes.  Returns 0, or -1 and sets an error. */
+/* Finds the sizes and the dtype of the tensor that torch.tensor makes from a nested list.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_nested_sizes(const opd_value *value, int64_t *sizes, int *ndim, opd_scalar_type *dtype) {
     const opdi_cell *cell;
     for (*ndim = 0; (cell = opdi_cell_of(value)) != NULL && cell->kind == OPD_CELL_LIST; (*ndim)++) {
@@ -292,8 +293,8 @@ static int opdi_nested_sizes(const opd_value *value, int64_t *sizes, int *ndim, 
         : value->tag == OPD_TAG_BOOL ? OPD_BOOL : OPD_INT64;
     return 0;
 }
-/* Writes the numbers of a nested list in row-major order to *at, and advances *at.  `as` is their dtype: complex128,
-   float64 or int64.  Returns 0, or -1 and sets an error. */
+/* Writes the numbers of a nested list to *at in row-major order, and advances *at.  `as` is the dtype in which they are
+   written: complex128, float64 or int64.  Returns 0, or -1 and sets an error. */
 static int opdi_nested_fill(const opd_value *value, const int64_t *sizes, int ndim, opd_scalar_type as, char **at) {
     const opdi_cell *const cell = opdi_cell_of(value);
     opd_value number = *value;
@@ -316,7 +317,7 @@ static int opdi_nested_fill(const opd_value *value, const int64_t *sizes, int nd
     if (number.tag != value->tag) { opdi_value_drop(number); }
     return 0;
 }
-/* Runs torch.tensor of a number or nested list; the arguments are data, dtype, device and requires_grad. */
+/* Runs torch.tensor of a number or a nested list.  The arguments are data, dtype, device and requires_grad. */
 OPDI_INTERNAL int opdi_fn_tensor(opdi_bcall *call) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int ndim;
@@ -339,8 +340,8 @@ OPDI_INTERNAL int opdi_fn_tensor(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Makes a nested list of a tensor's elements.  `tag` is the tag of the innermost lists, `dim` the depth of nesting.
-   Returns NULL and sets an error if it fails. */
+/* Returns a nested list of a tensor's elements.  `tag` is the tag of the innermost lists, `dim` the number of lists
+   around this one.  Returns NULL and sets an error on failure. */
 static opdi_cell *opdi_tensor_list(opd_tensor *tensor, int32_t tag, int dim) {
     const int64_t count = opd_size(tensor, 0);
     const bool inner = opd_ndim(tensor) > 1;
@@ -413,8 +414,8 @@ OPDI_INTERNAL int opdi_fn_dict_construct(opdi_bcall *call) {
     if (rc && dict) { opdi_cell_drop(dict); }
     return rc ? -1 : opdi_return_cell(call, dict);
 }
-/* Returns true if the value has one of the types in the node: its constant is a tuple type, whose parts are these
-   types. */
+/* Sets the call's result to true if the value has one of the types that the node has.  Its constant is a tuple type,
+   and the parts are these types. */
 OPDI_INTERNAL int opdi_fn_isinstance(opdi_bcall *call) {
     const opdi_gtype *const types =
         call->node->constant.tag == OPD_TAG_OBJECT ? (const opdi_gtype *)call->node->constant.u.object : NULL;

@@ -6,7 +6,7 @@
 
 //== strings ===========================================================================================================
 
-/* Fails with the error that a dict has no key `key` (Python's KeyError).  Returns -1. */
+/* Sets the error that a dict has no key `key` (Python's KeyError).  Returns -1. */
 OPDI_INTERNAL int opdi_no_key(const opd_value *key) {
     opdi_text_builder out = {NULL, 0, 0, false};
     opdi_value_write(&out, key, 0);
@@ -21,7 +21,7 @@ OPDI_INTERNAL int opdi_fn_str(opdi_bcall *call) {
     opdi_text_builder_free(&out);
     return rc;
 }
-/* Runs "{} and {}".format(...).  As in PyTorch, surplus arguments are ignored, and "{0}" stays as it is. */
+/* Runs "{} and {}".format(...).  As in PyTorch, surplus arguments are ignored, and "{0}" is not replaced. */
 OPDI_INTERNAL int opdi_fn_format(opdi_bcall *call) {
     int64_t length, at = 0;
     int used = 1, rc = 0;
@@ -45,7 +45,8 @@ OPDI_INTERNAL int opdi_fn_format(opdi_bcall *call) {
     opdi_text_builder_free(&out);
     return rc;
 }
-/* Writes an integer as Python's "%d", "%x", "%X" and "%o" do: a minus sign if it is negative, then the digits. */
+/* Writes an integer as "%d", "%x", "%X" or "%o" does in Python: a minus sign if the integer is negative, then its
+   digits. */
 static void opdi_percent_whole(opdi_text_builder *out, char letter, int64_t number) {
     char text[32];
     const unsigned long long size = number < 0 ? 0 - (unsigned long long)number : (unsigned long long)number;
@@ -56,7 +57,7 @@ static void opdi_percent_whole(opdi_text_builder *out, char letter, int64_t numb
     opdi_text_builder_add_text(out, text);
 }
 /* Writes a float as "%e", "%f" or "%g" does, or as "%d", which drops the fraction.  All digits are exact, as in Python;
-   PyTorch would first convert the number to float32 or int. */
+   PyTorch would first convert the number to float32 or int.  Returns 0, or -1 and sets an error. */
 static int opdi_percent_real(opdi_text_builder *out, char letter, double x) {
     char text[400];                                                    /* DBL_MAX has 309 digits before the point */
     if (letter == 'd' || letter == 'i') {
@@ -72,7 +73,8 @@ static int opdi_percent_real(opdi_text_builder *out, char letter, double x) {
     opdi_text_builder_add_text(out, text);
     return 0;
 }
-/* Writes "%c".  The value is the number of a byte, or a text of one byte.  Returns 0, or -1 and sets an error. */
+/* Writes `value` as "%c" does.  `value` is the number of a byte, or a text of one byte.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_percent_letter(opdi_text_builder *out, const opd_value *value) {
     int64_t length = 0;
     const char *const text = opdi_value_text(value, &length);
@@ -87,8 +89,8 @@ static int opdi_percent_letter(opdi_text_builder *out, const opd_value *value) {
     opdi_text_builder_add(out, &byte, 1);
     return 0;
 }
-/* Writes `value` as the conversion `letter` of "%d %s" % (...) does.  Returns 0, or -1 and sets an error.  Conversions
-   that PyTorch refuses (%g, %x, %o and %r) write the same text as in Python. */
+/* Writes `value` as the conversion `letter` does in "%d %s" % (...).  Conversions that PyTorch refuses (%g, %x, %o and
+   %r) write the same text as in Python.  Returns 0, or -1 and sets an error. */
 static int opdi_percent(opdi_text_builder *out, char letter, const opd_value *value) {
     const bool whole = opdi_whole(value), real = value->tag == OPD_TAG_FLOAT;
     switch (letter) {
@@ -195,8 +197,8 @@ OPDI_INTERNAL int opdi_fn_text_test(opdi_bcall *call) {
     return text ? opdi_return_value(call, opd_value_bool(opdi_text_tests(text, length, call->builtin->what))) : -1;
 }
 
-/* Returns the position of `part` in text[from, to): the first or, if `last` is true, the last one.  Returns -1 if there
-   is none. */
+/* Returns the position of `part` in text[from, to): of its first occurrence or, if `last` is true, of its last.
+   Returns -1 if there is none. */
 static int64_t opdi_text_find(const char *text, int64_t from, int64_t to, const char *part, int64_t length, bool last) {
     for (int64_t k = 0; k <= to - from - length; k++) {
         const int64_t at = last ? to - length - k : from + k;
@@ -204,8 +206,9 @@ static int64_t opdi_text_find(const char *text, int64_t from, int64_t to, const 
     }
     return -1;
 }
-/* Reads the bounds of a search from arguments 2 and 3, as in TorchScript: a negative begin counts from the end of a
-   text of `length` bytes, and an end of -1 is the end of the text.  Returns false if the range is not valid. */
+/* Reads the range of a search in a text of `length` bytes from arguments 2 and 3, as TorchScript does: a negative begin
+   counts from the end of the text, and an end of -1 is the end of the text.  Returns false if the range is not
+   valid. */
 static bool opdi_text_range(const opdi_bcall *call, int64_t length, int64_t *from, int64_t *to) {
     int64_t start = call->nargs > 2 ? opdi_call_int(call, 2) : 0, end = call->nargs > 3 ? opdi_call_int(call, 3) : -1;
     if (end < 0) { end = OPDI_MAX(0, length + end + 1); }
@@ -284,8 +287,8 @@ static int opdi_list_add_text(opdi_cell *list, const char *text, int64_t length)
     if (part) { opdi_cell_drop(part); }
     return rc;
 }
-/* Splits a text at whitespace and appends the parts to list, as Python's split() without a separator.  After `most`
-   splits, the rest of the text is the last part.  Returns 0, or -1 and sets an error. */
+/* Splits a text at whitespace, as Python's split() without a separator does, and appends the parts to `list`.  After
+   `most` splits, the rest of the text is the last part.  Returns 0, or -1 and sets an error. */
 static int opdi_split_blanks(opdi_cell *list, const char *text, int64_t length, int64_t most) {
     int64_t at = 0;
     int rc = 0;
@@ -463,7 +466,7 @@ OPDI_INTERNAL int opdi_fn_ord(opdi_bcall *call) {
     }
     return opdi_return_value(call, opd_value_int((unsigned char)*text));
 }
-/* Runs hex, oct and bin; `what` is the base of the digits. */
+/* Runs hex, oct and bin; the builtin's `what` is the base. */
 OPDI_INTERNAL int opdi_fn_base(opdi_bcall *call) {
     const int32_t base = call->builtin->what;
     const int64_t number = opdi_call_int(call, 0);
@@ -496,8 +499,8 @@ OPDI_INTERNAL int opdi_fn_list_of_text(opdi_bcall *call) {
 static int opdi_no_place(int64_t place, int64_t count) {
     return opd_fail(OPD_ERROR_INDEX, "list index out of range (%lld of %lld)", (long long)place, (long long)count);
 }
-/* Returns the index, counted from 0, that `place` means in a list of `count` elements; a negative `place` counts from
-   the end.  If there is no such element, returns -1 and sets an error. */
+/* Returns the index, from 0, of element `place` of a list with `count` elements; a negative `place` counts from the
+   end.  If there is no such element, returns -1 and sets an error. */
 OPDI_INTERNAL int64_t opdi_list_index(int64_t place, int64_t count) {
     const int64_t at = place < 0 ? place + count : place;
     return at >= 0 && at < count ? at : opdi_no_place(place, count);

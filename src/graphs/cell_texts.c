@@ -33,11 +33,11 @@ static void opdi_float_text(double value, char *buf, size_t cap) {
     } else { (void)snprintf(buf, cap, "%.17g", value); }
 }
 OPDI_INTERNAL void opdi_value_write(opdi_text_builder *out, const opd_value *value, int depth);
-/* The format in which libtorch's operator<< writes the numbers of a tensor: the width, the letter of the printf
+/* The format in which operator<< of libtorch writes the numbers of a tensor: the width, the letter of the printf
    conversion, and a common factor by which all numbers are divided. */
 typedef struct opdi_numbering { int width; char letter; double scale; } opdi_numbering;
-/* Returns the format for `count` numbers, which depends on the smallest and the largest absolute value, and on whether
-   all are integers. */
+/* Returns the format for `count` numbers.  The format depends on the smallest and the largest absolute value, and on
+   whether all numbers are integers. */
 static opdi_numbering opdi_numbering_of(const double *numbers, int64_t count) {
     opdi_numbering all = {11, 'e', 1};
     double low = 1, high = 1;
@@ -81,8 +81,8 @@ static void opdi_numbering_scale(opdi_text_builder *out, const opdi_numbering *a
     (void)snprintf(text, sizeof text, all->scale < 1 ? "%.15g *\n" : "%.17g *\n", all->scale);
     opdi_text_builder_add_text(out, text);
 }
-/* Writes a matrix [rows, columns] in lines of 80 characters.  A wider matrix is written as groups of columns, one below
-   the other.  If `indent` is true, each line begins with a space. */
+/* Writes a matrix [rows, columns] in lines of at most 80 characters.  If the matrix is wider, its columns are written
+   in groups, one below the other.  If `indent` is true, each line begins with a space. */
 static void opdi_matrix_write(opdi_text_builder *out, const double *numbers, int64_t rows, int64_t columns,
                               bool indent) {
     const opdi_numbering all = opdi_numbering_of(numbers, rows * columns);
@@ -135,7 +135,7 @@ static void opdi_matrices_write(opdi_text_builder *out, const opd_tensor *tensor
         opdi_matrix_write(out, numbers + at, rows, columns, true);
     }
 }
-/* Writes a tensor's type and its elements, which are in `numbers`, contiguous. */
+/* Writes the elements `numbers` of a tensor, which are contiguous, and the tensor's type. */
 static void opdi_numbers_write(opdi_text_builder *out, const opd_tensor *tensor, const double *numbers) {
     const int64_t count = opd_numel(tensor);
     char text[64];
@@ -160,7 +160,7 @@ static void opdi_numbers_write(opdi_text_builder *out, const opd_tensor *tensor,
     }
     opdi_text_builder_add_text(out, "} ]");
 }
-/* Writes a tensor as TorchScript does.  If it is complex, lazy or not in the CPU's memory, writes it as
+/* Writes a tensor as TorchScript does.  A tensor that is complex, lazy or not in the CPU's memory is written as
    opd_tensor_print does. */
 static void opdi_value_write_tensor(opdi_text_builder *out, opd_tensor *tensor) {
     const int64_t count = opd_numel(tensor), size = (int64_t)opd_dtype_size(opd_dtype(tensor));
@@ -259,8 +259,8 @@ OPDI_INTERNAL void opdi_value_write(opdi_text_builder *out, const opd_value *val
 
 /* Drops a scope's reference to a cell when the scope ends. */
 static void opdi_cell_release(void *cell) { opdi_cell_drop((opdi_cell *)cell); }
-/* Makes the innermost scope the owner of the caller's reference to a cell.  Returns the cell as a value, or None and
-   sets an error. */
+/* Gives the caller's reference to a cell to the innermost scope, which drops it at its end.  Returns the cell as a
+   value.  On failure, returns None and sets an error. */
 OPDI_INTERNAL opd_value opdi_cell_own(opdi_cell *cell) {
     opdi_ending *ending = cell ? (opdi_ending *)opdi_scope_alloc(sizeof *ending) : NULL;
     if (!ending) {
@@ -272,13 +272,13 @@ OPDI_INTERNAL opd_value opdi_cell_own(opdi_cell *cell) {
     ((opdi_block *)(void *)ending - 1)->bytes |= OPDI_BLOCK_ENDS;
     return opdi_cell_value(cell);
 }
-/* Makes the innermost scope the owner of the caller's reference to `value`.  Returns the value. */
+/* Gives the caller's reference to `value` to the innermost scope.  Returns the value. */
 OPDI_INTERNAL opd_value opdi_value_own(opd_value value) {
     if (value.tag == OPD_TAG_TENSOR) { return opd_value_tensor(opdi_own(value.u.t)); }
     return value.tag == OPD_TAG_CELL ? opdi_cell_own(opdi_cell_of(&value)) : value;
 }
-/* Returns the cell of a value, which must be of the kind `kind` (OPD_CELL_NONE: a list or a later kind).  On failure,
-   returns NULL and sets an error, which uses the function name `who` and the word `what` for the kind. */
+/* Returns the cell of a value, which must be of kind `kind` (OPD_CELL_NONE: OPD_CELL_LIST or a later kind).  Otherwise
+   returns NULL and sets an error, with the function name `who` and the word `what` for the kind. */
 static opdi_cell *opdi_cell_want(const opd_value *value, opd_cell_kind kind, const char *who, const char *what) {
     opdi_cell *cell = opdi_cell_of(value);
     if (cell && (cell->kind == kind || (kind == OPD_CELL_NONE && cell->kind >= OPD_CELL_LIST))) { return cell; }

@@ -5,7 +5,7 @@
 OPDI_INTERNAL opdi_cell *opdi_cell_of(const opd_value *value) {
     return value->tag == OPD_TAG_CELL ? (opdi_cell *)value->u.object : NULL;
 }
-/* Returns the kind of a value in words, for error messages. */
+/* Returns the kind of a value in words, for messages. */
 OPDI_INTERNAL const char *opdi_value_kind_name(const opd_value *value) {
     static const char *const names[] = {"nothing", "str", "complex", "List", "Dict", "Tuple", "an object"};
     const opdi_cell *const cell = opdi_cell_of(value);
@@ -27,7 +27,7 @@ static size_t opdi_cell_element(const opdi_cell *cell) {
 static bool opdi_cell_inside(const opdi_cell *cell) {
     return cell->kind != OPD_CELL_LIST && cell->kind != OPD_CELL_DICT;
 }
-/* Makes a cell with one reference.  A cell of fixed size, such as a string or tuple, has space for `cap` elements after
+/* Makes a cell with one reference.  If the cell has a fixed size, as a string or tuple does, its `cap` elements follow
    the struct.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t cap) {
     opdi_cell head;
@@ -52,8 +52,8 @@ OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t 
     return cell;
 }
 OPDI_INTERNAL void opdi_value_drop(opd_value value);
-/* Releases the contents of a cell and frees it.  Returns `chain`, the list of cells to free, extended by the cells that
-   have lost their last reference. */
+/* Releases the contents of a cell and frees it.  Contained cells that have lost their last reference are added to the
+   list `chain` of cells to free.  Returns the new head of the list. */
 static opdi_cell *opdi_cell_free(opdi_cell *cell, opdi_cell *chain) {
     const bool values = cell->kind == OPD_CELL_DICT || cell->kind == OPD_CELL_TUPLE || cell->kind == OPD_CELL_OBJECT ||
         (cell->kind == OPD_CELL_LIST && cell->tag == OPD_TAG_LIST);
@@ -78,7 +78,8 @@ static opdi_cell *opdi_cell_free(opdi_cell *cell, opdi_cell *chain) {
 }
 OPDI_INTERNAL void opdi_cell_drop(opdi_cell *cell) {
     if (opdi_ref_down(&cell->refs) != 0) { return; }
-    for (cell->next = NULL; cell;) {              /* a loop, because chains of objects may be long */
+    for (cell->next = NULL; cell;) {              /* a loop instead of a recursion, because chains of objects may be
+                                                     long */
         opdi_cell *const rest = cell->next;
         cell = opdi_cell_free(cell, rest);
     }
@@ -95,7 +96,7 @@ OPDI_INTERNAL void opdi_values_drop(opd_value *values, int64_t count) {
     }
 }
 
-/* Returns a new string of `length` bytes, which are copied from text; if text is NULL, the caller writes them.  On
+/* Returns a new string of `length` bytes, copied from `text`.  If `text` is NULL, the caller writes the bytes.  On
    failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_cell_text(const char *text, int64_t length) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_STR, 0, length < INT32_MAX ? length + 1 : INT64_MAX);
@@ -104,7 +105,7 @@ OPDI_INTERNAL opdi_cell *opdi_cell_text(const char *text, int64_t length) {
     if (text && length) { memcpy(cell->u.text, text, (size_t)length); }
     return cell;
 }
-/* Makes space for count elements in a list or dict.  Returns 0, or -1 and sets an error. */
+/* Makes space for `count` elements in a list or dict.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
     const size_t size = opdi_cell_element(cell);
     if (count <= cell->cap) { return 0; }
@@ -122,8 +123,8 @@ OPDI_INTERNAL int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
 }
 
 static int opdi_value_hold_at(opd_value *value, int depth);
-/* Makes a list cell from a plain list, a list that only points to its elements.  On failure, returns NULL and sets an
-   error. */
+/* Makes a list cell with the elements of a plain list, which only points to its elements.  On failure, returns NULL and
+   sets an error. */
 static opdi_cell *opdi_cell_of_list(const opd_value *list, int depth) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_LIST, list->tag, 0);
     if (!cell || opdi_cell_reserve(cell, list->n)) {
@@ -169,12 +170,12 @@ static int opdi_value_hold_at(opd_value *value, int depth) {
     *value = opdi_cell_value(cell);
     return 0;
 }
-/* Takes a reference to *value.  A value that only points to its data (a list or text) is replaced by a cell with a copy
-   of the data.  Returns 0, or -1 and sets an error. */
+/* Makes *value a reference of the caller.  If it only points to its data (a list or text), replaces it by a cell with a
+   copy of the data.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_value_hold(opd_value *value) { return opdi_value_hold_at(value, 0); }
 
-/* Returns a value in the form that operators take.  Lists, tuples, strings and complex numbers become plain values that
-   point into the cell, without a copy.  Dicts and objects stay as they are. */
+/* Returns a value in the form that operators take.  A list, tuple, string or complex number becomes a plain value that
+   points to the cell's data, which is not copied.  Dicts and objects are returned as they are. */
 OPDI_INTERNAL opd_value opdi_value_plain(const opd_value *value) {
     const opdi_cell *cell = opdi_cell_of(value);
     opd_value plain = *value;
@@ -202,8 +203,8 @@ OPDI_INTERNAL opd_value opdi_cell_at(const opdi_cell *cell, int64_t place) {
     default: return cell->u.values[place];
     }
 }
-/* Converts *value to the element type of the list `cell`, and takes a reference to it.  Returns 0, or -1 and sets an
-   error. */
+/* Converts *value to the element type of the list `cell`, and makes it a reference of the caller.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     const int32_t tag = value->tag;
     bool fits = true;
@@ -220,8 +221,8 @@ OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     return fits ? opdi_value_hold(value)
         : opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be in a list of another type", opdi_value_kind_name(value));
 }
-/* Stores a value at index `place` of a list, without releasing a previous value.  The list takes over the caller's
-   reference. */
+/* Stores a value at index `place` of a list, without releasing the value that was there.  The list takes over the
+   caller's reference. */
 OPDI_INTERNAL void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value *value) {
     switch (cell->tag) {
     case OPD_TAG_INTS: cell->u.ints[place] = value->u.i; break;
@@ -231,8 +232,8 @@ OPDI_INTERNAL void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value
     default: cell->u.values[place] = *value; break;
     }
 }
-/* Inserts a value in front of index `place` of a list; `place` may be the count, to append.  Returns 0, or -1 and sets
-   an error. */
+/* Inserts a value in front of index `place` of a list.  If `place` is the number of elements, appends the value.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_cell_insert(opdi_cell *cell, int64_t place, opd_value value) {
     const size_t size = opdi_cell_element(cell);
     if (opdi_cell_take(cell, &value)) { return -1; }
@@ -253,7 +254,7 @@ OPDI_INTERNAL int opdi_cell_set(opdi_cell *cell, int64_t place, opd_value value)
     opdi_value_drop(old);
     return 0;
 }
-/* Removes elements [from, to) of a list, and releases them. */
+/* Removes the elements [from, to) of a list and releases them. */
 OPDI_INTERNAL void opdi_cell_remove(opdi_cell *cell, int64_t from, int64_t to) {
     const size_t size = opdi_cell_element(cell);
     for (int64_t i = from; i < to; i++) { opdi_value_drop(opdi_cell_at(cell, i)); }
@@ -299,7 +300,7 @@ static void opdi_dict_enter(opdi_cell *dict, int64_t place) {
     while (dict->index[i]) { i = (i + 1) & (dict->index_size - 1); }
     dict->index[i] = (int32_t)place + 1;
 }
-/* Rebuilds the hash index of a dict, with space for one more key.  If memory runs out, the dict has no index, and
+/* Rebuilds the hash table of a dict, with space for one more key.  If memory runs out, the dict has no hash table, and
    opdi_dict_find compares the keys one by one. */
 static void opdi_dict_index(opdi_cell *dict) {
     int64_t size = 16;
@@ -318,7 +319,7 @@ static void opdi_dict_index(opdi_cell *dict) {
     memset(dict->index, 0, (size_t)size * sizeof *dict->index);
     for (int64_t i = 0; i < dict->count; i++) { opdi_dict_enter(dict, i); }
 }
-/* Returns the number of the pair that has the key, or -1 if there is none. */
+/* Returns the number of the pair with the key `key`, or -1 if there is none. */
 OPDI_INTERNAL int64_t opdi_dict_find(const opdi_cell *dict, const opd_value *key) {
     if (!dict->index) {
         int64_t place = 0;
@@ -361,7 +362,7 @@ OPDI_INTERNAL void opdi_dict_remove(opdi_cell *dict, int64_t place) {
     opdi_value_drop(value);
 }
 
-/* Returns an object of a class, with None in all slots, or NULL and sets an error. */
+/* Returns a new object of a class, with None in all slots, or NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_object_new(opdi_gclass *klass) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_OBJECT, OPD_TAG_LIST, klass->nattributes);
     if (!cell) { return NULL; }
@@ -370,7 +371,7 @@ OPDI_INTERNAL opdi_cell *opdi_object_new(opdi_gclass *klass) {
     (void)opdi_gspace_keep(klass->space);
     return cell;
 }
-/* Returns a tuple of the `count` values `elements`, with a new reference to each.  `klass` is the class of a named
+/* Returns a new tuple of the `count` values `elements`, with a new reference to each.  `klass` is the class of a named
    tuple, or NULL.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_tuple_new(const opd_value *elements, int64_t count, opdi_gclass *klass) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_TUPLE, OPD_TAG_LIST, count);
@@ -405,7 +406,7 @@ OPDI_INTERNAL int32_t opdi_gtype_tag(const opdi_gtype *type) {
     }
     return type->kind <= OPDI_GTYPE_GENERATOR ? tags[type->kind] : (int32_t)OPD_TAG_CELL;
 }
-/* Returns true if `value` is a value of the type `type`. */
+/* Returns true if `value` has the type `type`. */
 OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value);
     if (depth > OPDI_MAX_GTYPE_DEPTH) { return false; }

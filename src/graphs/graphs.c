@@ -13,8 +13,8 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
 
 struct opdi_gnode;
 
-/* Returns the node that follows `node` in the graph's text, where the nodes of a node's blocks directly follow that
-   node.  Returns NULL for the last node. */
+/* Returns the node that follows `node` in the graph's text.  In the text, the nodes of a node's blocks follow directly
+   after the node.  Returns NULL for the last node. */
 OPDI_INTERNAL opdi_gnode *opdi_gnode_after(const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
     while (!node->next) {
@@ -27,7 +27,8 @@ OPDI_INTERNAL opdi_gnode *opdi_gnode_after(const opdi_gnode *node) {
     }
     return node->next;
 }
-/* Returns the block that contains the value's node or, if the value is an input, the block whose input it is. */
+/* Returns the block that contains the value's node.  If the value is an input, returns the block of which it is an
+   input. */
 OPDI_INTERNAL const opdi_gblock *opdi_gvalue_block(const opd_graph *graph, const opdi_gvalue *value) {
     return value->node ? value->node->block : value->block ? value->block : &graph->body;
 }
@@ -36,11 +37,11 @@ OPDI_ONCE_BEGIN
 
 //== names of values ===================================================================================================
 //
-//  A graph that a program builds by calls of C functions has a table of all names that it has ever had.  The first
-//  lookup of a name makes the table.
+//  If a program builds a graph by calls of C functions, the graph has a table of all names that its values have had.
+//  The first lookup of a name makes the table.
 
-/* Returns the entry of the name in the hash table `names` of `size` entries, or the empty entry where the name
-   belongs. */
+/* Returns the entry for `name` in the hash table `names` of `size` entries, or the empty entry into which it would be
+   inserted. */
 OPDI_INTERNAL opdi_graph_name *opdi_graph_name_slot(opdi_graph_name *names, int64_t size, const char *name,
                                                     size_t length) {
     int64_t i = (int64_t)(opdi_hash(name, length) >> 16) & (size - 1);
@@ -50,9 +51,9 @@ OPDI_INTERNAL opdi_graph_name *opdi_graph_name_slot(opdi_graph_name *names, int6
     return &names[i];
 }
 
-/* Returns the length of a name without the number after it (".1" of "x.1"), and sets *suffix to that number, or to 1 if
-   there is none.  If two values get the same name, the later gets the next number, as in PyTorch's setDebugName (x,
-   x.1, x.2). */
+/* Returns the length of a name without its suffix (".1" in "x.1"), and sets *suffix to the number in the suffix, or to
+   1 if there is none.  If two values have the same name, the later one gets the next suffix, as in setDebugName of
+   PyTorch (x, x.1, x.2). */
 OPDI_INTERNAL int opdi_graph_name_base(const char *name, int32_t *suffix) {
     const char *const dot = strrchr(name, '.');
     const bool numbered = dot && dot[1] && strspn(dot + 1, "0123456789") == strlen(dot + 1) && strlen(dot) < 8;
@@ -70,7 +71,7 @@ OPDI_INTERNAL void opdi_graph_forget_names(opd_graph *graph) {
     opdi_graph_names_free(graph->names);
     graph->names = NULL;
 }
-/* Marks the name of `value`, which gets another name or is removed, as free. */
+/* Marks the name of `value` as free, because the value gets another name or is removed. */
 OPDI_INTERNAL void opdi_graph_names_release(opd_graph *graph, const opdi_gvalue *value) {
     opdi_graph_names *const names = graph->names;
     int32_t suffix;
@@ -92,7 +93,7 @@ OPDI_INTERNAL opd_graph *opdi_graph_new(void) {
     return graph;
 }
 
-/* Drops the plan of a graph that has changed, so that the next run makes a new plan. */
+/* Frees the plan of a graph that has changed; the next run makes a new one. */
 OPDI_INTERNAL void opdi_graph_changed(opd_graph *graph) {
     if (graph->plan) { opdi_free(graph->plan, graph->plan->bytes); }
     graph->plan = NULL;
@@ -112,16 +113,16 @@ void opd_graph_free(opd_graph *graph) {
     opdi_free(graph, sizeof *graph);
 }
 
-/* Returns `size` zeroed bytes from the graph's arena, or NULL if memory runs out.  If `size` is 0, the result is not
-   NULL. */
+/* Returns `size` bytes of zeros from the graph's arena, or NULL if memory runs out.  The result is not NULL even if
+   `size` is 0. */
 OPDI_INTERNAL void *opdi_graph_alloc(opd_graph *graph, size_t size) {
     void *memory = opdi_arena_alloc(&graph->arena, size + 8);
     if (memory) { memset(memory, 0, size + 8); }
     return memory;
 }
 
-/* Makes a value with the next number and the tag `tag`.  The value is a result of `node` or, if node is NULL, an input.
-   Returns NULL if memory runs out. */
+/* Makes a value with the next number and the tag `tag`.  The value is a result of `node`, or an input if `node` is
+   NULL.  Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_gvalue *opdi_gvalue_new(opd_graph *graph, opdi_gnode *node, int32_t tag) {
     opdi_gvalue *value = (opdi_gvalue *)opdi_graph_alloc(graph, sizeof *value);
     if (!value) { return NULL; }
@@ -133,8 +134,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_gvalue_new(opd_graph *graph, opdi_gnode *node, i
     return value;
 }
 
-/* Stores the properties of `tensor` in `value`: dtype, sizes, strides, device, requires_grad.  Returns 0, or -1 if
-   memory runs out. */
+/* Stores the dtype, sizes, strides, device and requires_grad of `tensor` in `value`.  Returns 0, or -1 if memory runs
+   out. */
 OPDI_INTERNAL int opdi_gvalue_describe(opd_graph *graph, opdi_gvalue *value, const opd_tensor *tensor) {
     value->tag = OPD_TAG_TENSOR;
     value->dims = (int64_t *)opdi_graph_alloc(graph, 2 * (size_t)tensor->ndim * sizeof(int64_t));
@@ -148,8 +149,8 @@ OPDI_INTERNAL int opdi_gvalue_describe(opd_graph *graph, opdi_gvalue *value, con
     return 0;
 }
 
-/* Makes a node with space for `nin` inputs and `nout` outputs, and does not insert it.  Returns NULL if memory runs
-   out. */
+/* Makes a node with space for `nin` inputs and `nout` outputs; the caller inserts it into the graph.  Returns NULL if
+   memory runs out. */
 OPDI_INTERNAL opdi_gnode *opdi_gnode_new(opd_graph *graph, opdi_gkind kind, int32_t nin, int32_t nout) {
     opdi_gnode *node = (opdi_gnode *)opdi_graph_alloc(graph, sizeof *node);
     if (!node) { return NULL; }
@@ -175,8 +176,8 @@ OPDI_INTERNAL void opdi_gnode_append(opd_graph *graph, opdi_gnode *node) {
     graph->counted = counted;
 }
 
-/* Adds a constant node and returns its value, or NULL if memory runs out.  If the constant is a tensor or cell, the
-   graph takes a reference to it. */
+/* Adds a constant node and returns its value, or NULL if memory runs out.  The graph takes a reference to a tensor or
+   cell. */
 OPDI_INTERNAL opdi_gvalue *opdi_graph_constant(opd_graph *graph, const opd_value *value) {
     opdi_gnode *node = opdi_gnode_new(graph, OPDI_GNODE_CONSTANT, 0, 1);
     opdi_gvalue *out = node ? opdi_gvalue_new(graph, node, value->tag) : NULL;
@@ -196,8 +197,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_graph_constant(opd_graph *graph, const opd_value
     return out;
 }
 
-/* Adds a list or tuple of `count` values and returns its value, or NULL if memory runs out.  `word` is the name of the
-   element type, `tag` the tag of the list. */
+/* Adds a list or tuple of `count` values.  `word` is the name of the element type, `tag` the tag of the list.  Returns
+   the value of the new node, or NULL if memory runs out. */
 OPDI_INTERNAL opdi_gvalue *opdi_graph_list(opd_graph *graph, opdi_gkind kind, int32_t tag, const char *word,
                                            opdi_gvalue *const *values, int32_t count) {
     opdi_gnode *node = opdi_gnode_new(graph, kind, count, 1);
@@ -214,8 +215,8 @@ OPDI_INTERNAL const opdi_graph_list_row opdi_graph_list_rows[] = {
     {OPD_TAG_INTS, OPD_TAG_INT, "int"}, {OPD_TAG_FLOATS, OPD_TAG_FLOAT, "float"}, {OPD_TAG_BOOLS, OPD_TAG_BOOL, "bool"},
     {OPD_TAG_TENSORS, OPD_TAG_TENSOR, "Tensor"}, {OPD_TAG_LIST, -1, "Scalar"}};
 
-/* Adds constant nodes for `value`, and for each element if it is a list.  Returns the graph's value, or NULL and sets
-   an error. */
+/* Adds a constant node for `value`; for a list, also one for each element.  Returns the value of the graph, or NULL and
+   sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_graph_constants(opd_graph *graph, const opd_value *value) {
     opdi_gvalue **list;
     int row = 0;

@@ -19,13 +19,14 @@ typedef enum opdi_gtype_kind {
     OPDI_GTYPE_VAR = OPDI_GTYPE_NSIMPLE, OPDI_GTYPE_LIST, OPDI_GTYPE_DICT, OPDI_GTYPE_TUPLE, OPDI_GTYPE_OPTIONAL,
     OPDI_GTYPE_UNION, OPDI_GTYPE_FUTURE, OPDI_GTYPE_CLASS
 } opdi_gtype_kind;
-/* A static type.  Each type without parts exists once in the program; other types belong to a space. */
+/* A static type.  Each type without parts exists once in the program; all other types belong to a space
+   (opdi_gspace). */
 typedef struct opdi_gtype {
     int32_t kind, nparts;                         /* kind: an opdi_gtype_kind; nparts: number of `parts` */
     const struct opdi_gtype *const *parts;
-    struct opdi_gclass *klass;                    /* set for classes and named tuples */
-    const char *word;                             /* the name, if this is a type variable; else NULL */
-    const struct opdi_gtype *next;                /* the next type in the same hash chain of the space */
+    struct opdi_gclass *klass;                    /* the class of a class type or named tuple; else NULL */
+    const char *word;                             /* the name of a type variable; else NULL */
+    const struct opdi_gtype *next;                /* the next type in the same hash chain of its space */
 } opdi_gtype;
 typedef enum opdi_gclass_kind {
     OPDI_CLASS_OBJECT, OPDI_CLASS_MODULE, OPDI_CLASS_NAMEDTUPLE, OPDI_CLASS_ENUM, OPDI_CLASS_INTERFACE
@@ -33,24 +34,25 @@ typedef enum opdi_gclass_kind {
 typedef struct opdi_gattribute {
     const char *name;
     const opdi_gtype *type;
-    int32_t flags;                                /* parameter, buffer or constant; set and read by the code that made
-                                                     the class */
+    int32_t flags;                                /* tell if it is a parameter, buffer or constant; only the code that
+                                                     made the class reads them */
 } opdi_gattribute;
-/* A class.  It names the slots of its objects. */
+/* A class.  Its attributes are numbered; an object stores them in slots with these numbers. */
 typedef struct opdi_gclass {
-    const char *name;                             /* the qualified name, "__torch__.M" */
+    const char *name;                             /* the qualified name, such as "__torch__.M" */
     struct opdi_gspace *space;
-    const opdi_gtype *type;                       /* the type of its objects; a named tuple's type has parts */
+    const opdi_gtype *type;                       /* the type of its objects; if the class is a named tuple, the parts
+                                                     of the type are the fields */
     opdi_gclass_kind kind;
-    bool open;                                    /* true: the definition is not (yet) known, so attributes are added
-                                                     when they are first used */
+    bool open;                                    /* true: the definition is not known (yet), so each attribute is added
+                                                     when it is first used */
     int32_t nattributes, capacity;
     opdi_gattribute *attributes;
-    void *user;                                   /* data of the code that made the class: its methods */
-    /* Compares two objects, to sort lists of them: 1 if first is less than second, 0 if not, or -1 and sets an error.
-       NULL if objects of the class have no order. */
+    void *user;                                   /* data of the code that made the class, such as its methods */
+    /* Compares two objects, so that lists of them can be sorted.  Returns 1 if `first` is less than `second`, 0 if not,
+       or -1 and sets an error.  NULL if objects of the class have no order. */
     int (*less)(const struct opdi_gclass *klass, const opd_value *first, const opd_value *second);
-    const struct opd_graph *lt;                   /* __lt__(self, other) of the class, for `less` */
+    const struct opd_graph *lt;                   /* the method __lt__(self, other) of the class, which `less` runs */
     struct opdi_gclass *next;
 } opdi_gclass;
 #define OPDI_GTYPE_CHAINS 64
@@ -59,7 +61,8 @@ typedef struct opdi_gspace {
     opdi_arena arena;
     const opdi_gtype *chains[OPDI_GTYPE_CHAINS];
     opdi_gclass *classes;
-    void (*end)(struct opdi_gspace *space);       /* called when the last reference is dropped; may be NULL */
+    void (*end)(struct opdi_gspace *space);       /* called when the last reference to the space is dropped; NULL:
+                                                     nothing is called */
 } opdi_gspace;
 #define OPDI_MAX_GTYPE_DEPTH 64
 #endif
@@ -72,10 +75,12 @@ typedef struct opdi_gspace {
 typedef struct opdi_cell {
     int32_t refs;
     uint8_t kind;                                 /* an opd_cell_kind */
-    uint8_t tag;                                  /* lists: OPD_TAG_INTS, ..., which tells how elements are stored */
-    int64_t count, cap;                           /* counted in elements; str: bytes; dict: pairs; object: slots */
+    uint8_t tag;                                  /* in a list: OPD_TAG_INTS, ..., which tells how the elements are
+                                                     stored */
+    int64_t count, cap;                           /* numbers of elements; in a str, of bytes; in a dict, of pairs; in an
+                                                     object, of slots */
     union {
-        void *data;                               /* cap elements, after the cell or in a separate block */
+        void *data;                               /* `cap` elements, which follow the cell or are in a separate block */
         char *text;
         double *pair;
         int64_t *ints;
@@ -84,10 +89,10 @@ typedef struct opdi_cell {
         opd_tensor **tensors;
         opd_value *values;                        /* dict: key, value, key, value */
     } u;
-    opdi_gclass *klass;                           /* objects and named tuples: the class; the cell holds a reference to
-                                                     its space */
-    int32_t *index;                               /* dicts: hash table (open addressing) of pair numbers + 1; NULL:
-                                                     search pair by pair */
+    opdi_gclass *klass;                           /* the class of an object or named tuple, else NULL; the cell holds a
+                                                     reference to the class's space */
+    int32_t *index;                               /* in a dict: a hash table (open addressing) of pair numbers + 1;
+                                                     NULL: keys are compared one by one */
     int64_t index_size;
     struct opdi_cell *next;                       /* the next cell in a list of cells to free */
 } opdi_cell;
@@ -99,7 +104,7 @@ typedef struct opdi_cell {
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* A text buffer that grows.  If memory runs out, `failed` becomes true and an error is set. */
+/* A text that grows.  If memory runs out, `failed` becomes true and an error is set. */
 typedef struct opdi_text_builder { char *text; int64_t length, cap; bool failed; } opdi_text_builder;
 #endif
 #endif
@@ -108,13 +113,13 @@ typedef struct opdi_text_builder { char *text; int64_t length, cap; bool failed;
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* Computes a node's results from its arguments, in C.  Stores a reference of each result in `rets` and returns 0.  On
-   failure, stores no results, returns -1 and sets an error. */
+/* A C function that computes a node's results from the arguments `args`.  Stores a reference of each result in `rets`
+   and returns 0.  On failure, stores no results, returns -1 and sets an error. */
 typedef int (*opdi_gfunction_run)(const struct opdi_gnode *node, const opd_value *args, opd_value *rets);
-/* A C function that a node calls, and that is not an operator.  effects: true if it has side effects. */
+/* A C function, not an operator, that a node calls.  `effects` is true if the function has side effects. */
 typedef struct opdi_gfunction { const char *name; opdi_gfunction_run run; bool effects; } opdi_gfunction;
-/* A call of a builtin: a C function of values that is not an operator, and has a TorchScript schema.  The function
-   stores references of its results in `rets`, and returns 0, or -1 and sets an error. */
+/* A call of a builtin: a C function, not an operator, that has a TorchScript schema and whose arguments and results are
+   values.  The function stores references of its results in `rets`, and returns 0, or -1 and sets an error. */
 typedef struct opdi_bcall {
     const opd_value *args;
     opd_value *rets;
@@ -123,58 +128,62 @@ typedef struct opdi_bcall {
     const struct opdi_builtin *builtin;
 } opdi_bcall;
 enum {
-    OPDI_BUILTIN_STAYS = 1,                       /* the builtin has side effects, so unused calls stay, too */
-    OPDI_BUILTIN_ANY = 2                          /* the builtin takes any number of arguments, returns any number of
-                                                     results, and has a name instead of a schema */
+    OPDI_BUILTIN_STAYS = 1,                       /* the builtin has side effects, so calls remain even if their results
+                                                     are not used */
+    OPDI_BUILTIN_ANY = 2                          /* the builtin takes and returns any number of values, and has only a
+                                                     name instead of a schema */
 };
 typedef struct opdi_builtin {
     const char *schema;                           /* the schema that PyTorch registers */
     int (*run)(opdi_bcall *call);
     int32_t flags;
-    int32_t what;                                 /* a number that tells `run` what to compute, if several schemas share
-                                                     it */
+    int32_t what;                                 /* tells `run` what to compute, if several builtins share the
+                                                     function */
 } opdi_builtin;
 typedef enum opdi_gkind {
     OPDI_GNODE_OP, OPDI_GNODE_CONSTANT, OPDI_GNODE_LIST, OPDI_GNODE_TUPLE, OPDI_GNODE_UNPACK,
-    OPDI_GNODE_IF,                                /* takes a bool; one of its two blocks runs and computes the
-                                                     results */
-    OPDI_GNODE_LOOP,                              /* takes the maximum number of rounds, a condition, and the first
+    OPDI_GNODE_IF,                                /* takes a bool and runs one of its two blocks, whose outputs become
+                                                     the results */
+    OPDI_GNODE_LOOP,                              /* takes the maximum number of rounds, a condition, and the initial
                                                      carried values */
-    OPDI_GNODE_BUILTIN,                           /* a C function of values, see opdi_builtin */
-    OPDI_GNODE_FUNCTION                           /* a C function with its own data, see opdi_gfunction */
+    OPDI_GNODE_BUILTIN,                           /* calls a C function with a TorchScript schema (see opdi_builtin) */
+    OPDI_GNODE_FUNCTION                           /* calls a C function with its own data (see opdi_gfunction) */
 } opdi_gkind;
-/* A value of a graph, with its known properties.  `tag` is an OPD_TAG_*.  NONE means NoneType.  LIST means a tuple if
-   the value's node is a tuple and `type` is NULL.  `type` is NULL if the tag tells the type. */
+/* A value of a graph, with the properties that are known.  `tag` is an OPD_TAG_*: NONE means NoneType, and LIST means a
+   tuple if the value's node is a tuple and `type` is NULL.  `type` is NULL if the tag alone tells the type. */
 typedef struct opd_graph_value {
-    const char *name;                             /* "x.1", or NULL: printed as its number */
-    opd_graph *graph;                             /* NULL: the value was removed */
-    struct opdi_gnode *node;                      /* the node that computes it; NULL: an input */
+    const char *name;                             /* such as "x.1"; NULL: the value is printed as its number `id` */
+    opd_graph *graph;                             /* NULL if the value was removed */
+    struct opdi_gnode *node;                      /* the node that computes the value; NULL if it is an input */
     int32_t id, tag;
     int32_t uses;
-    int8_t dtype;                                 /* tensors: the dtype of the traced tensor; -1: unknown */
+    int8_t dtype;                                 /* of a tensor: the dtype that the traced tensor had, or -1 if it is
+                                                     unknown */
     uint8_t ndim, backend;
-    int8_t index;                                 /* tensors: the index of the device */
+    int8_t index;                                 /* of a tensor: the index of its device */
     bool requires_grad;
-    int64_t *dims;                                /* sizes, then strides */
-    struct opd_graph_value *same;                 /* in opd_graph_cse: the value that replaces it */
-    int32_t slot;                                 /* its slot in runs, see opdi_graph_plan */
-    uint8_t nesting;                              /* lists: the depth of nesting */
-    bool live, first;                             /* while a plan is made: live: a node after the current one uses the
-                                                     value; first: the first block of the current If uses it */
+    int64_t *dims;                                /* of a tensor: the sizes and then the strides */
+    struct opd_graph_value *same;                 /* in opd_graph_cse: the value that replaces this one */
+    int32_t slot;                                 /* the number of the value's slot in runs (see opdi_graph_plan) */
+    uint8_t nesting;                              /* of a list: the depth of nesting */
+    bool live, first;                             /* used while a plan is made.  live: a node after the current node
+                                                     uses the value; first: the first block of the current If uses the
+                                                     value */
     const opdi_gtype *type;
-    struct opdi_gblock *block;                    /* the block whose input it is; NULL: a graph's input, or a result */
+    struct opdi_gblock *block;                    /* the inner block of which the value is an input; else NULL */
 } opdi_gvalue;
-/* A block of nodes.  Nodes of an inner block can use values of the blocks around it. */
+/* A block of nodes.  Nodes of an inner block can use values of the blocks that contain it. */
 typedef struct opdi_gblock {
     struct opdi_gnode *first, *last;
-    struct opdi_gnode *owner;                     /* NULL: this is the body of the graph, and the graph has its inputs
-                                                     and outputs */
-    opdi_gvalue **inputs, **outputs;              /* in a loop, the inputs are the round and the carried values, the
-                                                     outputs the condition and the new carried values */
+    struct opdi_gnode *owner;                     /* the node that has the block; NULL: the block is the body of a
+                                                     graph, and `inputs` and `outputs` of the graph are used */
+    opdi_gvalue **inputs, **outputs;              /* in a loop, the inputs are the number of the round and the carried
+                                                     values, and the outputs the condition and the new carried values */
     int32_t ninputs, noutputs;
-    int32_t entry, nentry;                        /* the values to release when the block begins: nentry slots of the
-                                                     planner's list, from index `entry` on */
-    int32_t end, nend;                            /* the values to release when the block ends, likewise */
+    int32_t entry, nentry;                        /* the values to release when the block begins: nentry entries of the
+                                                     planner's array `slots`, from index `entry` on */
+    int32_t end, nend;                            /* the values to release when the block ends: nend entries, from index
+                                                     `end` on */
 } opdi_gblock;
 /* A node of a graph, which computes the values `out` from the values `in`. */
 typedef struct opdi_gnode {
@@ -185,88 +194,92 @@ typedef struct opdi_gnode {
     opd_op *op;
     const opdi_gfunction *function;
     const void *user;                             /* passed to `function` */
-    opd_value constant;                           /* constants: the value; the node holds a reference to a tensor or
-                                                     cell, other data is in the graph's arena */
-    const char *word;                             /* lists: the name of the element type */
+    opd_value constant;                           /* of a constant: its value.  The node holds a reference to a tensor
+                                                     or cell; other data is in the graph's arena. */
+    const char *word;                             /* of a list: the name of the element type */
     const char *place;                            /* the source location of the call, "FILE:LINE", or NULL */
-    void **frames;                                /* while a trace is recorded: the call stack, from which `place` is
-                                                     found */
+    void **frames;                                /* while a trace is recorded: the call stack, which later gives
+                                                     `place` */
     int32_t nframes;
-    bool fixed;                                   /* a constant or a list of constants; set by opdi_gnode_fix */
-    bool light;                                   /* a list that only operators use, so it needs no cell: it is stored
-                                                     in the run's scratch memory */
+    bool fixed;                                   /* true for a constant, and for a list of constants; set by
+                                                     opdi_gnode_fix */
+    bool light;                                   /* true for a list that only operators use.  It does not need a cell:
+                                                     a run stores it in its scratch memory. */
     opdi_gblock *block;                           /* the block that contains the node */
-    opdi_gblock *blocks;                          /* the node's own blocks, if it is an If or a Loop */
+    opdi_gblock *blocks;                          /* the blocks of the node itself, if it is an If or a Loop */
     int32_t nblocks;
-    int32_t drops, ndrops;                        /* the values to release after the node: ndrops slots of the planner's
-                                                     list, from index `drops` on */
-    int32_t starts, nstarts;                      /* loops: the values to release when the loop begins: nstarts slots of
-                                                     the planner's list, from index `starts` on */
+    int32_t drops, ndrops;                        /* the values to release after the node: ndrops entries of the
+                                                     planner's array `slots`, from index `drops` on */
+    int32_t starts, nstarts;                      /* in a Loop: the values to release when the loop begins: nstarts
+                                                     entries, from index `starts` on */
     const struct opdi_builtin *builtin;
-    const char *attribute;                        /* an attribute of the node in the text, such as "weight" in
+    const char *attribute;                        /* the text in brackets after the node's name, such as "weight" in
                                                      GetAttr[name="weight"] */
-    bool called;                                  /* while a script is compiled: true if the node comes from an inlined
+    bool called;                                  /* while a script is compiled: true if the node belongs to an inlined
                                                      function */
 } opdi_gnode;
-/* The kinds of steps.  A graph in which all values are tensors needs only OP, LIST and UNPACK. */
+/* The kinds of steps.  If all values of a graph are tensors, only OP, LIST and UNPACK occur. */
 typedef enum opdi_gcode {
     OPDI_STEP_OP,                                 /* calls an operator */
     OPDI_STEP_OP_CELLS,                           /* calls an operator whose arguments or results may be cells */
     OPDI_STEP_LIST,                               /* makes a light list */
     OPDI_STEP_UNPACK,
-    OPDI_STEP_MAKE,                               /* makes a list or tuple cell */
+    OPDI_STEP_MAKE,                               /* makes a cell for a list or tuple */
     OPDI_STEP_BUILTIN, OPDI_STEP_FUNCTION,
     OPDI_STEP_IF,                                 /* jumps to the second block if the condition is false */
-    OPDI_STEP_JUMP,                               /* ends a block of an If: copies its outputs to the results, and jumps
-                                                     to the end of the If */
-    OPDI_STEP_LOOP, OPDI_STEP_NEXT,               /* begin the first and the next round of a loop, or end the loop */
+    OPDI_STEP_JUMP,                               /* at the end of a block of an If: copies the block's outputs to the
+                                                     results, and jumps to the end of the If */
+    OPDI_STEP_LOOP, OPDI_STEP_NEXT,               /* begin the first and the next round of a loop, or jump to the end of
+                                                     the loop */
     OPDI_STEP_DROP                                /* only releases values */
 } opdi_gcode;
-/* One step of a run.  Its slots are numbers in the plan's array `slots`, from index `slots` on: `nin` arguments, `nout`
-   results, and `ndrop` values whose last use this step is. */
+/* One step of a run.  Its slots are listed in the plan's array `slots`, from index `slots` on: `nin` arguments, `nout`
+   results, and `ndrop` values that are released after the step. */
 typedef struct opdi_gstep {
     const opdi_gnode *node;
     int32_t slots, nin, nout, ndrop;
     int32_t code;                                 /* an opdi_gcode */
-    int32_t target;                               /* jumps: index of the next step; lists: offset of their memory in
-                                                     `scratch` */
-    int32_t extra;                                /* loops: the first of two slots, which hold the number of the round
-                                                     and the maximum number of rounds */
-    int32_t inner;                                /* loops: the slot of the block's first input, the round */
+    int32_t target;                               /* of a jump: the index of the next step; of a list: the offset of its
+                                                     elements in the scratch memory */
+    int32_t extra;                                /* of a loop: the first of two slots, for the number of the round and
+                                                     the maximum number of rounds */
+    int32_t inner;                                /* of a loop: the slot of the block's first input, the number of the
+                                                     round */
 } opdi_gstep;
-/* The plan of a graph's runs: its steps and the slots of its values, in one block of memory. */
+/* The plan of a graph's runs: the steps, and the slots of the values.  A plan is one block of memory. */
 typedef struct opdi_graph_plan {
-    size_t bytes, scratch;                        /* bytes: size of this block; scratch: size of the memory for a run's
-                                                     light lists */
+    size_t bytes, scratch;                        /* bytes: size of the plan itself; scratch: size of the memory for the
+                                                     light lists of a run */
     int32_t nslots, nsteps, nrest, nowned;
-    opd_value *start;                             /* the contents of the slots when a run begins: the constants, other
-                                                     slots are None */
+    opd_value *start;                             /* the contents of the slots when a run begins: the constants, and
+                                                     None in all other slots */
     opdi_gstep *steps;
-    int32_t *slots, *rest, *owned;                /* rest: slots of values that are still held after the last step;
-                                                     owned: slots of all values that may have to be released after an
-                                                     error */
+    int32_t *slots, *rest, *owned;                /* slots: the slots of all steps; rest: the slots that still hold a
+                                                     value after the last step; owned: the slots that may hold a value
+                                                     if a run fails */
     bool cells;                                   /* true: some values are not tensors */
 } opdi_graph_plan;
 struct opd_graph {
     opdi_arena arena;
     opdi_gblock body;
     opdi_gvalue **inputs;
-    opdi_gvalue **outputs;                        /* if a tuple or list is returned, its elements */
-    opdi_gvalue *result;                          /* the value that the return statement of the text names; NULL:
+    opdi_gvalue **outputs;                        /* if the graph returns a tuple or list, its elements */
+    opdi_gvalue *result;                          /* the value after `return` in the graph's text; NULL if there is
                                                      none */
     int32_t ninputs, noutputs, next_id;
-    int32_t capacity;                             /* number of values that fit in `inputs` */
-    opdi_gnode *at;                               /* new nodes go before this one; NULL: to the end of `into` */
-    opdi_gblock *into;                            /* the block where nodes are inserted; NULL: body */
-    opdi_gspace *space;                           /* the space of the graph's types; NULL: all types are simple */
-    opdi_graph_plan *plan;                        /* NULL: the next run makes the plan */
-    opdi_planned *memory;                         /* plan for the tensor memory of runs; NULL: not yet made */
-    struct opdi_graph_names *names;               /* table of the values' names; NULL: the first lookup makes it */
-    bool counted;                                 /* true if the members `uses` of the values are up to date */
+    int32_t capacity;                             /* the number of values for which `inputs` has space */
+    opdi_gnode *at;                               /* new nodes are inserted in front of this node; NULL: at the end of
+                                                     `into` */
+    opdi_gblock *into;                            /* the block into which new nodes are inserted; NULL: body */
+    opdi_gspace *space;                           /* the space of the graph's types; NULL if all types are simple */
+    opdi_graph_plan *plan;                        /* the plan of runs; NULL: the next run makes it */
+    opdi_planned *memory;                         /* the plan for the memory of a run's tensors; NULL: not yet made */
+    struct opdi_graph_names *names;               /* the table of the values' names; NULL: the first lookup makes it */
+    bool counted;                                 /* true if the members `uses` of all values are up to date */
     const struct opd_program *program;            /* the program that owns the graph; NULL: none */
 };
-/* An entry of a hash table of names.  value: the value with this name, or NULL; suffix: the lowest number n for which
-   "name.n" may be free, or 0. */
+/* An entry of a hash table of names.  `value` is the value with this name, or NULL.  `suffix` is the lowest n for which
+   the name "name.n" may be free, or 0. */
 typedef struct opdi_graph_name { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_graph_name;
 typedef struct opdi_graph_names {
     int64_t size, used;
@@ -282,18 +295,18 @@ typedef struct opdi_graph_list_row { int32_t list, element; const char *word; } 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
-/* An autograd node recorded inside a call that is being traced.  Its saved values are packed by saved-tensor hooks when
-   that call is done. */
+/* An autograd node that was recorded inside a call that is being traced.  When the call ends, saved-tensor hooks pack
+   the values that the node has saved. */
 typedef struct opdi_deferred_pack { opd_node *node; struct opdi_packer *packer; } opdi_deferred_pack;
-/* The recording of this thread: a hash table from tensors to values.  It holds references to the tensors, so that their
-   addresses are not reused. */
+/* The recording of a thread.  A hash table maps tensors to values of the graph.  It holds references to the tensors, so
+   that no other tensor gets the address of one of them. */
 typedef struct opdi_graph_tracer {
-    opdi_tracer asked;                            /* must be first: innermost.tracer points here */
+    opdi_tracer asked;                            /* must be the first member, because innermost.tracer points to it */
     opd_graph *graph;
-    opdi_traced *map;                             /* hash table (open addressing); `size` is a power of two */
+    opdi_traced *map;                             /* the hash table (open addressing); `size` is a power of two */
     int64_t size, used;
-    uint64_t since;                               /* the number of the first autograd node made after the recording
-                                                     began */
+    uint64_t since;                               /* the number of the first autograd node that is recorded after the
+                                                     recording began */
     bool allow_constants, locations, parts;       /* as in opd_trace_options */
     opdi_deferred_pack *waiting;
     int64_t nwaiting, waiting_cap;
@@ -341,8 +354,8 @@ OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *thread, const opdi_gst
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* A callback for each number that a graph computes from other numbers while it runs on this thread.  `name` is the name
-   of the operator or builtin in the graph's text. */
+/* A function that is called for each number that a graph computes from other numbers in a run on this thread.  `name`
+   is the name of the operator or builtin in the graph's text. */
 typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int nargs, const opd_value *ret);
 #endif
 #endif
@@ -351,7 +364,8 @@ typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int na
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* Values of `what` (see opdi_builtin) for functions that several builtins share: the operation to compute. */
+/* Values of `what` (see opdi_builtin) for functions that several builtins share.  They tell which operation to
+   compute. */
 enum {
     OPDI_FN_NONE, OPDI_FN_ADD, OPDI_FN_SUB, OPDI_FN_MUL, OPDI_FN_DIV, OPDI_FN_FLOORDIV, OPDI_FN_REMAINDER,
     OPDI_FN_MATHREMAINDER, OPDI_FN_FMOD, OPDI_FN_POW, OPDI_FN_POW_INT, OPDI_FN_AND, OPDI_FN_OR, OPDI_FN_XOR,
@@ -387,22 +401,22 @@ enum { OPDI_PAD_LEFT = 1, OPDI_PAD_RIGHT, OPDI_PAD_BOTH, OPDI_PAD_ZERO };
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* The classes of packed weights of quantized layers in archives.  Scripts cannot name the attributes of their objects.
-   Objects of linear layers keep the int8 weight (or a float weight); objects of other layers keep the floats that the
-   quantized weight represents. */
+/* The classes of packed weights of quantized layers in archives.  Scripts have no names for the attributes of these
+   objects.  A linear layer keeps the int8 weight (or a float weight); all other layers keep a float weight, which has
+   the numbers that the quantized weight represents. */
 #define OPDI_PACKED_CLASSES "__torch__.torch.classes.quantized."
 #define OPDI_PACKED_LINEAR OPDI_PACKED_CLASSES "LinearPackedParamsBase"
 #define OPDI_PACKED_EMBEDDING OPDI_PACKED_CLASSES "EmbeddingPackedParamsBase"
 enum { OPDI_PACKED_WEIGHT, OPDI_PACKED_BIAS, OPDI_PACKED_SCALE, OPDI_PACKED_ZERO, OPDI_PACKED_PARTS };
 #define OPDI_PACKED_SETTINGS OPDI_PACKED_SCALE   /* of a convolution: see opdi_quantized_conv */
-/* The class of packed weights of one direction of a quantized recurrent layer.  The first attributes of its objects are
-   the packed weights of the input, the packed weights of the hidden state, and whether inputs are quantized to 7
-   bits. */
+/* The class of the packed weights of one direction of a quantized recurrent layer.  The first attributes of an object
+   are: the packed weights of the input, the packed weights of the hidden state, and a flag that is true if inputs are
+   quantized to 7 bits. */
 #define OPDI_PACKED_CELL "__torch__.torch.classes.rnn.CellParamsBase"
-/* The `what` of a quantized operator is OPDI_QUANTIZED(kind, place, then).  `kind` is the operator, an OPDI_Q_LINEAR
-   and so on.  `place` is the index of the argument with the result's scale; the argument after it is the zero point.
-   If `place` is 0, the result is not rounded.  `then` is the function to apply before rounding: OPDI_Q_PLAIN (none) to
-   OPDI_Q_LEAKY. */
+/* `what` of a quantized operator is OPDI_QUANTIZED(kind, place, then).  `kind` is the operator, such as OPDI_Q_LINEAR.
+   `place` is the index of the argument with the result's scale; the next argument is the zero point.  If `place` is 0,
+   the result is not rounded.  `then` is a function that is applied before rounding, such as OPDI_Q_RELU (OPDI_Q_PLAIN:
+   none). */
 enum {
     OPDI_Q_LINEAR, OPDI_Q_CONV, OPDI_Q_CONV1D, OPDI_Q_CONV_ADD, OPDI_Q_ADD, OPDI_Q_MUL, OPDI_Q_MATMUL, OPDI_Q_CAT,
     OPDI_Q_HARDSWISH, OPDI_Q_SIGMOID, OPDI_Q_LEAKY_RELU, OPDI_Q_ELU, OPDI_Q_CELU, OPDI_Q_PRELU, OPDI_Q_RELU6,
@@ -411,8 +425,8 @@ enum {
 };
 enum { OPDI_Q_PLAIN, OPDI_Q_RELU, OPDI_Q_TANH, OPDI_Q_LEAKY };
 #define OPDI_QUANTIZED(kind, place, then) ((kind) | (place) << 8 | (then) << 16)
-/* Kinds of layers that have packed weights.  LINE: a one-dimensional convolution.  TURNED: a transposed convolution.
-   ROWS: an embedding. */
+/* Kinds of layers with packed weights.  LINE: a one-dimensional convolution.  TURNED: a transposed convolution.  ROWS:
+   an embedding. */
 enum { OPDI_PACK_LINEAR, OPDI_PACK_CONV, OPDI_PACK_LINE, OPDI_PACK_TURNED, OPDI_PACK_TURNED_LINE, OPDI_PACK_ROWS };
 enum { OPDI_LIST_INDEX = 1, OPDI_LIST_REMOVE, OPDI_LIST_CONTAINS, OPDI_LIST_COUNT };
 #endif
@@ -442,19 +456,20 @@ enum {
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
-/* The arguments of a call: positional arguments `in`, and arguments `named` with the names `names`. */
+/* The arguments of a call: `in` are positional; `named` are keyword arguments with the names `names`. */
 typedef struct opdi_graph_args {
     opdi_gvalue *const *in;
     int32_t count;
     opdi_gvalue *const *named;
     const char *const *names;
     int32_t nnamed;
-    opdi_gvalue **empty;                          /* arguments that are empty lists of a type that is not known yet */
+    opdi_gvalue **empty;                          /* those of the arguments that are empty lists whose element type is
+                                                     not known yet */
     int32_t nempty;
 } opdi_graph_args;
-/* The ways in which a given value becomes an argument.  REPEAT: a number is repeated to a list of fixed size.  LIST:
-   several positional arguments form a list.  UNTUPLE: a tuple becomes a list.  EMPTY: an empty list takes the type of
-   the argument.  Others convert a value to the type in their name. */
+/* How a given value becomes an argument.  REPEAT: a number is repeated in a list of fixed size.  LIST: several
+   positional arguments form a list.  UNTUPLE: a tuple becomes a list.  EMPTY: an empty list takes the type of the
+   argument.  From FLOAT_IMPLICIT on: the value is converted to the type in the name. */
 typedef enum opdi_graph_conversion {
     OPDI_CONVERSION_SAME, OPDI_CONVERSION_DEFAULT, OPDI_CONVERSION_REPEAT, OPDI_CONVERSION_LIST,
     OPDI_CONVERSION_UNTUPLE, OPDI_CONVERSION_EMPTY, OPDI_CONVERSION_FLOAT_IMPLICIT,
@@ -465,19 +480,19 @@ typedef enum opdi_graph_conversion {
 typedef struct opdi_graph_match_state {
     opd_graph *graph;
     const opd_schema *schema;
-    const char *who;                              /* the operator's name, for error messages */
+    const char *who;                              /* the name of the operator, for error messages */
     const opdi_graph_args *given;
     opdi_text *why;
-    bool convert, flat;                           /* convert: implicit conversions are allowed; flat: keyword-only
-                                                     arguments may be positional */
+    bool convert, flat;                           /* convert: implicit conversions are allowed; flat: positional
+                                                     arguments may be passed for keyword-only arguments */
     int32_t nvars;
     const char *vars[OPDI_MAX_GVARS];
     const opdi_gtype *bound[OPDI_MAX_GVARS];
-    opdi_gvalue *values[OPD_MAX_ARGS];            /* by argument of the schema: the given value; NULL for
+    opdi_gvalue *values[OPD_MAX_ARGS];            /* for each argument of the schema: the given value; NULL for
                                                      OPDI_CONVERSION_DEFAULT and OPDI_CONVERSION_LIST */
-    int8_t how[OPD_MAX_ARGS];                     /* by argument of the schema: an opdi_graph_conversion */
-    int32_t spread;                               /* the first positional argument that becomes part of a list argument;
-                                                     -1: none */
+    int8_t how[OPD_MAX_ARGS];                     /* for each argument of the schema: an opdi_graph_conversion */
+    int32_t spread;                               /* the number of the first positional argument that becomes an element
+                                                     of a list argument; -1: none does */
 } opdi_graph_match_state;
 /* An insertion point for nodes: in block `into`, before node `at` (NULL: at the end). */
 typedef struct opdi_graph_insert_point { opdi_gblock *into; opdi_gnode *at; } opdi_graph_insert_point;
@@ -491,15 +506,16 @@ typedef struct opdi_graph_insert_point { opdi_gblock *into; opdi_gnode *at; } op
 typedef struct opdi_graph_parser {
     opd_graph *graph;
     const char *text, *at;
-    const char *who;                              /* for error messages: the public function that builds the graph;
-                                                     NULL: a text is read */
+    const char *who;                              /* the public function that builds the graph, for error messages; NULL
+                                                     if a text is read */
     int line;
-    opdi_graph_name *names;                       /* hash table (open addressing) of the names after "%" */
+    opdi_graph_name *names;                       /* a hash table (open addressing) of the names that follow a "%" */
     int64_t size, used;
-    opd_tensor *const *constants;                 /* saved graphs: the tensors; tensor k is the constant [value=$k] */
+    opd_tensor *const *constants;                 /* in a saved graph: the tensors that the text calls [value=$0],
+                                                     [value=$1], ... */
     int64_t nconstants;
-    int depth;                                    /* current depth of nested blocks */
-    bool lenient;                                 /* unknown operators become nodes that fail when they run */
+    int depth;                                    /* the number of blocks around the current node */
+    bool lenient;                                 /* true: unknown operators become nodes that fail when they run */
 } opdi_graph_parser;
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 #endif

@@ -7,8 +7,8 @@
 //== reading the text ==================================================================================================
 
 OPDI_INTERNAL int opdi_graph_parse_fail(opdi_graph_parser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
-/* Sets an error that names the line of the text or, if the graph is built by a public function, this function.  If an
-   error is already set, keeps it.  Returns -1. */
+/* Sets an error with the line number in the text or, if a public function builds the graph, with the name of this
+   function.  If an error is already set, keeps it.  Returns -1. */
 OPDI_INTERNAL int opdi_graph_parse_fail(opdi_graph_parser *parser, const char *format, ...) {
     char text[600];
     va_list ap;
@@ -81,8 +81,8 @@ static int opdi_graph_parse_grow(opdi_graph_parser *parser) {
     return 0;
 }
 
-/* Renames the value in `slot` ("x" becomes "x.1"), because a later value of the text has the same name.  From there on,
-   the old name means the later value.  Returns 0, or -1 and sets an error. */
+/* Renames the value in `slot` ("x" becomes "x.1"), because a later value in the text has the same name.  The name then
+   means the later value.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_rename(opdi_graph_parser *parser, opdi_graph_name *slot) {
     opdi_gvalue *old = slot->value;
     int32_t suffix;
@@ -90,7 +90,8 @@ static int opdi_graph_parse_rename(opdi_graph_parser *parser, opdi_graph_name *s
     char *name = (char *)opdi_arena_alloc(&parser->graph->arena, (size_t)base + 13);
     opdi_graph_name *at;
     if (!name) { return -1; }
-    suffix = OPDI_MAX(suffix, slot->suffix);  /* so that a name used often is not counted from 1 each time */
+    suffix = OPDI_MAX(suffix, slot->suffix);  /* begins at the stored suffix, so that not all earlier suffixes are tried
+                                                 again */
     do { (void)snprintf(name, (size_t)base + 13, "%.*s.%d", base, slot->name, suffix++); }
     while ((at = opdi_graph_parse_slot(parser, name, strlen(name)))->name);
     slot->suffix = suffix;
@@ -100,8 +101,8 @@ static int opdi_graph_parse_rename(opdi_graph_parser *parser, opdi_graph_name *s
     return 0;
 }
 
-/* Enters a value into the table of names.  From here on, its name means this value.  If the name is a number, it
-   becomes the value's number, which no other value may have.  Returns 0, or -1 and sets an error. */
+/* Enters a new value into the table of names, so that its name means this value from here on in the text.  If the name
+   is a number, it becomes the value's number, which no other value may have.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_enter(opdi_graph_parser *parser, opdi_gvalue *value) {
     const char *const name = value->name;
     char *end;
@@ -116,7 +117,7 @@ static int opdi_graph_parse_enter(opdi_graph_parser *parser, opdi_gvalue *value)
     slot->value = value;
     errno = 0;
     long id = strtol(name, &end, 10);
-    value->id = -1;                               /* a named value needs no number */
+    value->id = -1;                               /* a value with a name does not need a number */
     if (*name < '0' || *name > '9') { return 0; }
     if (*end || errno || id > 1000000000) { return opdi_graph_parse_fail(parser, "%%%.100s is not a name", name); }
     value->name = NULL;
@@ -124,8 +125,8 @@ static int opdi_graph_parse_enter(opdi_graph_parser *parser, opdi_gvalue *value)
     parser->graph->next_id = OPDI_MAX(parser->graph->next_id, (int32_t)id + 1);
     return 0;
 }
-/* Reads the "%name" of a new value and makes the value.  The caller enters its name by opdi_graph_parse_enter.  On
-   failure, returns NULL and sets an error. */
+/* Reads the "%name" of a new value and makes the value.  The caller then calls opdi_graph_parse_enter.  On failure,
+   returns NULL and sets an error. */
 static opdi_gvalue *opdi_graph_parse_new(opdi_graph_parser *parser, opdi_gnode *node) {
     opdi_gvalue *value;
     if (opdi_graph_parse_want(parser, "%")) { return NULL; }
@@ -154,8 +155,8 @@ static opdi_gvalue *opdi_graph_parse_use(opdi_graph_parser *parser) {
     return slot->value;
 }
 
-/* Reads the text "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" after the name of a dtype into `value`.
-   Returns 0, or -1 and sets an error. */
+/* Reads the properties after a dtype, such as "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)", and stores them in
+   `value`.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value) {
     int64_t dims[2 * OPD_MAX_DIMS], x;
     int ndim = 0, count = -1;
@@ -200,7 +201,7 @@ static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value)
     if (count >= 0 && count != ndim) {
         return opdi_graph_parse_fail(parser, "there are %d sizes, but %d strides", ndim, count);
     }
-    if (!known) {  /* a value without sizes has type Tensor; other properties are dropped */
+    if (!known) {  /* a value without sizes has the type Tensor, and its other properties are dropped */
         value->dtype = -1;
         return 0;
     }
@@ -212,8 +213,8 @@ static int opdi_graph_parse_shape(opdi_graph_parser *parser, opdi_gvalue *value)
     return 0;
 }
 
-/* Reads the type of a value that needs more than a tag, such as a tuple or a dict.  Returns 0, or -1 and sets an
-   error. */
+/* Reads a type that a tag alone cannot tell, such as a tuple or dict, and makes it the type of `value`.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_graph_parse_gtype(opdi_graph_parser *parser, opdi_gvalue *value) {
     const char *at = parser->at;
     const opdi_gtype *const type =
@@ -223,8 +224,8 @@ static int opdi_graph_parse_gtype(opdi_graph_parser *parser, opdi_gvalue *value)
     opdi_gvalue_typed(value, type);
     return 0;
 }
-/* Reads the type of `value`, and sets *word to the name of the element type of a list.  Returns 0, or -1 and sets an
-   error. */
+/* Reads the type of `value`.  If the type is a list, sets *word to the name of its element type.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_graph_parse_type(opdi_graph_parser *parser, opdi_gvalue *value, const char **word) {
     static const struct { const char *word; int32_t tag, list; } words[] = {
         {"Tensor", OPD_TAG_TENSOR, OPD_TAG_TENSORS}, {"int", OPD_TAG_INT, OPD_TAG_INTS},
@@ -264,8 +265,8 @@ OPDI_INTERNAL int opdi_graph_parse_type(opdi_graph_parser *parser, opdi_gvalue *
     }
     return opdi_graph_parse_gtype(parser, value);
 }
-/* Reads "%name : type" and makes the value.  If there is no type, the tag of a result is OPD_TAG_DEFAULT until its node
-   is known.  On failure, returns NULL and sets an error. */
+/* Reads "%name : type" and makes the value.  If there is no type, and the value is a result of `node`, its tag is
+   OPD_TAG_DEFAULT until the operator of the node is known.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_graph_parse_declare(opdi_graph_parser *parser, opdi_gnode *node, const char **word) {
     opdi_gvalue *value = opdi_graph_parse_new(parser, node);
     *word = "Tensor";
@@ -275,7 +276,8 @@ static opdi_gvalue *opdi_graph_parse_declare(opdi_graph_parser *parser, opdi_gno
     return value;
 }
 
-/* Reads a number: an int64 if it is written as an integer, otherwise a float.  Returns 0, or -1 and sets an error. */
+/* Reads a number into *value: an int if it is written as an integer, otherwise a float.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_graph_parse_number(opdi_graph_parser *parser, opd_value *value) {
     char *end;
     const char *at, *start;
@@ -302,8 +304,8 @@ static void opdi_graph_parse_complex(opdi_graph_parser *parser, double *pair) {
     }
     (void)opdi_graph_parse_is(parser, "j");
 }
-/* Reads a tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" in a saved graph.  On failure, returns NULL and sets an
-   error. */
+/* Reads a constant tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" in a saved graph.  On failure, returns NULL and
+   sets an error. */
 static opd_tensor *opdi_graph_parse_tensor(opdi_graph_parser *parser, const opdi_gvalue *type) {
     opd_value list[10];
     int64_t count = 0, k;
@@ -345,7 +347,7 @@ static opd_tensor *opdi_graph_parse_tensor(opdi_graph_parser *parser, const opdi
 }
 
 static int opdi_graph_parse_cell(opdi_graph_parser *parser, opd_value *value, const opdi_gtype *type, int depth);
-/* Reads a text in quotes, and sets *out to its characters, in the graph's arena.  Returns 0, or -1 and sets an
+/* Reads a text in quotes.  Sets *out to its characters, which are in the graph's arena.  Returns 0, or -1 and sets an
    error. */
 static int opdi_graph_parse_quoted(opdi_graph_parser *parser, const char **out) {
     char *text, *to;
@@ -374,8 +376,8 @@ static int opdi_graph_parse_quoted(opdi_graph_parser *parser, const char **out) 
     return 0;
 }
 static bool opdi_is_list_tag(int32_t tag) { return tag >= OPD_TAG_INTS && tag <= OPD_TAG_LIST; }
-/* Reads an element of type `type` of a constant list, tuple or dict.  The caller gets a reference in *value.  Returns
-   0, or -1 and sets an error. */
+/* Reads an element of a constant list, tuple or dict into *value; `type` is the element's type.  The caller gets a
+   reference.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_element(opdi_graph_parser *parser, opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_gtype *const plain = opdi_gtype_strip(type);
     const char *text;
@@ -409,7 +411,7 @@ static int opdi_graph_parse_element(opdi_graph_parser *parser, opd_value *value,
     if (plain->kind == OPDI_GTYPE_BOOL && value->tag == OPD_TAG_INT) { *value = opd_value_bool(value->u.i != 0); }
     return 0;
 }
-/* Reads a constant list, tuple or dict into *value.  Returns 0, or -1 and sets an error. */
+/* Reads a constant list, tuple or dict of type `type` into *value.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_cell(opdi_graph_parser *parser, opd_value *value, const opdi_gtype *type, int depth) {
     const bool dict = type->kind == OPDI_GTYPE_DICT, tuple = type->kind == OPDI_GTYPE_TUPLE;
     const char *const close = dict ? "}" : tuple ? ")" : "]";
@@ -451,7 +453,8 @@ static int opdi_graph_parse_cell(opdi_graph_parser *parser, opd_value *value, co
     return rc;
 }
 
-/* Reads a constant list, tuple or dict, and checks that it has the type `type`.  Returns 0, or -1 and sets an error. */
+/* Reads a constant list, tuple or dict into *value, and checks that all elements have the types that `type` requires.
+   Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_whole(opdi_graph_parser *parser, opd_value *value, const opdi_gtype *type) {
     if (opdi_graph_parse_cell(parser, value, type, 0)) { return -1; }
     if (opdi_value_is(value, type, 0)) { return 0; }
@@ -459,7 +462,7 @@ static int opdi_graph_parse_whole(opdi_graph_parser *parser, opd_value *value, c
     *value = opd_value_none();
     return opdi_graph_parse_fail(parser, "the constant does not have its type");
 }
-/* Reads the "[value=...]" of a constant node.  The constant's type is declared or, if not, follows from the text.
+/* Reads the "[value=...]" of a constant node.  If the type of the constant is not declared, it follows from the text.
    Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_constant(opdi_graph_parser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
@@ -495,7 +498,8 @@ static int opdi_graph_parse_constant(opdi_graph_parser *parser, opdi_gnode *node
     switch (value->tag) {
     case OPD_TAG_TENSOR:
         if (parser->lenient && opdi_graph_parse_is(parser, "<Tensor>")) {
-            node->attribute = "<Tensor>";         /* the text has no elements: runs get None instead of the tensor */
+            node->attribute = "<Tensor>";         /* the text does not have the elements, so runs get None instead of
+                                                     the tensor */
             return opdi_graph_parse_want(parser, "]");
         }
         if (!(node->constant.u.t = opd_keep(opdi_graph_parse_tensor(parser, value)))) { return -1; }
@@ -546,15 +550,15 @@ OPDI_INTERNAL int32_t opdi_graph_tag_of(const opdi_type *type) {
     default: return element == plain ? OPD_TAG_OBJECT : OPD_TAG_LIST;
     }
 }
-/* Returns true if `value` is a constant number and argument i of an aten operator is a tensor that is not written.  A
-   call then converts the number to a tensor (a "wrapped number"). */
+/* Returns true if `value` is a constant number, and argument i of the operator takes a tensor that it does not write.
+   A call then converts the number to a tensor (a "wrapped number"). */
 static bool opdi_graph_number_for_tensor(const opd_op *op, int i, const opdi_gvalue *value) {
     return op->wraps_numbers && !(op->written_args >> i & 1) && value->node &&
         value->node->kind == OPDI_GNODE_CONSTANT &&
         opdi_strip_optional(op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR &&
         opdi_is_number(&value->node->constant);
 }
-/* Returns true if `value`, whose type must be known, can be passed as the argument `arg`. */
+/* Returns true if `value`, whose type is known, can be passed as the argument `arg`. */
 static bool opdi_graph_match_typed(const opdi_arg *arg, const opdi_gvalue *value) {
     opdi_text why = opdi_text_of(NULL, 0);
     opdi_graph_match_state match;
@@ -566,8 +570,8 @@ static bool opdi_graph_match_typed(const opdi_arg *arg, const opdi_gvalue *value
     return opdi_graph_space(match.graph) && opdi_graph_match_arg(&match, arg, value, &how) &&
         how <= OPDI_CONVERSION_REPEAT;
 }
-/* Returns true if a value can be passed as argument i of op; NULL means the argument's default.  If `convert` is true,
-   constant numbers may be converted. */
+/* Returns true if `value` can be passed as argument i of `op`; NULL means the argument's default.  If `convert` is
+   true, constant numbers may be converted. */
 static bool opdi_graph_match_one(const opd_op *op, int i, const opdi_gvalue *value, bool convert) {
     const opdi_type *const type = opdi_strip_optional(op->schema->args[i].type);
     if (!value) { return op->schema->args[i].has_default; }
@@ -585,7 +589,7 @@ static bool opdi_graph_match_one(const opd_op *op, int i, const opdi_gvalue *val
         (op->accepts[i] >> OPD_TAG_FLOAT & 1);
 }
 /* Returns true if `op` accepts the `count` values `in` and has `nout` results (-1: any number).  Otherwise writes the
-   reason, in PyTorch's words, to `why`. */
+   reason to `why`, in the words of PyTorch. */
 OPDI_INTERNAL bool opdi_graph_match(const opd_op *op, opdi_gvalue *const *in, int count, int nout, bool convert,
                                     opdi_text *why) {
     char text[100];
@@ -615,8 +619,8 @@ OPDI_INTERNAL bool opdi_graph_match(const opd_op *op, opdi_gvalue *const *in, in
     } else { return true; }
     return false;
 }
-/* Sets the error that the operator `name` is not registered.  The error names the operator's origin if a comment of the
-   saved graph tells it. */
+/* Sets the error that there is no operator `name`.  If a comment in the text of a saved graph tells where the operator
+   came from, the error tells this, too. */
 static void opdi_graph_parse_unknown(opdi_graph_parser *parser, const char *name) {
     const size_t length = strlen(name);
     const char *at = parser->text;
@@ -629,8 +633,8 @@ static void opdi_graph_parse_unknown(opdi_graph_parser *parser, const char *name
                                 at ? (int)OPDI_MIN(strcspn(at + length + 3, "\n"), 300) : 0, at ? at + length + 3 : "",
                                 at ? ")" : "");
 }
-/* Returns the builtin of that name that accepts the `count` values `in`, all of which are positional.  Returns NULL if
-   there is none, or if an error occurs. */
+/* Returns the builtin named `name` that accepts the `count` values `in` as positional arguments.  Returns NULL if there
+   is none, or if an error occurs. */
 static const opdi_builtin *opdi_graph_parse_builtin(opdi_graph_parser *parser, const char *name, opdi_gvalue *const *in,
                                                     int count) {
     opdi_graph_match_state match;
@@ -651,9 +655,9 @@ static const opdi_builtin *opdi_graph_parse_builtin(opdi_graph_parser *parser, c
     }
     return NULL;
 }
-/* Returns the overload of a name that accepts the values `in`.  A name such as "aten::add.Tensor" allows only that
-   overload.  If a builtin accepts them, sets *builtin and returns NULL.  If neither does, returns NULL and sets an
-   error. */
+/* Returns the overload of `name` that accepts the values `in`; a name such as "aten::add.Tensor" allows only that
+   overload.  If no operator but a builtin accepts them, sets *builtin and returns NULL.  If neither does, returns NULL
+   and sets an error. */
 OPDI_INTERNAL opd_op *opdi_graph_parse_op(opdi_graph_parser *parser, const char *name, opdi_gvalue *const *in,
                                           int count, int nout, const opdi_builtin **builtin) {
     const char *colons = strstr(name, "::");
@@ -688,7 +692,7 @@ OPDI_INTERNAL opd_op *opdi_graph_parse_op(opdi_graph_parser *parser, const char 
     return NULL;
 }
 
-/* Sets the inputs of a node to `in` and, after them, constants with the defaults of the remaining arguments.  Converts
+/* Sets the inputs of a node to `in`, followed by constants with the defaults of the remaining arguments.  Converts
    constant ints to floats if the operator takes floats.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_graph_parse_bind(opdi_graph_parser *parser, opdi_gnode *node, opd_op *op, opdi_gvalue **in,
                                         int count) {
@@ -702,8 +706,8 @@ OPDI_INTERNAL int opdi_graph_parse_bind(opdi_graph_parser *parser, opdi_gnode *n
     }
     return 0;
 }
-/* Checks that the declared types of results agree with the schema, and fills in types that were not declared.  Returns
-   0, or -1 and sets an error. */
+/* Checks that the declared types of a node's results agree with the operator's schema, and sets the types that are not
+   declared.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_results(opdi_graph_parser *parser, const opdi_gnode *node) {
     char text[100] = "", type[100];
     for (int i = 0; i < node->nout; i++) {
@@ -721,8 +725,8 @@ static int opdi_graph_parse_results(opdi_graph_parser *parser, const opdi_gnode 
     return 0;
 }
 
-/* Checks that the elements of a list or tuple have the types that its declared type names.  Returns 0, or -1 and sets
-   an error. */
+/* Checks that the elements of a list or tuple have the types that its declared type requires.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_graph_parse_typed_list(opdi_graph_parser *parser, opdi_gnode *node) {
     const opdi_gtype *const type = node->out[0]->type;
     const int kind = type->kind;
@@ -739,13 +743,13 @@ static int opdi_graph_parse_typed_list(opdi_graph_parser *parser, opdi_gnode *no
     }
     return 0;
 }
-/* Checks that all elements of a list have its element type.  If no type is declared, the type of the first element
-   counts.  Returns 0, or -1 and sets an error. */
+/* Checks that all elements of a list have its element type.  If no type is declared, the first element determines the
+   type.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_graph_parse_list(opdi_graph_parser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
     int row = 0;
     if (value->type) { return opdi_graph_parse_typed_list(parser, node); }
-    if (value->tag == OPD_TAG_DEFAULT) {          /* take the type of its first element */
+    if (value->tag == OPD_TAG_DEFAULT) {          /* the first element determines the type */
         while (row < 4 && (!node->nin || opdi_graph_list_rows[row].element != node->in[0]->tag)) { row++; }
         value->tag = opdi_graph_list_rows[row].list;
         node->word = opdi_graph_list_rows[row].word;
@@ -793,8 +797,8 @@ OPDI_INTERNAL int opdi_graph_parse_prim(opdi_graph_parser *parser, opdi_gnode *n
     }
     return 0;
 }
-/* Makes space for one more pointer in *list, an array of `count` pointers in the memory of the innermost scope.
-   Returns 0, or -1 and sets an error. */
+/* Makes space for one more pointer in *list, which has `count` pointers.  The innermost scope owns the memory of the
+   list.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_parse_reserve(opdi_gvalue ***list, int count) {
     opdi_gvalue **more;
     if (count & (count - 1) || (count && count < 16)) { return 0; }
@@ -815,15 +819,15 @@ static int opdi_graph_parse_place(opdi_graph_parser *parser, opdi_gnode *node) {
     return 0;
 }
 
-/* The parts of one node of a text. */
+/* The parts of a node in a graph's text. */
 typedef struct opdi_gnode_text {
     opdi_gvalue **out, **in;
-    const char *word;                             /* lists: the name of the element type */
+    const char *word;                             /* of a list: the name of the element type */
     int nout, nin, kind;
     char name[256];
 } opdi_gnode_text;
 
-/* Reads the results and the name of a node, "%a : int, %b : Tensor = aten::name".  Returns 0, or -1 and sets an
+/* Reads the results and the name of a node, such as "%a : int, %b : Tensor = aten::name".  Returns 0, or -1 and sets an
    error. */
 static int opdi_graph_parse_head(opdi_graph_parser *parser, opdi_gnode *node, opdi_gnode_text *text) {
     static const char *const prims[] = {"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
@@ -854,8 +858,8 @@ static int opdi_graph_parse_head(opdi_graph_parser *parser, opdi_gnode *node, op
     }
     return 0;
 }
-/* Reads the attributes of a node: "[name="weight"]", "[types=[int, str]]", or another text in brackets.  Returns 0, or
-   -1 and sets an error. */
+/* Reads the attributes of a node: "[name="weight"]", "[types=[int, str]]", or any other text in brackets.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_graph_parse_attributes(opdi_graph_parser *parser, opdi_gnode *node) {
     if (!opdi_graph_parse_is(parser, "[")) { return 0; }
     if (opdi_graph_parse_is(parser, "name=")) {
@@ -890,8 +894,8 @@ static int opdi_graph_parse_values(opdi_graph_parser *parser, opdi_gvalue ***val
 }
 
 static int opdi_graph_parse_node(opdi_graph_parser *parser);
-/* Reads block number `which`: "block0(%i : int):", its nodes, and its outputs "-> (%a, %b)".  Returns 0, or -1 and sets
-   an error. */
+/* Reads block number `which`, which has the head "block0(%i : int):", nodes, and the outputs "-> (%a, %b)".  Returns 0,
+   or -1 and sets an error. */
 static int opdi_graph_parse_block(opdi_graph_parser *parser, opdi_gblock *block, int which) {
     opd_graph *const graph = parser->graph;
     opdi_gvalue **ends = NULL;
@@ -949,8 +953,8 @@ static int opdi_graph_parse_blocks(opdi_graph_parser *parser, opdi_gnode *node) 
     parser->lenient = lenient;
     return 0;
 }
-/* Finds the operator, builtin or kind of node that the text names, and sets the node's inputs.  Returns 0, or -1 and
-   sets an error. */
+/* Finds the operator, builtin or kind of node that is named in the text, and sets the node's inputs.  Returns 0, or -1
+   and sets an error. */
 static int opdi_graph_parse_called(opdi_graph_parser *parser, opdi_gnode *node, opdi_gnode_text *text) {
     opd_graph *const graph = parser->graph;
     const opdi_builtin *builtin = NULL;
@@ -986,8 +990,8 @@ static int opdi_graph_parse_called(opdi_graph_parser *parser, opdi_gnode *node, 
             opdi_gvalue_typed(node->out[i], opdi_gtype_simple(OPDI_GTYPE_ANY));
         }
     }
-    if (node->attribute && node->nin) {           /* a class that a text only names gets an attribute when it is first
-                                                     used */
+    if (node->attribute && node->nin) {           /* a class that the text only names gets an attribute when the
+                                                     attribute is first used */
         const opdi_gtype *const type = node->in[0]->type, *const what =
             opdi_gvalue_gtype(graph, node->nout ? node->out[0] : node->in[node->nin - 1]);
         if (!type || !type->klass || !what) {
@@ -1014,7 +1018,7 @@ static int opdi_graph_parse_node(opdi_graph_parser *parser) {
     int rc = text.kind == OPDI_GNODE_CONSTANT
         ? opdi_graph_parse_constant(parser, node) : opdi_graph_parse_attributes(parser, node);
     if (rc == 0) { rc = opdi_graph_parse_values(parser, &text.in, &text.nin); }
-    if (text.kind == OPDI_GNODE_CONSTANT) {       /* from here on, the graph owns the constant */
+    if (text.kind == OPDI_GNODE_CONSTANT) {       /* the graph now owns the constant */
         opdi_gnode_append(graph, node);
         if (rc == 0 && text.nin) { rc = opdi_graph_parse_fail(parser, "a constant cannot have inputs"); }
     }
@@ -1112,7 +1116,7 @@ opd_graph *opd_graph_parse(const char *text) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_parse: the text is NULL");
         return NULL;
     }
-    uint64_t was = opdi_enter(thread);            /* keeps schemas valid until opdi_leave, as in a call */
+    uint64_t was = opdi_enter(thread);            /* schemas stay valid until opdi_leave, as in a call */
     opd_graph *graph = opdi_graph_parse(text, NULL, 0);
     opdi_leave(thread, was);
     return graph;

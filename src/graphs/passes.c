@@ -6,7 +6,7 @@ static void opdi_gvalue_gone(opd_graph *graph, opdi_gvalue *value) {
     value->graph = NULL;
     opdi_graph_names_release(graph, value);
 }
-/* Removes a node, with the nodes of its blocks, from the graph.  The member `graph` of their values becomes NULL. */
+/* Removes a node, with the nodes of its blocks, from the graph.  Sets the member `graph` of their values to NULL. */
 OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
     opdi_graph_changed(graph);
     for (int32_t i = 0; i < node->nblocks; i++) {
@@ -45,7 +45,7 @@ OPDI_INTERNAL void opdi_graph_count_uses(opd_graph *graph) {
     graph->counted = true;
 }
 
-/* Returns true if a node, or a node in its blocks, has side effects.  Then it must stay even if its results are not
+/* Returns true if a node, or a node in its blocks, has side effects.  Such a node remains even if its results are not
    used. */
 OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) {
@@ -66,7 +66,8 @@ static bool opdi_gnode_used(const opdi_gnode *node) {
     return used;
 }
 
-/* Subtracts the uses by a removed node, and by the nodes in its blocks, from the counts of the values. */
+/* Subtracts the uses of values by a removed node, and by the nodes in its blocks, from the members `uses` of the
+   values. */
 static void opdi_gnode_unuse(const opdi_gnode *node) {
     for (int i = 0; i < node->nin; i++) { node->in[i]->uses--; }
     for (int32_t i = 0; i < node->nblocks; i++) {
@@ -113,13 +114,14 @@ static bool opdi_graph_constant_equal(const opd_value *arg, const opd_value *sec
     case OPD_TAG_COMPLEX: return memcmp(arg->u.object, second->u.object, 2 * sizeof(double)) == 0;
     case OPD_TAG_DEVICE:
         return arg->u.device.type == second->u.device.type && arg->u.device.index == second->u.device.index;
-    default: return arg->u.i == second->u.i;      /* tensors and cells by address, floats by their bits */
+    default: return arg->u.i == second->u.i;      /* tensors and cells are compared by their addresses, floats by their
+                                                     bits */
     }
 }
 
-/* Returns true if a node may be merged with an earlier equal node.  `writes` tells whether any node of the graph writes
-   into tensors.  Nodes in blocks are not merged, nor are nodes that make objects, because programs can compare these by
-   identity. */
+/* Returns true if a node may be merged with an equal node before it.  `writes` tells if any node of the graph writes
+   into tensors.  Nodes in blocks are not merged.  Nodes that make objects are not merged either, because programs can
+   compare objects by identity. */
 static bool opdi_gnode_merges(const opdi_gnode *node, bool writes) {
     if (node->kind > OPDI_GNODE_UNPACK || node->block->owner) { return false; }
     if (node->kind == OPDI_GNODE_LIST) { return node->light; }
@@ -138,7 +140,7 @@ static bool opdi_gnode_same(const opdi_gnode *node, const opdi_gnode *other) {
     return memcmp(node->in, other->in, (size_t)node->nin * sizeof *node->in) == 0;
 }
 static opdi_gvalue *opdi_gvalue_now(opdi_gvalue *value) { return value && value->same ? value->same : value; }
-/* Marks the list `value` as not light, because a node that is not an operator uses it. */
+/* Clears the flag `light` of the list `value`, because a node that is not an operator uses the list. */
 static void opdi_gvalue_mark_shared(opdi_gvalue *value) {
     if (value && value->node && value->node->kind == OPDI_GNODE_LIST) { value->node->light = false; }
 }
@@ -153,7 +155,7 @@ static void opdi_gblock_mark_op_lists(opdi_gblock *block) {
         for (int32_t i = 0; i < node->nin; i++) { opdi_gvalue_mark_shared(node->in[i]); }
     }
 }
-/* Sets the member `light` of all lists: true if only operators use the list, because they cannot change it. */
+/* Sets the flag `light` of all lists: true if only operators use the list.  Operators cannot change it. */
 static void opdi_graph_mark_op_lists(opd_graph *graph) {
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         node->light = node->kind == OPDI_GNODE_LIST && (node->out[0]->tag != OPD_TAG_LIST || !node->out[0]->type);
@@ -223,8 +225,8 @@ OPDI_INTERNAL bool opdi_gnode_fix(opdi_gnode *node) {
     }
     return node->fixed;
 }
-/* Numbers the slots of all values.  Returns the number of slots, and sets *lists to the bytes of memory that the
-   elements of light lists take. */
+/* Gives each value the number of its slot.  Returns the number of slots, and sets *lists to the bytes of memory that
+   the elements of light lists need. */
 OPDI_INTERNAL int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
     int32_t slots = 0;
     *lists = 0;

@@ -5,7 +5,7 @@
 OPDI_INTERNAL void opdi_gvalue_name(opdi_text *text, const opdi_gvalue *value) {
     if (value->name) { opdi_text_add(text, "%%%s", value->name); } else { opdi_text_add(text, "%%%d", value->id); }
 }
-/* Writes the type of a value as TorchScript does. */
+/* Writes the type of a value as TorchScript prints it. */
 OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
     static const char *const words[OPD_TAG_COUNT] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str",
                                                      "Device", "Any", "int[]", "float[]", "bool[]", "Tensor[]",
@@ -35,8 +35,8 @@ OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
     } else { opdi_text_add(text, "%s", words[value->tag]); }
 }
 
-/* Writes a constant tensor as " 1 2 [ CPUFloatType{2} ]", or as "{1}" if it has no dims.  Writes <Tensor> if it is
-   complex, lazy or not in the CPU's memory, or has more than ten elements or more than one dim. */
+/* Writes a constant tensor as " 1 2 [ CPUFloatType{2} ]", or as "{1}" if it has no dims.  Writes "<Tensor>" if it is
+   complex, lazy or not in the CPU's memory, has more than ten elements, or has more than one dim. */
 static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     char text[512];
     if (tensor->backend != OPD_CPU || tensor->numel > 10 || tensor->ndim > 1 || (tensor->flags & OPDI_LAZY) ||
@@ -64,7 +64,8 @@ static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
     }
 }
 
-/* Returns the name of a node in the text, without its overload name.  The name may be stored in `buf` [cap]. */
+/* Returns the name of a node in the text, without the name of its overload.  The returned name may be stored in
+   buf[cap]. */
 OPDI_INTERNAL const char *opdi_gnode_name(const opdi_gnode *node, char *buf, size_t cap) {
     static const char *const prims[] = {
         "", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::If",
@@ -75,7 +76,7 @@ OPDI_INTERNAL const char *opdi_gnode_name(const opdi_gnode *node, char *buf, siz
     (void)snprintf(buf, cap, "%.*s", (int)strcspn(node->builtin->schema, ".("), node->builtin->schema);
     return buf;
 }
-/* Writes `length` bytes of text in quotes, with the same escapes as PyTorch. */
+/* Writes `length` bytes of `text` in quotes, with the escapes that PyTorch writes. */
 static void opdi_graph_print_quoted(opdi_text *out, const char *text, int64_t length) {
     opdi_writer writer = {out->buf, out->cap ? out->cap - 1 : 0, out->length, false};
     opdi_write_quoted(&writer, text, (int)length);
@@ -148,8 +149,8 @@ static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, 
     } else if (node->kind == OPDI_GNODE_BUILTIN && node->word) { opdi_text_add(out, "[%s]", node->word); }
 }
 static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t *full, int indent);
-/* Writes a node in one line, and then its blocks.  If `full` is not NULL, the text is for a file: names have overloads,
-   and the k-th constant tensor is written as $k; *full counts these tensors. */
+/* Writes a node in one line, and then its blocks.  If `full` is not NULL, the text is for a file: names of operators
+   have the names of their overloads, and the k-th constant tensor is written as $k; *full counts these tensors. */
 static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *full, int indent) {
     char called[100];
     opdi_text_add(out, "%*s", indent, "");
@@ -179,8 +180,7 @@ static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t 
     for (const opdi_gnode *node = block->first; node; node = node->next) { opdi_gnode_print(out, node, full, indent); }
 }
 
-/* Writes a comment line, for the text of a saved graph, that tells where an operator that is not built in comes
-   from. */
+/* Writes a comment line for the text of a saved graph.  It tells where an operator comes from that is not built in. */
 static void opdi_graph_origin_print(opdi_text *out, const opd_op *op) {
     char text[600];
     int count = 0;
@@ -199,8 +199,8 @@ static void opdi_graph_origin_print(opdi_text *out, const opd_op *op) {
     if (count) { opdi_text_add(out, "# %s %s\n", op->name, text); }
 }
 
-/* Writes a graph's text to buf, but at most `cap` bytes.  Returns the length of the whole text.  If `full` is true, the
-   text is for a file (see opdi_gnode_print). */
+/* Writes a graph's text to `buf`, but at most `cap` bytes.  Returns the length of the whole text.  If `full` is true,
+   writes the text for a file (see opdi_gnode_print). */
 OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, bool full) {
     opdi_text text = opdi_text_of(buf, cap);
     int64_t constants = 0;

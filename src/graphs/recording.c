@@ -28,7 +28,7 @@ static int64_t opdi_traced_at(const opdi_graph_tracer *tracer, const opd_tensor 
 static opdi_gvalue *opdi_traced_value(const opdi_graph_tracer *tracer, const opd_tensor *tensor) {
     return tracer->size ? tracer->map[opdi_traced_at(tracer, tensor)].value : NULL;
 }
-/* Stores in the recording that `tensor` has the value `value`, and takes a reference to the tensor.  Returns 0, or -1
+/* Stores in the recording that `value` is the value of `tensor`, and takes a reference to the tensor.  Returns 0, or -1
    if memory runs out. */
 static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_gvalue *value) {
     if (2 * (tracer->used + 1) > tracer->size) {
@@ -55,15 +55,15 @@ static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_g
     tracer->map[i].value = value;
     return 0;
 }
-/* opdi_tracer.copied: `copy` is a copy of `tensor`.  If `tensor` is in the recording, gives the copy the same value.
-   Returns 0, or -1 if memory runs out. */
+/* The function opdi_tracer.copied, called when `copy` was made as a copy of `tensor`.  If the recording has `tensor`,
+   gives the copy the same value.  Returns 0, or -1 if memory runs out. */
 static int opdi_trace_copied(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
     opdi_gvalue *value = opdi_traced_value(tracer, tensor);
     return value ? opdi_traced_put(tracer, copy, value) : 0;
 }
-/* opdi_tracer.later: adds `node` to the list of nodes whose saved values `packer` packs after the call.  Returns 0, or
-   -1 if memory runs out. */
+/* The function opdi_tracer.later: adds `node` to the list of nodes whose saved values are packed by `packer` after the
+   call.  Returns 0, or -1 if memory runs out. */
 static int opdi_trace_later(opd_node *node, struct opdi_packer *packer) {
     opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
     void *waiting = tracer->waiting;
@@ -73,8 +73,8 @@ static int opdi_trace_later(opd_node *node, struct opdi_packer *packer) {
     tracer->waiting[tracer->nwaiting++].packer = opdi_packer_keep(packer);
     return 0;
 }
-/* Packs the saved values of the waiting nodes from number `left` on, and removes these nodes from the list.  If rc is
-   not 0 (an error), only removes them.  Returns rc, or -1 if packing failed. */
+/* Packs the saved values of the waiting nodes from number `left` on, and removes these nodes from the list.  If `rc` is
+   not 0 (an error), only removes them.  Returns `rc`, or -1 if packing failed. */
 static int opdi_trace_waiting(opdi_graph_tracer *tracer, int64_t left, int rc) {
     for (int64_t i = left; i < tracer->nwaiting; i++) {
         const opdi_deferred_pack waiting = tracer->waiting[i];
@@ -85,7 +85,7 @@ static int opdi_trace_waiting(opdi_graph_tracer *tracer, int64_t left, int rc) {
     tracer->nwaiting = left;
     return rc;
 }
-/* Frees a recording: its waiting nodes and its table, and releases the tensors in the table. */
+/* Frees a recording: its waiting nodes and its table.  Releases the tensors in the table. */
 static void opdi_tracer_end(opdi_graph_tracer *tracer) {
     (void)opdi_trace_waiting(tracer, 0, -1);
     opdi_free(tracer->waiting, (size_t)tracer->waiting_cap * sizeof *tracer->waiting);
@@ -99,8 +99,7 @@ static void opdi_tracer_end(opdi_graph_tracer *tracer) {
     tracer->size = 0;
 }
 
-/* Returns true if a value is neither a constant nor a list of constants, so that it may depend on the graph's
-   inputs. */
+/* Returns true if a value may depend on the graph's inputs: it is neither a constant nor a list of constants. */
 static bool opdi_gvalue_follows(const opdi_gvalue *value) {
     bool follows = false;
     if (!value->node || value->node->kind != OPDI_GNODE_LIST) {
@@ -109,8 +108,8 @@ static bool opdi_gvalue_follows(const opdi_gvalue *value) {
     for (int32_t k = 0; k < value->node->nin && !follows; k++) { follows = opdi_gvalue_follows(value->node->in[k]); }
     return follows;
 }
-/* Called if C code reads the property `what` of the traced tensor `value`, which the graph cannot record.  If
-   tracer->allow_constants is set, warns and returns 0; otherwise returns -1 and sets an error. */
+/* Handles that C code reads the property `what` of a traced tensor, whose value is `value`: the graph cannot record
+   this.  If tracer->allow_constants is set, warns and returns 0; otherwise returns -1 and sets an error. */
 static int opdi_traced_escape(const opdi_graph_tracer *tracer, const opdi_gvalue *value, const char *what) {
     const char *const op = value->node && value->node->op ? value->node->op->base_name : "";
     if (tracer->allow_constants) {
@@ -122,8 +121,8 @@ static int opdi_traced_escape(const opdi_graph_tracer *tracer, const opdi_gvalue
                     "computed from it would be constants of the graph. Define an operator whose kernel reads it "
                     "(opd_define), and call the operator", what, *op ? "a result of " : "an input of the graph", op);
 }
-/* opdi_tracer.read, called before C code reads the data of `tensor`.  Returns 0, or -1 and sets an error if reading is
-   not allowed. */
+/* The function opdi_tracer.read, called before C code reads the data of `tensor`.  Returns 0, or -1 and sets an error
+   if reading is not allowed. */
 static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_thread *thread = opdi_self();
     const opdi_graph_tracer *tracer = opdi_tracer_of(thread);
@@ -131,8 +130,8 @@ static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_gvalue *value = recorded ? opdi_traced_value(tracer, tensor) : NULL;
     return value && opdi_gvalue_follows(value) ? opdi_traced_escape(tracer, value, "the data") : 0;
 }
-/* Checks the results of a recorded call.  Fails if the call made numbers from traced tensors, because the graph does
-   not record how these numbers are used.  Operators of PyTorch that only look at sizes may return numbers.  Returns 0,
+/* Checks the results of a recorded call.  Numbers that the call made from traced tensors are an error, because the
+   graph does not record how they are used.  Operators of PyTorch that read only sizes may return numbers.  Returns 0,
    or -1 and sets an error. */
 static int opdi_traced_check_results(const opdi_graph_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
     const opd_op *op = call->op;
@@ -151,8 +150,8 @@ static int opdi_traced_check_results(const opdi_graph_tracer *tracer, const opd_
     return 0;
 }
 
-/* Returns the recorded value of a tensor argument, or adds the tensor as a constant.  On failure, returns NULL and sets
-   an error. */
+/* Returns the value of a tensor argument in the recording.  If it has none, adds the tensor as a constant.  On failure,
+   returns NULL and sets an error. */
 static opdi_gvalue *opdi_trace_tensor(opdi_graph_tracer *tracer, opd_tensor *tensor) {
     opdi_gvalue *value = tensor ? opdi_traced_value(tracer, tensor) : NULL;
     opd_value copy = tensor ? opd_value_tensor(tensor) : opd_value_none();
@@ -167,14 +166,14 @@ static opdi_gvalue *opdi_trace_tensor(opdi_graph_tracer *tracer, opd_tensor *ten
     return value;
 }
 
-/* opdi_tracer.outside: adds a tensor from outside the recording as a constant, unless it requires grad.  Returns 0, or
-   -1 and sets an error. */
+/* The function opdi_tracer.outside: adds a tensor from outside of the recording as a constant.  Does nothing if the
+   tensor requires grad.  Returns 0, or -1 and sets an error. */
 static int opdi_trace_outside(opd_tensor *tensor) {
     while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
     return opdi_requires_grad(tensor) || opdi_trace_tensor(opdi_tracer_of(opdi_self()), tensor) ? 0 : -1;
 }
 
-/* Returns true if the node's backward function reads only the sizes of saved value i. */
+/* Returns true if the backward function of the node reads only the sizes of saved value i. */
 static bool opdi_kept_for_sizes(const opd_node *node, int i) {
     const opdi_card *card = node->formula->card;
     for (uint64_t mask = card ? card->save_sizes : 0; mask; mask &= mask - 1) {
@@ -182,8 +181,8 @@ static bool opdi_kept_for_sizes(const opd_node *node, int i) {
     }
     return false;
 }
-/* opdi_tracer.saved: checks that the saved values which a backward function reads are in the recording.  Returns 0, or
-   -1 and sets an error. */
+/* The function opdi_tracer.saved: checks that the recording has the saved values that a backward function reads.
+   Returns 0, or -1 and sets an error. */
 static int opdi_trace_saved(const opd_backward_call *bw) {
     const opdi_thread *thread = opdi_self();
     const opdi_graph_tracer *tracer = opdi_tracer_of(thread);
@@ -215,7 +214,7 @@ static int opdi_trace_saved(const opd_backward_call *bw) {
     return 0;
 }
 
-/* Returns the graph's value for an argument: the value of a tensor, a constant, or a list of values.  On failure,
+/* Returns the value of the graph for an argument: the value of a tensor, a constant, or a list of values.  On failure,
    returns NULL and sets an error. */
 static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_value *value) {
     opdi_gvalue **list;
@@ -240,8 +239,8 @@ static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_value *v
     return out;
 }
 
-/* Makes the value of result i of a node, and stores in the recording which tensors have it.  If the result is a list,
-   adds a node that unpacks it.  Returns 0, or -1 and sets an error. */
+/* Makes the value of result i of a node, and stores in the recording which tensors have this value.  If the result is a
+   list of tensors, adds a node that unpacks it.  Returns 0, or -1 and sets an error. */
 static int opdi_trace_result(opdi_graph_tracer *tracer, opdi_gnode *node, int i, const opd_value *value) {
     opdi_gvalue *out = opdi_gvalue_new(tracer->graph, node, value->tag);
     opdi_gnode *unpack;
@@ -261,7 +260,7 @@ static int opdi_trace_result(opdi_graph_tracer *tracer, opdi_gnode *node, int i,
     return 0;
 }
 
-/* Stores the current call stack in a node, to find the source location of the recorded call later.  Returns 0, or -1 if
+/* Stores the current call stack in a node; the source location of the call is found from it later.  Returns 0, or -1 if
    memory runs out. */
 static int opdi_trace_frames(opd_graph *graph, opdi_gnode *node) {
     void *frames[OPDI_FRAMES];
@@ -274,8 +273,8 @@ static int opdi_trace_by_address(const void *first, const void *second) {
     const uintptr_t x = (uintptr_t)*(void *const *)first, y = (uintptr_t)*(void *const *)second;
     return x < y ? -1 : x > y;
 }
-/* Sets the source location of all nodes from their call stacks.  Looks up all addresses at once, because most occur in
-   many nodes.  Returns 0, or -1 and sets an error. */
+/* Finds the source locations of all nodes from their call stacks.  Looks up all addresses together, because most of
+   them occur in many nodes.  Returns 0, or -1 and sets an error. */
 static int opdi_trace_places(opd_graph *graph) {
     opdi_gnode *node;
     char (*places)[OPDI_PLACE];
@@ -306,8 +305,8 @@ static int opdi_trace_places(opd_graph *graph) {
     return opd_ok() ? 0 : -1;
 }
 
-/* opdi_tracer.begin: makes the node of a call, and its inputs.  *waiting becomes the number of nodes that wait for
-   packing.  Returns NULL and sets an error on failure. */
+/* The function opdi_tracer.begin: makes the node of a call, with its inputs.  Sets *waiting to the number of nodes that
+   wait for packing.  Returns NULL and sets an error on failure. */
 static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
     const opd_op *op = call->op;
@@ -323,8 +322,8 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     *waiting = tracer->nwaiting;
     return tracer->locations && opdi_trace_frames(tracer->graph, node) ? NULL : node;
 }
-/* opdi_tracer.done: adds the node of a call that ended with `rc` to the graph, with its results.  Returns 0, or -1 and
-   sets an error. */
+/* The function opdi_tracer.done: adds the node of a call, which has returned `rc`, and its results to the graph.
+   Returns 0, or -1 and sets an error. */
 static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
     opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
     if (rc == 0) { rc = opdi_traced_check_results(tracer, call, node); }
@@ -333,8 +332,8 @@ static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, in
     return opdi_trace_waiting(tracer, waiting, rc);
 }
 
-/* Returns true if a derivative that is taken during the recording may read intermediate results of the call.  Then the
-   calls that this call makes are recorded instead of the call itself. */
+/* Returns true if a derivative that is computed during the recording may read intermediate results of the call.  Then
+   the calls inside this call are recorded instead of the call itself. */
 static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int backend = opdi_top_bit((below.backends & OPDI_BACKEND_MASK) | 1);
@@ -348,8 +347,8 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     return fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
         fn == opdi_autograd_out_kernel || fn == opdi_autograd_registered || fn == opd_autograd_not_implemented;
 }
-/* Returns true if the kernels of a call that is recorded as one node gave a result a tangent.  Views do not count: a
-   view has the tangent of its base. */
+/* Returns true if a result of a call that is recorded as one node has a tangent that its kernels have set.  A view does
+   not count, because its tangent is that of its base. */
 static bool opdi_traced_tangents(const opd_call *call) {
     for (int i = 0; i < call->op->nrets; i++) {
         const opd_value *value = &call->rets[i];
@@ -364,8 +363,8 @@ static bool opdi_traced_tangents(const opd_call *call) {
     }
     return false;
 }
-/* The kernel at the Tracer key: records a call as a node.  Forward mode records calls whose arguments have tangents
-   (opdi_forward_record_call), so that the computation of the tangents is recorded too. */
+/* The kernel at the Tracer key: records a call as a node.  If arguments have tangents, leaves the recording to forward
+   mode (opdi_forward_record_call), so that the computation of the tangents is recorded, too. */
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
     const bool tangents = call->th->innermost.tracer && opdi_call_forward(call);
@@ -385,7 +384,7 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     return opdi_trace_done(call, node, waiting, rc);
 }
 
-/* Makes space for count inputs in a graph.  Returns 0, or -1 if memory runs out. */
+/* Makes space for `count` inputs in a graph.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_graph_reserve_inputs(opd_graph *graph, int32_t count) {
     const int32_t capacity = OPDI_MAX(count, 2 * graph->capacity);
     opdi_gvalue **more;
@@ -396,8 +395,8 @@ OPDI_INTERNAL int opdi_graph_reserve_inputs(opd_graph *graph, int32_t count) {
     graph->capacity = capacity;
     return 0;
 }
-/* Makes the inputs of a graph.  in[i] becomes the tensor that stands for input i in the call of the traced function.
-   Returns 0, or -1 and sets an error. */
+/* Makes the inputs of a graph.  Sets in[i] to the tensor that the traced function gets as input i.  Returns 0, or -1
+   and sets an error. */
 static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *inputs, int count,
                              const opd_trace_options *options, opd_tensor **in) {
     opd_graph *graph = tracer->graph;
@@ -409,7 +408,7 @@ static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *input
                             "inputs to traced functions. Got NULL as input %d", i);
         }
         if (!(graph->inputs[i] = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) { return -1; }
-        /* A tensor that is given twice becomes two values: the function gets aliases, not the caller's tensors. */
+        /* The function gets aliases, so a tensor that is passed twice has two values. */
         if (!(in[i] = opd_alias(inputs[i])) || opdi_gvalue_describe(graph, graph->inputs[i], in[i]) ||
             opdi_traced_put(tracer, in[i], graph->inputs[i])) { return -1; }
     }
@@ -419,8 +418,8 @@ static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *input
     return 0;
 }
 
-/* Makes the tensors `out` [count] the outputs of the graph: one value, or a list if `list` is true, or a tuple.
-   Returns 0, or -1 and sets an error. */
+/* Makes the `count` tensors `out` the outputs of the graph: a single value, or, if there are several, a tuple; if
+   `list` is true, a list.  Returns 0, or -1 and sets an error. */
 static int opdi_trace_outputs(opdi_graph_tracer *tracer, opd_tensor *const *out, int count, bool list) {
     opd_graph *graph = tracer->graph;
     if (count == 0) {
@@ -454,7 +453,8 @@ static const opdi_tracer opdi_tracer_of_graphs = {
     opdi_trace_copied, opdi_trace_read, opdi_trace_outside, opdi_trace_saved, opdi_trace_later, opdi_trace_begin,
     opdi_trace_done
 };
-/* Runs the function fn and records its calls.  Returns the graph, which the caller frees, or NULL and sets an error. */
+/* Runs the function `fn` and records the calls that it makes.  Returns the graph, which the caller frees, or NULL and
+   sets an error. */
 OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                          const opd_trace_options *options) {
     opdi_thread *thread = opdi_self();
@@ -488,8 +488,8 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
     return NULL;
 }
 
-/* Records the operators that fn calls on `inputs` as a graph.  If options->check is set, records fn a second time and
-   compares both graphs.  Returns the graph, which the caller owns, or NULL and sets an error. */
+/* Records the operators that `fn` calls on `inputs` as a graph.  If options->check is set, also records `fn` a second
+   time and compares the two graphs.  Returns the graph, which the caller owns, or NULL and sets an error. */
 opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_trace_options *options) {
     if (!opd_ok()) { return NULL; }

@@ -10,12 +10,12 @@
 
 OPDI_COLD_BEGIN
 
-/* Returns true for nodes that need no step in a run: constants, lists of constants, and the tuple of the outputs. */
+/* Returns true if a node has no step in a run: a constant, a list of constants, or the tuple of the outputs. */
 static bool opdi_gnode_has_no_step(const opd_graph *graph, const opdi_gnode *node) {
     if (node->kind != OPDI_GNODE_TUPLE) { return node->fixed; }
     return graph->result == node->out[0] && !(graph->noutputs == 1 && graph->outputs[0] == graph->result);
 }
-/* Returns true for values that are computed during a run, which then holds a reference to them. */
+/* Returns true if a run computes the value; the run then holds a reference to it. */
 static bool opdi_gvalue_made(const opd_graph *graph, const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
     return node ? node->kind != OPDI_GNODE_CONSTANT && !(node->kind == OPDI_GNODE_LIST && node->light) &&
@@ -25,12 +25,12 @@ static bool opdi_gvalue_made(const opd_graph *graph, const opdi_gvalue *value) {
 /* The state while a plan is made. */
 typedef struct opdi_graph_planner {
     opd_graph *graph;
-    int32_t *slots;                               /* slots of values to release, in the order in which they were
-                                                     found */
+    int32_t *slots;                               /* the slots of the values to release, in the order in which these
+                                                     were found */
     opdi_gstep *steps;
-    opdi_gvalue **trail;                          /* the values found so far, in the order in which they became live */
+    opdi_gvalue **trail;                          /* the values that have become live, in this order */
     int64_t nslots, slots_cap, nsteps, steps_cap, ntrail, trail_cap;
-    int32_t frame;                                /* number of slots in a run */
+    int32_t frame;                                /* the number of slots of a run */
     size_t scratch;
     bool cells, failed;
 } opdi_graph_planner;
@@ -45,8 +45,9 @@ static int32_t opdi_graph_plan_slot(opdi_graph_planner *planner, int32_t slot) {
     planner->slots[planner->nslots] = slot;
     return (int32_t)planner->nslots++;
 }
-/* Marks `value` as live.  Because nodes are visited from the last to the first, the first visit is the last use: then
-   adds the value's slot to the slots to release, if `drop` is true.  Does the same for the elements of a light list. */
+/* Marks `value` as live.  Nodes are visited from the last to the first, so the first visit is the value's last use.  In
+   this case, if `drop` is true, adds the value's slot to the slots to release.  Also marks the elements of a light
+   list. */
 static void opdi_graph_plan_use(opdi_graph_planner *planner, opdi_gvalue *value, bool drop) {
     const opdi_gnode *const list =
         value->node && value->node->kind == OPDI_GNODE_LIST && value->node->light ? value->node : NULL;
@@ -69,8 +70,8 @@ static int opdi_gvalue_depth(const opd_graph *graph, const opdi_gvalue *value) {
     for (; block->owner; block = block->owner->block) { depth++; }
     return depth;
 }
-/* Marks all values from outside a loop that its block uses as live, to be released after the loop.  `depth` is the
-   number of blocks around the loop. */
+/* Marks all values that the block of a loop uses, and that come from outside of the loop, as live; they are released
+   after the loop.  `depth` is the number of blocks around the loop. */
 static void opdi_graph_plan_outside(opdi_graph_planner *planner, const opdi_gblock *block, int depth) {
     for (const opdi_gnode *node = block->first; node; node = node->next) {
         for (int32_t i = 0; i < node->nin; i++) {
@@ -87,8 +88,8 @@ static void opdi_graph_plan_outside(opdi_graph_planner *planner, const opdi_gblo
     }
 }
 static void opdi_graph_plan_block(opdi_graph_planner *planner, opdi_gblock *block);
-/* Plans the releases in the two blocks of an If.  A value that only one block uses is released when the other block
-   begins. */
+/* Plans which values are released in the two blocks of an If.  If only one block uses a value, the other block releases
+   the value when it begins. */
 static void opdi_graph_plan_if(opdi_graph_planner *planner, opdi_gnode *node, int depth) {
     opdi_gblock *const first = &node->blocks[0], *const second = &node->blocks[1];
     const int64_t start = planner->ntrail;
@@ -173,7 +174,8 @@ static opdi_gstep *opdi_graph_plan_step(opdi_graph_planner *planner, const opdi_
 static void opdi_graph_plan_values(opdi_graph_planner *planner, opdi_gvalue *const *values, int32_t count) {
     for (int32_t i = 0; i < count; i++) { (void)opdi_graph_plan_slot(planner, values[i]->slot); }
 }
-/* Ends a step: adds the slots of the values to release after it, planner->slots[from ...], `count` of them. */
+/* Ends a step: adds the slots of the values to release after the step.  These are the `count` entries of planner->slots
+   from index `from` on. */
 static void opdi_graph_plan_drops(opdi_graph_planner *planner, int32_t from, int32_t count) {
     for (int32_t i = 0; i < count && !planner->failed; i++) {
         (void)opdi_graph_plan_slot(planner, planner->slots[from + i]);
@@ -187,8 +189,8 @@ static void opdi_graph_plan_steps(opdi_graph_planner *planner, const opdi_gblock
 static void opdi_graph_plan_target(opdi_graph_planner *planner, int64_t step) {
     if (!planner->failed) { planner->steps[step].target = (int32_t)planner->nsteps; }
 }
-/* Adds the steps of an If: a step that jumps over the first block if the condition is false; then for each block its
-   steps, and a step that copies the block's outputs to the results. */
+/* Adds the steps of an If: a step that jumps to the second block if the condition is false; then, for each block, the
+   steps of the block and a step that copies its outputs to the results. */
 static void opdi_graph_plan_branches(opdi_graph_planner *planner, const opdi_gnode *node) {
     const int64_t at = planner->nsteps;
     if (!opdi_graph_plan_step(planner, node, OPDI_STEP_IF)) { return; }
@@ -212,7 +214,7 @@ static void opdi_graph_plan_branches(opdi_graph_planner *planner, const opdi_gno
     opdi_graph_plan_target(planner, planner->nsteps - 1);
     opdi_graph_plan_release(planner, node->drops, node->ndrops);
 }
-/* Adds the steps of a Loop: a step that begins the loop, the steps of the block, and a step that begins the next round
+/* Adds the steps of a Loop: a step that begins the loop, the steps of its block, and a step that begins the next round
    or ends the loop. */
 static void opdi_graph_plan_loop(opdi_graph_planner *planner, const opdi_gnode *node) {
     const opdi_gblock *const body = &node->blocks[0];
@@ -274,7 +276,7 @@ static bool opdi_graph_has_cells(const opd_graph *graph) {
     }
     return graph->noutputs == 1 && graph->outputs[0]->tag > OPD_TAG_BOOL;
 }
-/* Finds the last uses of all values, then adds the steps.  Returns 0, or -1 if memory runs out. */
+/* Finds the last use of each value, then adds the steps.  Returns 0, or -1 if memory runs out. */
 static int opdi_graph_plan_work(opdi_graph_planner *planner) {
     opd_graph *const graph = planner->graph;
     opdi_gblock *const body = &graph->body;
@@ -292,8 +294,8 @@ static int opdi_graph_plan_work(opdi_graph_planner *planner) {
     return planner->failed ? -1 : 0;
 }
 OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
-/* Fills plan->start, the contents of the slots when a run begins: constants, and lists of constants, whose elements are
-   stored after the slots. */
+/* Fills plan->start, the contents of the slots when a run begins: constants, and lists of constants.  The elements of
+   the lists follow the slots in memory. */
 static void opdi_graph_plan_start(const opd_graph *graph, opdi_graph_plan *plan) {
     char *lists = (char *)(plan->start + plan->nslots);
     for (int32_t i = 0; i < plan->nslots; i++) { plan->start[i] = opd_value_none(); }
@@ -317,7 +319,7 @@ static void opdi_graph_plan_start(const opd_graph *graph, opdi_graph_plan *plan)
         if (!again) { plan->rest[plan->nrest++] = graph->outputs[i]->slot; }
     }
 }
-/* Makes the plan of a graph: the steps, and the values to release after each.  Returns NULL if memory runs out. */
+/* Makes the plan of a graph: the steps, and the values to release after each step.  Returns NULL if memory runs out. */
 static opdi_graph_plan *opdi_graph_plan_make(opd_graph *graph) {
     opdi_graph_planner planner;
     opdi_graph_plan *plan = NULL;
@@ -352,7 +354,7 @@ static opdi_graph_plan *opdi_graph_plan_make(opd_graph *graph) {
     return plan;
 }
 OPDI_INTERNAL opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
-/* Returns the plan of a graph, which the first run makes, or NULL if memory runs out. */
+/* Returns the plan of a graph; makes it if there is none.  Returns NULL if memory runs out. */
 OPDI_INTERNAL const opdi_graph_plan *opdi_graph_plan_of(const opd_graph *graph) {
     opd_graph *changed = (opd_graph *)(uintptr_t)graph;
     opdi_lock(&opdi_plan_lock);
@@ -383,7 +385,7 @@ static void opdi_graph_list_set(const opd_value *list, int32_t place, const opd_
     default: ((opd_value *)at)[place] = *element; break;
     }
 }
-/* Returns the light list that a node makes of the values in `vals`.  Stores its elements at *at, and advances *at. */
+/* Returns the light list that `node` makes of the values in `vals`.  Writes its elements to *at, and advances *at. */
 OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at) {
     opd_value value = opd_value_none();
     value.tag = node->out[0]->tag;
@@ -394,7 +396,7 @@ OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value 
     return value;
 }
 
-/* Runs a node through the dispatcher's ordinary call, because its arguments need a conversion, calls are observed, or
+/* Runs a node by a full call through the dispatcher, because its arguments need a conversion, calls are observed, or
    the operator was redefined.  Stores references of the results in `rets`.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_value *rets, const opd_value *args) {
     opd_scope scope = opd_scope_open();

@@ -32,8 +32,8 @@ static int opdi_graph_box(opd_value *value) {
 }
 OPDI_INTERNAL OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* this thread's callback; NULL: none */
 
-/* Runs the step of an OPDI_GNODE_FUNCTION node, and stores references of the results in their slots.  Returns 0, or -1
-   and sets an error. */
+/* Runs the step of a node of kind OPDI_GNODE_FUNCTION, and stores references of the results in their slots.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_graph_function_step(const opdi_graph_plan *plan, const opdi_gstep *step, const int32_t *slots,
                                     opd_value *vals) {
     opd_value few[16], *args = few;
@@ -50,8 +50,8 @@ static int opdi_graph_function_step(const opdi_graph_plan *plan, const opdi_gste
     opd_scope_close(&scope);
     return rc;
 }
-/* Returns a value in the form that operators take, without cells, even inside lists.  The list belongs to the innermost
-   scope. */
+/* Returns a value in the form that operators take (see opdi_value_plain).  If the value is a list of lists, the inner
+   lists are in this form, too; the innermost scope owns the memory of the outer list. */
 static opd_value opdi_value_flat(const opd_value *value, int depth) {
     opd_value plain = opdi_value_plain(value);
     if (plain.tag != OPD_TAG_LIST || depth > OPDI_MAX_CELL_DEPTH) { return plain; }
@@ -83,7 +83,7 @@ static int opdi_graph_op_cells(opdi_thread *thread, const opdi_gstep *step, cons
     }
     return rc;
 }
-/* Makes a list or tuple cell of the values in `slots`.  On failure, returns NULL and sets an error. */
+/* Makes a list or tuple cell of the values in the slots `slots`.  On failure, returns NULL and sets an error. */
 static opdi_cell *opdi_graph_make(const opdi_gnode *node, const int32_t *slots, const opd_value *vals) {
     const opdi_gvalue *const out = node->out[0];
     const bool tuple = node->kind == OPDI_GNODE_TUPLE;
@@ -133,12 +133,12 @@ static int opdi_graph_call_builtin(const opdi_gstep *step, const int32_t *slots,
     return rc;
 }
 
-/* Releases the values whose last use is this step; their slots are slots[0 .. step->ndrop - 1]. */
+/* Releases the values that are not used after this step; their slots are the first step->ndrop of `slots`. */
 static void opdi_graph_drops(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
     for (int32_t i = 0; i < step->ndrop; i++) { opdi_graph_value_release(&vals[slots[i]]); }
 }
-/* Copies `count` values from the slots `from` to the slots `to`, and takes references to them.  Returns 0, or -1 and
-   sets an error. */
+/* Copies `count` values from the slots `from` to the slots `to`, which get new references.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_graph_copy(const int32_t *from, const int32_t *to, int32_t count, opd_value *vals) {
     for (int32_t i = 0; i < count; i++) {
         opd_value value = vals[from[i]];
@@ -156,9 +156,9 @@ static int opdi_graph_is_true(const opd_value *value, const char *what, bool *tr
     return value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, but must be a bool", what, opdi_value_kind_name(value));
 }
-/* Returns the step that follows a loop step: if `again` is true, the first step of the next round, else the step after
-   the loop.  For the next round, moves the carried values from the slots of the results to the slots of the block's
-   inputs. */
+/* Returns the step that follows a step of a loop: if `again` is true, the first step of the next round, else the step
+   after the loop.  For the next round, first moves the carried values from the slots of the loop's results to the slots
+   of the block's inputs. */
 static const opdi_gstep *opdi_graph_round(const opdi_graph_plan *plan, const opdi_gstep *step, const int32_t *slots,
                                           opd_value *vals, bool again) {
     const int32_t *const outs = slots + step->nin, *const ins = outs + step->nout;
@@ -236,9 +236,9 @@ OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thre
 
 //-- constant folding: operators of constants are replaced by their results --------------------------------------------
 
-/* Calls the operator of `node`, whose arguments are all constants, and makes the node a constant if its result is a
-   tensor.  `vals` are the values of the slots.  Returns 1 if the node is now a constant, 0 if not, or -1 and sets an
-   error. */
+/* Calls the operator of `node`, whose arguments are all constants.  If the result is a tensor, makes the node a
+   constant with this tensor.  `vals` has the values of the slots.  Returns 1 if the node is now a constant, 0 if not,
+   or -1 and sets an error. */
 static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *vals) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_scope scope = opd_scope_open();
@@ -259,8 +259,8 @@ static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *
     opdi_graph_changed(graph);
     return 1;
 }
-/* Replaces operators whose arguments are constants by their results.  Returns the number of nodes that were removed, or
-   -1 and sets an error. */
+/* Calls operators whose arguments are all constants, and replaces their nodes by the results.  Returns the number of
+   nodes that were removed, or -1 and sets an error. */
 static int opdi_graph_fold(opd_graph *graph) {
     size_t bytes;
     const int32_t slots = opdi_graph_number(graph, &bytes);
@@ -284,7 +284,7 @@ static int opdi_graph_fold(opd_graph *graph) {
 }
 int opd_graph_fold(opd_graph *graph) {
     if (!graph || !opd_ok()) { return -1; }
-    if (opdi_graph_writes(graph)) { return 0; }   /* the graph may write to its constants */
+    if (opdi_graph_writes(graph)) { return 0; }   /* the graph may write into its constants */
     opd_scope scope = opd_scope_open();
     int gone = opdi_graph_fold(graph);
     opd_scope_close(&scope);
@@ -292,8 +292,8 @@ int opd_graph_fold(opd_graph *graph) {
 }
 OPDI_COLD_END
 
-/* Runs the steps of `plan` on the slots `vals`, and releases every value after its last use.  The elements of light
-   lists are stored in `scratch`.  Returns 0, or -1 and sets an error. */
+/* Runs the steps of `plan` with the slots `vals`, and releases each value after its last use.  `scratch` is memory for
+   the elements of light lists.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_steps(opdi_thread *thread, const opdi_graph_plan *plan, opd_value *vals, char *scratch) {
     const opdi_gstep *const end = plan->steps + plan->nsteps;
     int32_t i;
@@ -317,13 +317,14 @@ static int opdi_graph_steps(opdi_thread *thread, const opdi_graph_plan *plan, op
     return 0;
 }
 
-/* Sets *out to a new reference to output i of a run.  Returns 0, or -1 and sets an error. */
+/* Sets *out to a new reference to output i of a run, whose slots are `vals`.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_take(const opd_graph *graph, opd_value *vals, int i, opd_value *out) {
     *out = vals[graph->outputs[i]->slot];
     return opdi_value_hold(out);
 }
-/* Runs a graph on values, without converting them, and stores references of at most `cap` outputs.  Each run has its
-   own slots, so several threads may run the same graph at the same time.  Returns 0, or -1 and sets an error. */
+/* Runs a graph with the values `inputs`, which must have the types of the graph's inputs.  Stores references of at most
+   `cap` outputs in `outputs`.  Each run has its own slots, so several threads may run the same graph at the same time.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
                                     int cap) {
     opdi_thread *thread = opdi_self();
@@ -354,8 +355,8 @@ OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inp
     return rc;
 }
 
-/* Stores at most `cap` outputs of a run, which must be tensors or None, in `outputs`.  The outputs belong to the
-   innermost scope.  Returns 0, or -1 and sets an error. */
+/* Writes at most `cap` outputs of a run, which must be tensors or None, to `outputs`.  They belong to the innermost
+   scope.  Returns 0, or -1 and sets an error. */
 static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals, opd_tensor **outputs, int cap) {
     for (int i = 0; i < graph->noutputs && i < cap; i++) {
         const opd_value *value = &vals[graph->outputs[i]->slot];
@@ -368,8 +369,8 @@ static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals
     }
     return 0;
 }
-/* Runs a graph on tensors, and stores at most `cap` outputs.  Returns the graph's number of outputs, or -1 and sets an
-   error. */
+/* Runs a graph with the tensors `inputs`, and writes at most `cap` outputs to `outputs`.  Returns the graph's number of
+   outputs, or -1 and sets an error. */
 int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);

@@ -21,15 +21,15 @@ static const opdi_gtype opdi_gtypes[OPDI_GTYPE_NSIMPLE] = {
     OPDI_GTYPE_SIMPLE(OPDI_GTYPE_ANYENUM), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_FUNCTION),
     OPDI_GTYPE_SIMPLE(OPDI_GTYPE_STORAGE),
     OPDI_GTYPE_SIMPLE(OPDI_GTYPE_QSCHEME), OPDI_GTYPE_SIMPLE(OPDI_GTYPE_CAPSULE)};
-/* The names of simple types in graphs' texts and in annotations, by kind. */
+/* The names of simple types in graph texts and in annotations; the index is the kind. */
 static const char *const opdi_gtype_words[OPDI_GTYPE_NSIMPLE] = {
     "Any", "NoneType", "Tensor", "int", "float", "bool", "complex", "Scalar", "str", "Device", "Generator", "Stream",
     "list", "tuple", "AnyClassType", "AnyEnumType", "Function", "Storage", "QScheme", "Capsule"};
 
-/* Returns the simple type (a type without parts) of that kind. */
+/* Returns the simple type (a type without parts) of kind `kind`. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_simple(int kind) { return &opdi_gtypes[kind]; }
 
-/* Makes a space of types.  The caller owns its one reference.  Returns NULL if memory runs out. */
+/* Makes a space of types.  The caller owns the only reference.  Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_gspace *opdi_gspace_new(void) {
     opdi_gspace *space = (opdi_gspace *)opdi_alloc(sizeof *space);
     if (!space) { return NULL; }
@@ -48,9 +48,9 @@ OPDI_INTERNAL void opdi_gspace_drop(opdi_gspace *space) {
     opdi_free(space, sizeof *space);
 }
 
-/* Returns the space's type of this kind with these parts, and makes it if it does not exist.  `klass` is the class of a
-   class type or named tuple, else NULL; `word` the name of a type variable, else NULL.  Returns NULL if memory runs
-   out. */
+/* Returns the type of the space that has this kind and these parts; makes it if it does not exist.  `klass` is the
+   class of a class type or named tuple, else NULL; `word` is the name of a type variable, else NULL.  Returns NULL if
+   memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, const opdi_gtype *const *parts,
                                                 int32_t count, opdi_gclass *klass, const char *word) {
     uint64_t hash = (uint64_t)kind * 31 + (uint64_t)count;
@@ -74,7 +74,7 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, co
     *chain = type;
     return type;
 }
-/* Returns the list type with this element type.  Returns NULL if element is NULL or memory runs out. */
+/* Returns the list type with the element type `element`.  Returns NULL if `element` is NULL or memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_list(opdi_gspace *space, const opdi_gtype *element) {
     return element ? opdi_gtype_make(space, OPDI_GTYPE_LIST, &element, 1, NULL, NULL) : NULL;
 }
@@ -103,14 +103,14 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_strip(const opdi_gtype *type) {
     return type->kind == OPDI_GTYPE_OPTIONAL ? type->parts[0] : type;
 }
 
-/* Returns the class of that name in the space, or NULL. */
+/* Returns the class named `name` in the space, or NULL if there is none. */
 OPDI_INTERNAL opdi_gclass *opdi_gclass_find(const opdi_gspace *space, const char *name) {
     opdi_gclass *klass = space->classes;
     while (klass && strcmp(klass->name, name) != 0) { klass = klass->next; }
     return klass;
 }
-/* Makes a class without attributes, and its type; the type of a named tuple is made by opdi_gclass_fields.  Returns
-   NULL if memory runs out. */
+/* Makes a class without attributes.  Also makes its type, except if the class is a named tuple (see
+   opdi_gclass_fields).  Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name, opdi_gclass_kind kind) {
     opdi_gclass *klass = (opdi_gclass *)opdi_arena_alloc(&space->arena, sizeof *klass);
     if (!klass) { return NULL; }
@@ -124,7 +124,7 @@ OPDI_INTERNAL opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name,
     space->classes = klass;
     return klass;
 }
-/* Returns the slot of an attribute, or -1 if the class has none of that name. */
+/* Returns the slot of the attribute named `name`, or -1 if the class has none. */
 OPDI_INTERNAL int32_t opdi_gclass_slot(const opdi_gclass *klass, const char *name) {
     for (int32_t i = 0; i < klass->nattributes; i++) {
         if (strcmp(klass->attributes[i].name, name) == 0) { return i; }
@@ -149,7 +149,7 @@ OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, cons
     klass->attributes[klass->nattributes].flags = flags;
     return klass->nattributes++;
 }
-/* Makes the type of a named tuple after all its fields were added as attributes.  Returns NULL if memory runs out. */
+/* Makes the type of a named tuple, after all its fields were added as attributes.  Returns NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
     const opdi_gtype **parts =
         (const opdi_gtype **)opdi_arena_alloc(&klass->space->arena, ((size_t)klass->nattributes + 1) * sizeof *parts);
@@ -203,8 +203,9 @@ OPDI_INTERNAL bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *ou
     }
 }
 
-/* Returns a type that contains all values of both types: one of the two, or an optional or other type made of them
-   (unifyTypes in PyTorch).  Returns NULL if there is no such type, or NULL and sets an error if memory runs out. */
+/* Returns a type that contains all values of `type` and `other`: one of the two, or a type made of them, such as an
+   optional type (unifyTypes in PyTorch).  Returns NULL if there is none.  Returns NULL and sets an error if memory runs
+   out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_unify(opdi_gspace *space, const opdi_gtype *type, const opdi_gtype *other) {
     if (opdi_gtype_fits(type, other)) { return other; }
     if (opdi_gtype_fits(other, type)) { return type; }
@@ -237,8 +238,8 @@ static void opdi_gtype_print_parts(opdi_text *text, const opdi_gtype *type, cons
     }
     opdi_text_add(text, "%s", close);
 }
-/* Writes a type as graphs print it ("int[]", "Tensor?", "Dict(str, Tensor)"), or as an annotation if `annotation` is
-   true ("List[int]", "Optional[Tensor]"). */
+/* Writes a type as graphs print it ("int[]", "Tensor?", "Dict(str, Tensor)"); if `annotation` is true, as an annotation
+   ("List[int]", "Optional[Tensor]"). */
 OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annotation) {
     switch (type->kind) {
     case OPDI_GTYPE_LIST: case OPDI_GTYPE_OPTIONAL:
@@ -276,7 +277,7 @@ OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, boo
     }
 }
 
-/* Converts the type `type` of a schema to a type of the space.  Returns NULL if memory runs out. */
+/* Converts `type`, a type in a schema, to a type of the space.  Returns NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *type) {
     const opdi_gtype *parts[64];
     switch (type->kind) {
@@ -319,8 +320,9 @@ OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_t
 
 static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, int depth);
 static void opdi_gtype_blanks(const char **at) { while (**at == ' ' || **at == '\n') { ++*at; } }
-/* Reads types, separated by commas, up to `close`.  If `klass` is not NULL, each type follows a field name, and becomes
-   an attribute of klass.  Returns the number of types, or -1 if the text is not a list of types or memory runs out. */
+/* Reads types that are separated by commas, up to the character `close`.  If `klass` is not NULL, the name of a field
+   precedes each type; adds the field to `klass` as an attribute.  Returns the number of types, or -1 if the text is not
+   a list of types or memory runs out. */
 OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at, char close, const opdi_gtype **parts,
                                             opdi_gclass *klass, int depth) {
     int32_t count = 0;
@@ -345,8 +347,8 @@ OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at,
     ++*at;
     return count;
 }
-/* Reads a type at *at, without the suffixes ("[]", "?") that may follow it.  Returns NULL if the text is not a type or
-   memory runs out. */
+/* Reads a type at *at, without a suffix such as "[]" or "?".  Returns NULL if the text is not a type or memory runs
+   out. */
 static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **at, int depth) {
     static const struct { const char *word; int kind; char close; } heads[] = {
         {"(", OPDI_GTYPE_TUPLE, ')'}, {"Tuple[", OPDI_GTYPE_TUPLE, ']'}, {"List[", OPDI_GTYPE_LIST, ']'},
@@ -374,7 +376,8 @@ static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **
     memcpy(word, *at, length);
     word[length] = 0;
     *at += length;
-    if (**at == '(' && !strchr(word, '.')) {      /* a traced tensor: "Float(2, strides=[1], device=cpu)" */
+    if (**at == '(' && !strchr(word, '.')) {      /* the type of a traced tensor, such as "Float(2, strides=[1],
+                                                     device=cpu)" */
         *at += strcspn(*at, ")\n");
         return *(*at)++ == ')' ? opdi_gtype_simple(OPDI_GTYPE_TENSOR) : NULL;
     }
@@ -405,7 +408,7 @@ static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, in
     return type;
 }
 /* Reads a type at *at, in either spelling (see opdi_gtype_print), and advances *at.  An unknown qualified name becomes
-   a class whose definition is not yet known.  Returns NULL if there is no type; an error is set only if memory runs
+   a class whose definition is not yet known.  Returns NULL if there is no type; sets an error only if memory runs
    out. */
 OPD_UNUSED OPDI_INTERNAL const opdi_gtype *opdi_gtype_parse(opdi_gspace *space, const char **at) {
     return opdi_gtype_read(space, at, 0);
