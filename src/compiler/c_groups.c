@@ -34,7 +34,7 @@ static void opdi_c_write_sizes(opdi_cfile *file, const opdi_nest *nest) {
 OPDI_INTERNAL bool opdi_group_contracts(const opdi_group *group) {
     return group->nnests == 1 && opdi_nest_contracts(group->nests[0]);
 }
-/* Writes a group's name to `name`: "k3_add" for group 3, whose last nest is from the operator add. */
+/* Writes a group's name to `name`: "k3_add" for group 3, if the operator add has recorded its last nest. */
 OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
     const char *what = group->nests[group->nnests - 1]->what;
     size_t length = (size_t)snprintf(name, 64, "k%d_", (int)group->id);
@@ -45,13 +45,13 @@ OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
 }
 //== calls of operators ================================================================================================
 //
-//  A file whose code may call operators gets C functions for these calls.  They pass the bytes of the tensors to
-//  opdispatch.
+//  If the code in a file may call operators, the file has C functions for these calls.  They make tensors of the bytes
+//  in a buffer and call functions of opdispatch.
 
 static void opdi_c_write_given(opdi_cfile *file, const opdi_extern_call *called, const opd_value *value, const char *to,
                                bool written);
-/* Writes lines that set the tensor variable `to` to tensor number `number` of a call's arguments.  If `written` is
-   true, the operator writes the tensor, so the variable is set to a copy. */
+/* Writes lines that set the C variable `to` to tensor number `number` of a call's arguments.  If `written` is true, the
+   operator writes the tensor, so the variable is set to a copy. */
 static void opdi_c_write_tensor(opdi_cfile *file, const opdi_extern_call *called, int64_t number, const char *to,
                                 bool written) {
     const opdi_extern_tensor *const slot = &called->in[number];
@@ -75,8 +75,8 @@ static void opdi_c_write_tensor(opdi_cfile *file, const opdi_extern_call *called
                           (long long)slot->place, name, (int)slot->ndim, "(opd_scalar_type)", (int)slot->dtype);
     }
 }
-/* Writes an array variable with the elements of `value`, which is an argument of a call, and a line that stores the
-   array in the value `to`. */
+/* Writes an array variable that has the elements of `value`, an argument of a call.  Then writes a line that stores the
+   array in the C variable `to`. */
 static void opdi_c_write_array(opdi_cfile *file, const opdi_extern_call *called, const opd_value *value, const char *to,
                                bool written) {
     static const char *const kinds[OPD_TAG_COUNT] = {
@@ -110,7 +110,8 @@ static void opdi_c_write_array(opdi_cfile *file, const opdi_extern_call *called,
     if (value->tag == OPD_TAG_COMPLEX) { opdi_c_write_line(file, "%s = opd_value_complex(v%d);", to, id); }
     else { opdi_c_write_line(file, "%s = opd_value_%s(v%d, %d);", to, kinds[value->tag], id, count); }
 }
-/* Writes lines that set `to`, an argument of a call such as "args[2]", to `value`: "args[2] = opd_value_int(3);". */
+/* Writes lines that set `to`, an argument of a call such as "args[2]", to `value`.  An example is "args[2] =
+   opd_value_int(3);". */
 static void opdi_c_write_given(opdi_cfile *file, const opdi_extern_call *called, const opd_value *value, const char *to,
                                bool written) {
     char name[24];
@@ -144,7 +145,7 @@ static void opdi_c_write_given(opdi_cfile *file, const opdi_extern_call *called,
     default: opdi_c_write_array(file, called, value, to, written); break;
     }
 }
-/* The text of a C function that copies a result of a call to the call's output bytes. */
+/* The text of a C function that copies a result of a call to the output buffer of the call. */
 OPDI_INTERNAL const char opdi_c_given[] =
     "static int called_gives(const opd_value *value, int element, uint8_t *to, const int64_t *sizes, int ndim,\n"
     "                        opd_scalar_type dtype) {\n"
@@ -159,8 +160,8 @@ OPDI_INTERNAL const char opdi_c_given[] =
     "    tensor = opd_copy_(opd_tensor_wrap(to, opd_ints_of(sizes, ndim), NULL, dtype, NULL, NULL), tensor);\n"
     "    return tensor && opd_ok() ? 0 : 4;\n"
     "}\n";
-/* Writes the function that calls an operator.  Code that runs in this process does not need such a function: it calls
-   opdi_c_model.call. */
+/* Writes the C function that calls an operator.  Code that runs in this process calls opdi_c_model.call instead, and
+   needs no such function. */
 static void opdi_c_write_extern(opdi_cfile *file, opdi_group *group) {
     const opdi_extern_call *const called = group->nests[0]->called;
     char name[64], place[32];

@@ -2,7 +2,7 @@
 
 //== reductions ========================================================================================================
 
-/* Writes the line that combines the variable `sum` with one more value, according to the nest's reduction. */
+/* Writes the line that combines the variable `sum` with one more value, as the nest's reduction says. */
 static void opdi_c_write_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
     const bool sums = nest->reduction == OPDI_REDUCTION_SUM || nest->reduction == OPDI_REDUCTION_PROD;
     opdi_c_write_indent(file);
@@ -42,23 +42,24 @@ static void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scal
     default: opdi_c_write(file, "0"); break;
     }
 }
-/* The largest number of terms that are added one after the other as floats.  Longer sums would differ from the sums
-   of an uncompiled run, which adds in blocks. */
+/* The largest number of terms that are added one after the other as floats.  An uncompiled run adds in blocks, so the
+   results of longer sums would differ too much. */
 #define OPDI_C_ADDED 256
-/* Returns whether a sum has too many terms to be computed as `lanes` partial sums of floats: then these are doubles. */
+/* Returns whether a sum has too many terms to be computed as `lanes` partial sums of floats.  Its partial sums are then
+   doubles. */
 static bool opdi_nest_deep(const opdi_nest *nest, int lanes) {
     int64_t count = 1;
     for (int i = nest->ndim - nest->nreduce; i < nest->ndim; i++) { count *= nest->sizes[i]; }
     return nest->reduction == OPDI_REDUCTION_SUM && nest->value->dtype == OPD_FLOAT32 && count / lanes > OPDI_C_ADDED;
 }
-/* Writes to `text` the size of a loop, rounded down to a multiple of 16. */
+/* Writes the size of a loop to `text`, rounded down to a multiple of 16, as a C expression. */
 static void opdi_c_write_sixteens(char text[48], const opdi_nest *nest, int loop) {
     const long long size = (long long)nest->sizes[loop];
     if (opdi_nest_open(nest, loop)) { (void)snprintf(text, 48, "%lld / 16 * 16", size); }
     else { (void)snprintf(text, 48, "%lld", size / 16 * 16); }
 }
-/* Writes the line that computes the index of a loop from `first`, the start of a group of iterations, and the lane l,
-   if the value to reduce depends on this index. */
+/* Writes the line that computes the index of a loop as `first` + l: `first` is the start of a block of iterations, and
+   l the number of the lane.  Writes nothing if the value to reduce does not depend on the index. */
 static void opdi_c_write_lane(opdi_cfile *file, const opdi_nest *nest, int loop, const char *first) {
     uint32_t loops = 0;
     opdi_fold_loops(nest->value, nest->ndim, &loops);
@@ -68,7 +69,7 @@ static bool opdi_over_places(opdi_over reduction) {
     return reduction == OPDI_REDUCTION_ARGMAX || reduction == OPDI_REDUCTION_ARGMIN ||
         reduction == OPDI_REDUCTION_POOLED;
 }
-/* Writes the loops that compute one element of a reduction's result, and store it in the variable `result`. */
+/* Writes the loops that compute one element of a reduction's result, and store it in the C variable `result`. */
 static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char *result) {
     const int first = nest->ndim - nest->nreduce, last = nest->ndim - 1;
     const bool places = opdi_over_places(nest->reduction);
@@ -109,7 +110,7 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
         opdi_c_write_close(file, nest->nreduce);
         return;
     }
-    if (lanes) {                                  /* sixteen sums, which the C compiler can turn into vectors */
+    if (lanes) {                                  /* 16 partial sums, so that the C compiler can use vectors */
         opdi_c_write_line(file, "%s %s_16[16];", type, sum);
         opdi_c_write_line(file, "for (int l = 0; l < 16; l++) { %s_16[l] = %s; }", sum, sum);
     }
@@ -143,12 +144,13 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
     }
     if (deep) { opdi_c_write_line(file, "const float %s = (float)%s;", result, sum); }
 }
-/* Returns the number of adjacent results that a reduction over a loop of this size computes at once. */
+/* Returns the number of adjacent results that a reduction computes together, if the loop over the results has `size`
+   iterations. */
 static int opdi_across_lanes(int64_t size) {
     return size >= 16 ? 16 : size >= 8 ? 8 : 4;
 }
-/* Returns whether a reduction sums products of two loads of floats which, from one result of loop `lane` to the next,
-   advance by one element or stay the same. */
+/* Returns whether a reduction sums products of two loads of floats.  From one result to the next along loop `lane`,
+   each load must advance by one element, or not at all. */
 static bool opdi_across_products(const opdi_nest *nest, int lane) {
     const opdi_expr *const value = nest->value;
     bool any = false;
@@ -163,7 +165,7 @@ static bool opdi_across_products(const opdi_nest *nest, int lane) {
     }
     return any;
 }
-/* Writes the line that adds one product to each of `lanes` sums, for adjacent results of loop `lane`. */
+/* Writes the line that adds one product to each of `lanes` sums, which are those of adjacent results of loop `lane`. */
 static void opdi_c_write_across_product(opdi_cfile *file, const opdi_nest *nest, int lane, int lanes) {
     const opdi_access *x = &nest->value->in[0]->access, *y = &nest->value->in[1]->access;
     if (x->strides[lane] && !y->strides[lane]) {
@@ -182,7 +184,7 @@ static void opdi_c_write_across_product(opdi_cfile *file, const opdi_nest *nest,
     opdi_c_write_element(file, y, nest->ndim, false, "");
     opdi_c_write(file, ");\n");
 }
-/* Writes the loops that compute the sums of `lanes` adjacent results, and store them in the C array `row` from index
+/* Writes the loops that compute the sums of `lanes` adjacent results, and store them in the C array `row`, from index
    `from` on. */
 static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane, int lanes, int from) {
     const int inner = nest->ndim - nest->nreduce;
@@ -214,9 +216,9 @@ static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane
     opdi_c_write_line(file, "for (int l = 0; l < %d; l++) { row[%d + l] = (%s)sums[l]; }", lanes, from,
                       opdi_c_value(nest->value->dtype));
 }
-/* Writes a reduction that computes 16, 8 or 4 results of loop `lane` at once, because its operands are adjacent along
-   that loop.  The last such block may overlap the block before it.  The sums are stored in a row, and a second loop
-   computes nest->finish and stores the results. */
+/* Writes a reduction whose operands are adjacent along loop `lane`: it computes 16, 8 or 4 results of this loop
+   together.  The last such block may overlap the block before it.  The sums are stored in a row.  A second loop over
+   the row computes nest->finish and stores the results. */
 static void opdi_c_write_across(opdi_cfile *file, opdi_nest *nest, int lane) {
     const int64_t size = nest->sizes[lane];
     const int lanes = opdi_across_lanes(size), number = (int)++file->next, part = 2048;
@@ -249,11 +251,11 @@ static void opdi_c_write_across(opdi_cfile *file, opdi_nest *nest, int lane) {
     opdi_c_write_store(file, nest, value);
     opdi_c_write_close(file, 2);
 }
-/* The types of sort keys, and the suffixes of the names of functions for these types. */
+/* The types of sort keys, and the suffixes in the names of the functions for these types. */
 static const struct { const char *type, *end; bool floats; } opdi_c_keys[] = {
     {"float", "f32", true}, {"double", "f64", true}, {"int64_t", "i64", false}};
-/* The text of the C functions that sort keys.  It is written once for each type: $ stands for the type, @ for the
-   suffix of the functions' names. */
+/* The text of the C functions that sort keys.  It is written once for each type: $ is replaced by the type, and @ by
+   the suffix of the type. */
 static const char opdi_c_first[] =
     "/* Returns whether place i comes before place k in sorted order.  NaN is the largest key. */\n"
     "static inline int first_@(const $ *keys, long step, int most, int64_t i, int64_t k) {\n"
@@ -301,8 +303,8 @@ static void opdi_c_write_typed(opdi_cfile *file, const char *text, const char *t
         else { opdi_string_add_n(file->out, text, 1); }
     }
 }
-/* Writes the C function that computes a tile of `rows` rows of a matrix product, of doubles if `wide` is true, else of
-   floats. */
+/* Writes the C function that computes a tile with `rows` rows of a matrix product: of doubles if `wide` is true, else
+   of floats. */
 static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
     const char *const type = wide ? "double" : "float", *const vector = wide ? "vector64" : "vector";
     const char *const width = wide ? "WIDTH64" : "WIDTH";
@@ -324,8 +326,8 @@ static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
     }
     opdi_c_write_close(file, 2);
 }
-/* The text of the C function that calls the tile function for one to six rows.  $ stands for the type, @ for the suffix
-   of the functions' names. */
+/* The text of the C function that calls the tile function for one to six rows.  $ is replaced by the type, and @ by the
+   suffix of the type. */
 static const char opdi_c_tiles[] =
     "static void tiles_@(long rows, long depth, const $ *left, const $ *right, long step, $ *tile) {\n"
     "    switch (rows) {\n"
@@ -337,7 +339,7 @@ static const char opdi_c_tiles[] =
     "    default: tile6_@(depth, left, right, step, tile); break;\n"
     "    }\n"
     "}\n";
-/* Writes the functions for sorting and for tiles that are called, for each type and size that is needed. */
+/* Writes the functions for sorting and for tiles, for those types and sizes for which they are called. */
 OPDI_INTERNAL void opdi_c_write_families(opdi_cfile *file) {
     for (int i = 0; i < 3; i++) {
         if (!(file->sorts >> i & 1)) { continue; }
@@ -351,7 +353,7 @@ OPDI_INTERNAL void opdi_c_write_families(opdi_cfile *file) {
         else { opdi_c_write_typed(file, opdi_c_tiles, i < 32 ? "float" : "double", i < 32 ? "f32" : "f64"); }
     }
 }
-/* Writes the loops of a nest that sorts: they call a sorting function for each row. */
+/* Writes the loops of a nest that sorts.  They call a sorting function for each row. */
 static void opdi_c_write_sorted(opdi_cfile *file, const opdi_nest *nest) {
     const opdi_access *const keys = &nest->value->access;
     const int rows = nest->ndim - 2;
@@ -367,7 +369,7 @@ static void opdi_c_write_sorted(opdi_cfile *file, const opdi_nest *nest) {
     opdi_c_write(file, ", %lld);\n", (long long)nest->sizes[rows]);
     opdi_c_write_close(file, rows);
 }
-/* Writes the loops of a nest.  The loops before number `outer` are the group's outer loops, which are open already. */
+/* Writes the loops of a nest.  The first `outer` loops are those of the group, which are already open. */
 OPDI_INTERNAL void opdi_c_write_nest(opdi_cfile *file, opdi_nest *nest, int outer) {
     const int inner = nest->ndim - nest->nreduce;
     char value[32], sum[32];
@@ -412,8 +414,8 @@ static const opdi_access *opdi_contraction_load(const opdi_expr *expr) {
     while (expr->kind == OPDI_EXPR_CAST) { expr = expr->in[0]; }
     return &expr->access;
 }
-/* Returns whether an operand can be packed before all runs: it is a constant, and does not depend on the loops over the
-   batch or on open sizes. */
+/* Returns whether an operand can be packed before all runs: it is a constant, and depends neither on the loops over the
+   batch nor on open sizes. */
 static bool opdi_contraction_early(const opdi_contraction *all, const opdi_access *access) {
     const int inner = all->nest->ndim - all->nest->nreduce;
     for (int i = 0; i < all->nbatch; i++) { if (access->strides[all->batch[i]]) { return false; } }
@@ -428,8 +430,8 @@ OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest) {
     all->nest = nest;
     all->left = opdi_contraction_load(nest->value->in[0]);
     all->right = opdi_contraction_load(nest->value->in[1]);
-    for (int i = inner - 1; i >= 0; i--) {        /* `right` becomes the operand that alone depends on the innermost
-                                                     loop */
+    for (int i = inner - 1; i >= 0; i--) {        /* if only one operand depends on the innermost loop, it becomes
+                                                     `right` */
         const bool left = all->left->strides[i] != 0, right = all->right->strides[i] != 0;
         if (left == right) { continue; }
         if (left) {
@@ -470,19 +472,19 @@ OPDI_INTERNAL const char *opdi_contraction_type(const opdi_contraction *all) {
 static const char *opdi_contraction_width(const opdi_contraction *all) {
     return all->nest->value->dtype == OPD_FLOAT64 ? "WIDTH64" : "WIDTH";
 }
-/* Returns the size in bytes of the packed left operand, which is stored in tiles of rows. */
+/* Returns the size in bytes of the packed left operand.  It is stored in tiles of rows. */
 OPDI_INTERNAL int64_t opdi_contraction_left(const opdi_contraction *all) {
     const int64_t rows = (all->rows + all->tile - 1) / all->tile * all->tile;
     return (rows * all->depth * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
-/* Returns the size in bytes of the packed right operand: of all columns if it is packed early, else of the columns of
-   one tile. */
+/* Returns the size in bytes of the packed right operand: of all its columns if it is packed before all runs, else of
+   the columns of one tile. */
 OPDI_INTERNAL int64_t opdi_contraction_right(const opdi_contraction *all) {
     const int64_t columns = all->right_early ? (all->columns + 63) / 64 * 64 : 64;
     return (all->depth * columns * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
-/* Writes the offset of an access, "s0 * (at / 7) + s1 * (at % 7)", at iteration number `at` of the given loops, counted
-   over all of them. */
+/* Writes the offset of an access, such as "s0 * (at / 7) + s1 * (at % 7)".  `loops` are treated as one loop, and `at`
+   is the number of its iteration. */
 static void opdi_c_write_digits(opdi_cfile *file, const opdi_access *access, const opdi_nest *nest, const int *loops,
                             int count, const char *at) {
     int64_t below = 1;
@@ -500,8 +502,8 @@ static void opdi_c_write_digits(opdi_cfile *file, const opdi_access *access, con
     }
     if (!any) { opdi_c_write(file, "0"); }
 }
-/* Writes a line "const long i3 = at / 7 % 5;" for each of the given loops: its index at iteration number `at`, counted
-   over all of these loops. */
+/* Writes a line such as "const long i3 = at / 7 % 5;" for each of `loops`, which computes its index.  The loops are
+   treated as one loop, and `at` is the number of its iteration. */
 static void opdi_c_write_loops(opdi_cfile *file, const opdi_nest *nest, const int *loops, int count, const char *at) {
     int64_t below = 1;
     for (int i = count - 1; i >= 0; i--) {
@@ -513,15 +515,15 @@ static void opdi_c_write_loops(opdi_cfile *file, const opdi_nest *nest, const in
         below *= nest->sizes[loops[i]];
     }
 }
-/* Writes pointer[more], an element of an operand, as a C expression.  A 16-bit float is converted to float. */
+/* Writes the element pointer[more] of an operand as a C expression.  A 16-bit float is converted to float. */
 static void opdi_c_write_operand(opdi_cfile *file, const opdi_access *access, const char *pointer, const char *more) {
     const bool half = access->dtype == OPD_BFLOAT16 || access->dtype == OPD_FLOAT16;
     const char *const helper = access->dtype == OPD_BFLOAT16 ? "from_bf16" : "from_f16";
     if (half) { opdi_c_need(file, helper); }
     opdi_c_write(file, half ? "%s(%s[%s])" : "%s%s[%s]", half ? helper : "", pointer, more);
 }
-/* Writes to `text` the number of rows of a tile or, if the last tile may have fewer rows, the name of the C variable
-   with that number. */
+/* Writes the number of rows of a tile to `text` or, if the last tile may have fewer rows, the name of the C variable
+   that has this number. */
 static void opdi_contraction_high(const opdi_contraction *all, char text[16]) {
     (void)snprintf(text, 16, all->few ? "high" : "%d", all->tile);
 }
@@ -531,7 +533,8 @@ static void opdi_c_write_high(opdi_cfile *file, const opdi_contraction *all, con
                       all->tile,
                       (long long)all->rows, first, all->tile);
 }
-/* Writes the loops over the depth of an operand, and the line that declares `from`, its address at that depth. */
+/* Writes the loops over the depth of an operand, and the line that declares `from`, the operand's address at this
+   depth. */
 static void opdi_c_write_depth(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
     opdi_c_write_line(file, "long depth = 0;");
     for (int i = 0; i < all->nk; i++) { opdi_c_write_for(file, all->k[i], all->nest->sizes[all->k[i]]); }
@@ -544,7 +547,8 @@ static void opdi_c_write_depth(opdi_cfile *file, const opdi_contraction *all, co
     }
     opdi_c_write(file, ";\n");
 }
-/* Writes the loops that pack the rows of one tile of the left operand over the whole depth, as to[k * width + row]. */
+/* Writes the loops that pack the rows of one tile of the left operand over the whole depth, to the elements to[k *
+   width + row]. */
 static void opdi_c_write_pack_left(opdi_cfile *file, const opdi_contraction *all) {
     char width[16];
     opdi_contraction_high(all, width);
@@ -564,8 +568,8 @@ static void opdi_c_write_pack_left(opdi_cfile *file, const opdi_contraction *all
     opdi_c_write_line(file, "depth++;");
     opdi_c_write_close(file, all->nk);
 }
-/* Writes the loops that pack the columns of one tile of the right operand.  Columns that are a constant step apart are
-   copied in one loop. */
+/* Writes the loops that pack the columns of one tile of the right operand.  If the distance between the columns is
+   constant, one loop copies them. */
 static void opdi_c_write_pack_right(opdi_cfile *file, const opdi_contraction *all) {
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
     const long long step = all->nn ? (long long)all->right->strides[all->n[all->nn - 1]] : 0;
@@ -594,7 +598,7 @@ static void opdi_c_write_pack_right(opdi_cfile *file, const opdi_contraction *al
     opdi_c_write_line(file, "depth++;");
     opdi_c_write_close(file, all->nk);
 }
-/* Writes the line that declares `source`, the address of an operand's first element in the current batch. */
+/* Writes the line that declares `source`, the address of the operand's first element in the current batch. */
 static void opdi_c_write_source(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
     const char *const type = opdi_c_type(access->dtype);
     char name[64];
@@ -637,8 +641,8 @@ static void opdi_c_write_right_pack(opdi_cfile *file, const opdi_contraction *al
     opdi_c_write_pack_right(file, all);
     if (all->direct) { opdi_c_write_close(file, 1); }
 }
-/* Opens the loop over tiles of columns, and writes the code that packs the columns of a tile or, if possible, finds
-   their address without packing. */
+/* Opens the loop over the tiles of columns.  Then writes code that packs the columns of a tile or, if possible, only
+   finds their address. */
 static void opdi_c_write_right(opdi_cfile *file, const opdi_contraction *all) {
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
     opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %s) {", (long long)all->columns, width);
@@ -653,7 +657,7 @@ static void opdi_c_write_right(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_line(file, "long step = %s;", width);
     opdi_c_write_right_pack(file, all);
 }
-/* Writes the functions that pack constant operands, once before all runs. */
+/* Writes the functions that pack constant operands.  They are called once, before all runs. */
 OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contraction *all, const char *name) {
     const char *const type = opdi_contraction_type(all);
     char operand[64];
@@ -680,9 +684,9 @@ OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contrac
         opdi_c_write(file, "}\n");
     }
 }
-/* Writes the loops over a tile's columns.  If a column's number consists of the indices of several loops, columns that
-   differ only in the last index form a run; then writes a loop over runs, and a loop over the columns of a run.
-   Returns the number of loops that it opened. */
+/* Writes the loops over the columns of a tile.  If the number of a column is composed of the indices of several loops,
+   columns that differ only in the last index form a run: writes a loop over the runs, and a loop over the columns of a
+   run.  Returns the number of loops. */
 static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     const opdi_nest *const nest = all->nest;
     const int last = all->nn - 1;
@@ -702,8 +706,8 @@ static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     opdi_c_write_line(file, "const long i%d = start + column;", all->n[last]);
     return 2;
 }
-/* Writes the code that computes a tile.  If the depth is large, the tile is computed in parts, and the parts are added
-   as doubles. */
+/* Writes the code that computes a tile.  If the depth is large, it computes the tile in parts, which it adds as
+   doubles. */
 static void opdi_c_write_tile(opdi_cfile *file, const opdi_contraction *all, const char *helper) {
     const char *const type = opdi_contraction_type(all), *const width = opdi_contraction_width(all);
     const char *const rows = all->few ? "high, " : "";
@@ -734,9 +738,9 @@ OPDI_INTERNAL void opdi_c_write_contraction(opdi_cfile *file, opdi_nest *nest) {
     const char *const type = opdi_contraction_type(&all), *const width = opdi_contraction_width(&all);
     (void)snprintf(helper, sizeof helper, "tile%d_%s", all.tile, *type == 'd' ? "f64" : "f32");
     if (all.few) { (void)snprintf(helper, sizeof helper, "tiles_%s", *type == 'd' ? "f64" : "f32"); }
-    file->tiles[*type == 'd'] |= all.few ? 0xfeu : 1u << all.tile;        /* if `few` is true, functions for tiles of
-                                                                             one to six rows are needed, and the
-                                                                             function that chooses one of them */
+    file->tiles[*type == 'd'] |= all.few ? 0xfeu : 1u << all.tile;        /* if `few` is true: functions for tiles of
+                                                                             one to six rows, and the function that
+                                                                             chooses one of them */
     if (all.left_early) { opdi_c_write_line(file, "(void)%s;", all.left->buffer->name); }
     if (all.right_early) { opdi_c_write_line(file, "(void)%s;", all.right->buffer->name); }
     for (int i = 0; i < all.nbatch; i++) { opdi_c_write_for(file, all.batch[i], nest->sizes[all.batch[i]]); }

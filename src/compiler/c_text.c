@@ -30,7 +30,7 @@ OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_line(opdi_cfile *file, con
     va_end(ap);
     opdi_string_add(file->out, "\n");
 }
-/* Writes a line that opens a block, such as "for (...) {".  Lines that follow are indented further. */
+/* Writes a line that opens a block, such as "for (...) {".  The following lines are indented further. */
 OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_open(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     opdi_c_write_indent(file);
@@ -48,12 +48,14 @@ OPDI_INTERNAL void opdi_c_write_close(opdi_cfile *file, int count) {
     }
 }
 
-/* The first lines of every written file.
-   LANES: the number of floats that the compiler's vectors can hold.  PARTS: the number of vectors in a row of a
-   tile.
-   FRESH: placed before each call of a group, because tensors of several types use the same memory in turn; without it,
+/* The first lines of every C file.
+
+   LANES: the number of floats in a vector of the C compiler.  PARTS: the number of vectors in a row of a tile.
+
+   FRESH: stands before each call of a group.  Tensors of several types use the same memory in turn; without FRESH,
    clang moves a read of one type past a write of another.
-   APART: forbids inlining, because after some hundred inlined calls gcc no longer unrolls loops. */
+
+   APART: forbids inlining, because gcc no longer unrolls loops after some hundred inlined calls. */
 OPDI_INTERNAL const char opdi_c_prelude[] =
     "#include <math.h>\n"
     "#include <stdint.h>\n"
@@ -72,8 +74,8 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     "typedef double vector64 __attribute__((vector_size(4 * LANES), aligned(8), may_alias));\n"
     "#define WIDTH (LANES * PARTS)\n#define WIDTH64 (LANES / 2 * PARTS)\n"
     "#else\ntypedef float vector;\ntypedef double vector64;\n#define WIDTH PARTS\n#define WIDTH64 PARTS\n#endif\n\n";
-/* The text of helper functions for the C type `type`, which is a floating-point type.  name: the suffix of the helpers'
-   names; f: the suffix of libm's functions. */
+/* The text of helper functions for a floating-point type of C, `type`.  `name` is the suffix of the helpers' names, and
+   `f` the suffix of functions in libm. */
 #define OPDI_C_REMAINDER(type, name, f) {"remainder_" name, \
     "static inline " type " remainder_" name "(" type " x, " type " y) {\n" \
     "    const " type " mod = fmod" f "(x, y);\n" \
@@ -132,8 +134,8 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     OPDI_C_LOGADDEXP2(type, name, f), OPDI_C_LOGIT(type, name, f), OPDI_C_EXP_RATIO(type, name, f), \
     OPDI_C_GELU_SLOPE(type, name, f), OPDI_C_GELU_TANH_SLOPE(type, name, f), OPDI_C_SILU_SLOPE(type, name, f), \
     OPDI_C_MISH_SLOPE(type, name, f)
-/* The text of helper functions for `count` sums at once: they add a number times other numbers, or the products of two
-   rows of numbers. */
+/* The text of helper functions that compute `count` sums together: they add a number times `count` other numbers, or
+   the products of two rows of numbers. */
 #define OPDI_C_SUMS(count, bytes) {"sums_" count, \
     "#if LANES > 1\n" \
     "typedef float lanes_" count " __attribute__((vector_size(" bytes "), aligned(4), may_alias));\n" \
@@ -380,7 +382,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    const double m = x > y || x != x ? x : y;\n"
     "    return m < z || m != m ? m : z;\n"
     "}\n"},
-    /* special functions, computed as in op:special */
+    /* special functions, computed as in the room >>op:special */
     {"powers_f64",
     "/* The sum of table[k] x^k. */\n"
     "static inline double powers_f64(const double *table, int count, double x) {\n"
@@ -649,7 +651,7 @@ OPDI_INTERNAL bool opdi_c_has(const char *name) {
     return false;
 }
 
-/* Returns the C type that elements of a dtype have in memory. */
+/* Returns the C type of elements of dtype `dtype` in memory, or NULL if there is none. */
 OPDI_INTERNAL const char *opdi_c_type(opd_scalar_type dtype) {
     switch ((int)dtype) {
     case OPD_FLOAT32: return "float";
@@ -663,8 +665,8 @@ OPDI_INTERNAL const char *opdi_c_type(opd_scalar_type dtype) {
     default: return NULL;
     }
 }
-/* Returns the C type in which values of a dtype are computed.  16-bit floats are computed as floats, and rounded to 16
-   bits after each operation. */
+/* Returns the C type in which values of dtype `dtype` are computed.  16-bit floats are computed as floats, and rounded
+   to 16 bits after each operation. */
 OPDI_INTERNAL const char *opdi_c_value(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16 ? "float" : opdi_c_type(dtype);
 }
@@ -673,8 +675,8 @@ OPDI_INTERNAL void opdi_c_name(const opdi_buffer *buffer, char name[64]) {
         (void)snprintf(name, 64, "%s", buffer->name);
     } else { (void)snprintf(name, 64, "t%d", (int)buffer->id); }
 }
-/* Writes the offset of an element, such as "4 * i0 + i1 + 3", as a C expression.  Leaves out the loops before number
-   `from`, which do not count if the buffer has only one row. */
+/* Writes the offset of an element as a C expression, such as "4 * i0 + i1 + 3".  Leaves out the loops before number
+   `from`: they do not matter if the buffer has memory for only one row. */
 static void opdi_c_write_place(opdi_cfile *file, const opdi_access *access, int ndim, int from, int64_t offset) {
     bool any = false;
     for (int i = from; i < ndim; i++) {
@@ -689,8 +691,8 @@ static void opdi_c_write_place(opdi_cfile *file, const opdi_access *access, int 
             : offset));
     }
 }
-/* Returns whether a buffer exists only as one row, in a C array of the group's function, and sets *low to the row's
-   first element. */
+/* Returns whether a buffer has memory for only one row, a C array in the function of the group.  If so, sets *low to
+   the first element of the row. */
 static bool opdi_c_in_row(const opdi_cfile *file, const opdi_access *access, int64_t *low) {
     const opdi_group *const group = file->group;
     if (!access->buffer->group || access->buffer->group != group) { return false; }
@@ -703,8 +705,8 @@ static bool opdi_c_in_row(const opdi_cfile *file, const opdi_access *access, int
     }
     return false;
 }
-/* Writes the element of an access, as a C expression that can be assigned to.  `more` is text that is added to the
-   element's offset. */
+/* Writes the element of an access as a C expression to which a value can be assigned.  `more` is a text that is added
+   to the offset of the element. */
 OPDI_INTERNAL void opdi_c_write_element(opdi_cfile *file, const opdi_access *access, int ndim, bool written,
                                         const char *more) {
     char name[64];
@@ -732,7 +734,7 @@ OPDI_INTERNAL void opdi_c_write_number(opdi_cfile *file, opd_scalar_type dtype, 
     } else { opdi_c_write(file, i64 == INT64_MIN ? "INT64_MIN" : "%lld", (long long)i64); }
 }
 
-/* Writes number k of an expression, f64[k] or i64[k], as a C expression. */
+/* Writes f64[k] or i64[k] of an expression as a C expression. */
 static void opdi_c_write_expr_number(opdi_cfile *file, const opdi_expr *expr, int k) {
     static const char *const forms[][2] = {
         {"", ""}, {"", ""}, {"1.0 / ", ""}, {"sqrt((double)", ")"}, {"1.0 / sqrt((double)", ")"}};
@@ -747,8 +749,8 @@ static void opdi_c_write_expr_number(opdi_cfile *file, const opdi_expr *expr, in
 }
 
 typedef struct opdi_formula_args { char names[3][32]; const opdi_expr *expr; } opdi_formula_args;
-/* Writes the text of a pointwise formula as C for the type of args->expr.  `text` is the replacement text of the
-   formula's macro; the names of the operands are inserted in it. */
+/* Writes a pointwise formula as C for the dtype of args->expr.  `text` is the replacement text of the formula's macro.
+   Its operands and constants are replaced by those of `args`. */
 static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t length, const opdi_formula_args *args) {
     const opd_scalar_type dtype = args->expr->dtype;
     const bool wide = dtype == OPD_FLOAT64, whole = dtype == OPD_INT64;
@@ -771,7 +773,7 @@ static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t leng
         }
         int sign = -1;
         for (int i = 0; i < 4; i++) { if (word == 7 && strncmp(text, signs[i].macro, 8) == 0) { sign = i; } }
-        if (sign >= 0) {                          /* the word is the macro of a sum, difference, product or negation */
+        if (sign >= 0) {                          /* the word is the macro for a sum, difference, product or negation */
             const char *const first = text + 8, *at = first, *second = NULL;
             for (int depth = 1; depth; at++) {
                 depth += (*at == '(') - (*at == ')');
@@ -840,7 +842,7 @@ static const char *opdi_formula_text(const opdi_expr *expr) {
     return opdi_formula_texts[expr->formula];
 }
 
-/* Writes a cast of the value `from`, of dtype `was`, to `dtype`. */
+/* Writes a cast of the C expression `from`, whose dtype is `was`, to `dtype`. */
 static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_type was, opd_scalar_type dtype) {
     const bool floating = opd_dtype_is_floating(was);
     if (dtype == OPD_BOOL) { opdi_c_write(file, "%s != 0", from); }
@@ -864,8 +866,8 @@ static bool opdi_expr_divides(const opdi_expr *expr) {
     for (int i = 0; i < 4; i++) { if (strcmp(opdi_formula_names[expr->formula], names[i]) == 0) { return true; } }
     return false;
 }
-/* Writes the lines that check the indices in the C variables `in`; out-of-range indices make the function return 1.
-   Writes to `more` the text that adds the indices to an element's offset. */
+/* Writes the lines that check the indices in the C variables `in`; if an index is out of range, the C function returns
+   1.  Writes a text to `more` that adds the indices to an element's offset. */
 static void opdi_c_write_indices(opdi_cfile *file, const opdi_expr *expr, const char *name, char in[][32],
                                  char more[256]) {
     for (int i = 0, at = 0; i < expr->nin; i++) {
@@ -878,8 +880,8 @@ static void opdi_c_write_indices(opdi_cfile *file, const opdi_expr *expr, const 
         at += snprintf(more + at, (size_t)(256 - at), " + %lld * %s_%d", (long long)expr->index_strides[i], name, i);
     }
 }
-/* Writes the lines that compute a value: first those of its operands, then a line that declares a variable.  Sets
-   `name` to the variable's name. */
+/* Writes the lines that compute a value: first those for its operands, then a line that declares a variable.  Sets
+   `name` to the name of the variable. */
 OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndim, char name[32]) {
     char in[OPDI_NEST_INDICES][32], more[256] = "";
     if (expr->kind == OPDI_EXPR_RESULT) {
@@ -925,7 +927,7 @@ OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndi
     }
     opdi_c_write(file, ";\n");
 }
-/* Writes the line that stores the variable `name` as the nest's result. */
+/* Writes the line that stores the C variable `name` as the nest's result. */
 OPDI_INTERNAL void opdi_c_write_store(opdi_cfile *file, opdi_nest *nest, const char *name) {
     const opdi_access *const access = &nest->out;
     const bool half = access->dtype == OPD_BFLOAT16 || access->dtype == OPD_FLOAT16;

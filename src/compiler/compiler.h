@@ -15,128 +15,138 @@
 typedef enum opdi_buffer_role {
     OPDI_BUFFER_TEMPORARY, OPDI_BUFFER_INPUT, OPDI_BUFFER_CONSTANT
 } opdi_buffer_role;
-/* A block of memory in a recording, the memory of one or more tensors. */
+/* A block of memory in a recording.  One or more tensors use it. */
 typedef struct opdi_buffer {
     size_t bytes;
-    opd_scalar_type dtype;                        /* dtype of its elements when it was first used */
+    opd_scalar_type dtype;                        /* the dtype that its elements had when it was first used */
     int32_t role, id;
-    int64_t index;                                /* inputs: the input's number; constants: byte offset among all
-                                                     constants */
-    bool output;                                  /* true if it is a result of the function */
-    const void *data;                             /* constants: the bytes, in host memory */
-    const opd_tensor *tensor;                     /* constants: the tensor; NULL: made by the graph */
+    int64_t index;                                /* of an input: the input's number; of a constant: its byte offset
+                                                     among all constants */
+    bool output;                                  /* true if the buffer is a result of the compiled function */
+    const void *data;                             /* of a constant: its bytes, in host memory */
+    const opd_tensor *tensor;                     /* of a constant: the tensor; NULL if the graph has made the
+                                                     constant */
     const char *name;
-    size_t used;                                  /* the number of its bytes that are accessed */
-    struct opdi_nest *writer, *reader;            /* the last nest that writes it, and the last that reads it */
-    int32_t writes, reads, readers;               /* writes: number of nests that write it; reads: number of loads;
-                                                     readers: number of nests that read it */
-    bool fixed;                                   /* true if its contents are the same in every run */
-    bool folded;                                  /* the compiler has computed other constants from this constant */
-    bool front;                                   /* it is computed before everything else */
-    bool kept;                                    /* the nest that writes it must stay even if nothing reads it */
-    struct opdi_group *group;                     /* the only group that uses it: memory for one row (see opdi_group) is
-                                                     then enough; NULL: several groups use it */
-    int32_t first, last;                          /* numbers of the first and the last group that use it */
-    int64_t place;                                /* its offset in the arena; -1: it is not in the arena */
+    size_t used;                                  /* the number of bytes that are accessed */
+    struct opdi_nest *writer, *reader;            /* the last nest that writes the buffer, and the last nest that reads
+                                                     it */
+    int32_t writes, reads, readers;               /* writes: number of nests that write the buffer; reads: number of
+                                                     loads of it; readers: number of nests that read it */
+    bool fixed;                                   /* true if the contents are the same in every run */
+    bool folded;                                  /* true if the compiler has computed other constants from this
+                                                     constant */
+    bool front;                                   /* true if the buffer is computed before all others */
+    bool kept;                                    /* true if the nest that writes the buffer must remain even if nothing
+                                                     reads the buffer */
+    struct opdi_group *group;                     /* the group that uses the buffer, if it is the only one (memory for
+                                                     one row is then enough, see opdi_group); NULL if several groups use
+                                                     the buffer */
+    int32_t first, last;                          /* the numbers of the first and the last group that use the buffer */
+    int64_t place;                                /* the offset in the arena, or -1 if the buffer is not in the arena */
 } opdi_buffer;
-/* The elements of a buffer that a nest reads or writes.  Each iteration accesses the element with the number offset +
-   sum over i of strides[i] * (index of loop i). */
+/* The elements of a buffer that a nest reads or writes.  Each iteration accesses the element number offset + sum over i
+   of strides[i] * (index of loop i). */
 typedef struct opdi_access {
     opdi_buffer *buffer;
     opd_scalar_type dtype;
     int64_t offset, strides[OPDI_NEST_DIMS];
 } opdi_access;
-/* How a number of an expression is computed from an integer n.  WHOLE: n, PART: 1 / n, ROOT: sqrt(n), ROOT_PART: 1 /
-   sqrt(n).  NONE: it is a plain number. */
+/* How a number in an expression is computed from an integer n.  WHOLE: n.  PART: 1 / n.  ROOT: sqrt(n).  ROOT_PART: 1 /
+   sqrt(n).  NONE: the number is not computed from an integer. */
 enum { OPDI_FORM_NONE, OPDI_FORM_WHOLE, OPDI_FORM_PART, OPDI_FORM_ROOT, OPDI_FORM_ROOT_PART };
 typedef enum opdi_expr_kind {
     OPDI_EXPR_LOAD, OPDI_EXPR_NUMBER, OPDI_EXPR_FORMULA, OPDI_EXPR_CAST,
-    OPDI_EXPR_COUNT,                              /* an int64: access.offset + sum of access.strides[i] * (index of loop
-                                                     i) */
-    OPDI_EXPR_RESULT,                             /* the result of the nest's reduction; only in `finish` */
-    OPDI_EXPR_PLACE                               /* no value: has the indices of the nest's store */
+    OPDI_EXPR_COUNT,                              /* an int64 number: access.offset + sum over i of access.strides[i] *
+                                                     (index of loop i) */
+    OPDI_EXPR_RESULT,                             /* the result of the nest's reduction; occurs only in
+                                                     opdi_nest.finish */
+    OPDI_EXPR_PLACE                               /* has no value, only the indices of the nest's store */
 } opdi_expr_kind;
-/* A value that is computed in the loops of a nest.  A load may have up to four indices, which are values themselves.
-   Then it reads the element of `access` plus the sum of index_strides[k] * in[k].  Each in[k] must be in [0,
-   index_sizes[k]) or, if `wraps` is true, in [-index_sizes[k], index_sizes[k]). */
+/* A value that is computed in the loops of a nest.  A load may have up to four indices in[k], which are values
+   themselves.  It then reads the element of `access` whose offset is larger by the sum over k of index_strides[k] *
+   in[k].  Each in[k] must be in [0, index_sizes[k]) or, if `wraps` is true, in [-index_sizes[k], index_sizes[k]). */
 typedef struct opdi_expr {
     opdi_expr_kind kind;
     opd_scalar_type dtype;
-    int32_t formula, nin, mark, round;            /* nin: length of `in`; mark: number of the C variable with the value;
-                                                     round: the last walk that visited this node (opdi_expr_round) */
+    int32_t formula, nin, mark, round;            /* nin: length of `in`; mark: number of the C variable that has the
+                                                     value; round: number of the last walk that visited this expression
+                                                     (opdi_expr_round) */
     struct opdi_expr *in[OPDI_NEST_INDICES];
-    double f64[3];                                /* formulas: the constants a, b and c; numbers: the number, in
-                                                     f64[0] */
+    double f64[3];                                /* of a formula: its constants a, b and c; of a number: f64[0] is the
+                                                     number */
     int64_t i64[3];
     opdi_access access;
     int64_t index_strides[OPDI_NEST_INDICES], index_sizes[OPDI_NEST_INDICES];
-    int32_t order;                                /* its position in the list that opdi_open_list_unit makes of a
+    int32_t order;                                /* the position in the list that opdi_open_list_unit makes of a
                                                      recording */
-    int8_t forms[3];                              /* OPDI_FORM_...: how f64[k] is computed from i64[k] if that depends
-                                                     on an open size */
-    bool wraps;                                   /* indices may be negative, and then count from the end */
+    int8_t forms[3];                              /* how f64[k] is computed from i64[k], if f64[k] depends on an open
+                                                     size (OPDI_FORM_...) */
+    bool wraps;                                   /* true: indices may be negative; negative indices count from the
+                                                     end */
 } opdi_expr;
 typedef enum opdi_over {
     OPDI_REDUCTION_NONE, OPDI_REDUCTION_SUM, OPDI_REDUCTION_PROD, OPDI_REDUCTION_MAX, OPDI_REDUCTION_MIN,
     OPDI_REDUCTION_ANY, OPDI_REDUCTION_ALL, OPDI_REDUCTION_ARGMAX, OPDI_REDUCTION_ARGMIN,
-    OPDI_REDUCTION_POOLED,                        /* like ARGMAX, but of several NaNs it finds the last, as PyTorch's
-                                                     pooling operators do */
-    OPDI_REDUCTION_MOST, OPDI_REDUCTION_LEAST,    /* sorting: the indices of the largest (smallest) elements in order,
-                                                     one per iteration of the last loop that is not reduced.  No pass
-                                                     changes such a nest (opdi_nest_stays). */
-    OPDI_REDUCTION_EXTERN                         /* a call of an operator (opdi_extern_call), over all bytes that it
-                                                     reads; no pass changes it */
+    OPDI_REDUCTION_POOLED,                        /* like ARGMAX, but if several elements are NaN, finds the last of
+                                                     them, as the pooling operators of PyTorch do */
+    OPDI_REDUCTION_MOST, OPDI_REDUCTION_LEAST,    /* sort in descending (MOST) or ascending (LEAST) order: the last loop
+                                                     that is not reduced stores the indices of the elements in this
+                                                     order.  No pass changes such a nest (opdi_nest_stays). */
+    OPDI_REDUCTION_EXTERN                         /* a call of an operator (opdi_extern_call), which reads all bytes of
+                                                     its buffer; no pass changes the nest */
 } opdi_over;
-/* A nest: a set of loops, the outermost first, and the value that they store.  The innermost `nreduce` loops are
-   reduced: the value is combined over them as `reduction` says, and `out` does not depend on them. */
+/* A nest: loops, the outermost first, and the value that they store.  The innermost `nreduce` loops are reduced: over
+   them, the value is combined as `reduction` says, and `out` does not depend on their indices. */
 typedef struct opdi_nest {
     struct opdi_nest *next, *prev;
     int32_t ndim, nreduce, id;
     int64_t sizes[OPDI_NEST_DIMS];
     opdi_over reduction;
     opdi_access out;
-    opdi_expr *value, *finish;                    /* finish: the value to store for the result of a reduction, see
-                                                     OPDI_EXPR_RESULT; NULL: the result itself */
-    opdi_expr *place;                             /* an OPDI_EXPR_PLACE with indices for the store (like those of a
-                                                     load), or NULL */
-    bool follows;                                 /* an iteration reads values that earlier iterations stored */
-    bool open;                                    /* true if a number in the nest depends on an open size */
-    uint32_t open_loops, open_strides;            /* masks: the loops whose sizes, and the strides of `out`, that depend
-                                                     on an open size */
-    const char *what;                             /* the name of the operator that recorded it */
-    struct opdi_extern_call *called;              /* the call, if this is a call of an operator; else NULL */
+    opdi_expr *value, *finish;                    /* value: the value of one iteration; finish: the value to store after
+                                                     a reduction, computed from the reduction's result
+                                                     (OPDI_EXPR_RESULT); NULL: the result itself is stored */
+    opdi_expr *place;                             /* an OPDI_EXPR_PLACE with indices for the store, which are like the
+                                                     indices of a load; or NULL */
+    bool follows;                                 /* true: an iteration reads values that earlier iterations have
+                                                     stored */
+    bool open;                                    /* true: a number in the nest depends on an open size */
+    uint32_t open_loops, open_strides;            /* masks of loops: those whose number of iterations depends on an open
+                                                     size, and those whose stride in `out` does */
+    const char *what;                             /* the name of the operator that has recorded the nest */
+    struct opdi_extern_call *called;              /* the call, if the nest is a call of an operator; else NULL */
 } opdi_nest;
-/* A result that a graph computed from numbers that may depend on open sizes: a truth value that decides which nodes
-   run, a quotient, a remainder, a maximum or a minimum. */
+/* A result that the graph has computed, while it was recorded, from numbers that may depend on open sizes: a truth
+   value (which may decide which nodes run), a quotient, a remainder, a maximum or a minimum. */
 typedef struct opdi_decision {
     struct opdi_decision *next;
-    const char *name;                             /* name of the operator or builtin that computed it */
-    int32_t kind, count, first;                   /* kind: opdi_decision_kind; count: number of integers in the
-                                                     arguments; first: number of those in the first argument */
-    int64_t result, *numbers;                     /* numbers: the integers in the arguments; floats are stored as their
-                                                     bits */
+    const char *name;                             /* the name of the operator or builtin that computed the result */
+    int32_t kind, count, first;                   /* kind: an opdi_decision_kind; count: number of integers in the
+                                                     arguments; first: number of integers in the first argument */
+    int64_t result, *numbers;                     /* numbers: the integers in the arguments, and the bits of floats */
 } opdi_decision;
-/* A condition that held while nests were fused, and on which the fused code relies: less <= more. */
+/* A condition on which fused code relies: less <= more.  It held while the nests were fused. */
 typedef struct opdi_fact { int64_t less, more; } opdi_fact;
 /* The state of a recording. */
 typedef struct opdi_recording {
     opdi_arena arena;
-    opdi_buffer **buffers;                        /* [nbuffers], by their number */
+    opdi_buffer **buffers;                        /* [nbuffers]; the index is the number of the buffer */
     opdi_nest *first, *last;
     int32_t nbuffers, nnests, capacity;
-    const char *what;                             /* the name of the operator that is running */
-    bool open;                                    /* sizes are open, so conditions (opdi_fact) are recorded */
-    bool loose;                                   /* the recording is only compared with another, so copies that could
-                                                     be avoided do not matter */
-    bool calls;                                   /* operators that cannot be written in C may be called */
-    bool draws;                                   /* operators that use random numbers may be called, too */
-    struct opdi_extern_call *called;              /* the called operators, newest first */
+    const char *what;                             /* the name of the operator that is being recorded */
+    bool open;                                    /* true: sizes are open, so conditions (opdi_fact) are recorded */
+    bool loose;                                   /* true: the recording is only compared with another recording, so
+                                                     avoidable copies do not matter */
+    bool calls;                                   /* true: an operator that cannot be written in C is recorded as a
+                                                     call */
+    bool draws;                                   /* true: this also holds for operators that use random numbers */
+    struct opdi_extern_call *called;              /* the calls of operators, the newest first */
     int32_t ncalled;
     opdi_fact *facts;
     int32_t nfacts, facts_capacity, ndecisions;
     opdi_decision *decisions, *last_decision;
 } opdi_recording;
-/* Pointwise formulas of special functions, which are computed in double only.  They exist only in nests: no device
+/* Pointwise formulas of special functions.  They are computed only in double, and exist only in nests: no device
    computes them.  Their numbers follow the numbers of the public pointwise formulas. */
 #define OPDI_NEST_FORMULAS(X) \
     X(lgamma, 1, D, OPD_H(lgamma)(x)) X(digamma, 1, D, OPD_H(digamma)(x)) X(erfinv, 1, D, OPD_H(erfinv)(x)) \
@@ -151,21 +161,22 @@ enum { OPDI_FORMULAS = OPD_FORMULA_COUNT + 12 };
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* A tensor of a call.  It is contiguous, and begins at byte `place` of a buffer.  If `place` is -1, the argument is
-   None; if it is OPDI_EXTERN_NUMBER, the argument is a number instead of a tensor. */
+/* A tensor argument or result of a call.  The tensor is contiguous and begins at byte `place` of a buffer.  If `place`
+   is -1, the argument is None.  If it is OPDI_EXTERN_NUMBER, the argument is a number instead of a tensor. */
 #define OPDI_EXTERN_NUMBER (-2)
 typedef struct opdi_extern_tensor {
     opd_scalar_type dtype;
     int32_t ndim;
-    int32_t from, element;                        /* results: from: number of the result, or ~(number of the written
-                                                     argument); element: index in a list, or -1 */
+    int32_t from, element;                        /* of a result: `from` is the number of the result, or ~(number of the
+                                                     written argument); `element` is its index in a list, or -1 */
     int64_t place;
-    double number[2];                             /* OPDI_EXTERN_NUMBER: the number; integers as bits in number[0] */
+    double number[2];                             /* if `place` is OPDI_EXTERN_NUMBER: the number; an integer is stored
+                                                     as bits in number[0] */
     int64_t sizes[OPD_MAX_DIMS];
 } opdi_extern_tensor;
-/* A call of an operator.  In `args`, a tensor has the tag OPD_TAG_TENSOR, and its index in `in` is the value's n; a
-   list has the tag OPD_TAG_TENSORS, its length is n, and the index of its first tensor in `in` is u.i.  `out` has the
-   results that are tensors, then the arguments that the operator writes. */
+/* A call of an operator.  `in` has the tensor arguments; `out` has the results that are tensors, and then the arguments
+   that the operator writes.  In `args`, a tensor has the tag OPD_TAG_TENSOR, and `n` is its index in `in`.  A list of
+   tensors has the tag OPD_TAG_TENSORS, `n` is its length, and u.i is the index of its first tensor in `in`. */
 typedef struct opdi_extern_call {
     struct opdi_extern_call *next;
     opd_op *op;
@@ -173,8 +184,8 @@ typedef struct opdi_extern_call {
     opd_value *args;
     opdi_extern_tensor *in, *out;
     size_t in_bytes, out_bytes;
-    bool draws;                                   /* it uses random numbers: it must run in each run, and in the order
-                                                     of the recording */
+    bool draws;                                   /* true: the operator uses random numbers, so each run must call it,
+                                                     in the order of the recording */
 } opdi_extern_call;
 #endif
 #endif
@@ -185,7 +196,7 @@ typedef struct opdi_extern_call {
 #if defined(OPDI_CORE)
 /* The windows of a pooling operator. */
 typedef struct opdi_lower_pool {
-    int count;                                    /* number of pooled dims */
+    int count;                                    /* the number of dims along which the windows lie */
     int64_t window[3], steps[3], before[3], after[3], dilation[3];
 } opdi_lower_pool;
 #endif
@@ -196,11 +207,11 @@ typedef struct opdi_lower_pool {
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
 /* The elements that tensor[indices] reads or writes: the sizes of the loops and, for each dim of the tensor, the loop
-   over it, or -1 if an index selects the element. */
+   over this dim, or -1 if an index selects the element. */
 typedef struct opdi_lower_places {
     int64_t sizes[2 * OPD_MAX_DIMS];
-    int dims[OPD_MAX_DIMS], ndim, where, wide;    /* where: the first loop over the indices' elements; wide: the number
-                                                     of these loops */
+    int dims[OPD_MAX_DIMS], ndim, where, wide;    /* where: the first loop over the elements of the indices; wide: the
+                                                     number of these loops */
 } opdi_lower_places;
 #endif
 #endif
@@ -211,16 +222,17 @@ typedef struct opdi_lower_places {
 #if defined(OPDI_CORE)
 typedef void (*opdi_access_seen)(opdi_access *access, void *user);
 #define OPDI_GROUP_NESTS 24
-/* Nests that share their `outer` outermost loops: in each iteration of these loops, which is called a row, one nest
-   runs after the other. */
+/* Nests that share their `outer` outermost loops.  An iteration of these loops is called a row: for each row, the nests
+   run one after the other. */
 typedef struct opdi_group {
     struct opdi_group *next;
     opdi_nest *nests[OPDI_GROUP_NESTS];
     int32_t nnests, outer, id;
-    bool early;                                   /* it reads only constants, so it runs once, before all runs */
-    int64_t left, right;                          /* matrix products: byte offsets of the packed operands */
-    int64_t scratch, scratch_bytes;               /* matrix products: memory in the arena for the packed operands,
-                                                     unless they are packed early */
+    bool early;                                   /* true: the group reads only constants, so it runs once, before all
+                                                     runs */
+    int64_t left, right;                          /* of a matrix product: byte offsets of the packed operands */
+    int64_t scratch, scratch_bytes;               /* of a matrix product: memory in the arena for the packed operands,
+                                                     unless they are packed before all runs */
 } opdi_group;
 #endif
 #endif
@@ -232,20 +244,21 @@ typedef struct opdi_group {
 /* The state while a C file is written. */
 typedef struct opdi_cfile {
     opdi_string *out;                             /* the text that is being written */
-    int32_t next;                                 /* number of the next variable */
+    int32_t next;                                 /* the number of the next variable */
     int indent;
-    uint64_t helpers[4];                          /* mask: the opdi_c_helpers that are called */
-    uint32_t tiles[2], sorts;                     /* masks: tiles: the numbers of rows for which tile functions of float
-                                                     [0] and double [1] are called; sorts: the rows of opdi_c_keys for
-                                                     which sorting functions are called */
+    uint64_t helpers[4];                          /* mask of the helper functions (opdi_c_helpers) that are called */
+    uint32_t tiles[2], sorts;                     /* tiles: masks of the numbers of rows for which tile functions of
+                                                     float [0] and double [1] are called; sorts: mask of the rows of
+                                                     opdi_c_keys for which sorting functions are called */
     bool failed;
-    bool table;                                   /* the code is for this process: constants are found in a table */
-    int open;                                     /* number of open sizes, which are arguments of functions */
+    bool table;                                   /* true: the code is for this process, and finds constants in a table
+                                                     of pointers */
+    int open;                                     /* the number of open sizes, which are arguments of the functions */
     const opdi_group *group;
-    const char *result;                           /* name of the C variable with a reduction's result */
+    const char *result;                           /* the name of the C variable that has a reduction's result */
 } opdi_cfile;
 enum { OPDI_C_HELPERS = 86 };
-/* Helper functions that groups call.  Each follows the helpers that it calls itself. */
+/* A helper function that groups call.  In the list of helpers, a helper comes after the helpers that it calls. */
 typedef struct opdi_c_helper { const char *name, *text; } opdi_c_helper;
 #endif
 #endif
@@ -254,18 +267,19 @@ typedef struct opdi_c_helper { const char *name, *text; } opdi_c_helper;
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* A sum of products of two loads, seen as a matrix product: out[batch, m, n] = sum over k of left[batch, m, k] *
-   right[batch, n, k].  m, n, k and batch have the numbers of the nest's loops.  Elements of `out` are adjacent along
-   n. */
+/* A sum of products of two loads, treated as a matrix product: out[batch, m, n] = sum over k of left[batch, m, k] *
+   right[batch, n, k].  The arrays m, n, k and batch have the numbers of the nest's loops.  Along n, elements of `out`
+   are adjacent. */
 typedef struct opdi_contraction {
     opdi_nest *nest;
     const opdi_access *left, *right;
     int m[OPDI_NEST_DIMS], n[OPDI_NEST_DIMS], k[OPDI_NEST_DIMS], batch[OPDI_NEST_DIMS], nm, nn, nk, nbatch;
     int64_t rows, columns, depth;
-    int tile;                                     /* number of rows of a tile */
-    bool few;                                     /* the last tile may have fewer rows */
-    bool direct;                                  /* the right operand is read without packing */
-    bool left_early, right_early;                 /* the operand is constant, and packed once before all runs */
+    int tile;                                     /* the number of rows of a tile */
+    bool few;                                     /* true: the last tile may have fewer rows */
+    bool direct;                                  /* true: the right operand is read without packing */
+    bool left_early, right_early;                 /* true: the operand is a constant, and is packed once before all
+                                                     runs */
 } opdi_contraction;
 #endif
 #endif
@@ -288,7 +302,7 @@ typedef struct opdi_group_buffers {
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* A number that depends on open sizes: the sum of times[i][k] * (first size ^ i) * (second size ^ k). */
+/* A number that depends on open sizes: the sum over i and k of times[i][k] * (first size)^i * (second size)^k. */
 typedef struct opdi_open_terms { int64_t times[3][3]; } opdi_open_terms;
 /* An input or output of a unit. */
 typedef struct opdi_unit_port {
@@ -297,42 +311,44 @@ typedef struct opdi_unit_port {
     int ndim;
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
 } opdi_unit_port;
-/* A result that is a view of result or input `of`, numbered as in opdi_unit.from.  `offset` is counted in elements from
-   the first element of that tensor. */
+/* A result that is a view of another result or of an input, whose number `of` is as in opdi_unit.from.  `offset` is the
+   distance, in elements, from the first element of that tensor. */
 typedef struct opdi_unit_view {
     int32_t of, ndim;
     int64_t offset, sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
 } opdi_unit_view;
-/* A stand-in on the lazy device, the tensor that it represents, and the address of the stand-in's data when it was
-   made. */
+/* A stand-in: `lazy` is a tensor on the lazy device that stands for `tensor` in a recording; `data` is the address of
+   its data when it was made. */
 typedef struct opdi_lazy_stand_in { const opd_tensor *lazy, *tensor; const void *data; } opdi_lazy_stand_in;
 /* A graph or program that is being compiled. */
 typedef struct opdi_unit {
     const char *what, *name;                      /* what: the public function that was called, for errors; name: the
-                                                     prefix of the C functions */
+                                                     prefix of the names of C functions */
     opdi_recording recording;
     opdi_unit_port *inputs, *outputs;
     int ninputs, noutputs, ngroups, nodes;
     opdi_group *groups;
     int64_t weights, fixed, arena;                /* sizes in bytes */
-    bool file;                                    /* the header is written to a separate file */
-    bool whole;                                   /* each input must begin at the first byte of its storage */
-    bool asks;                                    /* the graph reads the grad mode */
+    bool file;                                    /* true: the header is written to a separate file */
+    bool whole;                                   /* true: each input must begin at the first byte of its storage */
+    bool asks;                                    /* true: the graph reads the grad mode */
     int nopen;                                    /* number of open sizes */
     int64_t least[2], most[2];                    /* the ranges of the open sizes */
-    bool here, frozen;                            /* here: the code runs in this process; frozen: constants are in a
-                                                     table of pointers, else they are inputs */
+    bool here, frozen;                            /* here: true if the code runs in this process; frozen: true if this
+                                                     code finds constants in a table of pointers; false if constants are
+                                                     passed as inputs */
     opd_tensor **stand_ins;                       /* the stand-ins of the inputs */
-    opdi_lazy_stand_in *lent;                     /* stand-ins that the graph must not change */
+    opdi_lazy_stand_in *lent;                     /* the stand-ins of inputs and constants; the graph must not change
+                                                     their sizes, strides or memory */
     const opd_tensor **constants;                 /* constants that are passed as inputs, after the user's inputs */
-    int32_t *from;                /* for each result: the number of its output, ~i for input i, OPDI_FROM_NUMBER or
+    int32_t *from;                /* for each result: the number of its output, ~i if it is input i, OPDI_FROM_NUMBER or
                                      OPDI_FROM_VIEW */
-    const opdi_buffer **shown;                    /* the buffers of results that are outputs */
-    opd_tensor **shown_as;                        /* the tensors of these results */
+    const opdi_buffer **shown;                    /* the buffers of those results that are outputs */
+    opd_tensor **shown_as;                        /* the tensors of those results */
     opd_value *numbers;                           /* results that are the same number in every run */
     opdi_unit_view *views;                        /* results that are views */
     int nconstants, nresults, nlent;
-    opdi_open_terms *shapes;                      /* with open sizes: two numbers (size, stride) for each dim of each
+    opdi_open_terms *shapes;                      /* if sizes are open: two numbers (size, stride) for each dim of each
                                                      output */
 } opdi_unit;
 #define OPDI_FROM_NUMBER INT32_MIN
@@ -358,8 +374,8 @@ enum { OPDI_OPEN_POINTS = 10 };
 typedef struct opdi_open_at { int64_t sizes[2]; } opdi_open_at;
 typedef struct opdi_open_entry {
     int64_t value;
-    const char *what, *why;                       /* what: the operator, for errors; why: the error to report if
-                                                     recordings differ in this entry */
+    const char *what, *why;                       /* what: the operator, for errors; why: the error if the recordings
+                                                     differ in this entry */
     const opdi_open_terms *terms;                 /* NULL: the entry is the same for all sizes */
     int32_t kind, form;                           /* form: an OPDI_FORM_..., as in opdi_expr */
 } opdi_open_entry;
@@ -369,13 +385,13 @@ typedef struct opdi_open {
     const opdi_unit_source *source;
     opdi_unit units[2];
     int n, npoints;                               /* n: number of open sizes; npoints: number of recordings, each with
-                                                     other sizes */
-    bool here, frozen;                            /* same as in opdi_unit */
+                                                     different sizes */
+    bool here, frozen;                            /* as in opdi_unit */
     opdi_open_at points[OPDI_OPEN_POINTS], least, most;
-    opdi_arena arena;                             /* memory of the lists' terms and of the decisions */
-    opdi_open_list lists[OPDI_OPEN_POINTS], plain, fused;   /* plain: the lists of all recordings, joined; fused: the
-                                                               same after fusing */
-    opdi_decision *decisions[OPDI_OPEN_POINTS];   /* the decisions in each recording */
+    opdi_arena arena;                             /* memory for the terms in the lists, and for the decisions */
+    opdi_open_list lists[OPDI_OPEN_POINTS], plain, fused;   /* plain: the list that joins those of all recordings;
+                                                               fused: the same after the recordings were fused */
+    opdi_decision *decisions[OPDI_OPEN_POINTS];   /* for each recording: its decisions */
     int32_t ndecisions[OPDI_OPEN_POINTS];
 } opdi_open;
 #endif
@@ -385,8 +401,8 @@ typedef struct opdi_open {
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* The state that opdi_unit_job_end restores: the scope, and the grad mode before.  In between, a unit is recorded: new
-   tensors are on the lazy device, and generators of random numbers are paused. */
+/* The state that opdi_unit_job_end restores: the scope and the grad mode.  Before that, a unit is recorded: new tensors
+   are on the lazy device, and generators of random numbers are paused. */
 typedef struct opdi_unit_job { opd_scope scope; bool was; } opdi_unit_job;
 #endif
 OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,

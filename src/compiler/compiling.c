@@ -8,7 +8,7 @@
 
 OPDI_COLD_BEGIN
 
-/* Words that must not be used as a model's name, because they have a meaning in C, in C++ or in the written text. */
+/* Words that cannot be the name of a model, because they have a meaning in C, in C++ or in the written text. */
 static const char opdi_c_words[] =
     " alignas alignof and and_eq asm auto bitand bitor bool break case catch char class compl const constexpr "
     "const_cast continue decltype default delete do double dynamic_cast else enum explicit export extern false float "
@@ -27,11 +27,12 @@ static const char opdi_c_words[] =
     "first_i64 sink_f32 sink_f64 sink_i64 sorted_f32 sorted_f64 sorted_i64 tile1_f32 tile2_f32 tile3_f32 tile4_f32 "
     "tile5_f32 tile6_f32 tiles_f32 tiles_f64 tile1_f64 tile2_f64 tile3_f64 tile4_f64 tile5_f64 tile6_f64 "
     "FRESH APART lanes_4 lanes_8 lanes_16 NO_SUMS_4 NO_SUMS_8 NO_SUMS_16 ";
-/* Returns whether `name` must not be used as a model's name. */
+/* Returns whether `name` cannot be the name of a model. */
 static bool opdi_c_taken(const char *name) {
     char word[48];
     const size_t length = strlen(name), kernel = name[0] == 'k' ? strspn(name + 1, "0123456789") : 0;
-    for (size_t cut = 0; cut < 2 && cut < length; cut++) {     /* cut 1: also names such as sinf and sinl */
+    for (size_t cut = 0; cut < 2 && cut < length; cut++) {     /* cut 1: without the last letter, to find names such as
+                                                                  sinf and sinl */
         if (cut && name[length - 1] != 'f' && name[length - 1] != 'l') { break; }
         (void)snprintf(word, sizeof word, " %.*s ", (int)(length - cut), name);
         if (strstr(opdi_c_words, word)) { return true; }
@@ -146,63 +147,69 @@ int opd_program_write_c(const opd_program *program, const opd_value *inputs, int
 OPDI_COLD_END
 
 //== graphs that are compiled and run in this process ==================================================================
-//
 //  A graph or program is compiled separately for each kind of inputs (dtypes, sizes, ...), after an uncompiled run has
-//  shown that the inputs are valid.  Its constants are passed as inputs: their addresses are looked up in each run.  If
-//  constants are frozen, the code finds them in a table of pointers.
+//  shown that such inputs are valid.  Its constants are passed as inputs: their addresses are looked up in each run.
+//  If constants are frozen, the code finds their addresses in a table of pointers.
 
 /* The struct of a model, as the generated code declares it. */
 typedef struct opdi_c_model {
-    const unsigned char *weights;                 /* if constants are frozen, a table of pointers */
+    const unsigned char *weights;                 /* the weights; if constants are frozen, a table of pointers */
     unsigned char *fixed, *arena;
     int (*call)(void *context, int which, const void *in, void *out);          /* calls operator number `which`, which
                                                                                   cannot be written in C */
     void *context;
 } opdi_c_model;
-/* A kind of inputs (dtypes, sizes, ...), and the code that was compiled for it. */
+/* A variant: the code that was compiled for one kind of inputs (dtypes, sizes, ...). */
 typedef struct opdi_variant {
     struct opdi_variant *next;
-    opdi_arena memory;                            /* memory of everything that this struct points to */
-    opd_value *inputs;                            /* the values of inputs; for tensors, only the tag counts */
-    opdi_unit_port *ends, *outputs;               /* ends: properties of the input tensors, then of the constants */
-    bool *written;                                /* for each of `ends`: true if the code writes it */
-    int32_t *from;                                /* for each result: as in opdi_unit */
-    opd_value *numbers;                           /* results that are not tensors */
-    opdi_unit_view *views;                        /* results that are views */
+    opdi_arena memory;                            /* the memory of everything to which this struct points */
+    opd_value *inputs;                            /* the values of the inputs; of a tensor, only the tag */
+    opdi_unit_port *ends, *outputs;               /* ends: the properties of the input tensors, followed by those of the
+                                                     constants */
+    bool *written;                                /* for each of `ends`: whether the code writes it */
+    int32_t *from;                                /* for each result: its origin, as in opdi_unit.from */
+    opd_value *numbers;                           /* the results that are not tensors */
+    opdi_unit_view *views;                        /* the results that are views */
     opd_tensor **constants, **frozen;
-    opdi_unit_port *kept;                         /* properties of the frozen constants */
-    opdi_storage **storages;                      /* storages of the frozen constants; references, so that their
-                                                     addresses are not reused */
+    opdi_unit_port *kept;                         /* the properties of the frozen constants */
+    opdi_storage **storages;                      /* the storages of the frozen constants; references, so that no other
+                                                     storage gets their addresses */
     uint32_t *versions;
-    const void **table;                           /* the addresses of the frozen constants' data */
+    const void **table;                           /* the addresses of the data of the frozen constants */
     int ninputs, nends, nconstants, nfrozen, noutputs, nresults;
-    bool writes, draws, whole, asks;              /* writes: the code writes an input; draws: an operator of the
-                                                 code draws random numbers; whole, asks: as in opdi_unit */
+    bool writes, draws, whole, asks;              /* writes: the code writes an input; draws: the code calls an operator
+                                                     that uses random numbers; whole, asks: as in opdi_unit */
     int64_t arena_bytes, fixed_bytes;
     int nopen;                                    /* number of open sizes */
-    int *open[2];                                 /* for each input: the dim with this open size, or -1 */
+    int *open[2];                                 /* open[0], open[1]: for each input, the dim that has the first or
+                                                     second open size, or -1 */
     int64_t least[2], most[2];
-    opdi_open_terms *shapes;                      /* the outputs' sizes and strides, as in opdi_unit */
-    void *library, *fixed, *spare;                /* spare: memory for one run's arena, if not in use */
+    opdi_open_terms *shapes;                      /* the sizes and strides of the outputs, as in opdi_unit */
+    void *library, *fixed, *spare;                /* spare: memory for the arena of a run, while no run uses it */
     opdi_c_model model;
-    opdi_extern_call **called;                    /* the operators that the code calls, by number */
+    opdi_extern_call **called;                    /* the operators that the code calls; the index is the operator's
+                                                     number */
     int (*call)(const opdi_c_model *model, void *const *inputs, void *const *outputs);
-    const char *why;                              /* the reason why this kind is not compiled; NULL: it is compiled */
+    const char *why;                              /* the reason why this kind of inputs is not compiled; NULL if it is
+                                                     compiled */
 } opdi_variant;
 struct opd_compiled {
-    const opd_graph *graph;                       /* NULL: a program is compiled */
+    const opd_graph *graph;                       /* NULL if a program is compiled */
     const opd_program *program;
     const char *what;
     char name[48];
-    char *flags;                                  /* flags for the C compiler; NULL: flags for this machine */
-    bool frozen, said;                            /* said: a warning has said that inputs run uncompiled */
-    int kinds, count;                             /* kinds: the largest number of variants; count: their number */
-    int ninputs, *dims;                           /* dims: the two arrays `open` and `open_2` of the options */
-    opd_c_options open;                           /* the options for open sizes */
-    opdi_mutex lock;                              /* held while code is compiled; protects plain, count, variants */
-    int plain;                                    /* number of uncompiled runs in progress */
+    char *flags;                                  /* the flags for the C compiler; NULL: flags for this machine */
+    bool frozen, said;                            /* said: a warning has said that these inputs run uncompiled */
+    int kinds, count;                             /* kinds: the most variants that are made; count: the number of
+                                                     variants */
+    int ninputs, *dims;                           /* dims: the arrays `open` and `open_2` of the options, one after the
+                                                     other */
+    opd_c_options open;                           /* the options about open sizes */
+    opdi_mutex lock;                              /* is held while code is compiled; protects plain, count and
+                                                     variants */
+    int plain;                                    /* the number of uncompiled runs that are in progress */
     opdi_variant *variants;
-    const char *reason;                           /* the reason why the last run was uncompiled, or NULL */
+    const char *reason;                           /* the reason why the last run was not compiled, or NULL */
 };
 
 static bool opdi_port_fits(const opdi_unit_port *end, const opd_tensor *tensor) {
@@ -219,9 +226,9 @@ static void opdi_port_keep(opdi_unit_port *end, const opd_tensor *tensor) {
     memcpy(end->sizes, tensor->dims, tensor->ndim * sizeof *end->sizes);
     memcpy(end->strides, tensor->dims + tensor->ndim, tensor->ndim * sizeof *end->strides);
 }
-/* Returns whether a tensor fits the input `end`, whose dims open[0] and open[1] (-1: none) have open sizes.  Open sizes
-   must be in their ranges.  sizes[i] is open size i, or 0 if no input has set it yet: the first input that has this
-   open size sets sizes[i], and later inputs must have the same size. */
+/* Returns whether a tensor fits the input `end`.  The dims open[0] and open[1] of the input (-1: none) have open sizes,
+   which must be in their ranges.  sizes[i] is open size i, or 0 if no input has had it yet: the first input that has it
+   sets sizes[i], and later inputs must have the same size. */
 static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_port *end, const opd_tensor *tensor,
                                 const int open[2], int64_t sizes[2]) {
     int64_t dense = 1;
@@ -247,7 +254,7 @@ static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_por
     }
     return true;
 }
-/* Returns whether inputs are of the variant's kind, and sets `sizes` to their open sizes. */
+/* Returns whether inputs are of the kind for which the variant was compiled.  Sets `sizes` to their open sizes. */
 static bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inputs, int ninputs, int64_t sizes[2]) {
     sizes[0] = sizes[1] = 0;
     if (ninputs != variant->ninputs) { return false; }
@@ -272,8 +279,8 @@ static bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inpu
     return true;
 }
 
-/* Returns a reason why calls on this thread must not be replaced by compiled code, because a mode or transform is
-   active; NULL if there is none. */
+/* Returns a reason why compiled code cannot replace calls on this thread (a mode or transform is active), or NULL if it
+   can. */
 static const char *opdi_compiled_modes(const opdi_thread *thread) {
     const opdi_innermost *const in = &thread->innermost;
     if (thread->state.autocast) { return "an autocast region is open"; }
@@ -284,8 +291,8 @@ static const char *opdi_compiled_modes(const opdi_thread *thread) {
     if (OPDI_LOAD(&opdi_works_running)) { return "a collective operation is running"; }
     return NULL;
 }
-/* Returns a reason why a tensor cannot be passed to compiled code, or NULL if it can.  written: true if the code writes
-   it. */
+/* Returns a reason why a tensor cannot be passed to compiled code, or NULL if it can.  `written` is true if the code
+   writes the tensor. */
 static const char *opdi_compiled_tensor(const opdi_thread *thread, const opd_tensor *tensor, bool written) {
     const unsigned unusual = OPDI_WRAPPED | OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED;
     const bool view = tensor->flags & OPDI_IS_VIEW;
@@ -303,8 +310,8 @@ static const char *opdi_compiled_tensor(const opdi_thread *thread, const opd_ten
 static bool opdi_tensors_overlap(const opd_tensor *a, const opd_tensor *b) {
     return a->numel && b->numel && a->data < b->data + opdi_span(b) && b->data < a->data + opdi_span(a);
 }
-/* Fills `all` with the tensors that a run passes to compiled code: inputs, then constants.  Returns a reason why they
-   cannot be passed, or NULL if they can. */
+/* Fills `all` with the tensors that a run passes to compiled code: the inputs, then the constants.  Returns a reason
+   why they cannot be passed, or NULL if they can. */
 static const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_variant *variant, const opd_value *inputs,
                                         opd_tensor **all) {
     int count = 0;
@@ -338,8 +345,8 @@ static const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_va
     }
     return NULL;
 }
-/* Returns a new tensor for output `end` of a run.  If there are open sizes, its sizes and strides are computed from
-   `shapes` for the sizes `at`.  On failure, returns NULL and sets an error. */
+/* Returns a new tensor for the output `end` of a run.  If `shapes` is not NULL, the sizes and strides are computed from
+   `shapes` for the open sizes `at`.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_variant_output(const opdi_unit_port *end, const opdi_open_terms *shapes,
                                        const opdi_open_at *at) {
     int64_t all[2][OPD_MAX_DIMS];
@@ -349,7 +356,8 @@ static opd_tensor *opdi_variant_output(const opdi_unit_port *end, const opdi_ope
     for (int i = 0; i < 2 * end->ndim; i++) { all[i % 2][i / 2] = opdi_open_number(&shapes[i], at); }
     return opd_empty_strided(opd_ints_of(all[0], end->ndim), opd_ints_of(all[1], end->ndim), end->dtype);
 }
-/* Calls the compiled code of a variant, with the open sizes as arguments.  Returns its return code; 0 is success. */
+/* Calls the compiled code of a variant, with the open sizes as arguments.  Returns the code's return value; 0 means
+   success. */
 static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *model, const int64_t sizes[2],
                              void *const *inputs, void *const *outputs) {
     int (*one)(const opdi_c_model *, long, void *const *, void *const *);
@@ -360,7 +368,8 @@ static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *mo
     return variant->nopen == 1 ? one(model, (long)sizes[0], inputs, outputs)
         : two(model, (long)sizes[0], (long)sizes[1], inputs, outputs);
 }
-/* Returns memory for the arena of a run: the spare memory that opdi_variant_arena_put kept, or new memory. */
+/* Returns memory for the arena of a run: the memory that an earlier run gave to opdi_variant_arena_put, or new
+   memory. */
 static void *opdi_variant_arena_take(opdi_variant *variant) {
     void *arena = OPDI_ACQUIRE(&variant->spare);
     while (arena && !OPDI_EXCHANGE(&variant->spare, &arena, NULL)) { }
@@ -372,9 +381,9 @@ static void opdi_variant_arena_put(opdi_variant *variant, void *arena) {
         opdi_free(arena, (size_t)variant->arena_bytes + 64);
     }
 }
-/* Runs compiled code on the tensors `all`.  New results belong to the innermost scope.  Returns 0.  If the code fails,
-   and it neither writes its inputs nor draws random numbers, returns 1, so that the caller can run the graph
-   uncompiled.  For other failures, returns -1 and sets an error. */
+/* Runs compiled code on the tensors `all`.  New results belong to the innermost scope.  Returns 0.  Returns 1 if the
+   code fails but has neither written inputs nor used random numbers; the caller can then run the graph uncompiled.  For
+   other failures, returns -1 and sets an error. */
 static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_tensor **all, opd_value *results) {
     opdi_c_model model = variant->model;
     const opdi_open_at at = {{sizes[0], sizes[1]}};
@@ -413,7 +422,7 @@ static int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_t
         results[i] = opd_value_tensor(tensor);
     }
     const bool once = variant->writes || variant->draws;
-    if (rc && !once) { opd_error_clear(); }       /* such as the error of a called operator: the uncompiled run sets it
+    if (rc && !once) { opd_error_clear(); }       /* such as the error of a called operator; the uncompiled run sets it
                                                      again */
     if (rc == 0 || !once) { return rc != 0; }
     if (!opd_ok()) { return -1; }
@@ -439,13 +448,13 @@ static void *opdi_variant_alloc(opdi_variant *variant, int count, size_t size) {
     if (memory) { memset(memory, 0, (size_t)(count + 1) * size); }
     return memory;
 }
-/* Calls operator number `which`, which cannot be written in C, for compiled code.  Returns 0, or 4 and sets an
-   error. */
+/* Calls operator number `which`, which cannot be written in C; compiled code calls this function.  Returns 0, or 4 and
+   sets an error. */
 static int opdi_variant_extern(void *context, int which, const void *in, void *out) {
     const opdi_variant *const variant = (const opdi_variant *)context;
     return opdi_extern_run(variant->called[which], (const unsigned char *)in, (unsigned char *)out);
 }
-/* Stores in a variant the properties of a unit that its runs need.  Returns 0, or -1 and sets an error. */
+/* Copies the properties of a unit that runs need to a variant.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     const opdi_recording *const recording = &unit->recording;
     variant->nends = unit->ninputs;
@@ -525,7 +534,8 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     char path[OPDI_PATH], name[64];
     int rc = -1;
     for (int i = 0; flags[i] && rc; i++) {
-        if (i) { opd_error_clear(); }             /* other flags: the C compiler may not know the first ones */
+        if (i) { opd_error_clear(); }             /* other flags: the C compiler may not know those of the first
+                                                     attempt */
         const char *const given = compiled->flags ? compiled->flags : flags[i];
         rc = opdi_build_text(compiled->what, compiled->name, source, given, path);
         if (compiled->flags) { break; }
@@ -549,7 +559,7 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     return 0;
 #endif
 }
-/* Fails if the inputs are of a kind that graphs in C do not support.  Returns 0, or -1 and sets an error. */
+/* Checks that graphs in C support the kinds of the inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_compiled_kinds(const opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     bool wrong = false;
     for (int i = 0; i < ninputs && compiled->graph; i++) { wrong = wrong || inputs[i].tag != OPD_TAG_TENSOR; }
@@ -563,7 +573,7 @@ static int opdi_compiled_kinds(const opd_compiled *compiled, const opd_value *in
     return wrong ? opd_fail(OPD_ERROR_ARGUMENT, "%s: an input is missing, or is a number although the graph expects a "
                             "tensor, or a tensor although the program expects a number", compiled->what) : 0;
 }
-/* Stores the properties of the input tensors in a variant that is not compiled.  Returns 0, or -1 and sets an error. */
+/* Stores the properties of the input tensors in a variant that has no code.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_ports(opdi_variant *variant, const opd_value *inputs) {
     int count = 0;
     variant->ends = (opdi_unit_port *)opdi_variant_alloc(variant, variant->ninputs, sizeof *variant->ends);
@@ -603,8 +613,8 @@ static int opdi_compiled_text_open(const opd_compiled *compiled, opdi_open *open
     opdi_string_free(&header);
     return rc;
 }
-/* Stores the properties of a unit in a variant, and compiles and loads the unit's text.  Returns 0, or -1 and sets an
-   error. */
+/* Stores the properties of a unit in a variant; compiles and loads the C text of the unit.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_variant_made(opdi_variant *variant, const opd_compiled *compiled, opdi_unit *unit,
                              const opdi_string *text) {
     unit->nresults = compiled->graph ? compiled->graph->noutputs : 0;
@@ -669,7 +679,7 @@ static opdi_variant *opdi_variant_new(const opd_value *inputs, int ninputs) {
     for (int i = 0; i < ninputs && variant->inputs; i++) { variant->inputs[i] = inputs[i]; }
     return variant;
 }
-/* Returns whether the inputs' dims with open sizes exist, and have sizes in the requested ranges. */
+/* Returns whether the inputs have the dims that have open sizes, and their sizes are in the requested ranges. */
 static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     const opd_c_options *const options = &compiled->open;
     if (!options->open || ninputs != compiled->ninputs) { return false; }
@@ -684,8 +694,8 @@ static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *i
     }
     return true;
 }
-/* Makes a variant with open sizes for these inputs.  Returns NULL if that is impossible.  Unless memory ran out, then
-   also warns, and does not try open sizes again later. */
+/* Makes a variant with open sizes for these inputs.  Returns NULL if that is impossible; then also warns, and does not
+   try open sizes again later, unless memory ran out. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
     opdi_variant *const variant = opdi_variant_new(inputs, ninputs);
@@ -700,9 +710,9 @@ static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_va
     opdi_variant_free(variant);
     return NULL;
 }
-/* Adds a variant for the kind of these inputs, which a run without compiled code has shown to be valid.  If the kind
-   cannot be compiled, adds a variant without code, so that later runs with such inputs stay uncompiled.  The caller
-   holds the lock. */
+/* Adds a variant for the kind of these inputs, which an uncompiled run has shown to be valid.  If the kind cannot be
+   compiled, adds a variant without code, so that later runs with such inputs stay uncompiled.  The caller holds the
+   lock. */
 static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     opdi_variant *variant = opdi_compiled_add_open(compiled, inputs, ninputs);
     const bool made = variant != NULL;
@@ -730,9 +740,8 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
     compiled->count++;
     OPDI_PUBLISH(&compiled->variants, variant);
 }
-/* Runs the graph or program without compiled code.  Then compiles it for this kind of inputs, unless another thread is
-   running it uncompiled, or `why` names a reason not to compile it.  Returns the number of results, or -1 and sets an
-   error. */
+/* Runs the graph or program uncompiled.  Then compiles it for this kind of inputs, unless `why` is a reason not to, or
+   another uncompiled run is in progress.  Returns the number of results, or -1 and sets an error. */
 static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs,
                                int cap, const char *why) {
     opdi_lock(&compiled->lock);
@@ -856,7 +865,7 @@ static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_val
     }
     return NULL;
 }
-/* Returns a reason why a program's own tensors cannot be passed to compiled code, or NULL if they can. */
+/* Returns a reason why the tensors of a program itself cannot be passed to compiled code, or NULL if they can. */
 static const char *opdi_compiled_module(const opdi_thread *thread, const opd_compiled *compiled) {
     const char *why = NULL;
 #if !defined(OPD_NO_PROGRAMS)

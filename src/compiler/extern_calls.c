@@ -10,9 +10,9 @@
 
 typedef int (*opdi_extern_each)(opd_tensor *tensor, int from, int element, void *user);
 
-/* Sets `sizes` to the sizes of loops over a tensor's elements, and `access` to the elements' strides.  An element of a
-   dtype without a C type is visited as one or more elements of a dtype that has one.  Returns the number of loops, or
-   -1 and sets an error. */
+/* Sets `sizes` to the sizes of loops over a tensor's elements, and the strides in *access to those of the loops.  If
+   the tensor's dtype has no C type, each element is visited as one or several elements of a dtype that has one.
+   Returns the number of loops, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_extern_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
     int64_t strides[OPDI_NEST_DIMS];
     int each;
@@ -32,8 +32,8 @@ OPDI_INTERNAL int opdi_extern_loops(const opd_tensor *tensor, int64_t sizes[OPDI
     }
     return opdi_access_set(access, opd_device_data(tensor, OPD_LAZY), unit, strides, n) ? -1 : n;
 }
-/* Records a copy of a tensor to byte slot->place of `buffer` or, if `back` is true, from there to the tensor.  Returns
-   0, or -1 and sets an error. */
+/* Records a copy of a tensor to `buffer`, from byte slot->place on; if `back` is true, records a copy from there to the
+   tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_extern_copy(const opdi_extern_tensor *slot, const opd_tensor *tensor, opdi_buffer *buffer, bool back) {
     int64_t sizes[OPDI_NEST_DIMS], count = 1;
     opdi_access mine, other;
@@ -54,8 +54,8 @@ static int opdi_extern_copy(const opdi_extern_tensor *slot, const opd_tensor *te
     nest->out = back ? mine : other;
     return opdi_nest_add(nest, load);
 }
-/* Fills `slot` with a tensor's properties and a place in a buffer, after the tensors that end at byte *end.  Advances
-   *end. */
+/* Fills `slot` with the properties of a tensor, and gives it a place in a buffer, after the tensors that end at byte
+   *end.  Advances *end. */
 static void opdi_extern_slot(opdi_extern_tensor *slot, const opd_tensor *tensor, size_t *end) {
     slot->dtype = opd_dtype(tensor);
     slot->ndim = opd_ndim(tensor);
@@ -63,7 +63,7 @@ static void opdi_extern_slot(opdi_extern_tensor *slot, const opd_tensor *tensor,
     memcpy(slot->sizes, opd_sizes(tensor), (size_t)slot->ndim * sizeof *slot->sizes);
     *end += ((size_t)opd_numel(tensor) * opd_dtype_size(slot->dtype) + 63) / 64 * 64;
 }
-/* Adds a tensor argument, which may be None (NULL), to called->in.  Returns 0, or -1 and sets an error. */
+/* Adds a tensor argument to called->in; NULL means None.  Returns 0, or -1 and sets an error. */
 static int opdi_extern_argument(opdi_extern_call *called, const opd_tensor *tensor) {
     opdi_extern_tensor *const slot = &called->in[called->nin++];
     slot->place = -1;
@@ -81,8 +81,8 @@ static int opdi_extern_argument(opdi_extern_call *called, const opd_tensor *tens
     memcpy(slot->number, opd_data((opd_tensor *)(uintptr_t)tensor), opd_dtype_size(slot->dtype));
     return 0;
 }
-/* Returns whether a value can be stored for later runs.  Objects and cells cannot, because they belong to the current
-   run. */
+/* Returns whether a value can be stored for later runs.  Objects and cells cannot be stored, because they belong to the
+   current run. */
 static bool opdi_extern_keeps(const opd_value *value) {
     bool keeps = value->tag != OPD_TAG_OBJECT && value->tag != OPD_TAG_CELL;
     for (int32_t i = 0; value->tag == OPD_TAG_LIST && i < value->n; i++) {
@@ -127,8 +127,8 @@ static int opdi_extern_count(const opd_value *values, int count) {
     }
     return sum;
 }
-/* Calls `each` for every tensor that a call returns or writes, in order.  Returns 0, or the first result of `each` that
-   is not 0. */
+/* Calls `each` for every tensor that a call returns or writes, in order.  Returns 0, or the first value other than 0
+   that `each` returns. */
 static int opdi_extern_outputs(const opd_op *op, const opd_value *args, const opd_value *rets,
                                opdi_extern_each each, void *user) {
     int rc = 0;
@@ -144,8 +144,8 @@ static int opdi_extern_outputs(const opd_op *op, const opd_value *args, const op
     }
     return rc;
 }
-/* The state while the results of a call are recorded: first each result gets a place in a buffer, then each is copied
-   from its place. */
+/* The state while the results of a call are recorded: each result gets a place in a buffer, and is then copied from
+   there. */
 typedef struct opdi_extern_job { opdi_extern_call *called; opdi_buffer *from; int32_t at; } opdi_extern_job;
 static int opdi_extern_place(opd_tensor *tensor, int from, int element, void *user) {
     opdi_extern_job *const job = (opdi_extern_job *)user;
@@ -164,8 +164,8 @@ static int opdi_extern_copy_back(opd_tensor *tensor, int from, int element, void
     opdi_extern_job *const job = (opdi_extern_job *)user;
     return opdi_extern_copy(&job->called->out[job->at++], tensor, job->from, true);
 }
-/* Returns a reason why compiled code cannot call an operator, or NULL if it can.  rets: the results of its fake kernel,
-   or NULL if they are not known yet. */
+/* Returns a reason why compiled code cannot call an operator, or NULL if it can.  `rets` are the results of the
+   operator's fake kernel; NULL: they are not known yet. */
 OPDI_INTERNAL const char *opdi_extern_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
     if (!recording->calls || recording->open || !op->schema) { return "it"; }
     if (opd_op_tags(op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT |
@@ -183,8 +183,8 @@ OPDI_INTERNAL const char *opdi_extern_refuses(const opdi_recording *recording, o
     }
     return NULL;
 }
-/* Returns tensor number `at` of all tensors in a call's arguments, or NULL if there are fewer.  Sets *written to true
-   if the operator writes it. */
+/* Returns tensor number `at` of the tensors in a call's arguments, or NULL if there are fewer.  Sets *written to true
+   if the operator writes the tensor. */
 static opd_tensor *opdi_extern_tensor_at(const opd_op *op, const opd_value *args, int at, bool *written) {
     for (int i = 0; i < op->nargs; i++) {
         const bool list = args[i].tag == OPD_TAG_TENSORS;
@@ -202,8 +202,8 @@ static bool opdi_called_overlap(const opd_tensor *a, const opd_tensor *b) {
     const char *const first = (const char *)a->data, *const second = (const char *)b->data;
     return a->numel && b->numel && first && second && first < second + opdi_span(b) && second < first + opdi_span(a);
 }
-/* Returns a reason why the tensors of a call cannot be passed as copies, or NULL if they can.  They cannot if a written
-   tensor overlaps itself or another argument, or if a result is an argument although the schema does not say so. */
+/* Returns a reason why the tensors of a call cannot be passed as copies, or NULL if they can.  A written tensor must
+   not overlap itself or another argument, and a result must not be an argument, unless the schema says so. */
 static const char *opdi_extern_shares(const opd_op *op, const opd_value *args, const opd_value *rets) {
     bool written, other;
     opd_tensor *a, *b;
@@ -225,8 +225,8 @@ static const char *opdi_extern_shares(const opd_op *op, const opd_value *args, c
     return NULL;
 }
 /* Returns true if each tensor of a call is contiguous or repeats one element.  Some operators generate random numbers
-   in the order of a tensor's memory.  The written code passes contiguous copies to them, so it gets the same numbers
-   only if this function returns true. */
+   in the order of a tensor's memory.  The written code passes contiguous copies to such an operator, so it gets the
+   same numbers only if this function returns true. */
 static bool opdi_extern_rows(const opd_op *op, const opd_value *args) {
     bool written, rows = true;
     const opd_tensor *tensor;
@@ -237,7 +237,7 @@ static bool opdi_extern_rows(const opd_op *op, const opd_value *args) {
     }
     return rows;
 }
-/* Records the nest of a call, which reads the buffer `in` and writes the buffer `out`.  Returns 0, or -1 and sets an
+/* Records the nest of a call.  It reads the buffer `in` and writes the buffer `out`.  Returns 0, or -1 and sets an
    error. */
 static int opdi_extern_nest(opdi_extern_call *called, opdi_buffer *in, opdi_buffer *out) {
     const int64_t sizes[2] = {(int64_t)out->bytes, (int64_t)in->bytes};
@@ -260,7 +260,8 @@ static opdi_buffer *opdi_extern_buffer(size_t bytes) {
     if (buffer) { buffer->dtype = OPD_UINT8; }
     return buffer;
 }
-/* Returns a new call of `op` with the arguments `args`, whose results are not known yet, or NULL and sets an error. */
+/* Returns a new call of `op` with the arguments `args`, or NULL and sets an error.  The results of the call are not
+   known yet. */
 static opdi_extern_call *opdi_extern_new(opd_op *op, const opd_value *args) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_extern_call *const called = (opdi_extern_call *)opdi_recording_alloc(recording, sizeof *called);
@@ -272,7 +273,7 @@ static opdi_extern_call *opdi_extern_new(opd_op *op, const opd_value *args) {
                                                             sizeof *called->in);
     return called->args && called->in && opdi_extern_arguments(called, args) == 0 ? called : NULL;
 }
-/* Records copies of the tensors of a call to its input buffer.  Returns 0, or -1 and sets an error. */
+/* Records the copies of the tensors of a call to its input buffer.  Returns 0, or -1 and sets an error. */
 static int opdi_extern_gather(const opdi_extern_call *called, const opd_value *args, opdi_buffer *in) {
     for (int i = 0; i < called->nargs; i++) {
         const opd_value *const kept = &called->args[i];
@@ -286,8 +287,8 @@ static int opdi_extern_gather(const opdi_extern_call *called, const opd_value *a
     }
     return 0;
 }
-/* Removes the nests recorded after `last`, by a lowering that failed, and releases its results.  The operator is then
-   called instead. */
+/* Removes the nests that were recorded after `last` by a lowering that has failed, and releases the results.  The
+   caller then records a call of the operator instead. */
 OPDI_INTERNAL void opdi_extern_instead(opd_call *call, opdi_nest *last) {
     opdi_recording *const recording = opdi_recording_now;
     recording->last = last;
@@ -296,7 +297,7 @@ OPDI_INTERNAL void opdi_extern_instead(opd_call *call, opdi_nest *last) {
     call->filled = call->owned = 0;
     call->cursor = 0;
 }
-/* Returns whether a call has complex arguments, or other arguments without a C type, which lowerings do not support. */
+/* Returns whether a call has arguments that lowerings do not support: complex numbers, or a dtype without a C type. */
 OPDI_INTERNAL bool opdi_extern_unfit(const opd_call *call) {
     bool unfit = false;
     int each;
@@ -317,8 +318,8 @@ OPDI_INTERNAL const char *opdi_lower_name(const char *name) {
     const char *const end = strstr(name, "::");
     return end ? end + 2 : name;
 }
-/* The kernel on the lazy device for operators that have no other kernel there: records a call of the operator.  Returns
-   0, or -1 and sets an error. */
+/* The kernel on the lazy device for operators that have no other kernel there.  Records a call of the operator.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_extern_record(opd_call *call) {
     opd_op *const op = opd_call_operator(call);
     opdi_recording *const recording = opdi_recording_now;
@@ -347,7 +348,7 @@ OPDI_INTERNAL int opdi_extern_record(opd_call *call) {
     called->nout = job.at;
     opdi_buffer *const in = opdi_extern_buffer(called->in_bytes), *const out = opdi_extern_buffer(called->out_bytes);
     if (!in || !out) { return -1; }
-    out->kept = called->nout == 0 || draws;       /* it must run although nothing reads its results */
+    out->kept = called->nout == 0 || draws;       /* the nest must remain even if nothing reads its results */
     called->id = recording->ncalled++;
     called->next = recording->called;
     recording->called = called;
@@ -381,7 +382,7 @@ OPDI_INTERNAL opdi_extern_call *opdi_extern_keep(opdi_arena *arena, const opdi_e
     }
     return copy;
 }
-/* Returns the number in `slot`, which the call gets as an argument instead of a tensor. */
+/* Returns the number in `slot`, which is an argument of the call instead of a tensor. */
 OPDI_INTERNAL opd_value opdi_extern_number(const opdi_extern_tensor *slot) {
     int64_t whole = 0;
     if (slot->dtype == OPD_BOOL) { return opd_value_bool(*(const uint8_t *)slot->number != 0); }
@@ -390,7 +391,7 @@ OPDI_INTERNAL opd_value opdi_extern_number(const opdi_extern_tensor *slot) {
     memcpy(&whole, slot->number, sizeof whole);
     return opd_value_int(whole);
 }
-/* Returns the tensor of an argument.  If the operator writes it, the tensor is a copy, otherwise it uses the memory at
+/* Returns the tensor of an argument.  If the operator writes the tensor, it is a copy; otherwise it uses the memory at
    `in`.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_extern_tensor_of(const opdi_extern_tensor *slot, const unsigned char *in, bool written) {
     if (slot->place == OPDI_EXTERN_NUMBER) { return opd_tensor_wrapped_number(opdi_extern_number(slot)); }
@@ -398,7 +399,7 @@ static opd_tensor *opdi_extern_tensor_of(const opdi_extern_tensor *slot, const u
     return written ? opd_tensor_from(in + slot->place, sizes, slot->dtype)
         : opd_tensor_wrap((void *)(uintptr_t)(in + slot->place), sizes, NULL, slot->dtype, NULL, NULL);
 }
-/* The state while the results of a call are stored in the memory at `out`. */
+/* The state while the results of a call are copied to the memory at `out`. */
 typedef struct opdi_extern_outputs_state {
     const opdi_extern_call *called;
     unsigned char *out;
@@ -418,7 +419,7 @@ static int opdi_extern_store(opd_tensor *tensor, int from, int element, void *us
                                            slot->dtype, NULL, NULL);
     return to && opd_copy_(to, tensor) ? 0 : -1;
 }
-/* Sets `args` to the arguments of a call, whose tensors are read from `in` and belong to the innermost scope.  Returns
+/* Sets `args` to the arguments of a call.  The tensors are read from `in` and belong to the innermost scope.  Returns
    0, or -1 and sets an error. */
 static int opdi_extern_fill(const opdi_extern_call *called, const unsigned char *in, opd_value *args) {
     for (int i = 0; i < called->nargs; i++) {
@@ -442,8 +443,8 @@ static int opdi_extern_fill(const opdi_extern_call *called, const unsigned char 
     }
     return 0;
 }
-/* Returns the sum of the version counters of all arguments that the operator must not write, according to its schema.
-   The sum changes if the operator writes one of them. */
+/* Returns the sum of the versions of all arguments that the operator must not write, according to its schema.  If the
+   operator writes one of them, the sum changes. */
 static uint64_t opdi_extern_writes(const opdi_extern_call *called, const opd_value *args) {
     uint64_t sum = 0;
     bool written;
@@ -453,7 +454,7 @@ static uint64_t opdi_extern_writes(const opdi_extern_call *called, const opd_val
     }
     return sum;
 }
-/* Calls an operator with `args`, and stores its results at `out`.  Returns 0, or -1 and sets an error. */
+/* Calls an operator with `args`, and copies its results to `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_extern_now(const opdi_extern_call *called, const opd_value *args, unsigned char *out) {
     opd_value rets[OPDI_MAX_RETURNS];
     opdi_extern_outputs_state gives = {called, out, 0};
@@ -467,8 +468,8 @@ static int opdi_extern_now(const opdi_extern_call *called, const opd_value *args
     return gives.at == called->nout ? 0 : opd_fail(OPD_ERROR_KERNEL, "%s: there are fewer results than from the "
                                                    "operator's fake kernel", opd_op_name(called->op));
 }
-/* Calls an operator of a compiled graph with the tensors at `in`, and stores its results at `out`.  Returns 0, or 4 and
-   sets an error; the compiled code then returns 4, too. */
+/* Calls an operator of a compiled graph with the tensors at `in`, and copies its results to `out`.  Returns 0, or 4 and
+   sets an error; the compiled code then also returns 4. */
 OPDI_INTERNAL int opdi_extern_run(const opdi_extern_call *called, const unsigned char *in, unsigned char *out) {
     opd_scope scope = opd_scope_open();
     const bool was = opd_grad_mode_set(false);

@@ -10,21 +10,21 @@
 //    opdi_fuse_rows         puts nests over the same rows into a group, which visits each row once
 //----------------------------------------------------------------------------------------------------------------------
 
-/* How the loop indices of one nest are computed from the indices of another nest: index of loop j = offset[j] + sum
-   over k of by[j][k] * (index of loop k of the other nest). */
+/* How the loop indices of one nest are computed from the loop indices of another nest: index of loop j = offset[j] +
+   sum over k of by[j][k] * (index of loop k of the other nest). */
 typedef struct opdi_map {
     int ndim;
     int64_t offset[OPDI_NEST_DIMS], by[OPDI_NEST_DIMS][OPDI_NEST_DIMS];
 } opdi_map;
 
 static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner);
-/* Adapts an access to a split of its nest's loop `dim` into two loops.  The inner loop has the size `inner`. */
+/* Adapts an access of a nest to the splitting of loop `dim` into two loops.  The inner loop has `inner` iterations. */
 static void opdi_access_split(opdi_access *access, int dim, int ndim, int64_t inner) {
     memmove(access->strides + dim + 1, access->strides + dim, (size_t)(ndim - dim) * sizeof *access->strides);
     access->strides[dim] *= inner;
 }
-/* The number of the current walk over an expression.  Each visited node is marked with it, so that nodes that are used
-   several times are visited once. */
+/* The number of the current walk over an expression.  Each node that is visited gets this number, so that a node that
+   is used several times is visited once. */
 OPDI_INTERNAL OPDI_TLS int32_t opdi_expr_round;
 static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner) {
     if (!expr || expr->round == opdi_expr_round) { return; }
@@ -34,8 +34,8 @@ static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner) {
     }
     for (int i = 0; i < expr->nin; i++) { opdi_expr_split(expr->in[i], dim, ndim, inner); }
 }
-/* Splits loop `dim` into two loops, of which the inner has the size `inner`, a divisor of the loop's size.  Returns
-   false if the nest already has the maximum number of loops. */
+/* Splits loop `dim` into two loops.  The inner loop has `inner` iterations; the number of iterations of loop `dim` is a
+   multiple of `inner`.  Returns false if the nest already has the maximum number of loops. */
 static bool opdi_nest_split(opdi_nest *nest, int dim, int64_t inner) {
     if (nest->ndim == OPDI_NEST_DIMS) { return false; }
     opdi_expr_round++;
@@ -51,7 +51,7 @@ static bool opdi_nest_split(opdi_nest *nest, int dim, int64_t inner) {
     return true;
 }
 static void opdi_nest_drop(opdi_nest *nest, int dim);
-/* Joins the loops dim and dim + 1, which opdi_nest_split made of one loop. */
+/* Joins the loops `dim` and dim + 1, which opdi_nest_split has made from one loop. */
 static void opdi_nest_join(opdi_nest *nest, int dim) {
     nest->sizes[dim + 1] *= nest->sizes[dim];
     opdi_nest_drop(nest, dim);
@@ -74,19 +74,20 @@ static bool opdi_access_dense(const int64_t *sizes, const int64_t *strides, int 
     }
     return next == count;
 }
-/* The changes made while a map was searched: the loops that were split, in order.  facts: the number of facts before
-   the search. */
+/* The changes during the search for a map.  `split`: the loops that were split, in order.  `facts`: the number of facts
+   before the search. */
 typedef struct opdi_map_done { int32_t facts, nsplit; int8_t split[OPDI_NEST_DIMS]; } opdi_map_done;
-/* Undoes the changes of a search that failed: removes the new facts, and joins split loops.  Returns false. */
+/* Reverses the changes of a search that failed: removes the new facts, and joins the loops that were split.  Returns
+   false. */
 static bool opdi_map_not(opdi_nest *consumer, opdi_map_done *done) {
     opdi_recording_now->nfacts = done->facts;
     while (done->nsplit) { opdi_nest_join(consumer, done->split[--done->nsplit]); }
     return false;
 }
 /* Finds how the loop indices of `producer`, which stores the element `to`, are computed from the loop indices of
-   `consumer`, which reads the element `from`.  Loop indices are treated as digits of the element's offset; the stride
-   of a loop is the value of its digit.  Splits a loop of the consumer if it spans several loops of the producer.  Only
-   the first `count` loops of the producer are considered.  Returns false if no such map is found. */
+   `consumer`, which reads the element `from`.  Treats the loop indices of the producer as digits of the element's
+   offset; the value of a digit is the loop's stride.  Splits a loop of the consumer if it spans several digits.
+   Considers only the first `count` loops of the producer.  Returns false if it finds no such map. */
 static bool opdi_map_find(opdi_map *map, opdi_nest *consumer, const opdi_access *from, const opdi_nest *producer,
                           const opdi_access *to, int count) {
     int64_t most[OPDI_NEST_DIMS] = {0};
@@ -98,7 +99,8 @@ again:
     int64_t left = from->offset - to->offset;
     if (left < 0) { return opdi_map_not(consumer, &done); }
     opdi_assume(0, left);
-    for (;;) {                                    /* the constant offset, digit by digit, largest stride first */
+    for (;;) {                                    /* splits the constant offset into digits, from the largest stride to
+                                                     the smallest */
         int best = -1;
         for (int j = 0; j < count; j++) {
             if (producer->sizes[j] > 1 && !map->offset[j] && to->strides[j] > 0 && to->strides[j] <= left &&
@@ -131,7 +133,8 @@ again:
             opdi_assume(most[best] + 1, size);
             continue;
         }
-        const int64_t inner = size / step;        /* the loop spans several digits: split it, and search again */
+        const int64_t inner = size / step;        /* the loop spans several digits: splits the loop, and searches
+                                                     again */
         if (size % step || inner < 2 || consumer->sizes[k] % inner || map->offset[best] ||
             !opdi_nest_split(consumer, k, inner)) { return opdi_map_not(consumer, &done); }
         done.split[done.nsplit++] = (int8_t)k;
@@ -140,7 +143,7 @@ again:
     return true;
 }
 
-/* Returns a copy of an access in which the loops are replaced by the `ndim` loops of another nest, as `map` says. */
+/* Returns a copy of an access that depends on the `ndim` loops of another nest instead; `map` tells how. */
 static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map *map, int ndim) {
     opdi_access mapped = *access;
     memset(mapped.strides, 0, sizeof mapped.strides);
@@ -150,8 +153,8 @@ static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map 
     }
     return mapped;
 }
-/* Returns a copy of an expression in which the loops are replaced by the `ndim` loops of another nest, as `map` says.
-   Loads of the buffer `instead` are replaced by `with`.  Returns NULL and sets an error if it fails. */
+/* Returns a copy of an expression that depends on the `ndim` loops of another nest instead; `map` tells how.  Replaces
+   loads of the buffer `instead` by `with`.  Returns NULL and sets an error on failure. */
 static opdi_expr *opdi_expr_mapped(const opdi_expr *expr, const opdi_map *map, int ndim, const opdi_buffer *instead,
                                    opdi_expr *with) {
     if (instead && expr->kind == OPDI_EXPR_LOAD && expr->access.buffer == instead) { return with; }
@@ -192,13 +195,13 @@ OPDI_INTERNAL int64_t opdi_nest_rounds(const opdi_nest *nest, int count) {
     for (int i = 0; i < count; i++) { rounds *= nest->sizes[i]; }
     return rounds;
 }
-/* Returns whether a nest overwrites all used bytes of its buffer. */
+/* Returns whether a nest overwrites all bytes of its buffer that are used. */
 static bool opdi_nest_fills(const opdi_nest *nest) {
     const int outer = nest->ndim - nest->nreduce;
     const int64_t count = (int64_t)(nest->out.buffer->bytes / opd_dtype_size(nest->out.dtype));
     const int64_t rounds = opdi_nest_rounds(nest, outer);
     const size_t bytes = (size_t)rounds * opd_dtype_size(nest->out.dtype);
-    /* memory is allocated in whole blocks: bytes after the last used element do not count */
+    /* Memory is allocated in whole blocks, so bytes after the last used element do not count. */
     const bool fills = !nest->place && nest->out.offset == 0 &&
         opdi_access_dense(nest->sizes, nest->out.strides, outer, rounds) && rounds <= count &&
         bytes >= nest->out.buffer->used;
@@ -228,7 +231,7 @@ OPDI_INTERNAL void opdi_nest_remove(opdi_recording *recording, opdi_nest *nest) 
     if (nest->prev) { nest->prev->next = nest->next; } else { recording->first = nest->next; }
     if (nest->next) { nest->next->prev = nest->prev; } else { recording->last = nest->prev; }
 }
-/* Removes nests whose results are not used. */
+/* Removes nests whose results are not used, until there is none. */
 OPDI_INTERNAL void opdi_fuse_dead(opdi_recording *recording) {
     bool again = true;
     while (again) {
@@ -245,12 +248,13 @@ OPDI_INTERNAL void opdi_fuse_dead(opdi_recording *recording) {
     }
 }
 
-/* Replaces the buffer of an access by the buffer's current version.  user: the current version of each buffer. */
+/* Replaces the buffer of an access by its current version.  `user` is an array with the current version of each
+   buffer. */
 static void opdi_seen_version(opdi_access *access, void *user) {
     opdi_buffer **const now = (opdi_buffer **)user;
     access->buffer = now[access->buffer->id];
 }
-/* Extends buffer->used to the bytes that an access of a nest reaches. */
+/* Extends buffer->used to the bytes that an access of a nest can reach. */
 static void opdi_seen_used(opdi_access *access, const opdi_nest *nest, int ndim) {
     int64_t last = access->offset;
     for (int i = 0; i < ndim; i++) { last += OPDI_MAX(access->strides[i], 0) * (nest->sizes[i] - 1); }
@@ -261,8 +265,8 @@ static void opdi_seen_used_by(opdi_access *access, void *user) {
     const opdi_nest *const nest = (const opdi_nest *)user;
     if (access->dtype != OPD_DTYPE_NONE) { opdi_seen_used(access, nest, nest->ndim); }
 }
-/* If a nest overwrites a whole buffer that was written before, this nest and all later nests use a new buffer instead.
-   Returns 0, or -1 and sets an error. */
+/* If a nest overwrites a whole buffer that was written before, makes this nest and all later nests use a new buffer
+   instead.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fuse_versions(opdi_recording *recording) {
     const int count = recording->nbuffers;
     opdi_buffer **const now = (opdi_buffer **)opdi_recording_alloc(recording, (size_t)count * sizeof *now);
@@ -314,12 +318,13 @@ static void opdi_seen_written(opdi_access *access, void *user) {
     *bad = *bad || (access->buffer->writes > 0 && access->buffer->role != OPDI_BUFFER_TEMPORARY) ||
         access->buffer->writes > 1;
 }
-/* Returns whether a nest must stay as it was recorded, with its loops in order and a single load as its value. */
+/* Returns whether no pass may change a nest: its loops must remain in order, and its value must remain a single
+   load. */
 OPDI_INTERNAL bool opdi_nest_stays(const opdi_nest *nest) {
     return nest->reduction == OPDI_REDUCTION_MOST || nest->reduction == OPDI_REDUCTION_LEAST || nest->called;
 }
-/* Returns whether a sum of products uses each element of its operands several times, because each operand has loops on
-   which the other does not depend. */
+/* Returns whether a sum of products uses each element of its operands several times: each operand has loops on which
+   only it depends. */
 static bool opdi_nest_shares(const opdi_nest *nest) {
     const opdi_expr *in[2] = {nest->value->in[0], nest->value->in[1]};
     bool alone[2] = {false, false};
@@ -339,7 +344,7 @@ static bool opdi_expr_cast_exact(const opdi_expr *cast) {
         (to == OPD_FLOAT32 && from != OPD_FLOAT64 && from != OPD_INT64 && from != OPD_INT32);
 }
 /* Returns whether a nest is computed as a matrix product with packed operands: it sums products of two loads, and
-   opdi_nest_shares is true. */
+   opdi_nest_shares returns true. */
 OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     const opdi_expr *const value = nest->value;
     if (nest->reduction != OPDI_REDUCTION_SUM || value->kind != OPDI_EXPR_FORMULA ||
@@ -348,7 +353,8 @@ OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     for (int i = 0; i < 2; i++) {
         const opdi_expr *in = value->in[i];
         if (in->kind == OPDI_EXPR_CAST) { in = in->in[0]; }
-        while (in->kind == OPDI_EXPR_CAST) {      /* packing converts once, so inner casts must be exact */
+        while (in->kind == OPDI_EXPR_CAST) {      /* packing converts only once, so inner casts must not change
+                                                     values */
             if (!opdi_expr_cast_exact(in)) { return false; }
             in = in->in[0];
         }
@@ -370,8 +376,8 @@ static opdi_expr *opdi_expr_replaced(opdi_recording *recording, opdi_nest *nest,
     ++*done;
     return opdi_expr_mapped(producer->value, &map, nest->ndim, NULL, NULL);
 }
-/* In a nest that loads the result of `producer`, replaces these loads by the producer's value.  Returns the number of
-   replaced loads, or -1 and sets an error. */
+/* If a nest loads the result of `producer`, replaces these loads by the value that the producer computes.  Returns the
+   number of loads replaced, or -1 and sets an error. */
 static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest *producer) {
     int done = 0;
     const bool contracts = !recording->loose && opdi_nest_contracts(nest);
@@ -380,7 +386,8 @@ static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest 
         opdi_nest_reads(producer, nest->out.buffer)) {
         return 0;
     }
-    for (int round = 0; round < 8; round++) {     /* again after a loop was split, because maps are then different */
+    for (int round = 0; round < 8; round++) {     /* tries again after a loop was split, because other maps exist
+                                                     then */
         const int ndim = nest->ndim;
         opdi_expr *const value = opdi_expr_replaced(recording, nest, nest->value, producer, contracts, &done);
         if (!value) { return -1; }
@@ -399,7 +406,7 @@ static bool opdi_access_equal(const opdi_access *access, const opdi_access *othe
 }
 typedef struct opdi_finish_check {
     const opdi_nest *reduction, *nest;
-    const opdi_access *first;                     /* the first access that reads the reduction's result */
+    const opdi_access *first;                     /* the first access found that reads the reduction's result */
     bool bad;
 } opdi_finish_check;
 static void opdi_seen_finish(opdi_access *access, void *user) {
@@ -413,8 +420,9 @@ static void opdi_seen_finish(opdi_access *access, void *user) {
         check->bad = true;
     }
 }
-/* If `nest` reads a reduction's result element by element, and is its only reader, moves its value into
-   reduction->finish and removes the nest.  Returns 1 if it did, 0 if that is impossible, or -1 and sets an error. */
+/* If `nest` is the only reader of a reduction's result and reads it element by element, moves its value into
+   reduction->finish and removes the nest.  Returns 1 if it has done so, 0 if that is impossible, or -1 and sets an
+   error. */
 static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opdi_nest *nest) {
     opdi_finish_check check = {reduction, nest, NULL, false};
     const int outer = reduction->ndim - reduction->nreduce;
@@ -425,7 +433,8 @@ static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opd
     opdi_nest_walk(nest, opdi_seen_finish, &check);
     if (check.bad || !check.first || nest->out.buffer->writes > 1) { return 0; }
     for (opdi_nest *other = reduction->next; other != nest; other = other->next) {
-        if (opdi_nest_reads(other, nest->out.buffer)) { return 0; }       /* that nest would read the new contents */
+        if (opdi_nest_reads(other, nest->out.buffer)) { return 0; }       /* that nest would read the new contents of
+                                                                             the buffer */
     }
     const int nreduce = reduction->nreduce;
     if (!opdi_map_find(&map, reduction, &reduction->out, nest, check.first, nest->ndim)) { return 0; }
@@ -450,11 +459,11 @@ static void opdi_seen_first(opdi_access *access, void *user) {
     opdi_first_check *const check = (opdi_first_check *)user;
     check->first = check->first && (buffer->role == OPDI_BUFFER_TEMPORARY ? buffer->front : !buffer->writes);
 }
-/* Moves small nests without a reduction to the beginning of the recording if they read only inputs, constants and
-   results of other nests that were moved there; an example is the scale of a batch norm.  Then the expression `finish`
-   of a product can use their results. */
+/* Moves small nests without a reduction to the beginning of the recording, if they read only inputs, constants and
+   results of other nests that were moved.  An example is the computation of the scale of a batch norm.  The expression
+   `finish` of a product can then use their results. */
 static void opdi_fuse_hoist(opdi_recording *recording) {
-    opdi_nest *last = NULL;                       /* the last nest that was moved to the beginning */
+    opdi_nest *last = NULL;                       /* the last of the nests that were moved */
     int32_t id = 0;
     opdi_fuse_count(recording);
     for (opdi_nest *nest = recording->first, *next; nest; nest = next) {
@@ -476,8 +485,8 @@ static void opdi_fuse_hoist(opdi_recording *recording) {
     }
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) { nest->id = id++; }
 }
-/* Replaces loads of nests' results by the values of these nests, and moves nests into reductions, where possible.
-   Returns 0, or -1 and sets an error. */
+/* Replaces loads of nests' results by the values that these nests compute, and moves nests into reductions, wherever
+   possible.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
     opdi_fuse_count(recording);
     for (opdi_nest *producer = recording->first, *next; producer; producer = next) {
@@ -526,23 +535,24 @@ OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
 //== multiplying a scale after a product into the product's constant operand ==========================================
 //
 //  A batch norm, or another scale and shift by constants, may follow a convolution or product with a constant operand.
-//  If result * scale + shift depends only on loops that the operand has, it equals the product with the operand times
-//  scale, plus shift.  The new operand and the shift are computed while compiling, in double.
+//  If scale and shift depend only on loops on which the operand depends, result * scale + shift equals the product with
+//  the operand times scale, plus shift.  The new operand and the shift are computed in double when the graph is
+//  compiled.
 
-/* The value of an expression at one position: scale * r + shift, where r is the nest's result. */
+/* The value of an expression at one position, in the form scale * r + shift, where r is the result of the nest. */
 typedef struct opdi_fold_pair { double scale, shift; } opdi_fold_pair;
 static bool opdi_expr_has_result(const opdi_expr *expr) {
     if (expr->kind == OPDI_EXPR_RESULT) { return true; }
     for (int i = 0; i < expr->nin; i++) { if (opdi_expr_has_result(expr->in[i])) { return true; } }
     return false;
 }
-/* The index of each loop, and the number of nodes that may still be visited.  The limit is needed because a node that
-   is used several times is visited several times. */
+/* A position: the index of each loop; and the number of nodes that may still be visited.  There is a limit, because a
+   node that is used several times is visited several times. */
 #define OPDI_FOLD_VISITS 1000
 typedef struct opdi_fold_at { const int64_t *at; int ndim, *visits; } opdi_fold_at;
 static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold_pair *value);
 /* Sets *value to an element of a constant, or of a buffer that is computed from constants.  Returns false if the access
-   reads anything else. */
+   reads another buffer. */
 static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_fold_pair *value) {
     const opdi_buffer *const buffer = access->buffer;
     int64_t place = access->offset, inner[OPDI_NEST_DIMS] = {0};
@@ -559,8 +569,8 @@ static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_f
     const opdi_nest *const nest = buffer->writer;
     if (buffer->role != OPDI_BUFFER_TEMPORARY || buffer->writes != 1 || nest->reduction || nest->nreduce ||
         nest->out.dtype != access->dtype || !opdi_nest_fills(nest)) { return false; }
-    for (int64_t left = place, below = INT64_MAX; left;) {     /* the loops' indices, as digits of the offset, largest
-                                                                  stride first */
+    for (int64_t left = place, below = INT64_MAX; left;) {     /* splits the offset into digits, the loops' indices,
+                                                                  from the largest stride to the smallest */
         int best = -1;
         for (int i = 0; i < nest->ndim; i++) {
             const int64_t stride = nest->out.strides[i];
@@ -606,7 +616,7 @@ static bool opdi_fold_formula(const opdi_expr *expr, const opdi_fold_pair *x, co
     }
 }
 /* Sets *value to the value of an expression at a position.  Returns false if the value does not have the form scale *
-   result + shift, or if the expression has too many nodes. */
+   result + shift, or if too many nodes would be visited. */
 static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold_pair *value) {
     opdi_fold_pair in[2] = {{0, 0}, {0, 0}};
     value->scale = value->shift = 0;
@@ -629,14 +639,14 @@ static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold
     }
     return opdi_fold_formula(expr, &in[0], &in[1], value);
 }
-/* Adds the loops on which an expression depends to the mask `loops`. */
+/* Adds the loops on which an expression depends to the mask *loops. */
 OPDI_INTERNAL void opdi_fold_loops(const opdi_expr *expr, int ndim, uint32_t *loops) {
     for (int i = 0; i < ndim && (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT); i++) {
         if (expr->access.strides[i]) { *loops |= 1u << i; }
     }
     for (int i = 0; i < expr->nin; i++) { opdi_fold_loops(expr->in[i], ndim, loops); }
 }
-/* The state of a search for the node that has the node `of` as an operand.  several: there is more than one such
+/* The state of a search for the node that has `of` as an operand.  `several` is true if there is more than one such
    node. */
 typedef struct opdi_fold_parent { const opdi_expr *of; opdi_expr *parent; bool several; } opdi_fold_parent;
 static void opdi_fold_parents(opdi_expr *expr, opdi_fold_parent *find) {
@@ -656,7 +666,7 @@ static opdi_expr *opdi_expr_result(opdi_expr *expr) {
     return found;
 }
 /* Returns the largest part of nest->finish that contains the result, has the form scale * result + shift, and depends
-   only on loops of the mask `loops`.  Returns NULL if there is none. */
+   only on the loops in the mask `loops`.  Returns NULL if there is none. */
 static opdi_expr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
     const int64_t at[OPDI_NEST_DIMS] = {0};
     opdi_expr *part = opdi_expr_result(nest->finish);
@@ -680,8 +690,7 @@ static opdi_expr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
     }
     return any ? part : NULL;
 }
-/* Returns the load of a constant if the nest is a sum of products in which exactly one factor is a constant, else
-   NULL. */
+/* If a nest is a sum of products in which exactly one factor is a load of a constant, returns this load; else NULL. */
 static opdi_expr *opdi_fold_operand(const opdi_nest *nest) {
     opdi_expr *found = NULL;
     const opdi_expr *const value = nest->value;
@@ -699,8 +708,8 @@ static opdi_expr *opdi_fold_operand(const opdi_nest *nest) {
     }
     return found;
 }
-/* Makes a constant with one element for each iteration of the loops in a mask.  Its name contains `name`; its elements
-   are not set.  Returns a load of the constant, or NULL and sets an error. */
+/* Makes a constant with one element for each iteration of the loops in the mask `loops`.  Its name contains `name`, and
+   its elements are not set.  Returns a load of the constant, or NULL and sets an error. */
 static opdi_expr *opdi_fold_constant(opdi_recording *recording, const opdi_nest *nest, uint32_t loops,
                                      const char *name) {
     opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, nest->value->dtype);
@@ -723,15 +732,16 @@ static opdi_expr *opdi_fold_constant(opdi_recording *recording, const opdi_nest 
     load->access.buffer = buffer;
     return load;
 }
-/* Stores a number in a constant that `load` reads.  Returns false if the number is infinite or NaN in the constant's
-   dtype. */
+/* Stores a number as element `place` of the constant that `load` reads.  Returns false if the number is infinite or NaN
+   in the constant's dtype. */
 static bool opdi_fold_store(const opdi_expr *load, int64_t place, double number) {
     void *const data = (void *)(uintptr_t)load->access.buffer->data;
     if (load->dtype == OPD_FLOAT64) { ((double *)data)[place] = number; }
     else { ((float *)data)[place] = (float)number; }
     return load->dtype == OPD_FLOAT64 ? number - number == 0 : (float)number - (float)number == 0;
 }
-/* Advances `at` to the next iteration of the loops in a mask.  Returns false after the last iteration. */
+/* Advances the indices `at` to the next iteration of the loops in the mask `loops`.  Returns false after the last
+   iteration. */
 static bool opdi_fold_next(const opdi_nest *nest, uint32_t loops, int64_t *at) {
     for (int i = nest->ndim - 1; i >= 0; i--) {
         if (!(loops >> i & 1)) { continue; }
@@ -745,9 +755,9 @@ static int64_t opdi_fold_place(const opdi_access *access, int ndim, const int64_
     for (int i = 0; i < ndim; i++) { place += access->strides[i] * at[i]; }
     return place;
 }
-/* Computes the elements of the new operand and of the shift.  `part` is the expression scale * result + shift; the
-   shift depends on the loops `outer`, the operand `was` on the loops `loops`.  Sets *scaled to true if a scale is not
-   1.  Returns false if all scales are 1, or if a number is infinite or NaN. */
+/* Computes the elements of the new operand and of the shift.  `part` is the expression scale * result + shift.  The
+   shift depends on the loops in the mask `outer`, the old operand `was` on those in `loops`.  Sets *scaled to true if a
+   scale is not 1.  Returns false if all scales are 1, or if a number is infinite or NaN. */
 static bool opdi_fold_fill(const opdi_nest *nest, const opdi_expr *part, const opdi_access *was,
                            const opdi_expr *operand,
                            const opdi_expr *shift, uint32_t loops, uint32_t outer, bool *scaled) {
@@ -779,8 +789,9 @@ static void opdi_seen_folded(opdi_expr *expr) {
     }
     for (int i = 0; i < expr->nin; i++) { opdi_seen_folded(expr->in[i]); }
 }
-/* If possible, multiplies the scale that follows a nest's sum into the sum's constant operand, and replaces the scale
-   and shift by the addition of a constant.  Returns 0, or -1 and sets an error. */
+/* If a scale follows the sum of a nest and the sum has a constant operand, multiplies the operand by the scale.  The
+   addition of a constant then replaces scale and shift.  Does nothing if that is impossible.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
     opdi_expr *const operand = nest->finish ? opdi_fold_operand(nest) : NULL;
     uint32_t loops = 0, outer = 0;
@@ -865,15 +876,15 @@ static void opdi_seen_across(opdi_access *access, void *user) {
     check->unit = check->unit || stride == 1;
     check->row = check->row || access->strides[check->reduced] == 1;
 }
-/* Returns whether adjacent results of a reduction, along loop `lane`, read adjacent operands, so that it is faster to
-   compute several results at once. */
+/* Returns whether adjacent results of a reduction, along loop `lane`, read adjacent elements of the operands.  It is
+   then faster to compute several results together. */
 static bool opdi_nest_beside(opdi_nest *nest, int lane) {
     opdi_across_check check = {lane, nest->ndim - 1, true, false, false};
     if (nest->sizes[lane] < 4 || opdi_nest_open(nest, lane)) { return false; }
     opdi_expr_walk(nest->value, opdi_seen_across, &check);
     return check.close && check.unit && !(check.row && nest->sizes[check.reduced] >= 32);
 }
-/* Returns whether a reduction computes several results at once, along its last loop that is not reduced. */
+/* Returns whether a reduction computes several results together, along the last loop that is not reduced. */
 OPDI_INTERNAL bool opdi_nest_across(opdi_nest *nest) {
     const int lane = nest->ndim - nest->nreduce - 1;
     const bool sums = nest->reduction == OPDI_REDUCTION_SUM || nest->reduction == OPDI_REDUCTION_MAX ||
@@ -890,8 +901,8 @@ static void opdi_nest_order_last(opdi_nest *nest, int loop) {
         nest->sizes[k + 1] = size;
     }
 }
-/* Finds a loop along which several results can be computed at once, and makes it the last of the loops that are not
-   reduced.  For a matrix product, such a loop has at least 16 iterations, and adjacent results are at most 8 elements
+/* Finds a loop along which several results can be computed together, and makes it the last of the loops that are not
+   reduced.  In a matrix product, such a loop has at least 16 iterations, and adjacent results are at most 8 elements
    apart. */
 static void opdi_nest_order_across(opdi_nest *nest) {
     const int last = nest->ndim - nest->nreduce - 1;
@@ -907,8 +918,8 @@ static void opdi_nest_order_across(opdi_nest *nest) {
         return;
     }
 }
-/* Joins loops that can run as one loop, removes loops of one iteration, and moves the loop with adjacent elements to
-   the innermost place. */
+/* Joins loops that can run as one loop, removes loops with one iteration, and makes the loop over adjacent elements the
+   innermost. */
 OPDI_INTERNAL void opdi_nest_order(opdi_nest *nest) {
     const opdi_access *const out = &nest->out;
     if (opdi_nest_stays(nest)) { return; }
@@ -928,8 +939,8 @@ OPDI_INTERNAL void opdi_nest_order(opdi_nest *nest) {
     }
     for (int i = nest->ndim - 2; i >= 0; i--) {
         opdi_loops_change change = {i, i + 1, nest->sizes[i + 1], true};
-        if (i == nest->ndim - nest->nreduce - 1) { continue; }     /* the two loops cannot be joined: only one of them
-                                                                      is reduced */
+        if (i == nest->ndim - nest->nreduce - 1) { continue; }     /* only one of the two loops is reduced, so they
+                                                                      cannot be joined */
         opdi_nest_each(nest, opdi_loops_fit, &change);
         if (!change.fits) { continue; }
         nest->sizes[i + 1] *= nest->sizes[i];
@@ -952,8 +963,8 @@ static bool opdi_rows_split(opdi_rows_sizes *one, int dim, int64_t size) {
     one->ndim++;
     return true;
 }
-/* Splits the first loops of two nests so that both nests begin with loops of the same sizes, which have `rows`
-   iterations in all.  Returns the number of these loops, or -1 if that is impossible. */
+/* Splits the first loops of two nests, so that both nests begin with loops of the same sizes, which together have
+   `rows` iterations.  Returns the number of these loops, or -1 if that is impossible. */
 static int opdi_rows_align(opdi_rows_sizes *nest, opdi_rows_sizes *other, int64_t rows) {
     int64_t left = rows;
     int i = 0;
@@ -971,11 +982,11 @@ static int opdi_rows_align(opdi_rows_sizes *nest, opdi_rows_sizes *other, int64_
 typedef struct opdi_rows_test {
     const opdi_nest *reader;
     const opdi_access *written;
-    int64_t low, high;                            /* the range of elements that are written in one row */
+    int64_t low, high;                            /* the range of the elements that one row writes */
     int outer;
     bool bad;
 } opdi_rows_test;
-/* Sets *low and *high to the first and the last element that an access reaches in the loops from `from` to `to` - 1. */
+/* Sets *low and *high to the first and the last element that an access reaches in the loops `from` to `to` - 1. */
 OPDI_INTERNAL void opdi_access_range(const opdi_access *access, const opdi_nest *nest, int from, int to, int64_t *low,
                                      int64_t *high) {
     *low = *high = access->offset;
@@ -1002,8 +1013,8 @@ static void opdi_seen_indexed(opdi_expr *expr, const opdi_buffer *buffer, bool *
     if (expr->kind == OPDI_EXPR_LOAD && expr->nin && expr->access.buffer == buffer) { *bad = true; }
     for (int i = 0; i < expr->nin; i++) { opdi_seen_indexed(expr->in[i], buffer, bad); }
 }
-/* Returns whether, in each row, `other` uses only those elements of writer->out that `writer` writes in the same row,
-   so that the two nests can run row by row.  The first `outer` loops are those over the rows. */
+/* Returns whether two nests can run row by row: in each row, `other` uses only those elements of writer->out that
+   `writer` writes in the same row.  The first `outer` loops are those over the rows. */
 static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     opdi_rows_test check = {other, &writer->out, 0, 0, outer, false};
     int64_t least = INT64_MAX;
@@ -1011,7 +1022,7 @@ static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
         (opdi_nest_reads(other, writer->out.buffer) || other->out.buffer == writer->out.buffer)) { return false; }
     opdi_access_range(&writer->out, writer, outer, writer->ndim - writer->nreduce, &check.low, &check.high);
     for (int i = 0; i < outer; i++) { least = OPDI_MIN(least, writer->out.strides[i]); }
-    if (least <= check.high - check.low) {        /* the rows that `writer` writes overlap each other */
+    if (least <= check.high - check.low) {        /* the rows of `writer` overlap */
         return other->out.buffer != writer->out.buffer && !opdi_nest_reads(other, writer->out.buffer);
     }
     for (int i = 0; i < outer; i++) { opdi_assume(check.high - check.low + 1, writer->out.strides[i]); }
@@ -1021,9 +1032,9 @@ static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
     if (other->out.buffer == writer->out.buffer) { opdi_seen_rows(&other->out, &check); }
     return !check.bad;
 }
-/* Splits loops of a group's nests and of one more nest, so that all nests begin with loops of the same sizes, which
-   have `rows` iterations in all.  Returns the number of these loops, and sets split[i] to the mask of loops of nest i
-   that were split.  Returns -1 without changes if that is impossible. */
+/* Splits loops of the nests of a group and of one more nest, so that all nests begin with loops of the same sizes,
+   which together have `rows` iterations.  Returns the number of these loops, and sets split[i] to the mask of the loops
+   of nest i that were split.  If that is impossible, returns -1 and changes nothing. */
 static int opdi_group_split(opdi_group *group, opdi_nest *nest, int64_t rows, uint32_t *split) {
     opdi_rows_sizes all[OPDI_GROUP_NESTS + 1];
     const int count = group->nnests;
@@ -1052,7 +1063,7 @@ static int opdi_group_split(opdi_group *group, opdi_nest *nest, int64_t rows, ui
     }
     return outer;
 }
-/* Returns whether a nest can join a group.  The first `outer` loops of all nests already have equal sizes. */
+/* Returns whether a nest can join a group.  The first `outer` loops of all nests already have the same sizes. */
 static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
     bool shares = false;
     for (int i = 0; i < group->nnests; i++) {
@@ -1069,8 +1080,8 @@ static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
     }
     return true;
 }
-/* Adds a nest to a group whose outer loops have `rows` iterations, and splits loops if needed.  Returns false, without
-   changes, if the nest cannot join the group. */
+/* Adds a nest to a group whose outer loops have `rows` iterations, and splits loops if necessary.  If the nest cannot
+   join the group, returns false and changes nothing. */
 static bool opdi_group_takes(opdi_group *group, opdi_nest *nest, int64_t rows) {
     uint32_t split[OPDI_GROUP_NESTS + 1] = {0};
     const int outer = opdi_group_split(group, nest, rows, split);

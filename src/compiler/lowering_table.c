@@ -4,7 +4,8 @@
 //  >>lowering_table table of lowerings; operators without a lowering are called
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The lowering of each operator, by name: a kernel on the lazy device that calls other operators or records nests. */
+/* The lowering of each operator, with the operator's name.  A lowering is a kernel on the lazy device that calls other
+   operators or records nests. */
 static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } opdi_nest_lowerings[] = {
     {"aten::mm", opdi_lower_mm}, {"aten::bmm", opdi_lower_mm}, {"aten::addmm", opdi_lower_addmm},
     {"aten::baddbmm", opdi_lower_addmm}, {"aten::convolution", opdi_lower_convolution},
@@ -79,8 +80,8 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
     {"aten::special_i1e", opdi_lower_special}, {"aten::special_modified_bessel_i0", opdi_lower_special},
     {"aten::special_modified_bessel_i1", opdi_lower_special}
 };
-/* The fallback kernel of the lazy device: runs the lowering of an operator or, if the operator has none, records a
-   call. */
+/* The fallback kernel of the lazy device.  Runs the lowering of an operator; if there is none, records a call of the
+   operator. */
 OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opdi_recording *const recording = opdi_recording_now;
@@ -100,8 +101,8 @@ OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
     }
     return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", name);
 }
-/* Runs a kernel on the lazy device.  If the kernel reads data or cannot be written in C, undoes what it has recorded,
-   and records a call of the operator instead.  Returns 0, or -1 and sets an error. */
+/* Runs a kernel on the lazy device.  If the kernel reads data, or cannot be written in C, removes everything that it
+   has recorded, and records a call of the operator instead.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_nest *const last = recording ? recording->last : NULL;

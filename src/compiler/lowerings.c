@@ -17,13 +17,13 @@ OPDI_INTERNAL opd_scalar_type opdi_lower_wide(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : opd_dtype_is_floating(dtype) ? OPD_FLOAT32
         : OPD_INT64;
 }
-/* Copies `value` to result i of a call.  Returns 0, or -1 and sets an error. */
+/* Records a copy of `value` to result i of a call.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_return(opd_call *call, int i, opd_tensor *value) {
     opd_tensor *const result = opd_call_rets(call)[i].u.t;
     return value && opd_copy_(result, value) ? 0 : -1;
 }
-/* Copies `value`, which has as many elements as result i of a call but may have other sizes, to that result.  Returns
-   0, or -1 and sets an error. */
+/* Records a copy of `value` to result i of a call.  Both have the same number of elements, but may have different
+   sizes.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_return_as(opd_call *call, int i, opd_tensor *value) {
     opd_tensor *const result = opd_call_rets(call)[i].u.t;
     return value ? opdi_lower_return(call, i, opd_view(value, opd_ints_of(opd_sizes(result), opd_ndim(result)))) : -1;
@@ -32,8 +32,8 @@ static opd_tensor *opdi_lower_times(opd_tensor *tensor, double factor) {
     return factor == 1 ? tensor : opd_mul_Scalar(tensor, opd_value_float(factor));
 }
 
-/* Returns a tensor of int64: `first` plus the sum over i of steps[i] * (index in dim i).  On failure, returns NULL and
-   sets an error. */
+/* Returns an int64 tensor whose elements are `first` + sum over i of steps[i] * (index in dim i).  On failure, returns
+   NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_counts(const int64_t *sizes, int ndim, const int64_t *steps, int64_t first) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const out = opdi_lower_empty(sizes, ndim, OPD_INT64);
@@ -45,8 +45,8 @@ OPDI_INTERNAL opd_tensor *opdi_lower_counts(const int64_t *sizes, int ndim, cons
     count->access.offset = first;
     return opdi_nest_out(nest, out, by) || opdi_nest_add(nest, count) ? NULL : out;
 }
-/* Fills a tensor of one dim.  If `whole` is true, element i is first + every * i, an integer, otherwise start + step *
-   i, a double.  Returns 0, 1 if nothing is being recorded, or -1 and sets an error. */
+/* Records a nest that fills a tensor of one dim.  If `whole` is true, element i is the integer first + every * i,
+   otherwise the double start + step * i.  Returns 0; 1 if there is no recording; or -1 and sets an error. */
 OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
                                     double step) {
     const int64_t one = 1;
@@ -66,8 +66,8 @@ OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, 
 
 //== reductions ========================================================================================================
 
-/* Reduces a tensor over the dims in a mask into `out`, in which these dims have size 1.  Reductions that find an index
-   count it over all reduced dims.  Returns 0, or -1 and sets an error. */
+/* Records the reduction of a tensor over the dims in `mask` into `out`, in which these dims have size 1.  If the
+   reduction finds an index, the index counts the elements of all reduced dims.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_reduce_into(opd_tensor *out, opd_tensor *self, uint64_t mask, opdi_over reduction) {
     const int ndim = opd_ndim(self);
     const opd_scalar_type dtype = opd_dtype(self);
@@ -93,14 +93,14 @@ static int opdi_lower_reduce_into(opd_tensor *out, opd_tensor *self, uint64_t ma
     for (int i = 0; i < ndim; i++) { if (mask >> i & 1) { by[i] = -1; } }
     return opdi_nest_out(nest, out, by) || opdi_nest_add(nest, value) ? -1 : 0;
 }
-/* Returns the mask of the dims in a list.  An empty list means all dims. */
+/* Returns the mask of the dims in a list.  If the list is empty, returns the mask of all dims. */
 OPDI_INTERNAL uint64_t opdi_lower_mask(opd_ints dims, int ndim) {
     uint64_t mask = 0;
     for (int i = 0; i < dims.n; i++) { mask |= (uint64_t)1 << (dims.data[i] < 0 ? dims.data[i] + ndim : dims.data[i]); }
     return dims.n && ndim ? mask : ndim < 64 ? ((uint64_t)1 << ndim) - 1 : UINT64_MAX;
 }
-/* Returns the reduction of self over the dims in a mask, as a tensor of `dtype` in which these dims have size 1.  On
-   failure, returns NULL and sets an error. */
+/* Returns the reduction of self over the dims in `mask`, as a tensor of dtype `dtype` in which these dims have size 1.
+   On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_reduced(opd_tensor *self, uint64_t mask, opdi_over reduction,
                                              opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -113,12 +113,12 @@ static int64_t opdi_lower_count(const opd_tensor *self, uint64_t mask) {
     for (int i = 0; i < opd_ndim(self); i++) { count *= mask >> i & 1 ? opd_sizes(self)[i] : 1; }
     return count;
 }
-/* Returns the dtype in which a sum is computed whose result has the dtype `dtype`: float64 for floats, else int64. */
+/* Returns the dtype in which a sum is computed whose result has dtype `dtype`: float64 for floats, else int64. */
 static opd_scalar_type opdi_lower_widest(opd_scalar_type dtype) {
     return opd_dtype_is_floating(dtype) ? OPD_FLOAT64 : OPD_INT64;
 }
-/* Reduces argument 0 over the dims in a mask into result i of a call, with or without these dims.  Returns 0, or -1 and
-   sets an error. */
+/* Records the reduction of argument 0 over the dims in `mask` into result i of a call.  The result may or may not have
+   these dims.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_reduction(opd_call *call, int i, uint64_t mask, opdi_over reduction) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const result = opd_call_rets(call)[i].u.t;
     const opd_scalar_type dtype = reduction == OPDI_REDUCTION_SUM ? opdi_lower_widest(opd_dtype(result))
@@ -145,7 +145,7 @@ OPDI_INTERNAL int opdi_lower_mean(opd_call *call) {
                              opd_view(opd_div_Scalar(sum, opd_value_float((double)opdi_lower_count(self, mask))),
                                       opd_ints_of(opd_sizes(result), opd_ndim(result))));
 }
-/* Lowers amax, amin, any.dim, all.dim, all and any; argument 1 has the dims. */
+/* Lowers amax, amin, any.dim, all.dim, all and any.  Argument 1 has the dims. */
 OPDI_INTERNAL int opdi_lower_extreme(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -158,7 +158,7 @@ OPDI_INTERNAL int opdi_lower_extreme(opd_call *call) {
     const uint64_t mask = opdi_lower_mask(list, opd_ndim(self));
     return opd_results_from_fake(call) || opdi_lower_reduction(call, 0, mask, reduction) ? -1 : 0;
 }
-/* Lowers max.dim and min.dim, which have two results: values and indices. */
+/* Lowers max.dim and min.dim, which return values and indices. */
 OPDI_INTERNAL int opdi_lower_max_dim(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "max") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -169,7 +169,7 @@ OPDI_INTERNAL int opdi_lower_max_dim(opd_call *call) {
         opdi_lower_reduction(call, 1, mask, most ? OPDI_REDUCTION_ARGMAX : OPDI_REDUCTION_ARGMIN) ? -1 : 0;
 }
 
-/* Lowers argmax, argmin and prod, over the dim in argument 1 or over all dims. */
+/* Lowers argmax, argmin and prod, over the dim in argument 1, or over all dims. */
 OPDI_INTERNAL int opdi_lower_places_max(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -179,10 +179,10 @@ OPDI_INTERNAL int opdi_lower_places_max(opd_call *call) {
     return opd_results_from_fake(call) || opdi_lower_reduction(call, 0, mask, strstr(name, "prod") ? OPDI_REDUCTION_PROD
         : strstr(name, "argmax") ? OPDI_REDUCTION_ARGMAX : OPDI_REDUCTION_ARGMIN) ? -1 : 0;
 }
-/* Returns self minus its mean over the dims in a mask, and sets *mean; self has the dtype for sums.  The rounding error
-   of the mean may be as large as the differences.  So the mean of float32 numbers is computed in double and subtracted
-   in two parts; for float64, the mean of the differences is subtracted, too.  On failure, returns NULL and sets an
-   error. */
+/* Returns self minus its mean over the dims in `mask`, and sets *mean.  self has the dtype in which sums are computed.
+   The rounding error of the mean may be as large as the differences.  So the mean of float32 numbers is computed in
+   double and subtracted in two parts.  For float64, the mean of the differences is subtracted, too.  On failure,
+   returns NULL and sets an error. */
 static opd_tensor *opdi_lower_centred(opd_tensor *self, uint64_t mask, opd_tensor **mean) {
     const opd_value count = opd_value_float((double)opdi_lower_count(self, mask));
     const opd_scalar_type dtype = opd_dtype(self);
@@ -238,8 +238,8 @@ OPDI_INTERNAL int opdi_lower_softmax(opd_call *call) {
     opd_tensor *const exps = opd_exp(less), *const sum = opd_sum_dim(exps, dims, true);
     return opdi_lower_return(call, 0, logs ? opd_sub(less, opd_log(sum)) : opd_div(exps, sum));
 }
-/* Returns (self - mean) * rstd, with mean and variance over the dims in a mask.  Sets *mean, *rstd and *var, in which
-   these dims have size 1. */
+/* Returns (self - mean) * rstd, with mean and variance over the dims in `mask`.  Sets *mean, *rstd and *var, in which
+   these dims have size 1.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_normalised(opd_tensor *self, uint64_t mask, double eps, opd_tensor **mean,
                                          opd_tensor **rstd, opd_tensor **var) {
     const double count = (double)opdi_lower_count(self, mask);
@@ -286,8 +286,8 @@ OPDI_INTERNAL int opdi_lower_group_norm(opd_call *call) {
         opdi_lower_return(call, 1, opd_view(mean, opd_ints_of(by_group, 2))) ||
         opdi_lower_return(call, 2, opd_view(rstd, opd_ints_of(by_group, 2))) ? -1 : 0;
 }
-/* Reshapes a tensor with one element per channel so that it broadcasts against self, whose dim 1 counts the channels.
-   Returns NULL and sets an error if it fails. */
+/* Reshapes a tensor with one element per channel, so that it broadcasts against self, whose dim 1 counts the channels.
+   On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_channels(opd_tensor *tensor, const opd_tensor *self) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < opd_ndim(self); i++) { sizes[i] = i == 1 ? opd_sizes(self)[1] : 1; }
@@ -330,7 +330,8 @@ OPDI_INTERNAL int opdi_lower_batch_norm(opd_call *call) {
 
 //== matrix products and convolutions ==================================================================================
 
-/* Stores out[..., m, n] = sum over k of first[..., m, k] * second[..., k, n].  Returns 0, or -1 and sets an error. */
+/* Records a matrix product: out[..., m, n] = sum over k of first[..., m, k] * second[..., k, n].  Returns 0, or -1 and
+   sets an error. */
 static int opdi_lower_product_into(opd_tensor *out, opd_tensor *first, opd_tensor *second) {
     const int batch = opd_ndim(out) - 2;
     int64_t sizes[4];
@@ -370,12 +371,12 @@ OPDI_INTERNAL int opdi_lower_mm(opd_call *call) {
 }
 OPDI_INTERNAL opd_tensor *opdi_lower_scaled(opd_tensor *tensor, opd_value factor) {
     if (tensor && factor.tag == OPD_TAG_FLOAT && opd_dtype_is_integral(opd_dtype(tensor), true) &&
-        fabs(factor.u.d) < 9e18) { factor = opd_value_int((int64_t)factor.u.d); }  /* operators convert the factor for
-                                                                                      integers like this */
+        fabs(factor.u.d) < 9e18) { factor = opd_value_int((int64_t)factor.u.d); }  /* as operators of integers convert
+                                                                                      the factor */
     const bool one = (factor.tag == OPD_TAG_INT && factor.u.i == 1) || (factor.tag == OPD_TAG_FLOAT && factor.u.d == 1);
     return one || !tensor ? tensor : opd_mul_Scalar(tensor, factor);
 }
-/* Lowers addmm and baddbmm: beta * self + alpha * (product of two matrices). */
+/* Lowers addmm and baddbmm: beta * self + alpha * (matrix product). */
 OPDI_INTERNAL int opdi_lower_addmm(opd_call *call) {
     const opd_value beta = opd_arg_value(call, 3), alpha = opd_arg_value(call, 4);
     const bool none = (beta.tag == OPD_TAG_INT && beta.u.i == 0) || (beta.tag == OPD_TAG_FLOAT && beta.u.d == 0);
@@ -385,7 +386,7 @@ OPDI_INTERNAL int opdi_lower_addmm(opd_call *call) {
     if (out && !none) { out = opd_add(out, opdi_lower_scaled(opd_to_dtype(self, opd_dtype(out)), beta)); }
     return opdi_lower_return(call, 0, out);
 }
-/* Returns self with the dims from number `first` on padded by `value`.  Dim first + i gets before[i] and after[i]
+/* Returns self, padded by `value` along the dims from number `first` on.  Dim first + i gets before[i] and after[i]
    elements at its two ends (a negative number removes elements), and steps[i] - 1 elements between neighbouring
    elements (`steps` NULL: none).  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const int64_t *before, const int64_t *after,
@@ -416,8 +417,8 @@ OPDI_INTERNAL opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const i
     }
     return opd_copy_(inside, from) ? out : NULL;
 }
-/* Sets the strides of an access for windows over `count` dims of self, from dim `first` on.  Along dim first + i, loop
-   at + i moves the window by steps[i] elements, and loop window + i moves inside the window, by dilation[i]
+/* Sets the strides of an access to those of windows over `count` dims of self, from dim `first` on.  Along dim first +
+   i, loop at + i moves the window by steps[i] elements, and loop window + i moves inside the window by dilation[i]
    elements. */
 static void opdi_lower_windows(opdi_access *access, const opd_tensor *self, int first, int count, int at, int window,
                                const int64_t *steps, const int64_t *dilation) {
@@ -426,8 +427,8 @@ static void opdi_lower_windows(opdi_access *access, const opd_tensor *self, int 
         access->strides[window + i] += opd_strides(self)[first + i] * dilation[i];
     }
 }
-/* Stores a convolution of padded input: out[n, g, co, o...] = sum over ci and k of self[n, g, ci, o * step + k *
-   dilation] * weight[g, co, ci, k...].  If `flip` is true, the weight is [g, ci, co, k...] and is read backwards along
+/* Records a convolution of padded input: out[n, g, co, o...] = sum over ci and k of self[n, g, ci, o * step + k *
+   dilation] * weight[g, co, ci, k...].  If `flip` is true, the weight is [g, ci, co, k...], and is read backwards along
    k.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_convolve(opd_tensor *out, opd_tensor *self, opd_tensor *weight, const int64_t *steps,
                                const int64_t *dilation, int64_t groups, bool flip) {
@@ -470,10 +471,10 @@ static int opdi_lower_convolve(opd_tensor *out, opd_tensor *self, opd_tensor *we
     return opdi_nest_add(nest,
                          opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(w, wide), opdi_expr_cast(x, wide)));
 }
-/* Stores a transposed convolution with strides `steps`: out[n, g, co, steps * q + r] = sum over ci and k of self[n, g,
-   ci, q + k] * weight[g, ci, co, steps * (taps - 1 - k) + r].  self begins with taps - 1 zeros, and weight has taps *
-   steps elements along each dim.  In this form, zeros between elements are not multiplied.  Returns 0, or -1 and sets
-   an error. */
+/* Records a transposed convolution with the strides `steps`: out[n, g, co, steps * q + r] = sum over ci and k of
+   self[n, g, ci, q + k] * weight[g, ci, co, steps * (taps - 1 - k) + r].  Along each dim, self begins with taps - 1
+   zeros, and the weight has taps * steps elements.  In this form, the zeros between elements are not multiplied.
+   Returns 0, or -1 and sets an error. */
 static int opdi_lower_convolve_back(opd_tensor *out, opd_tensor *self, opd_tensor *weight, const int64_t *steps,
                                     int64_t groups) {
     const int count = opd_ndim(self) - 2, channel = 3 + 2 * count;
@@ -516,8 +517,8 @@ static int opdi_lower_convolve_back(opd_tensor *out, opd_tensor *self, opd_tenso
     return opdi_nest_add(nest,
                          opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(w, wide), opdi_expr_cast(x, wide)));
 }
-/* Returns a transposed convolution of the same sizes as `result`, without the first `cut` elements along each dim.  On
-   failure, returns NULL and sets an error. */
+/* Returns a transposed convolution with the sizes of `result`; the first cut[i] elements along dim i of the image are
+   left out.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_transposed(opd_tensor *self, opd_tensor *weight, const opd_tensor *result,
                                          const int64_t *steps, const int64_t *cut, int64_t groups) {
     const int count = opd_ndim(self) - 2;
@@ -577,8 +578,7 @@ OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
             opd_sizes(result)[2 + i] != (opd_sizes(self)[2 + i] - 1) * moved + opd_sizes(weight)[2 + i];
     }
     opd_tensor *out;
-    if (steps && !dilates && count < 3) {         /* in other cases, later operations could not be fused into the
-                                                     product */
+    if (steps && !dilates && count < 3) {         /* otherwise, later operations could not be fused into the product */
         if (!(out = opdi_lower_transposed(self, weight, result, spread, cut, groups))) { return -1; }
     } else {
         if (!(self = opdi_lower_padded(self, 2, before, after, spread, opd_value_int(0)))) { return -1; }
@@ -591,8 +591,8 @@ OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
 
 //== pooling ===========================================================================================================
 
-/* Fills *pool from the arguments of a call: window sizes, steps, padding before and after.  dilated: argument 4 is the
-   dilation. */
+/* Fills *pool from the arguments of a call: the sizes of the windows, their steps, and the padding before and after.
+   If `dilated` is true, argument 4 is the dilation. */
 OPDI_INTERNAL void opdi_lower_pool_of(opdi_lower_pool *pool, const opd_call *call, const opd_tensor *self,
                                       const opd_tensor *result, bool dilated) {
     const opd_ints window = opd_arg_ints(call, 1), steps = opd_arg_ints(call, 2), padding = opd_arg_ints(call, 3);
@@ -611,8 +611,8 @@ OPDI_INTERNAL void opdi_lower_pool_of(opdi_lower_pool *pool, const opd_call *cal
         pool->after[i] = OPDI_MAX(pool->after[i], 0);
     }
 }
-/* Reduces each window of self, which already has its padding, to an element of `out`.  Returns 0, or -1 and sets an
-   error. */
+/* Records the reduction of each window of self, which already has its padding, to an element of `out`.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_pool_into(opd_tensor *out, opd_tensor *self, const opdi_lower_pool *pool,
                                        opdi_over reduction) {
     const int ndim = opd_ndim(self), first = ndim - pool->count;
@@ -639,9 +639,9 @@ static opd_value opdi_lower_least(opd_scalar_type dtype) {
         : opd_value_int(dtype == OPD_UINT8 || dtype == OPD_BOOL ? 0 : dtype == OPD_INT8 ? INT8_MIN
                         : dtype == OPD_INT16 ? INT16_MIN : dtype == OPD_INT32 ? INT32_MIN : INT64_MIN);
 }
-/* Returns an expression: the position in self, along pooled dim `dim`, of element number `at` of the window that loop
-   `loop` selects.  If all elements of a window are the smallest value of the dtype, `at` may be in the padding; then
-   the position of the window's first element outside of the padding is returned. */
+/* Returns an expression for a position in self along pooled dim `dim`: that of element number `at` of the window that
+   loop `loop` selects.  If all elements of a window are the smallest value of the dtype, `at` may be in the padding;
+   the position is then that of the first element of the window outside of the padding. */
 static opdi_expr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int loop, opdi_expr *at) {
     opdi_expr *const start = opdi_expr_new(OPDI_EXPR_COUNT, OPD_INT64);
     opdi_expr *const every = opdi_expr_number(OPD_INT64, 0, pool->dilation[dim]);
@@ -654,8 +654,7 @@ static opdi_expr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int lo
                              opdi_expr_formula(OPD_FORMULA_add, OPD_INT64, start, moved),
                              inside);
 }
-/* Lowers max_pool2d_with_indices and similar operators.  The index in the window is converted to an index in the
-   image. */
+/* Lowers max_pool2d_with_indices and similar operators.  Converts the index in the window to an index in the image. */
 OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;
@@ -674,7 +673,7 @@ OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     opdi_expr *left = nest ? opdi_expr_load(place, by) : NULL, *sum = NULL;
     if (!left || opdi_nest_out(nest, indices, by)) { return -1; }
     int64_t step = 1;
-    for (int i = pool.count - 1; i >= 0; i--) {   /* the last digit of the index is for the innermost dim */
+    for (int i = pool.count - 1; i >= 0; i--) {   /* the last digit of the index belongs to the innermost dim */
         opdi_expr *const window = opdi_expr_number(OPD_INT64, 0, pool.window[i]);
         opdi_expr *const digit = i ? opdi_expr_formula(OPD_FORMULA_remainder, OPD_INT64, left, window) : left;
         opdi_expr *const at = opdi_lower_pooled(&pool, i, first + i, digit);

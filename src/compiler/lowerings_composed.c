@@ -1,9 +1,11 @@
 #include "compiler.h"
 
 //== lowerings that call other operators ===============================================================================
+//
+//  A lowering is the kernel of an operator on the lazy device (see >>lowerings).  It returns 0, or -1 and sets an error.
 
-/* Returns the rows places[0] to places[count - 1] of self, along dim; they are known while compiling.  On failure,
-   returns NULL and sets an error. */
+/* Returns the rows of self, along dim, with the `count` indices in `places`, which are known when the graph is
+   compiled.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *places, int64_t count) {
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
     if (!self || !host) { return NULL; }
@@ -11,8 +13,9 @@ static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *
     opd_tensor *const at = opd_to_device(host, opd_device_of(OPD_LAZY, 0), OPD_INT64);
     return at ? opd_index_select(self, dim, at) : NULL;
 }
-/* Returns a tensor on the lazy device with the `count` numbers, which are known while compiling.  It has `ndim` dims,
-   all of size 1 but `dim`, for broadcasting.  On failure, returns NULL and sets an error. */
+/* Returns a tensor on the lazy device with the `count` numbers `numbers`, which are known when the graph is compiled.
+   The tensor has `ndim` dims; all but `dim` have size 1, so that it can be broadcast.  On failure, returns NULL and
+   sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
                                            opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -23,11 +26,11 @@ OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count,
     host = opd_to_dtype(host, dtype);
     return host ? opd_to_device(host, opd_device_of(OPD_LAZY, 0), dtype) : NULL;
 }
-/* How interpolation along one dim computes its `count` results: for each result, the `taps` elements that it reads, and
-   their weights. */
+/* How interpolation along one dim computes its `count` results: from `taps` elements each.  places[k][i] is the index
+   of element k for result i, and weights[k][i] its weight. */
 typedef struct opdi_lower_taps { int64_t count, *places[4]; double *weights[4]; int taps; } opdi_lower_taps;
-/* Computes the weights of four adjacent elements for cubic interpolation (A = -0.75), at a position that is t after the
-   second element. */
+/* Computes the weights of four adjacent elements for cubic interpolation (A = -0.75) at a position that is `t` after
+   the second element. */
 static void opdi_lower_cubic(double t, double weights[4]) {
     const double a = -0.75, x[4] = {t + 1, t, 1 - t, 2 - t};
     for (int k = 0; k < 4; k++) {
@@ -35,9 +38,10 @@ static void opdi_lower_cubic(double t, double weights[4]) {
             : ((a + 2) * x[k] - (a + 3)) * x[k] * x[k] + 1;
     }
 }
-/* Fills all->places and all->weights for a dim of `in` elements and `out` results.  all->taps is 1 (nearest; if `exact`
-   is true, the element whose centre is nearest), 2 (linear) or 4 (cubic).  `factor` is the reciprocal of the scale that
-   the user gave, or 0.  `corners`: align_corners.  `wide`: compute in double.  Returns 0, or -1 and sets an error. */
+/* Fills all->places and all->weights for a dim with `in` elements and `out` results.  all->taps is 1 (nearest; if
+   `exact` is true, the element whose centre is nearest), 2 (linear) or 4 (cubic).  `factor` is the reciprocal of the
+   scale that the user gave, or 0.  `corners` is the argument align_corners.  If `wide` is true, computes in double.
+   Returns 0, or -1 and sets an error. */
 static int opdi_lower_taps_of(opdi_lower_taps *all, int64_t in, int64_t out, double factor, bool corners, bool exact,
                               bool wide) {
     const double scale = opdi_lower_rounded(corners ? out > 1 ? (double)(in - 1) / (double)(out - 1) : 0
@@ -101,9 +105,9 @@ OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
     }
     return opdi_lower_return(call, 0, out);
 }
-/* Returns the windows of an adaptive pool over dim: dim counts the `out` windows, and a new dim after it counts the
-   `most` elements of a window.  Shorter windows repeat their last element.  Sets lengths[i] to the length of window i.
-   `places` is scratch memory.  On failure, returns NULL and sets an error. */
+/* Returns the windows of an adaptive pool over `dim`.  In the result, `dim` counts the `out` windows, and a new dim
+   after it counts the `most` elements of a window.  Shorter windows repeat their last element.  Sets lengths[i] to the
+   length of window i.  `places` is scratch memory.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_adaptive_windows(opd_tensor *self, int dim, int64_t out, double *lengths, int64_t *places,
                                                int64_t most) {
     const int64_t in = opd_sizes(self)[dim];
@@ -122,8 +126,8 @@ static int64_t opdi_lower_adaptive_most(int64_t in, int64_t out) {
     for (int64_t i = 0; i < out; i++) { most = OPDI_MAX(most, ((i + 1) * in + out - 1) / out - i * in / out); }
     return most;
 }
-/* Lowers _adaptive_avg_pool2d and 3d with windows of different lengths, by means along the last `count` dims, one dim
-   after another. */
+/* Lowers _adaptive_avg_pool2d and 3d if the windows have different lengths: computes means along the last `count` dims,
+   one dim after another. */
 OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count) {
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     opd_tensor *out = opd_arg_tensor(call, 0);
@@ -150,7 +154,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count) {
 OPDI_INTERNAL int opdi_lower_adaptive_3d(opd_call *call) {
     return opd_results_from_fake(call) ? -1 : opdi_lower_adaptive_means(call, 3);
 }
-/* Sets pair[0] to the largest values along a dim, and pair[1] to their indices, as pooling operators define them.
+/* Sets pair[0] to the largest values along `dim`, and pair[1] to their indices, as pooling operators choose them.
    Returns 0, or -1 and sets an error. */
 static int opdi_lower_pooled_rows(opd_tensor *pair[2], opd_tensor *self, int dim) {
     for (int i = 0; i < 2; i++) {
@@ -161,7 +165,7 @@ static int opdi_lower_pooled_rows(opd_tensor *pair[2], opd_tensor *self, int dim
     }
     return 0;
 }
-/* Lowers adaptive_max_pool2d, with two results: values, and their indices in the image. */
+/* Lowers adaptive_max_pool2d, which returns values, and their indices in the image. */
 OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
@@ -172,7 +176,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     double *lengths = NULL;
     opd_tensor *windows = self, *at[2], *pair[2];
     if (!opd_numel(result)) { return 0; }
-    for (int i = 1; i >= 0; i--) {                /* columns first: then rows keep their dim */
+    for (int i = 1; i >= 0; i--) {                /* columns first, because the dim of the rows then keeps its number */
         most[i] = opdi_lower_adaptive_most(in[i], out[i]);
         places[i] = (int64_t *)opdi_recording_alloc(opdi_recording_now, (size_t)(out[i] * most[i]) * 8);
         lengths = (double *)opdi_recording_alloc(opdi_recording_now, (size_t)out[i] * 8);
@@ -182,7 +186,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     windows = windows ? opd_flatten_full(opd_movedim(windows, first + 1, first + 2), first + 2, first + 3) : NULL;
     if (!windows || opdi_lower_pooled_rows(pair, windows, first + 2) ||
         opdi_lower_return(call, 0, pair[0])) { return -1; }
-    for (int i = 0; i < 2; i++) {                 /* convert the index in the window to an index in the image */
+    for (int i = 0; i < 2; i++) {                 /* converts the index in the window to an index in the image */
         opd_tensor *const inside = i ? opd_remainder_Scalar(pair[1], opd_value_int(most[1]))
             : opd_div_Scalar_mode(pair[1], opd_value_int(most[1]), "floor");
         const int64_t step = most[i];
@@ -200,12 +204,13 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     }
     return opdi_lower_return(call, 1, opd_add(opd_mul_Scalar(at[0], opd_value_int(in[1])), at[1]));
 }
-/* For positions along one dim of an image, tensors with: the `count` rows or columns that each position reads (at),
-   their weights, and whether they are inside of the image (there).  lost: NaN for positions that are not finite (if
-   `count` is 1 or 2, after padding has moved them into the image), else 0. */
+/* For positions along one dim of an image.  Each position reads `count` rows or columns of the image: at[k] are their
+   indices, weights[k] their weights, and there[k] tells whether they are inside of the image.  `lost` is NaN for
+   positions that are not finite, else 0; if `count` is 1 or 2, padding has moved the positions into the image
+   before. */
 typedef struct opdi_lower_lines { int count; opd_tensor *at[4], *weights[4], *there[4], *lost; } opdi_lower_lines;
-/* Moves positions that are outside of [0, size) into it: by reflection if `reflects` is true, else to the nearest
-   border.  On failure, returns NULL and sets an error. */
+/* Moves positions outside of [0, size) into this range: by reflection if `reflects` is true, else to the nearest
+   border.  `corners` is the argument align_corners.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_inside(opd_tensor *at, int64_t size, bool reflects, bool corners) {
     const double low = corners ? 0 : -0.5, span = (double)(corners ? size - 1 : size);
     if (reflects && span > 0) {
@@ -219,8 +224,8 @@ static opd_tensor *opdi_lower_inside(opd_tensor *at, int64_t size, bool reflects
     at = at ? opd_where_self(opd_gt_Scalar(at, opd_value_int(0)), at, opd_zeros_like(at)) : NULL;
     return at ? opd_clamp_max(at, opd_value_int(size - 1)) : NULL;
 }
-/* Fills `lines` for the positions `at`, given as coordinates from -1 to 1 along a dim of `size` elements.  outside: the
-   padding mode; corners: align_corners.  Returns 0, or -1 and sets an error. */
+/* Fills `lines` for the positions `at`, coordinates from -1 to 1 along a dim with `size` elements.  `outside` is the
+   padding mode, `corners` the argument align_corners.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t size, int64_t outside, bool corners) {
     at = opd_add_Scalar(at, opd_value_int(1));
     at = corners ? opd_mul_Scalar(opd_div_Scalar(at, opd_value_int(2)), opd_value_int(size - 1))
@@ -235,7 +240,7 @@ static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t 
     for (int k = 0; k < lines->count && t && opd_ok(); k++) {
         opd_tensor *line = opd_add_Scalar(first, opd_value_int(k - (lines->count == 4))), *w = t;
         if (lines->count == 2) { w = k ? t : opd_add_Scalar(opd_neg(t), opd_value_int(1)); }
-        if (lines->count == 4) {                  /* cubic weights (A = -3/4) for the distance of row or column k */
+        if (lines->count == 4) {                  /* cubic weights (A = -3/4), for the distance to row or column k */
             const double a = -0.75;
             const bool outer = k == 0 || k == 3;
             const double c[4] = {outer ? a : a + 2, outer ? -5 * a : -(a + 3), outer ? 8 * a : 0, outer ? -4 * a : 1};
@@ -291,8 +296,8 @@ OPDI_INTERNAL int opdi_lower_grid(opd_call *call) {
     if (sum && how != 1) { sum = opd_add(sum, opd_unsqueeze(opd_add(lines[0].lost, lines[1].lost), 1)); }
     return opdi_lower_return(call, 0, sum);
 }
-/* Lowers im2col, which reads windows of the padded image without copying them, and col2im, which adds the windows to
-   the image, one position of the window after another. */
+/* Lowers im2col, which reads the windows of the padded image without copying them first.  Lowers col2im, which adds the
+   windows to the image, one position in the window after another. */
 OPDI_INTERNAL int opdi_lower_columns(opd_call *call) {
     const bool back = strstr(opd_op_name(opd_call_operator(call)), "col2im") != NULL;
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -361,8 +366,8 @@ OPDI_INTERNAL int opdi_lower_counted(opd_call *call) {
     self = self ? opd_to_dtype(self, wide) : NULL;
     return self ? opdi_lower_return_as(call, 0, opdi_lower_reduced(self, mask, OPDI_REDUCTION_SUM, wide)) : -1;
 }
-/* Lowers kthvalue and median.dim: the element at one index of the sorted order, and its index in self.  A median is NaN
-   if any element is NaN. */
+/* Lowers kthvalue and median.dim, which return the element at one index of the sorted order, and its index in self.  A
+   median is NaN if any element is NaN. */
 OPDI_INTERNAL int opdi_lower_kth(opd_call *call) {
     const bool median = strstr(opd_op_name(opd_call_operator(call)), "median") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -407,7 +412,7 @@ OPDI_INTERNAL int opdi_lower_most(opd_call *call) {
         opdi_lower_reduction(call, 0, opdi_lower_mask(opd_ints_of(NULL, 0), opd_ndim(self)),
                              most ? OPDI_REDUCTION_MAX : OPDI_REDUCTION_MIN) ? -1 : 0;
 }
-/* Lowers mv, dot and addmv as products with matrices of one column. */
+/* Lowers mv, dot and addmv to products with matrices of one column. */
 OPDI_INTERNAL int opdi_lower_mv(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool more = strstr(name, "addmv") != NULL, dot = strstr(name, "dot") != NULL;
@@ -433,8 +438,8 @@ OPDI_INTERNAL int opdi_lower_trace(opd_call *call) {
     return diagonal ? opdi_lower_return_as(call, 0, opdi_lower_reduced(diagonal, 1, OPDI_REDUCTION_SUM,
         opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)))) : -1;
 }
-/* Lowers reflection_pad and replication_pad of one to three dims.  For each dim, reads rows at indices computed from
-   the loop's index. */
+/* Lowers reflection_pad and replication_pad of one to three dims.  For each dim, reads rows at indices that are
+   computed from the index of the loop. */
 OPDI_INTERNAL int opdi_lower_pad_rows(opd_call *call) {
     const bool reflects = strstr(opd_op_name(opd_call_operator(call)), "reflection") != NULL;
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -454,8 +459,8 @@ OPDI_INTERNAL int opdi_lower_pad_rows(opd_call *call) {
     }
     return opdi_lower_return(call, 0, out);
 }
-/* Lowers searchsorted and bucketize: counts the elements that are smaller or, for right=True, not larger.  NaN counts
-   as larger than all numbers. */
+/* Lowers searchsorted and bucketize: counts the elements of the sorted row that are smaller or, if right=True, not
+   larger than a value.  NaN counts as larger than all numbers. */
 OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     const bool buckets = strstr(opd_op_name(opd_call_operator(call)), "bucketize") != NULL;
     opd_tensor *row = opd_arg_tensor(call, buckets), *self = opd_arg_tensor(call, !buckets);
@@ -471,8 +476,8 @@ OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     opd_tensor *const sum = beyond ? opd_sum_dim(opd_logical_not(beyond), opd_ints_of(&last, 1), false) : NULL;
     return opdi_lower_return(call, 0, sum);
 }
-/* Returns the norm of order `order` over the dims in a mask, which keep size 1.  On failure, returns NULL and sets an
-   error. */
+/* Returns the norm of order `order` over the dims in `mask`, which have size 1 in the result.  On failure, returns NULL
+   and sets an error. */
 static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t mask) {
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     const bool most = order > DBL_MAX, least = order < -DBL_MAX;
@@ -517,7 +522,7 @@ OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     return less ? opdi_lower_return_as(call, 0, opdi_lower_norm_of(less, order, last)) : -1;
 }
 
-/* Lowers take: reads elements of self, which is flattened, at indices. */
+/* Lowers take: reads elements of self at indices into the flattened tensor. */
 OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     opd_tensor *const flat = opd_flatten(opd_arg_tensor(call, 0)), *const index = opd_arg_tensor(call, 1);
     int by[OPD_MAX_DIMS], none = -1;
@@ -531,7 +536,7 @@ OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     load->wraps = true;
     return opdi_nest_add(nest, load);
 }
-/* Lowers put: writes elements of self, which is flattened, at indices, or adds to them. */
+/* Lowers put: writes elements of self at indices into the flattened tensor, or adds to them. */
 OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const source = opd_flatten(opd_arg_tensor(call, 2));
     opd_tensor *const index = opd_flatten(opd_arg_tensor(call, 1));
@@ -566,8 +571,8 @@ OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
                                                OPDI_REDUCTION_SUM, wide);
     return sum ? opdi_lower_return(call, 0, opd_sub(grad, opd_mul(out, sum))) : -1;
 }
-/* For each target of a loss: its class (at; 0 if the target is ignored), whether it counts, and its weight.  dim: the
-   dim of the classes. */
+/* For each target of a loss: `at` is its class (0 if the target is ignored), `counts` tells whether it is not ignored,
+   and `weights` is its weight.  `dim` is the dim of the classes. */
 typedef struct opdi_lower_nll { opd_tensor *at, *counts, *weights; int dim; } opdi_lower_nll;
 static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
                              int64_t ignored) {
@@ -586,7 +591,7 @@ static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *
     all->at = opd_unsqueeze(all->at, all->dim);
     return all->weights && all->at ? 0 : -1;
 }
-/* Lowers nll_loss_forward and nll_loss2d_forward, with two results: the loss, and the sum of the weights. */
+/* Lowers nll_loss_forward and nll_loss2d_forward, which return the loss, and the sum of the weights. */
 OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const target = opd_arg_tensor(call, 1);
     const int64_t reduction = opd_arg_int(call, 3);
@@ -625,7 +630,8 @@ OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
     return zeros ? opdi_lower_return(call, 0, opd_scatter(zeros, all.dim, all.at, opd_unsqueeze(values, all.dim)))
         : -1;
 }
-/* Lowers embedding_dense_backward: adds rows of the gradient at their indices, except at the padding index. */
+/* Lowers embedding_dense_backward: adds the rows of the gradient to the rows at their indices, except at the padding
+   index. */
 OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *const index = opd_flatten(opd_arg_tensor(call, 1));
     const int64_t skip = opd_arg_int(call, 3), d = opd_sizes(grad)[opd_ndim(grad) - 1], rows = -1;
@@ -654,7 +660,8 @@ OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
     if (opd_results_from_fake(call) || opd_median_dim(pair, self, 0, false)) { return -1; }
     return opdi_lower_return_as(call, 0, pair[0]);
 }
-/* Lowers special functions of one or two tensors to the pointwise formula of the same name, computed in double. */
+/* Lowers a special function of one or two tensors to the pointwise formula of the same name, which is computed in
+   double. */
 OPDI_INTERNAL int opdi_lower_special(opd_call *call) {
     const char *name = opd_op_name(opd_call_operator(call)) + 6;
     opdi_expr *in[2] = {NULL, NULL};

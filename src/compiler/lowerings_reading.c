@@ -2,12 +2,14 @@
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>lowered_reads  operators that read elements at indices, as loops
+//
+//  Lowerings (see >>lowerings) of operators that read elements at indices, and of pooling, scans and sorting.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== reading at indices ================================================================================================
 
-/* Adds an index to a load: the offset of its element grows by `stride` times the value of `index`, which must be below
-   `size`.  Returns 0, or -1 and sets an error. */
+/* Adds an index to a load: the offset of its element grows by `stride` times the value of `index`.  The index must be
+   below `size`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_index_by(opdi_expr *load, opdi_expr *index, int64_t stride, int64_t size) {
     if (!load || !index) { return -1; }
     if (load->nin == OPDI_NEST_INDICES) {
@@ -32,9 +34,9 @@ OPDI_INTERNAL int opdi_lower_embedding(opd_call *call) {
         opdi_nest_out(nest, result, by)) { return -1; }
     return opdi_nest_add(nest, load);
 }
-/* Stores in `result` the elements of self whose indices along dim are in `index`.  If `gather` is true, `index` has the
-   result's dims; else it has one dim, and the same indices are used at all places of the other dims.  Returns 0, or -1
-   and sets an error. */
+/* Records that `result` gets the elements of self whose indices along `dim` are in `index`.  If `gather` is true,
+   `index` has the dims of the result; otherwise it has one dim, and applies to all positions in the other dims.
+   Returns 0, or -1 and sets an error. */
 static int opdi_lower_take(opd_tensor *result, opd_tensor *self, opd_tensor *index, int64_t dim, bool gather) {
     const int ndim = opd_ndim(result);
     int by[OPD_MAX_DIMS], others[OPD_MAX_DIMS];
@@ -51,13 +53,13 @@ static int opdi_lower_take(opd_tensor *result, opd_tensor *self, opd_tensor *ind
                                      opd_sizes(self)[dim]) || opdi_nest_out(nest, result, by)) { return -1; }
     return opdi_nest_add(nest, load);
 }
-/* Lowers gather, whose index has self's dims, and index_select, whose index is one row along dim. */
+/* Lowers gather, whose index has the dims of self, and index_select, whose index has one dim. */
 OPDI_INTERNAL int opdi_lower_gather(opd_call *call) {
     const bool gather = strstr(opd_op_name(opd_call_operator(call)), "gather") != NULL;
     return opd_results_from_fake(call) || opdi_lower_take(opd_call_rets(call)[0].u.t, opd_arg_tensor(call, 0),
         opd_arg_tensor(call, 2), opd_arg_int(call, 1), gather) ? -1 : 0;
 }
-/* Fills *places for tensor[indices].  Masks are not supported.  Returns 0, or -1 and sets an error. */
+/* Fills *places for tensor[indices].  Does not support masks.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_places_of(opdi_lower_places *places, const opd_tensor *tensor, opd_tensors indices) {
     int first = -1, last = -1, given = 0;
     memset(places, 0, sizeof *places);
@@ -87,7 +89,7 @@ OPDI_INTERNAL int opdi_lower_places_of(opdi_lower_places *places, const opd_tens
     }
     return 0;
 }
-/* Adds the values of `indices` as indices to a load or store.  Returns 0, or -1 and sets an error. */
+/* Adds the elements of the tensors `indices` as indices to a load or store.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_places_by(opdi_expr *expr, const opdi_lower_places *places, const opd_tensor *tensor,
                                        opd_tensors indices) {
     int by[OPD_MAX_DIMS];
@@ -102,7 +104,7 @@ OPDI_INTERNAL int opdi_lower_places_by(opdi_expr *expr, const opdi_lower_places 
     }
     return 0;
 }
-/* Records self[indices] as a nest of loops, with integer tensors for some dims; the index tensors broadcast. */
+/* Lowers index: self[indices], with integer tensors for some dims.  The index tensors are broadcast. */
 OPDI_INTERNAL int opdi_lower_index(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_tensors indices = opd_arg_tensors(call, 1);
@@ -118,8 +120,8 @@ OPDI_INTERNAL int opdi_lower_index(opd_call *call) {
     return opdi_nest_add(nest, load);
 }
 
-/* Returns a load of element `loop` of integers that are known while compiling.  (opdi_lower_weight_row does this for
-   floats.) */
+/* Returns a load of the element, selected by loop `loop`, of `count` integers that are known when the graph is
+   compiled.  (opdi_lower_weight_row does this for floats.) */
 static opdi_expr *opdi_lower_constant_row(const int64_t *numbers, int64_t count, int loop) {
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
     if (!host) { return NULL; }
@@ -137,7 +139,7 @@ static opdi_expr *opdi_lower_weight_row(const double *numbers, int64_t count, in
 }
 OPDI_INTERNAL double opdi_lower_rounded(double value, bool exactly) { return exactly ? value : (double)(float)value; }
 /* Lowers upsample_nearest2d, _nearest_exact2d and upsample_bilinear2d.  The elements that each row and column reads are
-   known while compiling. */
+   known when the graph is compiled. */
 OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool linear = strstr(name, "bilinear") != NULL, exact = strstr(name, "exact") != NULL;
@@ -154,7 +156,8 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
         const int64_t in = opd_sizes(self)[2 + k], out = opd_sizes(result)[2 + k];
         const opd_value given = opd_arg_value(call, (linear ? 3 : 2) + k);
         const double factor = given.tag == OPD_TAG_FLOAT && given.u.d > 0 ? 1 / given.u.d : (double)in / (double)out;
-        const bool exactly = wide == OPD_FLOAT64;    /* positions are computed in the dtype for sums */
+        const bool exactly = wide == OPD_FLOAT64;    /* positions are computed in the dtype in which sums are
+                                                        computed */
         const double scale = opdi_lower_rounded(corners ? out > 1 ? (double)(in - 1) / (double)(out - 1) : 0 : factor,
             exactly);
         int64_t *const low = (int64_t *)opdi_recording_alloc(opdi_recording_now, (size_t)out * 3 * sizeof *low);
@@ -184,7 +187,8 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
     }
     if (!linear) { return opdi_nest_add(nest, corner[0]); }
     opdi_expr *rows[2];
-    for (int k = 0; k < 3; k++) {                 /* first + part * (second - first), along columns, then along rows */
+    for (int k = 0; k < 3; k++) {                 /* first + part * (second - first): twice along columns, then along
+                                                     rows */
         opdi_expr *const first = k < 2 ? corner[2 * k] : rows[0], *const second = k < 2 ? corner[2 * k + 1] : rows[1];
         opdi_expr *const more = opdi_expr_formula(OPD_FORMULA_mul, wide, part[k < 2],
                                                   opdi_expr_formula(OPD_FORMULA_sub, wide, second, first));
@@ -196,8 +200,8 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
 
 OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
                                            opd_scalar_type dtype);
-/* Divides each window's sum by the number of its elements, one dim after another.  If `outside` is true, elements of
-   the padding count, too.  On failure, returns NULL and sets an error. */
+/* Divides the sum of each window by the number of its elements, one dim after another.  If `outside` is true, elements
+   in the padding count, too.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *self, const opdi_lower_pool *pool,
                                          bool outside) {
     for (int i = 0; i < pool->count && sums; i++) {
@@ -266,9 +270,9 @@ OPDI_INTERNAL int opdi_lower_adaptive(opd_call *call) {
     if (!sums || opdi_lower_pool_into(sums, self, &pool, OPDI_REDUCTION_SUM)) { return -1; }
     return opdi_lower_return(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
 }
-/* If `more` is false, copies element 0 of self, along dim, to element 0 of `out`.  Otherwise computes element i + 1 of
-   `out`, for all i, by the pointwise formula from element i of `out` and element i + 1 of self.  Returns 0, or -1 and
-   sets an error. */
+/* Records one step of a scan along `dim`.  If `more` is false, copies element 0 of self to element 0 of `out`.
+   Otherwise computes element i + 1 of `out`, for all i, by the pointwise formula from element i of `out` and element i
+   + 1 of self.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_add_up(opd_tensor *out, opd_tensor *self, int dim, bool more, opd_formula formula) {
     const int64_t count = opd_sizes(self)[dim], stride = opd_strides(out)[dim];
     int64_t sizes[OPD_MAX_DIMS];
@@ -288,9 +292,9 @@ static int opdi_lower_add_up(opd_tensor *out, opd_tensor *self, int dim, bool mo
     load = opdi_expr_cast(load, opd_dtype(out));
     return opdi_nest_add(nest, more ? opdi_expr_formula(formula, opd_dtype(out), opdi_expr_load(out, by), load) : load);
 }
-/* Returns a scan of self along dim, as a tensor of `dtype`: result 0 is element 0, and each further result is computed
-   by the pointwise formula from the previous result and the next element.  On failure, returns NULL and sets an
-   error. */
+/* Returns a scan of self along `dim`, as a tensor of dtype `dtype`.  Result 0 is element 0, and each further result is
+   computed by the pointwise formula from the previous result and the next element.  On failure, returns NULL and sets
+   an error. */
 static opd_tensor *opdi_lower_scanned(opd_tensor *self, int dim, opd_formula formula, opd_scalar_type dtype) {
     opd_tensor *const out = opdi_lower_empty(opd_sizes(self), opd_ndim(self), dtype);
     if (!out || !opd_numel(self)) { return out; }
@@ -298,8 +302,7 @@ static opd_tensor *opdi_lower_scanned(opd_tensor *self, int dim, opd_formula for
         (opd_sizes(self)[dim] > 1 && opdi_lower_add_up(out, self, dim, true, formula))) { return NULL; }
     return out;
 }
-/* Lowers cumsum, cumprod and logcumsumexp.  Each result is computed from the previous result and one more element.
-   Floats are computed in double. */
+/* Lowers cumsum, cumprod and logcumsumexp to scans.  Floats are computed in double. */
 OPDI_INTERNAL int opdi_lower_cumsum(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -338,15 +341,15 @@ OPDI_INTERNAL int opdi_lower_cummax(opd_call *call) {
 
 //== sorting ===========================================================================================================
 
-/* Returns the indices, along dim, of the first `count` elements of the sorted order, descending if `most` is true.  On
-   failure, returns NULL and sets an error. */
+/* Returns the indices along `dim` of the first `count` elements in sorted order, which is descending if `most` is true.
+   On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_order(opd_tensor *self, int dim, int64_t count, bool most) {
     const int ndim = opd_ndim(self), last = ndim - 1;
     const int64_t rows = opd_sizes(self)[dim];
     int64_t sizes[OPD_MAX_DIMS + 1];
     int by[OPD_MAX_DIMS], from[OPD_MAX_DIMS];
     opd_tensor *const keys = opd_to_dtype(self, opdi_lower_wide(opd_dtype(self)));
-    for (int i = 0, at = 0; i < ndim; i++) {      /* loops: the other dims, then the results, then the keys */
+    for (int i = 0, at = 0; i < ndim; i++) {      /* the loops: first the other dims, then the results, then the keys */
         by[i] = i == dim ? last : at;
         from[i] = i == dim ? ndim : at;
         sizes[by[i]] = i == dim ? count : opd_sizes(self)[i];
@@ -361,7 +364,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_order(opd_tensor *self, int dim, int64_t co
     nest->reduction = most ? OPDI_REDUCTION_MOST : OPDI_REDUCTION_LEAST;
     return opdi_nest_add(nest, load) ? NULL : out;
 }
-/* Lowers sort and topk, which return elements and indices, and argsort, which returns indices only. */
+/* Lowers sort and topk, which return elements and indices, and argsort, which returns only indices. */
 OPDI_INTERNAL int opdi_lower_sort(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool top = strstr(name, "topk") != NULL, stable = strstr(name, "stable") != NULL;
@@ -383,8 +386,8 @@ OPDI_INTERNAL int opdi_lower_sort(opd_call *call) {
 
 //== sums, means and maxima of bags of rows (embedding_bag) ============================================================
 
-/* Returns an expression with the value 0 that checks, when it is computed, that `value` is in [0, size).  On failure,
-   returns NULL and sets an error. */
+/* Returns an expression with the value 0.  When it is computed in a run, it checks that `value` is in [0, size).  On
+   failure, returns NULL and sets an error. */
 static opdi_expr *opdi_lower_checked(opdi_expr *value, int64_t size) {
     const int64_t one = 1;
     int none = -1;
@@ -396,8 +399,8 @@ static opdi_expr *opdi_lower_checked(opdi_expr *value, int64_t size) {
 static opdi_expr *opdi_lower_sum_of(opdi_expr *x, opdi_expr *y) {
     return opdi_expr_formula(OPD_FORMULA_add, OPD_INT64, x, y);
 }
-/* Returns `offsets`, the index at which each bag begins, as int64.  At run time, checks that the first is 0, that they
-   never decrease, and that none is larger than `total`. */
+/* Returns `offsets`, the index at which each bag begins, as int64.  Runs check that the first offset is 0, that the
+   offsets never decrease, and that none is larger than `total`. */
 static opd_tensor *opdi_lower_bags(opd_tensor *offsets, int64_t total) {
     const int64_t count = opd_numel(offsets);
     int by = 0;
@@ -422,8 +425,8 @@ static opd_tensor *opdi_lower_bags(opd_tensor *offsets, int64_t total) {
     }
     return opd_ok() ? out : NULL;
 }
-/* For each index i, adds row indices[i] of weight, times factors[i] if `factors` is not NULL, to row bags[i] of `out`.
-   Returns 0, or -1 and sets an error. */
+/* For each i, records the addition of row indices[i] of `weight`, times factors[i] if `factors` is not NULL, to row
+   bags[i] of `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_add_rows(opd_tensor *out, opd_tensor *weight, opd_tensor *indices, opd_tensor *bags,
                                opd_tensor *factors) {
     const int64_t sizes[2] = {opd_numel(indices), opd_sizes(weight)[1]};
@@ -444,8 +447,8 @@ static int opdi_lower_add_rows(opd_tensor *out, opd_tensor *weight, opd_tensor *
     nest->place = place;
     return part ? opdi_nest_add(nest, opdi_expr_formula(OPD_FORMULA_add, wide, was, part)) : -1;
 }
-/* Returns, for each of `total` indices, the number of its bag: the number of bags that begin at or before it, minus
-   1. */
+/* Returns the number of the bag of each of `total` indices: the number of bags that begin at the index or before it,
+   minus 1. */
 static opd_tensor *opdi_lower_bag_of(opd_tensor *begin, int64_t total) {
     const int64_t dim = 0, one = 1;
     opd_tensor *const numbers = opdi_lower_counts(&total, 1, &one, 0);
@@ -453,7 +456,8 @@ static opd_tensor *opdi_lower_bag_of(opd_tensor *begin, int64_t total) {
     opd_tensor *const begun = opd_le(opd_unsqueeze(begin, 1), opd_unsqueeze(numbers, 0));
     return begun ? opd_sub_Scalar(opd_sum_dim(begun, opd_ints_of(&dim, 1), false), opd_value_int(1)) : NULL;
 }
-/* Returns the number of indices in each bag; begin: the first index of each bag; total: the number of indices. */
+/* Returns the number of indices in each bag.  `begin` has the first index of each bag, and `total` is the number of
+   indices. */
 static opd_tensor *opdi_lower_bag_sizes(opd_tensor *begin, int64_t total) {
     const int64_t last = opd_numel(begin) - 1;
     opd_tensor *const counts = opd_empty_like(begin);
@@ -469,11 +473,11 @@ static opd_tensor *opdi_lower_bag_sizes(opd_tensor *begin, int64_t total) {
 OPDI_INTERNAL int opdi_lower_put_accumulate(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
                                             opd_formula formula);
 OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims);
-/* Tensors for the maxima of bags.  rows [total, d]: the selected rows; bag: the bag of each row; first: the first row
-   of each bag; most: the maxima; place: for each maximum, the row where it was found. */
+/* Tensors for the maxima of bags.  rows [total, d]: the selected rows.  bag: the number of each row's bag.  first: the
+   first row of each bag.  most: the maxima.  place: for each maximum, the number of the row that has it. */
 typedef struct opdi_lower_maxima { opd_tensor *rows, *bag, *first, *most, *place; } opdi_lower_maxima;
-/* Returns a load of the element of `acc` for the bag of the current row.  If `stores` is true, the nest stores its
-   value in that element. */
+/* Returns a load of the element of `acc` for the bag of the current row.  If `stores` is true, also makes the nest
+   store its value in this element. */
 static opdi_expr *opdi_lower_of_bag(opdi_nest *nest, opd_tensor *acc, opd_tensor *bag, bool stores) {
     const int row = 0, column[2] = {-1, 1};
     opdi_expr *const was = opdi_expr_load(acc, column), *const place = opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(acc));
@@ -491,8 +495,8 @@ static opdi_expr *opdi_lower_where(opd_scalar_type dtype, opdi_expr *x, opdi_exp
     return value;
 }
 /* Replaces all->most, the maxima of the bags, by larger elements of the bags' rows.  The caller has set the maxima to
-   the first row of each bag.  A NaN in the first row stays, because no number is larger than NaN.  Returns 0, or -1 and
-   sets an error. */
+   the first row of each bag.  A NaN in the first row remains, because no number is larger than NaN.  Returns 0, or -1
+   and sets an error. */
 static int opdi_lower_bags_most(opdi_lower_maxima *all) {
     const int by[2] = {0, 1};
     const opd_scalar_type dtype = opd_dtype(all->most);
@@ -502,8 +506,8 @@ static int opdi_lower_bags_most(opdi_lower_maxima *all) {
     if (!row) { return -1; }
     return opdi_nest_add(nest, opdi_lower_where(dtype, opdi_expr_formula(OPD_FORMULA_gt, dtype, row, was), row, was));
 }
-/* Sets the place of each bag's maximum to the first row that equals it, if that is smaller than the place set before.
-   Returns 0, or -1 and sets an error. */
+/* Sets the place of each bag's maximum to the first row that equals it, if the number of this row is smaller than the
+   place.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_bags_places(opdi_lower_maxima *all) {
     const int by[2] = {0, 1};
     opdi_nest *const nest = opdi_nest_new(opd_sizes(all->rows), 2, 0);
@@ -517,8 +521,8 @@ static int opdi_lower_bags_places(opdi_lower_maxima *all) {
     return opdi_nest_add(nest, opdi_lower_where(OPD_INT64, opdi_expr_cast(same, OPD_INT64),
                                                 opdi_expr_formula(OPD_FORMULA_minimum, OPD_INT64, was, here), was));
 }
-/* Stores the maxima of `bags` bags and the indices of their rows in the call's results.  Bags without rows get 0.
-   Returns 0, or -1 and sets an error. */
+/* Stores the maxima of `bags` bags, and the indices of the rows that have them, in the results of the call.  Bags
+   without rows get 0.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_bags_maxima(opd_call *call, opd_tensor *bag, int64_t bags) {
     const int64_t total = opd_numel(bag), more = bags + 1, one = 1, d = opd_sizes(opd_arg_tensor(call, 0))[1];
     const int64_t sizes[2] = {more, d};
@@ -552,8 +556,8 @@ static int opdi_lower_bags_maxima(opd_call *call, opd_tensor *bag, int64_t bags)
     return out && opdi_lower_return(call, 0, opd_narrow(out, 0, 0, bags)) == 0
         ? opdi_lower_return(call, 3, opd_narrow(from, 0, 0, bags)) : -1;
 }
-/* Stores sums or means of `bags` bags in the call's result.  Rows whose bag number is `bags` are left out.  Returns 0,
-   or -1 and sets an error. */
+/* Stores the sums or means of `bags` bags in the result of the call.  Leaves out rows whose bag number is `bags`.
+   Returns 0, or -1 and sets an error. */
 static int opdi_lower_bags_sums(opd_call *call, opd_tensor *bag, opd_tensor *counts, int64_t bags) {
     opd_tensor *const weight = opd_arg_tensor(call, 0), *const indices = opd_arg_tensor(call, 1);
     const int64_t sizes[2] = {bags + 1, opd_sizes(weight)[1]}, column[2] = {bags, 1};
@@ -567,7 +571,8 @@ static int opdi_lower_bags_sums(opd_call *call, opd_tensor *bag, opd_tensor *cou
     }
     return opdi_lower_return(call, 0, out);
 }
-/* Returns for each bag the number of its indices that are not left out.  On failure, returns NULL and sets an error. */
+/* Returns, for each bag, the number of its indices that are not left out.  On failure, returns NULL and sets an
+   error. */
 static opd_tensor *opdi_lower_bags_counted(opd_tensor *bag, int64_t bags) {
     const int64_t more = bags + 1;
     int dims[OPD_MAX_DIMS] = {-1};

@@ -1,9 +1,11 @@
 #include "compiler.h"
 
 //== writing at indices ================================================================================================
+//
+//  Lowerings (see >>lowerings) of operators that write elements at indices, and of concatenation and similar operators.
 
-/* Returns the call's result after copying self to it, for operators that return self with some elements changed.  If
-   self is the result, copies nothing.  On failure, returns NULL and sets an error. */
+/* Copies self to the result of a call and returns the result, for operators that return self with some elements
+   changed.  If self is the result, copies nothing.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_lower_updated(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return NULL; }
@@ -11,8 +13,8 @@ static opd_tensor *opdi_lower_updated(opd_call *call) {
     const bool same = opd_numel(self) == 0 || opd_device_data(self, OPD_LAZY) == opd_device_data(result, OPD_LAZY);
     return same || opd_copy_(result, self) ? result : NULL;
 }
-/* Stores values, converted to the result's dtype, at the indices in `place`.  `dims` has the loop for each dim of the
-   result, or -1 if an index selects the element.  Returns 0, or -1 and sets an error. */
+/* Stores `values`, converted to the dtype of the result, at the indices in `place`.  dims[i] is the loop over dim i of
+   the result, or -1 if an index selects the element.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const int *dims, opdi_expr *place) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const from = opd_clone(opd_to_dtype(values, opd_dtype(result)));
@@ -24,8 +26,8 @@ OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const i
     nest->place = place;
     return opdi_nest_add(nest, load);
 }
-/* Lowers index_copy, whose index is one row along dim, and scatter, whose index has the source's dims; only elements of
-   the source for which there is an index are written. */
+/* Lowers index_copy, whose index has one dim, and scatter, whose index has the dims of the source.  Writes only those
+   elements of the source for which there is an index. */
 OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     opd_tensor *const index = opd_arg_tensor(call, 2);
     const bool scatter = strstr(opd_op_name(opd_call_operator(call)), "scatter") != NULL;
@@ -51,7 +53,7 @@ OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     return opd_numel(index) ? opdi_lower_put(result, values, dims, place) : 0;
 }
 static int opdi_lower_index_accumulate(opd_call *call);
-/* Lowers index_put, with integer tensors for some dims; the index tensors broadcast. */
+/* Lowers index_put, with integer tensors for some dims.  The index tensors are broadcast. */
 OPDI_INTERNAL int opdi_lower_index_put(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *values = opd_arg_tensor(call, 2);
@@ -128,8 +130,8 @@ OPDI_INTERNAL int opdi_lower_triangle(opd_call *call) {
 
 //== adding at indices =================================================================================================
 
-/* Combines elements of `acc` at the indices in `place` with values by a pointwise formula, one value after another.
-   `dims` is as in opdi_lower_put.  Returns 0, or -1 and sets an error. */
+/* Combines elements of `acc`, at the indices in `place`, with `values` by a pointwise formula, one value after another.
+   `dims` is as for opdi_lower_put.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_put_accumulate(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
                                             opd_formula formula) {
     int by[OPD_MAX_DIMS];
@@ -147,9 +149,9 @@ OPDI_INTERNAL int opdi_lower_put_accumulate(opd_tensor *acc, opd_tensor *values,
     nest->place = place;
     return opdi_nest_add(nest, opdi_expr_formula(formula, opd_dtype(acc), was, load));
 }
-/* Returns the expression that selects elements of acc along `dim` by `index`, and sets `dims` as for opdi_lower_put.
-   If `row` is true, `index` is one row, else it has an index for each element.  On failure, returns NULL and sets an
-   error. */
+/* Returns an expression that selects elements of `acc` along `dim` by `index`, and sets `dims` as for opdi_lower_put.
+   If `row` is true, `index` has one dim; otherwise it has an index for each element.  On failure, returns NULL and sets
+   an error. */
 OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims) {
     int by[OPD_MAX_DIMS];
     for (int i = 0; i < opd_ndim(acc); i++) {
@@ -160,10 +162,10 @@ OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tens
     return place && opdi_lower_index_by(place, opdi_expr_load(index, row ? &dim : by), opd_strides(acc)[dim],
                                         opd_sizes(acc)[dim]) == 0 ? place : NULL;
 }
-/* Combines elements of `acc`, at the indices `index` along dim, with `values`.  If `row` is true, `index` is one row,
-   and whole rows are combined; else it has an index for each element of `values`.  `how` is the reduction's name.  If
-   `include` is false, first sets the elements to the neutral element of the reduction.  Returns 0, or -1 and sets an
-   error. */
+/* Combines elements of `acc`, at the indices `index` along `dim`, with `values`.  If `row` is true, `index` has one
+   dim, and whole rows are combined; otherwise it has an index for each element of `values`.  `how` is the name of the
+   reduction.  If `include` is false, first sets the elements to the neutral element of the reduction.  Returns 0, or -1
+   and sets an error. */
 static int opdi_lower_accumulate_along(opd_tensor *acc, int dim, opd_tensor *index, opd_tensor *values, bool row,
                                        const char *how, bool include) {
     const bool most = strcmp(how, "amax") == 0, least = strcmp(how, "amin") == 0, times = strncmp(how, "prod", 4) == 0;
@@ -233,7 +235,7 @@ static int opdi_lower_index_accumulate(opd_call *call) {
     }
     return opdi_lower_return(call, 0, acc);
 }
-/* Lowers index_fill with a number, or with a tensor of one number. */
+/* Lowers index_fill with a number, or with a tensor that has one number. */
 OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const index = opd_arg_tensor(call, 2);
     const opd_value given = opd_arg_value(call, 3);

@@ -10,20 +10,20 @@
 //  (opdi_nest_lowerings), most of which call simpler operators.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The number of low bits of an address that are an offset in a buffer; the bits above are the buffer's number + 1.
-   32-bit addresses are too short for this, so opdi_lazy_open fails there. */
+/* The number of low bits of an address that are an offset in a buffer.  The higher bits are the buffer's number + 1.
+   32-bit addresses have too few bits for this, so opdi_lazy_open fails there. */
 #define OPDI_NEST_SHIFT (sizeof(void *) > 4 ? 34 : 20)
 
 OPDI_INTERNAL OPDI_TLS opdi_recording *opdi_recording_now;
 
-/* Returns `size` zeroed bytes that live as long as the recording, or NULL and sets an error. */
+/* Returns `size` bytes of zeros that live as long as the recording, or NULL and sets an error. */
 OPDI_INTERNAL void *opdi_recording_alloc(opdi_recording *recording, size_t size) {
     void *const memory = opdi_arena_alloc(&recording->arena, size + 8);
     if (memory) { memset(memory, 0, size + 8); }
     return memory;
 }
-/* Called when fused code relies on the condition less <= more.  If sizes are open, stores the condition, which must
-   hold for all sizes. */
+/* Called if fused code relies on the condition less <= more.  If sizes are open, stores the condition, which must hold
+   for all sizes. */
 OPDI_INTERNAL void opdi_assume(int64_t less, int64_t more) {
     opdi_recording *const recording = opdi_recording_now;
     if (!recording->open) { return; }
@@ -42,7 +42,7 @@ OPDI_INTERNAL void opdi_assume(int64_t less, int64_t more) {
 OPDI_INTERNAL bool opdi_nest_open(const opdi_nest *nest, int loop) {
     return nest->open_loops >> loop & 1;
 }
-/* Adds a buffer to the recording.  Returns NULL and sets an error if it fails. */
+/* Adds a buffer to the recording and returns it.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opdi_buffer *opdi_buffer_new(opdi_recording *recording, size_t bytes, opdi_buffer_role role) {
     opdi_buffer *const buffer = (opdi_buffer *)opdi_recording_alloc(recording, sizeof *buffer);
     if (!buffer) { return NULL; }
@@ -69,11 +69,11 @@ OPDI_INTERNAL bool opdi_c_letter(char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
         letter == '_';
 }
-/* Returns the address of a buffer's first byte on the lazy device.  It cannot be dereferenced. */
+/* Returns the address of a buffer's first byte on the lazy device.  This address cannot be dereferenced. */
 OPDI_INTERNAL void *opdi_buffer_address(const opdi_buffer *buffer) {
     return (void *)(((uintptr_t)buffer->id + 1) << OPDI_NEST_SHIFT);
 }
-/* Returns the buffer that contains an address of the lazy device, or NULL. */
+/* Returns the buffer that contains an address of the lazy device, or NULL if there is none. */
 OPDI_INTERNAL opdi_buffer *opdi_buffer_at(const opdi_recording *recording, const void *address) {
     const uintptr_t id = ((uintptr_t)address >> OPDI_NEST_SHIFT) - 1;
     return id < (uintptr_t)recording->nbuffers ? recording->buffers[id] : NULL;
@@ -81,15 +81,15 @@ OPDI_INTERNAL opdi_buffer *opdi_buffer_at(const opdi_recording *recording, const
 
 //== recording nests ===================================================================================================
 
-/* Returns "first, second" in the recording's memory, or `first` if memory runs out. */
+/* Returns "first, second" in the memory of the recording, or `first` if memory runs out. */
 OPDI_INTERNAL const char *opdi_recording_joined(opdi_recording *recording, const char *first, const char *second) {
     const size_t size = strlen(first) + strlen(second) + 4;
     char *const joined = (char *)opdi_recording_alloc(recording, size);
     if (joined) { (void)snprintf(joined, size, "%s, %s", first, second); }
     return joined ? joined : first;
 }
-/* Makes a nest with loops of these sizes, the outermost first; the last `nreduce` loops are reduced.  The caller
-   completes it and calls opdi_nest_add.  On failure, returns NULL and sets an error. */
+/* Makes a nest with loops of these sizes, the outermost first.  The last `nreduce` loops are reduced.  The caller sets
+   the other members of the nest and calls opdi_nest_add.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nreduce) {
     opdi_recording *const recording = opdi_recording_now;
     if (ndim > OPDI_NEST_DIMS) {
@@ -105,7 +105,7 @@ OPDI_INTERNAL opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nredu
     nest->what = recording->what;
     return nest;
 }
-/* Returns a new expression, whose other members the caller sets, or NULL and sets an error. */
+/* Returns a new expression, or NULL and sets an error.  The caller sets the other members of the expression. */
 OPDI_INTERNAL opdi_expr *opdi_expr_new(opdi_expr_kind kind, opd_scalar_type dtype) {
     opdi_expr *const expr = (opdi_expr *)opdi_recording_alloc(opdi_recording_now, sizeof *expr);
     if (expr) {
@@ -114,8 +114,8 @@ OPDI_INTERNAL opdi_expr *opdi_expr_new(opdi_expr_kind kind, opd_scalar_type dtyp
     }
     return expr;
 }
-/* Returns whether an expression loads from the buffer that `out` writes, but from other elements than those of the same
-   iteration. */
+/* Returns whether an expression loads from the buffer that `out` writes, but not just the element that the same
+   iteration writes. */
 OPDI_INTERNAL bool opdi_expr_overlaps(const opdi_expr *expr, const opdi_access *out) {
     if (expr->kind == OPDI_EXPR_LOAD && expr->access.buffer == out->buffer &&
         (expr->nin || expr->access.offset != out->offset || expr->access.dtype != out->dtype ||
@@ -124,8 +124,8 @@ OPDI_INTERNAL bool opdi_expr_overlaps(const opdi_expr *expr, const opdi_access *
     return false;
 }
 OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_expr *value);
-/* Adds `nest` so that it stores its results in new memory, and another nest that copies the results to the elements of
-   nest->out.  Returns 0, or -1 and sets an error. */
+/* Adds `nest`, but makes it store its results in new memory, and adds another nest that copies the results to the
+   elements of nest->out.  Returns 0, or -1 and sets an error. */
 static int opdi_nest_add_apart(opdi_nest *nest, opdi_expr *value) {
     const int outer = nest->ndim - nest->nreduce;
     int64_t count = 1;
@@ -153,8 +153,8 @@ OPDI_INTERNAL opdi_expr *opdi_expr_number(opd_scalar_type dtype, double f64, int
     number->i64[0] = i64;
     return number;
 }
-/* Turns a reduction over no elements into a nest without reduction.  Returns its value, 0 or 1, or NULL and sets an
-   error. */
+/* Makes a nest without a reduction of a reduction over no elements.  Returns the value of the nest, 0 or 1; or NULL and
+   sets an error. */
 static opdi_expr *opdi_nest_nothing(opdi_nest *nest) {
     const bool one = nest->reduction == OPDI_REDUCTION_PROD || nest->reduction == OPDI_REDUCTION_ALL;
     nest->ndim -= nest->nreduce;
@@ -162,18 +162,18 @@ static opdi_expr *opdi_nest_nothing(opdi_nest *nest) {
     nest->reduction = OPDI_REDUCTION_NONE;
     return opdi_expr_number(nest->out.dtype, one, one);
 }
-/* Completes a nest with its value, and appends it to the recording.  Returns 0, or -1 and sets an error. */
+/* Sets the value of a nest, and appends the nest to the recording.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_expr *value) {
     opdi_recording *const recording = opdi_recording_now;
     if (!nest || !value) { return -1; }
     for (int i = 0; i < nest->ndim; i++) {
         if (nest->sizes[i]) { continue; }
-        if (i < nest->ndim - nest->nreduce) { return 0; }     /* no iterations: it would store nothing */
+        if (i < nest->ndim - nest->nreduce) { return 0; }     /* without iterations, the nest stores nothing */
         value = opdi_nest_nothing(nest);
         if (!value) { return -1; }
     }
-    if (nest->reduction && !nest->nreduce && nest->ndim < OPDI_NEST_DIMS) {    /* a reduction of a single number gets a
-                                                                                  loop of size 1 */
+    if (nest->reduction && !nest->nreduce && nest->ndim < OPDI_NEST_DIMS) {    /* the reduction of a single number gets
+                                                                                  a loop with one iteration */
         nest->sizes[nest->ndim++] = 1;
         nest->nreduce = 1;
     }
@@ -208,8 +208,8 @@ OPDI_INTERNAL opdi_expr *opdi_expr_formula(opd_formula formula, opd_scalar_type 
     call->nin = y ? 2 : 1;
     return call;
 }
-/* Returns the dtype in which elements of `dtype` are copied.  If `dtype` has no C type, this is another dtype.  *each
-   becomes the number of elements of the returned dtype that form one element of `dtype`. */
+/* Returns the dtype in which elements of dtype `dtype` are copied: another dtype if `dtype` has no C type.  Sets *each
+   to the number of elements of the returned dtype that form one element of `dtype`. */
 OPDI_INTERNAL opd_scalar_type opdi_nest_unit(opd_scalar_type dtype, int *each) {
     *each = opd_dtype_is_complex(dtype) ? 2 : 1;
     switch ((int)dtype) {
@@ -221,8 +221,8 @@ OPDI_INTERNAL opd_scalar_type opdi_nest_unit(opd_scalar_type dtype, int *each) {
     default: return opd_dtype_is_floating(dtype) && opd_dtype_size(dtype) == 1 ? OPD_UINT8 : dtype;
     }
 }
-/* Sets *access to the elements at address `data`, with the strides of `ndim` loops (NULL: all 0).  Returns 0, or -1 and
-   sets an error. */
+/* Sets *access to the elements at the address `data`, with the strides of `ndim` loops (NULL: all strides are 0).
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_access_set(opdi_access *access, const void *data, opd_scalar_type dtype, const int64_t *strides,
                                   int ndim) {
     opdi_buffer *const buffer = data ? opdi_buffer_at(opdi_recording_now, data)
@@ -246,7 +246,7 @@ OPDI_INTERNAL int opdi_access_set(opdi_access *access, const void *data, opd_sca
     if (strides) { memcpy(access->strides, strides, (size_t)ndim * sizeof *strides); }
     return 0;
 }
-/* Returns a load of a tensor's element.  by[i] is the loop whose index is the index in dim i, or -1 for index 0.  On
+/* Returns a load of an element of a tensor: its index in dim i is the index of loop by[i], or 0 if by[i] is -1.  On
    failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_expr *opdi_expr_load(const opd_tensor *tensor, const int *by) {
     opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, opd_dtype(tensor));
@@ -300,8 +300,8 @@ static int opdi_lazy_copy_inside(void *to, const void *from, size_t bytes) {
         opdi_access_set(&load->access, from, dtype, &one, 1)) { return -1; }
     return opdi_nest_add(nest, load);
 }
-/* Records a copy to the lazy device.  Data from the host becomes a constant, which each run copies, so that the graph
-   may change the copy.  Returns 0, or -1 and sets an error. */
+/* Records a copy to the lazy device.  Data from the host becomes a constant.  Each run copies it, so that the graph may
+   change the copy.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
     opdi_recording *const recording = opdi_recording_now;
     (void)user;

@@ -13,7 +13,7 @@
 //  with the list.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Records a graph or program with these inputs.  Returns 0, or -1 and sets an error. */
+/* Records a graph or program with the inputs `inputs`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *source, const opd_value *inputs) {
     if (source->graph) {
         opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(source->ninputs + 1) * sizeof *all);
@@ -27,16 +27,17 @@ OPDI_INTERNAL int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *sour
 #endif
 }
 
-/* The kinds of entries in a list.  WORD: must be equal for all sizes.  NUMBER: any integer.  COUNT: an integer that is
-   never negative.  SOME: an integer that is at least 1.  DOUBLE: a double.  FLOAT: a double that is used as a float. */
+/* The kinds of entries in a list.  WORD: a number that must be the same for all sizes.  NUMBER: any integer.  COUNT: an
+   integer that is never negative.  SOME: an integer that is at least 1.  DOUBLE: a double.  FLOAT: a double that is
+   used as a float. */
 typedef enum opdi_open_kind {
     OPDI_OPEN_WORD, OPDI_OPEN_NUMBER, OPDI_OPEN_COUNT, OPDI_OPEN_SOME, OPDI_OPEN_DOUBLE, OPDI_OPEN_FLOAT
 } opdi_open_kind;
 
 //-- numbers as sums of multiples of the sizes -------------------------------------------------------------------------
 
-/* Finds the polynomial c[0] + c[1] x + c[2] x^2 through three points.  Returns false if its coefficients are not
-   integers. */
+/* Finds the polynomial c[0] + c[1] x + c[2] x^2 that goes through three points.  Returns false if its coefficients are
+   not integers. */
 static bool opdi_open_line(const int64_t x[3], const int64_t y[3], int64_t c[3]) {
     const int64_t first = (y[1] - y[0]) / (x[1] - x[0]), second = (y[2] - y[1]) / (x[2] - x[1]);
     c[2] = (second - first) / (x[2] - x[0]);
@@ -45,7 +46,7 @@ static bool opdi_open_line(const int64_t x[3], const int64_t y[3], int64_t c[3])
     return (y[1] - y[0]) % (x[1] - x[0]) == 0 && (y[2] - y[1]) % (x[2] - x[1]) == 0 &&
         (second - first) % (x[2] - x[0]) == 0;
 }
-/* Returns the number with these terms for the sizes `at`. */
+/* Returns the number that has the terms `terms`, for the sizes `at`. */
 OPDI_INTERNAL int64_t opdi_open_number(const opdi_open_terms *terms, const opdi_open_at *at) {
     int64_t sum = 0;
     for (int i = 2; i >= 0; i--) {
@@ -54,8 +55,8 @@ OPDI_INTERNAL int64_t opdi_open_number(const opdi_open_terms *terms, const opdi_
     }
     return sum;
 }
-/* Finds the terms of a number that is numbers[i] for the sizes points[i].  Returns false if there are none, so that the
-   number is not a sum of multiples of the sizes, their squares and products. */
+/* Finds the terms of a number whose value for the sizes points[i] is numbers[i].  Returns false if there are none: the
+   number is then not a sum of multiples of the sizes, their squares and products. */
 static bool opdi_open_fit(const opdi_open_at *points, int npoints, const int64_t *numbers, opdi_open_terms *terms) {
     const int64_t x[3] = {points[0].sizes[0], points[1].sizes[0], points[2].sizes[0]};
     const int64_t y[3] = {points[0].sizes[1], npoints > 4 ? points[3].sizes[1] : 0, npoints > 4 ? points[6].sizes[1]
@@ -72,11 +73,11 @@ static bool opdi_open_fit(const opdi_open_at *points, int npoints, const int64_t
     return opdi_open_number(terms, &points[npoints - 1]) == numbers[npoints - 1];
 }
 /* Returns a bound of a number over all sizes from open->least to open->most: an upper bound if `above` is true, else a
-   lower bound.  The bound is exact if the number only grows or only shrinks with each size. */
+   lower bound.  The bound is exact if the number only grows, or only shrinks, with each size. */
 static double opdi_open_bound(const opdi_open *open, const opdi_open_terms *terms, bool above) {
     double sum = 0, moved[3][3] = {{0}};
     static const double choose[3][3] = {{1, 0, 0}, {1, 1, 0}, {1, 2, 1}};
-    for (int i = 0; i < 9; i++) {                 /* rewrite the sum in terms of (size - smallest size) */
+    for (int i = 0; i < 9; i++) {                 /* rewrites the sum in terms of (size - smallest size) */
         for (int k = 0; k < 9; k++) {
             const int a = i / 3, b = i % 3, c = k / 3, d = k % 3;
             if (c > a || d > b) { continue; }
@@ -92,7 +93,7 @@ static double opdi_open_bound(const opdi_open *open, const opdi_open_terms *term
     return sum;
 }
 /* Returns a double that is computed from an integer as `form` (OPDI_FORM_...) says, by the same operations as in the
-   generated code; if `single` is true, rounded to float. */
+   generated code.  If `single` is true, the double is rounded to float. */
 static double opdi_open_formed(int32_t form, int64_t number, bool single) {
     const double x = (double)number;
     const double value = form == OPDI_FORM_WHOLE ? x : form == OPDI_FORM_PART ? 1.0 / x
@@ -102,21 +103,21 @@ static double opdi_open_formed(int32_t form, int64_t number, bool single) {
 
 //-- recordings as lists of words and numbers --------------------------------------------------------------------------
 
-/* The state of a walk over a unit, which either makes the list of its words and numbers or, if `sets` is true, sets the
-   unit's numbers from a list. */
+/* The state of a walk over a unit.  The walk makes the list of the unit's words and numbers, or, if `sets` is true,
+   sets the unit's numbers from a list. */
 typedef struct opdi_open_walk {
     opdi_open *open;
     opdi_open_list *list;
-    const opdi_open_at *at;                       /* if sets: numbers for these sizes; NULL: the maximum for all
-                                                     sizes */
-    bool sets, differs;                           /* differs: one of the numbers visited so far depends on the sizes */
-    int32_t next, exprs, buffers, *order;          /* next: next entry to read; order: number of each buffer, by first
-                                                      use */
+    const opdi_open_at *at;                       /* if `sets` is true: the sizes for which the numbers are set; NULL:
+                                                     sets the maximum over all sizes */
+    bool sets, differs;                           /* differs: true if a number that was visited depends on the sizes */
+    int32_t next, exprs, buffers, *order;          /* next: the next entry to read; order: for each buffer, its position
+                                                      in the order of the first uses */
     const char *what;
 } opdi_open_walk;
 
-/* Adds an entry to the list or, if walk->sets is true, returns the list's next entry.  On failure, returns NULL and
-   sets an error. */
+/* Adds an entry to the list and returns it; if walk->sets is true, returns the next entry of the list instead.  On
+   failure, returns NULL and sets an error. */
 static opdi_open_entry *opdi_open_entry_next(opdi_open_walk *walk, opdi_open_kind kind, int64_t value,
                                              const char *why) {
     opdi_open_list *const list = walk->list;
@@ -138,7 +139,7 @@ static opdi_open_entry *opdi_open_entry_next(opdi_open_walk *walk, opdi_open_kin
     entry->why = why;
     return entry;
 }
-/* Adds a word, which must not depend on the sizes, to the list.  If recordings differ in it, `why` is the error.
+/* Adds a word, which must not depend on the sizes, to the list.  `why` is the error if recordings differ in this word.
    Returns the word in the list. */
 static int64_t opdi_open_word(opdi_open_walk *walk, int64_t word, const char *why) {
     const opdi_open_entry *const entry = opdi_open_entry_next(walk, OPDI_OPEN_WORD, word, why);
@@ -172,7 +173,7 @@ static void opdi_open_put_double(opdi_open_walk *walk, opdi_expr *expr, int k) {
     expr->f64[k] = opdi_open_formed(entry->form, number, entry->kind == OPDI_OPEN_FLOAT);
     walk->differs = true;
 }
-/* Adds to the list the number of a buffer and, at its first use, its properties. */
+/* Adds the number of a buffer to the list and, at the buffer's first use, its properties. */
 static void opdi_open_buffer(opdi_open_walk *walk, const opdi_buffer *buffer) {
     static const char why[] = "the steps of the computation depend on the open size";
     static const char known[] = "numbers that must be known before the run depend on the open size";
@@ -187,8 +188,9 @@ static void opdi_open_buffer(opdi_open_walk *walk, const opdi_buffer *buffer) {
     (void)opdi_open_word(walk, buffer->role * 65536 + (buffer->dtype + 1) * 2 + buffer->output, why);
     if (buffer->role == OPDI_BUFFER_INPUT) { (void)opdi_open_word(walk, buffer->index, why); }
     if (buffer->role != OPDI_BUFFER_CONSTANT) { return; }
-    const bool known_by_name = buffer->tensor && buffer->bytes > 65536;  /* small constants may be new in each
-                                                                            recording: compare contents */
+    const bool known_by_name = buffer->tensor && buffer->bytes > 65536;  /* each recording may make small constants
+                                                                            anew, so they are compared by their
+                                                                            contents */
     uint64_t hash = known_by_name ? (uint64_t)(uintptr_t)buffer->tensor : 0;
     for (size_t i = 0; i < buffer->bytes && !known_by_name && buffer->data; i += 8) {
         uint64_t part = 0;
@@ -199,8 +201,8 @@ static void opdi_open_buffer(opdi_open_walk *walk, const opdi_buffer *buffer) {
     (void)opdi_open_word(walk, (int64_t)buffer->bytes, known);
     (void)opdi_open_word(walk, (int64_t)hash, known);
 }
-/* Adds an access to the list, or sets it from the list.  Ignores the strides of loops in the mask `ones`: loops with
-   one iteration.  Returns the mask of loops whose strides depend on the sizes. */
+/* Adds an access to the list or, if walk->sets is true, sets it from the list.  Ignores the strides of the loops in the
+   mask `ones`, which have one iteration.  Returns the mask of the loops whose strides depend on the sizes. */
 static uint32_t opdi_open_access(opdi_open_walk *walk, opdi_access *access, int ndim, uint32_t ones) {
     uint32_t differ = 0;
     opdi_open_buffer(walk, access->buffer);
@@ -212,7 +214,7 @@ static uint32_t opdi_open_access(opdi_open_walk *walk, opdi_access *access, int 
     }
     return differ;
 }
-/* Adds an expression to the list, or sets its numbers from the list. */
+/* Adds an expression to the list or, if walk->sets is true, sets its numbers from the list. */
 static void opdi_open_expr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint32_t ones) {
     static const char why[] = "a value, or the way to compute it, depends on the open size";
     const bool met = expr && expr->round == opdi_expr_round;
@@ -236,7 +238,7 @@ static void opdi_open_expr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint
         opdi_open_expr(walk, expr->in[i], ndim, ones);
     }
 }
-/* Adds a nest to the list, or sets its numbers from the list. */
+/* Adds a nest to the list or, if walk->sets is true, sets its numbers from the list. */
 static void opdi_open_nest(opdi_open_walk *walk, opdi_nest *nest) {
     static const char why[] = "the way to compute it depends on the open size";
     const int inner = nest->ndim - nest->nreduce;
@@ -276,8 +278,8 @@ static void opdi_open_ports(opdi_open_walk *walk, opdi_unit_port *ends, int coun
         }
     }
 }
-/* Adds a whole unit to the list, or sets its numbers from the list: nests, inputs and outputs, groups, and conditions
-   on which the fused code relies.  Returns 0, or -1 and sets an error. */
+/* Adds a whole unit to the list or, if walk->sets is true, sets its numbers from the list: nests, inputs and outputs,
+   groups, and the conditions on which the fused code relies.  Returns 0, or -1 and sets an error. */
 static int opdi_open_unit(opdi_open_walk *walk, opdi_unit *unit) {
     static const char whether[] = "whether it is computed depends on the open size";
     static const char together[] = "which steps are computed together depends on the open size";
@@ -318,8 +320,8 @@ static int opdi_open_reject(const opdi_open *open, const opdi_open_entry *entry,
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %s: %s", open->source->what,
                     entry->what ? entry->what : "the graph", why);
 }
-/* Returns the index of the first entry in which two lists differ or, if `words` is true, differ in their kinds or
-   words; returns -1 if there is none. */
+/* Returns the index of the first entry in which two lists differ; if `words` is true, only differences between kinds
+   and between words count.  Returns -1 if there is none. */
 static int32_t opdi_open_differs(const opdi_open_list *one, const opdi_open_list *other, bool words) {
     for (int32_t i = 0; i < one->count; i++) {
         const opdi_open_entry *const a = &one->entries[i], *const b = &other->entries[i];
@@ -328,9 +330,9 @@ static int32_t opdi_open_differs(const opdi_open_list *one, const opdi_open_list
     }
     return one->count < other->count ? one->count - 1 : -1;
 }
-/* Finds how entry number `at` of the lists, a floating-point number, is computed from an integer: sets entry->form, and
-   *terms to the integer's terms.  Tries float rounding, too, if the number is a float.  Returns false if it finds no
-   way. */
+/* Finds how a floating-point number, entry number `at` of the lists, is computed from an integer.  Sets entry->form,
+   and sets *terms to the terms of the integer.  If the number is a float, also tries to round it to float.  Returns
+   false if it finds no form. */
 static bool opdi_open_fit_double(const opdi_open *open, int32_t at, opdi_open_entry *entry, opdi_open_terms *terms) {
     const bool single = entry->kind == OPDI_OPEN_FLOAT;
     for (int32_t way = 0; way < (single ? 8 : 4); way++) {
@@ -352,8 +354,8 @@ static bool opdi_open_fit_double(const opdi_open *open, int32_t at, opdi_open_en
     }
     return false;
 }
-/* Joins the lists for all sizes into one list.  Numbers that differ become sums of multiples of the sizes.  Returns 0,
-   or -1 and sets an error. */
+/* Joins the lists for all sizes into one list.  A number that differs between the lists becomes a sum of multiples of
+   the sizes, their squares and products.  Returns 0, or -1 and sets an error. */
 static int opdi_open_join(opdi_open *open, opdi_open_list *joined) {
     *joined = open->lists[0];
     for (int k = 1; k < open->npoints; k++) {
@@ -389,7 +391,7 @@ static int opdi_open_join(opdi_open *open, opdi_open_list *joined) {
     return 0;
 }
 
-/* Enlarges a temporary buffer to the bytes that an access reaches. */
+/* Enlarges a temporary buffer, so that it has the bytes that an access can reach. */
 static void opdi_open_extent(const opdi_nest *nest, const opdi_access *access, const opdi_expr *indices, int ndim) {
     int64_t last = access->offset;
     for (int i = 0; i < ndim; i++) {
@@ -409,8 +411,8 @@ static void opdi_open_extents(const opdi_nest *nest, opdi_expr *expr) {
     if (expr->kind == OPDI_EXPR_LOAD) { opdi_open_extent(nest, &expr->access, expr, nest->ndim); }
     for (int i = 0; i < expr->nin; i++) { opdi_open_extents(nest, expr->in[i]); }
 }
-/* Sets the numbers of a unit from a list, for the sizes `at` or, if `at` is NULL, to their maximum.  Returns 0, or -1
-   and sets an error. */
+/* Sets the numbers of a unit from a list, to the numbers for the sizes `at`; if `at` is NULL, to the maxima over all
+   sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_open_set(opdi_open *open, opdi_unit *unit, opdi_open_list *list, const opdi_open_at *at) {
     opdi_open_walk walk;
     memset(&walk, 0, sizeof walk);
@@ -446,7 +448,8 @@ typedef enum opdi_decision_kind {
                                                      remainder; OTHER: another function with a bool result; NOTHING: a
                                                      result that does not matter */
 } opdi_decision_kind;
-/* Returns the number of integers in a value, which may be a list, and stores them in `into`, unless that is NULL. */
+/* Returns the number of integers in a value, which may be a list.  Stores the integers in `into`, unless `into` is
+   NULL. */
 static int32_t opdi_decision_numbers(const opd_value *value, int64_t *into) {
     const opd_value plain = opdi_value_plain(value);
     opd_value element = plain;
@@ -461,8 +464,8 @@ static int32_t opdi_decision_numbers(const opd_value *value, int64_t *into) {
     }
     return count;
 }
-/* Returns the kind of decision that a function makes, from its name, such as "aten::lt.int(int a, int b) -> bool" or
-   "_operator.lt". */
+/* Returns the kind of decision that a function makes.  The name of the function, such as "aten::lt.int(int a, int b) ->
+   bool" or "_operator.lt", tells the kind. */
 static opdi_decision_kind opdi_decision_of(const char *name) {
     static const struct { const char *word; opdi_decision_kind kind; } all[] = {
         {"lt", OPDI_DECISION_LT}, {"le", OPDI_DECISION_LE}, {"gt", OPDI_DECISION_GT}, {"ge", OPDI_DECISION_GE},
@@ -480,7 +483,8 @@ static opdi_decision_kind opdi_decision_of(const char *name) {
     }
     return OPDI_DECISION_OTHER;
 }
-/* An opdi_graph_watch: stores the result of a function of numbers while a graph is recorded. */
+/* A function of type opdi_graph_watch.  While a graph is recorded, it stores the result of a function of numbers as a
+   decision. */
 static void opdi_decision_note(const char *name, const opd_value *args, int nargs, const opd_value *ret) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_decision_kind kind = opdi_decision_of(name);
@@ -496,7 +500,7 @@ static void opdi_decision_note(const char *name, const opd_value *args, int narg
     if (!count || !recording) { return; }
     opdi_decision *const decision = (opdi_decision *)opdi_recording_alloc(recording, sizeof *decision);
     int64_t *const numbers = (int64_t *)opdi_recording_alloc(recording, (size_t)count * sizeof *numbers);
-    if (!decision || !numbers) { return; }        /* memory ran out; the error is set */
+    if (!decision || !numbers) { return; }        /* memory ran out; the error is already set */
     decision->name = name;
     decision->kind = (int32_t)(floats ? OPDI_DECISION_OTHER : kind);
     decision->first = opdi_decision_numbers(&args[0], numbers);
@@ -511,7 +515,7 @@ static void opdi_decision_note(const char *name, const opd_value *args, int narg
     recording->last_decision = decision;
     recording->ndecisions++;
 }
-/* Copies the decisions of the recording for the sizes points[point] to open->decisions.  Returns 0, or -1 and sets an
+/* Copies the decisions of the recording with the sizes points[point] to open->decisions.  Returns 0, or -1 and sets an
    error. */
 static int opdi_open_keep_decisions(opdi_open *open, int point, const opdi_recording *recording) {
     const size_t capacity = (size_t)recording->ndecisions + 1;
@@ -527,8 +531,8 @@ static int opdi_open_keep_decisions(opdi_open *open, int point, const opdi_recor
     open->ndecisions[point] = count;
     return all ? 0 : -1;
 }
-/* Sets numbers[k] to one number of decision `which` for the sizes points[k]: its argument number `at`, or its result if
-   `at` is -1.  Returns whether the numbers differ. */
+/* Sets numbers[k], for all k, to one number of decision `which` in the recording with the sizes points[k]: number `at`
+   of its arguments, or its result if `at` is -1.  Returns whether the numbers differ. */
 static bool opdi_open_decided(const opdi_open *open, int32_t which, int at, int64_t *numbers) {
     bool differ = false;
     for (int k = 0; k < open->npoints; k++) {
@@ -538,8 +542,8 @@ static bool opdi_open_decided(const opdi_open *open, int32_t which, int at, int6
     }
     return differ;
 }
-/* Returns whether times * (a - b) - less >= 0 for all sizes; b may be NULL, which means 0.  a[k] and b[k] are numbers
-   for the sizes points[k]. */
+/* Returns whether times * (a - b) - less >= 0 for all sizes.  a[k] and b[k] are the numbers for the sizes points[k]; if
+   `b` is NULL, b is 0. */
 static bool opdi_open_always(const opdi_open *open, const int64_t *a, const int64_t *b, int64_t times, int64_t less) {
     int64_t numbers[OPDI_OPEN_POINTS];
     opdi_open_terms terms;
@@ -565,8 +569,8 @@ static bool opdi_open_compares(const opdi_open *open, int32_t kind, bool truth, 
     }
     return opdi_open_always(open, b, a, turn, (kind == OPDI_DECISION_LT) == truth);
 }
-/* Returns whether, for all sizes, the floor quotient of a and b is a sum of multiples of the sizes, and the remainder
-   that belongs to this quotient is in [0, b). */
+/* Returns whether the following holds for all sizes: the floor of a / b is a sum of multiples of the sizes, their
+   squares and products, and the remainder is in [0, b). */
 static bool opdi_open_parts(const opdi_open *open, const int64_t *a, const int64_t *b) {
     int64_t rest[OPDI_OPEN_POINTS], whole[OPDI_OPEN_POINTS];
     opdi_open_terms terms;
@@ -578,8 +582,8 @@ static bool opdi_open_parts(const opdi_open *open, const int64_t *a, const int64
     return opdi_open_fit(open->points, open->npoints, whole, &terms) && opdi_open_always(open, rest, NULL, 1, 0) &&
         opdi_open_always(open, b, rest, 1, 1);
 }
-/* Returns whether the result of decision `which` is the maximum (if `more` is true) or minimum of its `count` arguments
-   for all sizes. */
+/* Returns whether, for all sizes, the result of decision `which` is the maximum (if `more` is true) or the minimum of
+   its `count` arguments. */
 static bool opdi_open_extreme(const opdi_open *open, int32_t which, int32_t count, const int64_t *result, bool more) {
     for (int32_t i = 0; i < count; i++) {
         int64_t numbers[OPDI_OPEN_POINTS];
@@ -588,7 +592,8 @@ static bool opdi_open_extreme(const opdi_open *open, int32_t which, int32_t coun
     }
     return true;
 }
-/* Returns whether two lists of sizes are equal for all sizes (if `equal` is true), or different for all sizes. */
+/* Returns whether two lists of sizes, the arguments of decision `which`, are equal for all sizes (if `equal` is true)
+   or different for all sizes. */
 static bool opdi_open_lists(const opdi_open *open, int32_t which, bool equal) {
     const opdi_decision *const decision = &open->decisions[0][which];
     const int32_t count = decision->first;
@@ -612,9 +617,10 @@ static bool opdi_open_settled(const opdi_open *open, int32_t which) {
     const bool truth = decision->result != 0, changes = opdi_open_decided(open, which, -1, result);
     if (!differ) { return !changes; }
     if (kind == OPDI_DECISION_LESS || kind == OPDI_DECISION_MORE || kind == OPDI_DECISION_PARTS) {
-        if (!opdi_open_fit(open->points, open->npoints, result, &terms)) { return true; }       /* not such a sum: no
-                                                                                                   recorded number can
-                                                                                                   depend on it */
+        if (!opdi_open_fit(open->points, open->npoints, result, &terms)) { return true; }       /* the result is not a
+                                                                                                   sum of multiples, so
+                                                                                                   no recorded number
+                                                                                                   can depend on it */
         if (kind != OPDI_DECISION_PARTS) {
             return opdi_open_extreme(open, which, decision->count, result, kind == OPDI_DECISION_MORE);
         }
@@ -632,8 +638,8 @@ static bool opdi_open_settled(const opdi_open *open, int32_t which) {
     (void)opdi_open_decided(open, which, 1, b);
     return kind == OPDI_DECISION_PARTS ? opdi_open_parts(open, a, b) : opdi_open_compares(open, kind, truth, a, b);
 }
-/* Checks that the recordings made the same decisions, and that these hold for all sizes.  Returns 0, or -1 and sets an
-   error. */
+/* Checks that all recordings have made the same decisions, and that the decisions are the same for all sizes.  Returns
+   0, or -1 and sets an error. */
 static int opdi_open_decisions(const opdi_open *open) {
     for (int32_t i = 0; i < open->ndecisions[0]; i++) {
         const opdi_decision *const one = &open->decisions[0][i];
@@ -653,13 +659,14 @@ static int opdi_open_decisions(const opdi_open *open) {
 
 //-- recordings --------------------------------------------------------------------------------------------------------
 
-/* Returns the dim of input `input` that has the first open size or, if `which` is 1, the second; -1 if it has none. */
+/* Returns the dim of input `input` that has the first open size (`which` is 0) or the second (`which` is 1).  Returns
+   -1 if there is none. */
 static int opdi_open_dim(const opdi_unit_source *source, int which, int input) {
     const int *const dims = which ? source->options->open_2 : source->options->open;
     return dims ? dims[input] : -1;
 }
-/* Fills `inputs` with values like the examples, but with the open sizes `at`.  The elements of the tensors are not set,
-   because they are not read.  Returns 0, or -1 and sets an error. */
+/* Fills `inputs` with values like the examples, but with the open sizes `at`.  The elements of tensors are not set,
+   because nothing reads them.  Returns 0, or -1 and sets an error. */
 static int opdi_open_inputs(const opdi_unit_source *source, const opdi_open_at *at, opd_value *inputs) {
     for (int i = 0; i < source->ninputs; i++) {
         const int dims[2] = {opdi_open_dim(source, 0, i), opdi_open_dim(source, 1, i)};
@@ -677,8 +684,8 @@ static int opdi_open_inputs(const opdi_unit_source *source, const opdi_open_at *
     }
     return 0;
 }
-/* Checks the dim of input i that is to have open size `which`.  *size is that size in the inputs checked before, or 0.
-   Returns 0, or -1 and sets an error. */
+/* Checks the dim of input i that is to have open size `which`.  *size is this size in the inputs that were checked
+   before, or 0.  Returns 0, or -1 and sets an error. */
 static int opdi_open_check_dim(opdi_unit *unit, const opdi_unit_source *source, int which, int i, int64_t *size) {
     const int dim = opdi_open_dim(source, which, i);
     const opd_tensor *const tensor = source->inputs[i].tag == OPD_TAG_TENSOR ? source->inputs[i].u.t : NULL;
@@ -721,7 +728,7 @@ static int opdi_open_check(opdi_open *open) {
     }
     return 0;
 }
-/* Records the graph with the open sizes `at` in open->units[which].  Returns 0, or -1 and sets an error. */
+/* Records the graph with the open sizes `at` as open->units[which].  Returns 0, or -1 and sets an error. */
 static int opdi_open_record(opdi_open *open, int which, const opdi_open_at *at) {
     opdi_unit *const unit = &open->units[which];
     const opdi_unit_source *const source = open->source;
@@ -745,14 +752,15 @@ static int opdi_open_record(opdi_open *open, int which, const opdi_open_at *at) 
     opdi_graph_watched = NULL;
     return rc;
 }
-/* Checks that a new recording with the sizes `at` equals the recording that the list open->plain describes for these
-   sizes. Returns 0, or -1 and sets an error. */
+/* Checks the list open->plain for the sizes `at`: records the graph with these sizes and compares the recording with
+   the recording that the list describes.  Returns 0, or -1 and sets an error. */
 static int opdi_open_holds(opdi_open *open, const opdi_open_at *at) {
     opdi_unit *const said = &open->units[0], *const seen = &open->units[1];
     opdi_open_list *const lists = open->lists;
     if (opdi_open_record(open, 0, &open->points[0]) || opdi_open_set(open, said, &open->plain, at)) { return -1; }
     for (opdi_nest *nest = said->recording.first, *next; nest; nest = next) {
-        next = nest->next;                        /* nests without iterations: a recording does not have them */
+        next = nest->next;                        /* skips nests without iterations, because recordings do not have
+                                                     them */
         if (!opdi_nest_rounds(nest, nest->ndim - nest->nreduce)) { opdi_nest_remove(&said->recording, nest); }
     }
     said->recording.loose = true;
@@ -770,7 +778,7 @@ static int opdi_open_holds(opdi_open *open, const opdi_open_at *at) {
 
 //-- the C text --------------------------------------------------------------------------------------------------------
 
-/* Writes a number as a C expression, such as "(2 * open_size * open_size + 1)". */
+/* Writes the number that has the terms `terms` as a C expression, such as "(2 * open_size * open_size + 1)". */
 static void opdi_open_expression(opdi_string *out, const opdi_open_terms *terms) {
     char text[400] = "", part[160];
     int parts = 0, factors = 0;
@@ -800,9 +808,9 @@ static size_t opdi_open_letters(const char *text) {
     while (opdi_c_letter(text[length]) || (text[length] == '.' && length)) { length++; }
     return length;
 }
-/* Joins the texts for the sizes `points` into one text.  A number that differs is replaced by an expression.
-   most->times[i][k] becomes the largest multiple of that term, without sign.  Returns false if the texts differ in
-   anything but numbers. */
+/* Joins the texts for the sizes `points` into one text.  Replaces a number that differs by an expression.  Sets
+   most->times[i][k] to the largest absolute value that this multiple has in any expression.  Returns false if the texts
+   differ in anything but numbers. */
 static bool opdi_open_text(opdi_string *out, const opdi_string *texts, const opdi_open_at *points, int npoints,
                            opdi_open_terms *most) {
     const char *at[OPDI_OPEN_POINTS];
@@ -833,8 +841,8 @@ static bool opdi_open_text(opdi_string *out, const opdi_string *texts, const opd
     for (int i = 1; i < npoints; i++) { if (*at[i]) { return false; } }
     return !out->failed;
 }
-/* If a long has 32 bits, numbers could overflow although the sizes are in their ranges.  Adds to the text a check that
-   makes the code return 3 for such sizes. */
+/* Adds a check to the text for machines on which a long has 32 bits.  There, numbers could overflow although the sizes
+   are in their ranges.  The check makes the code return 3 for such sizes. */
 static void opdi_open_small(const opdi_open *open, opdi_string *text, const opdi_open_terms *most) {
     static const char begin[] = "{ return 3; }\n";
     opdi_string all = {NULL, 0, 0, false};
@@ -878,7 +886,7 @@ static bool opdi_open_given(const char *text) {
     }
     return true;
 }
-/* Returns a number for the way in which a group is planned and written.  It must be the same for all sizes. */
+/* Returns a number that tells how a group is planned and written.  The number must be the same for all sizes. */
 static int opdi_open_form(const opdi_group *group) {
     opdi_contraction all;
     if (!opdi_group_contracts(group)) { return 0; }
@@ -891,7 +899,7 @@ OPDI_INTERNAL int opdi_open_dims(const opdi_unit *unit) {
     for (int i = 0; i < unit->noutputs; i++) { dims += unit->outputs[i].ndim; }
     return dims;
 }
-/* Collects the sizes and strides of the outputs for the sizes points[point] in `numbers`.  For the last point, finds
+/* Stores the sizes and strides of the outputs for the sizes points[point] in `numbers`.  For the last point, finds
    their terms and stores them in unit->shapes.  Returns 0, or -1 and sets an error. */
 static int opdi_open_shapes(opdi_open *open, opdi_unit *unit, const opdi_open_at *points, int point,
                             int64_t *numbers) {
@@ -911,7 +919,7 @@ static int opdi_open_shapes(opdi_open *open, opdi_unit *unit, const opdi_open_at
     }
     return unit->shapes ? 0 : -1;
 }
-/* Plans memory that is enough for all sizes, and writes the C text and the header.  Returns 0, or -1 and sets an
+/* Plans memory that is sufficient for all sizes, and writes the C text and the header.  Returns 0, or -1 and sets an
    error. */
 static int opdi_open_texts(opdi_open *open, opdi_string *source, opdi_string *header) {
     static const int64_t sizes[2][4] = {{10007, 10009, 10037, 10039}, {20011, 20021, 20023, 20029}};
@@ -957,8 +965,8 @@ static int opdi_open_texts(opdi_open *open, opdi_string *source, opdi_string *he
 
 //-- compiling with open sizes -----------------------------------------------------------------------------------------
 
-/* Checks that a program accepts the sizes `at` or, if `at` is NULL, the smallest and the largest sizes.  Returns 0, or
-   -1 and sets an error. */
+/* Checks that a program accepts the sizes `at`; if `at` is NULL, the smallest and the largest sizes.  Returns 0, or -1
+   and sets an error. */
 static int opdi_open_takes(const opdi_open *open, const opdi_open_at *at) {
     const opdi_unit_source *const source = open->source;
 #if !defined(OPD_NO_PROGRAMS)
@@ -979,14 +987,14 @@ static bool opdi_open_is_prime(int64_t number) {
     return by * by > number;
 }
 /* Returns the first prime p from `from` on, in steps of `step` (1 or -1).  If `apart` is true, (p + 1) / 2 must be
-   prime, too: a graph may also use a size plus one, such as the length of a cache plus one token, which then has few
-   divisors. */
+   prime, too.  The reason is that a graph may also use a size plus one, such as the length of a cache plus one token;
+   this number then has few divisors. */
 static int64_t opdi_open_prime(int64_t from, int step, bool apart) {
     while (from > 2 && (!opdi_open_is_prime(from) || (apart && !opdi_open_is_prime((from + 1) / 2)))) { from += step; }
     return from;
 }
-/* Returns the largest value of open size `which`, from `from` down, that the program accepts, or open->most if none
-   above it is accepted. */
+/* Returns the largest value of open size `which`, from `from` downward, that the program accepts.  If it accepts none
+   above open->most, returns the value in open->most. */
 static int64_t opdi_open_taken(const opdi_open *open, int which, int64_t from) {
     for (; from > open->most.sizes[which]; from--) {
         opdi_open_at at = open->most;
@@ -996,9 +1004,9 @@ static int64_t opdi_open_taken(const opdi_open *open, int which, int64_t from) {
     }
     return from;
 }
-/* Chooses the sizes to record (open->points).  Rounds 0 and 1 take sizes above the largest requested size, or above the
-   smallest if the largest is 4096 or more.  Round 2 takes the largest sizes that a program accepts, round 3 the largest
-   requested sizes.  Returns false if this round has no sizes. */
+/* Chooses the sizes to record (open->points).  Rounds 0 and 1 choose sizes above the largest requested size, or, if
+   that is 4096 or more, above the smallest.  Round 2 chooses the largest sizes that a program accepts, and round 3 the
+   largest requested sizes.  Returns false if this round has no sizes. */
 static bool opdi_open_sizes(opdi_open *open, int round) {
     int64_t sizes[2][4] = {{0}}, used = 0;
     for (int k = 0; k < open->n; k++) {
@@ -1006,8 +1014,7 @@ static bool opdi_open_sizes(opdi_open *open, int round) {
         const bool down = round > 1;
         int64_t at = round == 3 ? most + 1 : down ? opdi_open_taken(open, k, OPDI_MAX(most, 250)) + 1
             : OPDI_MAX(most < 4096 ? most : least, 100);
-        if (k) { at = down ? OPDI_MIN(at, used) : OPDI_MAX(at, used); }       /* so that the two sizes are never
-                                                                                 equal */
+        if (k) { at = down ? OPDI_MIN(at, used) : OPDI_MAX(at, used); }       /* makes the two sizes different */
         for (int i = 0; i < 4; i++) {
             at = opdi_open_prime(down ? at - 1 : at + 1, down ? -1 : 1, round == 0);
             sizes[k][down ? 3 - i : i] = at;
@@ -1023,8 +1030,8 @@ static bool opdi_open_sizes(opdi_open *open, int round) {
     }
     return true;
 }
-/* Checks some sizes by opdi_open_holds: at the ends of their ranges (if two sizes are open, all four combinations) and
-   in the middle.  Returns 0, or -1 and sets an error. */
+/* Calls opdi_open_holds for some sizes: those at the ends of the ranges (if two sizes are open, all four combinations),
+   and one in the middle.  Returns 0, or -1 and sets an error. */
 static int opdi_open_samples(opdi_open *open) {
     for (int i = 0; i < 4 && open->n > 1; i++) {
         const opdi_open_at at = {{i & 1 ? open->most.sizes[0] : open->least.sizes[0],
@@ -1045,8 +1052,8 @@ static int opdi_open_samples(opdi_open *open) {
     }
     return 0;
 }
-/* Records the graph with the sizes open->points, checks and joins the recordings, and writes the texts.  Returns 0, or
-   -1 and sets an error. */
+/* Records the graph with the sizes open->points, checks the recordings and joins them, and writes the texts.  Returns
+   0, or -1 and sets an error. */
 static int opdi_open_try(opdi_open *open, opdi_string *source, opdi_string *header) {
     opdi_unit *const unit = &open->units[0];
     for (int i = 0; i < open->npoints; i++) {
@@ -1056,15 +1063,15 @@ static int opdi_open_try(opdi_open *open, opdi_string *source, opdi_string *head
     if (opdi_open_decisions(open) || opdi_open_join(open, &open->plain) || opdi_open_samples(open)) { return -1; }
     for (int i = 0; i < open->npoints; i++) {
         if (opdi_open_record(open, 0, &open->points[i]) ||
-            opdi_open_set(open, unit, &open->plain, &open->points[i])) { return -1; }       /* this marks loops with
-                                                                                               open sizes */
+            opdi_open_set(open, unit, &open->plain, &open->points[i])) { return -1; }       /* marks the loops whose
+                                                                                               sizes are open */
         unit->recording.open = true;
         if (opdi_unit_groups(unit) || opdi_open_list_unit(open, unit, &open->lists[i])) { return -1; }
     }
     return opdi_open_join(open, &open->fused) || opdi_open_texts(open, source, header) ? -1 : 0;
 }
-/* Writes the C text and the header of a graph with open sizes, trying several sets of sizes to record.  Returns 0, or
-   -1 and sets an error. */
+/* Writes the C text and the header of a graph with open sizes.  Tries several sets of sizes for the recordings.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_open_find(opdi_open *open, opdi_string *source, opdi_string *header) {
     const opd_c_options *const options = open->source->options;
     open->n = options->open_2 ? 2 : 1;

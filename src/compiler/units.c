@@ -7,10 +7,10 @@
 //  the texts are written to two files.  For this process, $CC compiles them as one source, and the result is loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Held while the first compilation registers the lazy device and its kernels. */
+/* A lock for the first compilation, which registers the lazy device and its kernels. */
 static opdi_mutex opdi_lazy_lock = OPDI_MUTEX_INIT;
-static int opdi_lazy_state;                       /* 0: not registered yet; 1: registered; -1: other code uses the
-                                                     device */
+static int opdi_lazy_state;                       /* 0: the device is not registered yet; 1: it is registered; -1: other
+                                                     code uses the device */
 OPDI_INTERNAL int opdi_lazy_open(const char *what) {
     if (sizeof(void *) < 8) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: graphs can only be compiled on machines with 64-bit addresses", what);
@@ -40,8 +40,8 @@ OPDI_INTERNAL int opdi_lazy_open(const char *what) {
 
 //== recording a unit ==================================================================================================
 
-/* Returns a C name, made of `prefix` and `name`, that is not the name of another buffer.  On failure, returns NULL and
-   sets an error. */
+/* Returns a C name, made of `prefix` and `name`, that no other buffer has.  On failure, returns NULL and sets an
+   error. */
 static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const char *name) {
     char *const text = (char *)opdi_recording_alloc(&unit->recording, 64);
     int length = 0;
@@ -53,12 +53,12 @@ static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const cha
         const char *const other = unit->recording.buffers[i]->name;
         if (!other || strcmp(other, text) != 0) { continue; }
         (void)snprintf(text + length, (size_t)(64 - length), "_%d", ++count);
-        i = -1;                                   /* check all buffers again with the new name */
+        i = -1;                                   /* checks all buffers again with the new name */
     }
     return text;
 }
-/* Returns a stand-in for a host tensor: a tensor of the lazy device with the same sizes, strides and dtype, whose
-   memory is a new buffer.  On failure, returns NULL and sets an error. */
+/* Returns a stand-in for `tensor`, a host tensor: a tensor on the lazy device that has the same sizes, strides and
+   dtype, and a new buffer as its memory.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor, opdi_buffer_role role,
                                       const char *name) {
     int64_t last = 0;
@@ -95,8 +95,8 @@ static int opdi_unit_port_set(opdi_unit *unit, opdi_unit_port *end, const opd_te
     memcpy(end->strides, opd_strides(tensor), (size_t)end->ndim * sizeof *end->strides);
     return end->buffer ? 0 : -1;
 }
-/* Adds a stand-in to the list of tensors that the graph must not change, which opdi_unit_check_unchanged checks.
-   Returns the stand-in. */
+/* Adds a stand-in to the list of tensors that the graph must not change (see opdi_unit_check_unchanged).  Returns the
+   stand-in. */
 static opd_tensor *opdi_unit_note_stand_in(opdi_unit *unit, opd_tensor *lazy, const opd_tensor *tensor) {
     if (!lazy) { return NULL; }
     opdi_lazy_stand_in *const lent = &unit->lent[unit->nlent++];
@@ -105,21 +105,21 @@ static opd_tensor *opdi_unit_note_stand_in(opdi_unit *unit, opd_tensor *lazy, co
     lent->data = lazy->data;
     return lazy;
 }
-/* Adds an input that is like `tensor`.  Returns its stand-in, or NULL and sets an error. */
+/* Adds an input with the properties of `tensor`.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_input(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     opd_tensor *const lazy = opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_INPUT, opdi_unit_name(unit, "in_", name));
     if (!lazy) { return NULL; }
     opdi_unit_port *const end = &unit->inputs[unit->ninputs];
     opdi_buffer *const buffer = unit->recording.buffers[unit->recording.nbuffers - 1];
     if (opdi_unit_port_set(unit, end, lazy)) { return NULL; }
-    end->buffer = buffer;                         /* set here, because an input without elements is not found by its
-                                                     address */
+    end->buffer = buffer;                         /* set here, because opdi_buffer_at does not find an input without
+                                                     elements by its address */
     end->buffer->index = unit->ninputs;
     unit->stand_ins[unit->ninputs++] = lazy;
     return unit->here ? opdi_unit_note_stand_in(unit, lazy, tensor) : lazy;
 }
-/* Fails if the graph changed the sizes, strides or memory of an input or constant (as t_ does), because compiled code
-   does not change them.  Returns 0, or -1 and sets an error. */
+/* Checks that the graph has not changed the sizes, strides or memory of an input or constant, as t_ does: compiled code
+   cannot do that.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_check_unchanged(const opdi_unit *unit) {
     for (int i = 0; i < unit->nlent; i++) {
         const opd_tensor *const lazy = unit->lent[i].lazy, *const tensor = unit->lent[i].tensor;
@@ -131,8 +131,8 @@ static int opdi_unit_check_unchanged(const opdi_unit *unit) {
     }
     return 0;
 }
-/* Adds a tensor that is not an input of the user: as a constant or, if the code runs in this process and constants are
-   not frozen, as an input after the user's inputs.  Returns its stand-in, or NULL and sets an error. */
+/* Adds a tensor that is not an input of the user.  The tensor becomes a constant or, if the code runs in this process
+   and constants are not frozen, an input after the user's inputs.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     if (!unit->here || unit->frozen) {
         return opdi_unit_note_stand_in(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
@@ -156,7 +156,7 @@ static int opdi_unit_reserve(opdi_unit *unit, int ninputs, int noutputs) {
     return unit->inputs && unit->outputs && unit->stand_ins && unit->lent && unit->constants && unit->from &&
         unit->shown && unit->shown_as && unit->numbers && unit->views ? 0 : -1;
 }
-/* Records a copy of elements whose dtype has no C type.  Returns 0, or -1 and sets an error. */
+/* Records a copy of a tensor whose dtype has no C type.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
     int64_t sizes[OPDI_NEST_DIMS];
     opdi_access out, in;
@@ -172,8 +172,8 @@ static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
     return opdi_nest_add(nest, load);
 }
 /* Adds an output, and records a copy of `tensor` to it.  In C files, outputs are contiguous, because the header does
-   not tell their strides.  In code for this process, an output has the tensor's strides if the tensor fills its memory.
-   Returns 0, or -1 and sets an error. */
+   not tell their strides.  In code for this process, the output has the strides of `tensor`, if the tensor fills its
+   memory.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name) {
     if (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor))) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: output %s has dtype %s, which cannot be compiled", unit->what, name,
@@ -196,8 +196,9 @@ static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *nam
     unit->noutputs++;
     return 0;
 }
-/* If `tensor` can be a view of `base`, records result `at` as such a view.  If `of` is not negative, base is output
-   `of`, and must fill its buffer; else base is input ~of.  Returns whether the result was recorded. */
+/* If `tensor` can be returned as a view of `base`, records that result `at` is such a view.  If `of` is not negative,
+   `base` is output `of`, and must fill its buffer; otherwise it is input ~of.  Returns whether the result was
+   recorded. */
 static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor, int32_t of, const opd_tensor *base,
                               const opdi_buffer *buffer) {
     opdi_unit_view *const view = &unit->views[at];
@@ -216,8 +217,8 @@ static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor,
     return true;
 }
 /* Adds result `at`.  If the code runs in this process, a result that is an input is returned as this input, and a view
-   of an input or of another result becomes a view.  Other views fail, because writes to their base would not change a
-   new tensor.  Returns 0, or -1 and sets an error. */
+   of an input or of another result is returned as a view.  Other views are an error, because writes to their base would
+   not change a new tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const char *name) {
     unit->from[at] = unit->noutputs;
     if (!unit->here) { return opdi_unit_output(unit, tensor, name); }
@@ -250,8 +251,9 @@ static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const c
     }
     return opdi_unit_output(unit, tensor, name);
 }
-/* If the graph may read elements before an input's first element (by as_strided or storage_offset), sets unit->whole,
-   and fails if the input does not begin at the first byte of its memory.  Returns 0, or -1 and sets an error. */
+/* If the graph may read elements in front of an input's first element (by as_strided or storage_offset), sets
+   unit->whole, and checks that the input begins at the first byte of its memory.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
     const bool inside = input && input->storage && opd_tensor_device(input).type == OPD_CPU &&
         input->data != input->storage->data;
@@ -267,14 +269,14 @@ OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, cons
     }
     return 0;
 }
-/* Builtin functions that cannot be compiled for this process: they have side effects, or their result may differ
-   between inputs of the same kind. */
+/* Builtins that code for this process cannot have: they have side effects, or their result may differ between inputs of
+   the same kind. */
 static const char opdi_unit_refused[] =
     " prim::Print prim::SetAttr prim::grad prim::requires_grad aten::warn aten::manual_seed aten::requires_grad_ "
     "profiler::_record_function_enter profiler::_record_function_enter_new profiler::_record_function_exit "
     "aten::is_leaf aten::is_inference aten::is_set_to aten::get_device aten::stride ";
-/* If the code runs in this process, fails if a node calls a builtin function that cannot be compiled, and sets
-   unit->asks if a node reads the grad mode.  Returns 0, or -1 and sets an error. */
+/* If the code runs in this process, checks that no node from `node` on calls such a builtin, and sets unit->asks if a
+   node reads the grad mode.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_check_effects(opdi_unit *unit, const opdi_gnode *node) {
     for (; node && unit->here; node = opdi_gnode_after(node)) {
         char word[72];
@@ -291,8 +293,8 @@ static int opdi_unit_check_effects(opdi_unit *unit, const opdi_gnode *node) {
     }
     return 0;
 }
-/* Fuses the recorded nests into fewer nests.  If `folds` is true, also computes constants (opdi_fuse_constants).
-   Returns 0, or -1 and sets an error. */
+/* Fuses the recorded nests into fewer nests.  If `folds` is true, also calls opdi_fuse_constants.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_unit_fuse_nests(opdi_unit *unit, bool folds) {
     opdi_recording *const recording = &unit->recording;
     if (opdi_fuse_versions(recording)) { return -1; }
@@ -314,11 +316,11 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit);
 /* Fuses a recording and plans its memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_fuse(opdi_unit *unit) { return opdi_unit_groups(unit) || opdi_plan_memory(unit) ? -1 : 0; }
 
-/* A constant of a graph that is replaced by a stand-in while the graph is recorded. */
+/* A constant of a graph.  A stand-in replaces it while the graph is recorded. */
 typedef struct opdi_replaced_constant { opdi_gnode *node; opd_value constant; } opdi_replaced_constant;
-/* Replaces a graph's tensor constants by stand-ins, and the CPU, as a device constant, by the lazy device.  Stores the
-   constants in `lent`.  Returns their number.  If it fails, sets an error, and returns the number of constants stored
-   before. */
+/* Replaces the tensor constants of a graph by stand-ins, and a constant that is the CPU device by the lazy device.
+   Stores the constants in `lent`.  Returns their number.  On failure, sets an error, and returns the number of
+   constants stored before. */
 static int opdi_unit_replace_constants(opdi_unit *unit, const opd_graph *graph, opdi_replaced_constant *lent) {
     int count = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -378,8 +380,8 @@ OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_t
     return noutputs < 0 ? -1 : 0;
 }
 #if !defined(OPD_NO_PROGRAMS)
-/* Records an exported program.  Its own tensors become constants or inputs, see opdi_unit_constant.  Returns 0, or -1
-   and sets an error. */
+/* Records an exported program.  The tensors of the program itself become constants or inputs (see opdi_unit_constant).
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program, const opd_value *inputs) {
     const opd_graph *const graph = program->graph;
     const int64_t tensors = opd_module_count(program->module);
@@ -450,7 +452,7 @@ static void opdi_seen_early(opdi_access *access, void *user) {
     const bool constant = buffer->role == OPDI_BUFFER_CONSTANT && !buffer->writes;
     if (!constant && !buffer->fixed) { ((opdi_early_check *)user)->early = false; }
 }
-/* Finds the groups that read only constants and results of other such groups.  They run once, and their results are
+/* Finds the groups that read only constants, and results of other such groups.  They run once, and their results are
    fixed. */
 static void opdi_plan_early(opdi_unit *unit) {
     for (opdi_group *group = unit->groups; group; group = group->next) {
@@ -471,13 +473,13 @@ static void opdi_plan_early(opdi_unit *unit) {
         for (int i = 0; i < group->nnests && !check.early; i++) { group->nests[i]->out.buffer->fixed = false; }
     }
 }
-/* Returns whether the length of the rows that a nest writes depends on an open size.  Loops before `outer` are those
+/* Returns whether the length of the rows that a nest writes depends on an open size.  The first `outer` loops are those
    over the rows. */
 static bool opdi_plan_row_open(const opdi_nest *nest, int outer) {
     const uint32_t all = (1u << (nest->ndim - nest->nreduce)) - 1, row = all & ~((1u << outer) - 1);
     return ((nest->open_loops | nest->open_strides) & row) != 0;
 }
-/* A block of memory that is used by groups number `first` to `last`; *place becomes its offset in the arena. */
+/* A block of memory that the groups number `first` to `last` use.  *place is set to its offset in the arena. */
 typedef struct opdi_plan_block {
     int64_t bytes, *place, best;
     int32_t first, last, number;
@@ -488,11 +490,12 @@ static int opdi_plan_order(const void *a, const void *b) {
     const int order = (first->rank < second->rank) - (first->rank > second->rank);
     return order ? order : (first->number > second->number) - (first->number < second->number);
 }
-/* Returns an offset for `block`.  Considers only placed blocks (out of `count`) that are in use at the same time as
-   `block`.  Chooses the smallest gap between them that is large enough or, if there is none, their end. */
+/* Returns an offset for `block`.  Of the first `count` blocks, which have offsets, only those count that are in use at
+   the same time as `block`.  Chooses the smallest gap between them that is large enough; if there is none, the end of
+   the last of them. */
 static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const opdi_plan_block *block) {
     int64_t best = -1, least = INT64_MAX, end = 0;
-    for (;;) {                                    /* find the gaps, in the order of memory */
+    for (;;) {                                    /* finds the gaps, from the lowest offset to the highest */
         int64_t next = INT64_MAX, after = end;
         for (int i = 0; i < count; i++) {
             const opdi_plan_block *const other = &blocks[i];
@@ -513,8 +516,8 @@ static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const o
         end = next;
     }
 }
-/* Sets the ranks by which blocks are sorted.  way: 0: size, 1: first use, 2: size times duration, 3: duration, 4: last
-   use, latest first. */
+/* Sets the ranks by which blocks are sorted.  `way` tells the order: 0: by size; 1: by first use; 2: by size times
+   duration; 3: by duration; 4: by last use, the latest first. */
 static void opdi_plan_rank(opdi_plan_block *blocks, int count, int way) {
     for (int i = 0; i < count; i++) {
         const double bytes = (double)blocks[i].bytes, time = (double)(blocks[i].last - blocks[i].first + 1);
@@ -522,8 +525,8 @@ static void opdi_plan_rank(opdi_plan_block *blocks, int count, int way) {
             : way == 3 ? time : (double)blocks[i].last;
     }
 }
-/* Places all blocks, one after another, in the order of their ranks.  Returns the number of bytes needed, and sets *top
-   to the block that ends last. */
+/* Places all blocks, one after another, in the order of their ranks.  Returns the number of bytes that they need, and
+   sets *top to the block that ends last. */
 static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, int *top) {
     int64_t total = 0;
     qsort(blocks, (size_t)count, sizeof *blocks, opdi_plan_order);
@@ -535,9 +538,9 @@ static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, int *top) {
     }
     return total;
 }
-/* Places blocks in several ways, keeps the way that needs the fewest bytes, and returns the number of bytes.  In each
-   way, the block that ends last is moved to the front of the order and all blocks are placed again, until that block is
-   the first. */
+/* Places the blocks in several ways, and keeps the result that needs the fewest bytes.  In each way, the block that
+   ends last is moved to the front of the order and all blocks are placed again, until the block that ends last is
+   already the first.  Returns the number of bytes. */
 static int64_t opdi_plan_best(opdi_plan_block *blocks, int count) {
     const int tries = count < 300 ? 16 : 1;
     int64_t least = INT64_MAX;
@@ -555,7 +558,7 @@ static int64_t opdi_plan_best(opdi_plan_block *blocks, int count) {
     for (int k = 0; k < count; k++) { *blocks[k].place = blocks[k].best; }
     return least;
 }
-/* Places buffers and packed operands of products in the arena.  Returns 0, or -1 and sets an error. */
+/* Gives the buffers, and the packed operands of products, offsets in the arena.  Returns 0, or -1 and sets an error. */
 static int opdi_plan_places(opdi_unit *unit) {
     opdi_recording *const recording = &unit->recording;
     int count = 0, ngroups = 0;
@@ -584,9 +587,9 @@ static int opdi_plan_places(opdi_unit *unit) {
     if (count) { unit->arena = opdi_plan_best(blocks, count); }
     return 0;
 }
-/* Decides where the buffers are.  If only one group uses a buffer, one row of its outer loop at a time, the C function
-   of this group declares an array for one row.  The other buffers get a place in the arena or in the fixed memory.
-   Returns 0, or -1 and sets an error. */
+/* Gives each buffer its memory.  If only one group uses a buffer, and only one row of its outer loop at a time, the C
+   function of the group declares an array for one row.  The other buffers get a place in the arena or in the fixed
+   memory.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
     opdi_recording *const recording = &unit->recording;
     opdi_group_buffers buffers;
@@ -662,7 +665,7 @@ static void opdi_c_write_port(opdi_cfile *file, const opdi_unit_port *end) {
     for (int i = 0; i < end->ndim; i++) { opdi_c_write(file, "%s%lld", i ? ", " : "", (long long)end->sizes[i]); }
     opdi_c_write(file, "]");
 }
-/* Writes the strides of an input, if it is not contiguous, into the comment of the header. */
+/* If an input is not contiguous, writes its strides into the comment in the header. */
 static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_port *end) {
     int64_t next = 1;
     bool rows = true;
@@ -675,12 +678,12 @@ static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_port *end) {
         opdi_c_write(file, "%s%lld", i ? ", " : ", strides ", (long long)end->strides[i]);
     }
 }
-/* Text for parameters and arguments of C functions, by the number of open sizes. */
+/* Texts for the parameters and arguments of C functions; the index is the number of open sizes. */
 static const struct { const char *parameters, *arguments, *first, *given; } opdi_c_open[3] = {
     {"", "", "", ""}, {", long open_size", ", open_size", "long open_size, ", "open_size"},
     {", long open_size, long open_size_2", ", open_size, open_size_2", "long open_size, long open_size_2, ",
      "open_size, open_size_2"}};
-/* Writes the parameters of the function that runs a unit: "model *model, const float *in_x, float *out_y". */
+/* Writes the parameters of the function that runs a unit, such as "model *model, const float *in_x, float *out_y". */
 static void opdi_c_write_signature(opdi_cfile *file, const opdi_unit *unit) {
     opdi_c_write(file, "int %s_run(const %s *model%s", unit->name, unit->name,
                  opdi_c_open[unit->nopen].parameters);
@@ -744,7 +747,7 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
                  opdi_c_open[unit->nopen].first);
     opdi_c_write(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
-/* Writes the address of a packed operand of a product, `place` bytes after the beginning of the memory for packed
+/* Writes the address of a packed operand of a product: `place` bytes after the beginning of the memory for packed
    operands. */
 static void opdi_c_write_side(opdi_cfile *file, const opdi_group *group, const opdi_contraction *all, bool early,
                               int64_t place) {
@@ -766,7 +769,7 @@ static void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
         opdi_c_write(file, ");\n");
     }
 }
-/* Writes the call of a group's function, and the line that returns if the call fails. */
+/* Writes the call of a group's function, and a line that returns if the call has failed. */
 static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
     char name[64];
     opdi_group_buffers buffers;
@@ -846,8 +849,8 @@ static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     }
     opdi_c_write(file, ");\n}\n");
 }
-/* Writes the C text to `source` and the header's text to `header`.  If unit->file is true, the C text includes the
-   header, otherwise it contains the header's text.  Returns 0, or -1 and sets an error. */
+/* Writes the C text to `source`, and the text of the header to `header`.  If unit->file is true, the C text includes
+   the header; otherwise it contains the text of the header.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_string *header) {
     opdi_string groups = {NULL, 0, 0, false};
     opdi_cfile file;
@@ -880,7 +883,7 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: the text is too long", unit->what); }
     return failed ? -1 : 0;
 }
-/* Writes the weights to a file, each aligned to 64 bytes.  Returns 0, or -1 and sets an error. */
+/* Writes the weights to a file; each begins at a multiple of 64 bytes.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_weights(const opdi_unit *unit, opdi_sink *sink) {
     static const char zeros[64] = {0};
     for (int i = 0; i < unit->recording.nbuffers; i++) {
@@ -891,8 +894,8 @@ static int opdi_unit_weights(const opdi_unit *unit, opdi_sink *sink) {
     }
     return 0;
 }
-/* Writes the file `folder`/NAME`end`, completely or not at all: the text or, if `text` is NULL, the weights.  Returns
-   0, or -1 and sets an error. */
+/* Writes the file `folder`/NAME`end`, completely or not at all.  The contents are `text` or, if `text` is NULL, the
+   weights.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_file(const opdi_unit *unit, const char *folder, const char *end, const opdi_string *text) {
     opdi_sink sink;
     const size_t size = strlen(folder) + strlen(unit->name) + strlen(end) + 2;
