@@ -144,8 +144,8 @@ struct opd_context {
     void *data;
     void (*destroy)(void *data);
     bool materialize, in_forward, in_setup, in_jvp, cleared;
-    struct opdi_layer *layer;                     /* Returns true if forward mode has to compute tangents for this call:
-                                                     a level is open, and an argument has a tangent. */
+    struct opdi_layer *layer;                     /* during the call: the vmap layer to which the call belongs, or
+                                                     NULL */
     bool amp, amp_on;                             /* set by opd_custom_fwd for opd_custom_bwd */
     opd_backend amp_device;
     opd_scalar_type amp_dtype;
@@ -156,7 +156,8 @@ struct opd_context {
 
 #if defined(OPDI_CORE)
 OPDI_INTERNAL opdi_level *opdi_level_of(const opd_value *args, int count);
-/* Returns true if forward mode takes part in this call: a level is open and an argument has a tangent. */
+/* Returns true if forward mode has to compute tangents for this call: a level is open, and an argument has a
+   tangent. */
 static inline bool opdi_call_forward(const opd_call *call) {
     return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
         opdi_level_of(call->args, call->op->nargs) != NULL;

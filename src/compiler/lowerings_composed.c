@@ -2,7 +2,8 @@
 
 //== lowerings that call other operators ===============================================================================
 //
-//  A lowering is the kernel of an operator on the lazy device (see >>lowerings).  It returns 0, or -1 and sets an error.
+//  A lowering is the kernel of an operator on the lazy device (see >>lowerings).  It returns 0, or -1 and sets an
+//  error.
 
 /* Returns the rows of self, along dim, with the `count` indices in `places`, which are known when the graph is
    compiled.  On failure, returns NULL and sets an error. */

@@ -8,18 +8,19 @@
 //  when a class is needed.
 //----------------------------------------------------------------------------------------------------------------------
 
-enum { OPDI_SCRIPT_VERSION = 10 };                /* newest archive version that PyTorch writes */
+enum { OPDI_SCRIPT_VERSION = 10 };                /* the newest version of archives that PyTorch writes */
 
 static void opdi_script_archive_free(opdi_script_archive *archive) {
     if (archive->file) {
-        memset(&archive->file->members, 0, sizeof archive->file->members);       /* the members share their memory with
-                                                                                    `entries`, which closing frees */
+        memset(&archive->file->members, 0, sizeof archive->file->members);       /* the members share the memory of
+                                                                                    `entries`, which closing the file
+                                                                                    frees */
         opd_tensor_file_close(archive->file);
     }
     opdi_arena_free(&archive->arena);
     opdi_free(archive, sizeof *archive);
 }
-/* Returns the index of the entry `name` below the archive's root, or -1. */
+/* Returns the index of the entry `name`, which is relative to the archive's root, or -1 if there is none. */
 static int64_t opdi_script_archive_find(const opdi_script_archive *archive, const char *name) {
     char full[1500];
     const int length = snprintf(full, sizeof full, "%s%s", archive->root, name);
@@ -27,33 +28,33 @@ static int64_t opdi_script_archive_find(const opdi_script_archive *archive, cons
 }
 //== source places =====================================================================================================
 //
-//  Beside each text CODE.py, an archive has a pickle CODE.py.debug_pkl, which tells the place in the original source
-//  for positions in the text: ("FORMAT_WITH_STRING_TABLE", texts, ((at, (source, begin, end), tag), ...)). `at` is a
-//  position in CODE.py; begin and end are positions in the source.  A source is (pieces, file, line): the indexes of
-//  the texts that form the source, the index of the text with its file name, and the number of its first line.
+//  For each text CODE.py, an archive has a pickle CODE.py.debug_pkl.  It tells from which places of the original source
+//  the positions in CODE.py come: ("FORMAT_WITH_STRING_TABLE", texts, ((at, (source, begin, end), tag), ...)).  `at` is
+//  a position in CODE.py; `begin` and `end` are positions in the source.  A source is (pieces, file, line): the indexes
+//  of the texts that form the source, the index of the text with its file name, and the number of its first line.
 
-/* The state while reading a pickle of source places. */
+/* The state while a pickle of source places is read. */
 typedef struct opdi_script_places {
     opdi_pickle pickle;
     const opdi_source *source;
     uint32_t *texts;                              /* node numbers of the texts */
     int64_t ntexts;
-    const opdi_pickle_node *file;                 /* the node of the file name of the last place that was read */
-    uint64_t work;                                /* number of bytes scanned for line ends, or copied */
+    const opdi_pickle_node *file;                 /* the node of the file name in the place that was read last */
+    uint64_t work;                                /* the number of bytes that were searched for line ends, or copied */
 } opdi_script_places;
 enum { OPDI_SCRIPT_PLACES = 1 << 20 };
 
-/* Returns the node of text i, or NULL if there is none. */
+/* Returns the node of text number i, or NULL if there is none. */
 static const opdi_pickle_node *opdi_script_places_text(const opdi_script_places *places, int64_t i) {
     return i < 0 || i >= places->ntexts ? NULL : opdi_pickle_at(&places->pickle, places->texts[i]);
 }
-/* Returns item i of a tuple node as a number, or -1 if it is not there or not a number. */
+/* Returns item i of a tuple node as a number, or -1 if there is no such item or it is not a number. */
 static int64_t opdi_script_places_number(const opdi_script_places *places, uint32_t node, int64_t i) {
     const uint32_t item = node ? opdi_pickle_get(&places->pickle, node, i) : 0;
     return opdi_pickle_is(&places->pickle, item, OPDI_PICKLE_INT) ? opdi_pickle_at(&places->pickle, item)->value : -1;
 }
-/* Finds the line and column (both from 0) of byte `begin` of the source that consists of `pieces`.  Returns false if
-   the pickle is malformed. */
+/* Finds the line and column (both from 0) of byte `begin` in the source that is formed by the texts `pieces`.  Returns
+   false if the pickle is malformed. */
 static bool opdi_script_places_find(opdi_script_places *places, uint32_t pieces, int64_t begin,
                                     opdi_script_place *place) {
     const opdi_pickle *pickle = &places->pickle;
@@ -77,8 +78,8 @@ static bool opdi_script_places_find(opdi_script_places *places, uint32_t pieces,
     }
     return begin == 0;
 }
-/* Returns a copy of the file name `text` in the script's arena.  The copy is new, unless `before`, the place that was
-   read last, has the same file name.  Returns NULL if memory runs out or too many bytes were copied. */
+/* Returns a copy of the file name `text` in the script's arena.  If `before`, the place that was read last, has the
+   same file name, returns its copy.  Returns NULL if memory runs out or too many bytes were copied. */
 static const char *opdi_script_places_file(opd_script *script, opdi_script_places *places, const opdi_pickle_node *text,
                                            const opdi_script_place *before) {
     if (before && places->file == text) { return before->file; }
@@ -106,7 +107,8 @@ static bool opdi_script_places_one(opd_script *script, opdi_script_places *place
     place->file = opdi_script_places_file(script, places, file, before);
     return place->file && (!before || before->at <= place->at);
 }
-/* Reads all places from a pickle's tree into text->places.  Returns false if they are malformed or memory runs out. */
+/* Reads all places from the tree of a pickle into text->places.  Returns false if they are malformed or memory runs
+   out. */
 static bool opdi_script_places_all(opd_script *script, opdi_script_places *places, uint32_t tree,
                                    opdi_script_text *text) {
     const opdi_pickle *pickle = &places->pickle;
@@ -137,8 +139,8 @@ static bool opdi_script_places_all(opd_script *script, opdi_script_places *place
     text->nplaces = nplaces;
     return true;
 }
-/* Reads the source places of text `path` of an archive.  If they are missing or damaged, errors show the archive's text
-   instead of the source.  Returns 0, or -1 if memory runs out. */
+/* Reads the source places of the text at `path` in an archive.  If they are missing or damaged, errors show the text of
+   the archive instead of the source.  Returns 0, or -1 if memory runs out. */
 static int opdi_script_archive_places(opd_script *script, const char *path, opdi_script_text *text) {
     const opdi_script_archive *archive = script->archive;
     char name[1400];
@@ -164,7 +166,7 @@ static int opdi_script_archive_places(opd_script *script, const char *path, opdi
     (void)opd_error_rewind(mark);
     return 0;
 }
-/* Returns the text of the archive that defines the names "prefix.X".  Returns NULL without an error if there is
+/* Returns the text of the archive that defines names such as "prefix.X".  Returns NULL without an error if there is
    none. */
 static opdi_script_unit *opdi_script_archive_unit(opd_script *script, const char *prefix) {
     const opdi_script_archive *archive = script->archive;
@@ -182,12 +184,12 @@ static opdi_script_unit *opdi_script_archive_unit(opd_script *script, const char
 
 //== objects ===========================================================================================================
 
-/* The state while values are built from a pickle's tree. */
+/* The state while values are built from the tree of a pickle. */
 typedef struct opdi_script_unpickler {
     opd_script *script;
     opdi_checkpoint_walk walk;
-    opd_value *made;                              /* values of nodes that may be used several times: lists, dicts,
-                                                     objects, tensors */
+    opd_value *made;                              /* for each node that may be used several times (a list, dict, object
+                                                     or tensor): its value */
     size_t nodes;
     uint64_t steps;
 } opdi_script_unpickler;
@@ -196,7 +198,7 @@ typedef struct opdi_script_unpickler {
 static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
                                       opd_value *value);
 
-/* In opd_value.n: the value of this node is not complete, so other values must not refer to it yet. */
+/* opd_value.n of a value in `made` that is not complete: other values must not refer to it yet. */
 #define OPDI_SCRIPT_UNPICKLE_BUSY INT32_MAX
 static void opdi_script_unpickle_begin(opdi_script_unpickler *build, uint32_t node, const opd_value *value) {
     build->made[node] = *value;
@@ -210,8 +212,8 @@ static opd_tag opdi_script_list_tag(const opdi_gtype *type) {
     return kind == OPDI_GTYPE_TENSOR ? OPD_TAG_TENSORS : optional ? OPD_TAG_LIST : kind == OPDI_GTYPE_INT ? OPD_TAG_INTS
         : kind == OPDI_GTYPE_FLOAT ? OPD_TAG_FLOATS : kind == OPDI_GTYPE_BOOL ? OPD_TAG_BOOLS : OPD_TAG_LIST;
 }
-/* Builds a list.  If `type` is NULL, the first element determines the list's element type.  Returns 0, or -1 and sets
-   an error. */
+/* Sets *value to a list built from a node.  If `type` is NULL, the first element determines the element type.  Returns
+   0, or -1 and sets an error. */
 static int opdi_script_unpickle_list(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
                                      opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
@@ -271,7 +273,7 @@ static int opdi_script_unpickle_tuple(opdi_script_unpickler *build, uint32_t nod
     *value = opdi_cell_own(opdi_tuple_new(parts, i, known ? type->klass : NULL));
     return opd_ok() ? 0 : -1;
 }
-/* Returns the qualified name of the class that a node names, copied to the arena, or NULL. */
+/* Returns the qualified name of the class in a node, copied to the arena, or NULL. */
 static const char *opdi_script_unpickle_class(opdi_script_unpickler *build, uint32_t node) {
     const opdi_pickle *pickle = &build->walk.pickle;
     char full[1024];
@@ -285,8 +287,8 @@ static const char *opdi_script_unpickle_class(opdi_script_unpickler *build, uint
     }
     return opdi_arena_copy(&build->script->arena, full, length);
 }
-/* Sets attribute `slot` of an object to a value, converted to the attribute's type.  Returns 0, or -1 and sets an
-   error. */
+/* Converts `value` to the type of attribute `slot` of an object, and stores it in the object.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_script_unpickle_attribute(opdi_cell *object, int32_t slot, opd_value value) {
     const opdi_gattribute *attribute = &object->klass->attributes[slot];
     char said[200];
@@ -300,8 +302,8 @@ static int opdi_script_unpickle_attribute(opdi_cell *object, int32_t slot, opd_v
     opdi_value_drop(value);
     return rc;
 }
-/* Adds the attributes in the state `state` of an object to the object's class `gclass`, whose text is not in the
-   archive.  Returns 0, or -1 and sets an error. */
+/* Adds the attributes that an object's state `state` has to the object's class `gclass`; the archive does not have the
+   text of this class.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_names(opdi_script_unpickler *build, uint32_t state, opdi_gclass *gclass) {
     const opdi_pickle *pickle = &build->walk.pickle;
     for (uint32_t item = opdi_pickle_at(pickle, state)->first; item;) {
@@ -319,8 +321,8 @@ static int opdi_script_unpickle_names(opdi_script_unpickler *build, uint32_t sta
     gclass->open = false;
     return 0;
 }
-/* Sets *value to the member of the enum `klass` whose value is in the node `state`.  Returns 0, or -1 and sets an
-   error. */
+/* Sets *value to a member of the enum `klass`: the member whose value is in the node `state`.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_script_unpickle_enum(opdi_script_unpickler *build, uint32_t state, const opdi_script_class *klass,
                                      int depth, opd_value *value) {
     opd_value its;
@@ -337,8 +339,8 @@ static int opdi_script_unpickle_enum(opdi_script_unpickler *build, uint32_t stat
     return opd_ok() ? opd_fail(OPD_ERROR_SCHEMA, "the file has a value that the enum %s does not have",
                                gclass->name) : -1;
 }
-/* Sets *value to a float32 tensor of the numbers that a quantized tensor represents: (number - zero) * scale.  Returns
-   0, or -1 and sets an error. */
+/* Sets *value to a float32 tensor with the numbers that a quantized tensor represents: (element - zero point) * scale.
+   Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_quantized(opdi_script_unpickler *build, uint32_t node, int depth, opd_value *value) {
     enum { HOW, SCALE, ZERO, AXIS };
     const opdi_pickle *pickle = &build->walk.pickle;
@@ -348,7 +350,7 @@ static int opdi_script_unpickle_quantized(opdi_script_unpickler *build, uint32_t
     const uint32_t axis_at = opdi_pickle_get(pickle, how, AXIS);
     if (opdi_script_unpickle_value(build, opdi_pickle_at(pickle, node)->text, NULL, depth + 1, &numbers)) { return -1; }
     opd_tensor *floats = opd_to_dtype(numbers.u.t, OPD_FLOAT32);
-    for (int i = 2; floats && i > 0; i--) {  /* i 2: subtract the zero point; i 1: multiply by the scale */
+    for (int i = 2; floats && i > 0; i--) {  /* i 2: subtracts the zero point; i 1: multiplies by the scale */
         if (opdi_script_unpickle_value(build, opdi_pickle_get(pickle, how, i == 2 ? ZERO : SCALE), NULL, depth + 1,
                                        &part)) {
             return -1;
@@ -374,8 +376,8 @@ static int opdi_script_unpickle_quantized(opdi_script_unpickler *build, uint32_t
     build->made[node] = *value;
     return opd_ok() ? 0 : -1;
 }
-/* Reads the state of a packed linear layer into self: int8 weight, scale and zero point (for all rows or for each row),
-   and bias; or a float weight and a bias.  Returns 0, or -1 and sets an error. */
+/* Reads the state of a packed linear layer into `self`: an int8 weight, scale and zero point (one of each, or one for
+   each row), and a bias; or a float weight and a bias.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_packed_linear(opdi_script_unpickler *build, uint32_t state, int depth,
                                               opdi_cell *self) {
     const opdi_pickle *pickle = &build->walk.pickle;
@@ -395,9 +397,9 @@ static int opdi_script_unpickle_packed_linear(opdi_script_unpickler *build, uint
     }
     return 0;
 }
-/* Reads the settings of a packed convolution: the number of dimensions, then the values that opdi_quantized_conv lists.
-   The settings are a tensor of int16 in version 2, and a list in version 3.  For other formats, sets *settings to None.
-   Returns 0, or -1 and sets an error. */
+/* Reads the settings of a packed convolution into *settings: the number of dimensions, and then the values that
+   opdi_quantized_conv lists.  In version 2, the settings are an int16 tensor, in version 3 a list.  For other formats,
+   sets *settings to None.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_settings(opdi_script_unpickler *build, uint32_t node, int depth, opd_value *settings) {
     opd_value from;
     *settings = opd_value_none();
@@ -411,15 +413,15 @@ static int opdi_script_unpickle_settings(opdi_script_unpickler *build, uint32_t 
         const opd_value at = tensor ? opd_value_int((int64_t)opd_item_f64(opd_select(from.u.t, 0, i)))
             : opd_list_at(from, i);
         if (at.tag != OPD_TAG_INT) { return 0; }
-        (void)opd_list_append(list, i + 1 < count ? at : opd_value_int(at.u.i & 1));      /* the last setting is a flag
-                                                                                             word; bit 0: transposed */
+        (void)opd_list_append(list, i + 1 < count ? at : opd_value_int(at.u.i & 1));      /* the last setting has flags;
+                                                                                             bit 0: transposed */
     }
     *settings = list;
     return opd_ok() ? 0 : -1;
 }
-/* Reads the weights of one direction of a recurrent layer into self.  The state is a list: a name, the biases, an empty
-   list, whether inputs are quantized to 7 bits, and the packed weights, which also contain the biases.  Returns 0, or
-   -1 and sets an error. */
+/* Reads the weights of one direction of a recurrent layer into `self`.  The state is a list: a name, the biases, an
+   empty list, a flag that is true if inputs are quantized to 7 bits, and the packed weights, which also contain the
+   biases.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_packed_cell(opdi_script_unpickler *build, uint32_t state, int depth, opdi_cell *self) {
     enum { REDUCE = 3, PACKED = 4 };
     const opdi_pickle *pickle = &build->walk.pickle;
@@ -435,8 +437,8 @@ static int opdi_script_unpickle_packed_cell(opdi_script_unpickler *build, uint32
     }
     return 0;
 }
-/* Reads the packed weights of a quantized layer into the object `value`.  If their format is not known, leaves the
-   object empty; using the object then fails.  Returns 0, or -1 and sets an error. */
+/* Reads the packed weights of a quantized layer into the object `value`.  If their format is unknown, the object
+   remains empty, and using it fails later.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_packed(opdi_script_unpickler *build, uint32_t state, int depth, opd_value value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opdi_cell *const self = opdi_cell_of(&value);
@@ -468,9 +470,9 @@ static int opdi_script_unpickle_packed(opdi_script_unpickler *build, uint32_t st
     return bias && (opdi_script_unpickle_value(build, bias, NULL, depth + 1, &part) ||
                     opdi_script_unpickle_attribute(self, OPDI_PACKED_BIAS, part)) ? -1 : 0;
 }
-/* Restores an object by calling the __setstate__ of its class, as torch.jit.load does.  If the archive has no text of
-   the class, reads packed weights if this is a class of packed weights; otherwise leaves the object empty, so that
-   later uses of its attributes fail.  Returns 0, or -1 and sets an error. */
+/* Restores an object by calling the method __setstate__ of its class, as torch.jit.load does.  If the archive does not
+   have the text of the class, reads packed weights, if it is a class of packed weights.  Otherwise the object remains
+   empty, and later uses of its attributes fail.  Returns 0, or -1 and sets an error. */
 static int opdi_script_unpickle_state(opdi_script_unpickler *build, uint32_t state, const opdi_script_class *klass,
                                       int depth, opd_value self) {
     opdi_script_function *function = klass ? opdi_script_function_in(klass->methods, "__setstate__") : NULL;
@@ -488,8 +490,8 @@ static int opdi_script_unpickle_state(opdi_script_unpickler *build, uint32_t sta
     if (opdi_script_unpickle_value(build, state, function->formals[1].type, depth + 1, &args[1])) { return -1; }
     return opdi_script_call(build->script, function, args, &gave);
 }
-/* Makes an object of the class that the pickle names, with the attributes that its state stores.  Returns 0, or -1 and
-   sets an error. */
+/* Makes an object of the class that the pickle names, with the attributes in its state, and sets *value to it.  Returns
+   0, or -1 and sets an error. */
 static int opdi_script_unpickle_object(opdi_script_unpickler *build, uint32_t node, int depth, opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
     opd_script *script = build->script;
@@ -552,7 +554,8 @@ static int opdi_script_unpickle_tensor(opdi_script_unpickler *build, uint32_t no
     build->made[node] = *value;
     return opd_ok() ? 0 : -1;
 }
-/* Sets *value to the value of a node.  `type` is the expected type, or NULL.  Returns 0, or -1 and sets an error. */
+/* Sets *value to the value of a node.  `type` is the type that the value should have, or NULL.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
                                       opd_value *value) {
     const opdi_pickle *pickle = &build->walk.pickle;
@@ -602,8 +605,8 @@ static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t nod
     build->made[node].n = 0;
     return rc;
 }
-/* Reads the pickle `name` of the archive, whose tensors are in `folder`, and sets *value to a new reference to its
-   value.  Returns 0, or -1 and sets an error. */
+/* Reads the pickle `name` of the archive, and sets *value to a new reference to its value.  The tensors of the value
+   are in `folder`.  Returns 0, or -1 and sets an error. */
 static int opdi_script_archive_pickle(opd_script *script, const char *name, const char *folder, opd_value *value) {
     opdi_script_archive *archive = script->archive;
     const int64_t i = opdi_script_archive_find(archive, name);
@@ -662,7 +665,7 @@ static int opdi_script_archive_open(opdi_script_archive *archive, opdi_file_buff
     }
     if (!archive->root) { return opdi_bad(&file->source, OPDI_NOWHERE, "there is no data.pkl in the archive"); }
     for (int64_t k = 0; k < file->count; k++) { opdi_file_entry_of(file, k)->row = 0; }
-    file->members = file->entries;                 /* so that storages are found among the zip entries */
+    file->members = file->entries;                 /* storages are looked up among the members */
     file->storages = (opd_tensor **)opdi_alloc((size_t)(file->count + 1) * sizeof *file->storages);
     if (!file->storages) { return -1; }
     file->nstorages = file->count + 1;
@@ -696,7 +699,7 @@ static int opdi_script_archive_version(opd_script *script) {
     script->version = (int)version;
     return 0;
 }
-/* Reads the archive's constants and its object.  Returns 0, or -1 and sets an error. */
+/* Reads the constants and the object of the archive.  Returns 0, or -1 and sets an error. */
 static int opdi_script_read(opd_script *script) {
     opdi_string path = {NULL, 0, 0, false};
     if (opdi_script_archive_version(script)) { return -1; }
@@ -713,7 +716,7 @@ static int opdi_script_read(opd_script *script) {
 
 //== saving ============================================================================================================
 //
-//  Objects are pickled as torch.jit.save does it.  Texts and constants are copied from the file that was loaded.
+//  Objects are pickled as torch.jit.save does.  Texts and constants are copied from the file that was loaded.
 
 /* The state while a pickle is written.  An object that is used in several places is written once. */
 typedef struct opdi_script_pickler {
@@ -726,7 +729,7 @@ static int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value
                                     int depth);
 
 /* If the object `what` was written before, writes a reference to it and returns true.  Otherwise sets *number to the
-   number that the object gets, and returns false. */
+   number that the object will have, and returns false. */
 static bool opdi_script_pickle_again(opdi_script_pickler *saving, const void *what, int64_t *number) {
     const int64_t was = saving->seen.count;
     *number = opdi_pointer_set_add(&saving->seen, (uintptr_t)what);
@@ -734,8 +737,8 @@ static bool opdi_script_pickle_again(opdi_script_pickler *saving, const void *wh
     opdi_pickle_put_le(&saving->writer, 'j', (uint64_t)*number, 4);
     return true;
 }
-/* Writes that the value written last has the number `number`, for later references.  Returns 0, or -1 and sets an
-   error. */
+/* Writes that the last value has the number `number`, so that later values can refer to it.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_script_pickle_number(opdi_script_pickler *saving, int64_t number) {
     if (number < 0) { return -1; }
     opdi_pickle_put_le(&saving->writer, 'r', (uint64_t)number, 4);
@@ -749,7 +752,7 @@ static void opdi_script_pickle_global(opdi_script_pickler *saving, const char *m
     opdi_string_add(&saving->writer.pickle, name);
     opdi_pickle_put(&saving->writer, '\n');
 }
-/* Returns the name of the function of torch.jit._pickle that builds lists of this type, or NULL if there is none. */
+/* Returns the name of the function in torch.jit._pickle that builds lists of type `type`, or NULL if there is none. */
 static const char *opdi_script_pickle_builder(const opdi_cell *cell, const opdi_gtype *type) {
     const opdi_gtype *element = type && type->kind == OPDI_GTYPE_LIST ? type->parts[0] : NULL;
     const int kind = element ? element->kind : cell->tag == OPD_TAG_INTS ? OPDI_GTYPE_INT : cell->tag == OPD_TAG_FLOATS
@@ -759,8 +762,8 @@ static const char *opdi_script_pickle_builder(const opdi_cell *cell, const opdi_
     return kind == OPDI_GTYPE_INT ? "build_intlist" : kind == OPDI_GTYPE_FLOAT ? "build_doublelist"
         : kind == OPDI_GTYPE_BOOL ? "build_boollist" : kind == OPDI_GTYPE_TENSOR ? "build_tensorlist" : NULL;
 }
-/* Writes a list or dict with its type, in the form that torch.jit._pickle restores.  Returns 0, or -1 and sets an
-   error. */
+/* Writes a list or dict with its type, in the form from which torch.jit._pickle restores it.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_script_pickle_many(opdi_script_pickler *saving, const opdi_cell *cell, const opdi_gtype *type,
                                    int depth) {
     static const char module[] = "torch.jit._pickle";
@@ -790,8 +793,8 @@ static int opdi_script_pickle_many(opdi_script_pickler *saving, const opdi_cell 
     if (builder || known) { opdi_string_add(&writer->pickle, "tR"); }
     return writer->pickle.failed ? -1 : 0;
 }
-/* Writes the state that the __getstate__ of an object's class returns, as torch.jit.save does.  The state's value
-   belongs to the innermost scope.  Returns 0, or -1 and sets an error. */
+/* Writes the state of an object: the value that the method __getstate__ of its class returns, as torch.jit.save does.
+   The value belongs to the innermost scope.  Returns 0, or -1 and sets an error. */
 static int opdi_script_pickle_state(opdi_script_pickler *saving, const opdi_cell *cell, opdi_script_function *function,
                                     int depth) {
     opd_value self = opd_value_none(), state;
@@ -865,7 +868,7 @@ static int opdi_script_pickle_cell(opdi_script_pickler *saving, const opdi_cell 
         return opdi_script_pickle_many(saving, cell, type, depth) || opdi_script_pickle_number(saving, number) ? -1 : 0;
     }
 }
-/* Writes a value; `type` is its static type, or NULL if that is unknown.  Returns 0, or -1 and sets an error. */
+/* Writes a value.  `type` is its static type, or NULL if it is unknown.  Returns 0, or -1 and sets an error. */
 static int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value *value, const opdi_gtype *type,
                                     int depth) {
     char text[64];
@@ -899,8 +902,8 @@ static int opdi_script_pickle_value(opdi_script_pickler *saving, const opd_value
     default: return opdi_pickle_put_value(&saving->writer, value);
     }
 }
-/* Copies those entries of the loaded file to `zip` that have neither objects nor their tensors.  Returns 0, or -1 and
-   sets an error. */
+/* Copies those entries of the loaded file to `zip` that are neither objects nor tensors of objects.  Returns 0, or -1
+   and sets an error. */
 static int opdi_script_copy_entries(const opdi_script_archive *archive, opdi_zip_writer *zip) {
     const size_t root = strlen(archive->root);
     char full[1600];
@@ -929,13 +932,13 @@ static int opdi_script_write_file(const opd_script *script, opdi_script_pickler 
     }
     return script->archive ? opdi_script_copy_entries(script->archive, zip) : opdi_script_entries(code, zip);
 }
-/* Writes a script, which is a loaded archive or has a module that its source text defines, to the file `path`, with the
-   current state of its objects.  Returns 0, or -1 and sets an error. */
+/* Writes a script to the file `path`, with the current state of its objects.  The script is a loaded archive, or has a
+   module that its source text defines.  Returns 0, or -1 and sets an error. */
 static int opdi_script_archive_save(const opd_script *script, const char *path) {
     opdi_string code = {NULL, 0, 0, false};
     opdi_script_pickler saving;
     opdi_sink sink;
-    opd_scope scope = opd_scope_open();            /* owns the states that __getstate__ functions return */
+    opd_scope scope = opd_scope_open();            /* owns the values that __getstate__ methods return */
     memset(&saving, 0, sizeof saving);
     saving.script = (opd_script *)(uintptr_t)script;
     saving.writer.source.who = "opd_script_save";

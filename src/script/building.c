@@ -2,7 +2,7 @@
 
 //== adding nodes to the graph =========================================================================================
 
-/* Returns the source place of byte `at` of a text, or NULL if it is not known. */
+/* Returns the source place of byte `at` of a text, or NULL if it is unknown. */
 static const opdi_script_place *opdi_script_text_place(const opdi_script_text *text, uint32_t at) {
     uint32_t low = 0, high = text->nplaces;
     while (low < high) {
@@ -11,8 +11,8 @@ static const opdi_script_place *opdi_script_text_place(const opdi_script_text *t
     }
     return low ? &text->places[low - 1] : NULL;
 }
-/* Writes "FILE:LINE:COLUMN" of the current place to `buf` [cap] and returns `buf`.  Returns NULL if task->nowhere is
-   set: PyTorch gives the current nodes no place. */
+/* Writes the current place as "FILE:LINE:COLUMN" to buf[cap], and returns `buf`.  Returns NULL if task->nowhere is set,
+   because PyTorch gives no place to the nodes that are added now. */
 OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, size_t cap) {
     const opdi_script_text *text = task->at->text;
     if (task->nowhere) { return NULL; }
@@ -22,19 +22,19 @@ OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, s
         return buf;
     }
     uint32_t low = 0, high = text->nlines;
-    while (high - low > 1) {                       /* lines[i]: the byte at which line i begins */
+    while (high - low > 1) {                       /* lines[i] is the byte at which line i begins */
         const uint32_t middle = low + (high - low) / 2;
         if (text->lines[middle] <= task->at->at) { low = middle; } else { high = middle; }
     }
     snprintf(buf, cap, "%s:%u:%u", text->name, low + 1, task->at->at - (text->nlines ? text->lines[low] : 0));
     return buf;
 }
-/* Returns the first node of a function, or NULL if it has none. */
+/* Returns the first node of a function, or NULL if the function has no nodes. */
 OPDI_INTERNAL opdi_gnode *opdi_script_body_first(const opdi_script_body *body) {
     return body->before ? body->before->next : body->block->first;
 }
-/* Returns the node that follows `node` in the order of the function's text, where the nodes of a node's blocks directly
-   follow that node.  Returns NULL after the last node. */
+/* Returns the node that follows `node` in the text of the function.  In the text, the nodes of a node's blocks follow
+   directly after the node.  Returns NULL after the last node. */
 OPDI_INTERNAL opdi_gnode *opdi_script_body_after(const opdi_script_body *body, const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
     while (!node->next && node->block != body->block) {
@@ -46,14 +46,15 @@ OPDI_INTERNAL opdi_gnode *opdi_script_body_after(const opdi_script_body *body, c
     }
     return node->next;
 }
-/* Returns the inlined call in `body` that made a value, or NULL if a node of the function itself made it. */
+/* Returns the inlined call in `body` whose nodes have made a value.  Returns NULL if a node of the function itself has
+   made it. */
 OPDI_INTERNAL opdi_inlined_call *opdi_script_body_call(const opdi_script_body *body, const opdi_gvalue *value) {
     opdi_inlined_call *called = body->called;
     while (called && (value->id < called->from || value->id >= called->to)) { called = called->next; }
     return called;
 }
-/* An insertion point for nodes.  opdi_emit_top moves the graph's insertion point in front of the function's first node,
-   and returns the previous insertion point.  opdi_emit_back restores the previous insertion point. */
+/* An insertion point for nodes.  opdi_emit_top moves the insertion point of the graph in front of the function's first
+   node, and returns the previous one.  opdi_emit_back restores the previous one. */
 typedef struct opdi_insert_point { opdi_gblock *into; opdi_gnode *at; } opdi_insert_point;
 static opdi_insert_point opdi_emit_top(opdi_emitter *task) {
     opdi_insert_point spot;
@@ -80,15 +81,16 @@ OPDI_INTERNAL bool opdi_emit_same_constant(const opd_value *first, const opd_val
     default: return false;
     }
 }
-/* Adds a constant at the insertion point.  Returns its value, or NULL and sets an error. */
+/* Adds a constant at the insertion point and returns its value.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_constant(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
     char place[400];
     opdi_gvalue *out = type ? opdi_append_constant(task->graph, value, type, opdi_emit_place(task, place, sizeof place))
         : NULL;
-    if (out && value.tag == OPD_TAG_TENSOR) { out->dtype = -1; }                /* the type Tensor, without a dtype */
+    if (out && value.tag == OPD_TAG_TENSOR) { out->dtype = -1; }                /* the type is Tensor, without a
+                                                                                   dtype */
     return out;
 }
-/* Adds a value to the front of a list.  Returns the value, or NULL if memory runs out. */
+/* Adds `value` to the front of a list and returns it.  Returns NULL if memory runs out. */
 static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_value_entry **list, opdi_gvalue *value) {
     opdi_value_entry *pooled = value ? (opdi_value_entry *)opdi_emit_alloc(task, sizeof *pooled) : NULL;
     if (!pooled) { return NULL; }
@@ -97,8 +99,8 @@ static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_value_entry **list, 
     *list = pooled;
     return value;
 }
-/* Returns a constant for a number in the text.  Equal numbers share one constant, in front of the function's nodes.
-   Returns NULL and sets an error if it fails. */
+/* Returns a constant for a number in the text.  Equal numbers share a constant, which stands in front of the function's
+   nodes.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
     for (opdi_value_entry *pooled = task->body->literals; pooled; pooled = pooled->next) {
         if (opdi_emit_same_constant(&pooled->value->node->constant, &value)) { return pooled->value; }
@@ -108,8 +110,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value
     opdi_emit_back(task, spot);
     return opdi_emit_keep(task, &task->body->literals, out);
 }
-/* Returns the constant `value` for the compiler's own flags, which tell at run time how statements ended.  The constant
-   is not shared with a constant of the text. */
+/* Returns the constant `value` for flags that the compiler adds.  Such flags tell at run time how statements have
+   ended.  The constant is not shared with constants of the text. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_flag_value(opdi_emitter *task, bool value) {
     opdi_gvalue **at = &task->body->flags[value];
     if (*at) { return *at; }
@@ -131,7 +133,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype 
     opdi_emit_back(task, spot);
     return opdi_emit_keep(task, &task->body->unsets, out);
 }
-/* Returns the bool (0 or 1) that a value is known to have at compile time, or -1 if it is not known. */
+/* Returns the value (0 or 1) of a bool that is known at compile time, or -1 if it is not known. */
 OPDI_INTERNAL int opdi_emit_known_bool(const opdi_gvalue *value) {
     const opdi_gnode *node = value->node;
     return node && node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_BOOL
@@ -143,22 +145,22 @@ OPDI_INTERNAL bool opdi_emit_known_int(const opdi_gvalue *value, int64_t *number
     *number = node->constant.u.i;
     return true;
 }
-/* If `value` is the tuple or list (`kind`) that a node makes, returns its elements, else NULL. */
+/* If a node makes `value`, a tuple or list (`kind` tells which), from its elements, returns the elements; else NULL. */
 OPDI_INTERNAL opdi_gvalue *const *opdi_emit_constructed(const opdi_gvalue *value, opdi_gkind kind) {
     return value->node && value->node->kind == kind ? value->node->in : NULL;
 }
-/* Makes the end of `block` the insertion point.  Returns the block that was used before. */
+/* Makes the end of `block` the insertion point.  Returns the block that had the previous insertion point. */
 OPDI_INTERNAL opdi_gblock *opdi_emit_goto(opdi_emitter *task, opdi_gblock *block) {
     opdi_gblock *const before = task->graph->into;
     task->graph->into = block == &task->graph->body ? NULL : block;
     task->graph->at = NULL;
     return before ? before : &task->graph->body;
 }
-/* Appends `value` to an array in the graph's arena; the array doubles when it is full.  Returns 0, or -1 if memory runs
-   out. */
+/* Appends `value` to an array in the graph's arena.  A full array is replaced by one of twice the size.  Returns 0, or
+   -1 if memory runs out. */
 static int opdi_emit_append(opdi_emitter *task, opdi_gvalue ***values, int32_t *count, opdi_gvalue *value) {
     if (!value) { return -1; }
-    if ((*count & (*count - 1)) == 0) {            /* the count is 0, 1, 2, 4, ...: the array is full */
+    if ((*count & (*count - 1)) == 0) {            /* if the count is 0, 1, 2, 4, ..., the array is full */
         opdi_gvalue **more = (opdi_gvalue **)opdi_graph_alloc(task->graph, (size_t)OPDI_MAX(2 * *count, 1) *
                                                               sizeof *more);
         if (!more) { return -1; }
@@ -171,8 +173,8 @@ static int opdi_emit_append(opdi_emitter *task, opdi_gvalue ***values, int32_t *
 OPDI_INTERNAL int opdi_emit_output(opdi_emitter *task, opdi_gblock *block, opdi_gvalue *value) {
     return opdi_emit_append(task, &block->outputs, &block->noutputs, value);
 }
-/* Adds a result of type `type` to a branch or loop, whose blocks already have an output for it.  Returns NULL if memory
-   runs out. */
+/* Adds a result of type `type` to a branch or loop and returns it.  The blocks already have an output for the result.
+   Returns NULL if memory runs out. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_out(opdi_emitter *task, opdi_gnode *node, const opdi_gtype *type) {
     opdi_gvalue *value = opdi_gvalue_new(task->graph, node, OPD_TAG_NONE);
     if (value) { opdi_gvalue_typed(value, type); }
@@ -186,9 +188,9 @@ OPDI_INTERNAL opdi_script_value_name *opdi_emit_named_as(opdi_emitter *task, con
     named->next = *chain;
     return *chain = named;
 }
-/* Gives the name `name` to `value`.  If `value` is NULL, only marks the name as taken, by a value that TorchScript
-   makes and later removes.  The value that had the name before becomes x.1, the next one x.3, and so on, as in
-   TorchScript. */
+/* Gives `value` the name `name`.  If another value has this name, that value is renamed to x.1, x.3, and so on (where
+   `name` is x), as in TorchScript.  If `value` is NULL, only marks the name as taken: TorchScript makes a value with
+   this name and later removes it. */
 OPDI_INTERNAL void opdi_emit_take(opdi_emitter *task, const char *name, opdi_gvalue *value) {
     char numbered[300];
     int32_t suffix;
@@ -214,13 +216,13 @@ OPDI_INTERNAL void opdi_emit_take(opdi_emitter *task, const char *name, opdi_gva
     named->value = value;
     if (value) { value->name = named->name; }
 }
-/* Returns whether `name` can be the name of a value.  Temporary names such as _0, and the compiler's own ($...),
-   cannot. */
+/* Returns whether `name` can be the name of a value.  Temporary names such as _0, and the names of the compiler's flags
+   ($...), cannot. */
 OPDI_INTERNAL bool opdi_emit_means(const char *name) {
     return *name && *name != '$' && !(*name == '_' && strspn(name + 1, "0123456789") == strlen(name + 1));
 }
-/* Gives a value the name of the variable or attribute that is set to it, unless it has a name already, or is from
-   another block. */
+/* Gives a value the name of the variable or attribute to which it is assigned.  Does nothing if the value already has a
+   name, or comes from another block. */
 OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     char numbered[80];
     const opdi_script_body *const body = task->body;
@@ -229,7 +231,8 @@ OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const 
     const opdi_inlined_call *called = opdi_script_body_call(body, value);
     if (called) {
         if (called->result != value) { return; }
-        value = called->call;                      /* the value's name inside the called function does not matter */
+        value = called->call;                      /* the name that the value has inside of the called function does not
+                                                      matter */
     }
     if (value->first || value->name || value->id < body->from) { return; }
     if (opdi_is_digit(*name) && strlen(name) < 64) {
@@ -239,12 +242,12 @@ OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const 
     opdi_emit_take(task, name, value);
     if (task->moved) { (void)opdi_emit_keep(task, &task->body->moved, value); }
 }
-/* Called if a variable is read: takes its name, because TorchScript then makes a value with this name. */
+/* Called when a variable is read: marks its name as taken, because TorchScript makes a value with this name. */
 OPDI_INTERNAL void opdi_emit_loaded(opdi_emitter *task, const char *name) {
     if (!task->quiet && opdi_emit_means(name)) { opdi_emit_take(task, name, NULL); }
 }
-/* Gives `value` the name `name` when the function is complete; if `name` is NULL, removes the value's name.  If `value`
-   is NULL, the name is only taken, as in opdi_emit_take. */
+/* When the function is complete, gives `value` the name `name`; if `name` is NULL, removes the value's name.  If
+   `value` is NULL, only marks the name as taken (see opdi_emit_take). */
 OPDI_INTERNAL void opdi_emit_name_later(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     opdi_deferred_name *later = !name || opdi_emit_means(name)
         ? (opdi_deferred_name *)opdi_emit_alloc(task, sizeof *later) : NULL;
@@ -256,7 +259,7 @@ OPDI_INTERNAL void opdi_emit_name_later(opdi_emitter *task, opdi_gvalue *value, 
     task->body->last = &later->next;
 }
 
-/* Returns an empty list (or, if `dict` is true, dict) whose element type is not known yet. */
+/* Returns an empty list (if `dict` is true, an empty dict) whose element type is not known yet. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_empty(opdi_emitter *task, bool dict) {
     const opdi_gtype *const tensor = opdi_gtype_simple(OPDI_GTYPE_TENSOR);
     opdi_value_entry *pooled = (opdi_value_entry *)opdi_emit_alloc(task, sizeof *pooled);
@@ -274,7 +277,7 @@ OPDI_INTERNAL bool opdi_emit_untyped(const opdi_emitter *task, const opdi_gvalue
     }
     return false;
 }
-/* Sets the type of a list or dict that opdi_emit_empty made. */
+/* Sets the type of a list or dict that opdi_emit_empty has made. */
 OPDI_INTERNAL void opdi_emit_retype(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     if (!type) { return; }
     opdi_gvalue_typed(value, type);
@@ -289,8 +292,8 @@ OPDI_INTERNAL void opdi_emit_retype(opdi_emitter *task, opdi_gvalue *value, cons
     }
 }
 
-/* Returns whether an operator or builtin has this name, which may include an overload name.  Returns false and sets an
-   error if memory runs out. */
+/* Returns whether there is an operator or builtin named `name`, which may include the name of an overload.  Returns
+   false and sets an error if memory runs out. */
 OPDI_INTERNAL bool opdi_emit_has(const char *name) {
     if (opdi_builtin_next(name, -1) >= 0) { return true; }
     const char *const colons = strstr(name, "::");
@@ -299,7 +302,7 @@ OPDI_INTERNAL bool opdi_emit_has(const char *name) {
     return set || op;
 }
 OPDI_INTERNAL void opdi_emit_type_set(opdi_gvalue *value, const opdi_gtype *type) { opdi_gvalue_typed(value, type); }
-/* If opdi_append_... functions have set an error, adds the current place in the script to its message. */
+/* If an opdi_append_... function has set an error, adds the current place in the script to the message. */
 OPDI_INTERNAL void opdi_emit_placed(opdi_emitter *task) {
     char text[1800];
     const opd_code code = opd_error_code();
@@ -311,8 +314,8 @@ OPDI_INTERNAL void opdi_emit_placed(opdi_emitter *task) {
     if (!shown.failed) { opd_fail(OPD_ERROR_SCHEMA, "%s\n:\n%s", text, shown.data); }
     opdi_string_free(&shown);
 }
-/* Adds a call of the first builtin with this name, with one result of type `type`, or without a result if `type` is
-   NULL.  On failure, returns NULL and sets an error. */
+/* Adds a call of the first builtin named `name`.  The call has one result of type `type`, or no result if `type` is
+   NULL.  Returns the node, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_emit_builtin(opdi_emitter *task, const char *name, opdi_gvalue *const *args, int count,
                                             const opdi_gtype *type) {
     char place[400];
@@ -327,7 +330,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_builtin_1(opdi_emitter *task, const char *n
     opdi_gnode *node = arg ? opdi_emit_builtin(task, name, &arg, 1, type) : NULL;
     return node ? node->out[0] : NULL;
 }
-/* Adds isinstance(value, type).  Returns its result, or NULL and sets an error. */
+/* Adds a call of isinstance(value, type).  Returns its result, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_isinstance(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     opdi_gnode *node = opdi_emit_builtin(task, "prim::isinstance", &value, 1, opdi_gtype_simple(OPDI_GTYPE_BOOL));
     const opdi_gtype *types = opdi_gtype_tuple(task->space, &type, 1);
@@ -338,19 +341,20 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_isinstance(opdi_emitter *task, opdi_gvalue 
 OPDI_INTERNAL opdi_gvalue *opdi_emit_none(opdi_emitter *task) {
     return opdi_emit_constant(task, opd_value_none(), opdi_gtype_simple(OPDI_GTYPE_NONE));
 }
-/* Adds a tuple.  `klass` is the class of a named tuple, or NULL.  Returns NULL and sets an error if it fails. */
+/* Adds a tuple and returns it.  `klass` is the class of a named tuple, or NULL.  Returns NULL and sets an error on
+   failure. */
 static opdi_gvalue *opdi_emit_tuple_of(opdi_emitter *task, opdi_gclass *klass, opdi_gvalue *const *values, int count) {
     char place[400];
     return opdi_append_tuple(task->graph, klass, values, count, opdi_emit_place(task, place, sizeof place));
 }
-/* Returns whether a value is the result of a function that the library does not know.  Such a value fits any type,
-   because running that function fails. */
+/* Returns whether a value is the result of a function that the library does not have.  Such a value fits any type,
+   because running the function fails. */
 OPDI_INTERNAL bool opdi_emit_is_unknown(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_GNODE_BUILTIN && value->node->builtin &&
         value->node->builtin->run == opdi_builtin_unknown;
 }
-/* Returns whether one of the values is a tensor, and `name` is a function of PyTorch that the library has for numbers,
-   but not for tensors.  Then the tensor must not be converted to a number. */
+/* Returns whether a value is a tensor and `name` is a function of PyTorch that the library has for numbers, but not for
+   tensors.  The tensor must not be converted to a number then. */
 static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int count) {
     static const char *const operators[] = {"aten::angle", "aten::lgamma", "aten::frexp.Tensor"};
     for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
@@ -361,7 +365,7 @@ static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int c
     }
     return false;
 }
-/* Returns the wrapped number for a traced number (see opdi_script_wrapped_number), which the first call makes.  On
+/* Returns the wrapped number for a traced number (see opdi_script_wrapped_number); makes it in the first call.  On
    failure, returns NULL and sets an error. */
 static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *traced) {
     const opd_scalar_type dtype = (opd_scalar_type)traced->dtype;
@@ -382,8 +386,8 @@ static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *trac
     return made->number;
 }
 /* If the second operand of an add, sub, mul or div is a constant tensor without dims, replaces this tensor by a wrapped
-   number: torch.jit.trace stores numbers as such tensors, and PyTorch's executor turns them into numbers again, which
-   do not take part in type promotion.  Returns 0, or -1 and sets an error. */
+   number, which does not take part in type promotion.  torch.jit.trace stores numbers as such tensors, and PyTorch's
+   executor converts them to numbers again.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     static const char *const names[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"};
     const opdi_gnode *const from = node->op && node->nin > 1 && node->in[1] ? node->in[1]->node : NULL;
@@ -401,8 +405,8 @@ static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     node->in[1] = value;
     return 0;
 }
-/* An opdi_gclass.less: compares two objects by the __lt__ of their class.  Returns 1 if the first is less, 0 if not, or
-   -1 and sets an error. */
+/* The function opdi_gclass.less: compares two objects by the method __lt__ of their class.  Returns 1 if `first` is
+   less than `second`, 0 if not, or -1 and sets an error. */
 static int opdi_emit_less(const opdi_gclass *klass, const opd_value *first, const opd_value *second) {
     opd_value both[2], less;
     both[0] = *first;
@@ -412,9 +416,9 @@ static int opdi_emit_less(const opdi_gclass *klass, const opd_value *first, cons
     opd_scope_close(&scope);
     return opd_ok() ? rc : -1;
 }
-/* Compiles the __lt__ methods of the classes in `type`, except methods that are being compiled already.  If a method
-   takes an object of its class and returns a bool, sets the members `less` and `lt` of the class, so that its objects
-   can be sorted.  Returns 0, or -1 and sets an error. */
+/* Compiles the methods __lt__ of the classes in `type`, except those that are already being compiled.  If a method
+   takes an object of its class and returns a bool, sets the members `less` and `lt` of the class, so that objects of
+   the class can be sorted.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     int rc = 0;
     for (int32_t i = 0; type->kind == OPDI_GTYPE_TUPLE && rc == 0 && i < type->nparts; i++) {
@@ -433,9 +437,9 @@ static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* Adds a call of an operator or builtin, and chooses the overload that PyTorch would choose.  The last `nkw` of the
-   `count` values are given by name.  Returns the result: a tuple if there are several results, None if there is none.
-   On failure, returns NULL and sets an error. */
+/* Adds a call of an operator or builtin, with the overload that PyTorch would choose.  Of the `count` values, the last
+   `nkw` are keyword arguments with the names `names`.  Returns the result: a tuple if there are several results, None
+   if there is none.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, opdi_gvalue *const *values, int count,
                                         const char *const *names, int nkw) {
     char place[400];
@@ -462,8 +466,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, op
         node = opdi_append_unknown(task->graph, name, values, count, &type, 1, where);
     } else {
         node = opdi_append_call(task->graph, name, &args, where);
-        bool unknown = false;                      /* if an argument is an unknown function's result, so is the
-                                                      result */
+        bool unknown = false;                      /* true if an argument is the result of an unknown function; the
+                                                      result of this call is then unknown, too */
         for (int i = 0; !node && i < count; i++) { unknown = unknown || opdi_emit_is_unknown(values[i]); }
         if (unknown) {
             const opdi_gtype *type = opdi_gtype_simple(OPDI_GTYPE_TENSOR);

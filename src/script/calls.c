@@ -2,10 +2,10 @@
 
 //== calls =============================================================================================================
 
-/* The arguments of a call: positional values, followed by `nkw` values that are given by name. */
+/* The arguments of a call: positional arguments, followed by `nkw` keyword arguments. */
 typedef struct opdi_script_args {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
-    const char *names[OPDI_SCRIPT_ARGS];          /* names of the last `nkw` values */
+    const char *names[OPDI_SCRIPT_ARGS];          /* the names of the keyword arguments */
     int count, nkw;
 } opdi_script_args;
 
@@ -34,8 +34,8 @@ static int opdi_emit_args(opdi_emitter *task, const opdi_syntax *call, opdi_scri
     }
     return 0;
 }
-/* Returns the argument for the parameter `formal`, whose position is i, or NULL if the call has none.  If there is one,
-   adds 1 to *used. */
+/* Returns the argument for the parameter `formal`, which is parameter number i, and adds 1 to *used.  Returns NULL if
+   the call has no such argument. */
 static opdi_gvalue *opdi_script_args_get(const opdi_script_args *args, const opdi_script_formal *formal, int i,
                                          int *used) {
     const int positional = args->count - args->nkw;
@@ -51,8 +51,8 @@ static opdi_gvalue *opdi_script_args_get(const opdi_script_args *args, const opd
     }
     return NULL;
 }
-/* If `written`, the parameter's annotation, is BroadcastingList2[T] or similar, and `value` is one element, returns
-   [value, value]; otherwise returns `value` itself. */
+/* Returns the list [value, value] if `value` is a single element and `written`, the annotation of the parameter, is
+   BroadcastingList2[T] (or three elements for BroadcastingList3[T], and so on).  Otherwise returns `value`. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *value, const opdi_syntax *written,
                                               const opdi_gtype *type) {
     opdi_gvalue *values[9];
@@ -71,7 +71,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *v
     for (int i = 0; i < count; i++) { values[i] = value; }
     return opdi_emit_construct(task, type, values, count);
 }
-/* Sets an error that tells which arguments of a call belong to no parameter.  Returns -1. */
+/* Sets an error that lists the arguments of a call that belong to no parameter.  Returns -1. */
 static int opdi_emit_left_over(opdi_emitter *task, const opdi_script_function *function, const opdi_script_args *args) {
     const int positional = args->count - args->nkw;
     int places = 0;
@@ -90,8 +90,8 @@ static int opdi_emit_left_over(opdi_emitter *task, const opdi_script_function *f
     return OPDI_EMIT_FAIL(task, "%s() expected at most %d argument(s)%s but received %d argument(s)", function->name,
                           places, places < function->nformals ? " without a name" : "", positional);
 }
-/* Sets `values` to the values of a function's parameters: arguments, or defaults.  Returns 0, or -1 and sets an
-   error. */
+/* Sets `values` to the values of a function's parameters: arguments of the call, or defaults.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_emit_bind(opdi_emitter *task, opdi_script_function *function, const opdi_script_args *args,
                           opdi_gvalue **values) {
     int used = 0;
@@ -118,16 +118,16 @@ static int opdi_emit_bind(opdi_emitter *task, opdi_script_function *function, co
     }
     return used == args->count ? 0 : opdi_emit_left_over(task, function, args);
 }
-/* Compiles a call of a function of the script, by adding the function's nodes to the graph.  Returns the result, or
+/* Compiles a call of a function of the script: adds the nodes of the function to the graph.  Returns the result, or
    NULL and sets an error. */
 static opdi_gvalue *opdi_emit_call_function(opdi_emitter *task, opdi_script_function *function,
                                             const opdi_script_args *args) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     return opdi_emit_bind(task, function, args, values) ? NULL : task->script->work->inlined(task, function, values);
 }
-/* Compiles a call of method `method` of `chosen`, a module that is selected by an index at run time.  For each module
-   in the container, from slot `at` on, adds a branch in which the first argument is that module.  Returns the result,
-   or NULL and sets an error. */
+/* Compiles a call of method `method` of `chosen`, a module of a container that an index selects at run time.  Adds a
+   branch for each module of the container, from slot `at` on; in the branch, the first argument is this module.
+   Returns the result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue *chosen, opdi_script_function *method,
                                           int32_t at,
                                           const opdi_script_args *args) {
@@ -138,8 +138,8 @@ static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue 
     opdi_script_frame frame;
     while (at < gclass->nattributes && (gclass->attributes[at].type->kind != OPDI_GTYPE_CLASS ||
                                         (!text && !opdi_is_digit(*gclass->attributes[at].name)))) { at++; }
-    if (at == gclass->nattributes) {               /* the last branch never runs: selecting the module has failed
-                                                      before */
+    if (at == gclass->nattributes) {               /* this branch never runs: before it, selecting a module that does
+                                                      not exist fails */
         values[0] = opdi_emit_text(task, "there is no module with this index");
         values[1] = opdi_emit_text(task, "builtins.IndexError");
         return values[1] && opdi_emit_builtin(task, "prim::RaiseException", values, 2, NULL)
@@ -178,8 +178,8 @@ static opdi_gvalue *opdi_emit_call_method(opdi_emitter *task, opdi_script_functi
     }
     return opdi_emit_call_chosen(task, args->values[0], function, 0, args);
 }
-/* Compiles a call of method `name` of `self` with the `count` arguments `given`.  Returns the result, or NULL and sets
-   an error. */
+/* Compiles a call of the method named `name` of `self`, with the `count` arguments `given`.  Returns the result, or
+   NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_method(opdi_emitter *task, opdi_gvalue *self, const char *name,
                                             opdi_gvalue *const *given, int count) {
     opdi_script_function *function = opdi_emit_method_of(task, self, name);
@@ -195,12 +195,12 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_method(opdi_emitter *task, opdi_gvalue *sel
     for (int i = 0; i < count; i++) { args.values[args.count++] = given[i]; }
     return opdi_emit_call_method(task, function, &args);
 }
-/* Makes an object without calling __init__.  Returns NULL and sets an error if it fails. */
+/* Makes an object without calling __init__ and returns it.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_emit_object(opdi_emitter *task, opdi_gclass *gclass) {
     char place[400];
     return opdi_append_create(task->graph, gclass, opdi_emit_place(task, place, sizeof place));
 }
-/* Returns the expression for the default of field `name` of a named tuple, or NULL. */
+/* Returns the expression for the default of field `name` of a named tuple, or NULL if there is none. */
 static const opdi_syntax *opdi_script_class_default(const opdi_script_class *klass, const char *name) {
     const opdi_syntax *const body = klass->def->parts[1];
     for (int i = 0; i < body->nparts; i++) {
@@ -210,8 +210,8 @@ static const opdi_syntax *opdi_script_class_default(const opdi_script_class *kla
     }
     return NULL;
 }
-/* Compiles a call of a class.  Makes a named tuple; for other classes, makes an object and calls its __init__, if there
-   is one.  Returns the object, or NULL and sets an error. */
+/* Compiles a call of a class.  If the class is a named tuple, makes a tuple; otherwise, makes an object and calls its
+   method __init__, if there is one.  Returns the object, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const opdi_syntax *call) {
     opdi_script_args args;
     char text[400];
@@ -263,7 +263,7 @@ static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const
     }
     return args.values[0];
 }
-/* Compiles int(x), float(x), bool(x), str(x) and complex(x).  Returns NULL and sets an error if it fails. */
+/* Compiles int(x), float(x), bool(x), str(x) and complex(x).  Returns the result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_cast(opdi_emitter *task, const char *word, const opdi_script_args *args) {
     const int kind = strcmp(word, "int") == 0 ? OPDI_GTYPE_INT : strcmp(word, "float") == 0 ? OPDI_GTYPE_FLOAT
         : strcmp(word, "bool") == 0 ? OPDI_GTYPE_BOOL : strcmp(word, "str") == 0 ? OPDI_GTYPE_STR : OPDI_GTYPE_COMPLEX;
@@ -280,7 +280,7 @@ static opdi_gvalue *opdi_emit_cast(opdi_emitter *task, const char *word, const o
     }
     return opdi_emit_op(task, name, args->values, args->count, NULL, 0);
 }
-/* Compiles dict(), dict(pairs), dict(a=1, b=2) and dict(pairs, a=1).  Returns NULL and sets an error if it fails. */
+/* Compiles dict(), dict(pairs), dict(a=1, b=2) and dict(pairs, a=1).  Returns the dict, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_script_args *args) {
     const int first = args->count - args->nkw;
     if (!args->count) { return opdi_emit_empty(task, true); }
@@ -300,7 +300,7 @@ static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_script_args
     }
     return dict;
 }
-/* Compiles list(x) or tuple(x); `word` is "list" or "tuple".  Returns NULL and sets an error if it fails. */
+/* Compiles list(x) or tuple(x); `word` is "list" or "tuple".  Returns the list or tuple, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     opdi_syntax inner;
     if (call->nparts == 1) {
@@ -349,8 +349,8 @@ static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, co
 static opdi_gvalue *opdi_emit_print(opdi_emitter *task, const opdi_script_args *args) {
     return opdi_emit_builtin(task, "prim::Print", args->values, args->count, NULL) ? opdi_emit_none(task) : NULL;
 }
-/* Compiles getattr(x, "name") or, if `has` is true, hasattr(x, "name").  On failure, sets an error and returns kind
-   NOTHING. */
+/* Compiles getattr(x, "name") or, if `has` is true, hasattr(x, "name").  Returns the result.  On failure, sets an error
+   and returns the kind OPDI_SUGARED_NOTHING. */
 static opdi_sugared opdi_emit_getattr(opdi_emitter *task, const opdi_syntax *call, bool has) {
     opdi_sugared sugared = opdi_sugared_of(OPDI_SUGARED_NOTHING);
     if (call->nparts < 3 || call->parts[2]->kind != OPDI_SYNTAX_TEXT) {
@@ -368,8 +368,8 @@ static opdi_sugared opdi_emit_getattr(opdi_emitter *task, const opdi_syntax *cal
     if (!there && call->nparts == 4) { return opdi_sugared_value(opdi_emit_expr(task, call->parts[3], NULL)); }
     return opdi_emit_attr_of(task, value, name);
 }
-/* Compiles annotate(T, x), unchecked_cast(T, x) or uninitialized(T); `word` is the function's name.  Returns NULL and
-   sets an error if it fails. */
+/* Compiles annotate(T, x), unchecked_cast(T, x) or uninitialized(T); `word` is the name of the function.  Returns the
+   result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_typed(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     const bool unset = strcmp(word, "uninitialized") == 0;
     if (call->nparts != (unset ? 2 : 3)) {
@@ -390,16 +390,16 @@ static opdi_gvalue *opdi_emit_typed(opdi_emitter *task, const char *word, const 
     }
     return value;
 }
-/* Compiles fork(function, ...) as a direct call of the function, because futures are not supported: the future is the
-   result itself.  Returns NULL and sets an error if it fails. */
+/* Compiles fork(function, ...) as a call of the function, because futures are not supported: the future is the result
+   itself.  Returns the result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_fork(opdi_emitter *task, const opdi_syntax *call) {
     opdi_syntax inner = *call;
     inner.parts = call->parts + 1;
     inner.nparts = call->nparts - 1;
     return inner.nparts ? opdi_emit_expr(task, &inner, NULL) : NULL;
 }
-/* Checks the number of arguments of function `word`, which the compiler implements.  Returns 0, or -1 and sets an
-   error. */
+/* Checks the number of arguments of `word`, a function that the compiler itself implements.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_emit_arity(opdi_emitter *task, const char *word, int count) {
     static const struct { const char *word; int least, most; } all[] = {{"isinstance", 2, 2}, {"hasattr", 2, 2},
         {"getattr", 2, 3}, {"tuple", 0, 1}, {"list", 0, 1}, {"fork", 1, OPDI_SCRIPT_ARGS}};
@@ -412,8 +412,8 @@ static int opdi_emit_arity(opdi_emitter *task, const char *word, int count) {
     }
     return 0;
 }
-/* Compiles a call of function `word`, which the compiler implements.  On failure, sets an error and returns kind
-   NOTHING. */
+/* Compiles a call of `word`, a function that the compiler itself implements.  Returns the result.  On failure, sets an
+   error and returns the kind OPDI_SUGARED_NOTHING. */
 static opdi_sugared opdi_emit_special(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     opdi_script_args args;
     opdi_cond_value cond;
@@ -447,8 +447,8 @@ static opdi_sugared opdi_emit_special(opdi_emitter *task, const char *word, cons
     }
     return opdi_sugared_value(opdi_emit_cast(task, word, &args));
 }
-/* Compiles tensor.tolist(); the result's type is `wanted`, nested lists of int, float or bool.  Returns NULL and sets
-   an error if it fails. */
+/* Compiles tensor.tolist().  `wanted` is the type of the result: nested lists of int, float or bool.  Returns the
+   result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, const opdi_gtype *wanted) {
     static const int32_t kinds[] = {OPDI_GTYPE_INT, OPDI_GTYPE_FLOAT, OPDI_GTYPE_BOOL};
     const opdi_gtype *element = wanted;
@@ -473,13 +473,13 @@ static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, co
     return node ? node->out[0] : NULL;
 }
 /* Operators whose behaviour has changed.  In archives of version `version` or earlier, `function` is called instead of
-   the operator or, if the second argument is a number, by_number. */
+   the operator.  If the second argument is a number and `by_number` is not NULL, `by_number` is called. */
 static const struct { const char *name; int version; const char *function, *by_number; } opdi_upgraders[] = {
     {"aten::div", 3, "_div_3", "_div_by_3"}, {"aten::div_", 3, "_div__3", "_div__by_3"},
     {"aten::full", 4, "_full_4", NULL}, {"aten::linspace", 7, "_linspace_7", NULL},
     {"aten::logspace", 8, "_logspace_8", NULL}};
-/* Returns the function that is called instead of operator `name` in archives of this version (see opdi_upgraders), or
-   NULL if the operator itself is called. */
+/* Returns the function that is called instead of operator `name` (see opdi_upgraders).  Returns NULL if the operator
+   itself is called. */
 static opdi_script_function *opdi_emit_upgraded(opdi_emitter *task, const char *name, const opdi_script_args *args) {
     const char *function = NULL;
     if (!task->script->archive || task->unit->builtin) { return NULL; }
@@ -496,8 +496,8 @@ static opdi_script_function *opdi_emit_upgraded(opdi_emitter *task, const char *
     }
     return function ? opdi_script_prelude(task->script, function) : NULL;
 }
-/* Functions that are replaced by another function if argument `argument`, at position `place`, has the type `kind`; a
-   bool must also be written as True. */
+/* Functions that are replaced by the function `other` if argument `argument`, at position `place`, has the type `kind`.
+   If the type is bool, the argument must also be the literal True. */
 static const struct { const char *name, *argument; int place, kind; const char *other; } opdi_script_variants[] = {
     {"max_pool1d", "return_indices", 6, OPDI_GTYPE_BOOL, "max_pool1d_with_indices"},
     {"max_pool2d", "return_indices", 6, OPDI_GTYPE_BOOL, "max_pool2d_with_indices"},
@@ -520,8 +520,8 @@ static const struct { const char *name, *argument; int place, kind; const char *
     {"tensordot", "dims", 2, OPDI_GTYPE_LIST, "_tensordot_lists"},
     {"tensordot", "dims", 2, OPDI_GTYPE_TUPLE, "_tensordot_pair"},
     {"tensordot", "dims", 2, OPDI_GTYPE_TENSOR, "_tensordot_tensor"}};
-/* Returns the function that replaces `function` for these arguments (see opdi_script_variants), or `function` itself.
-   On failure, returns NULL and sets an error. */
+/* Returns the function that replaces `function` for the arguments `args` (see opdi_script_variants), or `function`
+   itself.  On failure, returns NULL and sets an error. */
 static opdi_script_function *opdi_emit_variant(opdi_emitter *task, opdi_script_function *function,
                                                const opdi_script_args *args) {
     opdi_script_formal formal;
@@ -546,21 +546,21 @@ static opdi_script_function *opdi_emit_variant(opdi_emitter *task, opdi_script_f
     }
     return function;
 }
-/* Returns the name of the method by which classes implement the function `name`, such as "__len__" for aten::len, or
-   NULL. */
+/* Returns the name of the method by which classes implement the function `name`, such as "__len__" for aten::len.
+   Returns NULL if there is none. */
 static const char *opdi_script_magic_of(const char *name) {
     static const char *const all[][2] = {{"aten::len", "__len__"}, {"aten::round", "__round__"},
         {"aten::hex", "__hex__"}, {"aten::oct", "__oct__"}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) { if (strcmp(all[i][0], name) == 0) { return all[i][1]; } }
     return NULL;
 }
-/* Returns whether a method of a module class from source text is being compiled. */
+/* Returns whether the function being compiled is a method of a module class from source text. */
 OPDI_INTERNAL bool opdi_emit_in_module(const opdi_emitter *task) {
     const opdi_script_function *const function = task->body ? task->body->function : NULL;
     return function && function->owner && function->owner->gclass->kind == OPDI_CLASS_MODULE && function->nformals &&
         !task->script->archive;
 }
-/* Returns whether `call` is torch.nn.Parameter(...) in a module's method. */
+/* Returns whether `call` is torch.nn.Parameter(...) in a method of a module. */
 static bool opdi_emit_makes_parameter(const opdi_emitter *task, const opdi_syntax *call) {
     static const char names[] = "torch.nn.Parameter nn.Parameter Parameter torch.nn.parameter.Parameter ";
     char name[64];
@@ -582,8 +582,8 @@ static opdi_gvalue *opdi_emit_parameter(opdi_emitter *task, const opdi_syntax *c
     opdi_gvalue *const data = opdi_emit_op1(task, "aten::detach", args.values[0]);
     return task->parameter = opdi_emit_op2(task, "aten::requires_grad_", data, wanted);
 }
-/* Compiles a call.  `hint` is the wanted type of the result, or NULL.  Returns the result; on failure, sets an error
-   and returns kind NOTHING. */
+/* Compiles a call.  `hint` is the type that the result should have, or NULL.  Returns the result.  On failure, sets an
+   error and returns the kind OPDI_SUGARED_NOTHING. */
 static opdi_sugared opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, const opdi_gtype *hint) {
     if (opdi_emit_makes_parameter(task, call)) { return opdi_sugared_value(opdi_emit_parameter(task, call)); }
     opdi_sugared callee = opdi_emit_sugared(task, call->parts[0], NULL);
@@ -620,8 +620,8 @@ static opdi_sugared opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, 
         if (older || !opd_ok()) {
             return opdi_sugared_value(older ? opdi_emit_call_function(task, older, &args) : NULL);
         }
-        if (*callee.word == '$' && args.count == 1) {               /* a method of a tensor that converts its dtype:
-                                                                       x.long() */
+        if (*callee.word == '$' && args.count == 1) {               /* a method of tensors that converts the dtype, such
+                                                                       as x.long() */
             return opdi_sugared_value(opdi_emit_op2(task, "aten::to", args.values[0],
                                                     opdi_emit_number_named(task, "torch", callee.word + 1)));
         }
@@ -649,7 +649,7 @@ static opdi_sugared opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, 
 
 //== meanings of expressions ===========================================================================================
 
-/* Compiles an f-string as a call of str.format().  Returns NULL and sets an error if it fails. */
+/* Compiles an f-string as a call of str.format().  Returns the result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     opdi_string text = {NULL, 0, 0, false};
@@ -670,8 +670,8 @@ static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node
     }
     return values[0] ? opdi_emit_op(task, "aten::format", values, count, NULL, 0) : NULL;
 }
-/* Compiles a number in the text.  In source text, -1 also adds the constant 1, as in TorchScript, which computes -1
-   from it; in an archive, -1 is a constant.  Returns NULL and sets an error if it fails. */
+/* Compiles a number in the text.  In source text, -1 also adds the constant 1, because TorchScript computes -1 from it;
+   in an archive, -1 is a constant.  Returns the value, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *node) {
     const bool whole = node->kind == OPDI_SYNTAX_INT;
     const opdi_gtype *const type = opdi_gtype_simple(whole ? OPDI_GTYPE_INT : OPDI_GTYPE_FLOAT);
@@ -717,7 +717,8 @@ static opdi_sugared opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax
     }
     return sugared;
 }
-/* Compiles an expression.  Returns its meaning.  On failure, sets an error and returns kind NOTHING. */
+/* Compiles an expression and returns its meaning.  `hint` is the type that the value should have, or NULL.  On failure,
+   sets an error and returns the kind OPDI_SUGARED_NOTHING. */
 OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     task->at = node;
     switch (node->kind) {
@@ -787,8 +788,8 @@ OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_synt
 
 //== regions of `with` statements ======================================================================================
 
-/* Begins the autocast region that a torch.autocast object describes.  Returns the value to pass to the builtin that
-   ends the region, or NULL and sets an error. */
+/* Begins the autocast region that `object`, a torch.autocast object, describes.  Returns the value that the builtin for
+   the end of the region takes, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *object) {
     static const char *const names[] = {"device", "fast_dtype", "_enabled", "_cache_enabled"};
     opdi_gvalue *args[4] = {NULL, NULL, NULL, NULL};
@@ -805,8 +806,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *o
     return node ? node->out[0] : NULL;
 }
 /* If `what`, the expression of a `with` statement, is torch.no_grad(), torch.enable_grad() or a profiler span, begins
-   its region.  Sets *end to the builtin that ends the region, and returns the value to pass to it.  For other
-   expressions, returns NULL and leaves *end unchanged.  On failure, returns NULL and sets an error. */
+   its region: sets *end to the builtin that ends the region, and returns the value that this builtin takes.  For other
+   expressions, returns NULL and does not set *end.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_region(opdi_emitter *task, const opdi_syntax *what, const char **end) {
     char name[64];
     if (what->kind != OPDI_SYNTAX_CALL || !opdi_syntax_dotted(what->parts[0], name, sizeof name)) { return NULL; }

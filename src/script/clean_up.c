@@ -2,12 +2,12 @@
 
 //== clean-up of compiled functions ====================================================================================
 //
-//  After a function is compiled, it is simplified as PyTorch's runCleanupPasses does.  Constants are moved to the top,
-//  each of them once.  Unused results of branches and loops are removed, and the remaining results are sorted by their
-//  first use.  Then values get the names that TorchScript gives them when it inlines one function into another.
+//  A compiled function is simplified as runCleanupPasses does in PyTorch.  Constants are moved to the top, and equal
+//  constants are merged.  Unused results of branches and loops are removed; the others are sorted by their first use.
+//  Then values get the names that TorchScript gives them when it inlines functions.
 
-/* Sets `uses` of all values of a function to the number of their uses; returning a value as `result` is a use.  If
-   `calls` is true, the objects whose methods are called count as used, too. */
+/* Sets the member `uses` of all values of a function to the number of their uses.  Returning a value as `result` is a
+   use.  If `calls` is true, the objects whose methods are called count as used, too. */
 static void opdi_script_clean_count(const opdi_script_body *body, opdi_gvalue *result, bool calls) {
     for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
         for (int32_t i = 0; i < node->nout; i++) { node->out[i]->uses = 0; }
@@ -31,8 +31,7 @@ static void opdi_script_clean_drop(opdi_gvalue **values, int32_t *count, int32_t
     memmove(values + i, values + i + 1, (size_t)(*count - i - 1) * sizeof *values);
     --*count;
 }
-/* Removes unused results of a branch, or carried values of a loop that are not used.  Returns whether any were
-   removed. */
+/* Removes unused results of a branch, or unused carried values of a loop.  Returns whether any were removed. */
 static bool opdi_script_clean_results(opdi_gnode *node) {
     const int32_t was = node->nout;
     for (int32_t i = node->nout - 1; i >= 0; i--) {
@@ -53,7 +52,7 @@ static bool opdi_script_clean_results(opdi_gnode *node) {
     }
     return node->nout < was;
 }
-/* Releases the value that a constant holds. */
+/* Releases the value of a constant node. */
 static void opdi_gnode_release_constant(opdi_gnode *node) {
     if (node->constant.tag == OPD_TAG_TENSOR) { opd_release(node->constant.u.t); }
     if (node->constant.tag == OPD_TAG_CELL) { opdi_value_drop(node->constant); }
@@ -64,7 +63,7 @@ static void opdi_script_clean_unlink(opdi_gnode *node) {
     if (node->prev) { node->prev->next = node->next; } else { block->first = node->next; }
     if (node->next) { node->next->prev = node->prev; } else { block->last = node->prev; }
 }
-/* Value of `slot` that marks the values of a removed node. */
+/* The value of `slot` that marks values of nodes that were removed. */
 enum { OPDI_SCRIPT_CLEAN_GONE = -2 };
 static void opdi_script_clean_remove(opdi_gnode *node) {
     if (node->kind == OPDI_GNODE_CONSTANT) { opdi_gnode_release_constant(node); }
@@ -79,8 +78,8 @@ static void opdi_script_clean_dead(opdi_gblock *block) {
         opdi_script_clean_remove(node);
     }
 }
-/* Returns whether a node only makes a constant, combines values (list, tuple) or selects a value, without computing
-   anything. */
+/* Returns whether a node only makes a constant, combines values (list, tuple) or selects a value; such a node computes
+   nothing. */
 static bool opdi_script_clean_pure(const opdi_gnode *node) {
     return node->kind == OPDI_GNODE_CONSTANT || node->kind == OPDI_GNODE_LIST || node->kind == OPDI_GNODE_TUPLE ||
         (node->kind == OPDI_GNODE_BUILTIN && node->builtin->schema && (
@@ -89,7 +88,7 @@ static bool opdi_script_clean_pure(const opdi_gnode *node) {
          strncmp(node->builtin->schema, "prim::TupleIndex", 16) == 0 ||
          strncmp(node->builtin->schema, "prim::GetAttr", 13) == 0));
 }
-/* Returns whether a node, and each node in its blocks, has no effect except its results. */
+/* Returns whether a node, and all nodes in its blocks, have no side effects. */
 static bool opdi_script_clean_idle(const opdi_gnode *node) {
     if (node->kind == OPDI_GNODE_IF || node->kind == OPDI_GNODE_LOOP) {
         for (int32_t b = 0; b < node->nblocks; b++) {
@@ -102,8 +101,8 @@ static bool opdi_script_clean_idle(const opdi_gnode *node) {
     return opdi_script_clean_pure(node) || (!opdi_gnode_stays(node) && !(node->kind == OPDI_GNODE_BUILTIN &&
                                                                          node->builtin->run == opdi_builtin_unknown));
 }
-/* Removes nodes without side effects whose results are unused.  If `alone` is true, removes nodes of inlined functions
-   only if they are pure (see opdi_script_clean_pure).  Returns whether any nodes were removed. */
+/* Removes nodes without side effects whose results are not used.  If `alone` is true, nodes of inlined functions are
+   removed only if they are pure (see opdi_script_clean_pure).  Returns whether any nodes were removed. */
 static bool opdi_script_clean_unused(const opdi_script_body *body, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {
@@ -122,7 +121,7 @@ static bool opdi_script_clean_unused(const opdi_script_body *body, bool alone) {
     }
     return found;
 }
-/* Turns a node into the constant `value`.  Returns true. */
+/* Makes a node the constant `value`.  Returns true. */
 static bool opdi_script_clean_becomes(opdi_gnode *node, opd_value value) {
     node->kind = OPDI_GNODE_CONSTANT;
     node->nin = 0;
@@ -132,8 +131,8 @@ static bool opdi_script_clean_becomes(opdi_gnode *node, opd_value value) {
     node->place = NULL;
     return true;
 }
-/* If a node is a call of a builtin with constant arguments, and its result is a number, bool, string or device, turns
-   the node into a constant.  Returns whether it did. */
+/* If a node calls a builtin with constant arguments, and the result is a number, bool, string or device, makes the node
+   a constant.  Returns whether it has done so. */
 OPDI_INTERNAL bool opdi_script_clean_folds(opdi_gnode *node) {
     opd_value args[8], out = opd_value_none();
     opdi_bcall call;
@@ -166,8 +165,8 @@ OPDI_INTERNAL bool opdi_script_clean_folds(opdi_gnode *node) {
     }
     return opdi_script_clean_becomes(node, out);
 }
-/* Calls opdi_script_clean_folds for the nodes of a function and, unless `alone` is true, of inlined functions.  Returns
-   whether any node was changed. */
+/* Calls opdi_script_clean_folds for the nodes of a function and, unless `alone` is true, for those of inlined
+   functions.  Returns whether any node has become a constant. */
 static bool opdi_script_clean_fold(const opdi_script_body *body, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
@@ -178,8 +177,8 @@ static bool opdi_script_clean_fold(const opdi_script_body *body, bool alone) {
     }
     return found;
 }
-/* Replaces a branch by the nodes of one block: the first block if `truth` is true, else the second.  Returns the first
-   of these nodes, or NULL if there is none. */
+/* Replaces a branch by the nodes of one of its blocks: the first block if `truth` is true, else the second.  Returns
+   the first of these nodes, or NULL if there is none. */
 static opdi_gnode *opdi_script_clean_inline_branch(opdi_gnode *node, bool truth) {
     opdi_gblock *const taken = &node->blocks[!truth], *const around = node->block;
     opdi_gnode *const first = taken->first, *const last = taken->last;
@@ -196,16 +195,16 @@ static opdi_gnode *opdi_script_clean_inline_branch(opdi_gnode *node, bool truth)
     opdi_script_clean_remove(node);
     return first;
 }
-/* Returns the value that can replace result i of a branch, or NULL.  If both blocks have the same value, returns this
-   value.  If the first block has True and the second has False, returns the condition, unless `alone` is true. */
+/* Returns a value that can replace result i of a branch, or NULL if there is none.  If both blocks have the same
+   output, returns this output.  If the outputs are True and False, returns the condition, unless `alone` is true. */
 static opdi_gvalue *opdi_script_clean_either(const opdi_gnode *node, int32_t i, bool alone) {
     opdi_gvalue *const yes = node->blocks[0].outputs[i], *const no = node->blocks[1].outputs[i];
     if (yes == no) { return yes; }
     if (!alone && opdi_emit_known_bool(yes) == 1 && opdi_emit_known_bool(no) == 0) { return node->in[0]; }
     return NULL;
 }
-/* Returns whether a node tests whether a value is None (or is not None), and the value's type decides the test.  Sets
-   *truth to the result of the test. */
+/* Returns whether a node tests if a value is None (or is not None), and the type of the value determines the result.
+   Sets *truth to the result. */
 static bool opdi_script_clean_is_none(const opdi_gnode *node, bool *truth) {
     if (node->kind != OPDI_GNODE_BUILTIN || node->nin != 2 || node->nout != 1) { return false; }
     const bool is = strncmp(node->builtin->schema, "aten::__is__(", 13) == 0;
@@ -217,7 +216,7 @@ static bool opdi_script_clean_is_none(const opdi_gnode *node, bool *truth) {
         other != OPDI_GTYPE_UNION &&
         other != OPDI_GTYPE_ANY;
 }
-/* Returns whether an operator that writes into its arguments takes the value. */
+/* Returns whether an operator of the function writes into the value. */
 static bool opdi_script_clean_written(const opdi_script_body *body, const opdi_gvalue *value) {
     for (const opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
         const uint64_t written = node->kind == OPDI_GNODE_OP ? node->op->written_args : 0;
@@ -229,8 +228,8 @@ static bool opdi_script_clean_written(const opdi_script_body *body, const opdi_g
     }
     return false;
 }
-/* If a node computes the number of dims of a convolution's result, returns that number (3 to 5 if the convolution has 1
-   to 3), else 0. */
+/* If a node computes the number of dims of a convolution's result, returns this number: 3 to 5 for a convolution over 1
+   to 3 dims.  Otherwise returns 0. */
 static int opdi_script_clean_dims(const opdi_script_body *body, const opdi_gnode *node) {
     char name[16];
     const bool asks = node->kind == OPDI_GNODE_OP && node->nin == 1 && strcmp(node->op->name, "aten::dim") == 0;
@@ -244,8 +243,8 @@ static int opdi_script_clean_dims(const opdi_script_body *body, const opdi_gnode
     }
     return 0;
 }
-/* Applies PyTorch's peephole optimization to a node: replaces tests for None with a known result, casts of a value to
-   its own type, and the number of dims of a convolution's result.  Returns whether the node was replaced. */
+/* Applies the peephole optimization of PyTorch to a node: replaces tests for None whose result is known, casts of a
+   value to its own type, and the number of dims of a convolution's result.  Returns whether the node was replaced. */
 static bool opdi_script_clean_peephole(const opdi_script_body *body, opdi_gnode *node) {
     bool truth = false;
     if (opdi_script_clean_is_none(node, &truth)) { return opdi_script_clean_becomes(node, opd_value_bool(truth)); }
@@ -259,12 +258,12 @@ static bool opdi_script_clean_peephole(const opdi_script_body *body, opdi_gnode 
     }
     return false;
 }
-/* Replaces each of `count` values whose member `same` is not NULL by this member, until no such value is left. */
+/* For each of `count` values: as long as its member `same` is not NULL, replaces the value by this member. */
 static void opdi_script_clean_replace(opdi_gvalue **values, int32_t count) {
     for (int32_t i = 0; i < count; i++) { while (values[i]->same) { values[i] = values[i]->same; } }
 }
-/* Calls opdi_script_clean_replace for the inputs and the blocks' outputs of all nodes of a function, and for its result
-   *result. */
+/* Calls opdi_script_clean_replace for the inputs of all nodes of a function, for the outputs of their blocks, and for
+   the result *result of the function. */
 OPDI_INTERNAL void opdi_script_clean_replace_all(const opdi_script_body *body, opdi_gvalue **result) {
     for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
         opdi_script_clean_replace(node->in, node->nin);
@@ -274,9 +273,9 @@ OPDI_INTERNAL void opdi_script_clean_replace_all(const opdi_script_body *body, o
     }
     opdi_script_clean_replace(result, 1);
 }
-/* Removes branches with a known condition, and results that are equal in both blocks, and calls
+/* Removes branches whose condition is known, and results of branches that are equal in both blocks, and calls
    opdi_script_clean_peephole for each node.  If `alone` is true, skips inlined functions and the peephole optimization.
-   Returns whether anything changed. */
+   Returns whether anything has changed. */
 static bool opdi_script_clean_branches(const opdi_script_body *body, opdi_gvalue **result, bool alone) {
     bool found = false;
     for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {
@@ -311,11 +310,11 @@ static void opdi_script_clean_to_top(const opdi_script_body *body, opdi_gnode *n
     if (first->prev) { first->prev->next = node; } else { body->block->first = node; }
     first->prev = node;
 }
-/* Moves constants to the top of the function, each in front of the previous one, as in PyTorch, and merges equal
-   constants.  If `all` is true, includes the constants of inlined functions. */
+/* Moves constants to the top of the function, each in front of those moved before, as PyTorch does, and merges equal
+   constants.  If `all` is true, also moves the constants of inlined functions. */
 static void opdi_script_clean_constants(const opdi_script_body *body, opdi_gvalue **result, bool all) {
-    opdi_gnode *pooled = NULL;                     /* the constant that was moved first, now the last of the
-                                                      constants */
+    opdi_gnode *pooled = NULL;                     /* the constant that was moved first; the other constants stand in
+                                                      front of it */
     for (opdi_gnode *node = opdi_script_body_first(body), *next; node; node = next) {
         next = opdi_script_body_after(body, node);
         if (node->kind != OPDI_GNODE_CONSTANT || (!all && opdi_script_body_call(body, node->out[0]))) { continue; }
@@ -346,8 +345,8 @@ static void opdi_script_clean_swap(opdi_gvalue **values, int32_t i) {
     values[i] = values[i - 1];
     values[i - 1] = value;
 }
-/* Sorts the results of branches and loops by their first use.  Returns whether a result was moved: that may change the
-   first uses of other results. */
+/* Sorts the results of branches and loops by their first use.  Returns whether a result was moved; the first uses of
+   other results may then be different. */
 static bool opdi_script_clean_order(const opdi_script_body *body, opdi_gvalue *result) {
     bool moved = false;
     int32_t at = 0;
@@ -358,7 +357,7 @@ static bool opdi_script_clean_order(const opdi_script_body *body, opdi_gvalue *r
         for (int32_t i = 0; i < node->nin; i++) { opdi_script_clean_first(node->in[i], &at); }
         const opdi_gblock *block = node->next || node->block == body->block ? NULL : node->block;
         for (int32_t i = 0; block && i < block->noutputs && !node->nblocks; i++) {
-            opdi_script_clean_first(block->outputs[i], &at); /* a block's outputs are used after its last node */
+            opdi_script_clean_first(block->outputs[i], &at); /* the outputs of a block are used after its last node */
         }
     }
     for (opdi_gnode *node = opdi_script_body_first(body); node; node = opdi_script_body_after(body, node)) {
@@ -389,16 +388,16 @@ static bool opdi_script_clean_order(const opdi_script_body *body, opdi_gvalue *r
     return moved;
 }
 
-/* The state of a walk over the values of a function and of the functions inlined in it, which names and numbers
-   values. */
+/* The state of a walk that names and numbers values: those of a function, and those of the functions inlined in it. */
 typedef struct opdi_script_naming {
     opdi_emitter *task;
     opdi_script_body *body;
-    opdi_inlined_call *at;                        /* the inlined call to which the current values belong; NULL: none */
-    int32_t next, pass;                           /* pass 0: gives names; 1: numbers the function's own values; 2:
-                                                     numbers the values of inlined functions */
+    opdi_inlined_call *at;                        /* the inlined call to which the current values belong, or NULL */
+    int32_t next, pass;                           /* pass 0: names values; 1: numbers the values of the function itself;
+                                                     2: numbers the values of inlined functions */
 } opdi_script_naming;
-/* Ends the walk over the values of an inlined call, and gives the call's result the name of the call's value. */
+/* Ends the walk over the values of an inlined call: the result of the call gets the name of the value that represents
+   the call. */
 static void opdi_script_naming_close(opdi_script_naming *naming) {
     opdi_inlined_call *called = naming->at;
     if (naming->pass == 0 && called && called->call->name) {
@@ -433,8 +432,8 @@ static void opdi_script_naming_walk(opdi_script_naming *naming, int32_t pass) {
     }
     opdi_script_naming_close(naming);
 }
-/* Numbers the values of a graph as TorchScript does, which inlines functions after it has copied the graph: first the
-   values of the function itself, then those of inlined functions. */
+/* Numbers the values of a graph.  The values of the function itself come first, then those of inlined functions,
+   because TorchScript inlines functions after it has copied the graph. */
 static void opdi_script_naming_numbers(opdi_script_naming *naming) {
     opd_graph *const graph = naming->task->graph;
     for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->id = naming->next++; }
@@ -455,8 +454,8 @@ static void opdi_script_naming_numbers(opdi_script_naming *naming) {
     }
     graph->next_id = naming->next;
 }
-/* Gives the values of a function the names that were postponed (body->later), and releases the names of values of moved
-   statements. */
+/* Gives values the names that they get only when the function is complete (body->later), and frees the names of values
+   of statements that were moved. */
 static void opdi_script_body_names(opdi_emitter *task, opdi_script_body *body) {
     for (const opdi_deferred_name *later = body->later; later; later = later->next) {
         if (later->name) { opdi_emit_take(task, later->name, later->value); }
@@ -470,7 +469,7 @@ static void opdi_script_body_names(opdi_emitter *task, opdi_script_body *body) {
         }
     }
 }
-/* Releases the names of values that were removed. */
+/* Frees the names of values that were removed. */
 static void opdi_script_body_free_names(const opdi_script_body *body) {
     for (int i = 0; i < OPDI_SCRIPT_NAMES; i++) {
         for (opdi_script_value_name *named = body->names[i]; named; named = named->next) {
@@ -478,8 +477,8 @@ static void opdi_script_body_free_names(const opdi_script_body *body) {
         }
     }
 }
-/* Repeats folding constants and removing branches and nodes until nothing changes.  If `alone` is true, only unused
-   nodes are removed from inlined functions. */
+/* Folds constants, and removes branches and unused nodes, until nothing changes.  If `alone` is true, of these only the
+   removal of unused nodes also applies to inlined functions. */
 static void opdi_script_clean_rounds(const opdi_script_body *body, opdi_gvalue **result, bool alone) {
     bool more = true;
     for (int rounds = 0; more && rounds < 100; rounds++) {
@@ -490,8 +489,7 @@ static void opdi_script_clean_rounds(const opdi_script_body *body, opdi_gvalue *
         more = opdi_script_clean_unused(body, alone) || more;
     }
 }
-/* Cleans up a compiled function, whose result is *result; the result may be replaced.  Returns 0, or -1 if memory runs
-   out. */
+/* Cleans up a compiled function whose result is *result.  May replace *result.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_script_body_close(opdi_emitter *task, opdi_script_body *body, opdi_gvalue **result) {
     opdi_script_naming naming;
     memset(&naming, 0, sizeof naming);

@@ -18,7 +18,7 @@ OPDI_INTERNAL int opdi_script_branch_begin(opdi_emitter *task, opdi_script_branc
     branch->before = opdi_emit_goto(task, branch->blocks[0]);
     return 0;
 }
-/* Makes the end of block i of a branch the insertion point, and its variables the current ones. */
+/* Makes the end of block i of a branch the insertion point, and the variables of this block the current variables. */
 OPDI_INTERNAL void opdi_script_branch_side(opdi_emitter *task, opdi_script_branch *branch, int i) {
     opdi_emit_goto(task, branch->blocks[i]);
     task->frame = &branch->frames[i];
@@ -26,7 +26,7 @@ OPDI_INTERNAL void opdi_script_branch_side(opdi_emitter *task, opdi_script_branc
 static int opdi_script_name_order(const void *first, const void *second) {
     return strcmp(*(const char *const *)first, *(const char *const *)second);
 }
-/* Sorts an array of names and removes duplicates.  Returns the number of names left. */
+/* Sorts an array of names and removes duplicates.  Returns the number of names that remain. */
 static int opdi_script_names_sort(const char **names, int count) {
     int unique = 0;
     qsort(names, (size_t)count, sizeof *names, opdi_script_name_order);
@@ -35,7 +35,7 @@ static int opdi_script_names_sort(const char **names, int count) {
     }
     return unique;
 }
-/* Returns a placeholder for a variable that block `side` does not set, because the block ends by a return, break or
+/* Returns a placeholder for a variable that block `side` does not set, because the block ends with a return, break or
    raise. */
 static opdi_gvalue *opdi_script_branch_unset(opdi_emitter *task, const opdi_script_branch *branch, int side,
                                              const opdi_gtype *type) {
@@ -44,8 +44,8 @@ static opdi_gvalue *opdi_script_branch_unset(opdi_emitter *task, const opdi_scri
     opdi_emit_goto(task, before);
     return value;
 }
-/* Joins the values that the variable `name` has at the ends of both blocks into a result of the branch.  If only one
-   block sets the variable, and the other continues, the variable is not set after the branch.  Returns 0, or -1 and
+/* Joins the values that the variable `name` has at the ends of the two blocks into a result of the branch.  If one
+   block does not set the variable, but reaches its end, the variable is not set after the branch.  Returns 0, or -1 and
    sets an error. */
 static int opdi_script_branch_join(opdi_emitter *task, opdi_script_branch *branch, const char *name) {
     opdi_script_var *vars[2], *outer = opdi_script_var_find(task->frame, name);
@@ -66,7 +66,8 @@ static int opdi_script_branch_join(opdi_emitter *task, opdi_script_branch *branc
     if (values[0] == values[1]) { return opdi_script_var_put(task, name, known->sugared, known->type); }
     const opdi_gtype *type = opdi_emit_type(values[0] ? values[0] : values[1]);
     for (int i = 0; i < 2; i++) {
-        if (!values[i] && branch->leaves[i] < OPDI_EXIT_ITERATION) {      /* not set in this block, which continues */
+        if (!values[i] && branch->leaves[i] < OPDI_EXIT_ITERATION) {      /* this block does not set the variable, but
+                                                                             reaches its end */
             return outer ? 0 : opdi_script_var_put(task, name, opdi_sugared_of(OPDI_SUGARED_NOTHING), NULL);
         }
         if (!values[i] && !(values[i] = opdi_script_branch_unset(task, branch, i, type))) { return -1; }
@@ -74,7 +75,8 @@ static int opdi_script_branch_join(opdi_emitter *task, opdi_script_branch *branc
     if (task->body->unset && values[0] == task->body->unset) { type = opdi_emit_type(values[1]); }
     else if (!task->body->unset || values[1] != task->body->unset) {
         type = opdi_gtype_unify(task->space, opdi_emit_type(values[0]), opdi_emit_type(values[1]));
-        for (int i = 0; !type && i < 3; i++) {     /* use a declared type: of the outer variable, or of a block */
+        for (int i = 0; !type && i < 3; i++) {     /* takes a declared type: that of the outer variable, or that of a
+                                                      block */
             const opdi_script_var *const said = i ? vars[i - 1] : outer;
             if (said && said->type && opdi_gtype_fits(opdi_emit_type(values[0]), said->type) &&
                 opdi_gtype_fits(opdi_emit_type(values[1]), said->type)) { type = said->type; }
@@ -90,8 +92,8 @@ static int opdi_script_branch_join(opdi_emitter *task, opdi_script_branch *branc
     if (!branch->unnamed) { opdi_emit_name_later(task, out, name); }
     return opdi_script_var_put(task, name, opdi_sugared_value(out), outer && outer->type ? outer->type : type);
 }
-/* Takes the names of the variables that the blocks set, because TorchScript reads these variables at the end of both
-   blocks.  `taken` is true if the statements after the branch were moved into one block. */
+/* Marks the names of the variables that the blocks set as taken, because TorchScript reads these variables at the end
+   of both blocks.  `taken` is true if the statements after the branch were moved into one block. */
 OPDI_INTERNAL void opdi_script_branch_read(opdi_emitter *task, opdi_script_branch *branch, bool taken) {
     const bool ends[2] = {branch->leaves[0] >= OPDI_EXIT_ITERATION, branch->leaves[1] >= OPDI_EXIT_ITERATION};
     for (int i = 0; i < 2; i++) {
@@ -111,8 +113,8 @@ OPDI_INTERNAL void opdi_script_branch_read(opdi_emitter *task, opdi_script_branc
         }
     }
 }
-/* Makes the end of the block around a branch the insertion point, and joins the branch's variables.  Returns 0, or -1
-   and sets an error. */
+/* Makes the end of the block that contains a branch the insertion point, and joins the variables that the branch sets.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_branch_end(opdi_emitter *task, opdi_script_branch *branch) {
     const bool both = branch->leaves[0] >= OPDI_EXIT_RETURN && branch->leaves[1] >= OPDI_EXIT_RETURN;
     int count = 0;
@@ -133,7 +135,7 @@ OPDI_INTERNAL int opdi_script_branch_end(opdi_emitter *task, opdi_script_branch 
     }
     return 0;
 }
-/* Returns how a branch ends whose blocks end as `first` and `second`. */
+/* Returns how a branch ends if its blocks end as `first` and `second`. */
 OPDI_INTERNAL opdi_script_exit opdi_script_exit_of(opdi_script_exit first, opdi_script_exit second) {
     if (first == OPDI_EXIT_ERROR || second == OPDI_EXIT_ERROR) { return OPDI_EXIT_ERROR; }
     if (first == OPDI_EXIT_RAISE) { return second; }
@@ -178,8 +180,8 @@ static opdi_script_iter *opdi_script_iter_range(opdi_emitter *task, const opdi_s
     iter->length = opdi_emit_op3(task, "aten::__range_length", args[0], args[1], iter->step);
     return iter->length ? iter : NULL;
 }
-/* Compiles enumerate(x, start) (if `counted` is true) or zip(x, ...) as the expression of a for loop.  On failure,
-   returns NULL and sets an error. */
+/* Compiles enumerate(x, start) (if `counted` is true) or zip(x, ...) as the expression of a for loop.  Returns a
+   description of the iteration, or NULL and sets an error. */
 static opdi_script_iter *opdi_script_iter_zip(opdi_emitter *task, const opdi_syntax *call, bool counted) {
     opdi_script_iter *iter = opdi_script_iter_new(task, OPDI_SCRIPT_ITER_ZIP);
     opdi_gvalue *lengths[OPDI_SCRIPT_ZIPPED];
@@ -219,7 +221,7 @@ static opdi_script_iter *opdi_script_iter_zip(opdi_emitter *task, const opdi_syn
     iter->length = opdi_emit_op1(task, "prim::min", list);
     return iter->length ? iter : NULL;
 }
-/* Compiles the expression that a for loop iterates over.  Returns a description of the iteration, or NULL and sets an
+/* Compiles the expression over which a for loop iterates.  Returns a description of the iteration, or NULL and sets an
    error. */
 OPDI_INTERNAL opdi_script_iter *opdi_emit_iterate(opdi_emitter *task, const opdi_syntax *node) {
     char said[200];
@@ -257,8 +259,8 @@ OPDI_INTERNAL opdi_script_iter *opdi_emit_iterate(opdi_emitter *task, const opdi
     iter->length = opdi_emit_op1(task, "aten::len", value);
     return iter->length ? iter : NULL;
 }
-/* Returns the element for iteration number `at`, a value of the graph.  If the loop is unrolled, `turn` is the number
-   of the iteration. */
+/* Returns the element for iteration number `at`, which is a value of the graph.  If the loop is unrolled, `turn` is
+   this number at compile time. */
 static opdi_gvalue *opdi_script_iter_at(opdi_emitter *task, const opdi_script_iter *iter, opdi_gvalue *at, int turn) {
     opdi_gvalue *parts[OPDI_SCRIPT_ZIPPED];
     switch (iter->kind) {
@@ -274,11 +276,12 @@ static opdi_gvalue *opdi_script_iter_at(opdi_emitter *task, const opdi_script_it
     return opdi_emit_tuple(task, parts, iter->nparts);
 }
 
-/* The names that a loop's body sets, and whether the body has a break, continue or return. */
+/* The result of a search in the body of a loop: the names that it sets, and whether it has a break, continue or
+   return. */
 typedef struct opdi_script_scan {
     opdi_string names;                            /* const char *[] */
-    bool leaves_turn, returns;                    /* leaves_turn: the body has a break or continue of this loop;
-                                                     returns: the body has a return */
+    bool leaves_turn, returns;                    /* leaves_turn: it has a break or continue of this loop; returns: it
+                                                     has a return */
 } opdi_script_scan;
 static void opdi_script_scan_target(opdi_script_scan *scan, const opdi_syntax *node) {
     if (node->kind == OPDI_SYNTAX_NAME) {
@@ -311,8 +314,8 @@ static void opdi_script_scan_statement(opdi_script_scan *scan, const opdi_syntax
 OPDI_INTERNAL opdi_script_exit opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count);
 OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value);
 static int opdi_statement_collect(opdi_emitter *task, const opdi_script_loop *loop);
-/* If a value has the function's result type, and this type is not known yet, adds the value to the list `awaiting`.
-   Returns 0, or -1 if memory runs out. */
+/* If the type of a value is the result type of the function, and this type is not known yet, adds the value to the list
+   `awaiting`.  Returns 0, or -1 if memory runs out. */
 static int opdi_emit_await(opdi_emitter *task, opdi_gvalue *value) {
     opdi_value_entry *pooled = (opdi_value_entry *)opdi_emit_alloc(task, sizeof *pooled);
     if (!pooled) { return -1; }
@@ -322,7 +325,7 @@ static int opdi_emit_await(opdi_emitter *task, opdi_gvalue *value) {
     task->body->awaiting = pooled;
     return 0;
 }
-/* Sets the type of the values in the list `awaiting`, when the function's result type is known. */
+/* Called when the result type of the function is known: gives this type to the values in the list `awaiting`. */
 OPDI_INTERNAL void opdi_emit_awaited(opdi_emitter *task, const opdi_gtype *type) {
     for (; task->body->awaiting; task->body->awaiting = task->body->awaiting->next) {
         opdi_emit_type_set(task->body->awaiting->value, type);
@@ -343,7 +346,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_statement_flag(opdi_emitter *task, const char *f
     const opdi_script_var *var = name ? opdi_script_var_find(task->frame, name) : NULL;
     return var ? var->sugared.value : NULL;
 }
-/* Finds the variables that a loop carries from one iteration to the next.  Returns 0, or -1 if memory runs out. */
+/* Finds the variables whose values a loop carries from one iteration to the next.  Returns 0, or -1 if memory runs
+   out. */
 static int opdi_script_loop_scan(opdi_emitter *task, opdi_script_loop *loop) {
     opdi_script_scan scan;
     memset(&scan, 0, sizeof scan);
@@ -369,7 +373,8 @@ static int opdi_script_loop_scan(opdi_emitter *task, opdi_script_loop *loop) {
     if (loop->iter && loop->flags) { loop->names[loop->ncarried++] = "$turn"; }
     return 0;
 }
-/* Compiles the condition of a while loop again, at the end of an iteration.  Returns 0, or -1 and sets an error. */
+/* Compiles the condition of a while loop again, at the end of an iteration, and fills *cond.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_script_loop_condition(opdi_emitter *task, const opdi_syntax *condition, opdi_cond_value *cond) {
     const bool before = task->quiet;
     task->quiet = true;
@@ -377,8 +382,8 @@ static int opdi_script_loop_condition(opdi_emitter *task, const opdi_syntax *con
     task->quiet = before;
     return rc;
 }
-/* Sets the loop's flag $go to whether the loop continues: the value of `condition` or, if that is NULL, True.  Returns
-   0, or -1 and sets an error. */
+/* Sets the flag $go of the loop, which tells if the loop continues: to the value of `condition`, or to True if
+   `condition` is NULL.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_loop_continues(opdi_emitter *task, const opdi_syntax *condition) {
     opdi_cond_value cond;
     const char *name = opdi_emit_flag(task, "$go", task->body->loops);
@@ -386,8 +391,8 @@ OPDI_INTERNAL int opdi_script_loop_continues(opdi_emitter *task, const opdi_synt
     if (!condition) { return opdi_script_var_value(task, name, task->body->always); }
     return opdi_script_loop_condition(task, condition, &cond) ? -1 : opdi_script_var_value(task, name, cond.value);
 }
-/* Compiles the body of a loop with a break, continue or return.  Adds an OPDI_SYNTAX_AGAIN statement, which evaluates
-   the loop's condition, at its end.  Returns 0, or -1 and sets an error. */
+/* Compiles the body of a loop that has a break, continue or return.  Adds a statement OPDI_SYNTAX_AGAIN at its end,
+   which evaluates the condition of the loop.  Returns 0, or -1 and sets an error. */
 static int opdi_script_loop_body(opdi_emitter *task, const opdi_script_loop *loop) {
     const opdi_syntax *const before = task->body->again;
     opdi_gvalue *const always = task->body->always;
@@ -406,8 +411,8 @@ static int opdi_script_loop_body(opdi_emitter *task, const opdi_script_loop *loo
     task->body->always = always;
     return leave == OPDI_EXIT_ERROR ? -1 : 0;
 }
-/* At the end of an iteration of a for loop that may end early, adds 1 to the loop's own counter.  *again, whether the
-   body lets the loop continue, becomes false if there are no more elements.  Returns 0, or -1 and sets an error. */
+/* Adds 1 to the counter of a for loop that may end early, at the end of an iteration.  *again tells if the body lets
+   the loop continue; it becomes false if there are no more elements.  Returns 0, or -1 and sets an error. */
 static int opdi_script_loop_count(opdi_emitter *task, const opdi_script_loop *loop, opdi_gvalue *at,
                                   opdi_gvalue **again) {
     task->nowhere = true;
@@ -416,8 +421,8 @@ static int opdi_script_loop_count(opdi_emitter *task, const opdi_script_loop *lo
     task->nowhere = false;
     return *again ? opdi_script_var_value(task, "$turn", next) : -1;
 }
-/* Compiles one iteration, in the loop's block.  Sets *again to the value that tells whether the loop continues.
-   Returns 0, or -1 and sets an error. */
+/* Compiles one iteration in the block of the loop.  Sets *again to a value that tells if the loop continues.  Returns
+   0, or -1 and sets an error. */
 static int opdi_script_loop_iteration(opdi_emitter *task, const opdi_script_loop *loop, opdi_gvalue *at,
                                       const opdi_cond_value *first, opdi_gvalue **again) {
     opdi_cond_value cond;
@@ -445,8 +450,8 @@ static int opdi_script_loop_iteration(opdi_emitter *task, const opdi_script_loop
     *again = cond.value;
     return 0;
 }
-/* Adds the values of the carried variables to the outputs of the loop's block, at the end of an iteration.  Returns 0,
-   or -1 and sets an error. */
+/* Adds the values that the carried variables have at the end of an iteration to the outputs of the loop's block.
+   Returns 0, or -1 and sets an error. */
 static int opdi_script_loop_outputs(opdi_emitter *task, const opdi_script_loop *loop, opdi_gblock *block,
                                     const opdi_gtype *const *types) {
     for (int i = 0; i < loop->ncarried; i++) {
@@ -461,8 +466,8 @@ static int opdi_script_loop_outputs(opdi_emitter *task, const opdi_script_loop *
     }
     return 0;
 }
-/* Adds the node of a loop of at most `limit` iterations, with the condition `start` and its carried variables.  Returns
-   NULL and sets an error if it fails. */
+/* Adds the node of a loop with at most `limit` iterations, the condition `start` and the carried variables of `loop`.
+   Returns the node, or NULL and sets an error. */
 static opdi_gnode *opdi_emit_loop(opdi_emitter *task, const opdi_script_loop *loop, opdi_gvalue *limit,
                                   opdi_gvalue *start) {
     char place[400];
@@ -474,7 +479,7 @@ static opdi_gnode *opdi_emit_loop(opdi_emitter *task, const opdi_script_loop *lo
     return carried ? opdi_append_loop(task->graph, limit, start, carried, loop->ncarried,
                                       opdi_emit_place(task, place, sizeof place)) : NULL;
 }
-/* Compiles a loop that is not unrolled.  Returns how it ends. */
+/* Compiles a loop that is not unrolled.  Returns how the loop ends. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_loop(opdi_emitter *task, opdi_script_loop *loop) {
     opdi_cond_value cond;
     const opdi_gtype *const number = opdi_gtype_simple(OPDI_GTYPE_INT);
@@ -484,8 +489,8 @@ OPDI_INTERNAL opdi_script_exit opdi_statement_loop(opdi_emitter *task, opdi_scri
     if (loop->condition && opdi_emit_cond(task, loop->condition, &cond)) { return OPDI_EXIT_ERROR; }
     opdi_gvalue *start = loop->condition ? cond.value : opdi_emit_bool(task, true), *again = start;
     loop->always = start;
-    if (loop->iter && loop->flags) {               /* the loop may end early: counts its iterations in a variable, and
-                                                      tests in its condition whether all elements were visited */
+    if (loop->iter && loop->flags) {               /* The loop may end early: counts its iterations in a variable, and
+                                                      tests in its condition if all elements were visited. */
         opdi_gvalue *zero = opdi_append_constant(task->graph, opd_value_int(0), number, NULL);
         loop->length = limit;
         loop->one = opdi_append_constant(task->graph, opd_value_int(1), number, NULL);
@@ -531,7 +536,8 @@ OPDI_INTERNAL opdi_script_exit opdi_statement_loop(opdi_emitter *task, opdi_scri
     }
     if (loop->iter && loop->flags) { opdi_emit_name_later(task, at, NULL); }
     if (!loop->returns) { return OPDI_EXIT_NONE; }
-    if (task->body->loops) {                       /* if a return in the loop has run, the outer loop has to end, too */
+    if (task->body->loops) {                       /* after a return inside of the loop, the outer loop has to end,
+                                                      too */
         opdi_gvalue *done = opdi_statement_flag(task, "$done", 0);
         const char *skip = opdi_emit_flag(task, "$skip", task->body->loops);
         const char *go = opdi_emit_flag(task, "$go", task->body->loops);
@@ -540,7 +546,7 @@ OPDI_INTERNAL opdi_script_exit opdi_statement_loop(opdi_emitter *task, opdi_scri
     }
     return OPDI_EXIT_MAYBE;
 }
-/* Compiles iteration number `turn` of an unrolled loop.  Returns how it ends. */
+/* Compiles iteration number `turn` of an unrolled loop.  Returns how the iteration ends. */
 OPDI_INTERNAL opdi_script_exit opdi_script_loop_unrolled_iteration(opdi_emitter *task, const opdi_script_loop *loop,
                                                                    int turn) {
     opdi_gvalue *at = opdi_emit_int(task, turn), *item = at ? opdi_script_iter_at(task, loop->iter, at, turn) : NULL;
@@ -551,8 +557,8 @@ OPDI_INTERNAL opdi_script_exit opdi_script_loop_unrolled_iteration(opdi_emitter 
     task->body->unrolled = around;
     return leave;
 }
-/* Unrolls a loop whose length is known.  Each iteration is compiled like a statement, so that iterations after one that
-   returned are skipped.  Returns how the loop ends. */
+/* Unrolls a loop whose length is known.  Each iteration is compiled like a statement, so that a return in one iteration
+   skips the iterations after it.  Returns how the loop ends. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_unrolled(opdi_emitter *task, opdi_script_loop *loop) {
     const int count = loop->iter->count;
     opdi_script_scan scan;
@@ -578,8 +584,8 @@ OPDI_INTERNAL opdi_script_exit opdi_statement_unrolled(opdi_emitter *task, opdi_
     task->body->unrolled = around;
     return leave;
 }
-/* Compiles the element of a comprehension and appends it to loop->list, whose type the first element determines.
-   Returns 0, or -1 and sets an error. */
+/* Compiles the element of a comprehension and appends it to loop->list.  The first element determines the type of the
+   list.  Returns 0, or -1 and sets an error. */
 static int opdi_statement_collect(opdi_emitter *task, const opdi_script_loop *loop) {
     opdi_script_branch branch;
     opdi_cond_value cond;
@@ -603,8 +609,8 @@ static int opdi_statement_collect(opdi_emitter *task, const opdi_script_loop *lo
         : !opdi_emit_op2(task, "aten::append", loop->list, value)) { return -1; }
     return loop->only ? opdi_script_branch_end(task, &branch) : 0;
 }
-/* Compiles a comprehension, [f(x) for x in y if c] or {k: v for ...}.  `hint` is the wanted type, or NULL.  Returns the
-   list or dict, or NULL and sets an error. */
+/* Compiles a comprehension, such as [f(x) for x in y if c] or {k: v for ...}.  `hint` is the type that the result
+   should have, or NULL.  Returns the list or dict, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_comprehension(opdi_emitter *task, const opdi_syntax *node,
                                                    const opdi_gtype *hint) {
     const int first = node->kind == OPDI_SYNTAX_DICTCOMP ? 2 : 1;

@@ -37,7 +37,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_int(opdi_emitter *task, int64_t value) {
 OPDI_INTERNAL opdi_gvalue *opdi_emit_text(opdi_emitter *task, const char *text) {
     return opdi_emit_constant(task, opd_value_str(text), opdi_gtype_simple(OPDI_GTYPE_STR));
 }
-/* Adds a prim::If with two empty blocks.  On failure, returns NULL and sets an error. */
+/* Adds a prim::If with two empty blocks.  Returns the node, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gnode *opdi_emit_if(opdi_emitter *task, opdi_gvalue *condition) {
     char place[400];
     return condition ? opdi_append_if(task->graph, condition, opdi_emit_place(task, place, sizeof place)) : NULL;
@@ -50,8 +50,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple_index(opdi_emitter *task, opdi_gvalue
     opdi_gnode *node = tuple && index ? opdi_emit_builtin(task, "prim::TupleIndex", args, 2, type) : NULL;
     return node ? node->out[0] : NULL;
 }
-/* Adds a list, tuple or dict of type `type` with `count` values.  For a dict, `values` are key, value, key, value, ...
-   Returns NULL and sets an error if it fails. */
+/* Adds a list, tuple or dict of type `type` with `count` values.  In a dict, `values` has key, value, key, value, and
+   so on.  Returns the new value, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_construct(opdi_emitter *task, const opdi_gtype *type, opdi_gvalue *const *values,
                                                int count) {
     if (!type) { return NULL; }
@@ -68,8 +68,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opdi_emitter *task, opdi_gvalue *cons
     for (int i = 0; i < count; i++) { types[i] = opdi_emit_type(values[i]); }
     return opdi_emit_construct(task, opdi_gtype_tuple(task->space, types, count), values, count);
 }
-/* Sets `parts` to the `count` elements of a tuple, or of a list, for which a check of its length is added.  Returns 0,
-   or -1 and sets an error. */
+/* Sets `parts` to the `count` elements of a tuple or list.  For a list, adds a check of its length.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_emit_unpack(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue **parts, int count) {
     const opdi_gtype *type = opdi_emit_type(value);
     const bool tuple = type->kind == OPDI_GTYPE_TUPLE;
@@ -93,7 +93,7 @@ OPDI_INTERNAL int opdi_emit_unpack(opdi_emitter *task, opdi_gvalue *value, opdi_
     memcpy(parts, node->out, (size_t)count * sizeof *parts);
     return 0;
 }
-/* Makes a list of type `type` from a tuple if all parts of the tuple fit; otherwise returns the tuple. */
+/* If all elements of a tuple fit the list type `type`, returns a list of them; otherwise returns the tuple. */
 static opdi_gvalue *opdi_emit_listed(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     opdi_gvalue *parts[64];
     const opdi_gtype *its = opdi_emit_type(value);
@@ -103,8 +103,8 @@ static opdi_gvalue *opdi_emit_listed(opdi_emitter *task, opdi_gvalue *value, con
     if (its->nparts > 64 || opdi_emit_unpack(task, value, parts, its->nparts)) { return NULL; }
     return opdi_emit_construct(task, type, parts, its->nparts);
 }
-/* Converts a value to `type` if PyTorch would convert it implicitly, otherwise returns the value itself.  If `implicit`
-   is true, tensors are converted to numbers, too.  On failure, returns NULL and sets an error. */
+/* Converts a value to `type` if PyTorch would convert it implicitly; otherwise returns the value itself.  If `implicit`
+   is true, tensors are also converted to numbers.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
                                              bool implicit) {
     const opdi_gtype *its = opdi_emit_type(value), *wanted = type;
@@ -147,8 +147,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *va
     if (its->kind == OPDI_GTYPE_STR && kind == OPDI_GTYPE_DEVICE) { return opdi_emit_op1(task, "aten::device", value); }
     return value;
 }
-/* Converts a value like opdi_emit_convert, but fails if the result does not have the type.  The error describes the
-   value by `format`, in which %s is `name`.  Returns NULL and sets an error if it fails. */
+/* Converts a value as opdi_emit_convert does, and checks that the result has the type `type`.  In the error, `format`
+   describes the value; its %s is replaced by `name`.  Returns the result, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
                                             const char *format, const char *name) {
     char wanted[200], found[200], what[200];
@@ -166,13 +166,13 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *val
 OPDI_INTERNAL opdi_sugared opdi_emit_sugared(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 
-/* Returns the object of enum member number `which` for the current place in the text (see opdi_script_enum_object).  On
+/* Returns the object for enum member number `which` at the current place in the text (see opdi_script_enum_object).  On
    failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_enum_member(opdi_emitter *task, opdi_script_class *klass, int32_t which) {
     const opd_value *const member = opdi_script_enum_at(&task->script->arena, klass, task->at, which);
     return member ? opdi_emit_constant(task, *member, klass->gclass->type) : NULL;
 }
-/* Adds the list of an enum's members.  On failure, returns NULL and sets an error. */
+/* Adds a list of the members of an enum and returns it.  On failure, returns NULL and sets an error. */
 static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gclass) {
     opdi_script_class *klass = (opdi_script_class *)gclass->user;
     opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(klass->nmembers + 1) * sizeof *values);
@@ -182,8 +182,8 @@ static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gcl
     return values ? opdi_emit_construct(task, opdi_gtype_list(task->space, gclass->type), values, klass->nmembers)
         : NULL;
 }
-/* Returns the graph value that an expression means.  Returns NULL and sets an error if the expression is not a value at
-   run time. */
+/* Returns the value of the graph that an expression means.  If the expression is not a value at run time, returns NULL
+   and sets an error. */
 static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugared *sugared) {
     if (sugared->kind == OPDI_SUGARED_VALUE) { return sugared->value; }
     if (sugared->kind == OPDI_SUGARED_CLASS && sugared->klass->kind == OPDI_CLASS_ENUM && sugared->klass->user) {
@@ -195,7 +195,8 @@ static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugared *suga
     }
     return NULL;
 }
-/* Compiles an expression to a value, or returns NULL and sets an error.  `hint` is the wanted type, or NULL. */
+/* Compiles an expression.  `hint` is the type that the value should have, or NULL.  Returns the value, or NULL and sets
+   an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const opdi_syntax *const before = task->at;
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
@@ -223,7 +224,7 @@ OPDI_INTERNAL bool opdi_emit_has_length(const opdi_gvalue *value) {
     return opdi_emit_is(value, OPDI_GTYPE_STR) || opdi_emit_is(value, OPDI_GTYPE_LIST) ||
         opdi_emit_is(value, OPDI_GTYPE_DICT);
 }
-/* Converts a value to bool.  On failure, returns NULL and sets an error. */
+/* Converts a value to bool and returns the result.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_truth(opdi_emitter *task, opdi_gvalue *value) {
     char said[200];
     if (!value || opdi_emit_is(value, OPDI_GTYPE_BOOL)) { return value; }
@@ -251,12 +252,12 @@ static opdi_refinement *opdi_emit_refine(opdi_emitter *task, opdi_refinement *ne
     one->type = type;
     return one;
 }
-/* Returns the list `next` with copies of the refinements in `list` in front. */
+/* Returns a list that has copies of the refinements in `list`, followed by those in `next`. */
 static opdi_refinement *opdi_emit_refine_all(opdi_emitter *task, opdi_refinement *next, const opdi_refinement *list) {
     for (; list; list = list->next) { next = opdi_emit_refine(task, next, list->name, list->type); }
     return next;
 }
-/* Gives variables the types that the refinements in `list` tell.  Returns 0, or -1 and sets an error. */
+/* Gives variables the types in the refinements `list`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_apply(opdi_emitter *task, const opdi_refinement *list) {
     for (; list; list = list->next) {
         opdi_script_var *var = opdi_script_var_find(task->frame, list->name);
@@ -277,8 +278,8 @@ OPDI_INTERNAL int opdi_emit_apply(opdi_emitter *task, const opdi_refinement *lis
     }
     return 0;
 }
-/* Compiles `x is None` or `x is not None`.  If the type of x does not decide the test, cond->holds and cond->fails tell
-   the type that x has after it.  Returns 0, or -1 and sets an error. */
+/* Compiles `x is None` or `x is not None` and fills *cond.  If the type of x does not determine the result, cond->holds
+   and cond->fails have the type of x after the test.  Returns 0, or -1 and sets an error. */
 static int opdi_emit_cond_none(opdi_emitter *task, const opdi_syntax *node, opdi_cond_value *cond) {
     const bool isnot = node->op == OPDI_SCRIPT_OP_ISNOT;
     opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
@@ -306,8 +307,8 @@ compare:
     cond->value = opdi_emit_op2(task, isnot ? "aten::__isnot__" : "aten::__is__", left, right);
     return cond->value ? 0 : -1;
 }
-/* Compiles `a and b` or `a or b`.  b is evaluated only if a does not decide the result.  Returns 0, or -1 and sets an
-   error. */
+/* Compiles `a and b` or `a or b` and fills *cond.  At run time, b is evaluated only if a does not determine the result.
+   Returns 0, or -1 and sets an error. */
 static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi_cond_value *cond) {
     const bool all = node->kind == OPDI_SYNTAX_AND;
     opdi_cond_value first, second;
@@ -344,8 +345,8 @@ static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi
     cond->value = opdi_emit_out(task, branch, opdi_gtype_simple(OPDI_GTYPE_BOOL));
     return cond->value ? 0 : -1;
 }
-/* Compiles isinstance(x, T).  The type of x decides the test, unless it is an optional, a union or Any.  Returns 0, or
-   -1 and sets an error. */
+/* Compiles isinstance(x, T) and fills *cond.  The type of x determines the result, unless it is an optional type, a
+   union or Any.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_syntax *node, opdi_cond_value *cond) {
     const opdi_syntax *types = node->parts[2];
     opdi_gvalue *value = opdi_emit_expr(task, node->parts[1], NULL);
@@ -422,8 +423,8 @@ OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, op
 
 //== literals and operators ============================================================================================
 
-/* Returns the type that all values have in common, or NULL.  Results of unknown functions get this type, because
-   running these functions fails anyway. */
+/* Returns the type that all values have in common, or NULL if there is none.  Also gives this type to results of
+   unknown functions, because running these functions fails anyway. */
 OPDI_INTERNAL const opdi_gtype *opdi_emit_common(opdi_emitter *task, opdi_gvalue *const *values, int count) {
     const opdi_gtype *type = NULL;
     for (int i = 0; i < count; i++) {
@@ -433,8 +434,8 @@ OPDI_INTERNAL const opdi_gtype *opdi_emit_common(opdi_emitter *task, opdi_gvalue
     }
     return type ? type : opdi_emit_type(values[0]);
 }
-/* Compiles an element of a tuple or list.  An element with a star, such as *x, is a tuple with several values.  Stores
-   the values, at most `capacity`, in `values`.  Returns their number, or -1 and sets an error. */
+/* Compiles an element of a tuple or list, and stores its values, at most `capacity`, in `values`.  An element with a
+   star, such as *x, is a tuple and has several values.  Returns the number of values, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_element(opdi_emitter *task, const opdi_syntax *part, const opdi_gtype *hint,
                                     opdi_gvalue **values, int capacity) {
     const bool star = part->kind == OPDI_SYNTAX_STAR;
@@ -516,7 +517,7 @@ OPDI_INTERNAL const opdi_script_operator opdi_script_operators[] = {
 
 static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right);
 
-/* Compiles `left op right`; `op` is an OPDI_SCRIPT_OP_...  On failure, returns NULL and sets an error. */
+/* Compiles `left op right`, where `op` is an OPDI_SCRIPT_OP_... Returns the result, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     if (!left || !right) { return NULL; }
     if (opdi_emit_is(left, OPDI_GTYPE_CLASS) && opdi_emit_method_of(task, left, opdi_script_operators[op].method)) {
@@ -553,8 +554,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_g
     }
     return opdi_emit_op2(task, opdi_script_operators[op].name, left, right);
 }
-/* Compiles `number op tensor`.  As in PyTorch's scripts, the operands are exchanged, and another function is used if
-   needed.  Returns NULL and sets an error if it fails. */
+/* Compiles `number op tensor`.  As in PyTorch, the operands are exchanged and, if necessary, another function is
+   called.  Returns the result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     switch (op) {
     case OPDI_SCRIPT_OP_SUB: return opdi_emit_op2(task, "aten::add", opdi_emit_op1(task, "aten::neg", right), left);
@@ -589,7 +590,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_compare(opdi_emitter *task, const opdi_synt
     }
     return opdi_emit_operator(task, node->op, left, right);
 }
-/* Compiles `value if condition else other`.  Returns NULL and sets an error if it fails. */
+/* Compiles `value if condition else other`.  `hint` is the type that the result should have, or NULL.  Returns the
+   result, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_cond_value cond;
     opdi_gvalue *values[2] = {NULL, NULL};
@@ -630,15 +632,15 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_synt
 
 //== subscripts ========================================================================================================
 
-/* Compiles part i of a slice (0: begin, 1: end, 2: step), or its default if the part is left out.  Returns NULL and
-   sets an error if it fails. */
+/* Compiles part i of a slice (0: begin, 1: end, 2: step), or the default of this part if the slice does not have it.
+   Returns the value, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_slice_part(opdi_emitter *task, const opdi_syntax *slice, int i) {
     if (slice->parts[i]) { return opdi_emit_expr(task, slice->parts[i], NULL); }
     const opd_value value = i == 2 ? opd_value_int(1) : opd_value_none();
     return opdi_append_constant(task->graph, value, opdi_gtype_simple(i == 2 ? OPDI_GTYPE_INT : OPDI_GTYPE_NONE), NULL);
 }
-/* Compiles value[begin:end:step].  `dim` is the dim to slice if value is a tensor, else NULL.  Returns NULL and sets an
-   error if it fails. */
+/* Compiles value[begin:end:step].  If `value` is a tensor, `dim` is the dim to slice, else NULL.  Returns the result,
+   or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_slice(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue *dim,
                                     const opdi_syntax *slice) {
     opdi_gvalue *args[5] = {NULL, NULL, NULL, NULL, NULL};
@@ -648,8 +650,9 @@ static opdi_gvalue *opdi_emit_slice(opdi_emitter *task, opdi_gvalue *value, opdi
     for (int i = 0; i < 3; i++) { if (!(args[count++] = opdi_emit_slice_part(task, slice, i))) { return NULL; } }
     return opdi_emit_op(task, "aten::slice", args, count, NULL, 0);
 }
-/* Compiles the index `node` of a tensor's dim `dim`; if `back` is true, dims are counted from the end.  Sets *index to
-   the index's value, or to NULL if it is a slice.  Returns the dim of the next index, or -1000 and sets an error. */
+/* Compiles the index `node` for dim `dim` of a tensor.  If `back` is true, dims are counted from the end.  Sets *index
+   to the value of the index, or to NULL if it is a slice.  Returns the dim for the next index, or -1000 and sets an
+   error. */
 static int64_t opdi_emit_index(opdi_emitter *task, const opdi_syntax *node, int64_t dim, bool back,
                                opdi_gvalue **index) {
     char said[200];
@@ -673,8 +676,8 @@ static int64_t opdi_emit_index(opdi_emitter *task, const opdi_syntax *node, int6
                          opdi_emit_type_text(opdi_emit_type(*index), said, sizeof said));
     return -1000;
 }
-/* Applies each index that is not a tensor (int, slice, None) to *value, and stores the indices that are tensors in
-   `tensors`.  Returns the number of tensor indices, or -1 and sets an error. */
+/* Compiles the indices of a tensor *value.  Applies each index that is not a tensor (int, slice, None) to *value, and
+   stores the indices that are tensors in `tensors`.  Returns their number, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_emit_indices(opdi_emitter *task, opdi_gvalue **value, const opdi_syntax *node,
                                     opdi_gvalue **tensors) {
     opdi_gvalue *index[OPDI_SCRIPT_ARGS];
@@ -720,8 +723,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_index_list(opdi_emitter *task, opdi_gvalue 
     const opdi_gtype *element = opdi_gtype_optional(task->space, opdi_gtype_simple(OPDI_GTYPE_TENSOR));
     return opdi_emit_construct(task, opdi_gtype_list(task->space, element), tensors, count);
 }
-/* Compiles tuple[index] if index is known only at run time.  All elements must have the same type.  Returns NULL and
-   sets an error if it fails. */
+/* Compiles tuple[index] if the index is known only at run time; all elements must then have the same type.  Returns the
+   element, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_tuple_any(opdi_emitter *task, opdi_gvalue *tuple, opdi_gvalue *index) {
     const opdi_gtype *const type = opdi_emit_type(tuple);
     for (int k = 0; k < type->nparts; k++) {
@@ -737,7 +740,7 @@ static opdi_gvalue *opdi_emit_tuple_any(opdi_emitter *task, opdi_gvalue *tuple, 
     }
     return opdi_emit_tuple_index(task, tuple, index, type->parts[0]);
 }
-/* Compiles tuple[index].  Returns NULL and sets an error if it fails. */
+/* Compiles tuple[index].  Returns the element, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_tuple_at(opdi_emitter *task, opdi_gvalue *tuple, const opdi_syntax *node) {
     const opdi_gtype *type = opdi_emit_type(tuple);
     opdi_gvalue *index = opdi_emit_expr(task, node, NULL);
@@ -753,8 +756,8 @@ static opdi_gvalue *opdi_emit_tuple_at(opdi_emitter *task, opdi_gvalue *tuple, c
     if (inside) { return inside[at < 0 ? at + type->nparts : at]; }
     return opdi_emit_tuple_index(task, tuple, index, type->parts[at < 0 ? at + type->nparts : at]);
 }
-/* Compiles tuple[begin:end:step], whose bounds must be known at compile time.  Returns NULL and sets an error if it
-   fails. */
+/* Compiles tuple[begin:end:step], whose bounds must be known at compile time.  Returns the new tuple, or NULL and sets
+   an error. */
 static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple, const opdi_syntax *slice) {
     opdi_gvalue *parts[64], *taken[64];
     const int64_t count = opdi_emit_type(tuple)->nparts;
@@ -775,7 +778,7 @@ static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple
                              : "slice step cannot be zero");
         return NULL;
     }
-    const bool back = ends[2] < 0;                /* a negative step, from the last element to the first */
+    const bool back = ends[2] < 0;                /* the step is negative: from the last element to the first */
     for (int i = 0; i < 2; i++) {
         if (!given[i]) { ends[i] = back == (i == 0) ? count - (back ? 1 : 0) : back ? -1 : 0; }
         else {
@@ -791,8 +794,8 @@ static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple
 OPDI_INTERNAL bool opdi_emit_is_interface(const opdi_gtype *type) {
     return type->kind == OPDI_GTYPE_CLASS && type->klass && type->klass->kind == OPDI_CLASS_INTERFACE;
 }
-/* Compiles a subscript, value[...].  `hint` is the wanted type, or NULL.  On failure, returns NULL and sets an
-   error. */
+/* Compiles a subscript, value[...].  `hint` is the type that the result should have, or NULL.  Returns the result, or
+   NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS];
     opdi_gvalue *value = opdi_emit_expr(task, node->parts[0], NULL);
@@ -821,8 +824,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_sy
     if (first->kind == OPDI_SYNTAX_SLICE) { return opdi_emit_slice(task, value, NULL, first); }
     opdi_gvalue *index = opdi_emit_expr(task, first, NULL);
     if (index && opdi_emit_is(value, OPDI_GTYPE_CLASS) && hint && opdi_emit_is_interface(hint) &&
-        !opdi_emit_method_of(task, value, "__getitem__")) {            /* ModuleList, ModuleDict and Sequential do not
-                                                                          need __getitem__ */
+        !opdi_emit_method_of(task, value, "__getitem__")) {            /* ModuleList, ModuleDict and Sequential need no
+                                                                          method __getitem__ */
         opdi_gvalue *args[2] = {NULL, NULL};
         args[0] = value;
         args[1] = index;

@@ -2,23 +2,24 @@
 
 //== inlining functions ================================================================================================
 
-/* Adds the constant that stands for a called function in TorchScript's text.  Returns NULL if memory runs out. */
+/* Adds the constant that represents a called function in graphs of TorchScript.  Returns the constant, or NULL if
+   memory runs out. */
 static opdi_gvalue *opdi_emit_function(opdi_emitter *task, const opdi_script_function *function) {
     opdi_gvalue *out =
         opdi_append_constant(task->graph, opd_value_none(), opdi_gtype_simple(OPDI_GTYPE_FUNCTION), NULL);
     if (out) { out->node->attribute = function->name; }
     return out;
 }
-/* Returns whether an argument of this type is replaced by a stand-in (see opdi_emit_stand_ins), so that the called
-   function knows its type only.  Objects are not replaced, because it matters which object is passed. */
+/* Returns whether an argument of type `type` is replaced by a stand-in (see opdi_emit_stand_ins).  The called function
+   then knows only its type.  Objects are not replaced, because it matters which object is passed. */
 static bool opdi_gtype_opaque(const opdi_gtype *type) {
     if (type->kind == OPDI_GTYPE_ANY || type->kind == OPDI_GTYPE_FUNCTION || type->kind == OPDI_GTYPE_ANYCLASS ||
         (type->kind == OPDI_GTYPE_CLASS && type->klass->kind != OPDI_CLASS_ENUM)) { return false; }
     for (int32_t i = 0; i < type->nparts; i++) { if (!opdi_gtype_opaque(type->parts[i])) { return false; } }
     return true;
 }
-/* Sets `within` to stand-ins for the arguments `values` of a called function.  PyTorch compiles a function once for all
-   callers, so the compiler must not use the fact that an argument is a constant.  Returns 0, or -1 if memory runs
+/* Sets `within` to stand-ins for the arguments `values` of a called function.  Since PyTorch compiles a function once
+   for all callers, the compiler must not use the fact that an argument is a constant.  Returns 0, or -1 if memory runs
    out. */
 static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_script_function *function, opdi_gvalue *const *values,
                                opdi_gvalue **within) {
@@ -28,12 +29,12 @@ static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_script_function *f
         if (function->around || opdi_emit_is_unknown(values[i]) || !opdi_gtype_opaque(type)) { continue; }
         if (!(within[i] = opdi_gvalue_new(task->graph, NULL, OPD_TAG_NONE))) { return -1; }
         opdi_gvalue_typed(within[i], type);
-        within[i]->first = true;                   /* no name: the argument itself has one */
+        within[i]->first = true;                   /* the stand-in gets no name, because the argument itself has one */
     }
     return 0;
 }
-/* Compiles a function's body into the graph, at the place of a call with the arguments `values`.  Returns the result,
-   or NULL and sets an error. */
+/* Compiles the body of a function into the graph at the place of a call with the arguments `values`.  Returns the
+   result, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_script_function *function,
                                             opdi_gvalue *const *values) {
     opdi_gvalue *within[OPDI_SCRIPT_ARGS];
@@ -115,7 +116,7 @@ OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_emitter *task, opdi_script
     task->at = function->def;
     return task->graph;
 }
-/* Compiles a function into task->graph, with inputs for its parameters.  Returns the result, or NULL and sets an
+/* Compiles a function into task->graph, with its parameters as the inputs.  Returns the result, or NULL and sets an
    error. */
 static opdi_gvalue *opdi_script_body_compile(opdi_emitter *task, opdi_script_function *function) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
@@ -126,15 +127,15 @@ static opdi_gvalue *opdi_script_body_compile(opdi_emitter *task, opdi_script_fun
     }
     return opdi_emit_inline(task, function, values);
 }
-/* Compiles __init__ into a graph that is then freed, to find the attributes that it creates.  Returns 0, or -1 and sets
-   an error. */
+/* Finds the attributes that `init`, the method __init__ of a class, creates: compiles it into a graph, which is then
+   freed.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_discover(opdi_emitter *task, opdi_script_function *init) {
     opdi_gvalue *value = opdi_script_graph_begin(task, init) ? opdi_script_body_compile(task, init) : NULL;
     opd_graph_free(task->graph);
     task->graph = NULL;
     return value ? 0 : -1;
 }
-/* Returns a function's graph, which is compiled on first use, or NULL and sets an error. */
+/* Returns the graph of a function; compiles it if there is none.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_script_function *function) {
     opdi_arena arena;
     opdi_emitter task;
@@ -152,8 +153,8 @@ OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_script_fu
     opdi_arena_free(&arena);
     return function->graph;
 }
-/* Returns the method or function `name`.  If `name` is "" or NULL, returns forward or, if a script without an object
-   has no forward, the last function.  If there is none, returns NULL and sets an error. */
+/* Returns the method or function named `name`.  If `name` is "" or NULL, returns forward; if the script has neither an
+   object nor a function forward, returns the last function.  If there is none, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_script_function *opdi_script_method(opd_script *script, const char *name) {
     opdi_script_function *function = NULL;
     if (!opd_ok()) { return NULL; }

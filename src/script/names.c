@@ -2,8 +2,8 @@
 
 //== functions that PyTorch has in Python ==============================================================================
 
-/* Returns the function `name` of a text of this library (see opdi_preludes); the text is read at its first use.
-   Returns NULL if there is none, or NULL and sets an error. */
+/* Returns the function `name` of a text of this library (see opdi_preludes); reads the text if it was not read before.
+   Returns NULL if there is no such function.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opdi_script_function *opdi_script_prelude(opd_script *script, const char *name) {
     char wanted[80];
     opdi_script_function *found = NULL;
@@ -22,8 +22,8 @@ OPDI_INTERNAL opdi_script_function *opdi_script_prelude(opd_script *script, cons
 
 //== names =============================================================================================================
 
-/* Functions of Python and TorchScript, and the operators or builtins that they call; NULL: the compiler implements the
-   function. */
+/* Functions of Python and TorchScript, and the operators or builtins that they call.  If `builtin` is NULL, the
+   compiler itself implements the function. */
 static const struct { const char *name, *builtin; } opdi_script_globals[] = {
     {"len", "aten::len"}, {"min", "prim::min"}, {"max", "prim::max"}, {"abs", "prim::abs"}, {"sum", "aten::sum"},
     {"any", "aten::any"}, {"all", "aten::all"}, {"divmod", "aten::divmod"}, {"pow", "aten::pow"}, {"ord", "aten::ord"},
@@ -38,7 +38,7 @@ static const char opdi_script_spaces[] = "torch ops math CONSTANTS __torch__ F n
 OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char *space, const char *name);
 
 /* Compiles a value of the archive's constants, such as a tensor or a string that is not ASCII.  A list, tuple or dict
-   is built from its elements.  On failure, returns NULL and sets an error. */
+   is built from its elements.  Returns the value, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, const char *name, int depth) {
     static const struct { int32_t tag; int type; } simple[] = {
         {OPD_TAG_TENSOR, OPDI_GTYPE_TENSOR}, {OPD_TAG_STR, OPDI_GTYPE_STR}, {OPD_TAG_INT, OPDI_GTYPE_INT},
@@ -52,7 +52,7 @@ static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, c
     if (kind == OPD_CELL_STR) { return opdi_emit_constant(task, *value, opdi_gtype_simple(OPDI_GTYPE_STR)); }
     if (kind == OPD_CELL_COMPLEX) { return opdi_emit_constant(task, *value, opdi_gtype_simple(OPDI_GTYPE_COMPLEX)); }
     if (kind == OPD_CELL_OBJECT && cell && opdi_packed_class(cell->klass->name)) {
-        return opdi_emit_constant(task, *value, cell->klass->type);        /* packed weights of a frozen quantized
+        return opdi_emit_constant(task, *value, cell->klass->type);        /* the packed weights of a frozen quantized
                                                                               layer */
     }
     if (depth > 60 || (kind != OPD_CELL_LIST && kind != OPD_CELL_TUPLE && kind != OPD_CELL_DICT) || !cell ||
@@ -79,7 +79,7 @@ static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, c
     return opdi_emit_construct(task, dict ? opdi_gtype_dict(task->space, first, second)
                                : opdi_gtype_list(task->space, first), values, dict ? 2 * count : count);
 }
-/* Compiles CONSTANTS.cN of an archive; `name` is "cN".  On failure, returns NULL and sets an error. */
+/* Compiles CONSTANTS.cN in an archive; `name` is "cN".  Returns the value, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_kept_constant(opdi_emitter *task, const char *name) {
     char *end;
     const int64_t count = opd_value_cell(task->script->constants) == OPD_CELL_TUPLE
@@ -92,7 +92,8 @@ static opdi_gvalue *opdi_emit_kept_constant(opdi_emitter *task, const char *name
     const opd_value value = opd_list_at(task->script->constants, place);
     return opdi_emit_kept(task, &value, name, 0);
 }
-/* Returns the meaning of a name that is not a variable.  If it has none, sets an error and returns kind NOTHING. */
+/* Returns the meaning of a name that is not a variable.  If it has none, sets an error and returns the kind
+   OPDI_SUGARED_NOTHING. */
 OPDI_INTERNAL opdi_sugared opdi_emit_global(opdi_emitter *task, const char *name) {
     opdi_script_function *function = task->unit ? opdi_script_function_in(task->unit->functions, name) : NULL;
     opdi_script_class *klass = function ? NULL : opdi_emit_class(task, name);
@@ -109,7 +110,8 @@ OPDI_INTERNAL opdi_sugared opdi_emit_global(opdi_emitter *task, const char *name
         return sugared;
     }
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "infj") == 0) {
-        return opdi_sugared_value(opdi_emit_number_named(task, "math", name));     /* how archives write inf and nan */
+        return opdi_sugared_value(opdi_emit_number_named(task, "math", name));     /* the way in which archives write
+                                                                                      inf and nan */
     }
     if (strcmp(name, "F") == 0) { return opdi_sugared_word(OPDI_SUGARED_SPACE, "torch.nn.functional"); }
     if (opdi_word_in(name, (int)strlen(name), opdi_script_spaces)) {
@@ -128,7 +130,7 @@ OPDI_INTERNAL opdi_sugared opdi_emit_global(opdi_emitter *task, const char *name
                          ? opdi_script_class_alone(inside, alone, sizeof alone) : "");
     return sugared;
 }
-/* Attributes of torch that mean numbers: dtypes, layouts, memory formats. */
+/* Attributes of torch that are numbers: dtypes, layouts, memory formats. */
 static const struct { const char *name; int value; } opdi_script_numbers[] = {
     {"uint8", 0}, {"int8", 1}, {"int16", 2}, {"short", 2}, {"int32", 3}, {"int", 3}, {"int64", 4}, {"long", 4},
     {"float16", 5}, {"half", 5}, {"float32", 6}, {"float", 6}, {"float64", 7}, {"double", 7}, {"complex32", 8},
@@ -139,7 +141,8 @@ static const struct { const char *name; int value; } opdi_script_numbers[] = {
 static const struct { const char *name; double value; } opdi_script_reals[] = {
     {"pi", 3.141592653589793}, {"e", 2.718281828459045}, {"tau", 6.283185307179586}, {"inf", 0}, {"nan", 0}};
 
-/* Returns the number that torch.`name` or math.`name` means (`space` is "torch" or "math"), or NULL. */
+/* Returns a constant for the number torch.`name` or math.`name`; `space` is "torch" or "math".  Returns NULL if there
+   is no such number. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char *space, const char *name) {
     for (size_t i = 0; strcmp(space, "torch") == 0 && i < sizeof opdi_script_numbers / sizeof opdi_script_numbers[0];
          i++) {
@@ -155,14 +158,14 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char
     }
     return NULL;
 }
-/* Namespaces of torch, and the prefix of the names of their operators. */
+/* Namespaces of torch, and the prefix that their operators have in their names. */
 static const struct { const char *space, *prefix; } opdi_script_prefixes[] = {
     {"torch", ""}, {"torch.nn.functional", ""}, {"torch._C._nn", ""}, {"torch.linalg", "linalg_"},
     {"torch.special", "special_"}, {"torch.fft", "fft_"}, {"math", ""}, {"torch.Tensor", ""},
     {"torch._C._VariableFunctions", ""}, {"torch.jit", ""}, {"torch.nn.init", ""}, {"torch.functional", ""},
     {"torch.autograd", ""}};
-/* Returns the function `name` of namespace `space` if PyTorch implements it in Python, or NULL.  This matters only for
-   source text: archives contain the operators that such a function called. */
+/* Returns the function `name` of namespace `space` if PyTorch implements it in Python; else NULL.  This applies only to
+   source text: an archive has the operators that such a function called. */
 static opdi_script_function *opdi_emit_python(opdi_emitter *task, const char *space, const char *name) {
     const char *names = strcmp(space, "torch.nn.init") == 0
         ? "constant_ ones_ zeros_ uniform_ normal_ xavier_uniform_ xavier_normal_ "
@@ -173,7 +176,7 @@ static opdi_script_function *opdi_emit_python(opdi_emitter *task, const char *sp
     }
     return opdi_script_prelude(task->script, name);
 }
-/* Returns the meaning of the name `name` in the namespace `space`; kind NOTHING if it has none. */
+/* Returns the meaning of the name `name` in the namespace `space`, or the kind OPDI_SUGARED_NOTHING if it has none. */
 OPDI_INTERNAL opdi_sugared opdi_emit_within(opdi_emitter *task, const char *space, const char *name) {
     static const char inner[] = "nn functional jit linalg special fft _C _nn Tensor autograd _VariableFunctions init "
         "modules cuda backends utils ";
@@ -235,7 +238,7 @@ OPDI_INTERNAL opdi_sugared opdi_emit_within(opdi_emitter *task, const char *spac
 
 //== attributes ========================================================================================================
 
-/* Properties of tensors, and the operators of one argument that compute them. */
+/* Properties of tensors, and the operators with one argument that compute them. */
 static const struct { const char *name, *builtin; } opdi_script_properties[] = {
     {"dtype", "prim::dtype"}, {"device", "prim::device"}, {"shape", "aten::size"}, {"ndim", "aten::dim"},
     {"T", "aten::numpy_T"}, {"mT", "aten::mT"}, {"H", "aten::matrix_H"}, {"mH", "aten::mH"}, {"grad", "prim::grad"},
@@ -248,13 +251,13 @@ static const struct { const char *name, *builtin; } opdi_script_properties[] = {
     {"is_nested", "prim::is_nested"}, {"is_sparse_csr", "prim::is_sparse_csr"}, {"is_vulkan", "prim::is_vulkan"},
     {"is_xla", "prim::is_xla"}, {"is_xpu", "prim::is_xpu"}};
 
-/* Methods of tensors that mean to(dtype), with the names of the dtypes. */
+/* Methods of tensors that stand for to(dtype), and the names of the dtypes. */
 static const char *const opdi_script_casts[][2] = {
     {"short", "short"}, {"int", "int"}, {"long", "long"}, {"half", "half"}, {"float", "float"}, {"double", "double"},
     {"bool", "bool"}, {"bfloat16", "bfloat16"}, {"byte", "uint8"}, {"char", "int8"}, {"cfloat", "cfloat"},
     {"cdouble", "cdouble"}};
 
-/* Compiles object.name or, if `value` is not NULL, object.name = value.  Returns the attribute's value, or `value`.  On
+/* Compiles object.name; if `value` is not NULL, compiles object.name = value.  Returns the value of the attribute.  On
    failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opdi_emitter *task, opdi_gvalue *object, const char *name,
                                                opdi_gvalue *value) {
@@ -264,8 +267,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opdi_emitter *task, opdi_gvalue *
     if (!out && !opd_ok()) { opdi_emit_placed(task); }
     return value && opd_ok() ? value : out;
 }
-/* Returns the attribute, method or constant `name` of an object's class; kind NOTHING, without an error, if there is
-   none. */
+/* Returns the attribute, method or constant `name` of an object's class.  If there is none, returns the kind
+   OPDI_SUGARED_NOTHING without an error. */
 static opdi_sugared opdi_emit_member(opdi_emitter *task, opdi_gvalue *self, const char *name) {
     opdi_gclass *gclass = opdi_emit_type(self)->klass;
     opdi_script_class *klass = (opdi_script_class *)gclass->user;
@@ -288,7 +291,7 @@ static opdi_sugared opdi_emit_member(opdi_emitter *task, opdi_gvalue *self, cons
         return sugared;
     }
     const opdi_syntax *body = klass ? klass->def->parts[1] : NULL;
-    for (int i = 0; body && i < body->nparts; i++) {           /* a constant such as x : Final[float] = 2.5 */
+    for (int i = 0; body && i < body->nparts; i++) {           /* a constant, such as x : Final[float] = 2.5 */
         const opdi_syntax *node = body->parts[i];
         const opdi_syntax *target = node->kind == OPDI_SYNTAX_ANNOTATED
             ? node->parts[0] : node->kind == OPDI_SYNTAX_ASSIGN
@@ -303,7 +306,7 @@ static opdi_sugared opdi_emit_member(opdi_emitter *task, opdi_gvalue *self, cons
     }
     return sugared;
 }
-/* Returns the method `name` of a value's class, or NULL. */
+/* Returns the method `name` of a value's class, or NULL if there is none. */
 OPDI_INTERNAL opdi_script_function *opdi_emit_method_of(opdi_emitter *task, const opdi_gvalue *value,
                                                         const char *name) {
     opdi_script_class *klass = opdi_emit_is(value, OPDI_GTYPE_CLASS)
@@ -311,8 +314,8 @@ OPDI_INTERNAL opdi_script_function *opdi_emit_method_of(opdi_emitter *task, cons
     return klass && opdi_script_class_resolve(task->script, klass)
         ? opdi_script_function_in(klass->methods, name) : NULL;
 }
-/* Compiles x.max(dim=1).values and similar: if `tuple` has the results of an operator, returns the result that the
-   operator's schema calls `name`, else NULL. */
+/* Compiles expressions such as x.max(dim=1).values.  If `tuple` has the results of an operator, returns the result that
+   the operator's schema calls `name`; else NULL. */
 static opdi_gvalue *opdi_emit_result(const opdi_gvalue *tuple, const char *name) {
     opdi_gvalue *const *inside = opdi_emit_constructed(tuple, OPDI_GNODE_TUPLE);
     const opdi_gnode *node = inside && tuple->node->nin ? inside[0]->node : NULL;
@@ -324,8 +327,8 @@ static opdi_gvalue *opdi_emit_result(const opdi_gvalue *tuple, const char *name)
     }
     return NULL;
 }
-/* Returns the object that a value is, if that is known: the script's own object, or an object reached from it by
-   attributes.  Otherwise returns NULL. */
+/* Returns the object that a value has at compile time, if it is known: the script's own object, or an object that is an
+   attribute of it, directly or indirectly.  Otherwise returns NULL. */
 static const opdi_cell *opdi_emit_object_of(const opdi_emitter *task, const opdi_gvalue *value, int depth) {
     const opd_value *const self = &task->script->self;
     const opdi_gnode *node = value->node;
@@ -341,13 +344,13 @@ static const opdi_cell *opdi_emit_object_of(const opdi_emitter *task, const opdi
     const opd_value part = slot >= 0 && slot < inner->count ? opdi_cell_at(inner, slot) : opd_value_none();
     return opd_value_cell(part) == OPD_CELL_OBJECT ? opdi_cell_of(&part) : NULL;
 }
-/* Returns whether a value is a module that an index or key selects from a container at run time. */
+/* Returns whether a value is a module of a container that an index or key selects at run time. */
 OPDI_INTERNAL bool opdi_emit_is_chosen(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_GNODE_BUILTIN && value->node->builtin &&
         strcmp(value->node->builtin->schema, "prim::ModuleContainerIndex") == 0;
 }
-/* If a module's static type is an interface, returns the module with the type of its class, so that its methods are
-   found.  Returns other values, and modules that are selected at run time, unchanged. */
+/* If the static type of a module is an interface, returns the module with the type of its class, so that its methods
+   are found.  Other values, and modules that are selected at run time, are returned as they are. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_actual(opdi_emitter *task, opdi_gvalue *value) {
     if (!opdi_emit_is_interface(opdi_emit_type(value)) || opdi_emit_is_chosen(value)) { return value; }
     const opdi_cell *object = opdi_emit_object_of(task, value, 0);
@@ -355,8 +358,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_actual(opdi_emitter *task, opdi_gvalue *val
     if (!out && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "the class that implements this interface is not known"); }
     return out;
 }
-/* Compiles member.name of an enum's member or, if `value` is true, member.value.  Returns NULL and sets an error if it
-   fails. */
+/* Compiles member.name or, if `value` is true, member.value, where `member` is a member of an enum.  Returns the
+   result, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_enum_part(opdi_emitter *task, opdi_gvalue *member, bool value) {
     opdi_gclass *gclass = opdi_emit_type(member)->klass;
     opdi_script_class *klass = (opdi_script_class *)gclass->user;
@@ -372,7 +375,7 @@ static opdi_gvalue *opdi_emit_enum_part(opdi_emitter *task, opdi_gvalue *member,
     task->nowhere = false;
     return part;
 }
-/* Returns the meaning of value.name; on failure, sets an error and returns kind NOTHING. */
+/* Returns the meaning of value.name.  On failure, sets an error and returns the kind OPDI_SUGARED_NOTHING. */
 OPDI_INTERNAL opdi_sugared opdi_emit_attr_of(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     if (!(value = opdi_emit_actual(task, value))) { return opdi_sugared_of(OPDI_SUGARED_NOTHING); }
     const opdi_gtype *type = opdi_emit_type(value);
@@ -441,7 +444,8 @@ OPDI_INTERNAL opdi_sugared opdi_emit_attr_of(opdi_emitter *task, opdi_gvalue *va
     return sugared;
 }
 
-/* Finds the types of a function's parameters and result from its annotations.  Returns 0, or -1 and sets an error. */
+/* Finds the types of a function's parameters and of its result from the annotations.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_script_function_resolve(opdi_emitter *task, opdi_script_function *function) {
     const opdi_syntax *def = function->def;
     const int count = def->nparts - 2;

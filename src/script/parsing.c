@@ -2,7 +2,7 @@
 
 //== syntax ============================================================================================================
 
-/* Keywords and signs of Python that TorchScript does not accept, and advice on what to write instead. */
+/* Keywords and signs of Python that TorchScript does not accept, with advice for the error. */
 static const struct { const char *found, *instead; } opdi_script_not_there[] = {
     {"try", "exceptions cannot be caught, test with `if` before the operation whether it would fail"},
     {"lambda", "write a function (def) and call it"},
@@ -19,7 +19,7 @@ typedef struct opdi_script_parser {
     const opdi_script_token *tokens;
     size_t at;
     int depth;
-    int decorated;               /* OPDI_METHOD_...: the kind of the next def, by its decorators */
+    int decorated;               /* the kind (OPDI_METHOD_...) that decorators give to the next def */
 } opdi_script_parser;
 
 static const opdi_script_token *opdi_script_token_at(const opdi_script_parser *parser) {
@@ -67,7 +67,8 @@ static int opdi_script_parse_need(opdi_script_parser *parser, const char *word) 
     return -1;
 }
 
-/* Makes a node that begins at byte `at` of the text and has `nparts` parts.  Returns NULL if memory runs out. */
+/* Makes a node that begins at byte `at` of the text and has `nparts` parts.  Returns the node, or NULL if memory runs
+   out. */
 static opdi_syntax *opdi_syntax_new(opdi_script_parser *parser, opdi_syntax_kind kind, uint32_t at, int nparts) {
     const size_t size = sizeof(opdi_syntax) + (size_t)nparts * sizeof(opdi_syntax *);
     opdi_syntax *node = (opdi_syntax *)opdi_arena_alloc(parser->arena, size);
@@ -96,7 +97,7 @@ static opdi_syntax *opdi_syntax_2(opdi_script_parser *parser, opdi_syntax_kind k
     return node;
 }
 /* Makes a node whose parts are the nodes in `list`, and empties the list.  If `fine` is false, an error has occurred:
-   then only empties the list.  On failure, returns NULL and sets an error. */
+   only empties the list.  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_syntax_of(opdi_script_parser *parser, opdi_syntax_kind kind, uint32_t at, opdi_string *list,
                                    bool fine) {
     const int count = (int)(list->length / sizeof(opdi_syntax *));
@@ -113,7 +114,7 @@ static bool opdi_syntax_put(opdi_string *list, opdi_syntax *node) {
 static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end);
 
-/* Counts one more level of nesting.  Returns false and sets an error if there are too many. */
+/* Adds 1 to the depth of nesting.  Returns false and sets an error if the nesting is too deep. */
 static bool opdi_script_parse_enter(opdi_script_parser *parser) {
     if (++parser->depth <= OPDI_SCRIPT_DEPTH) { return true; }
     (void)opdi_script_text_fail(parser->text, opdi_script_token_at(parser)->at, 1, "this is nested more than %d deep",
@@ -142,8 +143,8 @@ static void opdi_script_text_utf8(opdi_string *to, uint32_t code) {
     }
     opdi_string_add_n(to, bytes, (size_t)count);
 }
-/* Appends the character that an escape means; `text` begins after the backslash and is `left` bytes long.  Returns the
-   length of the escape without the backslash.  If this is not an escape, appends the backslash and returns 0. */
+/* Appends the character that an escape means.  `text` begins after the backslash and has `left` bytes.  Returns the
+   length of the escape without the backslash.  If the text is not an escape, appends the backslash and returns 0. */
 static size_t opdi_script_text_escape(opdi_string *to, const char *text, size_t left) {
     static const char letters[] = "abfnrtv\\'\"", values[] = "\a\b\f\n\r\t\v\\'\"";
     const char *found = *text ? strchr(letters, *text) : NULL;
@@ -159,7 +160,7 @@ static size_t opdi_script_text_escape(opdi_string *to, const char *text, size_t 
             code = code * 8 + (uint32_t)(text[count] - '0');
         }
         const char byte = (char)code;
-        opdi_string_add_n(to, &byte, 1);           /* an octal escape: PyTorch writes bytes like this */
+        opdi_string_add_n(to, &byte, 1);           /* an octal escape, with which PyTorch writes bytes */
         return count;
     }
     const size_t digits = *text == 'x' ? 2 : *text == 'u' ? 4 : *text == 'U' ? 8 : 0;
@@ -174,7 +175,7 @@ static size_t opdi_script_text_escape(opdi_string *to, const char *text, size_t 
     opdi_script_text_utf8(to, code);
     return count;
 }
-/* Makes a text node with the contents of `bytes`, and frees `bytes`.  Returns NULL and sets an error if it fails. */
+/* Makes a text node with the contents of `bytes`, and frees `bytes`.  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_syntax_text(opdi_script_parser *parser, uint32_t at, opdi_string *bytes) {
     opdi_syntax *node = bytes->failed ? NULL : opdi_syntax_new(parser, OPDI_SYNTAX_TEXT, at, 0);
     if (node) {
@@ -185,8 +186,8 @@ static opdi_syntax *opdi_syntax_text(opdi_script_parser *parser, uint32_t at, op
     return node && node->word ? node : NULL;
 }
 static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t at, size_t length);
-/* Parses an f-string of `length` bytes at `at` into a node whose parts are texts and expressions, alternating.  Returns
-   NULL and sets an error if it fails. */
+/* Parses an f-string of `length` bytes at `at`.  In the new node, the parts are alternately texts and expressions.
+   Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_format(opdi_script_parser *parser, uint32_t from, size_t at, size_t length) {
     const char *text = parser->text->text;
     opdi_string list = {NULL, 0, 0, false}, bytes = {NULL, 0, 0, false};
@@ -220,7 +221,7 @@ static opdi_syntax *opdi_script_parse_format(opdi_script_parser *parser, uint32_
     fine = fine && rest && opdi_syntax_put(&list, rest);
     return opdi_syntax_of(parser, OPDI_SYNTAX_FORMAT, from, &list, fine);
 }
-/* Parses one or more adjacent strings, which form one string.  Returns NULL and sets an error if it fails. */
+/* Parses one or more adjacent strings, which together form one string.  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_text(opdi_script_parser *parser) {
     const char *text = parser->text->text;
     const uint32_t from = opdi_script_token_at(parser)->at;
@@ -257,8 +258,8 @@ static opdi_syntax *opdi_script_parse_text(opdi_script_parser *parser) {
     }
     return opdi_syntax_text(parser, from, &bytes);
 }
-/* Parses a number.  Fails for a decimal integer that does not fit in int64.  Returns NULL and sets an error if it
-   fails. */
+/* Parses a number.  A decimal integer that does not fit in int64 is an error.  Returns the node, or NULL and sets an
+   error. */
 static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
     const opdi_script_token *token = opdi_script_token_at(parser);
     char digits[512];
@@ -300,8 +301,8 @@ static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
 }
 static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_or(opdi_script_parser *parser);
-/* Parses "for target in iterated [if condition]" of a comprehension into the parts of a new node, after the element
-   (and, for a dict, the key).  Returns NULL and sets an error if it fails. */
+/* Parses the part "for target in iterated [if condition]" of a comprehension.  Makes a node whose parts are the key
+   (only in a dict), the element, and this part.  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_comprehension(opdi_script_parser *parser, opdi_syntax_kind kind, uint32_t at,
                                                     opdi_syntax *key,
                                                     opdi_syntax *element) {
@@ -317,15 +318,15 @@ static opdi_syntax *opdi_script_parse_comprehension(opdi_script_parser *parser, 
     }
     return node;
 }
-/* Parses an element of a tuple or list, or a target: an expression, with or without a star in front.  Returns NULL and
-   sets an error if it fails. */
+/* Parses an element of a tuple or list, or a target: an expression, which may have a star in front.  Returns the node,
+   or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_item(opdi_script_parser *parser) {
     const uint32_t at = opdi_script_token_at(parser)->at;
     if (!opdi_script_parse_take(parser, "*")) { return opdi_script_parse_ternary(parser); }
     opdi_syntax *item = opdi_script_parse_or(parser);
     return item ? opdi_syntax_1(parser, OPDI_SYNTAX_STAR, at, item) : NULL;
 }
-/* Parses the contents of brackets, and the closing bracket `end`.  Returns NULL and sets an error if it fails. */
+/* Parses the contents of brackets, and the closing bracket `end`.  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_brackets(opdi_script_parser *parser, const char *end) {
     const uint32_t at = opdi_script_token_at(parser)->at;
     const bool list = *end == ']';
@@ -414,7 +415,8 @@ static opdi_syntax *opdi_script_parse_atom(opdi_script_parser *parser) {
 
 //== expressions =======================================================================================================
 
-/* Parses the arguments of a call, after the opening bracket.  Returns NULL and sets an error if it fails. */
+/* Parses the arguments of a call of `called`, after the opening bracket.  Returns the node of the call, or NULL and
+   sets an error. */
 static opdi_syntax *opdi_script_parse_call(opdi_script_parser *parser, opdi_syntax *called) {
     opdi_string items = {NULL, 0, 0, false};
     bool fine = opdi_syntax_put(&items, called);
@@ -434,7 +436,8 @@ static opdi_syntax *opdi_script_parse_call(opdi_script_parser *parser, opdi_synt
             item = value ? opdi_syntax_1(parser, OPDI_SYNTAX_STAR, token->at, value) : NULL;
         } else {
             item = opdi_script_parse_ternary(parser);
-            if (item && opdi_script_parse_at(parser, "for")) {  /* a generator is parsed as a list comprehension */
+            if (item && opdi_script_parse_at(parser, "for")) {  /* a generator expression is parsed as a list
+                                                                   comprehension */
                 item = opdi_script_parse_comprehension(parser, OPDI_SYNTAX_LISTCOMP, token->at, NULL, item);
             }
         }
@@ -564,7 +567,7 @@ static opdi_syntax *opdi_script_parse_binary(opdi_script_parser *parser, int lev
     }
     return NULL;
 }
-/* Skips a comparison operator.  Returns its OPDI_SCRIPT_OP_..., or -1 if there is none. */
+/* Skips a comparison operator.  Returns its OPDI_SCRIPT_OP_..., or -1 if the next token is not one. */
 static int opdi_script_parse_comparison(opdi_script_parser *parser) {
     static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
     for (int i = 0; i < 6; i++) { if (opdi_script_parse_take(parser, signs[i])) { return OPDI_SCRIPT_OP_EQ + i; } }
@@ -581,7 +584,7 @@ static int opdi_script_parse_comparison(opdi_script_parser *parser) {
     if (!opdi_script_parse_take(parser, "is")) { return -1; }
     return opdi_script_parse_take(parser, "not") ? OPDI_SCRIPT_OP_ISNOT : OPDI_SCRIPT_OP_IS;
 }
-/* Parses comparisons.  a < b < c means (a < b) and (b < c).  Returns NULL and sets an error if it fails. */
+/* Parses comparisons; a < b < c means (a < b) and (b < c).  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_compare(opdi_script_parser *parser) {
     opdi_syntax *left = opdi_script_parse_binary(parser, 0), *all = NULL;
     for (int links = 0; left; links++) {
@@ -641,8 +644,8 @@ static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser) {
     parser->depth--;
     return value;
 }
-/* Parses expressions separated by commas, up to `end`.  Several expressions, or one with a comma after it, form a
-   tuple.  Returns NULL and sets an error if it fails. */
+/* Parses expressions that are separated by commas, up to the token `end`.  Several expressions, or one with a comma
+   after it, form a tuple.  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end) {
     const uint32_t at = opdi_script_token_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
@@ -680,8 +683,8 @@ static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser) {
     }
     return opdi_syntax_of(parser, OPDI_SYNTAX_TUPLE, at, &items, fine);
 }
-/* Parses the expression in the `length` bytes at `at`, in the braces of an f-string.  Returns NULL and sets an error if
-   it fails. */
+/* Parses the expression in the braces of an f-string, which has `length` bytes and begins at byte `at`.  Returns the
+   node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t at, size_t length) {
     opdi_script_text part = *parser->text;
     opdi_script_parser inner = *parser;
@@ -713,8 +716,8 @@ static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t 
 static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser);
 static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser);
 
-/* Parses the condition and the blocks of an `if` or `elif`, with the elif and else that follow.  Returns NULL and sets
-   an error if it fails. */
+/* Parses the condition and the blocks of an `if` or `elif`, and the elif and else after it.  Returns the node, or NULL
+   and sets an error. */
 static opdi_syntax *opdi_script_parse_if(opdi_script_parser *parser) {
     const uint32_t at = opdi_script_token_at(parser)->at;
     opdi_syntax *body = NULL, *otherwise = NULL;
@@ -776,7 +779,7 @@ static opdi_syntax *opdi_script_parse_with(opdi_script_parser *parser) {
     node->parts[1] = target;
     return node;
 }
-/* Parses one parameter: name [: type] [= default].  Returns NULL and sets an error if it fails. */
+/* Parses one parameter: name [: type] [= default].  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_param(opdi_script_parser *parser, bool keyword_only) {
     const opdi_script_token *token = opdi_script_token_at(parser);
     if (token->kind != OPDI_SCRIPT_TOKEN_NAME) { return opdi_script_parse_fail(parser, "ident"); }
@@ -790,7 +793,7 @@ static opdi_syntax *opdi_script_parse_param(opdi_script_parser *parser, bool key
     if (opdi_script_parse_take(parser, "=") && !(node->parts[1] = opdi_script_parse_ternary(parser))) { return NULL; }
     return node;
 }
-/* Parses the type comment "# type: (A, B) -> C" between a function's head and its body, if there is one, and sets the
+/* If there is a type comment "# type: (A, B) -> C" between the head and the body of a function, parses it and sets the
    types of the parameters and of the result.  Returns 0, or -1 and sets an error. */
 static int opdi_script_parse_comment(opdi_script_parser *parser, opdi_syntax *def, bool method) {
     const char *text = parser->text->text;
@@ -819,7 +822,7 @@ static int opdi_script_parse_comment(opdi_script_parser *parser, opdi_syntax *de
     def->parts[0] = result;
     return 0;
 }
-/* Returns the name under which the setter of property `word` is stored as a method.  Other methods cannot have this
+/* Returns the name of the method as which the setter of property `word` is stored.  No other method can have this
    name. */
 static const char *opdi_script_parse_setter(opdi_script_parser *parser, const char *word) {
     const size_t length = strlen(word);
@@ -875,14 +878,15 @@ static opdi_syntax *opdi_script_parse_class(opdi_script_parser *parser) {
         opdi_script_parse_need(parser, ":") || !(node->parts[1] = opdi_script_parse_block(parser))) { return NULL; }
     return node;
 }
-/* Skips the sign of an augmented assignment, such as "+=".  Returns its OPDI_SCRIPT_OP_..., or -1 if there is none. */
+/* Skips the sign of an augmented assignment, such as "+=".  Returns its OPDI_SCRIPT_OP_..., or -1 if the next token is
+   not one. */
 static int opdi_script_parse_augmented(opdi_script_parser *parser) {
     static const char *const signs[] = {"+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=",
                                         ">>="};
     for (int i = 0; i < 13; i++) { if (opdi_script_parse_take(parser, signs[i])) { return i; } }
     return -1;
 }
-/* Parses an expression statement or an assignment.  Returns NULL and sets an error if it fails. */
+/* Parses an expression statement or an assignment.  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_assignment(opdi_script_parser *parser) {
     const uint32_t at = opdi_script_token_at(parser)->at;
     opdi_syntax *target = opdi_script_parse_list(parser, ":"), *value = NULL;
@@ -915,7 +919,7 @@ static opdi_syntax *opdi_script_parse_assignment(opdi_script_parser *parser) {
     if (node) { node->parts[0] = value; }
     return node;
 }
-/* Parses a simple statement, without the end of the line after it.  Returns NULL and sets an error if it fails. */
+/* Parses a simple statement, but not the end of its line.  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_script_parse_simple(opdi_script_parser *parser) {
     const uint32_t at = opdi_script_token_at(parser)->at;
     opdi_syntax *first = NULL, *second = NULL;
@@ -941,7 +945,7 @@ static opdi_syntax *opdi_script_parse_simple(opdi_script_parser *parser) {
     }
     return opdi_script_parse_assignment(parser);
 }
-/* Skips a decorator or import, if one is next; imports have no meaning here.  Returns whether one was skipped. */
+/* Skips a decorator or an import, if it is next.  Imports have no meaning here.  Returns whether it has skipped one. */
 static bool opdi_script_parse_ignored(opdi_script_parser *parser) {
     if (!opdi_script_parse_at(parser, "@") && !opdi_script_parse_at(parser, "import") &&
         !opdi_script_parse_at(parser, "from")) {
@@ -979,8 +983,8 @@ static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser) {
     parser->at++;
     return node;
 }
-/* Parses the statements after a colon: on the same line, or an indented block.  Returns NULL and sets an error if it
-   fails. */
+/* Parses the statements after a colon: on the same line, or in an indented block.  Returns the node, or NULL and sets
+   an error. */
 static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser) {
     const uint32_t at = opdi_script_token_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
@@ -1022,8 +1026,8 @@ static int opdi_script_text_lines(opdi_arena *arena, opdi_script_text *text) {
     text->lines = lines;
     return 0;
 }
-/* Parses a text into a syntax tree in `arena`.  The tree refers to `text`, which must live as long.  On failure,
-   returns NULL and sets an error. */
+/* Parses a text into a syntax tree in `arena`.  The tree refers to `text`, which must live as long as the tree.
+   Returns the tree, or NULL and sets an error. */
 OPDI_INTERNAL opdi_syntax *opdi_script_parse(opdi_arena *arena, opdi_script_text *text) {
     opdi_script_lexer lexer;
     opdi_script_parser parser;

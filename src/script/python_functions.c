@@ -9,7 +9,7 @@
 //  A text is read when one of its functions is first needed.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Functions of torch.nn.functional whose name or arguments differ from those of the operators. */
+/* Functions of torch.nn.functional whose name or arguments differ from those of the operator. */
 static const char opdi_prelude_activations[] =
     "def relu(input: Tensor, inplace: bool=False) -> Tensor:\n"
     "  return torch.relu_(input) if inplace else torch.relu(input)\n"
@@ -768,8 +768,9 @@ static const char opdi_prelude_attention[] =
     "  out = out.transpose(0, 1).reshape(length * batch, -1)\n"
     "  out = torch.linear(out, out_proj_weight, out_proj_bias).view(length, batch, -1)\n"
     "  return out if many else out.squeeze(1), weights\n";
-/* Functions with the behaviour that operators had in archives of versions up to 3 (div of integers truncated), 4 (full
-   without a dtype made floats), 7 and 8 (linspace and logspace took 100 steps if none were given). */
+/* Functions that behave as operators did in archives of earlier versions.  Up to version 3, div of integers truncated.
+   Up to version 4, full without a dtype made floats.  Up to version 7, linspace took 100 steps if none were given; up
+   to version 8, logspace did. */
 static const char opdi_prelude_upgraders[] =
     "def _whole_3(self: Tensor) -> bool:\n"
     "  return not (self.is_floating_point() or self.is_complex())\n"

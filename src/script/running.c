@@ -49,7 +49,7 @@ void opd_script_free(opd_script *script) {
     opdi_arena_free(&script->arena);
     opdi_free(script, sizeof *script);
 }
-/* Adds the parameters and buffers of an object and of its child modules to the script's module, under names that begin
+/* Adds the parameters and buffers of an object, and of its child modules, to the script's module.  Their names begin
    with `path`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_string *path, int depth) {
     const opdi_gclass *gclass = object->klass;
@@ -83,7 +83,8 @@ OPDI_INTERNAL int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_s
     }
     return path->failed || script->bound.failed ? -1 : 0;
 }
-/* Returns a graph without inputs that computes the default of a function's parameter i, or NULL and sets an error. */
+/* Returns a graph without inputs that computes the default of parameter number i of a function, or NULL and sets an
+   error. */
 OPDI_INTERNAL opd_graph *opdi_script_default_graph(opd_script *script, opdi_script_function *function, int32_t i) {
     const opdi_script_formal *const formal = &function->formals[i];
     const opdi_gtype *const plain = formal->type->kind == OPDI_GTYPE_OPTIONAL ? formal->type->parts[0] : formal->type;
@@ -117,7 +118,7 @@ OPDI_INTERNAL opd_graph *opdi_script_default_graph(opd_script *script, opdi_scri
     opdi_arena_free(&arena);
     return task.graph;
 }
-/* Sets *value to the default of a function's parameter i.  Returns 0, or -1 and sets an error. */
+/* Sets *value to the default of parameter number i of a function.  Returns 0, or -1 and sets an error. */
 static int opdi_script_default(opd_script *script, opdi_script_function *function, int32_t i, opd_value *value) {
     const opdi_syntax *const node = function->formals[i].otherwise;
     const opdi_gtype *const type = function->formals[i].type;
@@ -139,17 +140,17 @@ static int opdi_script_default(opd_script *script, opdi_script_function *functio
     opd_graph_free(graph);
     return count == 1 && opd_ok() ? 0 : -1;
 }
-/* Runs a function with the arguments `values`, one for each parameter, and sets *result.  Returns 0, or -1 and sets an
-   error. */
+/* Runs a function with the arguments `values`, one for each parameter, and sets *result to its result.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_call(opd_script *script, opdi_script_function *function, const opd_value *values,
                                    opd_value *result) {
     const opd_graph *graph = opdi_script_compiled(script, function);
     const int count = graph ? opdi_graph_run_values(graph, values, function->nformals, result, 1) : -1;
     return count < 0 || !opd_ok() ? -1 : 0;
 }
-/* Returns the class of which the script makes its own module: the last module class of the source.  Returns NULL if
-   there is none.  If the source has functions, also returns NULL if they take or make modules, or if the class has no
-   forward or its __init__ needs arguments. */
+/* Returns the class of which the script makes its own module: the last module class in the source.  Returns NULL if
+   there is none.  If the source also has functions, returns NULL if they take or make modules, or if the class has no
+   forward, or if its __init__ needs arguments. */
 static opdi_script_class *opdi_script_module_of(const opdi_script_unit *unit) {
     for (const opdi_script_function *function = unit->functions; function; function = function->next) {
         const opdi_gnode *node = function->graph ? function->graph->body.first : NULL;
@@ -163,14 +164,14 @@ static opdi_script_class *opdi_script_module_of(const opdi_script_unit *unit) {
             if (type->kind == OPDI_GTYPE_CLASS && type->klass->kind == OPDI_CLASS_MODULE) { return NULL; }
         }
     }
-    opdi_script_class *klass = unit->classes;      /* the list begins with the class defined last */
+    opdi_script_class *klass = unit->classes;      /* the first class in the list is the one that is defined last */
     while (klass && klass->gclass->kind != OPDI_CLASS_MODULE) { klass = klass->next; }
     const opdi_script_function *const init = klass && unit->functions
         ? opdi_script_function_in(klass->methods, "__init__") : NULL;
     for (int32_t i = 1; init && i < init->nformals; i++) { if (!init->formals[i].otherwise) { return NULL; } }
     return klass && unit->functions && !opdi_script_function_in(klass->methods, "forward") ? NULL : klass;
 }
-/* Makes an object of a module class, which becomes script->self, and calls its __init__.  Returns 0, or -1 and sets an
+/* Makes an object of a module class, stores it in script->self, and calls its __init__.  Returns 0, or -1 and sets an
    error. */
 static int opdi_script_instance(opd_script *script, opdi_script_class *klass) {
     opd_value values[OPDI_SCRIPT_ARGS], result;
@@ -221,15 +222,17 @@ opd_script *opd_script_compile(const char *source, const char *name) {
     return NULL;
 }
 opd_module *opd_script_module(const opd_script *script) { return script ? script->module : NULL; }
-/* Returns the first function in a list, from `function` on, that is not a class's __init__, or NULL.  __init__ is
-   hidden from users, because it has run already. */
+/* Returns the first function in a list, from `function` on, that is not the method __init__ of a class; NULL if there
+   is none.  Users do not see __init__, because it has already run. */
 static opdi_script_function *opdi_script_shown(opdi_script_function *function) {
     while (function && function->owner && strcmp(function->name, "__init__") == 0) { function = function->next; }
     return function;
 }
-/* Returns the script's first method, or its first function if it has no object; NULL if there is none. */
+/* Returns the first method of the script or, if the script has no object, its first function.  Returns NULL if there is
+   none. */
 static opdi_script_function *opdi_script_first(const opd_script *script) {
-    opd_script *its = (opd_script *)(uintptr_t)script;           /* not const: texts are read on first use */
+    opd_script *its = (opd_script *)(uintptr_t)script;           /* not const, because a text is read when it is first
+                                                                    used */
     if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
         opdi_script_class *klass = opdi_script_class_find(its, opd_object_class(script->self));
         return klass && opdi_script_class_resolve(its, klass) ? opdi_script_shown(klass->methods) : NULL;
@@ -248,7 +251,7 @@ const char *opd_script_name(const opd_script *script, int place) {
     for (; function && place > 0; place--) { function = opdi_script_shown(function->next); }
     return function && place == 0 ? function->name : NULL;
 }
-/* Returns the function or method `method`, with the types of its parameters, or NULL and sets an error. */
+/* Returns the function or method named `method`, whose parameters have their types, or NULL and sets an error. */
 static opdi_script_function *opdi_script_known(const opd_script *script, const char *method) {
     opd_script *its = (opd_script *)(uintptr_t)script;
     opdi_script_function *function = script ? opdi_script_method(its, method) : NULL;
@@ -286,9 +289,9 @@ const opd_graph *opd_script_graph(const opd_script *script, const char *method) 
     opdi_script_function *function = opdi_script_known(script, method);
     return function ? opdi_script_compiled(its, function) : NULL;
 }
-/* Makes the script's objects and its module have the same tensors.  If `before` is true (before a run), objects get the
-   module's tensors, otherwise the module gets the tensors that the script has set in objects.  Returns 0, or -1 and
-   sets an error. */
+/* Makes the objects of the script and its module have the same tensors.  If `before` is true (before a run), objects
+   get the tensors of the module; otherwise the module gets the tensors that the script has set in objects.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_sync(opd_script *script, bool before) {
     const opdi_script_binding *bound = (const opdi_script_binding *)(void *)script->bound.data;
     const size_t count = script->bound.length / sizeof *bound;
@@ -301,9 +304,9 @@ OPDI_INTERNAL int opdi_script_sync(opd_script *script, bool before) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs the hooks that come before a module's forward or, if `result` is not NULL, those that come after it.  `values`
-   are the object and the `given` arguments, *result is the result of forward.  A value that a hook returns replaces the
-   arguments, or *result.  Returns 0, or -1 and sets an error. */
+/* Runs the hooks of a module: those before forward or, if `result` is not NULL, those after it.  `values` has the
+   object and `given` arguments, and *result is the result of forward.  If a hook returns a value, the value replaces
+   the arguments, or *result.  Returns 0, or -1 and sets an error. */
 static int opdi_script_hooks(opd_script *script, opdi_script_class *klass, opd_value *values, int given,
                              opd_value *result) {
     const opdi_syntax *names = opdi_script_class_list(klass, result ? "__forward_hooks__" : "__forward_pre_hooks__");
@@ -377,8 +380,8 @@ int opd_script_run(const opd_script *script, const char *method, const opd_value
                    opd_value *result) {
     return opd_script_run_named(script, method, args, nargs, NULL, 0, result);
 }
-/* Adds 1 to the count of the operator or builtin that a node calls, in script->listed.  Returns 0, or -1 if memory runs
-   out. */
+/* Adds 1 to the number of calls of an operator or builtin in script->listed; `node` calls it.  Returns 0, or -1 if
+   memory runs out. */
 static int opdi_script_count_op(opd_script *script, const opdi_gnode *node) {
     const char *full = node->kind == OPDI_GNODE_OP ? node->op->name : node->builtin->schema;
     const size_t length = strcspn(full, "(");
@@ -404,7 +407,7 @@ const char *opd_script_operator(const opd_script *script, int64_t place, int64_t
          function = opdi_script_shown(function->next)) {
         const int mark = opd_error_mark();
         const opd_graph *graph = opd_script_graph(script, function->name);
-        (void)opd_error_rewind(mark);              /* forgets the error: callers that need the graph get the error */
+        (void)opd_error_rewind(mark);              /* forgets the error, which callers get when they need the graph */
         for (const opdi_gnode *node = graph ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
             if ((node->kind == OPDI_GNODE_OP || node->kind == OPDI_GNODE_BUILTIN) && opdi_script_count_op(its, node)) {
                 return NULL;
@@ -420,7 +423,7 @@ const char *opd_script_operator(const opd_script *script, int64_t place, int64_t
 }
 
 /* Appends the tensors of a value, including those in tuples and lists, to the `count` tensors in `outputs`.  Returns
-   the new count, or -1 and sets an error. */
+   the new number of tensors, or -1 and sets an error. */
 static int opdi_script_outputs(opd_value value, opd_tensor **outputs, int count, int depth) {
     if (value.tag == OPD_TAG_TENSOR) {
         if (count == OPD_TRANSFORM_OUTPUTS) { return opd_fail(OPD_ERROR_ARGUMENT, "the script has too many results"); }

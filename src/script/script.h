@@ -10,38 +10,39 @@
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* A place in a source: file, line and column.  The text from byte `at` on was made from this place. */
+/* The place in a source (file, line and column) from which the text from byte `at` on was made. */
 typedef struct opdi_script_place {
     uint32_t at, line, column;
     const char *file;
 } opdi_script_place;
-/* A text of a script.  name: its name in error messages. */
+/* A text of a script.  `name` is its name in error messages. */
 typedef struct opdi_script_text {
     const char *name, *text;
     size_t length;
     const uint32_t *lines;                        /* [nlines]: the byte at which each line begins */
     uint32_t nlines, nplaces;
-    const opdi_script_place *places;              /* [nplaces], sorted by `at`; NULL: the text itself is the source */
+    const opdi_script_place *places;              /* [nplaces], sorted by `at`; NULL if the text itself is the source */
 } opdi_script_text;
-/* Kinds of tokens.  A sign of one character has this character as its kind. */
+/* Kinds of tokens.  If a sign has one character, its kind is this character. */
 enum {
     OPDI_SCRIPT_TOKEN_END = 256, OPDI_SCRIPT_TOKEN_NAME, OPDI_SCRIPT_TOKEN_INT, OPDI_SCRIPT_TOKEN_FLOAT,
     OPDI_SCRIPT_TOKEN_IMAGINARY, OPDI_SCRIPT_TOKEN_TEXT, OPDI_SCRIPT_TOKEN_NEWLINE,
-    OPDI_SCRIPT_TOKEN_INDENT, OPDI_SCRIPT_TOKEN_DEDENT, OPDI_SCRIPT_TOKEN_SIGN /* a sign of several characters: see
-                                                                                  opdi_script_token.sign */
+    OPDI_SCRIPT_TOKEN_INDENT, OPDI_SCRIPT_TOKEN_DEDENT, OPDI_SCRIPT_TOKEN_SIGN /* a sign of several characters (see
+                                                                                  opdi_script_token.sign) */
 };
 enum { OPDI_SCRIPT_DEPTH = 200, OPDI_SCRIPT_INDENTS = 100, OPDI_SCRIPT_TEXT = 1 << 26 };
 typedef struct opdi_script_token {
     int16_t kind, sign;
-    uint32_t at, length;         /* at: its first byte; length: in bytes, including a string's prefix and quotes */
+    uint32_t at, length;         /* at: its first byte; length: its length in bytes, with the prefix and the quotes of a
+                                    string */
 } opdi_script_token;
 typedef struct opdi_script_lexer {
     const opdi_script_text *text;
     size_t at;
-    int nesting, nindents;       /* nesting: number of open brackets; nindents: levels of indentation */
+    int nesting, nindents;       /* nesting: number of open brackets; nindents: number of open indentations */
     uint32_t indents[OPDI_SCRIPT_INDENTS];
     opdi_string tokens;          /* opdi_script_token[] */
-    bool pending;                /* true: a line with tokens has begun and not ended */
+    bool pending;                /* true: a line with tokens has begun, and has not ended yet */
 } opdi_script_lexer;
 #endif
 #endif
@@ -50,28 +51,29 @@ typedef struct opdi_script_lexer {
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* Kinds of syntax nodes.  Each comment tells the members that a node of this kind uses, then its parts, in order. */
+/* Kinds of syntax nodes.  Each comment lists the members that a node of this kind uses, and then its parts, in
+   order. */
 typedef enum opdi_syntax_kind {
     OPDI_SYNTAX_NAME,            /* word: the name */
     OPDI_SYNTAX_INT, OPDI_SYNTAX_FLOAT, OPDI_SYNTAX_IMAGINARY, /* integer or number: the value; op: OPDI_SIGN_... */
-    OPDI_SYNTAX_TEXT,            /* word: the text, integer: its length in bytes */
+    OPDI_SYNTAX_TEXT,            /* word: the text; integer: its length in bytes */
     OPDI_SYNTAX_FORMAT,          /* an f-string; parts: texts and expressions, alternating */
     OPDI_SYNTAX_TRUE, OPDI_SYNTAX_FALSE, OPDI_SYNTAX_NONE, OPDI_SYNTAX_DOTS,
     OPDI_SYNTAX_TUPLE, OPDI_SYNTAX_LIST, OPDI_SYNTAX_SET, /* elements */
     OPDI_SYNTAX_DICT,            /* keys and values, alternating */
-    OPDI_SYNTAX_LISTCOMP,        /* element, target, iterated, condition or NULL */
-    OPDI_SYNTAX_DICTCOMP,        /* key, value, target, iterated, condition or NULL */
-    OPDI_SYNTAX_CALL,            /* function, arguments (also OPDI_SYNTAX_KEYWORD and OPDI_SYNTAX_STAR) */
+    OPDI_SYNTAX_LISTCOMP,        /* parts: element, target, iterated, condition or NULL */
+    OPDI_SYNTAX_DICTCOMP,        /* parts: key, value, target, iterated, condition or NULL */
+    OPDI_SYNTAX_CALL,            /* parts: function, arguments (also OPDI_SYNTAX_KEYWORD and OPDI_SYNTAX_STAR) */
     OPDI_SYNTAX_KEYWORD,         /* word = part */
     OPDI_SYNTAX_STAR,            /* *part */
     OPDI_SYNTAX_ATTR,            /* part.word */
     OPDI_SYNTAX_SUBSCRIPT,       /* part[index, ...] */
-    OPDI_SYNTAX_SLICE,           /* begin, end and step, each may be NULL */
+    OPDI_SYNTAX_SLICE,           /* parts: begin, end and step; each may be NULL */
     OPDI_SYNTAX_UNARY, OPDI_SYNTAX_BINARY,               /* op; parts */
     OPDI_SYNTAX_COMPARE,         /* op; two parts */
     OPDI_SYNTAX_AND, OPDI_SYNTAX_OR, OPDI_SYNTAX_NOT,
     OPDI_SYNTAX_TERNARY,         /* condition, then, else */
-    OPDI_SYNTAX_EXPR,            /* the first kind of statement; part: an expression */
+    OPDI_SYNTAX_EXPR,            /* a statement, as all kinds from here on; part: an expression */
     OPDI_SYNTAX_ASSIGN,          /* value, targets */
     OPDI_SYNTAX_ANNOTATED,       /* target, type, value or NULL */
     OPDI_SYNTAX_AUGMENTED,       /* op; target, value */
@@ -84,14 +86,14 @@ typedef enum opdi_syntax_kind {
     OPDI_SYNTAX_ASSERT,          /* condition, text or NULL */
     OPDI_SYNTAX_DELETE,          /* targets */
     OPDI_SYNTAX_WITH,            /* value, target or NULL, body */
-    OPDI_SYNTAX_AGAIN,           /* the end of an iteration: computes whether the loop continues */
+    OPDI_SYNTAX_AGAIN,           /* at the end of an iteration: computes if the loop continues */
     OPDI_SYNTAX_TURN,            /* iteration number `integer` of an unrolled loop */
     OPDI_SYNTAX_BLOCK,           /* statements */
     OPDI_SYNTAX_DEF,             /* word: name; parts: returned type or NULL, body, parameters (PARAM) */
     OPDI_SYNTAX_PARAM,           /* word: name; parts: type or NULL, default or NULL; op: 1 if keyword-only */
     OPDI_SYNTAX_CLASS            /* word: name; parts: base class or NULL, body */
 } opdi_syntax_kind;
-/* Operators: the member `op` of UNARY, BINARY, AUGMENTED and COMPARE nodes. */
+/* Operators: the values of `op` in UNARY, BINARY, AUGMENTED and COMPARE nodes. */
 enum {
     OPDI_SCRIPT_OP_ADD, OPDI_SCRIPT_OP_SUB, OPDI_SCRIPT_OP_MUL, OPDI_SCRIPT_OP_DIV, OPDI_SCRIPT_OP_FLOORDIV,
     OPDI_SCRIPT_OP_MOD, OPDI_SCRIPT_OP_POW, OPDI_SCRIPT_OP_MATMUL, OPDI_SCRIPT_OP_AND, OPDI_SCRIPT_OP_OR,
@@ -103,16 +105,16 @@ enum {
 typedef struct opdi_syntax {
     int16_t kind, op;
     int32_t nparts;
-    uint32_t at, length;         /* at: its first byte in the text; length: in bytes */
+    uint32_t at, length;         /* at: its first byte in the text; length: its length in bytes */
     const opdi_script_text *text;
     struct opdi_syntax **parts;
     const char *word;
     int64_t integer;
     double number;
 } opdi_syntax;
-/* The sign of a number node, in its member `op`.  NEEDED: the number is 2^63, which is only valid after a minus. */
+/* The sign of a number: `op` of the number's node.  NEEDED: the number is 2^63, which is valid only after a minus. */
 enum { OPDI_SIGN_NONE, OPDI_SIGN_WRITTEN, OPDI_SIGN_NEEDED };
-/* The kind of a method that decorators determine, in the member `op` of its node. */
+/* The kind that decorators give to a method: `op` of the method's node. */
 enum { OPDI_METHOD_PLAIN, OPDI_METHOD_PROPERTY, OPDI_METHOD_SETTER, OPDI_METHOD_STATIC };
 #endif
 #endif
@@ -125,21 +127,21 @@ enum { OPDI_METHOD_PLAIN, OPDI_METHOD_PROPERTY, OPDI_METHOD_SETTER, OPDI_METHOD_
 typedef struct opdi_script_formal {
     const char *name;
     const opdi_gtype *type;
-    const opdi_syntax *otherwise;                 /* the default's expression; NULL: there is none */
+    const opdi_syntax *otherwise;                 /* the expression of the default; NULL if there is none */
     bool keyword_only;
 } opdi_script_formal;
 typedef struct opdi_script_function {
     struct opdi_script_function *next;
-    const char *name;                             /* "__torch__.f"; for a method, "forward" */
+    const char *name;                             /* such as "__torch__.f"; of a method, such as "forward" */
     const opdi_syntax *def;
-    struct opdi_script_class *owner;              /* methods: the class */
+    struct opdi_script_class *owner;              /* the class of a method; else NULL */
     struct opdi_script_unit *unit;                /* the text with its definition */
-    opdi_script_formal *formals;                  /* its parameters; NULL: not yet needed */
+    opdi_script_formal *formals;                  /* its parameters; NULL: they were not needed yet */
     int32_t nformals;
-    const opdi_gtype *result;                     /* NULL: the type follows from the return statements */
-    struct opdi_script_frame *around;             /* nested functions: the variables of the function around it */
-    bool busy;                                    /* true while it is compiled */
-    opd_graph *graph;                             /* NULL: not yet needed */
+    const opdi_gtype *result;                     /* the result type; NULL: the return statements determine it */
+    struct opdi_script_frame *around;             /* of a nested function: the variables of the outer function */
+    bool busy;                                    /* true while the function is compiled */
+    opd_graph *graph;                             /* NULL: the graph was not needed yet */
 } opdi_script_function;
 typedef struct opdi_script_class {
     struct opdi_script_class *next;
@@ -148,59 +150,66 @@ typedef struct opdi_script_class {
     struct opdi_script_unit *unit;
     opdi_script_function *methods;
     int state;                                    /* 0 declared, 1 being resolved, 2 resolved */
-    opd_value *members;                           /* enums: the members, objects with a name and a value */
+    opd_value *members;                           /* of an enum: its members, which are objects with a name and a
+                                                     value */
     int32_t nmembers;
-    struct opdi_script_enum_object *said;         /* enums: the objects made of members, for each place in the text */
+    struct opdi_script_enum_object *said;         /* of an enum: the objects for its members at each place in the
+                                                     text */
 } opdi_script_class;
-/* A text of a script: source text, or a file of an archive, which is read when a name in it is first needed. */
+/* A text of a script: source text, or a file of an archive.  It is parsed when a name in it is first needed. */
 typedef struct opdi_script_unit {
     struct opdi_script_unit *next;
-    const char *prefix;                           /* prefix of the names in it: "__torch__.a.b" */
+    const char *prefix;                           /* the prefix of the names in it, such as "__torch__.a.b" */
     opdi_script_text text;
-    opdi_syntax *tree;                            /* NULL: the text is not parsed yet */
+    opdi_syntax *tree;                            /* NULL: the text was not parsed yet */
     opdi_script_function *functions;
     opdi_script_class *classes;
-    int32_t builtin;                              /* 1, 2, ...: number of a text of this library (opdi_preludes); 0:
-                                                     another text */
+    int32_t builtin;                              /* 1, 2, ...: the number of a text of this library (opdi_preludes); 0:
+                                                     a text of the program */
 } opdi_script_unit;
 struct opd_script {
     int32_t refs;
     opdi_arena arena;
     opdi_gspace *space;
     opdi_script_unit *units;
-    opd_value self;                               /* the object that has the script's methods; NONE: it has only
-                                                     functions */
-    opd_value constants;                          /* a tuple with the values CONSTANTS.c0, CONSTANTS.c1, ... */
+    opd_value self;                               /* the object whose methods the script has; NONE if the script has
+                                                     only functions */
+    opd_value constants;                          /* a tuple of the values CONSTANTS.c0, CONSTANTS.c1, ... */
     opd_module *module;
-    opdi_string bound;                            /* opdi_script_binding[]: the tensors of objects that are in `module`,
-                                                     too */
+    opdi_string bound;                            /* opdi_script_binding[]: the tensors of objects that `module` also
+                                                     has */
     struct opdi_script_archive *archive;          /* NULL if the script is from source text */
-    int version;                                  /* version of the archive; operators behave as in that version */
+    int version;                                  /* version of the archive; operators behave as they did in this
+                                                     version */
     void (*let_go)(struct opdi_script_archive *archive);         /* frees the archive */
     opdi_script_unit *(*find)(struct opd_script *script, const char *prefix);    /* reads the text `prefix` of the
-                                                                                    archive; NULL: it has none */
+                                                                                    archive; returns NULL if there is
+                                                                                    none */
     const struct opdi_script_callbacks *work;
-    struct opdi_script_op_count *listed;          /* the operators that the script calls; NULL: not yet needed */
+    struct opdi_script_op_count *listed;          /* the operators that the script calls; NULL: the list was not needed
+                                                     yet */
     struct opdi_script_wrapped_number *numbers;
 };
-/* An operator that a script calls, and the number of its calls. */
+/* An operator that a script calls.  `count` is the number of places that call it; `missing` is true if this program
+   does not have it. */
 typedef struct opdi_script_op_count {
     struct opdi_script_op_count *next;
     const char *name;
     int64_t count;
     bool missing;
 } opdi_script_op_count;
-/* The tensor in slot `slot` of an object, and `place`, its index in the module. */
+/* A tensor that both an object and the module have: `slot` is its slot in the object, and `place` its index in the
+   module. */
 typedef struct opdi_script_binding { opdi_cell *object; int32_t slot; int64_t place; } opdi_script_binding;
-/* The meaning of an expression: a value, or something that exists only at compile time.  Each comment tells the members
-   of opdi_sugared that are used. */
+/* Kinds of meanings of an expression: a value, or something that exists only at compile time.  Each comment lists the
+   members of opdi_sugared that are used. */
 typedef enum opdi_sugared_kind {
     OPDI_SUGARED_NOTHING, OPDI_SUGARED_VALUE,
     OPDI_SUGARED_SPACE,          /* a namespace; word: "torch.nn" */
     OPDI_SUGARED_BUILTIN,        /* word: the operator or builtin, such as "aten::add"; value: its self argument, or
                                     NULL */
     OPDI_SUGARED_SPECIAL,        /* word: a function that the compiler implements, such as "isinstance" */
-    OPDI_SUGARED_FUNCTION, OPDI_SUGARED_METHOD,   /* function; methods: value is the object */
+    OPDI_SUGARED_FUNCTION, OPDI_SUGARED_METHOD,   /* function; of a METHOD: value is the object */
     OPDI_SUGARED_CLASS           /* klass */
 } opdi_sugared_kind;
 typedef struct opdi_sugared {
@@ -210,93 +219,91 @@ typedef struct opdi_sugared {
     opdi_script_function *function;
     opdi_gclass *klass;
 } opdi_sugared;
-/* A variable of a frame.  In inner frames, only values of the type `type` can be assigned to the variable. */
+/* A variable in a frame.  In inner frames, only values of type `type` can be assigned to it. */
 typedef struct opdi_script_var {
     struct opdi_script_var *next;
     const char *name;
-    uint32_t hash;                                /* hash of the name, for a fast comparison */
+    uint32_t hash;                                /* hash of the name, with which names are compared fast */
     opdi_sugared sugared;
     const opdi_gtype *type;
 } opdi_script_var;
 typedef struct opdi_script_frame {
-    struct opdi_script_frame *up;                 /* NULL: the outermost frame of a function */
+    struct opdi_script_frame *up;                 /* the outer frame; NULL: this is the outermost frame of a function */
     opdi_script_var *vars;
-    bool rest;                                    /* true: for the statements after a branch, which were moved into one
-                                                     of its blocks */
+    bool rest;                                    /* true: the frame is for the statements after a branch, which were
+                                                     moved into one of its blocks */
 } opdi_script_frame;
-/* How statements end.  NONE: the next statement runs.  MAYBE: perhaps not.  In the other cases it never runs:
-   ITERATION: the loop's iteration ends, RETURN: the function ends, RAISE: an exception is raised.  ERROR: the
-   statements were not compiled because of an error. */
+/* How statements end.  NONE: the next statement runs.  MAYBE: the next statement may or may not run.  ITERATION: the
+   iteration of the loop ends.  RETURN: the function ends.  RAISE: an exception is raised.  ERROR: the statements were
+   not compiled, because of an error. */
 typedef enum opdi_script_exit {
     OPDI_EXIT_NONE, OPDI_EXIT_MAYBE, OPDI_EXIT_ITERATION, OPDI_EXIT_RETURN, OPDI_EXIT_RAISE, OPDI_EXIT_ERROR
 } opdi_script_exit;
 enum { OPDI_SCRIPT_CALLS = 64, OPDI_SCRIPT_ARGS = 64, OPDI_SCRIPT_NAMES = 64 };
-/* A call whose function was inlined into a graph.  The numbers (id) of its values are in [from, to). */
+/* A call whose function was inlined into a graph.  Its values have the numbers (id) from `from` to `to` - 1. */
 typedef struct opdi_inlined_call {
     struct opdi_inlined_call *next;
     int32_t from, to;
-    opdi_gvalue *result, *call;                   /* result: the call's result; call: a value that represents the
-                                                     call in TorchScript, and gets the result's name */
-    opdi_gvalue *self;                            /* methods: the object, which is the first argument, or a
-                                                     placeholder */
+    opdi_gvalue *result, *call;                   /* result: the result of the call; call: a value that represents the
+                                                     call in TorchScript, and gets the name of the result */
+    opdi_gvalue *self;                            /* of a method: the object (its first argument), or a placeholder */
 } opdi_inlined_call;
-/* The function that is being compiled into a graph.  Its nodes are in `block`, after the node `before`. */
+/* A function that is being compiled into a graph.  Its nodes are in `block`, after the node `before`. */
 typedef struct opdi_script_body {
     struct opdi_script_body *up;
     opdi_script_function *function;
-    const opdi_gtype *result;                     /* its result type; NULL: not yet known */
-    opdi_gvalue *unset;                           /* a placeholder for the result where no return has run yet */
-    int loops;                                    /* number of loops around the current statement */
-    const opdi_syntax *again;                     /* the condition of the innermost loop, if that is a while loop; else
+    const opdi_gtype *result;                     /* the result type; NULL: it is not known yet */
+    opdi_gvalue *unset;                           /* a placeholder for the result while no return has run */
+    int loops;                                    /* the number of loops around the current statement */
+    const opdi_syntax *again;                     /* the condition of the innermost loop, if it is a while loop; else
                                                      NULL */
     opdi_gvalue *always;                          /* if `again` is NULL: the value True */
     const struct opdi_script_loop *unrolled;      /* the innermost unrolled loop */
-    struct opdi_value_entry *awaiting;            /* values whose type is the function's result type, if that is not yet
-                                                     known */
-    struct opdi_value_entry *literals, *unsets;   /* literals: shared constants of the text; unsets: placeholders for
-                                                     variables that are not set */
-    opdi_gvalue *flags[2];                        /* constants False and True, for flags that the compiler adds */
+    struct opdi_value_entry *awaiting;            /* values whose type is the result type, which is not known yet */
+    struct opdi_value_entry *literals, *unsets;   /* literals: constants of the text, which equal numbers share; unsets:
+                                                     placeholders for variables that are not set */
+    opdi_gvalue *flags[2];                        /* the constants False and True for flags that the compiler adds */
     opdi_gblock *block;
-    opdi_gnode *before;                           /* NULL: its first node is the block's first node */
-    int32_t from;                                 /* id of the function's first value */
-    opdi_gvalue *self;                            /* methods: the object, or a constant for it */
+    opdi_gnode *before;                           /* NULL: the first node is that of the block */
+    int32_t from;                                 /* the number (id) of its first value */
+    opdi_gvalue *self;                            /* of a method: the object, or a constant that represents it */
     opdi_inlined_call *called;                    /* inlined calls, newest first */
     struct opdi_script_value_name *names[OPDI_SCRIPT_NAMES];
-    struct opdi_value_entry *moved;               /* named values of statements that were moved into branches */
-    struct opdi_deferred_name *later, **last;     /* names that values get when the function is complete */
+    struct opdi_value_entry *moved;               /* values with names in statements that were moved into branches */
+    struct opdi_deferred_name *later, **last;     /* names that values will get when the function is complete */
 } opdi_script_body;
 typedef struct opdi_emitter {
     opd_script *script;
     opdi_gspace *space;
     opd_graph *graph;
-    opdi_arena *arena;                            /* memory that is freed when compiling ends */
+    opdi_arena *arena;                            /* memory that is freed when the compilation ends */
     opdi_script_frame *frame;
     opdi_script_body *body;
-    const opdi_syntax *at;                        /* the current syntax node, for errors and source places */
+    const opdi_syntax *at;                        /* the current syntax node, for errors and for source places */
     opdi_script_unit *unit;
     int depth;
-    bool nowhere, quiet;                          /* nowhere: new nodes get no source place; quiet: reads of variables
-                                                     take no names */
-    int moved;                                    /* number of branches around the current statement into which
+    bool nowhere, quiet;                          /* nowhere: new nodes get no source place; quiet: reading a variable
+                                                     does not take its name (opdi_emit_loaded) */
+    int moved;                                    /* the number of branches around the current statement into which
                                                      statements were moved */
-    struct opdi_value_entry *empty;               /* lists and dicts whose element type is not known yet */
+    struct opdi_value_entry *empty;               /* the lists and dicts whose element type is not known yet */
     opdi_gvalue *parameter;                       /* the last result of torch.nn.Parameter(...) */
 } opdi_emitter;
-/* Functions of the compiler of statements that the compiler of expressions calls. */
+/* Functions for compiling statements, which the functions for compiling expressions call. */
 typedef struct opdi_script_callbacks {
     opdi_gvalue *(*inlined)(opdi_emitter *task, opdi_script_function *function, opdi_gvalue *const *values);
     opdi_gvalue *(*comprehension)(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
-    int (*discover)(opdi_emitter *task, opdi_script_function *init); /* compiles __init__ to find the attributes that it
-                                                                        creates */
+    int (*discover)(opdi_emitter *task, opdi_script_function *init); /* compiles __init__, to find the attributes that
+                                                                        it creates */
     opd_graph *(*compiled)(opd_script *script, opdi_script_function *function);
 } opdi_script_callbacks;
-/* Sets an error that shows the place being compiled.  Returns -1. */
+/* Sets an error that shows the place in the text that is being compiled.  Returns -1. */
 #define OPDI_EMIT_FAIL(task, ...) \
     opdi_script_text_fail((task)->at->text, (task)->at->at, (task)->at->length, __VA_ARGS__)
-/* Flags of the attributes of module classes that are defined in source text. */
+/* Flags of attributes in module classes that source text defines. */
 enum { OPDI_SCRIPT_CLASS_PARAMETER = 1, OPDI_SCRIPT_CLASS_BUFFER = 2 };
-/* The object made of an enum member at one place of a text.  As in PyTorch, each place has its own object, so `is`
-   gives False for the objects of two places. */
+/* The object for a member of an enum at one place in a text.  As in PyTorch, each place has its own object, so `is`
+   gives False for objects of two places. */
 typedef struct opdi_script_enum_object {
     struct opdi_script_enum_object *next;
     const opdi_syntax *place;
@@ -315,24 +322,25 @@ typedef struct opdi_value_entry {
     struct opdi_value_entry *next;
     opdi_gvalue *value;
 } opdi_value_entry;
-/* A name of values in a function.  taken: a value has the name.  If `value` is NULL, this is a value that TorchScript
-   makes and later removes. */
+/* A name of values in a function.  `taken` is true if a value has the name.  If `value` is then NULL, this is a value
+   that TorchScript makes and later removes. */
 typedef struct opdi_script_value_name {
     struct opdi_script_value_name *next;
     const char *name;
     opdi_gvalue *value;
-    int32_t suffix;                               /* for "x": one more than the last number used in x.1, x.3, ... */
+    int32_t suffix;                               /* for a name x: one more than the last number used in x.1, x.3,
+                                                     ... */
     bool taken;
 } opdi_script_value_name;
-/* A name that `value` gets when its function is complete.  If `value` is NULL, the name is only taken, as in
-   opdi_script_value_name. */
+/* The name that `value` gets when its function is complete.  If `value` is NULL, the name is only marked as taken (see
+   opdi_emit_take). */
 typedef struct opdi_deferred_name {
     struct opdi_deferred_name *next;
-    const char *name;                             /* NULL: the value loses its name */
+    const char *name;                             /* NULL: the name of the value is removed */
     opdi_gvalue *value;
 } opdi_deferred_name;
-/* A traced number: torch.jit.trace stored it as a tensor without dims (traced).  number: its value as a wrapped number,
-   which does not take part in type promotion. */
+/* A traced number.  `traced` is the tensor without dims as which torch.jit.trace stored it.  `number` is its value as a
+   wrapped number, which does not take part in type promotion. */
 typedef struct opdi_script_wrapped_number {
     struct opdi_script_wrapped_number *next;
     const opd_tensor *traced;
@@ -354,7 +362,7 @@ enum { OPDI_SCRIPT_PRELUDES = 16 };
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* The type that a variable has if a condition holds. */
+/* The type that a variable has if a condition is true, or if it is false. */
 typedef struct opdi_refinement {
     struct opdi_refinement *next;
     const char *name;
@@ -364,11 +372,11 @@ typedef struct opdi_refinement {
 typedef struct opdi_cond_value {
     opdi_gvalue *value;
     int fixed;
-    opdi_refinement *holds, *fails;               /* the types of variables if the condition is true (holds) or false
-                                                     (fails) */
+    opdi_refinement *holds, *fails;               /* holds: the types that variables have if the condition is true;
+                                                     fails: if it is false */
 } opdi_cond_value;
-/* An operator: the function that computes it, its sign in texts, and the name of the method by which classes implement
-   it. */
+/* An operator: the function that computes it, its sign in texts, and the name of the method with which classes
+   implement it. */
 typedef struct opdi_script_operator { const char *name, *written, *method; } opdi_script_operator;
 #endif
 #endif
@@ -377,40 +385,43 @@ typedef struct opdi_script_operator { const char *name, *written, *method; } opd
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* A prim::If that is being compiled, with its two blocks, and the variables that are set in each. */
+/* A prim::If that is being compiled, its two blocks, and the variables that are set in each block. */
 typedef struct opdi_script_branch {
     opdi_gnode *node;
     opdi_gblock *blocks[2], *before;
     opdi_script_frame frames[2];
     opdi_script_exit leaves[2];                   /* how each block ends */
-    bool unnamed;                                 /* its results are not variables of the text */
+    bool unnamed;                                 /* true: its results are not variables of the text */
 } opdi_script_branch;
-/* Kinds of iterations of for loops. */
+/* Kinds of iteration in for loops. */
 typedef enum opdi_script_iter_kind {
     OPDI_SCRIPT_ITER_LIST, OPDI_SCRIPT_ITER_RANGE, OPDI_SCRIPT_ITER_ZIP, OPDI_SCRIPT_ITER_UNROLLED
 } opdi_script_iter_kind;
 enum { OPDI_SCRIPT_ZIPPED = 8 };
 typedef struct opdi_script_iter {
     opdi_script_iter_kind kind;
-    opdi_gvalue *value, *start, *step;            /* LIST: value: the list; RANGE: start and step; NULL: 0 and 1 */
-    opdi_gvalue *length;                          /* number of elements; NULL: there is no end */
-    struct opdi_script_iter *parts[OPDI_SCRIPT_ZIPPED];          /* [nparts] ZIP: the iterations that are zipped */
-    int nparts, count;                            /* count: number of iterations of an unrolled loop; -1: it is not
-                                                     unrolled */
-    opdi_gvalue **items;                          /* [count] UNROLLED: the elements */
+    opdi_gvalue *value, *start, *step;            /* LIST: value is the list.  RANGE: start and step; NULL: 0 and 1. */
+    opdi_gvalue *length;                          /* the number of elements; NULL if there is no end */
+    struct opdi_script_iter *parts[OPDI_SCRIPT_ZIPPED];          /* [nparts] of a ZIP: the iterations that are
+                                                                    combined */
+    int nparts, count;                            /* count: the number of iterations of an unrolled loop, or -1 if the
+                                                     loop is not unrolled */
+    opdi_gvalue **items;                          /* [count] of an UNROLLED loop: the elements */
 } opdi_script_iter;
 /* A loop that is being compiled. */
 typedef struct opdi_script_loop {
-    const opdi_syntax *node, *body, *target;      /* body: a block or, in a comprehension, the element */
-    const opdi_syntax *condition;                 /* while loops only */
-    opdi_script_iter *iter;                       /* for loops only */
-    opdi_gvalue *list;                            /* comprehensions: the list or dict */
-    const opdi_syntax *key, *only;                /* comprehensions: key: the key of a dict; only: the condition */
-    const char **names;                           /* names of the variables that the loop carries */
+    const opdi_syntax *node, *body, *target;      /* body: a block; in a comprehension, the element */
+    const opdi_syntax *condition;                 /* only in while loops */
+    opdi_script_iter *iter;                       /* only in for loops */
+    opdi_gvalue *list;                            /* in a comprehension: the list or dict */
+    const opdi_syntax *key, *only;                /* in a comprehension: the key of a dict, and the condition */
+    const char **names;                           /* the names of the variables whose values the loop carries */
     int ncarried;
-    bool flags, returns;                          /* flags: it has a break, continue or return; returns: a return */
-    opdi_gvalue *always;                          /* the value True, if there is no condition */
-    opdi_gvalue *one, *length;                    /* for loops that may end early: the constant 1, number of elements */
+    bool flags, returns;                          /* flags: the loop has a break, continue or return; returns: it has a
+                                                     return */
+    opdi_gvalue *always;                          /* the value True, if the loop has no condition */
+    opdi_gvalue *one, *length;                    /* in a for loop that may end early: the constant 1, and the number of
+                                                     elements */
 } opdi_script_loop;
 #endif
 #endif
@@ -419,11 +430,11 @@ typedef struct opdi_script_loop {
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
-/* An open archive, which exists as long as its script. */
+/* An open archive.  It exists as long as its script. */
 typedef struct opdi_script_archive {
     opdi_arena arena;
     opd_tensor_file *file;
-    const char *root;                             /* the beginning of the names of all entries, such as "model/" */
+    const char *root;                             /* the prefix of the names of all entries, such as "model/" */
 } opdi_script_archive;
 #endif
 #endif

@@ -2,8 +2,8 @@
 
 //== statements ========================================================================================================
 
-/* Assigns a value to the variable `name`.  `declared` is the annotated type, or NULL.  Returns 0, or -1 and sets an
-   error. */
+/* Assigns a value to the variable `name`.  `declared` is the type in the annotation, or NULL.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_statement_set(opdi_emitter *task, const char *name, opdi_gvalue *value, const opdi_gtype *declared) {
     char is[200], was[200];
     const opdi_script_var *here = opdi_script_frame_find(task->frame, name, opdi_script_var_hash(name));
@@ -30,8 +30,8 @@ static int opdi_statement_set(opdi_emitter *task, const char *name, opdi_gvalue 
     value->first = value->first || opdi_emit_means(name);
     return opdi_script_var_put(task, name, opdi_sugared_value(value), type);
 }
-/* Converts a number to a tensor with the dtype and device of `like`, so that it can be written into that tensor.
-   Returns NULL and sets an error if it fails. */
+/* Converts a number to a tensor with the dtype and device of `like`, so that it can be written into `like`.  Returns
+   the tensor, or NULL and sets an error. */
 static opdi_gvalue *opdi_emit_as_tensor(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue *like) {
     const char *const names[] = {"dtype", "device"};
     opdi_gvalue *args[3] = {NULL, NULL, NULL};
@@ -70,8 +70,8 @@ static int opdi_statement_set_item(opdi_emitter *task, const opdi_syntax *target
         !(args[2] = opdi_emit_convert(task, value, type->parts[type->nparts - 1], true))) { return -1; }
     return opdi_emit_op(task, "aten::_set_item", args, 3, NULL, 0) ? 0 : -1;
 }
-/* Compiles object.name = value.  In the __init__ of a class from source text, the first assignment creates the
-   attribute; `declared` is its annotated type, or NULL.  Returns 0, or -1 and sets an error. */
+/* Compiles object.name = value.  In the method __init__ of a class from source text, the first assignment creates the
+   attribute; `declared` is the type in its annotation, or NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_statement_set_attr(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value,
                                    const opdi_gtype *declared) {
     char said[200];
@@ -198,7 +198,7 @@ static int opdi_statement_augmented(opdi_emitter *task, const opdi_syntax *node)
     if (target->kind == OPDI_SYNTAX_ATTR && (tensor || list)) { return 0; }
     return opdi_statement_assign(task, target, now);
 }
-/* Compiles `return value` or, if `value` is NULL, the end of a function that returns None.  Returns how the statement
+/* Compiles `return value`; if `value` is NULL, the end of a function that returns None.  Returns how the statement
    ends. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_return(opdi_emitter *task, const opdi_syntax *value) {
     opdi_script_body *body = task->body;
@@ -365,7 +365,7 @@ static opdi_script_exit opdi_statement_assignment(opdi_emitter *task, const opdi
         }
         task->at = node;
         sugared.value->first = sugared.value->first || value->kind == OPDI_SYNTAX_NAME; /* `b = a`: the value keeps the
-                                                                                           name of a */
+                                                                                           name a */
         if (value->kind == OPDI_SYNTAX_NAME && !opdi_emit_means(value->word)) {
             opdi_emit_loaded(task, node->parts[1]->word);
         }
@@ -380,8 +380,9 @@ static opdi_script_exit opdi_statement_assignment(opdi_emitter *task, const opdi
     }
     return out ? OPDI_EXIT_NONE : OPDI_EXIT_ERROR;
 }
-/* Compiles an if.  If one block always ends by a return, break or continue, and the other never, compiles the `nrest`
-   statements after the if into the other block, and sets *taken to true.  Returns how the statements end. */
+/* Compiles an if statement.  If one of its blocks always ends with a return, break or continue, and the other never
+   does, compiles the `nrest` statements `rest` after the if statement into the other block, and sets *taken to true.
+   Returns how the statements end. */
 static opdi_script_exit opdi_statement_if(opdi_emitter *task, const opdi_syntax *node, opdi_syntax *const *rest,
                                           int nrest, bool *taken) {
     opdi_cond_value cond;
@@ -419,8 +420,8 @@ static opdi_script_exit opdi_statement_if(opdi_emitter *task, const opdi_syntax 
         opdi_script_branch_end(task, &branch)) { return OPDI_EXIT_ERROR; }
     return opdi_script_exit_of(branch.leaves[0], branch.leaves[1]);
 }
-/* Compiles statements (if nrest is 0, a return of None) in a branch that runs only if no return, break or continue has
-   run before.  Returns how the statements end. */
+/* Compiles the `nrest` statements `rest` (if nrest is 0, a return of None) in a branch that runs only if no return,
+   break or continue has run before.  Returns how the statements end. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_guarded(opdi_emitter *task, opdi_syntax *const *rest, int nrest) {
     const int loops = task->body->loops;
     opdi_gvalue *left = opdi_statement_flag(task, loops ? "$skip" : "$done", loops);
@@ -455,8 +456,7 @@ static opdi_script_exit opdi_statement_while(opdi_emitter *task, const opdi_synt
     loop.body = node->parts[1];
     return opdi_statement_loop(task, &loop);
 }
-/* Declares a nested function, which can use the variables of the function around it.  Returns how the statement
-   ends. */
+/* Declares a nested function, which can use the variables of the outer function.  Returns how the statement ends. */
 static opdi_script_exit opdi_statement_def(opdi_emitter *task, const opdi_syntax *node) {
     opdi_script_function *function = (opdi_script_function *)opdi_emit_alloc(task, sizeof *function);
     opdi_sugared sugared = opdi_sugared_of(OPDI_SUGARED_FUNCTION);
@@ -477,7 +477,7 @@ static opdi_script_exit opdi_statement_break(opdi_emitter *task, bool ends) {
         (!ends && opdi_script_loop_continues(task, task->body->again))) { return OPDI_EXIT_ERROR; }
     return OPDI_EXIT_ITERATION;
 }
-/* Returns whether `call` is super().__init__() in the __init__ of a module, which does nothing here. */
+/* Returns whether `call` is super().__init__() in the method __init__ of a module, which does nothing here. */
 static bool opdi_statement_is_super(const opdi_emitter *task, const opdi_syntax *call) {
     char name[80];
     if (!opdi_emit_in_module(task) || call->kind != OPDI_SYNTAX_CALL || call->parts[0]->kind != OPDI_SYNTAX_ATTR ||
@@ -490,8 +490,8 @@ static bool opdi_statement_is_super(const opdi_emitter *task, const opdi_syntax 
     }
     return of->kind == OPDI_SYNTAX_NAME && strcmp(of->word, "super") == 0;
 }
-/* Compiles self.register_buffer("name", tensor, persistent=True) or self.register_parameter("name", parameter). Returns
-   1 if `call` is one of these calls, 0 if not, or -1 and sets an error. */
+/* Compiles self.register_buffer("name", tensor, persistent=True) or self.register_parameter("name", parameter).
+   Returns 1 if `call` is one of these calls, 0 if not, or -1 and sets an error. */
 static int opdi_statement_registers(opdi_emitter *task, const opdi_syntax *call) {
     char name[80];
     if (!opdi_emit_in_module(task) || call->kind != OPDI_SYNTAX_CALL || call->parts[0]->kind != OPDI_SYNTAX_ATTR ||
@@ -555,8 +555,8 @@ static opdi_script_exit opdi_statement_statement(opdi_emitter *task, const opdi_
         return OPDI_EXIT_ERROR;
     }
 }
-/* Compiles statements, except those after a statement that always ends by a return, break, continue or raise.  Returns
-   how the statements end. */
+/* Compiles statements.  Leaves out those after a statement that always ends with a return, break, continue or raise.
+   Returns how the statements end. */
 OPDI_INTERNAL opdi_script_exit opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count) {
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
         (void)OPDI_EMIT_FAIL(task, "this is nested too deep");

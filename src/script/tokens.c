@@ -9,15 +9,15 @@
 
 //== tokens ============================================================================================================
 
-/* Signs of several characters; opdi_script_token.sign is an index in this array.  Signs such as "+=" are augmented
-   assignments. */
+/* Signs with several characters.  opdi_script_token.sign is an index into this array.  Signs such as "+=" are those of
+   augmented assignments. */
 static const char *const opdi_script_signs[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "==", "!=",
                                                 "<=",
     ">=", "->", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", ":="};
 enum { OPDI_SCRIPT_SIGNS = sizeof opdi_script_signs / sizeof opdi_script_signs[0] };
 
-/* Appends an excerpt of a text to `to`, as PyTorch does in errors: "File NAME, line N", the line with up to three lines
-   before it, and marks under the `length` bytes at `at`. */
+/* Appends an excerpt of a text to `to`, in the form of PyTorch's errors: "File NAME, line N", the line with up to three
+   lines before it, and marks under the `length` bytes at `at`. */
 OPDI_INTERNAL void opdi_script_text_show(const opdi_script_text *text, size_t at, size_t length, opdi_string *to) {
     char head[64];
     size_t line = 1, begin = 0, end = OPDI_MIN(at, text->length);
@@ -46,7 +46,7 @@ OPDI_INTERNAL void opdi_script_text_show(const opdi_script_text *text, size_t at
     for (size_t i = at; i < OPDI_MIN(stop, begin + 400); i++) { opdi_string_add(to, "~"); }
     opdi_string_add(to, " <--- HERE");
 }
-/* Sets an error that shows the `length` bytes at `at` of a text.  Returns -1. */
+/* Sets an error that shows the `length` bytes at byte `at` of a text.  Returns -1. */
 OPDI_INTERNAL int opdi_script_text_fail(const opdi_script_text *text, size_t at, size_t length, const char *format,
                                         ...) OPD_PRINTF_LIKE(4, 5);
 OPDI_INTERNAL int opdi_script_text_fail(const opdi_script_text *text, size_t at, size_t length, const char *format,
@@ -82,8 +82,8 @@ OPDI_INTERNAL int opdi_script_lex_put(opdi_script_lexer *lexer, int kind, int si
     opdi_string_add_n(&lexer->tokens, (const char *)(const void *)&token, sizeof token);
     return lexer->tokens.failed ? -1 : 0;
 }
-/* Begins a line with tokens, which is indented by `column`.  Adds INDENT and DEDENT tokens if its indentation differs
-   from that of the line before.  Returns 0, or -1 and sets an error. */
+/* Begins a line that has tokens and an indentation of `column`.  Adds INDENT or DEDENT tokens if the indentation
+   differs from that of the line before.  Returns 0, or -1 and sets an error. */
 static int opdi_script_lex_indent(opdi_script_lexer *lexer, uint32_t column) {
     const size_t at = lexer->at;
     if (column > lexer->indents[lexer->nindents - 1]) {
@@ -101,7 +101,7 @@ static int opdi_script_lex_indent(opdi_script_lexer *lexer, uint32_t column) {
     return column == lexer->indents[lexer->nindents - 1] ? 0
         : opdi_script_text_fail(lexer->text, at, 1, "invalid indent level %u", column);
 }
-/* Reads a string into one token; `prefix` is the length of its prefix.  Returns 0, or -1 and sets an error. */
+/* Reads a string as one token.  `prefix` is the length of the string's prefix.  Returns 0, or -1 and sets an error. */
 static int opdi_script_lex_text(opdi_script_lexer *lexer, size_t prefix) {
     const size_t begin = lexer->at;
     lexer->at += prefix;
@@ -128,8 +128,8 @@ static int opdi_script_lex_text(opdi_script_lexer *lexer, size_t prefix) {
     }
     return opdi_script_lex_put(lexer, OPDI_SCRIPT_TOKEN_TEXT, (int)prefix, begin, lexer->at - begin);
 }
-/* Reads a number into a token: decimal, hexadecimal, octal or binary, with _ between digits; with a point, exponent or
-   j.  Returns 0, or -1 and sets an error. */
+/* Reads a number as one token.  The number may be decimal, hexadecimal, octal or binary, with _ between digits; a
+   decimal number may have a point, an exponent, or a j.  Returns 0, or -1 and sets an error. */
 static int opdi_script_lex_number(opdi_script_lexer *lexer) {
     const size_t begin = lexer->at;
     int kind = OPDI_SCRIPT_TOKEN_INT;
@@ -163,8 +163,7 @@ static int opdi_script_lex_number(opdi_script_lexer *lexer) {
     }
     return opdi_script_lex_put(lexer, kind, 0, begin, lexer->at - begin);
 }
-/* Returns the length of the prefix of the string that begins here, such as 1 for r"", or -1 if no string begins
-   here. */
+/* If a string begins here, returns the length of its prefix, such as 1 for r""; else -1. */
 static int opdi_script_lex_prefix(const opdi_script_lexer *lexer) {
     int count = 0;
     while (count < 2 && opdi_script_lex_peek(lexer, (size_t)count) &&
@@ -192,7 +191,7 @@ static int opdi_script_lex_sign(opdi_script_lexer *lexer) {
     lexer->at++;
     return opdi_script_lex_put(lexer, letter, 0, lexer->at - 1, 1);
 }
-/* Skips blanks and comments.  At the end of a line, adds a NEWLINE token and returns 1, otherwise returns 0, or -1 and
+/* Skips blanks and comments.  At the end of a line, adds a NEWLINE token and returns 1.  Otherwise returns 0, or -1 and
    sets an error. */
 static int opdi_script_lex_blank(opdi_script_lexer *lexer) {
     for (;;) {
@@ -213,8 +212,8 @@ static int opdi_script_lex_blank(opdi_script_lexer *lexer) {
         }
     }
 }
-/* Begins a line.  If the line is empty, skips it, otherwise adds tokens for its indentation.  Returns 0, or -1 and sets
-   an error. */
+/* Begins a line.  Skips the line if it is empty; otherwise adds the tokens for its indentation.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_script_lex_line(opdi_script_lexer *lexer) {
     uint32_t column = 0;
     int letter = opdi_script_lex_peek(lexer, 0);

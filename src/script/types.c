@@ -22,7 +22,7 @@ OPDI_INTERNAL bool opdi_emit_is(const opdi_gvalue *value, int kind) {
     const opdi_gtype *type = value ? opdi_emit_type(value) : NULL;
     return type && type->kind == kind;
 }
-/* Writes a type to `buf` [cap] in the spelling of annotations, and returns `buf`. */
+/* Writes a type to buf[cap] as an annotation, and returns `buf`. */
 OPDI_INTERNAL const char *opdi_emit_type_text(const opdi_gtype *type, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_gtype_print(&text, type, true);
@@ -44,7 +44,7 @@ OPDI_INTERNAL opdi_sugared opdi_sugared_word(opdi_sugared_kind kind, const char 
     sugared.word = word;
     return sugared;
 }
-/* Returns the three texts joined, in the arena of the compiler, or NULL if memory runs out. */
+/* Returns the three texts joined into one, in the compiler's arena, or NULL if memory runs out. */
 OPDI_INTERNAL const char *opdi_emit_join(opdi_emitter *task, const char *first, const char *second, const char *third) {
     const size_t a = strlen(first), b = strlen(second), c = strlen(third);
     char *text = (char *)opdi_emit_alloc(task, a + b + c + 1);
@@ -67,17 +67,18 @@ OPDI_INTERNAL opdi_script_var *opdi_script_frame_find(const opdi_script_frame *f
     while (var && (var->hash != hash || strcmp(var->name, name) != 0)) { var = var->next; }
     return var;
 }
-/* Returns the variable `name` of a frame, or of a frame around it, or NULL. */
+/* Returns the variable `name` of a frame or of its outer frames, or NULL if there is none. */
 OPDI_INTERNAL opdi_script_var *opdi_script_var_find(const opdi_script_frame *frame, const char *name) {
     const uint32_t hash = opdi_script_var_hash(name);
     for (; frame; frame = frame->up) {
         opdi_script_var *var = opdi_script_frame_find(frame, name, hash);
         if (var && var->sugared.kind != OPDI_SUGARED_NOTHING) { return var; }
-        if (var) { return NULL; }                  /* deleted, or set in only one block of a branch */
+        if (var) { return NULL; }                  /* the variable was deleted, or only one block of a branch has set
+                                                      it */
     }
     return NULL;
 }
-/* Sets a variable in the current frame, without checking its type.  Returns 0, or -1 if memory runs out. */
+/* Sets a variable in the current frame, without a check of its type.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_script_var_put(opdi_emitter *task, const char *name, opdi_sugared sugared,
                                       const opdi_gtype *type) {
     const uint32_t hash = opdi_script_var_hash(name);
@@ -107,8 +108,8 @@ OPDI_INTERNAL void opdi_script_frame_enter(opdi_emitter *task, opdi_script_frame
 
 OPDI_INTERNAL opdi_script_unit *opdi_script_unit_read(opd_script *script, opdi_script_unit *unit);
 
-/* Returns the text whose names have the prefix `prefix` [length], and reads it if needed.  Returns NULL if there is
-   none, or NULL and sets an error. */
+/* Returns the text whose names have the prefix prefix[length]; reads the text if it was not read before.  Returns NULL
+   if there is none.  Returns NULL and sets an error on failure. */
 OPDI_INTERNAL opdi_script_unit *opdi_script_unit_find(opd_script *script, const char *prefix, size_t length) {
     char name[1024];
     for (opdi_script_unit *unit = script->units; unit; unit = unit->next) {
@@ -126,13 +127,14 @@ OPDI_INTERNAL opdi_script_function *opdi_script_function_in(opdi_script_function
     while (functions && strcmp(functions->name, name) != 0) { functions = functions->next; }
     return functions;
 }
-/* Returns the function with a qualified name, such as "__torch__.f", or NULL. */
+/* Returns the function with the qualified name `name`, such as "__torch__.f", or NULL if there is none. */
 OPDI_INTERNAL opdi_script_function *opdi_script_function_find(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_script_unit *unit = dot ? opdi_script_unit_find(script, name, (size_t)(dot - name)) : NULL;
     return unit ? opdi_script_function_in(unit->functions, dot + 1) : NULL;
 }
-/* Returns the class with a qualified name, such as "__torch__.M".  Returns NULL without an error if there is none. */
+/* Returns the class with the qualified name `name`, such as "__torch__.M".  Returns NULL without an error if there is
+   none. */
 OPDI_INTERNAL opdi_script_class *opdi_script_class_find(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_script_unit *unit = dot ? opdi_script_unit_find(script, name, (size_t)(dot - name)) : NULL;
@@ -147,8 +149,8 @@ OPDI_INTERNAL opdi_script_class *opdi_script_class_find(opd_script *script, cons
 OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const opdi_syntax *node);
 OPDI_INTERNAL opdi_script_class *opdi_script_class_resolve(opd_script *script, opdi_script_class *klass);
 
-/* Writes a dotted name, such as "torch.Tensor", to buf [cap].  Returns false if the node is not a dotted name, or if
-   the name is too long. */
+/* Writes a dotted name, such as "torch.Tensor", to buf[cap].  Returns false if the node is not a dotted name, or if the
+   name is too long. */
 OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t cap) {
     if (node->kind == OPDI_SYNTAX_NAME) {
         if (strlen(node->word) >= cap) { return false; }
@@ -162,7 +164,7 @@ OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t
     memcpy(buf + length + 1, node->word, strlen(node->word) + 1);
     return true;
 }
-/* Returns the class that `name` means in the text being compiled, or NULL. */
+/* Returns the class that `name` means in the text that is being compiled, or NULL if there is none. */
 OPDI_INTERNAL opdi_script_class *opdi_emit_class(opdi_emitter *task, const char *name) {
     char full[1200];
     opdi_script_class *klass = strchr(name, '.') ? opdi_script_class_find(task->script, name) : NULL;
@@ -170,7 +172,7 @@ OPDI_INTERNAL opdi_script_class *opdi_emit_class(opdi_emitter *task, const char 
     snprintf(full, sizeof full, "%s.%s", task->unit->prefix, name);
     return opdi_script_class_find(task->script, full);
 }
-/* The names of types without parts, in annotations. */
+/* The names that types without parts have in annotations. */
 static const struct { const char *word; int kind; } opdi_script_annotations[] = {
     {"Tensor", OPDI_GTYPE_TENSOR}, {"int", OPDI_GTYPE_INT}, {"float", OPDI_GTYPE_FLOAT}, {"bool", OPDI_GTYPE_BOOL},
     {"str", OPDI_GTYPE_STR}, {"complex", OPDI_GTYPE_COMPLEX}, {"number", OPDI_GTYPE_NUMBER},
@@ -183,7 +185,7 @@ static const struct { const char *word; int kind; } opdi_script_annotations[] = 
     {"dtype", OPDI_GTYPE_INT}, {"ScalarType", OPDI_GTYPE_INT}, {"layout", OPDI_GTYPE_INT}, {"Layout", OPDI_GTYPE_INT},
     {"memory_format", OPDI_GTYPE_INT}, {"MemoryFormat", OPDI_GTYPE_INT}, {"LongTensor", OPDI_GTYPE_TENSOR},
     {"Parameter", OPDI_GTYPE_TENSOR}, {"QScheme", OPDI_GTYPE_QSCHEME}, {"Capsule", OPDI_GTYPE_CAPSULE}};
-/* Returns the type that a name in an annotation means, or NULL and sets an error. */
+/* Returns the type that `name` means in an annotation, or NULL and sets an error. */
 static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *name) {
     opdi_script_class *klass = opdi_emit_class(task, name);
     const char *dot = strrchr(name, '.');
@@ -196,7 +198,7 @@ static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *na
             return opdi_gtype_simple(opdi_script_annotations[i].kind);
         }
     }
-    if (strncmp(name, "__torch__.", 10) == 0) {                /* an unknown class is reported when it is used */
+    if (strncmp(name, "__torch__.", 10) == 0) {                /* an unknown class is an error only when it is used */
         opdi_gclass *gclass = opdi_gclass_find(task->space, name);
         if (!gclass && (gclass = opdi_gclass_new(task->space, name, OPDI_CLASS_OBJECT)) != NULL) {
             gclass->open = true;
@@ -232,8 +234,8 @@ static const opdi_gtype *opdi_emit_applied(opdi_emitter *task, const opdi_syntax
                        strncmp(name, "BroadcastingList", 16) == 0)) { return opdi_gtype_list(task->space, parts[0]); }
     if (count == 1 && strcmp(name, "Optional") == 0) { return opdi_gtype_optional(task->space, parts[0]); }
     if (count == 1 && (strcmp(name, "Final") == 0 || strcmp(name, "Union") == 0)) { return parts[0]; }
-    if (count == 1 && strcmp(name, "Future") == 0) { return parts[0]; }          /* a future is its result, see
-                                                                                    opdi_emit_fork */
+    if (count == 1 && strcmp(name, "Future") == 0) { return parts[0]; }          /* a future is its result (see
+                                                                                    opdi_emit_fork) */
     if (count == 2 && (strcmp(name, "Dict") == 0 || strcmp(name, "dict") == 0)) {
         return opdi_gtype_dict(task->space, parts[0], parts[1]);
     }
@@ -276,7 +278,8 @@ OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const o
 
 //== texts and classes =================================================================================================
 
-/* Adds a text to the script, which is parsed when a name in it is first needed.  Returns NULL if memory runs out. */
+/* Adds a text to the script and returns it.  The text is parsed when a name in it is first needed.  Returns NULL if
+   memory runs out. */
 OPDI_INTERNAL opdi_script_unit *opdi_script_unit_add(opd_script *script, const char *prefix, const char *name,
                                                      const char *text, size_t length) {
     opdi_script_unit *unit = (opdi_script_unit *)opdi_arena_alloc(&script->arena, sizeof *unit);
@@ -305,16 +308,16 @@ static opdi_script_function *opdi_script_function_new(opd_script *script, opdi_s
     *end = function;
     return function;
 }
-/* Returns the number of parameters that a method call fills by itself: 1 (self) for methods that are not static, else
-   0. */
+/* Returns the number of parameters that a method call sets itself: 1 (self), or 0 if the method is static or the
+   function is not a method. */
 OPDI_INTERNAL int opdi_script_function_selves(const opdi_script_function *function) {
     return function->owner && function->def->op != OPDI_METHOD_STATIC;
 }
-/* The names of the base classes that make a class a module. */
+/* The names of the base classes by which a class becomes a module. */
 OPDI_INTERNAL const char opdi_script_modules[] =
     "Module nn.Module torch.nn.Module ScriptModule torch.jit.ScriptModule ";
-/* Returns advice for the error that a class has no member of some name, if the class has a base class: TorchScript
-   ignores base classes.  Returns "" for other classes.  The text is in `buf` [cap]. */
+/* Returns advice for the error that a class has no member of some name.  If the class has a base class, the advice says
+   that TorchScript ignores base classes; it is written to buf[cap].  Otherwise returns "". */
 OPDI_INTERNAL const char *opdi_script_class_alone(const opdi_script_class *klass, char *buf, size_t cap) {
     char base[128];
     if (!klass || klass->gclass->kind != OPDI_CLASS_OBJECT || !klass->def->parts[0] ||
@@ -323,7 +326,8 @@ OPDI_INTERNAL const char *opdi_script_class_alone(const opdi_script_class *klass
                    "'%.100s'", base, klass->def->word);
     return buf;
 }
-/* Declares a class of a text.  Its members are resolved when it is first used.  Returns 0, or -1 and sets an error. */
+/* Declares a class of a text.  Its members are resolved when the class is first used.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_script_class_new(opd_script *script, opdi_script_unit *unit, const opdi_syntax *def) {
     char full[1200], base[128];
     opdi_script_class *klass = (opdi_script_class *)opdi_arena_alloc(&script->arena, sizeof *klass);
@@ -353,7 +357,7 @@ static int opdi_script_class_new(opd_script *script, opdi_script_unit *unit, con
     unit->classes = klass;
     return 0;
 }
-/* Parses a text, unless that was done before, and declares its classes and functions.  On failure, returns NULL and
+/* Parses a text and declares its classes and functions, unless this was done before.  Returns the text, or NULL and
    sets an error. */
 OPDI_INTERNAL opdi_script_unit *opdi_script_unit_read(opd_script *script, opdi_script_unit *unit) {
     if (unit->tree) { return unit; }
@@ -388,7 +392,7 @@ OPDI_INTERNAL void opdi_emitter_init(opdi_emitter *task, opd_script *script, opd
     task->unit = unit;
     task->at = unit->tree;
 }
-/* Returns the list that is assigned to the name `list` in the body of a class, such as __parameters__ = ["weight", ];
+/* Returns the list that the body of a class assigns to the name `list`, such as __parameters__ = ["weight", ].  Returns
    NULL if there is none. */
 OPDI_INTERNAL const opdi_syntax *opdi_script_class_list(const opdi_script_class *klass, const char *list) {
     const opdi_syntax *body = klass->def->parts[1];
@@ -400,8 +404,8 @@ OPDI_INTERNAL const opdi_syntax *opdi_script_class_list(const opdi_script_class 
     }
     return NULL;
 }
-/* Returns whether `name` is a parameter or buffer: `list` is "__parameters__" or "__buffers__", and the class either
-   lists the name there, or its __init__ makes the attribute. */
+/* Returns whether `name` is a parameter (`list` is "__parameters__") or a buffer ("__buffers__") of a class: the class
+   has the name in this list, or its __init__ makes the attribute a parameter or buffer. */
 OPDI_INTERNAL bool opdi_script_class_lists(const opdi_script_class *klass, const char *list, const char *name) {
     const int32_t slot = opdi_gclass_slot(klass->gclass, name);
     const int32_t flag = strcmp(list, "__parameters__") == 0 ? OPDI_SCRIPT_CLASS_PARAMETER : OPDI_SCRIPT_CLASS_BUFFER;
@@ -412,8 +416,8 @@ OPDI_INTERNAL bool opdi_script_class_lists(const opdi_script_class *klass, const
     }
     return false;
 }
-/* If a statement in the body of a class declares an attribute, adds it to the class.  Returns 0, or -1 and sets an
-   error. */
+/* If a statement in the body of a class declares an attribute, adds the attribute to the class.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_script_class_field(opdi_emitter *task, opdi_script_class *klass, const opdi_syntax *node) {
     const opdi_syntax *type = NULL;
     const char *name = NULL;
@@ -438,7 +442,8 @@ OPDI_INTERNAL void opdi_script_enum_drop(opdi_script_class *klass) {
     for (; klass->said; klass->said = klass->said->next) { opdi_value_drop(klass->said->object); }
     while (klass->nmembers > 0) { opdi_value_drop(klass->members[--klass->nmembers]); }
 }
-/* Sets *value to the value of an enum's member, the expression `node`.  Returns its type, or NULL and sets an error. */
+/* Sets *value to the value of an enum's member, which is the expression `node`.  Returns the type of the value, or NULL
+   and sets an error. */
 static const opdi_gtype *opdi_script_enum_value(const opdi_syntax *node, opd_value *value) {
     switch (node->kind) {
     case OPDI_SYNTAX_INT:
@@ -456,7 +461,8 @@ static const opdi_gtype *opdi_script_enum_value(const opdi_syntax *node, opd_val
         return NULL;
     }
 }
-/* If a statement in the body of an enum declares a member, adds it.  Returns 0, or -1 and sets an error. */
+/* If a statement in the body of an enum declares a member, adds the member to the enum.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_script_enum_member(opdi_script_class *klass, const opdi_syntax *node) {
     opdi_gclass *gclass = klass->gclass;
     opd_value value;
@@ -484,7 +490,7 @@ static int opdi_script_enum_resolve(opd_script *script, opdi_script_class *klass
     if (rc) { opdi_script_enum_drop(klass); }
     return rc;
 }
-/* Returns the index of the member with that name, or -1. */
+/* Returns the index of the member named `name`, or -1 if there is none. */
 OPDI_INTERNAL int32_t opdi_script_enum_find(const opdi_script_class *klass, const char *name) {
     for (int32_t i = 0; i < klass->nmembers; i++) {
         const opdi_cell *member = opdi_cell_of(&klass->members[i]);
@@ -492,7 +498,7 @@ OPDI_INTERNAL int32_t opdi_script_enum_find(const opdi_script_class *klass, cons
     }
     return -1;
 }
-/* Returns a new object of enum member number `which`, or NULL and sets an error. */
+/* Returns a new object for enum member number `which`, or NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_script_enum_again(const opdi_script_class *klass, int32_t which) {
     const opdi_cell *const member = opdi_cell_of(&klass->members[which]);
     opdi_cell *const cell = opdi_object_new(klass->gclass);
@@ -504,7 +510,7 @@ OPDI_INTERNAL opdi_cell *opdi_script_enum_again(const opdi_script_class *klass, 
     }
     return cell;
 }
-/* Returns the object of enum member number `which` for one place of a text (see opdi_script_enum_object), or NULL and
+/* Returns the object for enum member number `which` at one place in a text (see opdi_script_enum_object), or NULL and
    sets an error. */
 OPDI_INTERNAL const opd_value *opdi_script_enum_at(opdi_arena *arena, opdi_script_class *klass,
                                                    const opdi_syntax *place, int32_t which) {
@@ -522,7 +528,7 @@ OPDI_INTERNAL const opd_value *opdi_script_enum_at(opdi_arena *arena, opdi_scrip
     return &said->object;
 }
 
-/* Resolves the members of a class, unless that was done before.  On failure, returns NULL and sets an error. */
+/* Resolves the members of a class, unless this was done before.  Returns the class, or NULL and sets an error. */
 OPDI_INTERNAL opdi_script_class *opdi_script_class_resolve(opd_script *script, opdi_script_class *klass) {
     const opdi_syntax *body = klass->def->parts[1];
     opdi_arena arena;

@@ -9,13 +9,13 @@
 
 //== values ============================================================================================================
 
-/* The state while the text of a method is written from its graph. */
+/* The state while the text of a method is written; the text is made from the method's graph. */
 typedef struct opdi_script_printer {
     opdi_string *code;
     const opd_script *script;
     opd_graph *graph;
     opdi_script_function *function;
-    const char *named;                            /* prefix of the names of unnamed values, which end with a number */
+    const char *named;                            /* values without a name get names with this prefix and a number */
     opd_value none;
     int indent;
 } opdi_script_printer;
@@ -25,7 +25,7 @@ static void opdi_script_print_line(opdi_script_printer *print) {
     opdi_script_print(print, "\n");
     for (int i = 0; i < print->indent; i++) { opdi_script_print(print, "  "); }
 }
-/* Writes a type in the spelling of annotations.  Returns 0, or -1 and sets an error. */
+/* Writes a type as an annotation.  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_type(opdi_script_printer *print, const opdi_gtype *type) {
     char text[4000];
     opdi_text out = opdi_text_of(text, sizeof text);
@@ -87,7 +87,7 @@ static int opdi_script_print_constant(opdi_script_printer *print, const opd_valu
     }
     return 0;
 }
-/* Writes the name of a value.  A value that a loop carries has the same name in the loop as after it. */
+/* Writes the name of a value.  If a loop carries a value, it has the same name in the loop as after the loop. */
 static void opdi_script_print_name(opdi_script_printer *print, const opdi_gvalue *value) {
     char text[64];
     const opdi_gnode *const loop = value->block ? value->block->owner : NULL;
@@ -106,7 +106,7 @@ static void opdi_script_print_name(opdi_script_printer *print, const opdi_gvalue
     snprintf(text, sizeof text, "%s%d", print->named, (int)value->id);
     opdi_script_print(print, text);
 }
-/* Writes a value where it is used: its name, or the text of a constant.  Returns 0, or -1 and sets an error. */
+/* Writes a value at a place that uses it: its name, or the text of a constant.  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_value(opdi_script_printer *print, const opdi_gvalue *value) {
     if (value->node && value->node->kind == OPDI_GNODE_CONSTANT && !value->node->attribute) {
         return opdi_script_print_constant(print, &value->node->constant);
@@ -121,8 +121,8 @@ static int opdi_script_print_values(opdi_script_printer *print, opdi_gvalue *con
     }
     return 0;
 }
-/* Returns the type that the text of a value has on its own: NoneType for None, even if an optional is expected.  On
-   failure, returns NULL and sets an error. */
+/* Returns the type that the written text of a value has by itself: NoneType for None, even if an optional type is
+   expected.  On failure, returns NULL and sets an error. */
 static const opdi_gtype *opdi_script_print_typed(opdi_script_printer *print, const opdi_gvalue *value) {
     const opdi_gnode *const node = value->node;
     return node && node->kind == OPDI_GNODE_CONSTANT && node->constant.tag == OPD_TAG_NONE
@@ -135,8 +135,8 @@ static int opdi_script_print_annotate(opdi_script_printer *print, const opdi_gty
     opdi_script_print(print, ", ");
     return 1;
 }
-/* Writes a value where the type `type` is expected, with annotate() if its own type is different.  Returns 0, or -1 and
-   sets an error. */
+/* Writes a value at a place that expects the type `type`.  If the value's own type is different, writes it in
+   annotate().  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_as(opdi_script_printer *print, const opdi_gvalue *value, const opdi_gtype *type) {
     const opdi_gtype *const typed = opdi_script_print_typed(print, value);
     const int open = typed && type && !opdi_gtype_same(typed, type) ? opdi_script_print_annotate(print, type) : 0;
@@ -154,7 +154,7 @@ static int opdi_script_print_construct(opdi_script_printer *print, const opdi_gn
         const opdi_gtype *const typed = opdi_script_print_typed(print, node->in[i]);
         plain = plain && typed && opdi_gtype_same(typed, type->parts[tuple ? i : dict ? i % 2 : 0]);
     }
-    if (tuple && type->klass) {                    /* a named tuple: __torch__.Point(x, y) */
+    if (tuple && type->klass) {                    /* a named tuple, such as __torch__.Point(x, y) */
         opdi_script_print(print, type->klass->name);
         opdi_script_print(print, "(");
         if (opdi_script_print_values(print, node->in, node->nin)) { return -1; }
@@ -200,9 +200,9 @@ static int opdi_script_print_call(opdi_script_printer *print, const opdi_gnode *
     opdi_script_print(print, ")");
     return 0;
 }
-/* How archives write builtins that are not written as calls.  In a form, "0" and "1" mean the first and second
-   argument, "*" all arguments, "T" the type of the result, and "N" the name of the attribute; other characters are
-   written as they are. */
+/* How archives write those builtins that they do not write as calls.  In a form, "0" and "1" stand for the first and
+   second argument, "*" for all arguments, "T" for the type of the result, and "N" for the name of the attribute.  Other
+   characters stand for themselves. */
 static const struct { const char *name, *form; } opdi_script_print_forms[] = {
     {"prim::TupleIndex", "(0)[1]"}, {"prim::StringIndex", "(0)[1]"}, {"aten::__getitem__", "(0)[1]"},
     {"prim::GetAttr", "(0).N"}, {"prim::SetAttr", "(0).N = 1"}, {"prim::TupleUnpack", "0"},
@@ -212,7 +212,7 @@ static const struct { const char *name, *form; } opdi_script_print_forms[] = {
     {"aten::IntImplicit", "annotate(T, 0)"}, {"aten::FloatImplicit", "annotate(T, 0)"},
     {"aten::ComplexImplicit", "annotate(T, 0)"}, {"aten::ScalarImplicit", "annotate(T, 0)"},
     {"aten::Int", "int(0)"}, {"aten::Float", "float(0)"}, {"aten::Bool", "bool(0)"}, {"aten::str", "str(0)"}};
-/* Writes a node by its form, see opdi_script_print_forms.  Returns 0, or -1 and sets an error. */
+/* Writes a node in a form (see opdi_script_print_forms).  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_form(opdi_script_printer *print, const opdi_gnode *node, const char *form) {
     int rc = 0;
     for (; !rc && *form; form++) {
@@ -265,7 +265,7 @@ static int opdi_script_print_builtin(opdi_script_printer *print, const opdi_gnod
 }
 //== statements ========================================================================================================
 
-/* Writes the names of a node's results and "=". */
+/* Writes the names of a node's results, and "=". */
 static void opdi_script_print_results(opdi_script_printer *print, const opdi_gnode *node) {
     const bool apart = node->kind == OPDI_GNODE_UNPACK ||
         (node->kind == OPDI_GNODE_BUILTIN && strcmp(node->builtin->schema, "prim::TupleUnpack") == 0);
@@ -276,7 +276,7 @@ static void opdi_script_print_results(opdi_script_printer *print, const opdi_gno
     opdi_script_print(print, node->nout ? " = " : "");
 }
 static int opdi_script_print_block(opdi_script_printer *print, const opdi_gblock *block);
-/* Returns whether the text of a block has no statements. */
+/* Returns whether a block is written without any statement. */
 static bool opdi_script_print_idle(const opdi_gblock *block) {
     const opdi_gnode *node = block->first;
     while (node && (node->kind == OPDI_GNODE_CONSTANT || (node->kind == OPDI_GNODE_UNPACK && !node->nout))) {
@@ -295,7 +295,8 @@ static bool opdi_script_print_reads(const opdi_gblock *block, const opdi_gvalue 
     }
     return false;
 }
-/* Writes a branch.  Each block ends with assignments to the branch's results.  Returns 0, or -1 and sets an error. */
+/* Writes a branch.  At the end of each block, the results of the branch are assigned.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_script_print_if(opdi_script_printer *print, const opdi_gnode *node) {
     for (int side = 0; side < 2; side++) {
         const opdi_gblock *const block = &node->blocks[side];
@@ -321,11 +322,11 @@ static int opdi_script_print_if(opdi_script_printer *print, const opdi_gnode *no
     }
     return 0;
 }
-/* How a loop is written.  counts: true if it has a limit of rounds.  asks: true if it has a condition.  A loop that
-   only counts is written as "for", other loops as "while" with a variable for the condition.  round, again: the names
-   of the variables for the round and the condition. */
+/* How a loop is written.  `counts` is true if the loop has a maximum number of rounds, `asks` if it has a condition.  A
+   loop that only counts is written as "for"; other loops are written as "while", with a variable for the condition.
+   `round` and `again` are the names of the variables for the number of the round and for the condition. */
 typedef struct opdi_script_loop_form { bool counts, asks; char round[64], again[64]; } opdi_script_loop_form;
-/* Writes the expression that tells whether a loop goes on with the round `round`, if its condition is `condition`.
+/* Writes the expression that tells if a loop continues with round number `round`; `condition` is the loop's condition.
    Returns 0, or -1 and sets an error. */
 static int opdi_script_print_continues(opdi_script_printer *print, const opdi_gnode *node,
                                        const opdi_script_loop_form *form, const char *round,
@@ -371,7 +372,7 @@ static int opdi_script_print_iteration_end(opdi_script_printer *print, const opd
     opdi_script_print(print, counts ? next : "");
     return 0;
 }
-/* Writes the statements in front of a loop, which set its variables.  Returns 0, or -1 and sets an error. */
+/* Writes the statements in front of a loop, which set the loop's variables.  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_loop_begin(opdi_script_printer *print, const opdi_gnode *node,
                                         const opdi_script_loop_form *form) {
     for (int32_t i = 0; i < node->nout; i++) {
@@ -446,8 +447,8 @@ static int opdi_script_print_block(opdi_script_printer *print, const opdi_gblock
 }
 //== methods and classes ===============================================================================================
 
-/* Writes a default that consists of constants: a constant, or a list, tuple or dict of constants.  Returns 0, or -1 and
-   sets an error. */
+/* Writes the default of a parameter, which consists of constants: a constant, or a list, tuple or dict of constants.
+   Returns 0, or -1 and sets an error. */
 static int opdi_script_print_literal(opdi_script_printer *print, const opdi_gvalue *value, const opdi_gtype *type) {
     const opdi_gnode *const node = value->node;
     const bool dict = type->kind == OPDI_GTYPE_DICT, tuple = type->kind == OPDI_GTYPE_TUPLE;
@@ -469,7 +470,7 @@ static int opdi_script_print_literal(opdi_script_printer *print, const opdi_gval
     opdi_script_print(print, node->nin || tuple ? "" : ")");
     return 0;
 }
-/* Writes the default of a function's parameter i.  Returns 0, or -1 and sets an error. */
+/* Writes the default of parameter number i of a function.  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_default(const opdi_script_printer *of, opdi_script_function *function, int32_t i) {
     opdi_script_printer print = *of;
     print.graph = opdi_script_default_graph((opd_script *)(uintptr_t)of->script, function, i);
@@ -482,7 +483,8 @@ static int opdi_script_print_default(const opdi_script_printer *of, opdi_script_
     opd_graph_free(print.graph);
     return rc;
 }
-/* Writes the parameters of a method.  The first is self, with the type `self`.  Returns 0, or -1 and sets an error. */
+/* Writes the parameters of a method.  The first parameter is self, of type `self`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_script_print_formals(opdi_script_printer *print, const char *self) {
     static const char words[] = "self torch ops annotate uninitialized unchecked_cast int float bool str complex print "
         "isinstance range inf nan __torch__ ";
@@ -512,8 +514,8 @@ static int opdi_script_print_formals(opdi_script_printer *print, const char *sel
     opdi_script_print(print, ")");
     return 0;
 }
-/* Writes the body of a method that only calls the method with the function's own name, with the same arguments.
-   Returns 0, or -1 if memory runs out. */
+/* Writes the body of a method that only calls another method, which has the name of the function, with the same
+   arguments.  Returns 0, or -1 if memory runs out. */
 static int opdi_script_print_same(opdi_script_printer *print) {
     const opdi_script_function *const function = print->function;
     opdi_script_print(print, "\n    return (self).");
@@ -528,15 +530,15 @@ static int opdi_script_print_same(opdi_script_printer *print) {
     opdi_script_print(print, ")\n");
     return print->code->failed ? -1 : 0;
 }
-/* Writes a function as the method `as` of a class with the name `self`.  Returns 0, or -1 and sets an error. */
+/* Writes a function as the method `as` of a class named `self`.  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_method(const opd_script *script, opdi_script_function *function, const char *as,
                                     const char *self, opdi_string *code) {
     char named[16] = "_";
     opd_graph *const graph = opdi_script_compiled((opd_script *)(uintptr_t)script, function);
     opdi_script_printer print;
     if (!graph) { return -1; }
-    for (int32_t i = 0; i < function->nformals; i++) {         /* so that names of values differ from parameters such as
-                                                                  _1 */
+    for (int32_t i = 0; i < function->nformals; i++) {         /* makes the names of values different from parameters
+                                                                  such as _1 */
         const char *const name = function->formals[i].name;
         const size_t length = strspn(name, "_");
         if (opdi_is_digit(name[length]) && length >= strlen(named) && length + 1 < sizeof named) {
@@ -590,7 +592,7 @@ static int opdi_script_print_fields(opdi_script_printer *print, const opdi_scrip
     }
     return 0;
 }
-/* Writes the list of a module's parameters or buffers; `list` is "__parameters__" or "__buffers__". */
+/* Writes the list of a module's parameters (`list` is "__parameters__") or buffers ("__buffers__"). */
 static void opdi_script_print_list(opdi_script_printer *print, const opdi_script_class *klass, const char *list) {
     opdi_script_print(print, "  ");
     opdi_script_print(print, list);
@@ -605,8 +607,8 @@ static void opdi_script_print_list(opdi_script_printer *print, const opdi_script
     }
     opdi_script_print(print, "]\n");
 }
-/* Writes a class with its methods.  Leaves out methods that cannot be compiled alone: functions that call such a method
-   have it inlined.  Returns 0, or -1 and sets an error. */
+/* Writes a class with its methods.  Leaves out methods that cannot be compiled alone; functions that call them have
+   them inlined.  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_class(const opd_script *script, opdi_script_class *klass, opdi_string *code) {
     const opdi_gclass_kind kind = klass->gclass->kind;
     const bool module = opd_value_cell(script->self) == OPD_CELL_OBJECT;
@@ -636,7 +638,8 @@ static int opdi_script_print_class(const opd_script *script, opdi_script_class *
                                                      strcmp(method->name, "__init__") == 0)) { continue; }
         const int rc = opdi_script_print_method(script, method, method->name, klass->gclass->name, &text);
         const bool memory = rc && opd_error_code() == OPD_ERROR_MEMORY;
-        if (rc && !memory) { (void)opd_error_rewind(mark); } /* leaves the method out: calls of it are inlined */
+        if (rc && !memory) { (void)opd_error_rewind(mark); } /* leaves the method out: where it is called, it is
+                                                                inlined */
         if (!rc) { opdi_string_add_n(code, text.data, text.length); }
         opdi_string_free(&text);
         if (memory) { return -1; }
@@ -645,7 +648,7 @@ static int opdi_script_print_class(const opd_script *script, opdi_script_class *
     return code->failed ? -1 : 0;
 }
 /* Writes the text of code/__torch__.py: the classes and, if `module` is not NULL, a module with this name whose methods
-   are the functions.  Returns 0, or -1 and sets an error. */
+   are the functions of the script.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module, opdi_string *code) {
     opdi_script_unit *unit = opdi_script_unit_find((opd_script *)(uintptr_t)script, "__torch__", 9);
     char full[100];
@@ -672,7 +675,7 @@ OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module,
 }
 //== files of archives =================================================================================================
 
-/* Writes to `name` [cap] a name for a module that no class of the script has. */
+/* Writes a name for a module to name[cap]; no class of the script has this name. */
 static void opdi_script_module_name(const opd_script *script, char *name, size_t cap) {
     char full[100];
     for (int i = 0; i == 0 || opdi_script_class_find((opd_script *)(uintptr_t)script, full); i++) {
@@ -680,7 +683,7 @@ static void opdi_script_module_name(const opd_script *script, char *name, size_t
         (void)snprintf(full, sizeof full, "__torch__.%s", name);
     }
 }
-/* Adds the entries of an archive without objects to `zip`: the byte order, the code, no constants, and the version.
+/* Adds the entries of an archive that has no objects to `zip`: the byte order, the code, no constants, and the version.
    Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_entries(const opdi_string *code, opdi_zip_writer *zip) {
     return opdi_zip_add(zip, "archive/byteorder", opdi_big_endian() ? "big" : "little", opdi_big_endian() ? 3 : 6) ||
@@ -688,7 +691,7 @@ OPDI_INTERNAL int opdi_script_entries(const opdi_string *code, opdi_zip_writer *
         opdi_zip_add(zip, "archive/constants.pkl", "\x80\x02).", 4) ||
         opdi_zip_add(zip, "archive/version", "10\n", 3) ? -1 : 0;
 }
-/* Writes a script that has only functions to the file `path` as an archive.  Returns 0, or -1 and sets an error. */
+/* Writes a script that has only functions as an archive to the file `path`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_script_save_functions(const opd_script *script, const char *path) {
     static const char state[] = "q\0)\x81}(" "X\x08\0\0\0trainingq\x01\x88ubq\x02.";
     opdi_string code = {NULL, 0, 0, false}, data = {NULL, 0, 0, false};
