@@ -12,13 +12,13 @@
 //== conditions and loops ==============================================================================================
 //
 //  A condition or loop is a node that contains graphs.  All values that these graphs read are passed to them as
-//  arguments.  A graph that makes tensors on the module's device gets the device as its last input.
+//  arguments.  A graph that makes tensors on the module's device gets this device as its last input.
 
 OPDI_INTERNAL int opdi_region_fail(const opdi_gnode *node, const char *what) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", node->function->name, what);
 }
-/* Runs the node's graph number `which`.  The last of the `nargs` arguments is the device, which is left out if the
-   graph does not take it.  The results belong to the innermost scope.  Returns 0, or -1 and sets an error. */
+/* Runs graph number `which` of a node.  The last of the `nargs` arguments is the device; it is left out if the graph
+   has no input for it.  The results belong to the innermost scope.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_region_call(const opdi_gnode *node, int which, const opd_value *args, int nargs,
                                    opd_value *outputs, int noutputs) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
@@ -29,8 +29,8 @@ OPDI_INTERNAL int opdi_region_call(const opdi_gnode *node, int which, const opd_
     }
     return opdi_graph_run_values(graph, args, count, outputs, noutputs) < 0 ? -1 : 0;
 }
-/* Returns 1 if a condition is true, 0 if it is false, or -1 and sets an error.  The condition is a bool, an integer or
-   a tensor of one element. */
+/* Returns 1 if a condition is true, 0 if it is false, or -1 and sets an error.  The condition is a bool, an int or a
+   tensor with one element. */
 static int opdi_region_holds(const opd_value *value) {
     if (value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT) { return value->u.i != 0; }
     if (value->tag != OPD_TAG_TENSOR) {
@@ -39,8 +39,8 @@ static int opdi_region_holds(const opd_value *value) {
     const double number = opd_item_f64(value->u.t);
     return opd_ok() ? number < 0 || number > 0 : -1;
 }
-/* Stores references to `values`, which belong to the innermost scope, as the results of a node.  Returns 0, or -1 and
-   sets an error. */
+/* Stores references to `count` values, which belong to the innermost scope, in `rets`, the results of a node.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_region_return(opd_value *rets, const opd_value *values, int count) {
     for (int i = 0; i < count; i++) {
         rets[i] = values[i];
@@ -53,15 +53,16 @@ OPDI_INTERNAL int opdi_region_return(opd_value *rets, const opd_value *values, i
 OPDI_INTERNAL opd_value *opdi_region_values(int count) {
     return (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof(opd_value));
 }
-/* Returns whether the value of a predicate is unknown: the predicate is a fake tensor, a tensor of code that is being
-   compiled, or batched with one value per example. */
+/* Returns whether the value of a predicate is not known now: the predicate is a fake tensor, a tensor in code that is
+   being compiled, or a batched tensor, which has one value per example. */
 static bool opdi_region_unknown(const opd_value *predicate) {
     return predicate->tag == OPD_TAG_TENSOR && (predicate->u.t->backend == OPD_META ||
         predicate->u.t->backend == OPD_LAZY || opd_tensor_is_batched(predicate->u.t));
 }
 /* Runs both graphs of a cond; their results must have equal sizes and dtypes.  If the predicate is fake, the results
-   are those of the first graph.  If the predicate is batched or compiled, where() chooses between the two results: for
-   each example, or in each run of the compiled code. */
+   are those of the first graph.  If the predicate is batched, where() chooses between the results of the graphs for
+   each example; if it is in code that is being compiled, where() chooses in each run of the code.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     opd_value *const outputs = opdi_region_values(node->nout), *const others = opdi_region_values(node->nout);
     opd_tensor *holds = args[0].u.t;
@@ -87,7 +88,8 @@ static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_v
     }
     return opd_ok() ? opdi_region_return(rets, outputs, node->nout) : -1;
 }
-/* Runs cond(predicate, true graph, false graph, operands).  The predicate is args[0]. */
+/* Runs cond(predicate, true graph, false graph, operands); the predicate is args[0].  Returns 0, or -1 and sets an
+   error. */
 static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     if (opdi_region_unknown(&args[0])) {
         const bool sides = opdi_generator_sides_set(args[0].u.t->backend == OPD_LAZY || opdi_generator_has_sides());
@@ -102,8 +104,8 @@ static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_v
     }
     return opdi_region_return(rets, outputs, node->nout);
 }
-/* Returns 2 if a batched condition is true for all examples, 1 if only for some, 0 for none, or -1 and sets an
-   error. */
+/* Returns 2 if a batched condition is true for all examples, 1 if it is true for some of them, 0 if for none; or -1 and
+   sets an error. */
 static int opdi_region_holds_for(const opd_tensor *test) {
     if (opd_numel(test) != 1) {
         return opd_fail(OPD_ERROR_ARGUMENT, "the condition is not a tensor with one element");
@@ -113,8 +115,8 @@ static int opdi_region_holds_for(const opd_tensor *test) {
     const bool any = opd_item_i64(opd_any(holds)) != 0, all = any && opd_item_i64(opd_all(holds)) != 0;
     return opd_ok() ? any + all : -1;
 }
-/* Chooses the values that the next iteration gets when a condition is true for some examples only: for the other
-   examples, replaces the body's results `next` by the carried values `now`.  Returns 0, or -1 and sets an error. */
+/* Chooses the values for the next iteration if a condition is true only for some examples: for the other examples,
+   replaces the results `next` of the body by the current carried values `now`.  Returns 0, or -1 and sets an error. */
 static int opdi_region_select(const opdi_gnode *node, opd_tensor *test, const opd_value *now, opd_value *next,
                               int count) {
     opd_tensor *const holds = opd_ne_Scalar(opd_reshape(test, opd_ints_of(NULL, 0)), opd_value_int(0));
@@ -135,7 +137,8 @@ static int opdi_region_select(const opdi_gnode *node, opd_tensor *test, const op
     return opd_ok() ? 0 : -1;
 }
 /* Runs while_loop(condition, body, carried, more).  The body returns the new carried values.  If the condition is fake,
-   the body runs once.  Under vmap, the loop goes on as long as the condition is true for any example. */
+   the body runs once.  Under vmap, the loop continues while the condition is true for any example.  Returns 0, or -1
+   and sets an error. */
 static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const int count = ((const opdi_program_region *)node->user)->nfirst;
     opd_value *const now = opdi_region_values(node->nin), *const next = opdi_region_values(count);
@@ -170,8 +173,9 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs map_impl(body, sliced, more) or scan(body, carried, sliced, more).  The body is called for each slice of the
-   `sliced` tensors along dim 0.  It returns new carried values, and values that are stacked after the last call. */
+/* Runs map_impl(body, sliced, more) or scan(body, carried, sliced, more).  Calls the body for each slice of the tensors
+   `sliced` along dim 0.  The body returns the new carried values, followed by values that are stacked after the last
+   call.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     const int carried = region->nfirst, sliced = region->nsliced, stacked = node->nout - carried;
@@ -205,7 +209,8 @@ OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args
     if (carried) { memcpy(outputs, now, (size_t)carried * sizeof *now); }
     return opd_ok() ? opdi_region_return(rets, outputs, node->nout) : -1;
 }
-/* Runs associative_scan(combine, sliced, more): result k along dim 0 combines slices 0 to k, one after another. */
+/* Runs associative_scan(combine, sliced, more).  Slice k of the result, along dim 0, combines the slices 0 to k, one
+   after another.  Returns 0, or -1 and sets an error. */
 static int opdi_region_associative(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const int count = ((const opdi_program_region *)node->user)->nfirst, more = node->nin - count;
     opd_value *const now = opdi_region_values(2 * count + more), *const outputs = opdi_region_values(count);
@@ -238,8 +243,8 @@ static int opdi_region_associative(const opdi_gnode *node, const opd_value *args
     }
     return opd_ok() ? opdi_region_return(rets, outputs, count) : -1;
 }
-/* Calls a graph.  For a wrap_with_... node, sets the node's mode (grad mode or autocast) during the call.  Returns 0,
-   or -1 and sets an error. */
+/* Calls the graph of a node.  If the node is a wrap_with_... node, sets its mode (grad mode or autocast) during the
+   call.  Returns 0, or -1 and sets an error. */
 static int opdi_region_wrap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     opd_value *const outputs = opdi_region_values(node->nout);
@@ -279,7 +284,7 @@ static const opdi_region_kind opdi_regions[] = {
     {{"tag_activation_checkpoint", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"invoke_subgraph", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"run_const_graph", opdi_region_run, true}, opdi_region_wrap, 1, 0, 1}};
-/* Runs the node in a new scope.  Only the results live longer than this scope. */
+/* Runs the node in a new scope; only the results live longer than this scope.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_region_kind *const kind = (const opdi_region_kind *)(const void *)node->function;
     opd_scope scope = opd_scope_open();

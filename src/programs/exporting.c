@@ -8,36 +8,36 @@
 //  modules and the writer of zip files.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A tensor to be written.  Tensors that share bytes are written as a single entry of the file. */
+/* A tensor that is to be written.  Tensors that share bytes are written as one entry of the file. */
 typedef struct opdi_program_item {
     const char *name;
     opd_tensor *tensor;
     opd_module_kind kind;
     const opdi_storage *storage;
-    const char *begin, *end;     /* its bytes; in the first of several tensors that share bytes, the bytes of all of
-                                    them */
-    struct opdi_program_item *first;              /* the first of the tensors that share bytes with it */
-    int64_t number;              /* number of the entry; set only in the first tensor */
+    const char *begin, *end;     /* its bytes; if several tensors share bytes, the first of them has the bytes of all */
+    struct opdi_program_item *first;              /* if several tensors share bytes, the first of them */
+    int64_t number;              /* the number of its entry; set only in the first of the tensors that share bytes */
 } opdi_program_item;
 
 typedef struct opdi_program_writer {
     const opd_graph *graph;
     const opd_module *module;
-    const char *name;            /* name of the program in the file */
-    opd_device device;           /* the device that the file names for its tensors */
+    const char *name;            /* the name of the program in the file */
+    opd_device device;           /* the device that the tensors have in the file */
     opdi_arena arena;            /* memory for the names of constants and for `pairs` */
     opdi_pointer_set values;     /* gives each value its number */
-    /* The parts of the JSON text of the program; configs: the descriptions of its weights and constants. */
+    /* The parts of the program's JSON text.  `configs` has the descriptions of the weights and of the constants. */
     opdi_string nodes, metas, inputs, specs, outputs, sinks, names, leaves, configs[2];
     opdi_string items;           /* opdi_program_item[] */
-    int64_t numbers[2];          /* the next numbers of entries: tensor_0, ... and weight_0, ... */
-    /* For opd_program_save_open.  The open size is the size that may vary between runs. */
+    int64_t numbers[2];          /* the numbers of the next entries tensor_0, ... and weight_0, ... */
+    /* The members from here on are for opd_program_save_open.  The open size is the size that may vary between runs. */
     const opd_graph *other;      /* a second trace, in which the open size has another value */
-    const opdi_gvalue **pairs;   /* [npairs]: the second trace's values, by the numbers of the first trace's values */
-    int64_t npairs, size, second;                 /* size, second: the open size in the first and the second trace */
-    int32_t input, dim;          /* the dim of an input of the graph that is the open size */
-    opdi_string heads, symbols;  /* heads: the nodes at the beginning of the program that compute sizes from the open
-                                    size; symbols: the descriptions of their results */
+    const opdi_gvalue **pairs;   /* [npairs]; the index is the number of a value of the first trace, the element is the
+                                    corresponding value of the second trace */
+    int64_t npairs, size, second;                 /* size, second: the open size in the first and in the second trace */
+    int32_t input, dim;          /* the open size is this dim of this input of the graph */
+    opdi_string heads, symbols;  /* heads: nodes at the beginning of the program that compute sizes from the open size;
+                                    symbols: the descriptions of their results */
 } opdi_program_writer;
 
 OPD_PRINTF_LIKE(2, 3) static void opdi_json_print(opdi_string *to, const char *format, ...) {
@@ -48,7 +48,7 @@ OPD_PRINTF_LIKE(2, 3) static void opdi_json_print(opdi_string *to, const char *f
     va_end(ap);
     opdi_string_add(to, text);
 }
-/* Adds a comma unless `to` is empty. */
+/* Appends a comma unless `to` is empty. */
 static void opdi_json_comma(opdi_string *to) { if (to->length) { opdi_string_add(to, ", "); } }
 static void opdi_json_put_float(opdi_string *to, double number) {
     char text[40];
@@ -60,18 +60,19 @@ static void opdi_json_put_float(opdi_string *to, double number) {
     for (char *at = text; *at; at++) { if (*at == ',') { *at = '.'; } }
     opdi_json_print(to, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
-/* Returns a value's number, or -1 if memory runs out. */
+/* Returns the number of a value, or -1 if memory runs out. */
 static int64_t opdi_program_number(opdi_program_writer *writer, const void *value) {
     return opdi_pointer_set_add(&writer->values, (uintptr_t)value);
 }
-/* Returns the value of the second trace that corresponds to `value` of the first, or NULL. */
+/* Returns the value of the second trace that corresponds to `value`, a value of the first trace; NULL if there is
+   none. */
 static const opdi_gvalue *opdi_program_pair(opdi_program_writer *writer, const opdi_gvalue *value) {
     const int64_t number = writer->other ? opdi_program_number(writer, value) : -1;
     return number >= 0 && number < writer->npairs ? writer->pairs[number] : NULL;
 }
-/* Expresses a size, which is `size` and `second` in the two traces, by the open size: as factor * open or as open +
-   rest.  (Two traces are not enough to find both a factor and a rest.)  A size that does not vary gets factor 0.
-   Returns 0, or -1 and sets an error. */
+/* Expresses a size by the open size: as factor * open or as open + rest.  The size is `size` in the first trace and
+   `second` in the second.  (Two traces are not enough to find both a factor and a rest.) If the size does not vary,
+   sets *factor to 0.  Returns 0, or -1 and sets an error. */
 static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, int64_t second, int64_t *factor,
                                int64_t *rest) {
     const int64_t step = writer->second - writer->size, change = second - size;
@@ -83,8 +84,9 @@ static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, 
                    "plus a constant", (long long)size, (long long)second, (long long)writer->size,
                    (long long)writer->second);
 }
-/* Appends a JSON object {"expr_str": .., "hint": ..} for a size to `to`.  expr_str is `factor` * s0 + `rest` in the
-   notation of Python's sympy, where s0 is the open size.  hint is `size`, the value in the first trace. */
+/* Appends a JSON object {"expr_str": .., "hint": ..} for a size to `to`.  expr_str is the expression `factor` * s0 +
+   `rest` in the notation of sympy (a library of Python), where s0 is the open size.  hint is `size`, the value in the
+   first trace. */
 static void opdi_program_put_open(opdi_string *to, int64_t size, int64_t factor, int64_t rest) {
     if (rest) { opdi_string_add(to, "{\"expr_str\": \"Add("); } else { opdi_string_add(to, "{\"expr_str\": \""); }
     if (factor != 1) { opdi_json_print(to, "Mul(Integer(%lld), ", (long long)factor); }
@@ -104,9 +106,9 @@ static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, i
     }
     return 0;
 }
-/* Appends to writer->heads a node that applies `target` ("_operator.mul" or similar) to the argument `from` and the
-   integer `number`.  The result is named `to`; its value is factor * open size + rest, which is `size` in the first
-   trace. */
+/* Appends a node to writer->heads that applies the function `target`, such as "_operator.mul", to the value named
+   `from` and the integer `number`.  The result is named `to`.  Its value is factor * open size + rest, which is `size`
+   in the first trace. */
 static void opdi_program_put_step(opdi_program_writer *writer, const char *target, const char *from, int64_t number,
                                   const char *to, int64_t size, int64_t factor, int64_t rest) {
     opdi_json_comma(&writer->heads);
@@ -119,8 +121,8 @@ static void opdi_program_put_step(opdi_program_writer *writer, const char *targe
     opdi_program_put_open(&writer->symbols, size, factor, rest);
     opdi_string_add(&writer->symbols, "}");
 }
-/* Writes the name of the value factor * open size + rest to `name`.  Adds the nodes that compute the value to the
-   beginning of the program, unless the program has them already. */
+/* Sets `name` to the name of the value factor * open size + rest.  If the program does not have this value yet, adds
+   the nodes that compute it to the beginning of the program. */
 static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, int64_t factor, int64_t rest,
                                    char name[80]) {
     char from[160], product[40], quoted[84];
@@ -144,8 +146,8 @@ static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, in
         opdi_program_put_step(writer, "_operator.add", from, rest, name, size, factor, rest);
     }
 }
-/* Appends an integer argument to the text of the nodes.  If `whole` is true, the integer is the whole argument;
-   otherwise it is an element of a list.  Returns 0, or -1 and sets an error. */
+/* Appends an integer argument to the text of the nodes.  If `whole` is true, the integer is a whole argument; otherwise
+   it is an element of a list.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *value, bool whole) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     const int64_t size = value->node->constant.u.i, second = other ? other->node->constant.u.i : size;
@@ -160,7 +162,7 @@ static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *
     opdi_json_print(&writer->nodes, whole ? "{\"as_sym_int\": {\"as_name\": \"%s\"}}" : "{\"as_name\": \"%s\"}", name);
     return 0;
 }
-/* Returns whether a value is an integer constant that differs between the two traces. */
+/* Returns whether a value is an integer constant that is different in the second trace. */
 static bool opdi_program_is_open(opdi_program_writer *writer, const opdi_gvalue *value) {
     const opdi_gvalue *const other = opdi_program_pair(writer, value);
     return other && value->node && value->node->kind == OPDI_GNODE_CONSTANT &&
@@ -176,7 +178,7 @@ static int opdi_program_file_dtype(int dtype) {
     }
     return 0;
 }
-/* Appends a device to `to`: {"type": "cpu", "index": null}. */
+/* Appends a device to `to`, such as {"type": "cpu", "index": null}. */
 static void opdi_program_put_device(opdi_string *to, opd_device device) {
     char text[40];
     opdi_json_print(to, "{\"type\": \"%.*s\", \"index\": ",
@@ -184,8 +186,8 @@ static void opdi_program_put_device(opdi_string *to, opd_device device) {
     if (device.index < 0) { opdi_string_add(to, "null}"); }
     else { opdi_json_print(to, "%d}", (int)device.index); }
 }
-/* Appends the description of a tensor to `to`: {"dtype": 7, "sizes": [..], ...}.  `dims` has the tensor's sizes, then
-   its strides; `second` has the sizes and strides of the second trace.  Returns 0, or -1 and sets an error. */
+/* Appends the description of a tensor to `to`, such as {"dtype": 7, "sizes": [..], ...}.  `dims` has the sizes and then
+   the strides of the tensor; `second` has those of the second trace.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
                                  const int64_t *second, int ndim, bool requires_grad, opd_device device,
                                  int64_t offset) {
@@ -204,7 +206,8 @@ static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, i
     opdi_json_print(to, "], \"storage_offset\": {\"as_int\": %lld}, \"layout\": 7}", (long long)offset);
     return to->failed ? -1 : 0;
 }
-/* Adds a value to "tensor_values", the descriptions of the graph's tensors.  Returns 0, or -1 and sets an error. */
+/* Adds the description of a tensor value to "tensor_values", the descriptions of the graph's tensors.  Returns 0, or -1
+   and sets an error. */
 static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue *value) {
     if (value->dtype < 0 || !opdi_program_file_dtype(value->dtype)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the sizes of a value are not known: make the graph with "
@@ -220,7 +223,7 @@ static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue
     return opdi_program_put_meta(writer, &writer->metas, value->dtype, value->dims, other ? other->dims : value->dims,
                                  value->ndim, value->requires_grad, writer->device, 0);
 }
-/* Appends a constant number to `to`, in the form for an argument of this type. */
+/* Appends a constant number to `to`, in the form that arguments of type `type` have. */
 static void opdi_program_put_number(opdi_string *to, const opdi_type *type, const opd_value *value) {
     static const char *const words[] = {"ScalarType", "Layout", "MemoryFormat"};
     static const char *const kinds[] = {"as_scalar_type", "as_layout", "as_memory_format"};
@@ -315,8 +318,8 @@ static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *t
     opdi_string_add(to, "]}");
     return to->failed ? -1 : 0;
 }
-/* Appends the results of a node to the text of the nodes.  A result that is a list is written as its elements, which
-   are the results of the node that unpacks it.  Returns 0, or -1 and sets an error. */
+/* Appends the results of a node to the text of the nodes.  If a result is a list, appends its elements, which are the
+   results of the node that unpacks the list.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnode *node) {
     opdi_string *const to = &writer->nodes;
     for (int32_t i = 0; i < node->nout; i++) {
@@ -369,7 +372,7 @@ static int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *
 
 //== tensors to be written =============================================================================================
 
-/* Adds a tensor to `items`, the tensors to be written.  Returns 0, or -1 and sets an error. */
+/* Adds a tensor to writer->items, the tensors that are to be written.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_tensor(opdi_program_writer *writer, const char *name, opd_tensor *tensor,
                                    opd_module_kind kind) {
     opdi_program_item item;
@@ -393,7 +396,7 @@ static int opdi_program_put_tensor(opdi_program_writer *writer, const char *name
     opdi_string_add_n(&writer->items, (const char *)(const void *)&item, sizeof item);
     return writer->items.failed ? -1 : 0;
 }
-/* Compares two tensors for qsort: weights before constants, then by storage, dtype and first byte. */
+/* A comparison for qsort.  Orders tensors by kind (weights before constants), storage, dtype and first byte. */
 static int opdi_by_memory(const void *first, const void *second) {
     const opdi_program_item *const item = *(const opdi_program_item *const *)first;
     const opdi_program_item *const other = *(const opdi_program_item *const *)second;
@@ -404,8 +407,8 @@ static int opdi_by_memory(const void *first, const void *second) {
     if (item->begin != other->begin) { return (uintptr_t)item->begin < (uintptr_t)other->begin ? -1 : 1; }
     return item < other ? -1 : item > other;
 }
-/* Finds the tensors that share bytes, numbers the entries, and adds the description of each tensor to `configs`.
-   Returns 0, or -1 and sets an error. */
+/* Finds the tensors that share bytes, gives the entries their numbers, and adds the description of each tensor to
+   `configs`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_arrange(opdi_program_writer *writer) {
     static const char *const files[] = {"tensor", "weight"};
     opdi_program_item *const items = (opdi_program_item *)(void *)writer->items.data, *lead = NULL;
@@ -443,8 +446,8 @@ static int opdi_program_arrange(opdi_program_writer *writer) {
     }
     return 0;
 }
-/* Writes one entry with the bytes of a tensor and of all tensors that share bytes with it.  Returns 0, or -1 and sets
-   an error. */
+/* Writes an entry that has the bytes of a tensor and of all tensors that share bytes with it.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_program_put_entry(opdi_zip_writer *zip, const opdi_program_item *item) {
     static const char *const paths[] = {"model/data/constants/tensor", "model/data/weights/weight"};
     const int64_t bytes = item->end - item->begin, stride = 1;
@@ -462,8 +465,8 @@ static int opdi_program_put_entry(opdi_zip_writer *zip, const opdi_program_item 
 
 //== writing traced graphs =============================================================================================
 
-/* Adds an input of the graph and its specification.  `name` is the name of the module's tensor of kind `kind`, or NULL
-   for an input of the user. */
+/* Adds an input of the graph and its specification.  If the input is a tensor of the module, `name` is the tensor's
+   name and `kind` its kind; for an input of the user, `name` is NULL. */
 static void opdi_program_put_spec(opdi_program_writer *writer, const opdi_gvalue *value, const char *kind,
                                   const char *name) {
     const long long number = (long long)opdi_program_number(writer, value);
@@ -479,8 +482,8 @@ static void opdi_program_put_spec(opdi_program_writer *writer, const opdi_gvalue
     opdi_string_add(&writer->specs, strcmp(kind, "buffer") == 0 ? ", \"persistent\": true}}" : "}}");
 }
 static const char opdi_program_leaf_spec[] = "{\"type\": null, \"context\": null, \"children_spec\": []}";
-/* Adds the inputs of the graph: the module's tensors, the constants, and the user's inputs.  Returns 0, or -1 and sets
-   an error. */
+/* Adds the inputs of the graph: the tensors of the module, the constants, and the inputs of the user.  Returns 0, or -1
+   and sets an error. */
 static int opdi_program_put_inputs(opdi_program_writer *writer) {
     static const char *const kinds[] = {"parameter", "buffer", "tensor_constant"};
     const opd_graph *const graph = writer->graph;
@@ -528,14 +531,16 @@ static bool opdi_program_same_constant(const opd_value *value, const opd_value *
     default: return memcmp(&value->u, &other->u, sizeof value->u) == 0;
     }
 }
-/* Records that `other` of the second trace corresponds to `value` of the first.  Returns 0, or -1 and sets an error. */
+/* Stores that `other`, a value of the second trace, corresponds to `value`, a value of the first.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_program_pair_add(opdi_program_writer *writer, const opdi_gvalue *value, const opdi_gvalue *other) {
     const int64_t number = opdi_program_number(writer, value);
     if (number < 0 || number >= writer->npairs) { return opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
     writer->pairs[number] = other;
     return 0;
 }
-/* Returns whether nodes of the two traces do the same with corresponding inputs. */
+/* Returns whether `node` of the first trace and `other` of the second do the same, with inputs that correspond to each
+   other. */
 static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode *node, const opdi_gnode *other) {
     bool same = other && node->kind == other->kind && node->op == other->op && node->nin == other->nin &&
         node->nout == other->nout && !node->nblocks && !other->nblocks;
@@ -544,7 +549,8 @@ static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode
     }
     return same && (node->kind != OPDI_GNODE_CONSTANT || opdi_program_same_constant(&node->constant, &other->constant));
 }
-/* Finds the corresponding values of both traces, and the open size.  Returns 0, or -1 and sets an error. */
+/* Finds which values of the two traces correspond to each other, and the open size.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_pair_all(opdi_program_writer *writer) {
     const opd_graph *const graph = writer->graph, *const second = writer->other;
     const opdi_gnode *node, *other = second->body.first;
@@ -598,7 +604,7 @@ static int opdi_program_pair_all(opdi_program_writer *writer) {
                     "depend on them: trace with sizes of at least 2 that are further apart", (long long)writer->size,
                     (long long)writer->second);
 }
-/* Adds the JSON text of the program to `text`.  Returns 0, or -1 and sets an error. */
+/* Appends the JSON text of the program to `text`.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
     const opd_graph *const graph = writer->graph;
     opdi_string spec = {NULL, 0, 0, false}, leaves = {NULL, 0, 0, false};
@@ -656,10 +662,11 @@ static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
 
 //== writing loaded programs ===========================================================================================
 //
-//  For a loaded program, the JSON text of its file is written again, with the current tensors of the module.
+//  If a program was loaded from a file, the JSON text of this file is written again, with the current tensors of the
+//  module.
 
-/* Adds the module's tensors to the tensors to be written.  Those that the program was loaded with must still have their
-   dtype and sizes.  Returns 0, or -1 and sets an error. */
+/* Adds the tensors of the module to those that are to be written.  The tensors that the program had when it was loaded
+   must still have the same dtype and sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_module(opdi_program_writer *writer, const opd_program *program) {
     const opd_module *const module = writer->module;
     for (int32_t i = 0; i < program->nshapes; i++) {
@@ -677,7 +684,8 @@ static int opdi_program_put_module(opdi_program_writer *writer, const opd_progra
         }
         if (opdi_program_put_tensor(writer, shape->name, tensor, shape->kind)) { return -1; }
     }
-    for (int64_t i = 0; i < opd_module_count(module); i++) {     /* tensors that were added after loading */
+    for (int64_t i = 0; i < opd_module_count(module); i++) {     /* the tensors that were added after the program was
+                                                                    loaded */
         const char *const name = opd_module_name(module, i);
         int32_t k = 0;
         while (k < program->nshapes && strcmp(program->shapes[k].name, name) != 0) { k++; }
@@ -686,7 +694,8 @@ static int opdi_program_put_module(opdi_program_writer *writer, const opd_progra
     }
     return 0;
 }
-/* Copies entry number `entry` of a loaded program's file under the name `name`.  Returns 0, or -1 and sets an error. */
+/* Copies entry number `entry` of the file of a loaded program, under the name `name`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_put_again(opdi_zip_writer *zip, const opd_tensor_file *file, int64_t entry, const char *name) {
     opdi_source source;
     unsigned char *own;
@@ -695,7 +704,7 @@ static int opdi_program_put_again(opdi_zip_writer *zip, const opd_tensor_file *f
     opdi_free(own, source.length);
     return rc;
 }
-/* Writes the JSON text of a loaded program as entry `name`.  The text is unchanged, except that format version 7
+/* Writes the JSON text of a loaded program as the entry `name`.  The text is not changed, except that format version 7
    becomes 8, which includes version 7.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *program, const char *name) {
     opdi_source source;
@@ -716,8 +725,8 @@ static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *progra
     opdi_free(own, source.length);
     return rc;
 }
-/* Copies the remaining entries of a program: example inputs and, if `extra` is true, the user's own files.  Returns 0,
-   or -1 and sets an error. */
+/* Copies the other entries of a program: example inputs and, if `extra` is true, the files that the user has added.
+   Returns 0, or -1 and sets an error. */
 static int opdi_program_put_beside(opdi_zip_writer *zip, const opd_program *program, const char *name, bool extra) {
     static const char *const folders[] = {"extra/", "extra_files/"};
     const opd_tensor_file *const file = program->file;
@@ -759,8 +768,8 @@ static int opdi_program_put_config(opdi_zip_writer *zip, const char *folder, con
     opdi_string_free(&text);
     return rc;
 }
-/* Writes the entries of a program.  `text` is its JSON text, or NULL for a loaded program.  If `extra` is true, copies
-   the user's own files, too.  Returns 0, or -1 and sets an error. */
+/* Writes the entries of a program.  `text` is the JSON text, or NULL if the program was loaded.  If `extra` is true,
+   also copies the files that the user has added.  Returns 0, or -1 and sets an error. */
 static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_string *text, opdi_zip_writer *zip,
                                 bool extra) {
     const opdi_program_item *const items = (const opdi_program_item *)(void *)writer->items.data;
@@ -778,7 +787,7 @@ static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_st
     return opdi_zip_add(zip, path, "", 0);
 }
 /* Writes a program.  `other` is a second trace of the graph, or NULL.  `numbers` has the numbers of the next entries in
-   the file, and is advanced.  `extra`: see opdi_program_put_beside.  Returns 0, or -1 and sets an error. */
+   the file; they are advanced.  `extra` is as for opdi_program_put_beside.  Returns 0, or -1 and sets an error. */
 static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other, const opd_module *module,
                                   const char *name, int64_t *numbers, opdi_zip_writer *zip, bool extra) {
     opdi_program_writer writer;

@@ -2,9 +2,9 @@
 
 //== vmap ==============================================================================================================
 //
-//  In the text of a program, torch.vmap consists of calls of four functions: one begins a layer, two move tensors into
-//  and out of the layer, one ends it.  The nodes between the begin and the end become a graph, whose first input is the
-//  layer's level.
+//  In the text of a program, torch.vmap consists of calls of four functions: the first begins a layer, two move tensors
+//  into the layer and out of it, and the last ends the layer.  The nodes between the first and the last become a graph,
+//  whose first input is the level of the layer.
 
 static int opdi_region_vmap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const char *const how = args[1].tag == OPD_TAG_STR ? args[1].u.s : "";
@@ -34,8 +34,9 @@ static const opdi_region_kind opdi_vmap_kind = {{"vmap", opdi_region_run, true},
 static const opdi_gfunction opdi_vmap_moves[] = {
     {"_add_batch_dim", opdi_vmap_move, true}, {"_remove_batch_dim", opdi_vmap_move, true}};
 
-/* Returns a letter for the function of torch.vmap that a node calls: 'b'egin, 'i'n, 'o'ut, 'e'nd, 'l'
-   (lazy_load_decompositions, which has no effect), or 0 for any other function. */
+/* Returns a letter for the function of torch.vmap that a node calls: 'b' (begins a layer), 'i' (moves a tensor into the
+   layer), 'o' (moves a tensor out of it), 'e' (ends the layer), or 'l' (lazy_load_decompositions, which has no effect).
+   Returns 0 if the node calls another function. */
 static int opdi_vmap_which(const opd_json *json, int64_t node) {
     static const char *const names[] = {"lazy_load_decompositions", "_vmap_increment_nesting", "_add_batch_dim",
                                         "_remove_batch_dim", "_vmap_decrement_nesting"};
@@ -45,15 +46,16 @@ static int opdi_vmap_which(const opd_json *json, int64_t node) {
     while (i < 5 && strcmp(target + 29, names[i]) != 0) { i++; }
     return i < 5 ? "lbioe"[i] : 0;
 }
-/* Reads argument number `place` of the node at `at` in the JSON.  Returns NULL and sets an error if it fails. */
+/* Reads argument number `place` of the node at `at` in the JSON.  Returns its value, or NULL and sets an error. */
 static opdi_gvalue *opdi_vmap_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, int place) {
     const opd_json *const json = reader->json;
     const int64_t given = opdi_program_given(json, opd_json_first(json, opd_json_get(json, at, "inputs")), "", place);
     if (given < 0) { (void)opdi_program_bad(reader, at, "a vmap has too few arguments"); }
     return given < 0 ? NULL : opdi_program_argument(reader, made, given, NULL);
 }
-/* Reads a node that adds a batch dim, with the arguments (tensor, dim, level).  If `out` is true, the node removes the
-   dim and has the arguments (tensor, level, examples, dim).  Returns 0, or -1 and sets an error. */
+/* Reads a node that moves a tensor into a layer: it adds a batch dim and has the arguments (tensor, dim, level).  If
+   `out` is true, reads a node that moves a tensor out of a layer: it removes the dim and has the arguments (tensor,
+   level, examples, dim).  Returns 0, or -1 and sets an error. */
 static int opdi_vmap_move_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, bool out) {
     const opd_json *const json = reader->json;
     opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_GNODE_FUNCTION, 3, 1);
@@ -70,7 +72,7 @@ static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *m
 OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph,
                                      int64_t count);
 static int opdi_program_end(opdi_program_graph *made);
-/* Returns an upper bound of the number of names that are used or defined inside a vmap.  `node` is its first node. */
+/* Returns an upper bound of the number of names that occur inside of a vmap.  `node` is the first node of the vmap. */
 static int64_t opdi_vmap_values(const opd_json *json, int64_t node) {
     int64_t count = 0, depth = 1;
     for (; node >= 0 && depth; node = opd_json_next(json, node)) {
@@ -85,8 +87,8 @@ static int64_t opdi_vmap_values(const opd_json *json, int64_t node) {
     }
     return count;
 }
-/* Reads the nodes inside a vmap into the new graph `inner`, and moves *at to the node that ends the vmap.  Returns 0,
-   or -1 and sets an error. */
+/* Reads the nodes inside of a vmap into the new graph `inner`, and moves *at to the node that ends the vmap.  Returns
+   0, or -1 and sets an error. */
 static int opdi_vmap_inside(opdi_program_reader *reader, opdi_program_graph *made, opdi_program_graph *inner,
                             int64_t *at) {
     int64_t count = 0;
@@ -201,7 +203,7 @@ static int opdi_program_node(opdi_program_reader *reader, opdi_program_graph *ma
 
 //== graphs ============================================================================================================
 
-/* Returns an upper bound of the number of values in a graph, for the size of its table of names. */
+/* Returns an upper bound of the number of values in a graph, from which the size of its table of names follows. */
 OPDI_INTERNAL int64_t opdi_program_values_of(const opd_json *json, int64_t graph) {
     int64_t count = opd_json_count(json, opd_json_get(json, graph, "inputs"));
     int64_t node = opd_json_first(json, opd_json_get(json, graph, "nodes"));
@@ -226,7 +228,7 @@ OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_g
     if (made->names) { memset(made->names, 0, (size_t)made->size * sizeof *made->names); }
     return made->graph ? 0 : -1;
 }
-/* Adds an input to the graph, as described at `at` in the JSON.  Returns NULL and sets an error if it fails. */
+/* Adds an input to the graph; `at` is its description in the JSON.  Returns the input, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_graph_input(const opdi_program_reader *reader, opdi_program_graph *made,
                                                     int64_t at) {
     int64_t value;
@@ -243,8 +245,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_graph_input(const opdi_program_reader *r
     if (input && name && opdi_program_define(reader, made, at, name, input)) { return NULL; }
     return input;
 }
-/* Reads the nodes from *at on, up to the end of the graph.  In the graph of a vmap, moves *at to the node that ends the
-   vmap.  Returns 0, or -1 and sets an error. */
+/* Reads the nodes from *at to the end of the graph.  In the graph of a vmap, moves *at to the node that ends the vmap.
+   Returns 0, or -1 and sets an error. */
 static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *made, int64_t *at) {
     const opd_json *const json = reader->json;
     for (; *at >= 0; *at = opd_json_next(json, *at)) {
@@ -259,20 +261,20 @@ static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *m
     }
     return 0;
 }
-/* Finishes a graph after its outputs were added.  Returns 0, or -1 and sets an error. */
+/* Completes a graph whose outputs were added.  Returns 0, or -1 and sets an error. */
 static int opdi_program_end(opdi_program_graph *made) {
     opd_graph *const to = made->graph;
     to->result = to->noutputs == 1 ? to->outputs[0]
         : opdi_graph_list(to, OPDI_GNODE_TUPLE, OPD_TAG_LIST, "Tensor", to->outputs, to->noutputs);
     if (!to->result) { return -1; }
-    if (made->device) {                           /* the device comes after all other inputs */
+    if (made->device) {                           /* the device is the last input */
         if (opdi_graph_reserve_inputs(to, to->ninputs + 1)) { return -1; }
         to->inputs[to->ninputs++] = made->device;
     }
     opdi_graph_changed(to);
     return 0;
 }
-/* Reads the nodes of a graph, then its outputs, and finishes it.  Returns 0, or -1 and sets an error. */
+/* Reads the nodes and then the outputs of a graph, and completes the graph.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_body(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph) {
     const opd_json *const json = reader->json;
     const int64_t outputs = opd_json_get(json, graph, "outputs"), count = opd_json_count(json, outputs);
@@ -288,8 +290,8 @@ OPDI_INTERNAL int opdi_program_body(opdi_program_reader *reader, opdi_program_gr
     }
     return opdi_program_end(made);
 }
-/* Reads a graph that a node calls; the program owns it.  Sets *wants_device to true if the graph's last input is the
-   device.  Returns NULL and sets an error if it fails. */
+/* Reads a graph that a node calls; the program owns the graph.  Sets *wants_device to true if the last input of the
+   graph is the device.  Returns the graph, or NULL and sets an error. */
 static opd_graph *opdi_program_inner(opdi_program_reader *reader, int64_t graph, bool *wants_device) {
     const opd_json *const json = reader->json;
     opdi_program_graph made;
@@ -313,8 +315,8 @@ static opd_graph *opdi_program_inner(opdi_program_reader *reader, int64_t graph,
     *wants_device = rc == 0 && made.device;
     return rc ? NULL : made.graph;
 }
-/* Appends the argument at `at` in the JSON to `in`, which has *count values; if the argument is a list, appends its
-   elements.  Returns 0, or -1 and sets an error. */
+/* Appends the argument at `at` in the JSON to `in`, which has *count values, and advances *count.  If the argument is a
+   list, appends its elements.  Returns 0, or -1 and sets an error. */
 static int opdi_program_flatten(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opdi_gvalue **in,
                                 int32_t *count) {
     int64_t value;
@@ -336,8 +338,8 @@ static int opdi_program_flatten(opdi_program_reader *reader, opdi_program_graph 
     }
     return 0;
 }
-/* Reads an argument of a node that sets a mode around a graph.  The argument must be a constant; a string is the name
-   of a device.  Returns 0, or -1 and sets an error. */
+/* Reads an argument of a node that sets a mode while it calls a graph.  The argument must be a constant; if it is a
+   string, it is the name of a device.  Returns 0, or -1 and sets an error. */
 static int opdi_program_mode(const opdi_program_reader *reader, int64_t at, opd_value *mode) {
     int64_t value;
     opd_device device;
@@ -350,7 +352,7 @@ static int opdi_program_mode(const opdi_program_reader *reader, int64_t at, opd_
     *mode = opd_value_device(device);
     return 0;
 }
-/* Returns the number of results of a node, with the elements of lists counted one by one. */
+/* Returns the number of results of a node.  Each element of a list counts as one result. */
 static int32_t opdi_program_region_nout(const opd_json *json, int64_t outputs) {
     int64_t count = 0;
     for (int64_t at = opd_json_first(json, outputs); at >= 0; at = opd_json_next(json, at)) {
@@ -359,8 +361,8 @@ static int32_t opdi_program_region_nout(const opd_json *json, int64_t outputs) {
     }
     return (int32_t)OPDI_MIN(count, INT32_MAX);
 }
-/* Makes and names the results of a node that calls graphs, and adds the node to the graph.  Returns 0, or -1 and sets
-   an error. */
+/* Makes the results of a node that calls graphs, gives them their names, and adds the node to the graph.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_program_region_results(const opdi_program_reader *reader, opdi_program_graph *made, int64_t outputs,
                                        opdi_gnode *node) {
     const opd_json *const json = reader->json;
@@ -429,14 +431,15 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
     if (graphs != kind->graphs || modes != kind->modes || (kind->lists > 0 && lists < kind->lists - 1)) {
         return opdi_program_bad(reader, at, "%s is given too few arguments", kind->function.name);
     }
-    if (kind->lists == 2 && kind->inside == opdi_region_scan) {  /* map_impl: its first list is sliced */
+    if (kind->lists == 2 && kind->inside == opdi_region_scan) {  /* in map_impl, the first list has the tensors that are
+                                                                    sliced */
         region->nsliced = region->nfirst;
         region->nfirst = 0;
     }
     in[count++] = NULL;
     const bool device = region->wants_device[0] || region->wants_device[1];
     if (device && !(in[count - 1] = opdi_program_device_value(made))) { return -1; }
-    if (!device) {                                /* no graph takes the device: pass None */
+    if (!device) {                                /* no graph takes the device, so None is passed */
         const opd_value none = opd_value_none();
         if (!(in[count - 1] = opdi_program_constant(made, NULL, &none))) { return -1; }
     }

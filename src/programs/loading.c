@@ -16,8 +16,8 @@ void opd_program_free(opd_program *program) {
     opdi_arena_free(&program->arena);
     opdi_free(program, sizeof *program);
 }
-/* Returns the JSON text of an entry, and sets *source to describe the entry in errors.  Returns NULL and sets an error
-   if it fails. */
+/* Returns the JSON text of an entry, and sets *source to the description of the entry for errors.  On failure, returns
+   NULL and sets an error. */
 static opd_json *opdi_program_json(const opdi_program_reader *reader, int64_t entry, opdi_source *source) {
     unsigned char *own;
     if (opdi_zip_bytes(reader->file, opdi_file_entry_of(reader->file, entry), 1, source, &own)) { return NULL; }
@@ -27,8 +27,8 @@ static opd_json *opdi_program_json(const opdi_program_reader *reader, int64_t en
     source->length = 0;
     return json;
 }
-/* Records the names of the file's programs, and finds the program called `name`.  If `name` is NULL, finds the program
-   "model" or, if there is none, the first program.  Returns the index of the program's entry, or -1 and sets an
+/* Stores the names of the programs in the file, and finds the program named `name`.  If `name` is NULL, finds the
+   program "model" or, if there is none, the first program.  Returns the index of the program's entry, or -1 and sets an
    error. */
 static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) {
     opd_program *const program = reader->program;
@@ -67,8 +67,8 @@ static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) 
     return opdi_bad(&file->source, OPDI_NOWHERE, name && program->nnames ? "the file has no program '%.100s'"
                     : "this is not a file of an exported program", name);
 }
-/* Opens a checkpoint that is the entry `name` in `folder`.  Returns NULL if there is no such entry, or NULL and sets an
-   error if it fails. */
+/* Opens the entry `name` in `folder`, which is a checkpoint.  Returns the open file; NULL if there is no such entry; or
+   NULL and sets an error. */
 static opd_tensor_file *opdi_program_checkpoint(const opdi_program_reader *reader, const char *folder,
                                                 const char *name) {
     const int64_t entry = opdi_program_entry(reader, folder, name);
@@ -91,7 +91,7 @@ static opd_tensor_file *opdi_program_checkpoint(const opdi_program_reader *reade
     }
     return opdi_tensor_file(buffer, &source);
 }
-/* Opens the checkpoints that contain the tensors in older files.  Returns 0, or -1 and sets an error. */
+/* Opens the checkpoints that have the tensors in older files.  Returns 0, or -1 and sets an error. */
 static int opdi_program_checkpoints(opdi_program_reader *reader) {
     char name[300];
     (void)snprintf(name, sizeof name, "%.200s.pt", reader->program->name);
@@ -108,7 +108,7 @@ static int opdi_program_checkpoints(opdi_program_reader *reader) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* Reads the descriptions of tensors in a file of torch 2.8 or later.  Returns 0, or -1 and sets an error. */
+/* Reads the descriptions of the tensors in a file of torch 2.8 or later.  Returns 0, or -1 and sets an error. */
 static int opdi_program_configs(opdi_program_reader *reader) {
     static const char *const folders[] = {"data/weights/", "data/constants/"};
     static const char *const ends[] = {"_weights_config.json", "_constants_config.json"};
@@ -123,7 +123,7 @@ static int opdi_program_configs(opdi_program_reader *reader) {
     }
     return 0;
 }
-/* Records the names, kinds, dtypes and sizes of the module's tensors.  Returns 0, or -1 if memory runs out. */
+/* Stores the names, kinds, dtypes and sizes of the module's tensors.  Returns 0, or -1 if memory runs out. */
 static int opdi_program_shapes(opd_program *program) {
     const int64_t count = opd_module_count(program->module);
     program->shapes = (opdi_program_shape *)opdi_arena_alloc(&program->arena,
@@ -171,8 +171,8 @@ static void opdi_program_reader_end(opdi_program_reader *reader) {
     opd_tensor_file_close(reader->weights);
     opd_tensor_file_close(reader->constants);
 }
-/* Reads the program `name` from an open file, which belongs to the program from then on.  If `file` is NULL, opening it
-   has failed and set an error.  Returns NULL and sets an error if it fails. */
+/* Reads the program `name` from an open file; the program then owns the file.  `file` is NULL if opening it has failed
+   and set an error.  Returns the program, or NULL and sets an error. */
 static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     opdi_program_reader reader;
     opd_program *program = file ? (opd_program *)opdi_alloc(sizeof *program) : NULL;
@@ -186,8 +186,8 @@ static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     reader.file = program->file = file;
     reader.source = file->source;
     opdi_thread *const thread = opdi_self();
-    const uint64_t was = opdi_enter(thread);      /* as in a call of an operator, so that schemas stay valid while they
-                                                     are read */
+    const uint64_t was = opdi_enter(thread);      /* schemas stay valid while they are read, as in a call of an
+                                                     operator */
     opd_scope scope = opd_scope_open();
     program->module = opd_module_new();
     const int rc = program->module ? opdi_program_open(&reader, name) : -1;

@@ -2,7 +2,7 @@
 
 //== arguments and nodes ===============================================================================================
 
-/* Adds an input of type `tag` to the graph.  Returns NULL and sets an error if it fails. */
+/* Adds an input with the tag `tag` to the graph.  Returns the input, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_input_add(opd_graph *graph, int32_t tag) {
     opdi_gvalue *const value = opdi_graph_reserve_inputs(graph, graph->ninputs + 1)
         ? NULL : opdi_gvalue_new(graph, NULL, tag);
@@ -36,8 +36,8 @@ OPDI_INTERNAL int opdi_program_define(const opdi_program_reader *reader, opdi_pr
     slot->value = value;
     return slot->name ? 0 : -1;
 }
-/* Finds a value by name.  A value of the graph around a vmap becomes an input of the vmap's graph.  Returns NULL if
-   there is no such value, or NULL and sets an error if it fails. */
+/* Finds a value by its name.  In the graph of a vmap, a value of the outer graph becomes an input.  Returns the value;
+   NULL if there is none; or NULL and sets an error. */
 static opdi_gvalue *opdi_program_value(const opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                        const char *name) {
     opdi_gvalue *const own = opdi_program_slot(made, name)->value;
@@ -52,16 +52,16 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_use(const opdi_program_reader *reader, o
     else if (!value) { (void)opdi_program_bad(reader, at, "there is no value '%.100s' here", name); }
     return value;
 }
-/* Adds a constant to the graph.  If `type` is not NULL, the value is converted as for an argument of this type.
-   Returns NULL and sets an error if it fails. */
+/* Adds a constant to the graph.  If `type` is not NULL, converts the value as for an argument of this type.  Returns
+   the constant, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_constant(opdi_program_graph *made, const opdi_type *type,
                                                  const opd_value *value) {
     opd_value bound = *value;
     if (type && opdi_bind_value(type, value, &bound) < 0) { return NULL; }
     return opdi_graph_constants(made->graph, &bound);
 }
-/* Adds a node that makes a list of `count` values of type `word` ("Tensor", "float", "bool" or "int").  Returns NULL
-   and sets an error if it fails. */
+/* Adds a node that makes a list of `count` values, whose type is `word` ("Tensor", "float", "bool" or "int").  Returns
+   the list, or NULL and sets an error. */
 static opdi_gvalue *opdi_program_list(opdi_program_graph *made, const char *word, opdi_gvalue *const *values,
                                       int32_t count) {
     const int32_t tag = *word == 'T' ? OPD_TAG_TENSORS : *word == 'f' ? OPD_TAG_FLOATS : *word == 'b' ? OPD_TAG_BOOLS
@@ -70,8 +70,8 @@ static opdi_gvalue *opdi_program_list(opdi_program_graph *made, const char *word
 }
 OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                                  const opdi_type *type);
-/* Reads a symbolic number at `at` in the JSON: {"as_name": ".."} or {"as_int": 3}.  Returns NULL and sets an error if
-   it fails. */
+/* Reads a symbolic number at `at` in the JSON: {"as_name": ".."} or {"as_int": 3}.  Returns its value, or NULL and sets
+   an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_symbolic(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                                  const opdi_type *type) {
     int64_t value;
@@ -80,8 +80,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_symbolic(opdi_program_reader *reader, op
     if (strcmp(kind, "as_name") == 0) { return opdi_program_use(reader, made, value); }
     return opdi_program_argument(reader, made, at, type);
 }
-/* Reads a list of constants at `at` in the JSON; `kind` is "as_ints" or similar.  Returns NULL and sets an error if it
-   fails. */
+/* Reads a list of constants at `at` in the JSON; `kind` is "as_ints" or similar.  Returns the list, or NULL and sets an
+   error. */
 static opdi_gvalue *opdi_program_constants(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                            const char *kind, const opdi_type *type) {
     const opd_json *const json = reader->json;
@@ -102,7 +102,7 @@ static opdi_gvalue *opdi_program_constants(opdi_program_reader *reader, opdi_pro
         if (rc) { return NULL; }
     }
     list = opd_value_list(values, count);
-    if (!type) {                                  /* makes a list of the type that `kind` names */
+    if (!type) {                                  /* makes a list of the type that `kind` tells */
         for (i = 0; i < count && strcmp(kind, "as_strings") != 0; i++) {
             if (*kind && kind[3] == 'i') { ((int64_t *)(void *)values)[i] = values[i].u.i; }
             else if (kind[3] == 'f') { ((double *)(void *)values)[i] = values[i].u.d; }
@@ -113,8 +113,8 @@ static opdi_gvalue *opdi_program_constants(opdi_program_reader *reader, opdi_pro
     }
     return opdi_program_constant(made, type, &list);
 }
-/* Reads a list of tensors (`kind` "as_tensors" or "as_optional_tensors", which may have None) or symbolic numbers.
-   Returns NULL and sets an error if it fails. */
+/* Reads a list of symbolic numbers, or of tensors (`kind` is "as_tensors", or "as_optional_tensors" if elements may be
+   None).  Returns the list, or NULL and sets an error. */
 static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                         const char *kind) {
     const opd_json *const json = reader->json;
@@ -137,8 +137,8 @@ static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_progra
     }
     return opdi_program_list(made, word, values, i);
 }
-/* Reads a constant that is not a list into *constant.  Returns 0, or 1 if the argument is not such a constant, or -1
-   and sets an error. */
+/* Reads a constant that is not a list into *constant.  Returns 0; 1 if the argument is not such a constant; or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_program_single(const opdi_program_reader *reader, int64_t at, const char *kind,
                                       opd_value *constant) {
     const opd_json *const json = reader->json;
@@ -172,8 +172,8 @@ OPDI_INTERNAL int opdi_program_single(const opdi_program_reader *reader, int64_t
     } else { return 1; }
     return 0;
 }
-/* Reads an argument as a value of the graph.  `type` is the operator's type for it, or NULL if unknown.  Returns NULL
-   and sets an error if it fails. */
+/* Reads an argument as a value of the graph.  `type` is the type in the operator's schema, or NULL if it is unknown.
+   Returns the value, or NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                                  const opdi_type *type) {
     opd_value constant;
@@ -208,8 +208,8 @@ OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, op
     return NULL;
 }
 
-/* Names the results of a node, in the order of its schema.  `first` is the position in the JSON of the first result's
-   description.  Returns 0, or -1 and sets an error. */
+/* Gives the results of a node their names, in the order of the node's schema.  `first` is the position of the
+   description of the first result in the JSON.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_program_graph *made, int64_t first,
                                        opdi_gnode *node) {
     const opd_json *const json = reader->json;
@@ -253,8 +253,8 @@ OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_p
     }
     return 0;
 }
-/* Counts a call of operator `name`, for opd_program_operator.  `what` is the reason why the operator cannot be called,
-   or NULL.  Returns 0, or -1 if memory runs out. */
+/* Counts a call of the operator `name`, for opd_program_operator.  `what` is the reason why the operator cannot be
+   called, or NULL.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int opdi_program_count(opd_program *program, const char *name, const char *what) {
     opdi_program_operator *const list = (opdi_program_operator *)(void *)program->operators.data;
     const size_t count = program->operators.length / sizeof *list;
@@ -270,7 +270,7 @@ OPDI_INTERNAL int opdi_program_count(opd_program *program, const char *name, con
     opdi_string_add_n(&program->operators, (const char *)(const void *)&fresh, sizeof fresh);
     return fresh.name && !program->operators.failed ? 0 : -1;
 }
-/* Runs a node whose operator is missing or cannot take its arguments: sets an error with the reason node->user and
+/* Runs a node whose operator does not exist or cannot take its arguments: sets an error with the reason node->user, and
    returns -1. */
 static int opdi_program_missing_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     (void)args;
@@ -278,7 +278,7 @@ static int opdi_program_missing_run(const opdi_gnode *node, const opd_value *arg
     return opd_fail(OPD_ERROR_NOT_FOUND, "%s", (const char *)node->user);
 }
 /* Reads a node that calls the C function `function` instead of an operator.  The function computes with numbers, or
-   reports that the operator cannot be called.  `user` becomes node->user.  Returns 0, or -1 and sets an error. */
+   reports that the operator cannot be called.  node->user is set to `user`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_function_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                              const opdi_gfunction *function, const void *user) {
     const opd_json *const json = reader->json;
@@ -307,8 +307,7 @@ OPDI_INTERNAL int opdi_program_function_node(opdi_program_reader *reader, opdi_p
     return opdi_program_results(reader, made, opd_json_first(json, outputs), node);
 }
 static const opdi_gfunction opdi_program_missing = {"missing", opdi_program_missing_run, true};
-/* Reads a node that cannot be run: running the node fails with the message `why`.  Returns 0, or -1 and sets an
-   error. */
+/* Reads a node that cannot run: a run fails with the message `why`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_missing_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                             const char *target, const char *why) {
     opd_program *const program = reader->program;
@@ -320,8 +319,9 @@ OPDI_INTERNAL int opdi_program_missing_node(opdi_program_reader *reader, opdi_pr
     if (!function->name || opdi_program_count(program, target, what)) { return -1; }
     return opdi_program_function_node(reader, made, at, function, what);
 }
-/* Finds an argument of a node: the one called `name` or, if arguments have no names, the one numbered `place`.  `first`
-   is the position of the first argument.  Returns the argument's position in the JSON, or -1 if it is left out. */
+/* Finds an argument of a node: the argument named `name` or, if arguments have no names, argument number `place`.
+   `first` is the position of the first argument.  Returns the position of the argument in the JSON, or -1 if the node
+   does not have it. */
 OPDI_INTERNAL int64_t opdi_program_given(const opd_json *json, int64_t first, const char *name, int place) {
     int64_t found = -1;
     for (int64_t at = first; at >= 0 && found < 0; at = opd_json_next(json, at), place--) {
@@ -330,8 +330,8 @@ OPDI_INTERNAL int64_t opdi_program_given(const opd_json *json, int64_t first, co
     }
     return found;
 }
-/* Operators that behave as in eval mode because the program was exported in eval mode, with the note for the user.  A
-   note applies if the argument `arg` is false, or always if `arg` is NULL. */
+/* Operators that behave as in eval mode, because the program was exported in eval mode, and a note about this for the
+   user.  A note applies if the argument `arg` is false; if `arg` is NULL, the note always applies. */
 static const struct { const char *name, *arg, *note; } opdi_program_notes[] = {
     {"aten::batch_norm", "training", "batch_norm uses its saved mean and variance, and does not update them"},
     {"aten::_native_batch_norm_legit_no_training", NULL,
@@ -342,8 +342,8 @@ static const struct { const char *name, *arg, *note; } opdi_program_notes[] = {
     {"aten::feature_dropout", "train", "dropout is off"}, {"aten::alpha_dropout", "train", "dropout is off"},
     {"aten::lstm.input", "train", "dropout is off"}, {"aten::gru.input", "train", "dropout is off"},
     {"aten::rrelu", "training", "rrelu is not random"}};
-/* If opdi_program_notes has a note for the node, adds it to the program's notes, unless it is there already.  Returns
-   0, or -1 if memory runs out. */
+/* If opdi_program_notes has a note that applies to the node, adds the note to the notes of the program, unless it is
+   already there.  Returns 0, or -1 if memory runs out. */
 static int opdi_program_note(opd_program *program, const opdi_gnode *node) {
     for (size_t i = 0; i < sizeof opdi_program_notes / sizeof *opdi_program_notes; i++) {
         const char *const arg = opdi_program_notes[i].arg, *const note = opdi_program_notes[i].note;
@@ -362,8 +362,8 @@ static int opdi_program_note(opd_program *program, const opdi_gnode *node) {
     }
     return 0;
 }
-/* Reads a node that calls operator `op`.  `inputs` and `outputs` are the positions of its first argument and result in
-   the JSON.  Returns 0, or -1 and sets an error. */
+/* Reads a node that calls the operator `op`.  `inputs` and `outputs` are the positions of its first argument and of its
+   first result in the JSON.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_call_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opd_op *op,
                                          int64_t inputs, int64_t outputs) {
     const opd_json *const json = reader->json;
@@ -385,9 +385,9 @@ OPDI_INTERNAL int opdi_program_call_node(opdi_program_reader *reader, opdi_progr
     opdi_gnode_append(made->graph, node);
     return opdi_program_note(reader->program, node) ? -1 : opdi_program_results(reader, made, outputs, node);
 }
-/* Writes the qualified name of the operator that a target names to `name`: "aten::add.Tensor" for
-   "torch.ops.aten.add.Tensor".  Returns `name`, or NULL if the target is not the name of an operator or is too long for
-   `cap` bytes. */
+/* Converts a target, the name of an operator in a program, to the qualified name: "torch.ops.aten.add.Tensor" to
+   "aten::add.Tensor".  Writes it to `name` and returns `name`.  Returns NULL if the target is not the name of an
+   operator, or too long for `cap` bytes. */
 OPDI_INTERNAL const char *opdi_program_qualified(const char *target, char *name, size_t cap) {
     static const char begin[] = "torch.ops.";
     if (strncmp(target, begin, sizeof begin - 1) != 0) { return NULL; }
@@ -401,8 +401,8 @@ OPDI_INTERNAL const char *opdi_program_qualified(const char *target, char *name,
 }
 OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
                                            const opdi_region_kind *kind);
-/* Gives the value that is named at `from` in the JSON the name at `to` as a second name.  Returns 0, or -1 and sets an
-   error. */
+/* Gives a value a second name.  `from` is the position of its name in the JSON, and `to` the position of the second
+   name.  Returns 0, or -1 and sets an error. */
 static int opdi_program_again(const opdi_program_reader *reader, opdi_program_graph *made, int64_t from, int64_t to) {
     const opd_json *const json = reader->json;
     opdi_gvalue *const value = opdi_program_use(reader, made, from);
@@ -416,8 +416,8 @@ static int opdi_program_again(const opdi_program_reader *reader, opdi_program_gr
     slot->value = value;
     return slot->name ? 0 : -1;
 }
-/* Reads with_effects(token, operator, arguments of the operator).  The node's results are the token and the operator's
-   results.  Returns 0, or -1 and sets an error. */
+/* Reads a node with_effects(token, operator, arguments of the operator).  The results of the node are the token and the
+   results of the operator.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_effects_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const opd_json *const json = reader->json;
     const int64_t token = opd_json_first(json, opd_json_get(json, at, "inputs")), called = opd_json_next(json, token);
@@ -441,20 +441,23 @@ OPDI_INTERNAL int opdi_program_effects_node(opdi_program_reader *reader, opdi_pr
 }
 //== writing operators as functions without side effects ===============================================================
 //
-//  auto_functionalized(operator, arguments of the operator) copies the tensors that the operator writes, calls the
-//  operator with the copies, and returns the operator's results and then the copies.  In the second form
-//  (auto_functionalized_v2), the node lists the tensors to copy, called bases.  For an argument x that is written,
-//  inputs of the node say which base or part of a base x is: _x_base_index, _x_slice_dim, ..., _x_storage_offset.
+//  A node auto_functionalized(operator, arguments of the operator) copies the tensors that the operator writes, calls
+//  the operator with the copies, and returns the results of the operator and then the copies.
+//
+//  In the second form (auto_functionalized_v2), the node has a list of the tensors to copy, which are called bases.  A
+//  written argument x of the operator is a copy of a base, or a part of such a copy.  Inputs of the node tell which
+//  one: _x_base_index, _x_slice_dim, ..., _x_storage_offset.
 
-/* An argument that the operator writes: the copy of a base, or a part of that copy. */
+/* An argument that the operator writes: the copy of a base, or a part of this copy. */
 typedef struct opdi_functional_part {
-    int32_t base;                /* number of the base; -1: the argument is None */
-    char part;                   /* 0: the whole base, 's': a slice, 'v': a view given by sizes, strides, offset */
-    int32_t at;                  /* index of the slice's or view's first parameter among the node's inputs */
+    int32_t base;                /* the number of the base; -1: the argument is None */
+    char part;                   /* 0: the whole base; 's': a slice; 'v': a view with given sizes, strides and offset */
+    int32_t at;                  /* the index, among the inputs of the node, of the first parameter of the slice or
+                                    view */
     int64_t begin;               /* the storage offset of the base at export */
 } opdi_functional_part;
 typedef struct opdi_functional_arg {
-    int32_t at;                  /* index among the node's inputs; -1 if the operator writes the argument */
+    int32_t at;                  /* the index among the inputs of the node; -1 if the operator writes the argument */
     bool list;
     int32_t first, count;        /* the argument's entries in `parts` */
 } opdi_functional_arg;
@@ -462,12 +465,12 @@ typedef struct opdi_functional {
     opd_op *op;
     opdi_functional_arg *args;
     opdi_functional_part *parts;
-    int32_t nparts, bases, nbases;                /* bases: index of the first base among the node's inputs */
+    int32_t nparts, bases, nbases;                /* bases: the index of the first base among the inputs of the node */
 } opdi_functional;
 
-/* Returns the tensor that is passed for a written argument: the copy of its base, or a part of it, in the innermost
-   scope.  `args` are the node's inputs, `copies` the copies of the bases.  Returns NULL and sets an error if it
-   fails. */
+/* Returns the tensor that is passed for a written argument: the copy of its base, or a part of this copy.  `args` are
+   the inputs of the node, and `copies` the copies of the bases.  The tensor belongs to the innermost scope.  Returns
+   NULL and sets an error on failure. */
 static opd_tensor *opdi_functional_part_of(const opdi_functional *its, const opdi_functional_part *part,
                                            const opd_value *args, const opd_value *copies) {
     opd_tensor *const copy = copies[part->base].tag == OPD_TAG_TENSOR ? copies[part->base].u.t : NULL;
@@ -538,8 +541,8 @@ typedef struct opdi_functionalizer {
     int32_t nin;
 } opdi_functionalizer;
 
-/* Finds the node's input that is called "_<name><end>", or "_<name>_<element><end>" if element >= 0.  Returns its
-   position in the JSON, or -1 if there is none. */
+/* Finds the input of the node that is named "_<name><end>", or "_<name>_<element><end>" if `element` is not negative.
+   Returns its position in the JSON, or -1 if there is none. */
 static int64_t opdi_functional_given(const opdi_functionalizer *from, const char *name, int64_t element,
                                      const char *end) {
     char key[300], number[24] = "";
@@ -547,15 +550,15 @@ static int64_t opdi_functional_given(const opdi_functionalizer *from, const char
     (void)snprintf(key, sizeof key, "_%.200s%s%s", name, number, end);
     return opdi_program_given(from->reader->json, from->inputs, key, -1);
 }
-/* Adds the argument at `at` in the JSON to the node's inputs.  Returns 0, or -1 and sets an error. */
+/* Adds the argument at `at` in the JSON to the inputs of the node.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_input(opdi_functionalizer *from, int64_t at, const opdi_type *type) {
     opdi_gvalue *const value = opdi_program_argument(from->reader, from->made, at, type);
     from->in[from->nin] = value;
     from->nin += value != NULL;
     return value ? 0 : -1;
 }
-/* Adds an argument of the operator to the node's inputs.  The operator does not write this argument or, in the first
-   form, the argument is a base.  Returns 0, or -1 and sets an error. */
+/* Adds an argument of the operator to the inputs of the node.  The operator does not write this argument, or, in the
+   first form, the argument is a base.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_plain(opdi_functionalizer *from, const opdi_arg *arg) {
     const int64_t given = opdi_program_given(from->reader->json, from->inputs, arg->name, -1);
     if (given >= 0) { return opdi_functional_input(from, given, arg->type); }
@@ -569,7 +572,7 @@ static int opdi_functional_plain(opdi_functionalizer *from, const opdi_arg *arg)
     return value ? 0 : -1;
 }
 /* Reads how a written argument is made from the copy of its base.  If the argument is a list, `element` is the index of
-   the tensor in it, otherwise -1.  Returns 0, or -1 and sets an error. */
+   a tensor in the list, otherwise -1.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_written(opdi_functionalizer *from, const char *name, int64_t element) {
     static const char *const slices[] = {"_slice_dim", "_slice_start", "_slice_end"};
     static const char *const views[] = {"_size", "_stride", "_storage_offset"};
@@ -598,8 +601,8 @@ static int opdi_functional_written(opdi_functionalizer *from, const char *name, 
     }
     return 0;
 }
-/* Adds the bases, which are listed at `list` in the JSON, after the node's other inputs.  If `optional` is true, a base
-   may be None.  Returns 0, or -1 and sets an error. */
+/* Adds the bases to the inputs of the node, after all other inputs; `list` is the position of their list in the JSON.
+   If `optional` is true, a base may be None.  Returns 0, or -1 and sets an error. */
 static int opdi_functional_bases(opdi_functionalizer *from, int64_t list, bool optional) {
     const opd_json *const json = from->reader->json;
     int32_t k = 0;
@@ -647,7 +650,7 @@ static int opdi_functional_second(opdi_functionalizer *from) {
     }
     return 0;
 }
-/* Reads the arguments of a node of the first form, in which a base is passed as the argument itself.  Returns 0, or -1
+/* Reads the arguments of a node of the first form, in which each base is an argument of the operator.  Returns 0, or -1
    and sets an error. */
 static int opdi_functional_first(opdi_functionalizer *from) {
     opdi_functional *const its = from->its;
@@ -695,8 +698,8 @@ static int opdi_functional_make(opdi_functionalizer *from, const opdi_gfunction 
     return opdi_program_results(from->reader, from->made,
                                 opd_json_first(json, opd_json_get(json, from->node, "outputs")), node);
 }
-/* Reads an auto_functionalized node whose operator `op` is defined; `second` is true for the second form.  Returns 0,
-   or -1 and sets an error. */
+/* Reads an auto_functionalized node; its operator `op` exists.  `second` is true if the node has the second form.
+   Returns 0, or -1 and sets an error. */
 static int opdi_functional_node(opdi_functionalizer *from, opd_op *op, bool second) {
     const opd_json *const json = from->reader->json;
     opdi_arena *const arena = &from->reader->program->arena;

@@ -67,7 +67,7 @@ static void opdi_program_print_dim(opdi_text *text, const opd_program *program, 
         }
     }
 }
-/* Prints a value that was fixed by exporting. */
+/* Prints a value that an input had at export and must always have. */
 static void opdi_program_print_value(opdi_text *text, const opd_value *value) {
     switch (value->tag) {
     case OPD_TAG_INT: opdi_text_add(text, "%lld", (long long)value->u.i); break;
@@ -104,7 +104,7 @@ bool opd_program_writes(const opd_program *program) {
 
 //== running ===========================================================================================================
 
-/* The state of a run: the values of the symbols that have been found from the inputs so far. */
+/* The state of a run: the values of those symbols that were found from the inputs so far. */
 typedef struct opdi_program_run {
     const opd_program *program;
     int64_t *values;
@@ -112,8 +112,8 @@ typedef struct opdi_program_run {
     int32_t (*places)[2];        /* for each symbol: the input and the dim from which its value was found */
 } opdi_program_run;
 
-/* Solves "Mul(Integer(4), Symbol('s0', ...))" = size for the symbol.  Returns false if the expression has another form,
-   the symbol is unknown, or `size` is not a multiple of the factor. */
+/* Solves the equation "Mul(Integer(4), Symbol('s0', ...))" = `size` for the symbol: sets *symbol and *value.  Returns
+   false if the expression `text` has another form, the symbol is unknown, or `size` is not a multiple of the factor. */
 static bool opdi_program_solve(const opd_program *program, const char *text, int64_t size, int32_t *symbol,
                                int64_t *value) {
     int64_t factor;
@@ -141,8 +141,8 @@ static int opdi_program_wrong_size(const opd_program *program, int32_t i, int32_
                     "opd_program_run: input %d, '%s', has size %lld at dim %d, but the program %s", (int)i,
                     program->inputs[i].name, (long long)size, (int)dim, text);
 }
-/* Gives a symbol its value or, if it has one, checks that `value` is the same.  Also checks the symbol's bounds.
-   `size` is the size of dim `dim` of input i, for errors.  Returns 0, or -1 and sets an error. */
+/* Gives a symbol its value; if it already has a value, checks that `value` is the same.  Also checks the bounds of the
+   symbol.  For errors, `size` is the size of dim `dim` of input i.  Returns 0, or -1 and sets an error. */
 static int opdi_program_bind(opdi_program_run *run, int32_t symbol, int32_t i, int32_t dim, int64_t size,
                              int64_t value) {
     const opd_program *const program = run->program;
@@ -165,9 +165,9 @@ static int opdi_program_bind(opdi_program_run *run, int32_t symbol, int32_t i, i
     run->places[symbol][1] = dim;
     return 0;
 }
-/* Checks that dim k of input i can have size `size`.  If `late` is true, checks only dims given by an expression, which
-   may need symbols that other dims determine; otherwise checks only the other dims.  Returns 0, or -1 and sets an
-   error. */
+/* Checks that dim k of input i can have the size `size`.  If `late` is true, checks the dim only if its size is an
+   expression, which may have symbols that other dims determine; otherwise checks the dim only if its size is not an
+   expression.  Returns 0, or -1 and sets an error. */
 static int opdi_program_check_dim(opdi_program_run *run, int32_t i, int32_t k, int64_t size, bool late) {
     const opd_program *const program = run->program;
     const opdi_program_dim *const dim = &program->inputs[i].dims[k];
@@ -200,8 +200,8 @@ static bool opdi_program_same_number(const opd_value *value, const opd_value *ot
     if (value->tag == OPD_TAG_NONE || other->tag == OPD_TAG_NONE) { return value->tag == other->tag; }
     return opdi_sym_compare(value, other) == 0;
 }
-/* Checks that `value` has the kind of input i (tensor, int, ...) or, for a constant input, equals the constant.
-   Returns 0, or -1 and sets an error. */
+/* Checks that `value` has the kind that input i must have (tensor, int, ...).  If the input is constant, checks that
+   `value` is equal to the constant.  Returns 0, or -1 and sets an error. */
 static int opdi_program_check_kind(const opd_program *program, int32_t i, const opd_value *value) {
     const opdi_program_input *const input = &program->inputs[i];
     const bool number = value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT || value->tag == OPD_TAG_BOOL;
@@ -219,7 +219,7 @@ static int opdi_program_check_kind(const opd_program *program, int32_t i, const 
                     input->tag == OPD_TAG_TENSOR ? "tensor" : input->tag == OPD_TAG_INT ? "int"
                     : input->tag == OPD_TAG_BOOL ? "bool" : "number");
 }
-/* Returns whether any tensor of the module has been converted to this floating dtype since the program was loaded. */
+/* Returns whether a tensor of the module was converted to the floating dtype `dtype` after the program was loaded. */
 static bool opdi_program_cast_to(const opd_program *program, opd_scalar_type dtype) {
     for (int32_t i = 0; i < program->nshapes && opd_dtype_is_floating(dtype); i++) {
         const opd_tensor *const tensor = opd_module_at(program->module, i);
@@ -227,7 +227,8 @@ static bool opdi_program_cast_to(const opd_program *program, opd_scalar_type dty
     }
     return false;
 }
-/* Checks the dtype and the number of dims of the tensor for input i.  Returns 0, or -1 and sets an error. */
+/* Checks that `tensor` has the dtype and the number of dims that input i must have.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_check_tensor(const opd_program *program, int32_t i, const opd_tensor *tensor) {
     const opdi_program_input *const input = &program->inputs[i];
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
@@ -240,7 +241,7 @@ static int opdi_program_check_tensor(const opd_program *program, int32_t i, cons
     return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_run: input %d, '%s', has %d dims, but the program expects %d",
                     (int)i, input->name, opd_ndim(tensor), (int)input->ndim);
 }
-/* Checks the user's inputs.  Returns 0, or -1 and sets an error. */
+/* Checks the inputs of the user.  Returns 0, or -1 and sets an error. */
 static int opdi_program_check(opdi_program_run *run, const opd_value *inputs) {
     const opd_program *const program = run->program;
     for (int late = 0; late < 2; late++) {
@@ -261,7 +262,8 @@ static int opdi_program_check(opdi_program_run *run, const opd_value *inputs) {
     }
     return 0;
 }
-/* Returns the device of the module's first tensor or, if it has none, of the first input that is a tensor. */
+/* Returns the device of the first tensor of the module.  If the module has none, returns that of the first input that
+   is a tensor. */
 static opd_device opdi_program_where(const opd_program *program, const opd_value *inputs) {
     const opd_tensor *tensor = opd_module_at(program->module, 0);
     for (int i = 0; i < program->ninputs && !tensor; i++) {
@@ -269,8 +271,8 @@ static opd_device opdi_program_where(const opd_program *program, const opd_value
     }
     return tensor ? opd_tensor_device(tensor) : opd_device_of(OPD_CPU, -1);
 }
-/* Copies the results that replace tensors of the module or inputs of the user into these tensors.  Returns 0, or -1 and
-   sets an error. */
+/* Copies results into the tensors that they replace: tensors of the module, or inputs of the user.  Returns 0, or -1
+   and sets an error. */
 static int opdi_program_write(const opd_program *program, const opd_value *inputs, const opd_value *results) {
     for (int i = 0; i < program->graph->noutputs && opd_ok(); i++) {
         const opdi_program_place *const place = &program->to[i];
@@ -289,8 +291,8 @@ static int opdi_program_write(const opd_program *program, const opd_value *input
     }
     return opd_ok() ? 0 : -1;
 }
-/* Runs the graph on checked inputs.  `results` has space for all outputs of the graph.  Returns 0, or -1 and sets an
-   error. */
+/* Runs the graph with inputs that were checked.  `results` has space for all outputs of the graph.  Returns 0, or -1
+   and sets an error. */
 static int opdi_program_graph_run(const opd_program *program, const opd_value *inputs, opd_value *results) {
     const int count = program->graph->ninputs;
     opd_value *const all = (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof *all);
@@ -303,8 +305,8 @@ static int opdi_program_graph_run(const opd_program *program, const opd_value *i
     }
     return opdi_graph_run_values(program->graph, all, count, results, program->graph->noutputs) < 0 ? -1 : 0;
 }
-/* If the program's input is a number, converts *value to a number of this kind: a tensor of one element to its element,
-   a bool to an int or an int to a bool, and either of them to a float.  Returns 0, or -1 and sets an error. */
+/* If the input of the program is a number, converts *value to a number of the same kind: a tensor of one element to its
+   element, a bool to an int or an int to a bool, and a bool or int to a float.  Returns 0, or -1 and sets an error. */
 static int opdi_program_unwrap(const opdi_program_input *input, opd_value *value) {
     opd_tensor *const tensor = value->tag == OPD_TAG_TENSOR && input->tag != OPD_TAG_TENSOR ? value->u.t : NULL;
     if (tensor && opd_numel(tensor) == 1) {
@@ -321,7 +323,7 @@ static int opdi_program_unwrap(const opdi_program_input *input, opd_value *value
     }
     return opd_ok() ? 0 : -1;
 }
-/* Allocates the tables of the symbols' values in the innermost scope.  Returns 0, or -1 and sets an error. */
+/* Allocates the tables for the values of symbols, in the innermost scope.  Returns 0, or -1 and sets an error. */
 static int opdi_program_run_begin(opdi_program_run *run, const opd_program *program) {
     const size_t symbols = (size_t)program->nsymbols + 1;
     memset(run, 0, sizeof *run);
@@ -334,7 +336,8 @@ static int opdi_program_run_begin(opdi_program_run *run, const opd_program *prog
     return 0;
 }
 #if !defined(OPD_NO_COMPILER)
-/* Checks whether a program accepts the inputs, as a run does.  Returns 0, or -1 and sets an error. */
+/* Checks that a program accepts the inputs `inputs`; a run makes the same check.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_program_takes(const opd_program *program, const opd_value *inputs) {
     opdi_program_run run;
     opd_value *const given = (opd_value *)opdi_scope_alloc((size_t)(program->ninputs + 1) * sizeof *given);

@@ -2,8 +2,9 @@
 
 //== names of inputs and outputs =======================================================================================
 //
-//  The file describes the structure of a call's arguments and results by a JSON text inside the JSON text: "[1, {type,
-//  context, children_spec}]".  A leaf of the structure is named by its path: "x", "state.0", "logits".
+//  The structure of a call's arguments and results is described by a JSON text inside of the JSON text: "[1, {type,
+//  context, children_spec}]".  The leaves of the structure are named by their paths, such as "x", "state.0" or
+//  "logits".
 
 typedef struct opdi_program_leaves {
     opdi_arena *arena;
@@ -12,8 +13,8 @@ typedef struct opdi_program_leaves {
     int depth;
 } opdi_program_leaves;
 static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec);
-/* Adds the names of the leaves below a part of the structure, which is called `name` in its parent.  Returns 0, or -1
-   and sets an error. */
+/* Adds the names of the leaves in a part of the structure.  `name` is the name of this part in its parent.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_program_leaf(opdi_program_leaves *leaves, int64_t spec, const char *name) {
     const size_t was = leaves->path.length;
     if (was && *name) { opdi_string_add(&leaves->path, "."); }
@@ -38,7 +39,7 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
         leaves->depth--;
         return copy && !leaves->names.failed ? 0 : -1;
     }
-    if (strchr(context, '[')) {                   /* the context of a dict, the list of its keys; other contexts are not
+    if (strchr(context, '[')) {                   /* the context of a dict is a list of its keys; other contexts are not
                                                      lists */
         const int mark = opd_error_mark();
         keys = opd_json_parse(context, strlen(context));
@@ -55,9 +56,10 @@ static int opdi_program_leaves_below(opdi_program_leaves *leaves, int64_t spec) 
     leaves->depth--;
     return rc;
 }
-/* Finds the names of the leaves of the structure `text`.  If `arguments` is true, `text` is the structure of a call's
-   arguments, and `names` is the list of the arguments' names in the JSON; otherwise `text` is the structure of the
-   results.  Sets *leaves_names to the names of the leaves.  Returns the number of leaves, or -1 and sets an error. */
+/* Finds the names of the leaves of a structure, whose description is `text`.  If `arguments` is true, it is the
+   structure of a call's arguments, and `names` is the position in the JSON of a list of the arguments' names; otherwise
+   it is the structure of the results.  Sets *leaves_names to the names of the leaves.  Returns the number of leaves, or
+   -1 and sets an error. */
 static int64_t opdi_program_tree(const opdi_program_reader *reader, const char *text, bool arguments, int64_t names,
                                  const char ***leaves_names) {
     opdi_program_leaves leaves;
@@ -90,7 +92,7 @@ static int64_t opdi_program_tree(const opdi_program_reader *reader, const char *
 
 //== the signature =====================================================================================================
 
-/* Reads the ranges of symbols: {"s0": {"min_val": 2, "max_val": 10}}.  Returns 0, or -1 and sets an error. */
+/* Reads the ranges of symbols, such as {"s0": {"min_val": 2, "max_val": 10}}.  Returns 0, or -1 and sets an error. */
 static int opdi_program_ranges(opdi_program_reader *reader) {
     const opd_json *const json = reader->json;
     const int64_t ranges = opd_json_get(json, 0, "range_constraints"), count = opd_json_count(json, ranges);
@@ -109,8 +111,8 @@ static int opdi_program_ranges(opdi_program_reader *reader) {
     }
     return 0;
 }
-/* Reads the sizes of an input from the tensor's description `meta`.  A size may be a symbol or an expression.  Returns
-   0, or -1 and sets an error. */
+/* Reads the sizes of an input from `meta`, the description of a tensor.  A size may be a symbol or an expression.
+   Returns 0, or -1 and sets an error. */
 static int opdi_program_sizes_of(opdi_program_reader *reader, int64_t meta, opdi_program_input *input) {
     const opd_json *const json = reader->json;
     const int64_t sizes = opd_json_get(json, meta, "sizes"), count = opd_json_count(json, sizes);
@@ -136,7 +138,7 @@ static int opdi_program_sizes_of(opdi_program_reader *reader, int64_t meta, opdi
     }
     return 0;
 }
-/* Reads an input of the user called `name`, with the properties that runs check.  Returns 0, or -1 and sets an
+/* Reads the input of the user named `name`, with the properties that runs check.  Returns 0, or -1 and sets an
    error. */
 static int opdi_program_user_input(opdi_program_reader *reader, int64_t graph, int64_t arg, const char *name,
                                    opdi_program_input *input) {
@@ -174,17 +176,17 @@ static int opdi_program_user_input(opdi_program_reader *reader, int64_t graph, i
     }
     return input->tag == OPD_TAG_STR && !input->value.u.s ? -1 : 0;
 }
-/* Returns the major version of the JSON text's format, or -1 if the text does not say it. */
+/* Returns the major version of the format of the JSON text, or -1 if the text does not have it. */
 static int64_t opdi_program_major(const opd_json *json) {
     const int64_t version = opd_json_get(json, 0, "schema_version");
     return opd_json_int(json, version, opd_json_int(json, opd_json_get(json, version, "major"), -1));
 }
-/* Returns the byte position of the major version in the JSON text. */
+/* Returns the position of the major version in the JSON text, in bytes. */
 static int64_t opdi_program_major_at(const opd_json *json) {
     const int64_t version = opd_json_get(json, 0, "schema_version"), major = opd_json_get(json, version, "major");
     return (int64_t)opdi_json_entry_at(json, major >= 0 ? major : version)->at;
 }
-/* Reads the specification of an input, at `spec` in the JSON, and adds the input to the graph and its source to
+/* Reads the specification of an input, at `spec` in the JSON.  Adds the input to the graph, and its source to
    program->from.  `names` are the names of the user's inputs.  Returns 0, or -1 and sets an error. */
 static int opdi_program_input_spec(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph, int64_t spec,
                                    int64_t argument, const char *const *names, int64_t nnames) {
@@ -232,8 +234,8 @@ static int opdi_program_input_spec(opdi_program_reader *reader, opdi_program_gra
                                  opd_json_bool(json, opd_json_get(json, meta, "requires_grad"), true));
     return place->at < 0 ? -1 : 0;
 }
-/* Finds the user's input that is the value named at `at` in the JSON.  Returns its number, or -1 and sets an error if
-   there is none. */
+/* Finds the input of the user whose value has the name at `at` in the JSON.  Returns the number of the input, or -1 and
+   sets an error if there is none. */
 static int64_t opdi_program_written_input(const opdi_program_reader *reader, const opdi_program_graph *made,
                                           int64_t at) {
     const char *const name = opd_json_text(reader->json, at, "");
@@ -246,7 +248,8 @@ static int64_t opdi_program_written_input(const opdi_program_reader *reader, con
     }
     return opdi_program_bad(reader, at, "there is no input '%.100s' to write into", name);
 }
-/* Reads the destination of an output, at `spec` in the JSON, into *place.  Returns 0, or -1 and sets an error. */
+/* Reads the specification of an output, at `spec` in the JSON, and sets *place to its destination.  Returns 0, or -1
+   and sets an error. */
 static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_program_graph *made, int64_t spec,
                                     opdi_program_place *place) {
     const opd_json *const json = reader->json;
@@ -277,7 +280,7 @@ static int opdi_program_output_spec(opdi_program_reader *reader, const opdi_prog
     }
     return opdi_program_bad(reader, spec, "outputs of kind %.60s are not supported", kind);
 }
-/* Reads the device of the first input that is a tensor. */
+/* Reads the device that the first tensor among the inputs had at export. */
 static void opdi_program_find_device(opdi_program_reader *reader, int64_t graph) {
     const opd_json *const json = reader->json;
     int64_t at = opd_json_first(json, opd_json_get(json, graph, "inputs"));

@@ -9,7 +9,7 @@
 //  This section uses files, JSON, modules and graphs.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Sets an error about the value at `value` in the JSON, or about the whole text if `value` is -1.  Returns -1. */
+/* Sets an error about the value at `value` in the JSON; if `value` is -1, about the whole text.  Returns -1. */
 OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_program_bad(const opdi_program_reader *reader, int64_t value,
                                                          const char *format, ...) {
     char text[512];
@@ -29,8 +29,8 @@ OPDI_INTERNAL int64_t opdi_program_member(const opd_json *json, int64_t of, cons
     const int64_t value = opd_json_get(json, of, name);
     return opd_json_kind_of(json, value) == OPD_JSON_NULL ? -1 : value;
 }
-/* Returns the name of a union's only member, and sets *value to its value.  In older files, all other members are
-   present but null.  Returns NULL and sets an error if it fails. */
+/* Returns the name of the only member of a union, and sets *value to the member's value.  (In older files, the other
+   members exist, but are null.) On failure, returns NULL and sets an error. */
 OPDI_INTERNAL const char *opdi_program_union(const opdi_program_reader *reader, int64_t of, int64_t *value) {
     const opd_json *const json = reader->json;
     int64_t at = opd_json_first(json, of), known = 0;
@@ -48,7 +48,7 @@ OPDI_INTERNAL const char *opdi_program_union(const opdi_program_reader *reader, 
     }
     return key;
 }
-/* Returns the total number of elements of the lists in a union. */
+/* Returns the number of elements of all lists in a union together. */
 OPDI_INTERNAL int64_t opdi_program_union_count(const opd_json *json, int64_t of) {
     int64_t count = 0;
     for (int64_t at = opd_json_first(json, of); at >= 0; at = opd_json_next(json, at)) {
@@ -65,19 +65,19 @@ OPDI_INTERNAL opd_scalar_type opdi_program_dtype(int64_t number) {
     if (number >= 1 && number <= 12) { return (opd_scalar_type)(number - 1); }
     return number == 13 ? OPD_BFLOAT16 : number >= 28 && number <= 35 ? later[number - 28] : OPD_DTYPE_NONE;
 }
-/* Converts the file's number of a layout to ATen's: strided 0, COO 1, CSR 2, mkldnn 3, CSC 4, BSR 5, BSC 6.  Returns -1
-   if it is unknown. */
+/* Converts the file's number for a layout to the number in ATen: strided 0, COO 1, CSR 2, mkldnn 3, CSC 4, BSR 5, BSC
+   6.  Returns -1 if the number is unknown. */
 OPDI_INTERNAL int64_t opdi_program_layout(int64_t number) {
     static const int8_t numbers[] = {-1, 1, 2, 4, 5, 6, 3, 0};
     return number >= 1 && number <= 7 ? numbers[number] : -1;
 }
-/* Converts the file's number of a memory format to ATen's: contiguous 0, preserve 1, channels_last 2, channels_last_3d
-   3.  Returns -1 if it is unknown. */
+/* Converts the file's number for a memory format to the number in ATen: contiguous 0, preserve 1, channels_last 2,
+   channels_last_3d 3.  Returns -1 if the number is unknown. */
 OPDI_INTERNAL int64_t opdi_program_format(int64_t number) {
     static const int8_t numbers[] = {-1, 0, 2, 3, 1};
     return number >= 1 && number <= 4 ? numbers[number] : -1;
 }
-/* Reads a number; infinity and NaN are strings in the file.  Returns 0, or -1 and sets an error. */
+/* Reads a floating-point number; in the file, infinity and NaN are strings.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_program_float(const opdi_program_reader *reader, int64_t value, double *number) {
     const char *const text = opd_json_text(reader->json, value, NULL);
     const opd_json_kind kind = opd_json_kind_of(reader->json, value);
@@ -111,17 +111,18 @@ OPDI_INTERNAL bool opdi_program_same_device(opd_device device, opd_device other)
 
 //== sizes =============================================================================================================
 //
-//  A size is an integer or an expression printed by Python's sympy: "Mul(Integer(4), Symbol('s39', integer=True))".
+//  A size is an integer, or an expression in the notation of sympy (a library of Python), such as "Mul(Integer(4),
+//  Symbol('s39', integer=True))".
 
-/* Returns the number of the symbol with this name, or -1 if there is none. */
+/* Returns the number of the symbol named `name`, or -1 if there is none. */
 OPDI_INTERNAL int32_t opdi_program_symbol_of(opd_program *program, const char *name, size_t length) {
     int32_t i = 0;
     while (i < program->nsymbols && (strncmp(program->symbols[i].name, name, length) != 0 ||
                                      program->symbols[i].name[length])) { i++; }
     return i < program->nsymbols ? i : -1;
 }
-/* Returns the position of the symbol's name in "Mul(Integer(4), Symbol('s0', ...))", and sets *factor and the *length
-   of the name.  Returns NULL for other expressions. */
+/* Returns the position of the symbol's name in a text such as "Mul(Integer(4), Symbol('s0', ...))".  Sets *factor to
+   the factor, and *length to the length of the name.  Returns NULL for other expressions. */
 OPDI_INTERNAL const char *opdi_program_multiple(const char *text, int64_t *factor, int *length) {
     char *end;
     if (strncmp(text, "Mul(Integer(", 12) != 0) { return NULL; }
@@ -132,10 +133,10 @@ OPDI_INTERNAL const char *opdi_program_multiple(const char *text, int64_t *facto
     *length = quote ? (int)(quote - name) : 0;
     return last && strcmp(last, "))") == 0 ? name : NULL;
 }
-/* Returns the number of the symbol if a text is only a symbol, or -1. */
+/* If a text is only a symbol, returns the number of the symbol; else -1. */
 OPDI_INTERNAL int32_t opdi_program_plain_symbol(opd_program *program, const char *text) {
     static const char begin[] = "Symbol('";
-    if (strncmp(text, begin, sizeof begin - 1) != 0) {           /* older files have just the name: s0 */
+    if (strncmp(text, begin, sizeof begin - 1) != 0) {           /* older files have only the name, such as s0 */
         return opdi_program_symbol_of(program, text, strlen(text));
     }
     const char *const name = text + sizeof begin - 1, *const end = strchr(name, '\'');
@@ -143,8 +144,8 @@ OPDI_INTERNAL int32_t opdi_program_plain_symbol(opd_program *program, const char
         : -1;
 }
 
-/* Applies sympy's function `name` to the integers `args`.  Returns false if the function is unknown or the result is
-   too large. */
+/* Applies the function `name` of sympy to the integers `args`.  Returns false if the function is unknown or the result
+   is too large. */
 static bool opdi_program_apply(const char *name, size_t length, const int64_t *args, int count, int64_t *result) {
     static const char *const names[] = {"Add", "Mul", "Max", "Min", "FloorDiv", "CleanDiv", "Mod", "PythonMod", "Pow",
                                         "CeilDiv", "CeilToInt", "TruncToInt", "FloorToInt"};
@@ -179,7 +180,7 @@ static bool opdi_program_apply(const char *name, size_t length, const int64_t *a
     }
     return true;
 }
-/* Evaluates the expression at *at, and moves *at past it.  Returns false if the expression cannot be evaluated, for
+/* Evaluates the expression at *at, and moves *at to its end.  Returns false if the expression cannot be evaluated, for
    example because a symbol has no value yet. */
 OPDI_INTERNAL bool opdi_program_expression(const opdi_program_sizes *sizes, const char **at, int depth,
                                            int64_t *result) {
@@ -215,7 +216,7 @@ OPDI_INTERNAL bool opdi_program_expression(const opdi_program_sizes *sizes, cons
     return opdi_program_apply(name, length, args, count, result);
 }
 
-/* Reads a size or stride, which must be an integer of at least 0.  Returns 0, or -1 and sets an error. */
+/* Reads a size or stride, which must be an integer that is not negative.  Returns 0, or -1 and sets an error. */
 static int opdi_program_size(const opdi_program_reader *reader, const opd_json *json, int64_t value, int64_t *size) {
     const int64_t number = opd_json_get(json, value, "as_int");
     if (opd_json_kind_of(json, number) != OPD_JSON_INT || opd_json_int(json, number, -1) < 0) {
@@ -248,16 +249,16 @@ static int opdi_program_dims(const opdi_program_reader *reader, const opd_json *
     }
     return count;
 }
-/* Returns the bytes of an entry as a uint8 tensor, which several tensors may share.  Returns NULL and sets an error if
-   it fails. */
+/* Returns the bytes of an entry as a uint8 tensor, which several tensors may share.  On failure, returns NULL and sets
+   an error. */
 static opd_tensor *opdi_program_storage(const opdi_program_reader *reader, int64_t entry) {
     if (!reader->storages[entry]) {
         reader->storages[entry] = opdi_checkpoint_storage(reader->file, opdi_file_entry_of(reader->file, entry));
     }
     return reader->storages[entry];
 }
-/* Returns the tensor that a config describes at `payload`, in the innermost scope.  `name` is its name, for errors.
-   Returns NULL and sets an error if it fails. */
+/* Returns the tensor that the description at `payload` describes, in the innermost scope.  `name` is the name of the
+   tensor, for errors.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_program_tensor(const opdi_program_reader *reader, const opd_json *json, int64_t payload,
                                        const char *folder, const char *name) {
     const int64_t meta = opd_json_get(json, payload, "tensor_meta");
@@ -296,7 +297,8 @@ static opd_tensor *opdi_program_tensor(const opdi_program_reader *reader, const 
     opdi_ref_up(&bytes->storage->refs);
     return opdi_own(tensor);
 }
-/* Returns a tensor of this kind in the module that has the same elements of the same storage as `tensor`, or NULL. */
+/* Returns the tensor of kind `kind` in the module that has the same elements of the same storage as `tensor`, or NULL
+   if there is none. */
 static opd_tensor *opdi_program_shared(const opd_program *program, const opd_tensor *tensor, opd_module_kind kind) {
     for (int64_t i = 0; i < opd_module_count(program->module); i++) {
         opd_tensor *const other = opd_module_at(program->module, i);
@@ -304,8 +306,8 @@ static opd_tensor *opdi_program_shared(const opd_program *program, const opd_ten
     }
     return NULL;
 }
-/* Adds the tensor `name` of the file to the module, unless the module has it.  `trained` says whether a parameter from
-   a checkpoint requires grad.  Returns its number in the module, or -1 and sets an error. */
+/* Adds the tensor `name` of the file to the module, unless the module already has it.  `trained` tells if a parameter
+   from a checkpoint requires grad.  Returns the number of the tensor in the module, or -1 and sets an error. */
 OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const char *name, opd_module_kind kind,
                                        bool persistent, bool trained) {
     static const char *const folders[] = {"data/weights/", "data/constants/"};
@@ -344,7 +346,8 @@ OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const 
 
 //== numbers that are computed when the program runs ===================================================================
 //
-//  Python's operators on numbers, as programs name them: "_operator.floordiv", "torch.sym_max", "math.trunc".
+//  Operators of Python on numbers, with their names in programs, such as "_operator.floordiv", "torch.sym_max" and
+//  "math.trunc".
 
 typedef enum opdi_program_sym {
     OPDI_SYM_ADD, OPDI_SYM_SUB, OPDI_SYM_MUL, OPDI_SYM_FLOORDIV, OPDI_SYM_MOD, OPDI_SYM_POW, OPDI_SYM_LSHIFT,
@@ -415,8 +418,8 @@ static int opdi_sym_ints(const char *name, opdi_program_sym sym, int64_t x, int6
     return over ? opd_fail(OPD_ERROR_ARGUMENT, "%s: the result is larger than 64 bits hold", name) : 0;
 }
 static bool opdi_sym_is_zero(double number) { return number >= 0 && number <= 0; }
-/* Returns the quotient x / y of integers (y is not 0), rounded only once.  The quotient of the absolute values is
-   computed to more bits than a double has, and its last bit is set if there is a remainder. */
+/* Returns the quotient x / y of two integers, rounded only once; y must not be 0.  Computes the quotient of the
+   absolute values with more bits than a double has, and sets its last bit if there is a remainder. */
 static double opdi_sym_quotient(int64_t x, int64_t y) {
     uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
     const uint64_t by = y < 0 ? 0 - (uint64_t)y : (uint64_t)y;
@@ -432,7 +435,8 @@ static double opdi_sym_quotient(int64_t x, int64_t y) {
     const double amount = ldexp((double)(whole | (rest != 0)), scale);
     return (x < 0) != (y < 0) ? -amount : amount;
 }
-/* Returns Python's floor division x // y and sets *mod to x % y, as CPython's float_divmod does; y must not be 0. */
+/* Returns x // y (floor division of Python) and sets *mod to x % y, as float_divmod of CPython does; y must not be
+   0. */
 static double opdi_sym_divmod(double x, double y, double *mod) {
     *mod = fmod(x, y);
     double quotient = (x - *mod) / y;
@@ -572,7 +576,7 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
     *rets = opd_value_float(number);
     return 0;
 }
-/* Returns the function of numbers that a target names, or NULL. */
+/* Returns the function of numbers whose name is `target`, or NULL if there is none. */
 OPDI_INTERNAL const opdi_gfunction *opdi_sym_find(const char *target) {
     for (int i = 0; i < OPDI_SYM_COUNT; i++) {
         const char *const name = opdi_sym_functions[i].name;
