@@ -19,8 +19,8 @@ typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
 struct opd_node {
     int32_t refs;
     uint16_t nedges;
-    uint8_t nkept, nresults;                      /* the numbers of kept arguments and of saved results; both are
-                                                     opd_values and follow the edges */
+    uint8_t nkept, nresults;                      /* the numbers of kept arguments and of saved results, which follow
+                                                     the edges and have the type opd_value */
     const opdi_derivative *formula;               /* the backward function; if OPDI_NODE_EXTRA is set, a member of the
                                                      node's opdi_extra */
     uint64_t sequence;                            /* the low 44 bits are the node's number, the other bits the number of

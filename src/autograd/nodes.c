@@ -354,7 +354,7 @@ OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool sa
         return save && !tensor ? -1 : 0;
     }
     *out = *value;
-    if (value->tag == OPD_TAG_TENSORS) {          /* versions lie after the pointers */
+    if (value->tag == OPD_TAG_TENSORS) {          /* the versions follow the pointers in memory */
         uint32_t *versions;
         out->u.tensors = NULL;
         if (!save || value->n == 0) { return 0; }

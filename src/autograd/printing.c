@@ -68,7 +68,7 @@ static int opdi_print_float(double value, int mode, char *out /*[OPDI_PRINT_TEXT
     int count = snprintf(out, OPDI_PRINT_TEXT, mode == OPDI_PRINT_SCI ? "%.4e" : "%.4f", value);
     for (i = 0; i < count && ((out[i] >= '0' && out[i] <= '9') || out[i] == '-'); i++) { }
     if (i >= count || out[i] == '.') { return count; }
-    for (k = i + 1; k < count && (out[k] < '0' || out[k] > '9'); k++) { }  /* the point may be longer */
+    for (k = i + 1; k < count && (out[k] < '0' || out[k] > '9'); k++) { }  /* a locale's point may have several bytes */
     out[i] = '.';
     memmove(out + i + 1, out + k, (size_t)(count - k) + 1);
     return count - (k - i - 1);

@@ -190,7 +190,7 @@ OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
             call->owned |= 1u << i;
             continue;
         }
-        for (int32_t k = 0; owned && value->tag == OPD_TAG_TENSORS && k < value->n; k++) {  /* the call's own list */
+        for (int32_t k = 0; owned && value->tag == OPD_TAG_TENSORS && k < value->n; k++) {  /* the call owns the list */
             if (opdi_unalias((opd_tensor **)(uintptr_t)&value->u.tensors[k], true)) { return -1; }
         }
     }

@@ -598,7 +598,7 @@ static bool opdi_open_lists(const opdi_open *open, int32_t which, bool equal) {
     const opdi_decision *const decision = &open->decisions[0][which];
     const int32_t count = decision->first;
     int64_t a[OPDI_OPEN_POINTS], b[OPDI_OPEN_POINTS];
-    if (decision->count != 2 * count) { return true; }          /* different lengths */
+    if (decision->count != 2 * count) { return true; }          /* the lists have different lengths */
     for (int32_t i = 0; i < count; i++) {
         (void)opdi_open_decided(open, which, i, a);
         (void)opdi_open_decided(open, which, count + i, b);

@@ -87,7 +87,7 @@ typedef struct opdi_cell {
         double *floats;
         bool *bools;
         opd_tensor **tensors;
-        opd_value *values;                        /* dict: key, value, key, value */
+        opd_value *values;                        /* in a dict: key, value, key, value, and so on */
     } u;
     opdi_gclass *klass;                           /* the class of an object or named tuple, else NULL; the cell holds a
                                                      reference to the class's space */
@@ -283,7 +283,7 @@ struct opd_graph {
 typedef struct opdi_graph_name { const char *name; opdi_gvalue *value; int32_t suffix; } opdi_graph_name;
 typedef struct opdi_graph_names {
     int64_t size, used;
-    opdi_graph_name *slots;                       /* after the struct */
+    opdi_graph_name *slots;                       /* the entries, which follow the struct */
 } opdi_graph_names;
 /* A row of the table of list types: the tag of the list, the tag of its elements, and the name of the element type. */
 typedef struct opdi_graph_list_row { int32_t list, element; const char *word; } opdi_graph_list_row;

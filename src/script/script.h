@@ -57,38 +57,38 @@ typedef enum opdi_syntax_kind {
     OPDI_SYNTAX_NAME,            /* word: the name */
     OPDI_SYNTAX_INT, OPDI_SYNTAX_FLOAT, OPDI_SYNTAX_IMAGINARY, /* integer or number: the value; op: OPDI_SIGN_... */
     OPDI_SYNTAX_TEXT,            /* word: the text; integer: its length in bytes */
-    OPDI_SYNTAX_FORMAT,          /* an f-string; parts: texts and expressions, alternating */
+    OPDI_SYNTAX_FORMAT,          /* an f-string; parts: texts and expressions, alternately */
     OPDI_SYNTAX_TRUE, OPDI_SYNTAX_FALSE, OPDI_SYNTAX_NONE, OPDI_SYNTAX_DOTS,
-    OPDI_SYNTAX_TUPLE, OPDI_SYNTAX_LIST, OPDI_SYNTAX_SET, /* elements */
-    OPDI_SYNTAX_DICT,            /* keys and values, alternating */
+    OPDI_SYNTAX_TUPLE, OPDI_SYNTAX_LIST, OPDI_SYNTAX_SET, /* parts: elements */
+    OPDI_SYNTAX_DICT,            /* parts: keys and values, alternately */
     OPDI_SYNTAX_LISTCOMP,        /* parts: element, target, iterated, condition or NULL */
     OPDI_SYNTAX_DICTCOMP,        /* parts: key, value, target, iterated, condition or NULL */
     OPDI_SYNTAX_CALL,            /* parts: function, arguments (also OPDI_SYNTAX_KEYWORD and OPDI_SYNTAX_STAR) */
-    OPDI_SYNTAX_KEYWORD,         /* word = part */
+    OPDI_SYNTAX_KEYWORD,         /* a keyword argument, word = part */
     OPDI_SYNTAX_STAR,            /* *part */
     OPDI_SYNTAX_ATTR,            /* part.word */
     OPDI_SYNTAX_SUBSCRIPT,       /* part[index, ...] */
     OPDI_SYNTAX_SLICE,           /* parts: begin, end and step; each may be NULL */
-    OPDI_SYNTAX_UNARY, OPDI_SYNTAX_BINARY,               /* op; parts */
-    OPDI_SYNTAX_COMPARE,         /* op; two parts */
+    OPDI_SYNTAX_UNARY, OPDI_SYNTAX_BINARY,               /* op; parts: the operands */
+    OPDI_SYNTAX_COMPARE,         /* op; parts: two operands */
     OPDI_SYNTAX_AND, OPDI_SYNTAX_OR, OPDI_SYNTAX_NOT,
-    OPDI_SYNTAX_TERNARY,         /* condition, then, else */
+    OPDI_SYNTAX_TERNARY,         /* parts: condition, value if true, value if false */
     OPDI_SYNTAX_EXPR,            /* a statement, as all kinds from here on; part: an expression */
-    OPDI_SYNTAX_ASSIGN,          /* value, targets */
-    OPDI_SYNTAX_ANNOTATED,       /* target, type, value or NULL */
-    OPDI_SYNTAX_AUGMENTED,       /* op; target, value */
-    OPDI_SYNTAX_IF,              /* condition, body, else body (blocks) */
-    OPDI_SYNTAX_WHILE,           /* condition, body */
-    OPDI_SYNTAX_FOR,             /* target, iterated, body */
-    OPDI_SYNTAX_RETURN,          /* value or NULL */
+    OPDI_SYNTAX_ASSIGN,          /* parts: value, targets */
+    OPDI_SYNTAX_ANNOTATED,       /* parts: target, type, value or NULL */
+    OPDI_SYNTAX_AUGMENTED,       /* op; parts: target, value */
+    OPDI_SYNTAX_IF,              /* parts: condition, body, body of else (both are blocks) */
+    OPDI_SYNTAX_WHILE,           /* parts: condition, body */
+    OPDI_SYNTAX_FOR,             /* parts: target, iterated, body */
+    OPDI_SYNTAX_RETURN,          /* part: value or NULL */
     OPDI_SYNTAX_PASS, OPDI_SYNTAX_BREAK, OPDI_SYNTAX_CONTINUE,
-    OPDI_SYNTAX_RAISE,           /* value or NULL */
-    OPDI_SYNTAX_ASSERT,          /* condition, text or NULL */
-    OPDI_SYNTAX_DELETE,          /* targets */
-    OPDI_SYNTAX_WITH,            /* value, target or NULL, body */
+    OPDI_SYNTAX_RAISE,           /* part: value or NULL */
+    OPDI_SYNTAX_ASSERT,          /* parts: condition, text or NULL */
+    OPDI_SYNTAX_DELETE,          /* parts: targets */
+    OPDI_SYNTAX_WITH,            /* parts: value, target or NULL, body */
     OPDI_SYNTAX_AGAIN,           /* at the end of an iteration: computes if the loop continues */
     OPDI_SYNTAX_TURN,            /* iteration number `integer` of an unrolled loop */
-    OPDI_SYNTAX_BLOCK,           /* statements */
+    OPDI_SYNTAX_BLOCK,           /* parts: statements */
     OPDI_SYNTAX_DEF,             /* word: name; parts: returned type or NULL, body, parameters (PARAM) */
     OPDI_SYNTAX_PARAM,           /* word: name; parts: type or NULL, default or NULL; op: 1 if keyword-only */
     OPDI_SYNTAX_CLASS            /* word: name; parts: base class or NULL, body */
@@ -149,7 +149,7 @@ typedef struct opdi_script_class {
     const opdi_syntax *def;
     struct opdi_script_unit *unit;
     opdi_script_function *methods;
-    int state;                                    /* 0 declared, 1 being resolved, 2 resolved */
+    int state;                                    /* 0: declared; 1: being resolved; 2: resolved */
     opd_value *members;                           /* of an enum: its members, which are objects with a name and a
                                                      value */
     int32_t nmembers;

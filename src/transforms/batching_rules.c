@@ -620,7 +620,7 @@ static opd_tensor *opdi_batch_restore(opd_tensor *result, int what, int ndim, in
     int64_t sizes[OPD_MAX_DIMS + 1];
     if (!result || result->ndim != 2) { return result; }
     if (what == 1) { return opd_squeeze_dim(result, 1); }
-    sizes[0] = size;                              /* keepdim over all dims */
+    sizes[0] = size;                              /* keepdim: each dim of an example has size 1 */
     for (int k = 0; k < ndim; k++) { sizes[k + 1] = 1; }
     return opd_reshape(result, opd_ints_of(sizes, ndim + 1));
 }

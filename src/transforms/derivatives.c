@@ -281,7 +281,8 @@ static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
     if (OPDI_UNLIKELY(tensor->storage->duals != NULL) && opdi_diff_tangents(diff, tensor)) { return NULL; }
     if ((keep = opdi_diff_keeps(diff, tensor)) < 0) { return NULL; }
     if (keep && (!batched || opdi_requires_grad(tensor))) { return tensor; }
-    if (batched && !(value = opdi_diff_result(diff, batched->value))) { return NULL; }  /* may have its own history */
+    if (batched && !(value = opdi_diff_result(diff, batched->value))) { return NULL; }  /* the wrapped value may have a
+                                                                                           history of its own */
     if (keep && value == batched->value) { return tensor; }
     v = opdi_own(batched ? opdi_batch_again(tensor, value) : opdi_shallow_copy(tensor));
     return v && opdi_family_pass(v, tensor) == 0 ? v : NULL;
