@@ -163,7 +163,7 @@ static inline bool opdi_call_forward(const opd_call *call) {
         opdi_level_of(call->args, call->op->nargs) != NULL;
 }
 #endif
-/* Runs the call at the keys below Autograd. */
+/* Runs the call at the keys below Autograd.  Returns 0, or -1 and sets an error. */
 static inline int opdi_below_autograd(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)));
 }

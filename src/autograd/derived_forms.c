@@ -147,7 +147,7 @@ static int opdi_derived_commit(opd_call *call) {
 
 /* The kernel of in-place and out= forms on every backend.  Runs the kernel of the functional form, with the targets as
    its results.  If a result needs separate memory (because of another dtype or overlap), copies it to its target
-   afterwards. */
+   afterwards.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_op *base = card->base->op;
@@ -219,7 +219,7 @@ OPDI_INTERNAL int opdi_derived_exact(const opd_call *call, const opdi_card *card
                     opd_dtype_cname((opd_scalar_type)to->dtype), opd_dtype_cname((opd_scalar_type)got->dtype));
 }
 /* The kernel of in-place and out= forms of a composite operator: computes the results and then copies them to the
-   targets with copy_, which autograd records. */
+   targets with copy_, which autograd records.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -254,7 +254,7 @@ OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
 }
 
 /* The kernel of out= forms with a list of tensors: copies the results of the functional form to the tensors of the
-   list. */
+   list.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_derived_list(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
@@ -370,7 +370,7 @@ static int opdi_versions_up(const opd_call *call, bool check) {
     return 0;
 }
 /* The kernel at ADInplaceOrView: checks that the written arguments may be written, runs the kernels below, and then
-   counts one write of each written argument. */
+   counts one write of each written argument.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_version_kernel(opd_call *call) {
     if ((call->keys.backends >> OPD_META & 1) && !call->th->innermost.fake &&  /* in fake mode, fakes may be written */
         opdi_check_fakes(call->op, call->args)) { return -1; }

@@ -112,7 +112,8 @@ OPDI_NOINLINE static int opdi_task_block_new(opdi_engine *engine, size_t bytes) 
     engine->end = (char *)block + size;
     return 0;
 }
-/* Makes the task of `vertex` (a node or leaf) and adds it to the engine's tasks.  Returns NULL if memory runs out. */
+/* Makes the task of `vertex` (a node or leaf) and adds it to the engine's tasks.  Returns the task, or NULL if memory
+   runs out. */
 static opdi_task *opdi_task_make(opdi_engine *engine, uintptr_t vertex) {
     int count = vertex & OPDI_LEAF ? 1 : opdi_edge_node(vertex)->noutputs;
     size_t bytes = sizeof(opdi_task) + (size_t)OPDI_MAX(count - 1, 0) * sizeof(opd_tensor *);
@@ -565,7 +566,7 @@ static int opdi_accumulate(opdi_engine *engine, opd_tensor *tensor, opd_tensor *
 
 OPDI_COLD_BEGIN
 /* Accumulates `grad` as opdi_accumulate does, and reports this to observers as a call of the node AccumulateGrad, as
-   PyTorch does. */
+   PyTorch does.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     const opd_value grads = opd_value_tensors(&grad, 1);
     opdi_thread *thread = opdi_self();
@@ -667,7 +668,7 @@ OPDI_INTERNAL int opdi_call_formula(opd_backward_call *bw) {
 }
 
 OPDI_COLD_BEGIN
-/* Runs the backward function of a node and reports it to observers. */
+/* Runs the backward function of a node and reports it to observers.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
     const opd_value grads = opd_value_tensors(bw->grads, bw->node->noutputs);
     const opd_value out = opd_value_tensors(bw->out, bw->node->nedges);
@@ -975,7 +976,8 @@ typedef struct opdi_engine_thread_args {
     int count, rc;
 } opdi_engine_thread_args;
 
-/* Runs an engine on a helper thread with the state of the waiting thread, and passes an error on to that thread. */
+/* Runs an engine on a helper thread with the state of the waiting thread, and passes an error on to that thread.
+   Returns NULL. */
 static void *opdi_engine_thread(void *arg) {
     opdi_engine_thread_args *elsewhere = (opdi_engine_thread_args *)arg;
     opdi_thread *thread = opdi_self(), *from = elsewhere->from;

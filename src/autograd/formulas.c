@@ -441,7 +441,8 @@ int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_b
 /* Returns the incoming gradient as the gradient of argument 0.  If the argument was broadcast, the engine sums the
    gradient. */
 OPDI_SHARED int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
-/* The backward function of operators whose derivative neither this library nor PyTorch has. */
+/* The backward function of operators whose derivative neither this library nor PyTorch has.  Sets an error and returns
+   -1. */
 OPDI_SHARED int opdi_refused_backward(opd_backward_call *bw) {
     const opdi_derivative *const formula = bw->node->formula;
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for '%s' is not implemented.",

@@ -306,7 +306,8 @@ static opd_tensor *opdi_linear_arg(const opd_jvp_call *jv, int edge, bool listed
     return jv->tangents[edge] ? jv->tangents[edge] : opdi_differentiable(tensor) ||
         listed ? opd_zeros_like(tensor) : tensor;
 }
-/* Computes the tangents of a linear operator's results by calling the operator with the tangents of its inputs. */
+/* Computes the tangents of a linear operator's results by calling the operator with the tangents of its inputs.
+   Returns 0, or -1 and sets an error. */
 int opd_jvp_linear(opd_jvp_call *jv) {
     const opd_op *op = jv->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
@@ -769,7 +770,8 @@ OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call) {
         : opdi_recording_inplace_kernel(call, card, self);
 }
 
-/* The kernel at Autograd of out= forms, which are never recorded: fails if something requires grad. */
+/* The kernel at Autograd of out= forms, which are never recorded: fails if something requires grad.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call) {
     if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }

@@ -429,7 +429,8 @@ static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     return opdi_function_finish(ctx, formula, wanted != 0, outputs, cap);
 }
 
-/* Calls the function as opdi_function_call does, and reports the call to observers as a span. */
+/* Calls the function as opdi_function_call does, and reports the call to observers as a span.  Returns the number of
+   outputs, or -1 and sets an error. */
 static int opdi_function_observed(opd_context *ctx, opd_value *outputs, int cap) {
     opdi_thread *thread = opdi_self();
     opdi_observing observing;
@@ -612,8 +613,8 @@ static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor 
 }
 static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                             int below);
-/* Calls opdi_once_tie for the tangents of `tensor` in those open levels that are outside of layer `below` and inside
-   of the tensor's own layer. */
+/* Calls opdi_once_tie for the tangents of `tensor` in those open levels that are outside of layer `below` and inside of
+   the tensor's own layer.  Returns 0, or -1 and sets an error. */
 static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, opd_tensor *const *reads, int count,
                               int below) {
     const int above = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->level : 0;
@@ -640,8 +641,8 @@ static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, op
     }
     return rc;
 }
-/* Calls opdi_once_tie for the outer layers: for the tangents of *tensors, and for the tensor inside its vmap
-   wrapper. */
+/* Calls opdi_once_tie for the outer layers: for the tangents of *tensors, and for the tensor inside its vmap wrapper.
+   Returns 0, or -1 and sets an error. */
 static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                             int below) {
     opd_tensor **outside;

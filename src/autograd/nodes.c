@@ -558,7 +558,7 @@ OPDI_INTERNAL void opdi_context_tie(const opd_context *ctx) {
 }
 
 /* Makes the context of an operator's call that is being recorded, and lets the operator's setup_context fill it.
-   Returns NULL and sets an error on failure. */
+   Returns the context, or NULL and sets an error. */
 OPDI_INTERNAL opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
                                               opd_value *rets) {
     opd_context *ctx = opdi_context_new(op->nargs, 0);

@@ -300,7 +300,7 @@ static opd_tensor *opdi_print_reads(const opd_tensor *tensor) {
     return read;
 }
 /* Writes `tensor` as text.  If the tensor is on another device, writes a copy of it on the host.  A tensor that cannot
-   be read is written as PyTorch writes meta tensors. */
+   be read is written as PyTorch writes meta tensors.  Returns the length of the text, as snprintf does. */
 OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap) {
     const int indent = 7;                                                  /* strlen("tensor(") */
     opdi_printer printer;

@@ -458,7 +458,7 @@ static int opdi_warn_in(const opdi_table *table, opd_call *call) {
 }
 
 /* The kernel at Autograd of operators for which nothing is registered there.  If something requires grad, records a
-   node that fails or warns in backward. */
+   node that fails or warns in backward.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_recording_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int mode = OPDI_LOAD(&opdi_fallback_mode);

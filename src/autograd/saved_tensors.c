@@ -80,7 +80,8 @@ OPDI_INTERNAL void opdi_packed_saved_forget(opdi_packed_saved *packed, opd_tenso
     opdi_drop(leaf);
 }
 
-/* Packs `tensor`, which `node` saves, with the hooks `packer`.  Returns NULL and sets an error on failure. */
+/* Packs `tensor`, which `node` saves, with the hooks `packer`.  Returns the packed tensor, or NULL and sets an
+   error. */
 static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     opdi_packer *was = thread->innermost.packer;

@@ -106,7 +106,8 @@ static opd_tensor *opdi_view_replayed(opd_tensor *view, opd_tensor *base) {
     }
     return tensor;
 }
-/* Calls opdi_view_replayed with grad mode on, and restores the thread's grad mode afterwards. */
+/* Calls opdi_view_replayed with grad mode on, and restores the thread's grad mode afterwards.  Returns a reference, or
+   NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
     opdi_thread *thread = opdi_self();
     const opdi_state state = thread->state;

@@ -44,8 +44,8 @@ typedef struct opdi_buffer {
     int32_t first, last;                          /* the numbers of the first and the last group that use the buffer */
     int64_t place;                                /* the offset in the arena, or -1 if the buffer is not in the arena */
 } opdi_buffer;
-/* The elements of a buffer that a nest reads or writes.  Each iteration accesses the element number offset + sum over i
-   of strides[i] * (index of loop i). */
+/* The elements of a buffer that a nest reads or writes.  Each iteration accesses the element whose number is offset +
+   sum over i of strides[i] * (index of loop i). */
 typedef struct opdi_access {
     opdi_buffer *buffer;
     opd_scalar_type dtype;

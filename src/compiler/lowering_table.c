@@ -81,7 +81,7 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
     {"aten::special_modified_bessel_i1", opdi_lower_special}
 };
 /* The fallback kernel of the lazy device.  Runs the lowering of an operator; if there is none, records a call of the
-   operator. */
+   operator.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opdi_recording *const recording = opdi_recording_now;

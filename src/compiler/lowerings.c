@@ -145,7 +145,7 @@ OPDI_INTERNAL int opdi_lower_mean(opd_call *call) {
                              opd_view(opd_div_Scalar(sum, opd_value_float((double)opdi_lower_count(self, mask))),
                                       opd_ints_of(opd_sizes(result), opd_ndim(result))));
 }
-/* Lowers amax, amin, any.dim, all.dim, all and any.  Argument 1 has the dims. */
+/* Lowers amax, amin, any.dim, all.dim, all and any.  Argument 1 has the dims.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_extreme(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -169,7 +169,7 @@ OPDI_INTERNAL int opdi_lower_max_dim(opd_call *call) {
         opdi_lower_reduction(call, 1, mask, most ? OPDI_REDUCTION_ARGMAX : OPDI_REDUCTION_ARGMIN) ? -1 : 0;
 }
 
-/* Lowers argmax, argmin and prod, over the dim in argument 1, or over all dims. */
+/* Lowers argmax, argmin and prod, over the dim in argument 1, or over all dims.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_places_max(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -198,7 +198,8 @@ static opd_tensor *opdi_lower_centred(opd_tensor *self, uint64_t mask, opd_tenso
     *mean = opd_add(*mean, rest);
     return opd_sub(less, rest);
 }
-/* Lowers var.correction, std.correction, var_mean.correction and std_mean.correction. */
+/* Lowers var.correction, std.correction, var_mean.correction and std_mean.correction.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_lower_var(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -287,7 +288,7 @@ OPDI_INTERNAL int opdi_lower_group_norm(opd_call *call) {
         opdi_lower_return(call, 2, opd_view(rstd, opd_ints_of(by_group, 2))) ? -1 : 0;
 }
 /* Reshapes a tensor with one element per channel, so that it broadcasts against self, whose dim 1 counts the channels.
-   On failure, returns NULL and sets an error. */
+   Returns the new tensor, or NULL and sets an error. */
 static opd_tensor *opdi_lower_channels(opd_tensor *tensor, const opd_tensor *self) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < opd_ndim(self); i++) { sizes[i] = i == 1 ? opd_sizes(self)[1] : 1; }
@@ -364,7 +365,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *seco
     opd_tensor *const out = opdi_lower_empty(sizes, batch + 2, opdi_lower_wide(opd_dtype(first)));
     return out && opdi_lower_product_into(out, first, second) == 0 ? out : NULL;
 }
-/* Lowers mm and bmm. */
+/* Lowers mm and bmm.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_mm(opd_call *call) {
     return opd_results_from_fake(call) ||
         opdi_lower_return(call, 0, opdi_lower_product(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))) ? -1 : 0;
@@ -376,7 +377,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_scaled(opd_tensor *tensor, opd_value factor
     const bool one = (factor.tag == OPD_TAG_INT && factor.u.i == 1) || (factor.tag == OPD_TAG_FLOAT && factor.u.d == 1);
     return one || !tensor ? tensor : opd_mul_Scalar(tensor, factor);
 }
-/* Lowers addmm and baddbmm: beta * self + alpha * (matrix product). */
+/* Lowers addmm and baddbmm: beta * self + alpha * (matrix product).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_addmm(opd_call *call) {
     const opd_value beta = opd_arg_value(call, 3), alpha = opd_arg_value(call, 4);
     const bool none = (beta.tag == OPD_TAG_INT && beta.u.i == 0) || (beta.tag == OPD_TAG_FLOAT && beta.u.d == 0);
@@ -654,7 +655,8 @@ static opdi_expr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int lo
                              opdi_expr_formula(OPD_FORMULA_add, OPD_INT64, start, moved),
                              inside);
 }
-/* Lowers max_pool2d_with_indices and similar operators.  Converts the index in the window to an index in the image. */
+/* Lowers max_pool2d_with_indices and similar operators.  Converts the index in the window to an index in the image.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;

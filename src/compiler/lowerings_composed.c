@@ -75,7 +75,8 @@ static int opdi_lower_taps_of(opdi_lower_taps *all, int64_t in, int64_t out, dou
     }
     return 0;
 }
-/* Lowers upsample_nearest1d and 3d, linear1d, trilinear3d and bicubic2d, one dim after the other. */
+/* Lowers upsample_nearest1d and 3d, linear1d, trilinear3d and bicubic2d, one dim after the other.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool nearest = strstr(name, "nearest") != NULL, cubic = strstr(name, "cubic") != NULL;
@@ -128,7 +129,7 @@ static int64_t opdi_lower_adaptive_most(int64_t in, int64_t out) {
     return most;
 }
 /* Lowers _adaptive_avg_pool2d and 3d if the windows have different lengths: computes means along the last `count` dims,
-   one dim after another. */
+   one dim after another.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count) {
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     opd_tensor *out = opd_arg_tensor(call, 0);
@@ -211,7 +212,7 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
    before. */
 typedef struct opdi_lower_lines { int count; opd_tensor *at[4], *weights[4], *there[4], *lost; } opdi_lower_lines;
 /* Moves positions outside of [0, size) into this range: by reflection if `reflects` is true, else to the nearest
-   border.  `corners` is the argument align_corners.  On failure, returns NULL and sets an error. */
+   border.  `corners` is the argument align_corners.  Returns the new positions, or NULL and sets an error. */
 static opd_tensor *opdi_lower_inside(opd_tensor *at, int64_t size, bool reflects, bool corners) {
     const double low = corners ? 0 : -0.5, span = (double)(corners ? size - 1 : size);
     if (reflects && span > 0) {
@@ -260,7 +261,7 @@ static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t 
     }
     return t && opd_ok() ? 0 : -1;
 }
-/* Lowers grid_sampler_2d. */
+/* Lowers grid_sampler_2d.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_grid(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int64_t how = opd_arg_int(call, 2), outside = opd_arg_int(call, 3);
@@ -298,7 +299,7 @@ OPDI_INTERNAL int opdi_lower_grid(opd_call *call) {
     return opdi_lower_return(call, 0, sum);
 }
 /* Lowers im2col, which reads the windows of the padded image without copying them first.  Lowers col2im, which adds the
-   windows to the image, one position in the window after another. */
+   windows to the image, one position in the window after another.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_columns(opd_call *call) {
     const bool back = strstr(opd_op_name(opd_call_operator(call)), "col2im") != NULL;
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -347,7 +348,7 @@ OPDI_INTERNAL int opdi_lower_columns(opd_call *call) {
     }
     return self ? opdi_lower_return(call, 0, windows) : -1;
 }
-/* Lowers count_nonzero, nansum and aminmax. */
+/* Lowers count_nonzero, nansum and aminmax.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_counted(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -404,7 +405,7 @@ OPDI_INTERNAL int opdi_lower_logsumexp(opd_call *call) {
     opd_tensor *const sum = exps ? opdi_lower_reduced(exps, mask, OPDI_REDUCTION_SUM, wide) : NULL;
     return opdi_lower_return_as(call, 0, sum ? opd_add(opd_log(sum), most) : NULL);
 }
-/* Lowers max and min over all elements. */
+/* Lowers max and min over all elements.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_most(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "max") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -413,7 +414,7 @@ OPDI_INTERNAL int opdi_lower_most(opd_call *call) {
         opdi_lower_reduction(call, 0, opdi_lower_mask(opd_ints_of(NULL, 0), opd_ndim(self)),
                              most ? OPDI_REDUCTION_MAX : OPDI_REDUCTION_MIN) ? -1 : 0;
 }
-/* Lowers mv, dot and addmv to products with matrices of one column. */
+/* Lowers mv, dot and addmv to products with matrices of one column.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_mv(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool more = strstr(name, "addmv") != NULL, dot = strstr(name, "dot") != NULL;
@@ -440,7 +441,7 @@ OPDI_INTERNAL int opdi_lower_trace(opd_call *call) {
         opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)))) : -1;
 }
 /* Lowers reflection_pad and replication_pad of one to three dims.  For each dim, reads rows at indices that are
-   computed from the index of the loop. */
+   computed from the index of the loop.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_pad_rows(opd_call *call) {
     const bool reflects = strstr(opd_op_name(opd_call_operator(call)), "reflection") != NULL;
     const opd_ints pad = opd_arg_ints(call, 1);
@@ -461,7 +462,7 @@ OPDI_INTERNAL int opdi_lower_pad_rows(opd_call *call) {
     return opdi_lower_return(call, 0, out);
 }
 /* Lowers searchsorted and bucketize: counts the elements of the sorted row that are smaller or, if right=True, not
-   larger than a value.  NaN counts as larger than all numbers. */
+   larger than a value.  NaN counts as larger than all numbers.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     const bool buckets = strstr(opd_op_name(opd_call_operator(call)), "bucketize") != NULL;
     opd_tensor *row = opd_arg_tensor(call, buckets), *self = opd_arg_tensor(call, !buckets);
@@ -493,7 +494,7 @@ static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t m
     if (!out || order == 0 || order == 1 || most || least) { return out; }
     return order == 2 ? opd_sqrt(out) : opd_pow_Tensor_Scalar(out, opd_value_float(1 / order));
 }
-/* Lowers linalg_vector_norm and the overloads of norm. */
+/* Lowers linalg_vector_norm and the overloads of norm.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const opd_value given = opd_arg_value(call, 1);
@@ -510,7 +511,8 @@ OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     opd_tensor *const x = opd_to_dtype(self, opdi_lower_wide(opd_dtype(opd_call_rets(call)[0].u.t)));
     return x ? opdi_lower_return_as(call, 0, opdi_lower_norm_of(x, order, mask)) : -1;
 }
-/* Lowers _cdist_forward and _euclidean_dist: norms of the differences of all pairs of rows. */
+/* Lowers _cdist_forward and _euclidean_dist: norms of the differences of all pairs of rows.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     opd_tensor *const first = opd_arg_tensor(call, 0), *const second = opd_arg_tensor(call, 1);
     const double order = opd_call_nargs(call) > 2 ? opd_arg_float(call, 2) : 2;
@@ -523,7 +525,7 @@ OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     return less ? opdi_lower_return_as(call, 0, opdi_lower_norm_of(less, order, last)) : -1;
 }
 
-/* Lowers take: reads elements of self at indices into the flattened tensor. */
+/* Lowers take: reads elements of self at indices into the flattened tensor.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     opd_tensor *const flat = opd_flatten(opd_arg_tensor(call, 0)), *const index = opd_arg_tensor(call, 1);
     int by[OPD_MAX_DIMS], none = -1;
@@ -537,7 +539,8 @@ OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     load->wraps = true;
     return opdi_nest_add(nest, load);
 }
-/* Lowers put: writes elements of self at indices into the flattened tensor, or adds to them. */
+/* Lowers put: writes elements of self at indices into the flattened tensor, or adds to them.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const source = opd_flatten(opd_arg_tensor(call, 2));
     opd_tensor *const index = opd_flatten(opd_arg_tensor(call, 1));
@@ -557,7 +560,7 @@ OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
     return opdi_lower_return_as(call, 0, flat);
 }
 /* Lowers _softmax_backward_data: grad * out - out * sum(grad * out), and _log_softmax_backward_data: grad - exp(out) *
-   sum(grad). */
+   sum(grad).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
     const bool logs = strstr(opd_op_name(opd_call_operator(call)), "log") != NULL;
     const int64_t dim = opd_arg_int(call, 2);
@@ -613,7 +616,8 @@ OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     sum = total && reduction == 1 ? opd_div(sum, total) : sum;
     return total && opdi_lower_return_as(call, 0, sum) == 0 ? opdi_lower_return_as(call, 1, total) : -1;
 }
-/* Lowers nll_loss_backward and nll_loss2d_backward: only the class of each target has a gradient. */
+/* Lowers nll_loss_backward and nll_loss2d_backward: only the class of each target has a gradient.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 1), *const target = opd_arg_tensor(call, 2);
     opdi_lower_nll all;
@@ -632,7 +636,7 @@ OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
         : -1;
 }
 /* Lowers embedding_dense_backward: adds the rows of the gradient to the rows at their indices, except at the padding
-   index. */
+   index.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *const index = opd_flatten(opd_arg_tensor(call, 1));
     const int64_t skip = opd_arg_int(call, 3), d = opd_sizes(grad)[opd_ndim(grad) - 1], rows = -1;
@@ -651,7 +655,7 @@ OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
                                           OPD_FORMULA_add)) { return -1; }
     return opdi_lower_return(call, 0, acc);
 }
-/* Lowers median over all elements. */
+/* Lowers median over all elements.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
     opd_tensor *const self = opd_flatten(opd_arg_tensor(call, 0));
     opd_tensor *pair[2];
@@ -662,7 +666,7 @@ OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
     return opdi_lower_return_as(call, 0, pair[0]);
 }
 /* Lowers a special function of one or two tensors to the pointwise formula of the same name, which is computed in
-   double. */
+   double.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_special(opd_call *call) {
     const char *name = opd_op_name(opd_call_operator(call)) + 6;
     opdi_expr *in[2] = {NULL, NULL};

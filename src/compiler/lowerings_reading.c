@@ -53,7 +53,8 @@ static int opdi_lower_take(opd_tensor *result, opd_tensor *self, opd_tensor *ind
                                      opd_sizes(self)[dim]) || opdi_nest_out(nest, result, by)) { return -1; }
     return opdi_nest_add(nest, load);
 }
-/* Lowers gather, whose index has the dims of self, and index_select, whose index has one dim. */
+/* Lowers gather, whose index has the dims of self, and index_select, whose index has one dim.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_lower_gather(opd_call *call) {
     const bool gather = strstr(opd_op_name(opd_call_operator(call)), "gather") != NULL;
     return opd_results_from_fake(call) || opdi_lower_take(opd_call_rets(call)[0].u.t, opd_arg_tensor(call, 0),
@@ -104,7 +105,8 @@ OPDI_INTERNAL int opdi_lower_places_by(opdi_expr *expr, const opdi_lower_places 
     }
     return 0;
 }
-/* Lowers index: self[indices], with integer tensors for some dims.  The index tensors are broadcast. */
+/* Lowers index: self[indices], with integer tensors for some dims.  The index tensors are broadcast.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_lower_index(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_tensors indices = opd_arg_tensors(call, 1);
@@ -139,7 +141,7 @@ static opdi_expr *opdi_lower_weight_row(const double *numbers, int64_t count, in
 }
 OPDI_INTERNAL double opdi_lower_rounded(double value, bool exactly) { return exactly ? value : (double)(float)value; }
 /* Lowers upsample_nearest2d, _nearest_exact2d and upsample_bilinear2d.  The elements that each row and column reads are
-   known when the graph is compiled. */
+   known when the graph is compiled.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool linear = strstr(name, "bilinear") != NULL, exact = strstr(name, "exact") != NULL;
@@ -201,7 +203,7 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
 OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
                                            opd_scalar_type dtype);
 /* Divides the sum of each window by the number of its elements, one dim after another.  If `outside` is true, elements
-   in the padding count, too.  On failure, returns NULL and sets an error. */
+   in the padding count, too.  Returns the means, or NULL and sets an error. */
 static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *self, const opdi_lower_pool *pool,
                                          bool outside) {
     for (int i = 0; i < pool->count && sums; i++) {
@@ -218,7 +220,8 @@ static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *sel
     }
     return sums;
 }
-/* Lowers avg_pool2d and similar operators: sums of windows, divided by the number of elements that count. */
+/* Lowers avg_pool2d and similar operators: sums of windows, divided by the number of elements that count.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_avg_pool(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;
@@ -248,7 +251,7 @@ OPDI_INTERNAL int opdi_lower_avg_pool(opd_call *call) {
     return opdi_lower_return(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
 }
 OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count);
-/* Lowers _adaptive_avg_pool2d if all its windows have the same size. */
+/* Lowers _adaptive_avg_pool2d if all its windows have the same size.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_adaptive(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;
@@ -302,7 +305,8 @@ static opd_tensor *opdi_lower_scanned(opd_tensor *self, int dim, opd_formula for
         (opd_sizes(self)[dim] > 1 && opdi_lower_add_up(out, self, dim, true, formula))) { return NULL; }
     return out;
 }
-/* Lowers cumsum, cumprod and logcumsumexp to scans.  Floats are computed in double. */
+/* Lowers cumsum, cumprod and logcumsumexp to scans.  Floats are computed in double.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_lower_cumsum(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -317,7 +321,8 @@ OPDI_INTERNAL int opdi_lower_cumsum(opd_call *call) {
         : strstr(name, "logcum") ? OPD_FORMULA_logaddexp : OPD_FORMULA_add, floating ? OPD_FLOAT64 : OPD_INT64);
     return out && opd_numel(self) ? opdi_lower_return(call, 0, out) : out ? 0 : -1;
 }
-/* Lowers cummax and cummin.  The index is that of the last element that equals the largest or smallest value so far. */
+/* Lowers cummax and cummin.  The index is that of the last element that equals the largest or smallest value so far.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_cummax(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "cummax") != NULL;
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -583,7 +588,7 @@ static opd_tensor *opdi_lower_bags_counted(opd_tensor *bag, int64_t bags) {
     }
     return opd_narrow(counts, 0, 0, bags);
 }
-/* Lowers _embedding_bag: sums, means and maxima of bags of rows. */
+/* Lowers _embedding_bag: sums, means and maxima of bags of rows.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_embedding_bag(opd_call *call) {
     opd_tensor *const indices = opd_arg_tensor(call, 1), *const offsets = opd_arg_tensor(call, 2);
     const int64_t mode = opd_arg_int(call, 4), total = opd_numel(indices), skip = opd_arg_int(call, 8);

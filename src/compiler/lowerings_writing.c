@@ -27,7 +27,7 @@ OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const i
     return opdi_nest_add(nest, load);
 }
 /* Lowers index_copy, whose index has one dim, and scatter, whose index has the dims of the source.  Writes only those
-   elements of the source for which there is an index. */
+   elements of the source for which there is an index.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     opd_tensor *const index = opd_arg_tensor(call, 2);
     const bool scatter = strstr(opd_op_name(opd_call_operator(call)), "scatter") != NULL;
@@ -53,7 +53,8 @@ OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     return opd_numel(index) ? opdi_lower_put(result, values, dims, place) : 0;
 }
 static int opdi_lower_index_accumulate(opd_call *call);
-/* Lowers index_put, with integer tensors for some dims.  The index tensors are broadcast. */
+/* Lowers index_put, with integer tensors for some dims.  The index tensors are broadcast.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_lower_index_put(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *values = opd_arg_tensor(call, 2);
@@ -98,7 +99,7 @@ OPDI_INTERNAL int opdi_lower_pad(opd_call *call) {
                                                         opd_arg_value(call, 2)));
 }
 
-/* Lowers flip: reads the flipped dims backwards. */
+/* Lowers flip: reads the flipped dims backwards.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_flip(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_ints dims = opd_arg_ints(call, 1);
@@ -116,7 +117,7 @@ OPDI_INTERNAL int opdi_lower_flip(opd_call *call) {
     }
     return opdi_nest_add(nest, load);
 }
-/* Lowers tril and triu: elements on the wrong side of the diagonal become zero. */
+/* Lowers tril and triu: elements on the wrong side of the diagonal become zero.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_triangle(opd_call *call) {
     const bool lower = strstr(opd_op_name(opd_call_operator(call)), "tril") != NULL;
     const int64_t steps[2] = {-1, 1};
@@ -219,7 +220,7 @@ OPDI_INTERNAL int opdi_lower_accumulate(opd_call *call) {
     }
     return opdi_lower_return(call, 0, acc);
 }
-/* Lowers index_put with accumulate=True. */
+/* Lowers index_put with accumulate=True.  Returns 0, or -1 and sets an error. */
 static int opdi_lower_index_accumulate(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *const self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2);
@@ -235,7 +236,7 @@ static int opdi_lower_index_accumulate(opd_call *call) {
     }
     return opdi_lower_return(call, 0, acc);
 }
-/* Lowers index_fill with a number, or with a tensor that has one number. */
+/* Lowers index_fill with a number, or with a tensor that has one number.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const index = opd_arg_tensor(call, 2);
     const opd_value given = opd_arg_value(call, 3);
@@ -255,7 +256,8 @@ OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {
     place->wraps = true;
     return opd_numel(values) ? opdi_lower_put(result, values, dims, place) : 0;
 }
-/* Lowers one_hot.  A class that is out of range is reported as an index that is out of range. */
+/* Lowers one_hot.  A class that is out of range is reported as an index that is out of range.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_lower_one_hot(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int ndim = opd_ndim(self);
@@ -271,7 +273,8 @@ OPDI_INTERNAL int opdi_lower_one_hot(opd_call *call) {
     if (!ones || !opd_fill_(result, opd_value_int(0))) { return -1; }
     return opdi_lower_put(result, ones, dims, opdi_lower_row_place(result, ndim, at, false, dims));
 }
-/* Lowers slice_scatter and similar operators: copies the source into a view of the result. */
+/* Lowers slice_scatter and similar operators: copies the source into a view of the result.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_lower_view_put(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const src = opd_arg_tensor(call, 1), *const result = opdi_lower_updated(call);

@@ -89,7 +89,7 @@ OPDI_INTERNAL const char *opdi_recording_joined(opdi_recording *recording, const
     return joined ? joined : first;
 }
 /* Makes a nest with loops of these sizes, the outermost first.  The last `nreduce` loops are reduced.  The caller sets
-   the other members of the nest and calls opdi_nest_add.  On failure, returns NULL and sets an error. */
+   the other members of the nest and calls opdi_nest_add.  Returns the nest, or NULL and sets an error. */
 OPDI_INTERNAL opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nreduce) {
     opdi_recording *const recording = opdi_recording_now;
     if (ndim > OPDI_NEST_DIMS) {

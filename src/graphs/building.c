@@ -197,7 +197,7 @@ static void opdi_graph_names_put_value(opdi_graph_names *names, opdi_gvalue *val
 }
 
 /* Makes a table of the names of all values of the graph, with space for `more` new names.  If `old` is not NULL, takes
-   the members `suffix` from its entries.  Returns NULL if memory runs out. */
+   the members `suffix` from its entries.  Returns the table, or NULL if memory runs out. */
 static opdi_graph_names *opdi_graph_names_make(const opd_graph *graph, const opdi_graph_names *old, int64_t more) {
     int64_t count = graph->ninputs + more, size = 64;
     opdi_graph_names *names;

@@ -68,7 +68,8 @@ OPDI_INTERNAL int opdi_fn_update(opdi_bcall *call) {
     }
     return more ? 0 : -1;
 }
-/* Runs dict(), dict(list of pairs), or prim::DictConstruct, whose arguments are key, value, key, value, ... */
+/* Runs dict(), dict(list of pairs), or prim::DictConstruct, whose arguments are key, value, key, value, ... Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_dict(opdi_bcall *call) {
     const opdi_cell *const list = call->nargs == 1 ? opdi_call_list(call, 0) : NULL;
     opdi_cell *dict = call->nargs == 1 && !list ? NULL : opdi_cell_new(OPD_CELL_DICT, OPD_TAG_LIST, 0);
@@ -225,7 +226,7 @@ static opd_tensor *opdi_script_span_open(const char *text, int64_t length) {
 }
 /* Runs torch.autograd.profiler.record_function: begins a span with the name in argument 0.  The result is the tensor
    that owns the span.  If the builtin's `what` is 1, the result is an object with this tensor, of the class that the
-   archive declares. */
+   archive declares.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_span_enter(opdi_bcall *call) {
     int64_t length = 0;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -268,15 +269,16 @@ OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s%s", call->builtin->schema,
                     opdi_builtin_missing(call->builtin->schema));
 }
-/* Sets the call's result to the builtin's `what`, as a bool. */
+/* Sets the call's result to the builtin's `what`, as a bool.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_fixed_bool(opdi_bcall *call) {
     return opdi_return_value(call, opd_value_bool(call->builtin->what != 0));
 }
-/* Sets the call's result to the builtin's `what`, as an int. */
+/* Sets the call's result to the builtin's `what`, as an int.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_fixed_int(opdi_bcall *call) {
     return opdi_return_value(call, opd_value_int(call->builtin->what));
 }
-/* Sets the call's result to is_conj (the builtin's `what` is 'c'), is_neg ('n') or is_inference ('i') of a tensor. */
+/* Sets the call's result to is_conj (the builtin's `what` is 'c'), is_neg ('n') or is_inference ('i') of a tensor.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_marked(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
@@ -302,7 +304,7 @@ OPDI_INTERNAL int opdi_fn_autocast_dtype(opdi_bcall *call) {
     return opdi_return_value(call, opd_value_int(dtype == OPD_DTYPE_NONE ? OPD_FLOAT32 : dtype));
 }
 /* Begins an autocast region.  The result is a number that opdi_fn_autocast_end takes.  If the run fails,
-   opdi_graph_restore ends the region. */
+   opdi_graph_restore ends the region.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_autocast_begin(opdi_bcall *call) {
     int64_t length;
     opd_device device;

@@ -202,7 +202,8 @@ static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const op
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s is not possible for complex numbers", call->builtin->schema);
     }
 }
-/* Runs a binary operation of two numbers.  A power of two ints is a float, unless the schema declares an int. */
+/* Runs a binary operation of two numbers.  A power of two ints is a float, unless the schema declares an int.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_binary(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const int32_t what = call->builtin->what;
@@ -217,7 +218,7 @@ OPDI_INTERNAL int opdi_fn_binary(opdi_bcall *call) {
     }
     return opdi_binary_floats(call, opdi_real_of(left), opdi_real_of(right), what);
 }
-/* Runs divmod of two numbers, as Python computes it. */
+/* Runs divmod of two numbers, as Python computes it.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_divmod(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const double a = opdi_real_of(left), b = opdi_real_of(right);
@@ -305,7 +306,8 @@ OPDI_INTERNAL int opdi_fn_compare(opdi_bcall *call) {
         : what == OPDI_FN_GT ? order == 1 : order == 1 || order == 0;
     return opdi_return_value(call, opd_value_bool(holds));
 }
-/* Tests identity: the result is true if both arguments are None, or if both are the same object. */
+/* Tests identity: the result is true if both arguments are None, or if both are the same object.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_fn_is(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const bool same = left->tag == right->tag && (left->tag == OPD_TAG_NONE || left->u.i == right->u.i);
@@ -549,7 +551,7 @@ OPDI_INTERNAL int opdi_fn_complex(opdi_bcall *call) {
     return opdi_return_complex(call, parts[0], parts[1]);
 }
 /* Converts a tensor to a number, for an argument that must be a number.  Fails if the tensor requires grad, if it has
-   dims, or if an int is needed and its dtype is not integral. */
+   dims, or if an int is needed and its dtype is not integral.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_implicit(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;

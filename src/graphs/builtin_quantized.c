@@ -103,7 +103,8 @@ static opd_tensor *opdi_quantized_linear(opd_tensor *input, const opd_value *par
     sums = sums ? opd_to_dtype(sums, OPD_FLOAT32) : NULL;
     return sums && bias ? opd_add(sums, bias) : sums;
 }
-/* Runs quantized::linear_dynamic.  If the builtin's `what` is 1, applies relu to the result. */
+/* Runs quantized::linear_dynamic.  If the builtin's `what` is 1, applies relu to the result.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_fn_quantized_linear(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const opd_value *const parts = input ? opdi_call_packed(call, 1, "LinearPackedParamsBase") : NULL;
@@ -139,7 +140,8 @@ static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i,
         : opd_fail(OPD_ERROR_DTYPE, "%s: dtype %lld is not a supported quantized dtype, which are quint8%s",
                    call->builtin->schema, (long long)dtype, least < quint8 ? ", qint8" : "");
 }
-/* Quantizes a tensor.  If the builtin's `what` is 1, the arguments scale and zero_point are tensors, else numbers. */
+/* Quantizes a tensor.  If the builtin's `what` is 1, the arguments scale and zero_point are tensors, else numbers.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_quantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     double scale = call->args[1].u.d;
@@ -208,7 +210,7 @@ static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
     return from ? opd_mul(from, opd_to_dtype(scale, OPD_FLOAT32)) : NULL;
 }
 /* Runs a convolution of `input` with the packed weights `parts`.  If `line` is true, the convolution has one dimension.
-   On failure, returns NULL and sets an error.
+   Returns the result, or NULL and sets an error.
 
    parts[OPDI_PACKED_SETTINGS] is a list of the settings of aten::convolution: stride, padding, dilation and output
    padding, each for all dimensions; then the number of groups; then 1 if the convolution is transposed, else 0. */
@@ -235,7 +237,7 @@ static opd_tensor *opdi_quantized_conv(const opdi_bcall *call, opd_tensor *input
                                                opd_ints_of(settings + 3 * dims, dims), settings[4 * dims]);
     return result && line ? opd_squeeze_dim(result, 2) : result;
 }
-/* Concatenates the tensors in argument 0, a list.  On failure, returns NULL and sets an error. */
+/* Concatenates the tensors in argument 0, a list.  Returns the result, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_cat(const opdi_bcall *call) {
     const int64_t count = opd_list_count(call->args[0]);
     const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opd_tensor *);
@@ -270,7 +272,7 @@ static opd_tensor *opdi_quantized_bag(const opdi_bcall *call, opd_tensor *weight
                                   false, 0, false, call->nargs > 6 ? opdi_tensor_in(&call->args[6]) : NULL,
                                   call->nargs > 8 && opdi_call_int(call, 8)) ? NULL : rets[0];
 }
-/* Runs a convolution, a linear layer or an embedding; `kind` (OPDI_Q_...) tells which.  On failure, returns NULL and
+/* Runs a convolution, a linear layer or an embedding; `kind` (OPDI_Q_...) tells which.  Returns the result, or NULL and
    sets an error. */
 static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     const bool table = kind == OPDI_Q_EMBEDDING || kind == OPDI_Q_BAG;
@@ -292,7 +294,7 @@ static opd_tensor *opdi_quantized_layer(const opdi_bcall *call, int kind) {
     result = opdi_quantized_conv(call, input, parts, kind == OPDI_Q_CONV1D);
     return result && kind == OPDI_Q_CONV_ADD ? opd_add(result, opdi_call_tensor(call, 1)) : result;
 }
-/* Runs a normalization layer; `kind` (OPDI_Q_...) tells which.  On failure, returns NULL and sets an error. */
+/* Runs a normalization layer; `kind` (OPDI_Q_...) tells which.  Returns the result, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_norm(const opdi_bcall *call, int kind, opd_tensor *input) {
     const int at = kind == OPDI_Q_LAYER_NORM || kind == OPDI_Q_GROUP_NORM ? 2 : 1;
     opd_tensor *const weight = opdi_tensor_in(&call->args[at]);
@@ -313,7 +315,7 @@ static opd_tensor *opdi_quantized_norm(const opdi_bcall *call, int kind, opd_ten
     return count < 0 || count > OPD_MAX_DIMS ? NULL
         : opd_layer_norm_full(input, opd_ints_of(sizes, count), weight, bias, call->args[4].u.d, false);
 }
-/* Runs an operator that is not a layer; `kind` (OPDI_Q_...) tells which.  On failure, returns NULL and sets an
+/* Runs an operator that is not a layer; `kind` (OPDI_Q_...) tells which.  Returns the result, or NULL and sets an
    error. */
 static opd_tensor *opdi_quantized_plain(const opdi_bcall *call, int kind) {
     if (kind == OPDI_Q_CAT) { return opdi_quantized_cat(call); }
@@ -366,7 +368,7 @@ OPDI_INTERNAL int opdi_fn_quantized(opdi_bcall *call) {
    PyTorch do.  The builtin's `what` tells how.  0: a number halfway between two multiples is rounded to an even
    quantized value.  1: to an even distance from the zero point.  2: as 0, but the numbers are exactly those that the
    operator has computed in float32.  For 0 and 1, numbers that are almost halfway count as halfway, because rounding to
-   float32 may have moved them. */
+   float32 may have moved them.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_requantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;
@@ -409,7 +411,7 @@ static void opdi_quantized_settings(const opdi_bcall *call, opd_value settings, 
     (void)opd_list_append(settings, opd_value_int(transposed));
 }
 /* Makes an object with packed weights from a weight and further arguments.  The builtin's `what` (OPDI_PACK_...) is the
-   kind of layer. */
+   kind of layer.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     const int what = call->builtin->what;
     const opdi_gtype *const type = call->node->out[0]->type;
@@ -441,8 +443,8 @@ typedef struct opdi_qcell {
     bool reduce, lstm;
 } opdi_qcell;
 
-/* Runs a linear layer.  If its weights are int8, quantizes the input dynamically, else computes with floats.  On
-   failure, returns NULL and sets an error. */
+/* Runs a linear layer.  If its weights are int8, quantizes the input dynamically, else computes with floats.  Returns
+   the result, or NULL and sets an error. */
 static opd_tensor *opdi_quantized_either(opd_tensor *input, const opd_value *parts, bool reduce) {
     opd_tensor *const weight = opdi_tensor_in(&parts[OPDI_PACKED_WEIGHT]);
     if (!input || !weight || opd_dtype(weight) == OPD_INT8) {
@@ -533,7 +535,8 @@ static opd_tensor *opdi_quantized_layers(const opdi_bcall *call, opd_tensor *inp
     }
     return opd_ok() ? input : NULL;
 }
-/* Runs aten::quantized_lstm.input or, if the builtin's `what` is 1, aten::quantized_gru.input. */
+/* Runs aten::quantized_lstm.input or, if the builtin's `what` is 1, aten::quantized_gru.input.  Returns 0, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_fn_quantized_recurrent(opdi_bcall *call) {
     enum { FIRST = 8 };
     const bool lstm = call->builtin->what == 0;
@@ -563,7 +566,7 @@ OPDI_INTERNAL int opdi_fn_quantized_sequence(opdi_bcall *call) {
                     call->builtin->schema);
 }
 /* Runs one step of a recurrent cell with packed weights.  The builtin's `what` is 0 for an LSTM, 1 for a GRU, 2 for an
-   RNN with tanh, and 3 for an RNN with relu. */
+   RNN with tanh, and 3 for an RNN with relu.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     const int what = call->builtin->what;
     opd_tensor *const input = opdi_call_tensor(call, 0);
@@ -589,7 +592,8 @@ OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Sets the call's result to the name (the builtin's `what` is 0) or the value (1) of an enum member. */
+/* Sets the call's result to the name (the builtin's `what` is 0) or the value (1) of an enum member.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     if (!cell) { return -1; }
@@ -600,7 +604,7 @@ OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     return opdi_return_borrowed(call, cell->u.values[call->builtin->what]);
 }
 /* Sets the call's result to false, because the library has no nested tensors.  A transformer encoder with a padding
-   mask then computes with ordinary tensors. */
+   mask then computes with ordinary tensors.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_not_nested(opdi_bcall *call) { return opdi_return_value(call, opd_value_bool(false)); }
 OPDI_INTERNAL int opdi_fn_set_item(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
@@ -775,7 +779,7 @@ OPDI_INTERNAL int opdi_fn_repeat(opdi_bcall *call) {
     }
     return opdi_return_cell(call, cell);
 }
-/* Repeats a list in place (list *= times). */
+/* Repeats a list in place (list *= times).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_repeat_in_place(opdi_bcall *call) {
     opdi_cell *const list = opdi_call_list(call, 0);
     const int64_t count = list ? list->count : 0, times = list ? OPDI_MAX(0, opdi_call_int(call, 1)) : 0;
@@ -941,7 +945,7 @@ OPDI_INTERNAL int opdi_fn_sorted(opdi_bcall *call) {
     return opdi_return_cell(call, copy);
 }
 /* Sets the call's result to the smallest (the builtin's `what` is OPDI_FN_MIN) or largest element of a list; of two
-   lists, to the smaller or larger list. */
+   lists, to the smaller or larger list.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_extreme(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool least = call->builtin->what == OPDI_FN_MIN;
@@ -983,7 +987,7 @@ OPDI_INTERNAL int opdi_fn_sum(opdi_bcall *call) {
     return opdi_return_value(call,
                              list->tag == OPD_TAG_FLOATS ? opd_value_float(sum) : opd_value_int(opdi_wrap(whole)));
 }
-/* Runs all(list), or any(list) if the builtin's `what` is 1. */
+/* Runs all(list), or any(list) if the builtin's `what` is 1.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_all(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool any = call->builtin->what != 0;

@@ -29,7 +29,7 @@ OPDI_INTERNAL int opdi_fn_promote_types(opdi_bcall *call) {
 }
 /* Writes into a tensor.  If the builtin's `what` is 'c', runs copy_ of a number.  The others are for functions of
    torch.nn.init, which autograd does not record: 'f' fills the tensor with a number, 'z' with zeros, 'n' and 'u' with
-   random numbers of the normal and the uniform distribution. */
+   random numbers of the normal and the uniform distribution.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_written_to(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
@@ -121,8 +121,8 @@ OPDI_INTERNAL int opdi_fn_tensor_property(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Fails: the builtin is for sparse, quantized or nested tensors or for pinned memory, which the library does not
-   have. */
+/* Fails: the builtin is for sparse, quantized or nested tensors or for pinned memory, which the library does not have.
+   Returns -1. */
 OPDI_INTERNAL int opdi_fn_refused(opdi_bcall *call) {
     static const char *const kinds[] = {
         "for sparse tensors, which are not supported",
@@ -139,7 +139,7 @@ OPDI_INTERNAL int opdi_fn_cast(opdi_bcall *call) {
     return rc;
 }
 /* Sets the call's result to the tensor's sizes, as a tensor.  If there is a second argument, `dim`, sets it to the
-   numbers 0 to size(dim) - 1. */
+   numbers 0 to size(dim) - 1.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_shape(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
@@ -157,7 +157,8 @@ OPDI_INTERNAL int opdi_fn_shape(opdi_bcall *call) {
     return rc;
 }
 OPDI_INTERNAL int opdi_fn_none(opdi_bcall *call) { return opdi_return_value(call, opd_value_none()); }
-/* Sets the call's result to the gradient that backward has stored in a tensor, or to None. */
+/* Sets the call's result to the gradient that backward has stored in a tensor, or to None.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_fn_grad_of(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
@@ -188,7 +189,8 @@ static int opdi_call_tensors(const opdi_bcall *call, int i, opd_tensor **tensors
     }
     return (int)list->count;
 }
-/* Runs torch.autograd.grad or, if the builtin's `what` is 1, torch.autograd.backward or Tensor.backward. */
+/* Runs torch.autograd.grad or, if the builtin's `what` is 1, torch.autograd.backward or Tensor.backward.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_gradients(opdi_bcall *call) {
     opd_tensor *outputs[OPDI_GRADS_MOST], *inputs[OPDI_GRADS_MOST], *given[OPDI_GRADS_MOST], *grads[OPDI_GRADS_MOST];
     const bool only = call->builtin->what == 1;
@@ -214,7 +216,8 @@ OPDI_INTERNAL int opdi_fn_gradients(opdi_bcall *call) {
     return rc;
 }
 /* Runs x.to(device, dtype), x.to(dtype) or x.to().  If an argument is None, x keeps this property.  The builtin's
-   `what` is the index of the argument dtype, or 0 if there is none; -1 for cpu(), and -2 for cuda(). */
+   `what` is the index of the argument dtype, or 0 if there is none; -1 for cpu(), and -2 for cuda().  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_fn_to(opdi_bcall *call) {
     opd_tensor *tensor = opdi_call_tensor(call, 0);
     const int at = call->builtin->what;
@@ -317,7 +320,8 @@ static int opdi_nested_fill(const opd_value *value, const int64_t *sizes, int nd
     if (number.tag != value->tag) { opdi_value_drop(number); }
     return 0;
 }
-/* Runs torch.tensor of a number or a nested list.  The arguments are data, dtype, device and requires_grad. */
+/* Runs torch.tensor of a number or a nested list.  The arguments are data, dtype, device and requires_grad.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_tensor(opdi_bcall *call) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int ndim;
@@ -366,7 +370,7 @@ static opdi_cell *opdi_tensor_list(opd_tensor *tensor, int32_t tag, int dim) {
     if (rc && list) { opdi_cell_drop(list); }
     return rc ? NULL : list;
 }
-/* Runs prim::tolist(tensor, dims, dtype). */
+/* Runs prim::tolist(tensor, dims, dtype).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_tolist(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int64_t ndim = call->nargs > 1 ? opdi_call_int(call, 1) : tensor ? opd_ndim(tensor) : 0;
@@ -415,7 +419,7 @@ OPDI_INTERNAL int opdi_fn_dict_construct(opdi_bcall *call) {
     return rc ? -1 : opdi_return_cell(call, dict);
 }
 /* Sets the call's result to true if the value has one of the types that the node has.  Its constant is a tuple type,
-   and the parts are these types. */
+   and the parts are these types.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_isinstance(opdi_bcall *call) {
     const opdi_gtype *const types =
         call->node->constant.tag == OPD_TAG_OBJECT ? (const opdi_gtype *)call->node->constant.u.object : NULL;

@@ -21,7 +21,8 @@ OPDI_INTERNAL int opdi_fn_str(opdi_bcall *call) {
     opdi_text_builder_free(&out);
     return rc;
 }
-/* Runs "{} and {}".format(...).  As in PyTorch, surplus arguments are ignored, and "{0}" is not replaced. */
+/* Runs "{} and {}".format(...).  As in PyTorch, surplus arguments are ignored, and "{0}" is not replaced.  Returns 0,
+   or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_format(opdi_bcall *call) {
     int64_t length, at = 0;
     int used = 1, rc = 0;
@@ -405,7 +406,7 @@ OPDI_INTERNAL int opdi_fn_partition(opdi_bcall *call) {
     }
     return 0;
 }
-/* Runs ljust, rjust, center and zfill. */
+/* Runs ljust, rjust, center and zfill.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_pad(opdi_bcall *call) {
     int64_t length, count = 1;
     const int32_t what = call->builtin->what;
@@ -466,7 +467,7 @@ OPDI_INTERNAL int opdi_fn_ord(opdi_bcall *call) {
     }
     return opdi_return_value(call, opd_value_int((unsigned char)*text));
 }
-/* Runs hex, oct and bin; the builtin's `what` is the base. */
+/* Runs hex, oct and bin; the builtin's `what` is the base.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_base(opdi_bcall *call) {
     const int32_t base = call->builtin->what;
     const int64_t number = opdi_call_int(call, 0);

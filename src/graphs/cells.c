@@ -28,7 +28,7 @@ static bool opdi_cell_inside(const opdi_cell *cell) {
     return cell->kind != OPD_CELL_LIST && cell->kind != OPD_CELL_DICT;
 }
 /* Makes a cell with one reference.  If the cell has a fixed size, as a string or tuple does, its `cap` elements follow
-   the struct.  On failure, returns NULL and sets an error. */
+   the struct.  Returns the cell, or NULL and sets an error. */
 OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t cap) {
     opdi_cell head;
     memset(&head, 0, sizeof head);
@@ -123,8 +123,8 @@ OPDI_INTERNAL int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
 }
 
 static int opdi_value_hold_at(opd_value *value, int depth);
-/* Makes a list cell with the elements of a plain list, which only points to its elements.  On failure, returns NULL and
-   sets an error. */
+/* Makes a list cell with the elements of a plain list, which only points to its elements.  Returns the cell, or NULL
+   and sets an error. */
 static opdi_cell *opdi_cell_of_list(const opd_value *list, int depth) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_LIST, list->tag, 0);
     if (!cell || opdi_cell_reserve(cell, list->n)) {

@@ -122,7 +122,7 @@ OPDI_INTERNAL void *opdi_graph_alloc(opd_graph *graph, size_t size) {
 }
 
 /* Makes a value with the next number and the tag `tag`.  The value is a result of `node`, or an input if `node` is
-   NULL.  Returns NULL if memory runs out. */
+   NULL.  Returns the value, or NULL if memory runs out. */
 OPDI_INTERNAL opdi_gvalue *opdi_gvalue_new(opd_graph *graph, opdi_gnode *node, int32_t tag) {
     opdi_gvalue *value = (opdi_gvalue *)opdi_graph_alloc(graph, sizeof *value);
     if (!value) { return NULL; }
@@ -149,8 +149,8 @@ OPDI_INTERNAL int opdi_gvalue_describe(opd_graph *graph, opdi_gvalue *value, con
     return 0;
 }
 
-/* Makes a node with space for `nin` inputs and `nout` outputs; the caller inserts it into the graph.  Returns NULL if
-   memory runs out. */
+/* Makes a node with space for `nin` inputs and `nout` outputs; the caller inserts it into the graph.  Returns the node,
+   or NULL if memory runs out. */
 OPDI_INTERNAL opdi_gnode *opdi_gnode_new(opd_graph *graph, opdi_gkind kind, int32_t nin, int32_t nout) {
     opdi_gnode *node = (opdi_gnode *)opdi_graph_alloc(graph, sizeof *node);
     if (!node) { return NULL; }

@@ -125,8 +125,8 @@ static int opdi_graph_parse_enter(opdi_graph_parser *parser, opdi_gvalue *value)
     parser->graph->next_id = OPDI_MAX(parser->graph->next_id, (int32_t)id + 1);
     return 0;
 }
-/* Reads the "%name" of a new value and makes the value.  The caller then calls opdi_graph_parse_enter.  On failure,
-   returns NULL and sets an error. */
+/* Reads the "%name" of a new value and makes the value.  The caller then calls opdi_graph_parse_enter.  Returns the
+   value, or NULL and sets an error. */
 static opdi_gvalue *opdi_graph_parse_new(opdi_graph_parser *parser, opdi_gnode *node) {
     opdi_gvalue *value;
     if (opdi_graph_parse_want(parser, "%")) { return NULL; }
@@ -141,7 +141,7 @@ static opdi_gvalue *opdi_graph_parse_new(opdi_graph_parser *parser, opdi_gnode *
     parser->at += count;
     return value;
 }
-/* Reads the "%name" of an existing value.  On failure, returns NULL and sets an error. */
+/* Reads the "%name" of an existing value.  Returns the value, or NULL and sets an error. */
 static opdi_gvalue *opdi_graph_parse_use(opdi_graph_parser *parser) {
     if (opdi_graph_parse_want(parser, "%")) { return NULL; }
     size_t count = opdi_graph_parse_word(parser->at);
@@ -266,7 +266,7 @@ OPDI_INTERNAL int opdi_graph_parse_type(opdi_graph_parser *parser, opdi_gvalue *
     return opdi_graph_parse_gtype(parser, value);
 }
 /* Reads "%name : type" and makes the value.  If there is no type, and the value is a result of `node`, its tag is
-   OPD_TAG_DEFAULT until the operator of the node is known.  On failure, returns NULL and sets an error. */
+   OPD_TAG_DEFAULT until the operator of the node is known.  Returns the value, or NULL and sets an error. */
 static opdi_gvalue *opdi_graph_parse_declare(opdi_graph_parser *parser, opdi_gnode *node, const char **word) {
     opdi_gvalue *value = opdi_graph_parse_new(parser, node);
     *word = "Tensor";
@@ -304,8 +304,8 @@ static void opdi_graph_parse_complex(opdi_graph_parser *parser, double *pair) {
     }
     (void)opdi_graph_parse_is(parser, "j");
 }
-/* Reads a constant tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" in a saved graph.  On failure, returns NULL and
-   sets an error. */
+/* Reads a constant tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" in a saved graph.  Returns the tensor, or NULL
+   and sets an error. */
 static opd_tensor *opdi_graph_parse_tensor(opdi_graph_parser *parser, const opdi_gvalue *type) {
     opd_value list[10];
     int64_t count = 0, k;

@@ -306,7 +306,7 @@ static int opdi_trace_places(opd_graph *graph) {
 }
 
 /* The function opdi_tracer.begin: makes the node of a call, with its inputs.  Sets *waiting to the number of nodes that
-   wait for packing.  Returns NULL and sets an error on failure. */
+   wait for packing.  Returns the node, or NULL and sets an error. */
 static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
     const opd_op *op = call->op;
@@ -364,7 +364,8 @@ static bool opdi_traced_tangents(const opd_call *call) {
     return false;
 }
 /* The kernel at the Tracer key: records a call as a node.  If arguments have tangents, leaves the recording to forward
-   mode (opdi_forward_record_call), so that the computation of the tangents is recorded, too. */
+   mode (opdi_forward_record_call), so that the computation of the tangents is recorded, too.  Returns 0, or -1 and sets
+   an error. */
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
     const bool tangents = call->th->innermost.tracer && opdi_call_forward(call);

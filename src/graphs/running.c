@@ -156,7 +156,8 @@ static void opdi_graph_plan_block(opdi_graph_planner *planner, opdi_gblock *bloc
     }
 }
 
-/* Adds a step for a node.  The caller then adds its slots by opdi_graph_plan_slot.  Returns NULL if memory runs out. */
+/* Adds a step for a node.  The caller then adds its slots by opdi_graph_plan_slot.  Returns the step, or NULL if memory
+   runs out. */
 static opdi_gstep *opdi_graph_plan_step(opdi_graph_planner *planner, const opdi_gnode *node, int32_t code) {
     void *steps = planner->steps;
     if (planner->failed || opdi_grow(&steps, planner->nsteps, &planner->steps_cap, sizeof *planner->steps)) {
@@ -319,7 +320,8 @@ static void opdi_graph_plan_start(const opd_graph *graph, opdi_graph_plan *plan)
         if (!again) { plan->rest[plan->nrest++] = graph->outputs[i]->slot; }
     }
 }
-/* Makes the plan of a graph: the steps, and the values to release after each step.  Returns NULL if memory runs out. */
+/* Makes the plan of a graph: the steps, and the values to release after each step.  Returns the plan, or NULL if memory
+   runs out. */
 static opdi_graph_plan *opdi_graph_plan_make(opd_graph *graph) {
     opdi_graph_planner planner;
     opdi_graph_plan *plan = NULL;

@@ -83,7 +83,7 @@ static int opdi_graph_op_cells(opdi_thread *thread, const opdi_gstep *step, cons
     }
     return rc;
 }
-/* Makes a list or tuple cell of the values in the slots `slots`.  On failure, returns NULL and sets an error. */
+/* Makes a list or tuple cell of the values in the slots `slots`.  Returns the cell, or NULL and sets an error. */
 static opdi_cell *opdi_graph_make(const opdi_gnode *node, const int32_t *slots, const opd_value *vals) {
     const opdi_gvalue *const out = node->out[0];
     const bool tuple = node->kind == OPDI_GNODE_TUPLE;

@@ -29,7 +29,7 @@ static const char *const opdi_gtype_words[OPDI_GTYPE_NSIMPLE] = {
 /* Returns the simple type (a type without parts) of kind `kind`. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_simple(int kind) { return &opdi_gtypes[kind]; }
 
-/* Makes a space of types.  The caller owns the only reference.  Returns NULL if memory runs out. */
+/* Makes a space of types.  Returns the only reference, which the caller owns, or NULL if memory runs out. */
 OPDI_INTERNAL opdi_gspace *opdi_gspace_new(void) {
     opdi_gspace *space = (opdi_gspace *)opdi_alloc(sizeof *space);
     if (!space) { return NULL; }
@@ -110,7 +110,7 @@ OPDI_INTERNAL opdi_gclass *opdi_gclass_find(const opdi_gspace *space, const char
     return klass;
 }
 /* Makes a class without attributes.  Also makes its type, except if the class is a named tuple (see
-   opdi_gclass_fields).  Returns NULL if memory runs out. */
+   opdi_gclass_fields).  Returns the class, or NULL if memory runs out. */
 OPDI_INTERNAL opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name, opdi_gclass_kind kind) {
     opdi_gclass *klass = (opdi_gclass *)opdi_arena_alloc(&space->arena, sizeof *klass);
     if (!klass) { return NULL; }
@@ -149,7 +149,8 @@ OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, cons
     klass->attributes[klass->nattributes].flags = flags;
     return klass->nattributes++;
 }
-/* Makes the type of a named tuple, after all its fields were added as attributes.  Returns NULL if memory runs out. */
+/* Makes the type of a named tuple, after all its fields were added as attributes.  Returns the type, or NULL if memory
+   runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
     const opdi_gtype **parts =
         (const opdi_gtype **)opdi_arena_alloc(&klass->space->arena, ((size_t)klass->nattributes + 1) * sizeof *parts);
@@ -277,7 +278,7 @@ OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, boo
     }
 }
 
-/* Converts `type`, a type in a schema, to a type of the space.  Returns NULL if memory runs out. */
+/* Converts `type`, a type in a schema, to a type of the space.  Returns the new type, or NULL if memory runs out. */
 OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *type) {
     const opdi_gtype *parts[64];
     switch (type->kind) {
@@ -347,8 +348,8 @@ OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at,
     ++*at;
     return count;
 }
-/* Reads a type at *at, without a suffix such as "[]" or "?".  Returns NULL if the text is not a type or memory runs
-   out. */
+/* Reads a type at *at, without a suffix such as "[]" or "?".  Returns the type, or NULL if the text is not a type or
+   memory runs out. */
 static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **at, int depth) {
     static const struct { const char *word; int kind; char close; } heads[] = {
         {"(", OPDI_GTYPE_TUPLE, ')'}, {"Tuple[", OPDI_GTYPE_TUPLE, ']'}, {"List[", OPDI_GTYPE_LIST, ']'},
@@ -408,8 +409,8 @@ static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, in
     return type;
 }
 /* Reads a type at *at, in either spelling (see opdi_gtype_print), and advances *at.  An unknown qualified name becomes
-   a class whose definition is not yet known.  Returns NULL if there is no type; sets an error only if memory runs
-   out. */
+   a class whose definition is not yet known.  Returns the type, or NULL if there is none; sets an error only if memory
+   runs out. */
 OPD_UNUSED OPDI_INTERNAL const opdi_gtype *opdi_gtype_parse(opdi_gspace *space, const char **at) {
     return opdi_gtype_read(space, at, 0);
 }

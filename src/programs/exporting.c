@@ -396,7 +396,7 @@ static int opdi_program_put_tensor(opdi_program_writer *writer, const char *name
     opdi_string_add_n(&writer->items, (const char *)(const void *)&item, sizeof item);
     return writer->items.failed ? -1 : 0;
 }
-/* A comparison for qsort.  Orders tensors by kind (weights before constants), storage, dtype and first byte. */
+/* A comparison function for qsort: orders tensors by kind (weights before constants), storage, dtype and first byte. */
 static int opdi_by_memory(const void *first, const void *second) {
     const opdi_program_item *const item = *(const opdi_program_item *const *)first;
     const opdi_program_item *const other = *(const opdi_program_item *const *)second;

@@ -232,7 +232,8 @@ static int opdi_script_lex_line(opdi_script_lexer *lexer) {
     lexer->pending = true;
     return opdi_script_lex_indent(lexer, column);
 }
-/* Reads the next token, or begins a line.  Returns 0, or -1 and sets an error. */
+/* Reads the next token; at the beginning of a line, reads its indentation instead.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_script_lex_step(opdi_script_lexer *lexer) {
     if (!lexer->pending && !lexer->nesting) { return opdi_script_lex_line(lexer); }
     const int rc = opdi_script_lex_blank(lexer), letter = opdi_script_lex_peek(lexer, 0);

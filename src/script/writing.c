@@ -607,8 +607,8 @@ static void opdi_script_print_list(opdi_script_printer *print, const opdi_script
     }
     opdi_script_print(print, "]\n");
 }
-/* Writes a class with its methods.  Leaves out methods that cannot be compiled alone; functions that call them have
-   them inlined.  Returns 0, or -1 and sets an error. */
+/* Writes a class with its methods.  Leaves out a method that cannot be compiled by itself, because it is inlined in the
+   functions that call it.  Returns 0, or -1 and sets an error. */
 static int opdi_script_print_class(const opd_script *script, opdi_script_class *klass, opdi_string *code) {
     const opdi_gclass_kind kind = klass->gclass->kind;
     const bool module = opd_value_cell(script->self) == OPD_CELL_OBJECT;

@@ -581,7 +581,7 @@ OPDI_COLD_END
 
 /* The kernel at the autocast keys of a table: runs the registered kernel, or, if autocast is off for the device, runs
    the call below the autocast keys.  If the program calls the operator at exactly this key, the registered kernel also
-   runs without a region. */
+   runs without a region.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call) {
     const opdi_kernel *kernel = (const opdi_kernel *)call->user;
     const opdi_thread *thread = call->th;
@@ -592,7 +592,7 @@ OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call) {
     return kernel->fn(call);
 }
 /* The kernel at the autocast key of meta tensors: runs the autocast kernel of the device that the fake tensors among
-   the arguments stand for. */
+   the arguments stand for.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opdi_slot *slot = NULL;

@@ -487,7 +487,8 @@ int opd_batch_view(opd_call *call) {
     return ret.tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, out, count, 0) : opd_batch_return(call, out[0], 0);
 }
 
-/* The rule of operators that read sizes and similar properties: calls the operator for one example. */
+/* The rule of operators that read sizes and similar properties: calls the operator for one example.  Returns 0, or -1
+   and sets an error. */
 OPDI_SHARED int opdi_batch_query(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
 
 /* The rule of operators whose results have sizes that depend on data.  Sets an error and returns -1. */
@@ -501,13 +502,13 @@ OPDI_SHARED int opdi_batch_item(opd_call *call) {
                     "(%s).", call->op->name);
 }
 
-/* The rule of detach_: detaches the value that has all examples. */
+/* The rule of detach_: detaches the value that has all examples.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_batch_detach_(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *value = opd_detach(opdi_batch_front_arg(call, 0));
     return !value || opdi_batch_become(tensor, value) ? -1 : opd_return_tensor(call, tensor);
 }
 /* The rule of resize_ and resize_as_: each example keeps its first elements.  Sets an error if the new sizes need more
-   elements, or if the examples are not contiguous. */
+   elements, or if the examples are not contiguous.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_batch_resize(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_value *to = &call->args[1];
@@ -768,7 +769,7 @@ OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t
 }
 int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, call->args, ~(uint64_t)0, false); }
 /* Runs opdi_batch_fold for an operator on images with channels and `nd` further dims.  If an argument has one more dim,
-   that is the operator's own batch. */
+   that is the operator's own batch.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_fold_nd(opd_call *call, int nd) {
     int ndim = 0;
     for (uint64_t mask = call->op->tensor_args; mask; mask &= mask - 1) {

@@ -340,8 +340,9 @@ static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpo
     return 0;
 }
 
-/* Makes a checkpoint of the segment, which is `fn` or `function` (the other is NULL).  The checkpoint keeps the inputs
-   and the thread's state.  On failure, returns NULL and sets an error; the caller then still owns the user pointer. */
+/* Makes a checkpoint of the segment, which is `fn` or `function` (the other is NULL).  Returns the checkpoint, which
+   keeps the inputs and the thread's state.  On failure, returns NULL and sets an error; the caller then still owns the
+   user pointer. */
 static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform_fn function, void *user,
                                              opd_destroy destroy, opd_tensor *const *inputs, int ninputs, int noutputs,
                                              const opd_checkpoint_options *options) {

@@ -368,7 +368,7 @@ static bool opdi_fake_is_composite(const opd_op *op) {
            table->slots[OPD_KEY_META].fn == table->slots[OPD_KEY_AUTOGRAD_CPU].fn;
 }
 /* The kernel at the Fake key: runs the call at Meta with fakes instead of real tensors, and adds its cost to opd_cost,
-   if costs are counted. */
+   if costs are counted.  Returns 0, or -1 and sets an error. */
 OPDI_SHARED int opdi_fake_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_fake_mode *fake = opdi_fake_mode_of(thread);

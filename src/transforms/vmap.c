@@ -35,8 +35,8 @@ int opd_vmap_begin(int64_t batch_size, opd_randomness randomness) {
     return layer->level;
 }
 
-/* Wraps `tensor` for the vmap layer `level`; dim number `in_dim` of `tensor` counts the examples.  Returns NULL and
-   sets an error on failure. */
+/* Wraps `tensor` for the vmap layer `level`; dim number `in_dim` of `tensor` counts the examples.  Returns the batched
+   tensor, or NULL and sets an error. */
 opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level) {
     opdi_layer *layer;
     if (!opd_ok() || opdi_null_tensor(tensor, "opd_vmap_wrap") ||
