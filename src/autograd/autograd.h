@@ -246,8 +246,8 @@ typedef struct opdi_task {
 /* A block of memory for tasks.  The tasks lie in the block in the order in which the search finds them, which is often
    the order in which they run. */
 typedef struct opdi_task_block { struct opdi_task_block *next; size_t bytes; } opdi_task_block;
-/* A gradient that the caller asked for; `index` is its number among the gradients that the caller asked for.  The
-   engine sorts its captures by vertex, so that a task finds the captures of its own vertex. */
+/* A gradient that the caller asked for, with its number `index` in the caller's list.  The engine sorts its captures by
+   vertex, so that a task finds the captures of its own vertex. */
 typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
 typedef struct opdi_engine {
     opdi_task_block *blocks;                      /* memory for tasks, newest block first */

@@ -3,10 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>derived      in-place and out= forms of operators, and the count of writes
 //
-//  The kernels of derived forms (the in-place and out= forms of an operator).  Such a kernel runs the kernel of the
-//  functional form, which then writes its results into the targets, the tensors that the derived form writes.  The
-//  kernel at ADInplaceOrView (opdi_version_kernel) runs before the kernels of the backends; it counts writes and
-//  refuses forbidden writes.
+//  This section has the kernels of derived forms, which are the in-place and out= forms of an operator.  Such a kernel
+//  runs the kernel of the functional form with the targets as its results; the targets are the tensors that the derived
+//  form writes.  The kernel at ADInplaceOrView (opdi_version_kernel) runs before the kernels of the backends.  It
+//  counts writes and refuses forbidden writes.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check);

@@ -3,10 +3,12 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>engine       running the autograd graph backward, from the last node to the first, and hooks
 //
-//  The engine counts the gradients that each node waits for, runs the nodes whose gradients have all arrived, adds
-//  gradients up and writes them to leaves.  Data that only few nodes and leaves have, such as hooks, is in an
-//  opdi_extra.  A leaf has a pointer to its opdi_extra in its opdi_meta.  If a node has the flag OPDI_NODE_EXTRA, its
-//  member `formula` points to the first member of its opdi_extra.  So hooks cost nothing in a graph without hooks.
+//  The engine counts the gradients for which each node waits, and runs a node when all its gradients have arrived.  It
+//  adds gradients up and writes them to leaves.
+//
+//  Data that only few nodes and leaves have, such as hooks, is in an opdi_extra.  A leaf has a pointer to its
+//  opdi_extra in its opdi_meta.  If a node has the flag OPDI_NODE_EXTRA, its member `formula` points to the first
+//  member of its opdi_extra.  So hooks cost nothing in a graph without hooks.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== the engine ========================================================================================================
@@ -245,7 +247,7 @@ static inline opdi_task *opdi_ready_pop(opdi_engine *engine) {
 }
 
 /* Returns true if `tensor` has only `count` references, which the caller knows, and its memory belongs to no other
-   tensor.  Then no other thread uses the tensor. */
+   tensor.  If so, no other thread uses the tensor. */
 OPDI_INTERNAL bool opdi_held_by(const opd_tensor *tensor, int count) {
     return OPDI_ACQUIRE(&tensor->refs) == count && OPDI_ACQUIRE(&tensor->storage->refs) == 1 &&
         tensor->storage->block_bytes != OPDI_AGAIN;

@@ -3,12 +3,13 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>forward      dual tensors, levels, tangents of results
 //
-//  A tangent (the derivative of a tensor in the direction of forward mode) belongs to a storage and is laid out in
-//  memory as the storage is.  A tensor that views a part of the storage has the same part of the tangent as its
-//  tangent, so views and in-place writes need no bookkeeping.  Some tensors share memory but not tangents: a dual and
-//  its primal, or a detached tensor.  Such tensors are distinguished by a number, the family in their opdi_meta.  The
-//  kernels at Autograd call this code while a level is open and an argument has a tangent; forward-mode rules compute
-//  the tangents of the results.
+//  A tangent (the derivative of a tensor in the direction of forward mode) belongs to a storage and has the memory
+//  layout of the storage.  If a tensor views a part of the storage, its tangent is the same part of the storage's
+//  tangent, so views and in-place writes need no bookkeeping.  Some tensors share memory but not tangents, such as a
+//  dual and its primal, or a tensor and its detached alias.  A number in their opdi_meta, the family, tells them apart.
+//
+//  The kernels at Autograd call this code while a level is open and an argument has a tangent.  Forward-mode rules
+//  compute the tangents of the results.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Returns true if `first` and `tensor` have the same dtype, sizes, strides and offset, and storages of the same size.

@@ -213,8 +213,8 @@ static int opdi_jvp_twice(opd_node *node, opd_tensor *const *tangents, opd_tenso
             continue;
         }
         if (!opd_ok()) { rc = -1; }
-        /* Without a history, `grad` does not depend on v, and is correct only if it is zero.  Otherwise the backward
-           function has not computed it with operators. */
+        /* Without a history, `grad` does not depend on v, and is correct only if it is zero.  If it is not zero, the
+           backward function has computed it without operators. */
         if (grad && grad->backend != OPD_META && opdi_any_element(grad, false)) {
             rc = opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s that does not support it because its "
                           "backward function cannot be differentiated itself; give the operator a .jvp",
@@ -386,8 +386,8 @@ static int opdi_jvp_run(opd_jvp_call *jv, opd_jvp_fn rule) {
     return opd_ok() ? 0 : opdi_fail_more(" [in the forward derivative of %s]", jv->op->name);
 }
 
-/* Returns true if `result` shares the memory of an input.  Then also puts the result into the family of that input, so
-   that it has the input's tangent, or, if `apart` is true (the operator has no derivative), into a new family.  Sets
+/* Returns true if `result` shares the memory of an input.  If so, also puts the result into the family of that input,
+   so that it has the input's tangent, or, if `apart` is true (the operator has no derivative), into a new family.  Sets
    *rc to -1 if memory runs out. */
 static bool opdi_jvp_is_view(opd_tensor *const *inputs, int count, opd_tensor *result, bool apart, int *rc) {
     for (int edge = 0; edge < count; edge++) {

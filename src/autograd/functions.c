@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>functions    custom functions, functions that are differentiable once, complex gradients
 //
-//  Nodes whose backward function belongs to the program, and the functions with which backward functions read saved
-//  values and return gradients.  Backward functions call public operators.
+//  This section records calls whose backward functions belong to the program, and has the functions with which backward
+//  functions read saved values and return gradients.  Backward functions call public operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== custom functions ==================================================================================================
@@ -707,11 +707,12 @@ OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
 //  The gradient of a complex tensor is the derivative with respect to its conjugate, as in PyTorch, so that a step
 //  against the gradient decreases the differentiated function.
 //
-//  A backward function that is written for real numbers computes J^T g, but the gradient is J^H g.  If the forward
-//  function is complex differentiable (sums, products, exp), then J^H g = conj(J^T conj(g)), so opdi_call_conjugated
-//  gets the gradient from the same backward function.  This also holds for derivatives of higher order.  Other forward
-//  functions (abs, conj) have special backward functions and the tag OPDI_OPTAG_CONJUGATES.  For linear functions with
-//  real coefficients, the backward function is correct as it is.
+//  A backward function that is written for real numbers computes J^T g, where J is the Jacobian of the forward function
+//  and g the gradient of the result, but the gradient of the input is J^H g.  If the forward function is complex
+//  differentiable (sums, products, exp), then J^H g = conj(J^T conj(g)), so opdi_call_conjugated gets the gradient from
+//  the same backward function.  This also holds for derivatives of higher order.  Other forward functions (abs, conj)
+//  have special backward functions and the tag OPDI_OPTAG_CONJUGATES.  For linear functions with real coefficients, the
+//  backward function is correct as it is.
 //
 //  The gradient of a real input is the real part of the result: the engine takes it when it casts the gradient.
 

@@ -16,7 +16,7 @@
 //            opdi_save_args              saves the arguments that the operator's descriptor names
 //            opdi_attach                 makes the node the history of the results
 //  Other kernels at Autograd:
-//    opdi_autograd_registered      if the backward function was registered on its own: makes the operator descriptor,
+//    opdi_autograd_registered      if the backward function was registered separately: makes the operator descriptor,
 //                                  then calls opdi_autograd_kernel
 //    opdi_autograd_fallback        if there is no backward function: calls opdi_not_implemented_in or opdi_warn_in,
 //                                  which call opdi_record with a node that fails or warns in backward

@@ -76,7 +76,7 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
 //== public functions that read nodes ==================================================================================
 //
 //  In the public interface, an opd_node pointer is the vertex of an edge: the address of a node, or the address of a
-//  leaf tensor with bit 0 set.  The latter represents the AccumulateGrad node of the leaf.
+//  leaf tensor with bit 0 set.  An address with bit 0 set stands for the AccumulateGrad node of the leaf.
 
 #if defined(OPDI_CORE)
 

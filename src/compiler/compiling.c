@@ -694,8 +694,8 @@ static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *i
     }
     return true;
 }
-/* Makes a variant with open sizes for these inputs and returns it.  If that is impossible, returns NULL.  Then also
-   warns, and does not try open sizes again later, unless memory ran out. */
+/* Makes a variant with open sizes for these inputs and returns it.  If that is impossible, returns NULL; unless memory
+   ran out, it also warns, and does not try open sizes again later. */
 static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
     if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
     opdi_variant *const variant = opdi_variant_new(inputs, ninputs);

@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>extern_calls operators that cannot be written as C code: calls from compiled graphs
 //
-//  A call is recorded as a nest that no pass changes.  It reads one buffer, into which its tensors were copied one
-//  after the other, and writes another buffer, from which its results are copied.  Other nests are fused with these
-//  copies as with any copy.
+//  A call is recorded as a nest that no pass changes.  The nest reads one buffer, into which the tensors of the call
+//  were copied one after the other, and writes another buffer, from which the results are copied.  Other nests are
+//  fused with these copies as with all copies.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef int (*opdi_extern_each)(opd_tensor *tensor, int from, int element, void *user);

@@ -7,10 +7,11 @@
 //  recording becomes a list of words, which must be equal for all sizes, and of numbers.  Each number must be a sum of
 //  multiples of the sizes, their squares and products.  Three sizes determine the sum (nine pairs of sizes if two sizes
 //  are open), and one more confirms it.  The sizes are primes, because primes rarely divide another number by chance.
+//
 //  The numbers of nests are found in the same way, from fused recordings.  The C text is also written for several
-//  sizes; where the texts differ, the number is replaced by an expression.  Conditions on which fused code relies must
-//  hold for all sizes.  Finally, the graph is recorded with some other sizes, among them the smallest, and compared
-//  with the list.
+//  sizes; a number that differs between the texts is replaced by an expression.  Conditions on which fused code relies
+//  must hold for all sizes.  Finally, the graph is recorded with some other sizes, among them the smallest, and these
+//  recordings are compared with the list.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Records a graph or program with the inputs `inputs`.  Returns 0, or -1 and sets an error. */

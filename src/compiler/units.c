@@ -275,8 +275,8 @@ static const char opdi_unit_refused[] =
     " prim::Print prim::SetAttr prim::grad prim::requires_grad aten::warn aten::manual_seed aten::requires_grad_ "
     "profiler::_record_function_enter profiler::_record_function_enter_new profiler::_record_function_exit "
     "aten::is_leaf aten::is_inference aten::is_set_to aten::get_device aten::stride ";
-/* If the code runs in this process, checks that no node from `node` on calls such a builtin, and sets unit->asks if a
-   node reads the grad mode.  Returns 0, or -1 and sets an error. */
+/* If the code runs in this process, checks that no node from `node` on calls a builtin that opdi_unit_refused lists,
+   and sets unit->asks if a node reads the grad mode.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_check_effects(opdi_unit *unit, const opdi_gnode *node) {
     for (; node && unit->here; node = opdi_gnode_after(node)) {
         char word[72];

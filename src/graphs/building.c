@@ -271,8 +271,8 @@ opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
     return NULL;
 }
 
-/* Returns `name` with the lowest suffix with which no other value has it ("x.2"), or NULL if memory runs out.  In the
-   entry for "x", the member `suffix` is the lowest suffix that may be free. */
+/* Returns a name that no value has: `name` with the lowest free suffix, such as "x.2"; or NULL if memory runs out.  In
+   the entry for "x", the member `suffix` is the lowest suffix that may be free. */
 static char *opdi_graph_free_name(opd_graph *graph, opdi_graph_names *names, const char *name) {
     int32_t from;
     const int base = opdi_graph_name_base(name, &from);

@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>builtin_numbers builtin functions of graphs: numbers, conversions, numbers from tensors
 //
-//  TorchScript registers these functions in addition to its tensor operators.  Schemas and results are the same as in
-//  TorchScript.  Several schemas may share one C function.
+//  Builtin functions are the functions that TorchScript registers in addition to its tensor operators.  Their schemas
+//  and results are the same as in TorchScript.  Several schemas may share one C function.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== arguments and results of builtin functions ========================================================================

@@ -332,7 +332,7 @@ static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, in
     return opdi_trace_waiting(tracer, waiting, rc);
 }
 
-/* Returns true if a derivative that is computed during the recording may read intermediate results of the call.  Then
+/* Returns true if a derivative that is computed during the recording may read intermediate results of the call.  If so,
    the calls inside this call are recorded instead of the call itself. */
 static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);

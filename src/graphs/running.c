@@ -4,8 +4,11 @@
 //  >>running      running graphs as sequences of steps
 //
 //  A graph with its blocks becomes a sequence of steps.  Jumps enter and leave blocks, and all values have slots in one
-//  array.  A value is released after its last use.  A value from outside a loop that the loop uses is released when the
-//  loop is done.  If only one of the two blocks of an If uses a value, the other block releases it when it begins.
+//  array.
+//
+//  A value is released after its last use.  If a loop uses a value from outside of the loop, the value is released when
+//  the loop has ended.  If only one of the two blocks of an If uses a value, the other block releases the value at its
+//  beginning.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN

@@ -3,10 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>program_graphs exported programs: nodes, conditions and loops, graphs, names of inputs and outputs, signatures
 //
-//  This part reads the JSON text of a program and makes its graphs.  A node may contain graphs (see "conditions and
-//  loops"), so opdi_program_inner, which reads these, calls itself through the functions that read nodes.  The
-//  signature describes each input and output of the main graph.  The user's inputs and outputs get the names of the
-//  exported function's arguments and results.
+//  This section reads the JSON text of a program and makes its graphs.  A node may contain graphs (see "conditions and
+//  loops").  The function that reads such graphs, opdi_program_inner, therefore calls itself through the functions that
+//  read nodes.  The signature describes each input and output of the main graph.  The user's inputs and outputs get the
+//  names of the exported function's arguments and results.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== conditions and loops ==============================================================================================

@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>exporting    saving graphs as exported programs
 //
-//  A traced graph is written as a program.  The program's first inputs are the module's tensors; constants of the graph
-//  become inputs, too.  Values are named by the number that opdi_pointer_set gives them: v0, v1.  This section uses
-//  modules and the writer of zip files.
+//  A traced graph is written as a program.  The first inputs of the program are the tensors of the module; constants of
+//  the graph become inputs, too.  The name of a value has the number that opdi_pointer_set gives to the value, such as
+//  v0 or v1.  This section uses modules and the writer of zip files.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* A tensor that is to be written.  Tensors that share bytes are written as one entry of the file. */

@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>archives     archives of torch.jit.save: objects, their tensors, and the texts of their classes
 //
-//  An archive is a zip file.  data.pkl has the object and constants.pkl a tuple of constants; data/ and constants/ have
-//  the bytes of their tensors.  code/__torch__.py and similar files have the source text of the classes, and are read
-//  when a class is needed.
+//  An archive is a zip file.  data.pkl has the object, and constants.pkl a tuple of constants; the folders data/ and
+//  constants/ have the bytes of their tensors.  code/__torch__.py and similar files have the source text of the
+//  classes; they are read when a class is needed.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum { OPDI_SCRIPT_VERSION = 10 };                /* the newest version of archives that PyTorch writes */
@@ -29,8 +29,10 @@ static int64_t opdi_script_archive_find(const opdi_script_archive *archive, cons
 //== source places =====================================================================================================
 //
 //  For each text CODE.py, an archive has a pickle CODE.py.debug_pkl.  It tells from which places of the original source
-//  the positions in CODE.py come: ("FORMAT_WITH_STRING_TABLE", texts, ((at, (source, begin, end), tag), ...)).  `at` is
-//  a position in CODE.py; `begin` and `end` are positions in the source.  A source is (pieces, file, line): the indexes
+//  the positions in CODE.py come.
+//
+//  The pickle has the form ("FORMAT_WITH_STRING_TABLE", texts, ((at, (source, begin, end), tag), ...)).  `at` is a
+//  position in CODE.py; `begin` and `end` are positions in the source.  A source is (pieces, file, line): the indexes
 //  of the texts that form the source, the index of the text with its file name, and the number of its first line.
 
 /* The state while a pickle of source places is read. */

@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>scripts      compiling scripts: statements, functions and methods
 //
-//  Values are in static single assignment form from the start: branches and loops join the values of variables that are
-//  set in them.  If a break, continue or return may or may not run, flags record at run time whether it has run, as in
-//  the code that TorchScript's passes make.
+//  Values are in static single assignment form from the start: branches and loops join the values of the variables that
+//  they set.  If it is not known at compile time whether a break, continue or return runs, a flag records it at run
+//  time, as in the code that the passes of TorchScript make.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== branches ==========================================================================================================

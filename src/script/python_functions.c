@@ -3,10 +3,10 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_python scripts: the text of functions that PyTorch implements in Python
 //
-//  These texts define the functions of torch.nn.functional, torch.nn.init and torch that are not simply operators:
-//  their names, arguments, defaults or types differ from the operator's.  Some more functions replace operators
-//  whose behaviour has changed since an older archive was saved.  In these texts, torch.name always means the operator.
-//  A text is read when one of its functions is first needed.
+//  These texts define those functions of torch.nn.functional, torch.nn.init and torch that are not simply operators:
+//  their names, arguments, defaults or types are different.  Other functions in these texts replace operators in older
+//  archives, if the behaviour of the operators has changed since.  In these texts, torch.name always means the
+//  operator.  A text is read when one of its functions is first needed.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Functions of torch.nn.functional whose name or arguments differ from those of the operator. */

@@ -3,8 +3,8 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_writing saving scripts: graphs written as text in the grammar of archives
 //
-//  The text of a method is written from its graph, not copied from its source.  Each node becomes a statement; called
-//  functions are inlined.  So the text only has forms that the grammar of archives allows.
+//  The text of a method is written from its graph, not copied from its source.  Each node becomes a statement, and
+//  called functions are inlined.  So the text has only forms that the grammar of archives allows.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== values ============================================================================================================

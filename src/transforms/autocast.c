@@ -3,11 +3,13 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>autocast     regions, policies, the cache of cast weights
 //
-//  Every tensor has its backend's autocast key, and every thread excludes that key until an autocast region begins.  So
-//  autocast costs nothing while it is off.  A region is stored among the thread's modes as an index into a list of
-//  states; the dispatcher restores the modes after every kernel.  A policy tells how an operator chooses its dtype.
-//  The kernel of a policy casts the arguments and calls the operator again below the autocast keys.  This section uses
-//  the dispatcher and public operators, and follows aten/src/ATen/autocast_mode.cpp and torch/amp.
+//  Every tensor has the autocast key of its backend, and every thread excludes that key until an autocast region
+//  begins.  So autocast costs nothing while it is off.  A region is stored in the modes of its thread, as an index into
+//  a list of states; the dispatcher restores the modes after every kernel.
+//
+//  A policy tells how an operator chooses its dtype.  The kernel of a policy casts the arguments and calls the operator
+//  again below the autocast keys.  This section uses the dispatcher and public operators, and follows
+//  aten/src/ATen/autocast_mode.cpp and torch/amp.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN

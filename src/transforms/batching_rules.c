@@ -9,7 +9,7 @@ static int opdi_batch_missing(const opd_call *call, const char *why) {
 }
 
 /* Returns `value`, computed for all examples at once, as a result of the call; dim `dim` counts the examples.  Returns
-   0.  If the value is not a tensor, it does not belong to a single example: returns -1 and sets an error. */
+   0.  If the value is not a tensor, returns -1 and sets an error, because only tensors can have examples. */
 static int opdi_batch_return(opd_call *call, const opd_value *value, int dim) {
     if (value->tag == OPD_TAG_TENSOR) { return opd_batch_return(call, value->u.t, dim); }
     if (value->tag == OPD_TAG_TENSORS) { return opd_batch_return_list(call, value->u.tensors, value->n, dim); }
@@ -220,8 +220,8 @@ opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode) {
 }
 int64_t opd_vmap_fallback_count(void) { return OPDI_LOAD(&opdi_fallback_calls); }
 
-/* Returns true if a program has registered OPD_BATCH_LOOP as the operator's rule.  Then a loop over the examples needs
-   no warning. */
+/* Returns true if a program has registered OPD_BATCH_LOOP as the operator's rule.  A loop over the examples needs no
+   warning in this case. */
 static bool opdi_loop_is_rule(const opd_op *op) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     const opdi_card *card = OPDI_ACQUIRE(&op->card);
