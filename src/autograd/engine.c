@@ -800,8 +800,8 @@ static void opdi_engine_end(opdi_engine *engine) {
 }
 
 OPDI_COLD_BEGIN
-/* Returns the gradient from which backward starts at root number `i`, the output `tensor`: the gradient `given` after a
-   check, or, if `given` is NULL and the tensor has one element, a 1.  Returns a reference, or NULL and sets an
+/* Returns the gradient from which backward starts at root number `i`, the output `tensor`.  This is `given` after a
+   check; if `given` is NULL and the tensor has one element, it is a 1.  Returns a reference, or NULL and sets an
    error. */
 static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, int i) {
     if (given) {

@@ -590,9 +590,9 @@ OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
     return rc;
 }
 
-/* Checks the tangent `given` that a custom function's jvp returned for an input that the function has written: it must
-   be `tangent`, the input's tangent, changed in place (so that its version differs from `version`).  Returns 0, or -1
-   and sets an error. */
+/* Checks the tangent `given` that a custom function's jvp returned for an input that the function has written.  It must
+   be `tangent`, the tangent of the input, changed in place, so that its version is not `version`.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given, uint32_t version) {
     if (OPDI_LOAD(&tangent->storage->version) == version) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "An inplace custom Function is not modifying the forward mode gradients "
@@ -604,8 +604,8 @@ static int opdi_check_dirty_tangent(opd_tensor *tangent, const opd_tensor *given
                    "If the forward is modifying an input inplace, then the jvp function must modify the gradient "
                    "inplace and return it as-is.");
 }
-/* Checks the tangent `given` that a custom function's jvp returned for `result`, an output that is a view of an input
-   with a tangent: it must be the same view of the input's tangent.  Returns 0, or -1 and sets an error. */
+/* Checks the tangent `given` that a custom function's jvp returned for `result`.  This output is a view of an input
+   that has a tangent, so `given` must be the same view of the input's tangent.  Returns 0, or -1 and sets an error. */
 static int opdi_check_view_tangent(const opd_tensor *result, const opd_tensor *given) {
     const opd_tensor *part = opdi_tangent_of(result);
     if (!part) { return -1; }

@@ -279,9 +279,9 @@ static int opdi_check_dirty(const opd_context *ctx, const opd_tensor *tensor, bo
     return opdi_check_inplace(tensor);
 }
 
-/* Prepares the outputs for recording.  Replaces an output by a copy or an alias if the output itself must not get this
-   function's node as its history, and sets tied[i] to true if output i is to get the node.  Returns the number of such
-   outputs, or -1 and sets an error. */
+/* Prepares the outputs for recording.  If an output itself must not get this function's node as its history, replaces
+   it by a copy or an alias.  Sets tied[i] to true if output i is to get the node.  Returns the number of outputs that
+   are to get the node, or -1 and sets an error. */
 static int opdi_function_wrap(opd_context *ctx, bool wanted, bool *tied) {
     int32_t count = 0;
     for (int32_t i = 0; i < ctx->dirty.count; i++) {

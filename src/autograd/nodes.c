@@ -313,9 +313,9 @@ OPDI_INTERNAL opd_value opdi_keep_result(opd_tensor *tensor) {
     return value;
 }
 
-/* Returns the tensor that a node keeps for the saved tensor `tensor`: `tensor` itself, or, for a view, a copy that does
-   not refer to its base, because the base may later get a history that leads to the node.  Returns a reference, or NULL
-   and sets an error. */
+/* Returns the tensor that a node keeps for the saved tensor `tensor`.  This is `tensor` itself or, if it is a view, a
+   copy that does not refer to its base, because the base may later get a history that leads to the node.  Returns a
+   reference, or NULL and sets an error. */
 static opd_tensor *opdi_kept_form(opd_tensor *tensor) {
     opd_tensor *copy;
     /* while a transform differentiates (innermost.tape), inference tensors may be saved, too */

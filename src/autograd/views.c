@@ -2,9 +2,10 @@
 
 //== views =============================================================================================================
 //
-//  A write into a view also changes its base, so the base gets a node for the write (CopySlices).  The history of a
-//  view is brought up to date when it is needed: if the storage was written after the view got its history, the view
-//  gets a new history, which starts from the history of its base.
+//  A write into a view also changes its base, so the base gets a node for the write (CopySlices).
+//
+//  The history of a view is brought up to date when it is needed.  If the storage was written after the view got its
+//  history, the view gets a new history, which starts from the history of its base.
 
 OPDI_COLD_BEGIN
 /* Sets the error that a view must not be written, because of the way in which it was made (its `creation`).  If

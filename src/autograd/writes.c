@@ -275,8 +275,9 @@ static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self,
     }
 }
 
-/* Checks that autograd can record the writes of a call: writes into arguments other than the first must be recordable,
-   and a call without results must write its first argument.  Returns 0, or -1 and sets an error. */
+/* Checks that autograd can record the writes of a call.  If an argument other than the first is written and needs a
+   history, it must be a single tensor and a result of the call.  A call without results must write its first argument.
+   Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
     const opd_op *op = call->op;
     const uint64_t back = opdi_written_returned(op);

@@ -684,9 +684,9 @@ OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contrac
         opdi_c_write(file, "}\n");
     }
 }
-/* Writes the loops over the columns of a tile.  If the number of a column is composed of the indices of several loops,
-   columns that differ only in the last index form a run: writes a loop over the runs, and a loop over the columns of a
-   run.  Returns the number of loops. */
+/* Writes the loops over the columns of a tile.  The number of a column may be composed of the indices of several loops.
+   Columns that differ only in the last index then form a run: writes a loop over the runs, and a loop over the columns
+   of a run.  Returns the number of loops. */
 static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     const opdi_nest *const nest = all->nest;
     const int last = all->nn - 1;

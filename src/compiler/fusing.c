@@ -546,8 +546,8 @@ static bool opdi_expr_has_result(const opdi_expr *expr) {
     for (int i = 0; i < expr->nin; i++) { if (opdi_expr_has_result(expr->in[i])) { return true; } }
     return false;
 }
-/* A position: the index of each loop; and the number of nodes that may still be visited.  There is a limit, because a
-   node that is used several times is visited several times. */
+/* A position in the loops of a nest: `at` has the index of each loop.  *visits is the number of nodes that may still be
+   visited; it is limited, because a node that is used several times is visited several times. */
 #define OPDI_FOLD_VISITS 1000
 typedef struct opdi_fold_at { const int64_t *at; int ndim, *visits; } opdi_fold_at;
 static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold_pair *value);

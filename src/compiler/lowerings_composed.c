@@ -575,8 +575,8 @@ OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
                                                OPDI_REDUCTION_SUM, wide);
     return sum ? opdi_lower_return(call, 0, opd_sub(grad, opd_mul(out, sum))) : -1;
 }
-/* For each target of a loss: `at` is its class (0 if the target is ignored), `counts` tells whether it is not ignored,
-   and `weights` is its weight.  `dim` is the dim of the classes. */
+/* For each target of a loss: `at` is its class (0 if the target is ignored), `counts` is false if the target is
+   ignored, and `weights` is its weight.  `dim` is the dim of the classes. */
 typedef struct opdi_lower_nll { opd_tensor *at, *counts, *weights; int dim; } opdi_lower_nll;
 static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *target, opd_tensor *weight,
                              int64_t ignored) {

@@ -77,8 +77,8 @@ typedef struct opdi_cell {
     uint8_t kind;                                 /* an opd_cell_kind */
     uint8_t tag;                                  /* in a list: OPD_TAG_INTS, ..., which tells how the elements are
                                                      stored */
-    int64_t count, cap;                           /* numbers of elements; in a str, of bytes; in a dict, of pairs; in an
-                                                     object, of slots */
+    int64_t count, cap;                           /* are counted in elements; in a str, in bytes; in a dict, in pairs;
+                                                     in an object, in slots */
     union {
         void *data;                               /* `cap` elements, which follow the cell or are in a separate block */
         char *text;

@@ -305,8 +305,9 @@ static int opdi_program_graph_run(const opd_program *program, const opd_value *i
     }
     return opdi_graph_run_values(program->graph, all, count, results, program->graph->noutputs) < 0 ? -1 : 0;
 }
-/* If the input of the program is a number, converts *value to a number of the same kind: a tensor of one element to its
-   element, a bool to an int or an int to a bool, and a bool or int to a float.  Returns 0, or -1 and sets an error. */
+/* If the input of the program is a number, converts *value to a number of the same kind.  A tensor of one element
+   becomes its element, a bool becomes an int or an int a bool, and a bool or int becomes a float.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_program_unwrap(const opdi_program_input *input, opd_value *value) {
     opd_tensor *const tensor = value->tag == OPD_TAG_TENSOR && input->tag != OPD_TAG_TENSOR ? value->u.t : NULL;
     if (tensor && opd_numel(tensor) == 1) {

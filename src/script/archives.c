@@ -200,7 +200,7 @@ typedef struct opdi_script_unpickler {
 static int opdi_script_unpickle_value(opdi_script_unpickler *build, uint32_t node, const opdi_gtype *type, int depth,
                                       opd_value *value);
 
-/* opd_value.n of a value in `made` that is not complete: other values must not refer to it yet. */
+/* The value of opd_value.n that marks a value in `made` as not complete: other values must not refer to it yet. */
 #define OPDI_SCRIPT_UNPICKLE_BUSY INT32_MAX
 static void opdi_script_unpickle_begin(opdi_script_unpickler *build, uint32_t node, const opd_value *value) {
     build->made[node] = *value;

@@ -805,9 +805,9 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *o
     opdi_gnode *node = opdi_emit_builtin(task, "prim::autocast_begin", args, 4, opdi_gtype_simple(OPDI_GTYPE_INT));
     return node ? node->out[0] : NULL;
 }
-/* If `what`, the expression of a `with` statement, is torch.no_grad(), torch.enable_grad() or a profiler span, begins
-   its region: sets *end to the builtin that ends the region, and returns the value that this builtin takes.  For other
-   expressions, returns NULL and does not set *end.  On failure, returns NULL and sets an error. */
+/* Begins the region of `what`, the expression of a `with` statement, if it is torch.no_grad(), torch.enable_grad() or a
+   profiler span.  Sets *end to the builtin that ends the region, and returns the value that this builtin takes.  For
+   other expressions, returns NULL and does not set *end.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_emit_region(opdi_emitter *task, const opdi_syntax *what, const char **end) {
     char name[64];
     if (what->kind != OPDI_SYNTAX_CALL || !opdi_syntax_dotted(what->parts[0], name, sizeof name)) { return NULL; }

@@ -96,8 +96,8 @@ static opdi_syntax *opdi_syntax_2(opdi_script_parser *parser, opdi_syntax_kind k
     node->parts[1] = second;
     return node;
 }
-/* Makes a node whose parts are the nodes in `list`, and empties the list.  If `fine` is false, an error has occurred:
-   only empties the list.  Returns the node, or NULL and sets an error. */
+/* Makes a node whose parts are the nodes in `list`, and empties the list.  If `fine` is false (an error has occurred),
+   only empties the list and returns NULL.  Returns the node, or NULL and sets an error. */
 static opdi_syntax *opdi_syntax_of(opdi_script_parser *parser, opdi_syntax_kind kind, uint32_t at, opdi_string *list,
                                    bool fine) {
     const int count = (int)(list->length / sizeof(opdi_syntax *));

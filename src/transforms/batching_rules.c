@@ -96,9 +96,9 @@ OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     return opd_view(value, opd_ints_of(sizes, count));
 }
 
-/* Aligns the arguments of a pointwise call, if different dims of them count the examples, or their examples have
-   different numbers of dims: makes dim 0 count the examples in each.  `ndim` is the largest number of dims of an
-   example.
+/* Aligns the arguments of a pointwise call, so that dim 0 counts the examples in each argument.  This is necessary if
+   different dims count the examples, or if the examples have different numbers of dims.  `ndim` is the largest number
+   of dims of an example.
 
    If `zero_dim` is true, some arguments have examples without dims and another dtype than the other arguments.  In type
    promotion, a tensor without dims has less weight than a tensor with dims.  The tensor of all examples has a dim, so
