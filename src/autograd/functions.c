@@ -550,6 +550,7 @@ OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
 }
 
 //== once differentiable ===============================================================================================
+//
 //  Some functions are differentiable only once.  Their backward functions run with grad mode off.  If the gradients
 //  need a history (create_graph), their history is a node whose backward function fails.  The edges of this node lead
 //  to the function's inputs and to the gradients that the function received, so a second derivative reaches the node

@@ -147,6 +147,7 @@ int opd_program_write_c(const opd_program *program, const opd_value *inputs, int
 OPDI_COLD_END
 
 //== graphs that are compiled and run in this process ==================================================================
+//
 //  A graph or program is compiled separately for each kind of inputs (dtypes, sizes, ...), after an uncompiled run has
 //  shown that such inputs are valid.  Its constants are passed as inputs: their addresses are looked up in each run.
 //  If constants are frozen, the code finds their addresses in a table of pointers.

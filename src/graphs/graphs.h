@@ -176,7 +176,7 @@ typedef struct opd_graph_value {
 typedef struct opdi_gblock {
     struct opdi_gnode *first, *last;
     struct opdi_gnode *owner;                     /* the node that has the block; NULL: the block is the body of a
-                                                     graph, and `inputs` and `outputs` of the graph are used */
+                                                     graph, and has no `inputs` and `outputs` itself (see opd_graph) */
     opdi_gvalue **inputs, **outputs;              /* in a loop, the inputs are the number of the round and the carried
                                                      values, and the outputs the condition and the new carried values */
     int32_t ninputs, noutputs;

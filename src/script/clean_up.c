@@ -477,8 +477,8 @@ static void opdi_script_body_free_names(const opdi_script_body *body) {
         }
     }
 }
-/* Folds constants, and removes branches and unused nodes, until nothing changes.  If `alone` is true, of these only the
-   removal of unused nodes also applies to inlined functions. */
+/* Folds constants, and removes branches and unused nodes, until nothing changes.  If `alone` is true, inlined functions
+   are not changed, except that their unused nodes are removed. */
 static void opdi_script_clean_rounds(const opdi_script_body *body, opdi_gvalue **result, bool alone) {
     bool more = true;
     for (int rounds = 0; more && rounds < 100; rounds++) {
