@@ -501,8 +501,7 @@ static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *c
     return in;
 }
 /* Compares the graph with `again`, a second trace of `fn`, and the outputs of the graph with the outputs of `fn`.  If
-   the traces differ, returns -1 and sets an error.  If only the outputs differ, warns.  Returns 0 otherwise, or -1 and
-   sets an error. */
+   the traces differ, sets an error.  If only the outputs differ, warns.  Returns 0, or -1 and sets an error. */
 static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, opd_transform_fn fn, void *user,
                               opd_tensor *const *inputs, int count, double tolerance) {
     const size_t size = opd_graph_print(graph, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
