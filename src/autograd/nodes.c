@@ -209,8 +209,8 @@ static void opdi_node_destroy(opd_node *node) {
     if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_unpin(plugin); }
 }
 
-/* Drops a reference to a node.  Without references, the node is freed; nodes that die while another node is being freed
-   wait in a list, so that long chains need no deep stack. */
+/* Drops a reference to a node.  If it was the last one, frees the node.  Nodes that lose their last reference while
+   another node is being freed wait in a list, so that long chains need no deep stack. */
 OPDI_INTERNAL void opdi_node_release(opd_node *node) {
     if (OPDI_ACQUIRE(&node->refs) != 1 && opdi_ref_down(&node->refs) != 0) { return; }
     node->task = (struct opdi_task *)(void *)opdi_nodes_to_free;

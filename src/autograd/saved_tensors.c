@@ -151,7 +151,7 @@ OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value
     return 0;
 }
 
-/* Packs all tensors that a node has saved so far with the hooks `packer`.  Returns 0, or -1 and sets an error. */
+/* Packs, with the hooks `packer`, all tensors that a node has saved so far.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
     int rc = 0;
     (void)opdi_packer_keep(packer);

@@ -866,7 +866,7 @@ static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_val
     }
     return NULL;
 }
-/* Returns a reason why the tensors of a program itself cannot be passed to compiled code, or NULL if they can. */
+/* Returns a reason why the tensors of a program's module cannot be passed to compiled code, or NULL if they can. */
 static const char *opdi_compiled_module(const opdi_thread *thread, const opd_compiled *compiled) {
     const char *why = NULL;
 #if !defined(OPD_NO_PROGRAMS)

@@ -206,9 +206,9 @@ OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     }
     return opdi_lower_return(call, 1, opd_add(opd_mul_Scalar(at[0], opd_value_int(in[1])), at[1]));
 }
-/* For positions along one dim of an image.  Each position reads `count` rows or columns of the image: at[k] are their
-   indices, weights[k] their weights, and there[k] tells whether they are inside of the image.  `lost` is NaN for
-   positions that are not finite, else 0; if `count` is 1 or 2, padding has moved the positions into the image
+/* The tensors for positions along one dim of an image.  Each position reads `count` rows or columns of the image: at[k]
+   are their indices, weights[k] their weights, and there[k] tells whether they are inside of the image.  `lost` is NaN
+   for positions that are not finite, else 0; if `count` is 1 or 2, padding has moved the positions into the image
    before. */
 typedef struct opdi_lower_lines { int count; opd_tensor *at[4], *weights[4], *there[4], *lost; } opdi_lower_lines;
 /* Moves positions outside of [0, size) into this range: by reflection if `reflects` is true, else to the nearest

@@ -380,8 +380,8 @@ OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_t
     return noutputs < 0 ? -1 : 0;
 }
 #if !defined(OPD_NO_PROGRAMS)
-/* Records an exported program.  The tensors of the program itself become constants or inputs (see opdi_unit_constant).
-   Returns 0, or -1 and sets an error. */
+/* Records an exported program.  The tensors of its module become constants or inputs (see opdi_unit_constant).  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program, const opd_value *inputs) {
     const opd_graph *const graph = program->graph;
     const int64_t tensors = opd_module_count(program->module);

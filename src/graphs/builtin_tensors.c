@@ -138,8 +138,8 @@ OPDI_INTERNAL int opdi_fn_cast(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-/* Sets the call's result to the tensor's sizes, as a tensor.  If there is a second argument, `dim`, sets it to the
-   numbers 0 to size(dim) - 1.  Returns 0, or -1 and sets an error. */
+/* Sets the call's result to the tensor's sizes, as a tensor.  If there is a second argument, `dim`, sets the result
+   to the numbers 0 to size(dim) - 1 instead.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_fn_shape(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }

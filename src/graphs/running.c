@@ -73,7 +73,7 @@ static int opdi_gvalue_depth(const opd_graph *graph, const opdi_gvalue *value) {
     for (; block->owner; block = block->owner->block) { depth++; }
     return depth;
 }
-/* Marks all values that the block of a loop uses, and that come from outside of the loop, as live; they are released
+/* Marks as live all values that come from outside of a loop and that the block of the loop uses; they are released
    after the loop.  `depth` is the number of blocks around the loop. */
 static void opdi_graph_plan_outside(opdi_graph_planner *planner, const opdi_gblock *block, int depth) {
     for (const opdi_gnode *node = block->first; node; node = node->next) {

@@ -92,7 +92,7 @@ static int opdi_script_branch_join(opdi_emitter *task, opdi_script_branch *branc
     if (!branch->unnamed) { opdi_emit_name_later(task, out, name); }
     return opdi_script_var_put(task, name, opdi_sugared_value(out), outer && outer->type ? outer->type : type);
 }
-/* Marks the names of the variables that the blocks set as taken, because TorchScript reads these variables at the end
+/* Marks as taken the names of the variables that the blocks set, because TorchScript reads these variables at the end
    of both blocks.  `taken` is true if the statements after the branch were moved into one block. */
 OPDI_INTERNAL void opdi_script_branch_read(opdi_emitter *task, opdi_script_branch *branch, bool taken) {
     const bool ends[2] = {branch->leaves[0] >= OPDI_EXIT_ITERATION, branch->leaves[1] >= OPDI_EXIT_ITERATION};
