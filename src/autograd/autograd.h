@@ -114,8 +114,8 @@ static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
     }
 }
 #define OPDI_NODE_EXTRA_DIMS 4                    /* the number of dims that an in-place write may add to a result */
-#define OPDI_WRITTEN_SINCE 1                      /* `n` of a kept None: a saved tensor was dropped, because it was
-                                                     written */
+#define OPDI_WRITTEN_SINCE 1                      /* the field `n` of a saved value that is None because its tensor was
+                                                     written after it was saved */
 /* A list of references to tensors. */
 typedef struct opdi_tensor_array { opd_tensor **tensors; int32_t count; } opdi_tensor_array;
 typedef struct opdi_attribute {

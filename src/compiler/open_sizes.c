@@ -279,8 +279,9 @@ static void opdi_open_ports(opdi_open_walk *walk, opdi_unit_port *ends, int coun
         }
     }
 }
-/* Adds a whole unit to the list or, if walk->sets is true, sets its numbers from the list: nests, inputs and outputs,
-   groups, and the conditions on which the fused code relies.  Returns 0, or -1 and sets an error. */
+/* Adds the words and numbers of a unit to the list: those of its nests, inputs and outputs, groups, and the conditions
+   on which the fused code relies.  If walk->sets is true, sets the unit's numbers from the list instead.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_open_unit(opdi_open_walk *walk, opdi_unit *unit) {
     static const char whether[] = "whether it is computed depends on the open size";
     static const char together[] = "which steps are computed together depends on the open size";
@@ -308,7 +309,7 @@ static int opdi_open_unit(opdi_open_walk *walk, opdi_unit *unit) {
     }
     return opd_ok() ? 0 : -1;
 }
-/* Makes the list of a unit.  Returns 0, or -1 and sets an error. */
+/* Fills `list` with the words and numbers of a recorded unit.  Returns 0, or -1 and sets an error. */
 static int opdi_open_list_unit(opdi_open *open, opdi_unit *unit, opdi_open_list *list) {
     opdi_open_walk walk;
     memset(&walk, 0, sizeof walk);

@@ -86,7 +86,7 @@ typedef enum opdi_syntax_kind {
     OPDI_SYNTAX_ASSERT,          /* parts: condition, text or NULL */
     OPDI_SYNTAX_DELETE,          /* parts: targets */
     OPDI_SYNTAX_WITH,            /* parts: value, target or NULL, body */
-    OPDI_SYNTAX_AGAIN,           /* at the end of an iteration: computes if the loop continues */
+    OPDI_SYNTAX_AGAIN,           /* at the end of an iteration: computes whether the loop continues */
     OPDI_SYNTAX_TURN,            /* iteration number `integer` of an unrolled loop */
     OPDI_SYNTAX_BLOCK,           /* parts: statements */
     OPDI_SYNTAX_DEF,             /* word: name; parts: returned type or NULL, body, parameters (PARAM) */
