@@ -13,7 +13,7 @@ OPDI_TARGET static void OPDI_WIDE(gemv_cols)(const opdi_gemv_job *job, int64_t i
             for (int lane = 0; lane < 16; lane++) { y[j + lane] = work[lane]; }
         }
     }
-    /* the last one to three columns: not padded with zeros, because infinity times 0 is NaN */
+    /* the last one to three columns are added without padding by zeros, because infinity times 0 would be NaN */
     for (int64_t j = 0; left && j < rows; j += 16) {
         const OPDI_T *const at = a + (k - left) * cs + j, *const with = x + k - left;
         OPDI_T work[16];

@@ -8,12 +8,14 @@
 //
 //  Convolution in two dimensions of contiguous x [n, c, h, w] with weight [oc, c / groups, kh, kw], to y [n, oc, oh,
 //  ow].  A convolution in one dimension has h = kh = 1.  The channels of a group of an image are copied with their
-//  padding into a buffer, the padded image.  The unfolded matrix [c / groups * kh * kw, oh * ow] has a column for each
-//  output position, with the elements that its taps read.  This matrix is never stored: packing for the matrix product
-//  reads the buffer.  In each line of the buffer, columns 0, sw, 2 sw and so on come first, then columns 1, sw + 1 and
-//  so on.  So the elements that one tap reads along an output row are contiguous.
+//  padding into a buffer, the padded image.
+//
+//  The unfolded matrix [c / groups * kh * kw, oh * ow] has a column for each output position: the elements that the
+//  taps read for this position.  The matrix is never stored: packing for the matrix product reads the padded image.
+//  In each line of the padded image, columns 0, sw, 2 sw and so on come first, then columns 1, sw + 1 and so on.  So
+//  the elements that one tap reads along an output row are contiguous.
 
-/* Computes the members from `cg` to `line` of `conv` from its sizes, `oh` and `ow`.  Returns 0, or -1 and sets an
+/* Computes the members of `conv` from `cg` to `line`, from its sizes, `oh` and `ow`.  Returns 0, or -1 and sets an
    error if the padded image is too large. */
 static int opdi_conv_places(opdi_conv *conv) {
     conv->cg = conv->c / conv->groups;
@@ -45,8 +47,8 @@ OPDI_INTERNAL int opdi_conv_init(opdi_conv *conv) {
     return opdi_conv_places(conv);
 }
 
-/* Copies `count` elements of `size` bytes from `from`, where they are `step` apart, to contiguous elements at `to`.
-   If `back` is 1, adds the elements at `to` to those at `from` instead. */
+/* Copies `count` elements of `size` bytes from `from`, where they are `step` elements apart, to contiguous elements at
+   `to`.  If `back` is 1, adds the elements at `to` to the elements at `from` instead. */
 static void opdi_conv_pad_run(size_t size, int64_t count, void *to, void *from, int64_t step, int back) {
     float *f = (float *)from, *to_f = (float *)to;
     double *d = (double *)from, *to_d = (double *)to;
@@ -90,9 +92,9 @@ static inline int64_t opdi_unfold_row(const opdi_conv *conv, int64_t row) {
     return (channel * conv->hp + ki * conv->dh) * conv->line + opdi_conv_column(conv, kj);
 }
 
-/* Packs rows k0 .. k0 + kc - 1 and columns j0 .. j0 + nc - 1 of the unfolded matrix for the matrix product.  A row
-   of a panel consists of a few runs along output rows.  Each run is copied at full panel width; the next run, or the
-   next row, overwrites the excess elements. */
+/* Packs rows k0 .. k0 + kc - 1 and columns j0 .. j0 + nc - 1 of the unfolded matrix for the matrix product, like an
+   opdi_pack_fn.  A row of a panel consists of a few runs, one for each output row.  Each run is copied at full panel
+   width; the next run, or the next row of the panel, overwrites the excess elements. */
 typedef void opdi_unfold_fn(const opdi_unfold *unfold, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld,
                             void *out);
 static opdi_unfold_fn opdi_unfold_runs_plain_f32, opdi_unfold_runs_plain_f64;
@@ -137,8 +139,8 @@ static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int6
     runs(unfold, k0, kc, j0, nc, ld, out);
 }
 
-/* An opdi_pack_fn: packs the transposed unfolded matrix.  Rows k0 .. k0 + kc - 1 are output positions, columns j0 .. j0
-   + nc - 1 are taps. */
+/* An opdi_pack_fn for the transposed unfolded matrix: rows k0 .. k0 + kc - 1 are output positions, columns j0 .. j0 +
+   nc - 1 are taps. */
 static void opdi_unfold_pack_transposed(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld,
                                         void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
@@ -174,8 +176,8 @@ static void opdi_unfold_pack_transposed(void *ctx, int64_t k0, int64_t kc, int64
         }
     }
 }
-/* An opdi_pack_fn: packs the gradients of the results.  Rows k0 .. k0 + kc - 1 are output positions of all images,
-   columns are output channels. */
+/* An opdi_pack_fn for the gradients of the results: rows k0 .. k0 + kc - 1 are output positions of all images, columns
+   are output channels. */
 static void opdi_unfold_pack_gy(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const opdi_conv *conv = unfold->conv;
@@ -199,7 +201,7 @@ typedef struct opdi_conv_job {
     opdi_conv conv;
     const char *input, *weight, *bias, *gy;       /* inputs */
     char *output, *gx, *gw;                       /* results */
-    int64_t parts;                                /* parts of the batch, for the weight's gradient */
+    int64_t parts;                                /* number of parts of the batch (for the weight's gradient) */
     int failed;
 } opdi_conv_job;
 
@@ -214,8 +216,9 @@ static void opdi_conv_fill(const opdi_conv_job *job, int64_t group, void *y) {
     }
 }
 
-/* opdi_depthwise_* compute one output plane of a depthwise convolution, with rows in steps of 16: y[16] = sum over
-   taps of w * x[16].  opdi_depthwise_gw_* compute the weight gradient of one plane: gw[ki, kj] += sum of gy * x. */
+/* opdi_depthwise_* compute one output plane y of a depthwise convolution, 16 elements of a row at a time: y[16] = sum
+   over taps of w * x[16].  opdi_depthwise_gw_* compute the weight gradient for one plane: gw[ki, kj] += sum of gy *
+   x. */
 static void opdi_depthwise_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias, float *y);
 static void opdi_depthwise_f64(const opdi_conv *conv, const double *pad, const double *weight, double bias, double *y);
 static void opdi_depthwise_gw_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
@@ -223,7 +226,7 @@ static void opdi_depthwise_gw_f64(const opdi_conv *conv, const double *pad, cons
 
 #if defined(OPDI_VECTORS)
 #define OPDI_MAX_TAPS 64
-/* Vector versions of these functions for float and at most OPDI_MAX_TAPS taps. */
+/* The same functions with vector instructions, for float and at most OPDI_MAX_TAPS taps. */
 OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias,
                                               float *y);
 OPDI_AVX2 static void opdi_depthwise_gw_avx2_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
@@ -284,7 +287,7 @@ static void opdi_conv_depthwise_gw(const opdi_conv *conv, const void *pad, const
     opdi_depthwise_gw_f32(conv, (const float *)pad, (const float *)gy, (float *)gw);
 }
 
-/* Returns true if the unfolded matrix equals the image (1 x 1 taps, no stride or padding), so that nothing has to be
+/* Returns true if the unfolded matrix equals the image (1 x 1 taps, no stride or padding).  Then nothing has to be
    copied. */
 static bool opdi_conv_plain(const opdi_conv *conv) {
     return conv->kh == 1 && conv->kw == 1 && conv->sh == 1 && conv->sw == 1 && conv->ph == 0 && conv->pw == 0;
@@ -303,7 +306,7 @@ static size_t opdi_conv_scratch_size(const opdi_conv *conv) {
     return (size_t)(images * opdi_conv_pad_bytes(conv, conv->cg) +
                     (images > 1 ? images * conv->og * area * (int64_t)conv->size : 0));
 }
-/* Copies the results `from` of `images` images, [og, images, area], to the images y, and adds the bias. */
+/* Copies the results of `images` images from `from` [og, images, area] to the images y, and adds the bias. */
 static void opdi_conv_apart(const opdi_conv_job *job, int64_t group, int64_t images, const char *from, char *y) {
     const opdi_conv *conv = &job->conv;
     const int64_t area = conv->oh * conv->ow, size = (int64_t)conv->size;
@@ -656,7 +659,7 @@ OPDI_INTERNAL int opdi_conv_grad_input(const opdi_conv *conv, const void *gy, co
     return opdi_conv_grad_folded(conv, gy, weights, gx);
 }
 
-/* Returns the number of images over which one matrix product sums the gradient of the weight. */
+/* Returns the number of images over which a single matrix product sums the gradient of the weight. */
 static int64_t opdi_conv_summed(const opdi_conv *conv) {
     const int64_t bytes = OPDI_MAX(opdi_conv_pad_bytes(conv, conv->cg), (int64_t)1);
     if (conv->cg == 1 && conv->og == 1) { return 1; }
@@ -718,8 +721,8 @@ static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_free(pad, bytes);
 }
 
-/* Computes gw from gy and x.  The batch is cut into parts, whose number depends only on the sizes, and the parts'
-   sums are added in order.  So the result does not depend on the number of threads.  Returns 0, or -1 and sets an
+/* Computes gw from gy and x.  The batch is cut into parts, whose number depends only on the sizes, and the sums of the
+   parts are added in order, so that the result does not depend on the number of threads.  Returns 0, or -1 and sets an
    error. */
 OPDI_INTERNAL int opdi_conv_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_conv_job job;

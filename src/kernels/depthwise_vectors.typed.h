@@ -17,8 +17,8 @@ OPDI_TARGET static void OPDI_WIDE(depthwise)(const opdi_conv *conv, const float 
         }
     }
 }
-/* Adds the sums of gy * x over one plane to gw [kh, kw], with a vector of sums for each tap.  Elements of x beyond
-   the end of a row are masked, because they may be NaN. */
+/* Adds the sums of gy * x over one plane to gw [kh, kw], with a vector of sums for each tap.  Elements of x beyond the
+   end of a row may be NaN, so they are masked. */
 OPDI_TARGET static void OPDI_WIDE(depthwise_gw)(const opdi_conv *conv, const float *pad, const float *gy, float *gw) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(float)) };
     OPDI_V acc[OPDI_MAX_TAPS];

@@ -2,11 +2,11 @@
 
 //== functions of doubles ==============================================================================================
 //
-//  With AVX2, AVX-512 or NEON, vectors compute eight elements per step; otherwise the C library computes them.  Error
-//  bounds in units in the last place: exp, log 1; sin, cos 1.5; tanh 3; erf, erfc 1.6; sinc 2.5.
+//  With AVX2, AVX-512 or NEON, vectors compute eight elements per step; otherwise the C library computes each element.
+//  Error bounds in units in the last place: exp, log 1; sin, cos 1.5; tanh 3; erf, erfc 1.6; sinc 2.5.
 
 OPDI_ALWAYS double opdi_sigmoid1_f64(double x) { return 1.0 / (1.0 + opdi_exp1_f64(-x)); }
-/* Returns tanh(a).  With x = |a|, tanh(x) = m / (m + 2), m = e^(2x) - 1 = 2^n (e^r - 1) + (2^n - 1).  The error is
+/* Returns tanh(a).  For x = |a|, tanh(x) = m / (m + 2) with m = e^(2x) - 1 = 2^n (e^r - 1) + (2^n - 1).  The error is
    at most 3 ulp. */
 OPDI_ALWAYS double opdi_tanh1_f64(double a) {
     const uint64_t sign = opdi_bits64(a) & 0x8000000000000000u;
@@ -59,7 +59,7 @@ static double opdi_sinc_f64(double x) {
     const double angle = x * 3.14159265358979323846;
     return x == 0 ? 1 : sin(angle) / angle;
 }
-/* The functions: name, number, and an expression that computes one element with the C library. */
+/* The functions, as X(name, number, expression): the expression computes one element with the C library. */
 #define OPDI_VMATH64_LIST(X) X(exp, 0, exp(x)) X(log, 1, log(x)) X(tanh, 4, tanh(x)) X(erf, 5, erf(x)) \
     X(sin, 6, sin(x)) X(cos, 7, cos(x)) X(sigmoid, 8, 1 / (1 + exp(-x))) X(erfc, 14, erfc(x)) \
     X(sinc, 15, opdi_sinc_f64(x))
@@ -92,7 +92,8 @@ OPDI_AVX512 static void opdi_vmath64_avx512(int function, int64_t count, double 
 static void opdi_vmath64_steps(int function, int64_t count, double *out, const double *a) {
     OPDI_WIDEST(opdi_cpu_level() > 1 ? 2 : 1, opdi_vmath64_avx512, opdi_vmath64_avx2)(function, count, out, a);
 }
-/* Recomputes with the C library those elements that are too large for the range reduction of sin, cos and sinc. */
+/* Computes again, with the C library, those elements that are too large for the range reduction of sin, cos and
+   sinc. */
 static void opdi_vtrig64_again(int function, int64_t count, double *out, const double *a) {
     for (int64_t i = 0; i < count; i++) {
         if (fabs(a[i]) < OPDI_TRIG_MAX_F64) { continue; }

@@ -1,6 +1,6 @@
-/* Reads 16-bit floats and converts them to float32, enough to fill two vectors.  For bfloat16 (if `bf16` is true),
-   the first vector gets the elements with even indices, the second those with odd indices.  For float16, the first
-   vector gets the first half of the elements, the second the rest. */
+/* Reads 16-bit floats from `at`, as many as two vectors hold as float32, and converts them.  For bfloat16 (if `bf16` is
+   true), the first vector gets the elements with even indices, the second those with odd indices.  For float16, the
+   first vector gets the first half of the elements, the second the other half. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(longer)(const uint16_t *at, bool bf16, OPDI_V *two) {
     if (!bf16) {
         const OPDI_V_HALVES *const halves = (const OPDI_V_HALVES *)(const void *)at;

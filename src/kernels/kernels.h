@@ -17,8 +17,8 @@ static int opdi_cpu_known = -1;
 //== threads ===========================================================================================================
 
 #if defined(OPDI_OPERATORS)
-/* Without optimisation, code with intrinsics is slower than plain C and takes longer to compile, so vector code is
-   left out. */
+/* Vector code is left out if the compiler does not optimise: then, code with intrinsics is slower than plain C and
+   takes longer to compile. */
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
 #define OPDI_X86
 #define OPDI_AVX2 __attribute__((target("avx2,fma")))
@@ -28,8 +28,8 @@ static int opdi_cpu_known = -1;
 #define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
 #endif
 /* On 64-bit ARM, level 1 is NEON, which every processor has: vectors of 16 bytes and 32 registers.  Its functions have
-   `avx2` in their names, like all functions of level 1.  NEON of 32-bit ARM has no vectors of doubles and rounds
-   denormals to 0, so 32-bit ARM runs plain C, as do machines that store the highest byte first. */
+   `avx2` in their names, like all functions of level 1.  32-bit ARM runs plain C, because its NEON has no vectors of
+   doubles and rounds denormals to 0.  Machines that store the highest byte first also run plain C. */
 #elif defined(__aarch64__) && defined(__ARM_NEON) && defined(__GNUC__) && defined(__OPTIMIZE__) && \
     !defined(__AARCH64EB__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
 #define OPDI_NEON
@@ -38,7 +38,8 @@ static int opdi_cpu_known = -1;
 #if defined(OPDI_X86) || defined(OPDI_NEON)
 #define OPDI_VECTORS
 #endif
-/* Chooses between functions for AVX-512 and for level 1, which is the highest level of ARM. */
+/* OPDI_WIDEST(level, avx512, other) is the function `avx512` if level is 2, else `other`, the function for level 1.
+   ARM has no level 2. */
 #if defined(OPDI_X86)
 #define OPDI_WIDEST(level, avx512, other) ((level) == 2 ? avx512 : other)
 #else
@@ -51,15 +52,15 @@ static int opdi_cpu_known = -1;
 #endif
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void);
 OPDI_LOOPS_BEGIN
-/* Returns the level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, or NEON, 2 AVX-512 F, BW, VL, DQ.
-   OPD_CPU_LEVEL in the environment may lower it. */
+/* Returns the level of the instructions that kernels use.  0: plain C.  1: AVX2 with FMA, or NEON.  2: AVX-512 F, BW,
+   VL and DQ.  OPD_CPU_LEVEL in the environment may lower the level. */
 OPDI_ALWAYS int opdi_cpu_level(void) {
     const int level = OPDI_LOAD(&opdi_cpu_known);
     return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_detect();
 }
 OPDI_LOOPS_END
-/* A range function works on the items from `begin` to `end` - 1; `begin` is a multiple of the grain.  A range may span
-   several grains. */
+/* A range function works on the items from `begin` to `end` - 1.  `begin` is a multiple of the grain (see
+   opdi_parallel_for); a range may span several grains. */
 typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
 #define OPDI_SCRATCH_BYTES(bytes) (((bytes) + 63) & ~(size_t)63) /* bytes, rounded up to 64 */
 #endif
@@ -68,7 +69,7 @@ typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
 
 #if defined(OPDI_OPERATORS)
 #define OPDI_VSTEP 16
-#define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: a float plus this is rounded to an integer */
+#define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: a float plus this number is rounded to an integer */
 /* Rounds `sum` to its type, even if the compiler evaluates expressions with more digits (x87). */
 #if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
 #define OPDI_ROUNDED(type, sum) (sum)
@@ -84,8 +85,8 @@ OPDI_ALWAYS double opdi_rounded_double(double sum) {
 #define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
 #endif
 OPDI_LOOPS_BEGIN
-/* Sets *count to round(x / ln 2), and returns r = x - count * ln 2,   |r| <= 0.347.  `lv` is the level of
-   instructions. */
+/* Sets *count to round(x / ln 2), and returns r = x - count * ln 2, which is at most 0.347 in absolute value.  `lv` is
+   the level of instructions. */
 OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *count) {
     float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
     float r = OPDI_FMAF(lv, k, -0.693359375f, x);
@@ -153,7 +154,7 @@ OPDI_ALWAYS double opdi_split_f64(double x, double *exponent) {
 /* Returns y * 2^n for |n| <= 1100, where n is in the low bits of the double t.  2^n is applied in two factors, so that
    very large and very small results are rounded only once. */
 OPDI_ALWAYS double opdi_scale_f64(double y, double t) {
-    const uint64_t bits = opdi_bits64(t) - (0x4338000000000000u - 2048);   /* n + 2048, to halve it without a sign */
+    const uint64_t bits = opdi_bits64(t) - (0x4338000000000000u - 2048);   /* n + 2048 > 0, so a shift halves it */
     return y * opdi_double(((bits >> 1) - 1) << 52) * opdi_double((bits - (bits >> 1) - 1) << 52);
 }
 OPDI_LOOPS_END
@@ -189,8 +190,8 @@ OPDI_ALWAYS double opdi_exp1_f64(double x) {
     const double r = opdi_exp_rest(x, &t);
     return opdi_scale_f64(opdi_exp_series(r) * (r * r) + r + 1.0, t);
 }
-/* Returns log(a), for a = m 2^e: e ln(2) + f - (f^2/2 - s (f^2/2 + z P(z))), with f = m - 1, s = f / (2 + f) and z =
-   s^2.  The error is at most 1 ulp. */
+/* Returns log(a).  For a = m * 2^e, it is e * ln(2) + f - (f^2 / 2 - s * (f^2 / 2 + z * P(z))), with f = m - 1, s = f /
+   (2 + f) and z = s^2.  The error is at most 1 ulp. */
 OPDI_ALWAYS double opdi_log1_f64(double a) {
     const bool tiny = a < 2.2250738585072014e-308;
     double e;
@@ -209,8 +210,9 @@ OPDI_ALWAYS double opdi_log1_f64(double a) {
     return a == 0.0 ? -HUGE_VAL : y;
 }
 OPDI_LOOPS_END
-/* opdi_trig1_f64 returns sin(x) if `shift` is 0, cos(x) if it is 1, for |x| < 2^20, within 1.5 ulp.  It reduces x =
-   n pi/2 + r, with pi/2 in three parts, whose multiples are subtracted by OPDI_FMA (a * b + c, rounded once). */
+/* opdi_trig1_f64 returns sin(x) if `shift` is 0, cos(x) if it is 1, for |x| < 2^20, within 1.5 ulp.  It finds n and r
+   with x = n * pi/2 + r.  For r, it subtracts n times each of three constants, whose sum is pi/2, by OPDI_FMA (a * b +
+   c, rounded once). */
 #define OPDI_TRIG_MAX_F64 1048576.0
 #if defined(__GNUC__) && !defined(__TINYC__)
 #define OPDI_FMA(a, b, c) __builtin_fma(a, b, c)
@@ -243,15 +245,15 @@ OPDI_ALWAYS double opdi_trig1_f64(double x, uint64_t shift) {
 OPDI_LOOPS_END
 #if !defined(OPD_NO_OPERATORS)
 OPDI_LOOPS_BEGIN
-/* Returns table[k] + x table[k + 1] + x^2 table[k + 2] + x^3 table[k + 3], without the terms from index `count` on.
-   `square` is x^2. */
+/* Returns table[k] + x * table[k + 1] + x^2 * table[k + 2] + x^3 * table[k + 3], without the terms whose index is
+   `count` or more.  `square` is x^2. */
 OPDI_ALWAYS double opdi_terms(const double *table, int k, int count, double x, double square) {
     const double low = k + 1 < count ? table[k] + x * table[k + 1] : table[k];
     if (k + 2 >= count) { return low; }
     return low + square * (k + 3 < count ? table[k + 2] + x * table[k + 3] : table[k + 2]);
 }
-/* Returns the sum over k < count of table[k] x^k, with at most 28 terms.  If `count` is a constant, there are no loops
-   and branches. */
+/* Returns the sum over k < count of table[k] * x^k; count is at most 28.  If `count` is a constant, compilers leave no
+   loops or branches. */
 OPDI_ALWAYS double opdi_polynomial(const double *table, int count, double x) {
     const double square = x * x, fourth = square * square;
     double sum = 0;
@@ -291,31 +293,33 @@ OPDI_LOOPS_END
 
 #if defined(OPDI_OPERATORS)
 #if defined(__GNUC__)
-typedef uint32_t opdi_word32 __attribute__((may_alias));      /* elements of 4 or 8 bytes of any type */
+typedef uint32_t opdi_word32 __attribute__((may_alias));      /* an element of 4 bytes, of any type */
 typedef uint64_t opdi_word64 __attribute__((may_alias));
 #else
 typedef uint32_t opdi_word32;
 typedef uint64_t opdi_word64;
 #endif
 typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out);
-/* An operand, A or B, of a matrix product C.  `dtype` is that of C; if C is float, it may also be OPD_FLOAT16 or
-   OPD_BFLOAT16.  rs and cs are the distances between rows and columns, in elements.  If `pack` is set (only for B),
-   `data` is not used: the function `pack` writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc and j < nc, nc <= ld,
-   and may write anything into columns nc <= j < ld. */
+/* An operand, A or B, of a matrix product C.  `dtype` is the dtype of C; if C is float, it may also be OPD_FLOAT16 or
+   OPD_BFLOAT16.  rs and cs are the distances from one row to the next and from one column to the next, in elements.  If
+   `pack` is set (only for B), `data` is not used: the function `pack` writes out[t * ld + j] = B[k0 + t, j0 + j] for t
+   < kc and j < nc, nc <= ld, and may write anything into columns nc <= j < ld. */
 typedef struct opdi_gemm_in {
     const void *data;
     int dtype;
     int64_t rs, cs;
     opdi_pack_fn pack;
     void *ctx;
-    bool exact;                                   /* all floats are representable in bfloat16 */
+    bool exact;                                   /* true: all floats of the operand are representable in bfloat16 */
 } opdi_gemm_in;
 /* Computes a tile: product[r * ldc + j] = (or += if `add`) sum over t < kc of rows[r][t * csa] * second[t * ldb +
    j], for r < MR and j < NR. */
 typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, const void *second, int64_t ldb,
                            void *product, int64_t ldc, int add);
-typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; } opdi_micro;      /* kc: most rows of a panel */
-/* Computes the dot products of a few rows with four other rows, all of `depth` elements, as sums[4 * i + j]. */
+typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; } opdi_micro;      /* kc: the largest number of rows
+                                                                                          of a panel */
+/* Computes the dot products of a few rows few[i] and of four rows many[j], all of `depth` elements: sums[4 * i + j] =
+   few[i] . many[j].  The number of rows in `few` depends on the function. */
 typedef void opdi_dots_fn(int64_t depth, const void *const *few, const void *const *many, void *sums);
 #define OPDI_MAX_MR 8
 #define OPDI_MAX_NR 32
@@ -328,7 +332,8 @@ typedef float opdi_v8f __attribute__((vector_size(32), aligned(4), may_alias));
 typedef float opdi_v16f __attribute__((vector_size(64), aligned(4), may_alias));
 typedef double opdi_v4d __attribute__((vector_size(32), aligned(8), may_alias));
 typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
-/* Assembly, because ISO mode (-std=c11) does not let the compiler contract a * b + c. */
+/* OPDI_ASM_FMA adds the products a * b to c, lane by lane.  It uses assembly, because compilers do not contract a * b +
+   c to this instruction in ISO mode (-std=c11). */
 #define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 /* OPDI_ASM_SPLAT sets all lanes of x to the number at p.  OPDI_ASM_ONE prepares x for OPDI_ASM_FMA_ONE(s, c, x, b),
    which adds the products of the number at p and b to c. */
@@ -345,7 +350,8 @@ typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
 /* Converts float16 to float and back, rounded to nearest.  Every processor with AVX2 has these instructions (F16C). */
 #define OPDI_ASM_WIDEN(x, halves) __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(x) : "m"(halves))
 #define OPDI_ASM_NARROW(halves, x) __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves) : "v"(x))
-/* For each 32-bit lane of c, a float, adds the products of the two bfloat16 of a and b in this lane. */
+/* OPDI_ASM_PAIRS adds two products to each float of c.  Their factors are the two bfloat16 in the same 32-bit lane of a
+   and of b. */
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
 #define OPDI_ASM_PAIRS(c, a, b) __asm__("vdpbf16ps {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
 #endif
@@ -455,11 +461,12 @@ typedef struct opdi_gemm_job {
     char *apack, *bpack;                          /* packed blocks, or NULL if not packed */
     int add;
 } opdi_gemm_job;
-#define OPDI_FEW 4                                /* most rows of half precision for opdi_halves_try */
-#define OPDI_FEW_ROWS 16                          /* most rows of half precision for opdi_few_rows_try */
-#define OPDI_FEW_FLOATS 8         /* most rows of floats; the order of sums differs from that in large products */
+#define OPDI_FEW 4                                /* the largest number of rows of half precision for opdi_halves_try */
+#define OPDI_FEW_ROWS 16                          /* the same for opdi_few_rows_try */
+#define OPDI_FEW_FLOATS 8         /* the same for floats, which are added in another order than in large products */
 #define OPDI_ROW_GROUPS_BYTES 16384               /* bytes of the results that opdi_row_groups_try computes together */
-#define OPDI_FEW_PAIRS 32                         /* most rows of pairs of bfloat16 */
+#define OPDI_FEW_PAIRS 32                         /* the largest number of rows of bfloat16 that opdi_few_rows_try
+                                                     multiplies as pairs */
 #endif
 
 //== convolution =======================================================================================================
@@ -476,8 +483,8 @@ typedef struct opdi_conv {
                                                      line */
 } opdi_conv;
 #define OPDI_CONV_SLACK 64                        /* elements after a buffer that packing may read */
-/* Padded images, each `image` elements after the previous image.  For small images, whose planes are shifted, this
-   struct is the first member of an opdi_shift. */
+/* The padded images, each `image` elements after the previous image, and gy, the gradient of the results.  For small
+   images, whose planes are shifted, this struct is the first member of an opdi_shift. */
 typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; int64_t image; const char *gy; } opdi_unfold;
 OPDI_LOOPS_BEGIN
 static inline double opdi_number_at(size_t size, const void *memory, int64_t i) {

@@ -141,7 +141,8 @@ OPDI_INTERNAL void opdi_widen(const uint16_t *at, int bf16, int64_t count, float
     for (; j < count; j++) { out[j] = bf16 ? opdi_bf16_to_f32(at[j]) : opdi_f16_to_f32(at[j]); }
 }
 
-/* Sets out[j] to the element of `in` at index at + j * stride, for all j < count.  Half precision becomes float. */
+/* Copies a line of the operand `in`: sets out[j] to the element at index at + j * stride, for all j < count.  Half
+   precision becomes float. */
 OPDI_INTERNAL void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t stride, int64_t count, void *out) {
     const size_t size = opdi_gemm_moved(in);
     if (stride == 1 && size) {
@@ -223,7 +224,7 @@ OPDI_INTERNAL void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t 
     }
 }
 
-/* With AVX-512, if C has at most half as many columns (`count`) as a tile, chooses a micro-kernel of half the width. */
+/* With AVX-512, chooses a micro-kernel of half the width if C has at most half as many columns (`count`) as a tile. */
 OPDI_INTERNAL void opdi_micro_narrow(opdi_gemm_job *job, int64_t count) {
 #if defined(OPDI_X86)
     if (opdi_cpu_level() < 2 || count > job->mk.nr / 2) { return; }
@@ -274,7 +275,8 @@ static void opdi_gemm_pack_b(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-/* Copies the first `rows` x `count` elements of a computed tile to C at (i, j), or adds them if job->add is set. */
+/* Copies the first `rows` x `count` elements of a computed tile to C at (i, j).  If job->add is set, adds them to C
+   instead. */
 static void opdi_gemm_store(const opdi_gemm_job *job, const void *tile, int64_t i, int64_t j, int64_t rows,
                             int64_t count) {
     if (job->csc == 1 && !job->add) {
@@ -378,7 +380,7 @@ static void opdi_gemm_block(opdi_gemm_job *job) {
 
 OPDI_INTERNAL int64_t opdi_round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
-/* Chooses the depth of a block of a product. */
+/* Returns the depth of a block of a product whose depth is `depth`. */
 OPDI_INTERNAL int64_t opdi_gemm_depth_step(const opdi_micro *mk, int64_t depth) {
     const int64_t parts = (depth - 1) / mk->kc + 1;
     return OPDI_MIN(opdi_round_up((depth - 1) / parts + 1, 8), depth);
@@ -403,15 +405,17 @@ OPDI_INTERNAL size_t opdi_gemm_scratch_size(size_t size, int64_t rows, int64_t c
     return OPDI_SCRATCH_BYTES((size_t)(OPDI_MAX(sides, few) * (int64_t)size) + 64);
 }
 
-/* Computes C (rows x count) = A * B, or C += A * B if job->add is set, block by block.  Panels of B and blocks of A are
-   packed into one buffer, unless they can be read in place.  Returns 0, or -1 if there is no memory for the buffer. */
+/* Computes C [rows, count] = A * B, or C += A * B if job->add is set, block by block.  Panels of B and blocks of A are
+   packed into one buffer, unless the micro-kernel can read them in place.  Returns 0, or -1 if there is no memory for
+   the buffer. */
 OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int64_t nr = job->mk.nr, size = (int64_t)job->size;
     int64_t steps[3];
     opdi_gemm_steps(&job->mk, rows, count, depth, steps);
     const int64_t mstep = steps[0], nstep = steps[1], kstep = steps[2];
     int same = job->a.dtype == job->dtype && job->a.rs == 1 && !job->a.pack &&
-               (count < 512 || rows < 256 || job->a.cs * size < 4096);  /* distant rows compete for cache lines */
+               (count < 512 || rows < 256 || job->a.cs * size < 4096);  /* else pack A: rows that are 4 KiB or more
+                                                                           apart compete for the same cache lines */
     int direct = !job->b.pack && job->b.dtype == job->dtype && job->b.cs == 1 && count % nr == 0 &&
                  count * depth * size <= 32768;
     size_t asize = same ? 0 : (size_t)(mstep * kstep * size), bsize = direct ? 0 : (size_t)(nstep * kstep * size);

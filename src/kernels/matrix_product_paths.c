@@ -7,8 +7,8 @@
    consecutive steps of k.  Steps from `depth` on are 0. */
 typedef struct opdi_gemm_pairs { opdi_gemm_in in; const uint16_t *data; int64_t rs, cs, depth; } opdi_gemm_pairs;
 
-/* Packs elements of two rows, which begin at `at` and at + rs, as words: out[j] gets element j of both, for all j <
-   count.  Columns are `cs` apart. */
+/* Packs elements of two rows as words.  The rows begin at `at` and at + rs, their elements are `cs` apart.  out[j] gets
+   element j of both rows, for all j < count. */
 OPDI_AVX512 static void opdi_pack_pair(const uint16_t *at, int64_t rs, int64_t cs, int64_t count, uint32_t *out) {
     const uint16_t *after = at + rs;
     int64_t j = 0;
@@ -77,8 +77,8 @@ OPDI_AVX512 static void opdi_pack_pairs_exact(void *ctx, int64_t k0, int64_t kc,
         }
     }
 }
-/* Turns the operand *in, of bfloat16 or of floats that are representable in it, into an operand of words.  *pairs keeps
-   its data and strides, and the depth of the product, while *in is used. */
+/* Changes the operand *in, of bfloat16 or of floats that are representable in it, to an operand of words.  *pairs gets
+   its data and strides and the depth of the product, and must stay unchanged as long as *in is used. */
 static void opdi_gemm_pair(opdi_gemm_in *in, opdi_gemm_pairs *pairs, int64_t depth) {
     pairs->in = *in;
     pairs->data = (const uint16_t *)in->data;
@@ -129,7 +129,7 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
     if (depth <= 0) { return 0; }
     job.add = beta != 0;
     if (!right->pack && csc != 1 && rsc == 1 && count != 1) {
-        int64_t t = rows;                         /* compute C^T = B^T A^T, so that its rows are contiguous */
+        int64_t t = rows;                         /* compute C^T = B^T A^T, whose rows are contiguous */
         rows = count;
         count = t;
         job.rsc = csc;

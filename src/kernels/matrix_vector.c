@@ -10,8 +10,9 @@ typedef struct opdi_gemv_job {
     int add;
 } opdi_gemv_job;
 
-/* Matrix times vector, y[m] += A[m,k] * x[k], where x is contiguous.  If A is stored by columns (gemv_cols), multiples
-   of the columns are added.  If A is stored by rows (dot), each element of y is a dot product. */
+/* The functions for a product of a matrix A [m, k] and a contiguous vector x.  opdi_gemv_cols_*, for an A that is
+   stored by columns, add multiples of the columns to y.  opdi_dot_*, for an A that is stored by rows, return one
+   element of the product: the dot product of a row and x. */
 static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
 static float opdi_dot_plain_f32(int64_t depth, const float *a, const float *x);
@@ -52,9 +53,9 @@ OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, co
 #endif
 #include "../typed/end.h"
 
-/* Computes `count` dot products of `depth` elements of `size` bytes each.  Product number i begins at element
-   i * as of `first` and at element i * bs of `second`.  Stores it in product[i * cs]; if beta is not 0, adds beta times
-   the old number there. */
+/* Computes `count` dot products of `depth` elements of `size` bytes each.  The operands of product number i begin at
+   element i * as of `first` and at element i * bs of `second`.  Stores the product in product[i * cs]; if beta is not
+   0, adds beta times the old number there. */
 OPDI_INTERNAL void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as,
                              const void *second, int64_t bs, double beta, void *product, int64_t cs) {
     float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
@@ -104,7 +105,7 @@ OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t rows, int64_t count, const dou
 #endif
 #include "../typed/end.h"
 
-/* Computes the outer product C = first second^T and returns 1, if there is a special loop for it.  Otherwise returns 0.
+/* If there is a special loop for it, computes the outer product C = first second^T and returns 1; else returns 0.
    `large` tells if C is larger than the caches. */
 OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const void *first, int64_t as,
                                  const void *second, void *product, int64_t rs, bool large) {
@@ -253,7 +254,8 @@ OPDI_INTERNAL bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64
     return false;
 #endif
 }
-/* Computes a product that is so small that preparations would take longer than the product itself. */
+/* Computes C = A * B, or C += A * B if job->add is set, by plain loops: for products so small that preparations would
+   take longer than the product itself. */
 OPDI_INTERNAL void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const float *a = (const float *)job->a.data, *b = (const float *)job->b.data;
     const double *x = (const double *)job->a.data, *y = (const double *)job->b.data;
@@ -362,7 +364,8 @@ OPDI_AVX512 static void opdi_dots_pairs(int64_t depth, const void *const *few, c
 /* A product of a few rows with many rows of half precision, computed by dot products. */
 typedef struct opdi_halves_job {
     opdi_gemm_in few, many;
-    const float *rows;                            /* the few rows as float [nrows, depth], or NULL for pairs */
+    const float *rows;                            /* the few rows as float [nrows, depth], or NULL if bfloat16 are
+                                                     multiplied as pairs */
     float *out;
     int64_t nrows, depth, across, along;          /* element (i, j) of the product is out[i * across + j * along] */
     int add;
@@ -431,8 +434,8 @@ static void opdi_few_rows_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Sets few->run to the function that multiplies rows of floats (or doubles) by rows of dtype `many` or, if `pairs` is
-   true, rows of bfloat16 by rows of bfloat16.  Sets few->high to the number of the few rows that it takes at a time.
-   If this processor has no such function, sets few->run to NULL. */
+   true, rows of bfloat16 by rows of bfloat16.  Sets few->high to the number of the few rows that the function takes in
+   one call.  If this processor has no such function, sets few->run to NULL. */
 static void opdi_few_rows_choose(opdi_few_rows_job *few, int many, bool pairs) {
     few->run = NULL;
     few->high = 4;
@@ -560,9 +563,9 @@ static void opdi_row_groups_put(const opdi_row_groups_job *job, const void *sums
         }
     }
 }
-/* An opdi_range_fn: computes columns [begin, end) of the result, as many at a time as fit in the cache.  The sums of
-   each block of opdi_gemm_blocked are added to the result, so that a row has the same bits as in a product of many
-   rows. */
+/* An opdi_range_fn: computes columns [begin, end) of the result, as many at a time as fit in the cache.  Like
+   opdi_gemm_blocked, sums up each block of job->kstep steps separately, and then adds the sums to the result.  So a row
+   gets the same bits as in a product of many rows. */
 static void opdi_row_groups_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_row_groups_job *const job = (const opdi_row_groups_job *)ctx;
     const int64_t size = job->size, most = OPDI_ROW_GROUPS_BYTES / (job->nrows * size) & ~(int64_t)15;
@@ -589,7 +592,7 @@ static void opdi_row_groups_range(void *ctx, int64_t begin, int64_t end) {
 OPDI_INTERNAL int opdi_row_groups_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int dtype = job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     const double matrix = (double)count * (double)depth * (double)job->size;      /* in bytes */
-    /* with more rows, packing the matrix takes less time than it saves; the limits were measured on Zen 4 */
+    /* with more rows, packing the matrix would cost less time than it saves; the limits were measured on Zen 4 */
     const int64_t most = matrix >= 8 << 20 ? 6 : matrix >= 256 << 10 ? 3 : matrix >= 64 << 10 ? 2 : 0;
     opdi_row_groups_job groups;
     if (rows < 2 || rows > most || count < 64 || depth < 64 || job->b.pack || job->b.cs != 1 || job->csc != 1 ||

@@ -1,5 +1,5 @@
-/* Adds the product of `steps` columns of x and `steps` rows of B, at most 8, to y, for `width` columns, at most one
-   vector.  Otherwise like OPDI_WIDE(row_groups). */
+/* Does the work of row_groups for at most 8 steps of the depth and at most one vector of columns: adds the product of
+   `steps` columns of x and `steps` rows of B to y, in `width` columns. */
 OPDI_TARGET static void OPDI_WIDE(row_groups_rest)(int64_t rows, int64_t steps, int64_t width, const OPDI_T *x,
                                                    const OPDI_T *b, int64_t bs, OPDI_T *y, int64_t ys) {
     const size_t bytes = (size_t)width * sizeof(OPDI_T);

@@ -38,7 +38,7 @@ OPDI_COLD_END
 //== threads ===========================================================================================================
 
 #define OPDI_MAX_THREADS 256
-#define OPDI_SCRATCH_MAX ((size_t)1 << 28)         /* most bytes of a thread's buffer in a job */
+#define OPDI_SCRATCH_MAX ((size_t)1 << 28)         /* the largest buffer of a thread in a job, in bytes */
 
 static int opdi_threads_wanted;                   /* 0: not determined yet */
 
@@ -95,13 +95,14 @@ typedef struct opdi_pool {
     int busy;                                     /* taken with an atomic exchange */
     int threads;                                  /* number of workers */
     int sleeping;                                 /* number of workers that wait for `wake` */
-    int open;                                     /* how many more workers may join the job */
-    int active;                                   /* workers inside the job */
-    int joined;                                   /* workers that have joined */
+    int open;                                     /* number of workers that may still join the job */
+    int active;                                   /* number of workers that work on the job now */
+    int joined;                                   /* number of workers that have joined the job */
     uint32_t generation;                          /* counts jobs */
     opdi_range_fn fn;
     void *ctx;
-    int64_t count, step, next;                    /* count: items; step: items per range; next: first range not taken */
+    int64_t count, step, next;                    /* count: items; step: items per range; next: first item of the next
+                                                     range */
     char *scratch;                                /* threads * `bytes` of scratch memory, or NULL */
     size_t bytes;
 } opdi_pool;
@@ -109,16 +110,18 @@ typedef struct opdi_pool {
 static opdi_pool opdi_the_pool = {
     /* lock, wake, done */ PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
     /* busy, threads, sleeping, open, active, joined, generation */ 0, 0, 0, 0, 0, 0, 0,
-    /* fn, ctx, n, step, next, scratch, bytes */ NULL, NULL, 0, 0, 0, NULL, 0};
+    /* fn, ctx, count, step, next, scratch, bytes */ NULL, NULL, 0, 0, 0, NULL, 0};
 static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
 static OPDI_TLS int opdi_in_parallel;             /* nonzero: this thread runs part of a job */
 static OPDI_TLS char *opdi_thread_scratch, *opdi_scratch_next; /* this thread's part of `scratch`, and its free rest */
 static OPDI_TLS size_t opdi_scratch_left;
 
-/* Returns `bytes` bytes of scratch memory for a kernel, until opdi_scratch_free is called with the same bytes.  Inside
-   a job, the memory comes from the job's buffer (`scratch`), if that is large enough, and blocks are returned in
-   reverse order.  Outside of jobs, the memory is allocated like the memory of tensors, so a planned run of a graph
-   plans it, too.  Returns NULL and sets an error if memory runs out. */
+/* Returns `bytes` bytes of scratch memory for a kernel, or NULL and sets an error if memory runs out.  The caller frees
+   the memory by opdi_scratch_free with the same `bytes`.
+
+   Inside a job, the memory comes from the job's buffer (`scratch`) if enough of it is left; blocks from this buffer
+   must be freed in reverse order.  Outside of jobs, the memory is allocated like the memory of tensors, so that the
+   memory plan of a graph's run includes it. */
 OPDI_INTERNAL char *opdi_scratch_alloc(size_t bytes) {
     if (!opdi_in_parallel) { return opdi_data_alloc((int64_t)bytes); }
     bytes = OPDI_MAX(bytes, 1);                   /* gives each block its own address */
@@ -142,14 +145,14 @@ OPDI_INTERNAL void opdi_scratch_free(char *memory, size_t bytes) {
         opdi_scratch_left += OPDI_SCRATCH_BYTES(bytes);
     }
 }
-/* Sets this thread's scratch memory to part number `number`, of `bytes` bytes, of a job's buffer `scratch` (NULL:
-   none). */
+/* Makes part number `number`, of `bytes` bytes, of a job's buffer `scratch` (NULL: none) this thread's scratch
+   memory. */
 static void opdi_scratch_set(char *scratch, size_t bytes, int number) {
     opdi_thread_scratch = opdi_scratch_next = scratch ? scratch + (size_t)number * bytes : NULL;
     opdi_scratch_left = scratch ? bytes : 0;
 }
 
-/* Resets the pool in the child of a fork, which has no workers. */
+/* Resets the pool in the child process of a fork, where the pool has no workers. */
 OPD_UNUSED static void opdi_pool_child(void) {
     opdi_pool *pool = &opdi_the_pool;
     memset(pool, 0, sizeof *pool);
@@ -196,7 +199,7 @@ static void *opdi_pool_worker(void *unused) {
             pthread_mutex_unlock(&pool->lock);
             opdi_pool_work(fn, ctx, count, step);
             opdi_scratch_set(NULL, 0, 0);
-            if (opdi_thread_self) { opdi_thread_self->error = OPD_OK; }   /* the job reports its failures */
+            if (opdi_thread_self) { opdi_thread_self->error = OPD_OK; }   /* the job itself reports failures */
             pthread_mutex_lock(&pool->lock);
             OPDI_PUBLISH(&pool->active, pool->active - 1);
             if (pool->active == 0) { pthread_cond_signal(&pool->done); }
@@ -229,8 +232,8 @@ static void opdi_pool_grow(opdi_pool *pool, int want) {
     pthread_attr_destroy(&attr);
 }
 
-/* Runs a job.  The calling thread, which has set `busy`, takes part.  Opens the job for `workers` workers, takes
-   ranges of `step` items until all of [0, count) are taken, closes the job, and waits until the last worker has
+/* Runs a job, in which the calling thread takes part.  The caller has set `busy`.  Opens the job for `workers` workers,
+   takes ranges of `step` items until all of [0, count) are taken, closes the job, and waits until the last worker has
    left.  `scratch` has `bytes` bytes of scratch memory for each thread. */
 static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t step, opdi_range_fn fn, void *ctx,
                           char *scratch, size_t bytes) {
@@ -302,9 +305,9 @@ OPDI_INTERNAL void opdi_parallel_for_scratch(int64_t count, int64_t grain, opdi_
 
 #endif
 
-/* Runs fn over [0, count) in ranges that begin at multiples of `grain`.  The calling thread takes part.  If there is
-   only one range, inside another opdi_parallel_for, or while another thread owns the pool, the calling thread does all
-   the work. */
+/* Runs fn over [0, count) in ranges that begin at multiples of `grain`.  The calling thread takes part.  It does all
+   the work if there is only one range, if the call is inside another opdi_parallel_for, or if another thread owns the
+   pool. */
 OPDI_INTERNAL void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx) {
     opdi_parallel_for_scratch(count, grain, fn, ctx, 0);
 }

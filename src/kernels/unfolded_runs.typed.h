@@ -1,5 +1,5 @@
-/* Copies a row of a panel, `ld` elements.  With vectors, ld is one or two vectors; with plain C (level 0), any
-   number. */
+/* Copies a row of a panel: `ld` elements.  At level 0 (plain C), ld may be any number; with vectors, the row is one or
+   two vectors. */
 #if OPDI_LEVEL == 0
 #define OPDI_LINE_COPY(o, at) { memcpy(o, at, (size_t)ld * sizeof(OPDI_T)); }
 #else

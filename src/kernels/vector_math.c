@@ -3,13 +3,14 @@
 //== vector math =======================================================================================================
 //
 //  Float functions over arrays, computed 16 elements per step in loops without branches, which the compiler vectorises
-//  for each instruction set.  `lv` is the level of instructions (opdi_cpu_level), a constant after inlining.  Error
-//  bounds in units in the last place, with and without FMA (a test checks them on a sample of all floats): exp, log
-//  1.1; erf 1.3; log1p, expm1 1.6; sin, cos 1.8; atan 1.9; tan 2; sigmoid 2.5; tanh 2.6; erfc 4; powers 0.6, and of
-//  doubles 1.5.  Results differ in the last place between levels.
+//  for each instruction set.  `lv` is the level of instructions (opdi_cpu_level), a constant after inlining.
+//
+//  Error bounds in units in the last place, with and without FMA (a test checks them on a sample of all floats): exp,
+//  log 1.1; erf 1.3; log1p, expm1 1.6; sin, cos 1.8; atan 1.9; tan 2; sigmoid 2.5; tanh 2.6; erfc 4; powers of floats
+//  0.6; powers of doubles 1.5.  Results differ in the last place between levels.
 
-/* Returns e^x - 1 = 2^count * (e^r - 1) + (2^count - 1).  All terms are halved, so that count = 128 does not overflow
-   early. */
+/* Returns e^x - 1 = 2^count * (e^r - 1) + (2^count - 1), where x = count * ln(2) + r.  All terms are halved, so that
+   count = 128 does not overflow early. */
 OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     int32_t count;
     float x = opdi_select_f32(a > 89.0f, 89.0f, a);
@@ -26,7 +27,7 @@ OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     return opdi_select_f32((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
 }
 
-/* Returns log(1 + a).  1 + a is rounded, and its rounding error is added to the reduced argument. */
+/* Returns log(1 + a).  The rounding error of 1 + a is added to the argument after the range reduction. */
 OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
     float sum = OPDI_ROUNDED(float, 1.0f + a), b = sum - 1.0f, c = (1.0f - (sum - b)) + (a - b);
     uint32_t bits = opdi_bits(sum) - 0x3f3504f3u;
@@ -39,7 +40,7 @@ OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
     return opdi_select_f32((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
 }
 
-/* Returns tanh(a).  With x = |a|, tanh(x) = m / (m + 2), m = e^(2x) - 1. */
+/* Returns tanh(a).  For x = |a|, tanh(x) = m / (m + 2) with m = e^(2x) - 1. */
 OPDI_ALWAYS float opdi_tanh1(int lv, float a) {
     uint32_t sign = opdi_bits(a) & 0x80000000u;
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
@@ -55,7 +56,7 @@ OPDI_ALWAYS float opdi_sigmoid1(int lv, float a) {
     return num / (1.0f + t);
 }
 
-/* Returns erf(x) = x + x P(x^2), for |x| < 0.93. */
+/* Returns erf(x) = x + x * P(x^2), for |x| < 0.93. */
 OPDI_ALWAYS float opdi_erf_near(int lv, float x) {
     const float z = x * x;
     float p = OPDI_FMAF(lv, 8.34522143e-5f, z, -0.000813743682f);
@@ -66,7 +67,7 @@ OPDI_ALWAYS float opdi_erf_near(int lv, float x) {
     p = OPDI_FMAF(lv, p, z, 0.128379166f);
     return OPDI_FMAF(lv, p, x, x);
 }
-/* Returns erf(a).  With x = |a|, erf(x) for x >= 0.93 is 1 - exp(-L(x)), where L is a polynomial for -log(1 -
+/* Returns erf(a).  For x = |a| >= 0.93, erf(x) is 1 - exp(-L(x)), where the polynomial L approximates -log(1 -
    erf(x)). */
 OPDI_ALWAYS float opdi_erf1(int lv, float a) {
     uint32_t sign = opdi_bits(a) & 0x80000000u;
@@ -82,8 +83,9 @@ OPDI_ALWAYS float opdi_erf1(int lv, float a) {
     p = opdi_select_f32(!(x >= 0.93f), p, q);
     return opdi_float(opdi_bits(p) | sign);
 }
-/* Returns erfc(a).  For x = |a| >= 1/2, erfc(x) = P(t) / (1 + 2 x) exp(-x^2), t = (x - 2.5) / (x + 2.5), corrected
-   by the rounding error of x^2.  For |a| < 1/2, it is 1 - erf(a), and for negative a it is 2 - erfc(-a). */
+/* Returns erfc(a).  For x = |a| >= 1/2, erfc(x) = P(t) / (1 + 2 * x) * exp(-x^2) with t = (x - 2.5) / (x + 2.5),
+   corrected by the rounding error of x^2.  For |a| < 1/2, erfc(a) = 1 - erf(a).  For negative a, erfc(a) = 2 -
+   erfc(-a). */
 OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
     float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
     x = opdi_select_f32(x > 10.2f, 10.2f, x);
@@ -104,8 +106,8 @@ OPDI_ALWAYS float opdi_erfc1(int lv, float a) {
     return opdi_select_f32(x < 0.5f, 1.0f - opdi_erf_near(lv, a), opdi_select_f32(a < 0.0f, 2.0f - p, p));
 }
 
-/* opdi_trig1 returns sin(a) if `shift` is 0, cos(a) if it is 1, for |a| < 2^27.  It reduces a = n pi/2 + r in
-   double, then evaluates the polynomial for the quadrant n + shift. */
+/* opdi_trig1 returns sin(a) if `shift` is 0, cos(a) if it is 1, for |a| < 2^27.  It finds n and r with a = n * pi/2 + r
+   in double, then evaluates the polynomial for the quadrant n + shift. */
 #define OPDI_TRIG_MAX 134217728.0f
 OPDI_ALWAYS float opdi_trig1(int lv, float a, uint32_t shift) {
     double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
@@ -128,8 +130,8 @@ OPDI_ALWAYS float opdi_sin1(int lv, float a) {
 }
 OPDI_ALWAYS float opdi_cos1(int lv, float a) { return opdi_trig1(lv, a, 1u); }
 
-/* Returns the normal distribution function Phi(a), for gelu: 1/2 + x P(x^2) / Q(x^2), with an absolute error of at
-   most 2e-7. */
+/* Returns the normal distribution function Phi(a), for gelu: 1/2 + x * P(x^2) / Q(x^2), where x is a limited to [-5.6,
+   5.6].  The absolute error is at most 2e-7. */
 OPDI_ALWAYS float opdi_phi1(int lv, float a) {
     float x = opdi_select_f32(a > 5.6f, 5.6f, a);
     x = opdi_select_f32(x < -5.6f, -5.6f, x);
@@ -150,7 +152,7 @@ OPDI_ALWAYS float opdi_phi1(int lv, float a) {
 OPDI_ALWAYS float opdi_gelu1(int lv, float a) { return a * opdi_phi1(lv, a); }
 OPDI_ALWAYS float opdi_silu1(int lv, float a) { return a * opdi_sigmoid1(lv, a); }
 
-/* Returns tan(a).  Reduces a = n pi/2 + r in double; the result is tan(r), or -1 / tan(r) if n is odd. */
+/* Returns tan(a).  Finds n and r with a = n * pi/2 + r in double; the result is tan(r), or -1 / tan(r) if n is odd. */
 OPDI_ALWAYS float opdi_tan1(int lv, float a) {
     double x = (double)a, t = OPDI_ROUNDED(double, x * 0.63661977236758134308 + 6755399441055744.0);
     double k = t - 6755399441055744.0;
@@ -169,7 +171,7 @@ OPDI_ALWAYS float opdi_tan1(int lv, float a) {
     const float y = (float)(p * (z * r) + r);
     return opdi_select_f32(a == 0.0f, a, opdi_select_f32(odd != 0, -1.0f / y, y));
 }
-/* Returns atan(a).  With x = |a|, atan(x) = t + t^3 P(t^2) with t = x; for x > 1, it is pi/2 - atan(1/x). */
+/* Returns atan(a).  For x = |a| <= 1, atan(x) = x + x^3 * P(x^2); for x > 1, atan(x) = pi/2 - atan(1/x). */
 OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     const uint32_t sign = opdi_bits(a) & 0x80000000u;
     const float x = opdi_float(opdi_bits(a) & 0x7fffffffu);
@@ -188,7 +190,7 @@ OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     return opdi_float(opdi_bits(p) | sign);
 }
 
-/* The functions: name and number. */
+/* The functions, as X(name, number). */
 #if defined(OPD_NO_OPERATORS)                     /* only random numbers use them */
 #define OPDI_VMATH_LIST(X) X(log, 1) X(sin, 6) X(cos, 7)
 #else
@@ -196,8 +198,8 @@ OPDI_ALWAYS float opdi_atan1(int lv, float a) {
     X(sigmoid, 8) X(phi, 9) X(gelu, 10) X(silu, 11) X(tan, 12) X(atan, 13) X(erfc, 14)
 #endif
 
-/* Computes out[i] = f(a[i]) for i < count, where out may be a.  Each step writes to the buffer y first, so that its
-   loop has no aliases. */
+/* The case of a switch for the function `name`: computes out[i] = name(a[i]) for i < count, where out may be a.  Each
+   step writes to the buffer y first, so that compilers see that the loop does not overwrite its inputs. */
 #define OPDI_VMATH_CASE(name, number) \
     case number: \
         for (int64_t i = 0; i < count; i += OPDI_VSTEP) { \
@@ -286,7 +288,7 @@ OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_
 OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(13, count, out, a); }
 
 /* The following functions compute square roots or, if `inverse` is true, their reciprocals.  They use assembly, because
-   sqrtf may have to set errno, which keeps gcc from using vectors. */
+   gcc does not vectorize sqrtf, which may have to set errno. */
 #if defined(OPDI_VECTORS)
 /* OPDI_ROOT_LANES computes one vector, from element i on.  OPDI_ROOTS defines the loop over the vectors,
    which returns the number of computed elements. */

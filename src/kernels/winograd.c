@@ -5,17 +5,20 @@
 //
 //  Winograd's method F(4 x 4, 3 x 3), for floats and stride 1: a tile of 4 x 4 results of a channel is computed from 6
 //  x 6 inputs.  Inputs x and weights w are transformed to B^T x B and G w G^T, which have 36 elements each.  For each
-//  of the 36, one matrix product (tiles by channels) sums over the input channels.  A^T m A of the 36 products m of a
-//  tile is its result.  The gradient with respect to the input is computed in the same way with reversed taps.  The
-//  gradient with respect to the weight is G^T (sum over tiles of (A gy A^T) (B^T x B)) G.  Transforms work on 16
-//  channels at a time, side by side.
+//  of these 36 positions, one matrix product (tiles by channels) sums over the input channels.  The results of a tile
+//  are A^T m A, where m [6, 6] has the tile's 36 sums.  Transforms work on 16 channels at a time, side by side.
 //
-//  Accuracy: the root mean square of the errors is 1.8 to 3.8 times that of plain sums (for normally distributed
-//  numbers and 16 to 512 channels: 0.4 to 1.1e-6 of the results' own root mean square), the largest error 1.4 to 3.4
-//  times.  The error is relative to the largest inputs of a tile, so small results would lose digits if much larger
-//  results are near them.  Therefore this method is not used for a convolution with an input of more than 64 times the
-//  mean absolute value.  It is not used either if a result is not finite: because an input or weight is not, or because
-//  numbers are so large that a transform overflows.  OPD_WINOGRAD=0 in the environment turns this method off.
+//  The gradient with respect to the input is computed in the same way with reversed taps.  The gradient with respect
+//  to the weight is G^T (sum over tiles of (A gy A^T) * (B^T x B)) G, where * is elementwise.
+//
+//  Accuracy, for normally distributed numbers and 16 to 512 channels: the root mean square of the errors is 0.4e-6 to
+//  1.1e-6 of the root mean square of the results, which is 1.8 to 3.8 times as much as with plain sums.  The largest
+//  error is 1.4 to 3.4 times as large as with plain sums.
+//
+//  The error is relative to the largest inputs of a tile, so small results would lose digits if much larger results
+//  are near them.  Therefore this method is not used for a convolution with an input of more than 64 times the mean
+//  absolute value.  It is not used either if a result is not finite, because an input or weight is not finite or a
+//  transform overflows.  OPD_WINOGRAD=0 in the environment turns this method off.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPDI_OPERATORS) && !defined(OPD_NO_OP_CONV)
@@ -24,12 +27,12 @@ OPDI_LOOPS_BEGIN
 #define OPDI_TILE_OUT 32                          /* output channels that are multiplied together */
 #define OPDI_TILE_DEPTH 128                       /* input channels that are multiplied together */
 
-/* Transforms `count` tiles of a strip of six lines [.., 16 channels] (for gradients of results: four lines), which
-   are `line` apart, to 36 planes.  Planes are `plane` elements apart, and neighbouring tiles of a plane `tile`
-   elements. */
+/* Transforms `count` tiles of a strip of six lines [.., 16 channels], which are `line` elements apart, to 36 planes at
+   `to`.  (Strips of gradients of results have four lines.)  Planes are `plane` elements apart, and neighbouring tiles
+   of a plane `tile` elements. */
 typedef void opdi_tiles_in_fn(const float *strip, int64_t line, int64_t count, float *to, int64_t tile, int64_t plane);
-/* Transforms products of `count` tiles in 36 planes back to results, in a strip of four lines [.., 32 channels], and
-   adds the bias.  Returns false if a result is not finite. */
+/* Transforms the products of `count` tiles, in 36 planes, back to results: to a strip of four lines [.., 32 channels].
+   Adds the bias.  Returns false if a result is not finite. */
 typedef bool opdi_tiles_out_fn(const float *from, int64_t plane, int64_t count, int64_t lanes, const float *bias,
                                float *strip, int64_t line);
 /* Transforms the weights of `count` input channels [count, 9, 16] to 36 planes, which are `plane` elements apart.
@@ -37,8 +40,8 @@ typedef bool opdi_tiles_out_fn(const float *from, int64_t plane, int64_t count, 
    are `panel` elements apart. */
 typedef void opdi_tiles_weight_fn(const float *weights, int64_t count, float *to, int64_t width, int64_t panel,
                                   int64_t step, int64_t plane);
-/* Transforms the sums for 16 weights, in 36 planes, back to 9 taps `to` [9, 16].  Each of the 16 numbers at `check`
-   becomes 0 if its taps are finite, else NaN. */
+/* Transforms the sums for 16 weights, in 36 planes, to 9 taps `to` [9, 16].  Sets each of the 16 numbers at `check` to
+   0 if the taps of its weight are finite, else to NaN. */
 typedef void opdi_tiles_taps_fn(const float *from, int64_t plane, float *to, float *check);
 static opdi_tiles_in_fn opdi_tiles_in_plain_f32, opdi_tiles_grad_plain_f32;
 static opdi_tiles_out_fn opdi_tiles_out_plain_f32;
@@ -68,8 +71,8 @@ OPDI_AVX512 static opdi_tiles_taps_fn opdi_tiles_taps_avx512_f32;
 #endif
 #include "../typed/end.h"
 
-/* A convolution y = conv(x, weight), or one of its gradients.  A "row" below is a row of tiles of one image; the
-   rows of image 0 come first, then those of image 1 and so on. */
+/* A convolution y = conv(x, weight), or one of its gradients.  Here, a row is a row of tiles of one image; the rows of
+   image 0 come first, then the rows of image 1, and so on. */
 typedef struct opdi_tiles {
     opdi_conv conv;                               /* 3 x 3, stride 1; for gx: the convolution of gy */
     opdi_micro mk;
@@ -81,8 +84,9 @@ typedef struct opdi_tiles {
     int64_t across, down, rows;                   /* across: tiles in a row; down: rows in an image; rows: rows in all
                                                      images */
     int64_t chunk, chunks;                        /* chunk: rows that are processed together; chunks: their number */
-    int64_t cp, op, blocks;                       /* per group: channels of x, of y, rounded up; blocks of y */
-    int64_t channels;                             /* channels in u: all, or some of them at a time */
+    int64_t cp, op, blocks;                       /* per group: channels of x and of y, rounded up to multiples of 16;
+                                                     blocks of output channels */
+    int64_t channels;                             /* number of input channels whose weights u holds at a time */
     int64_t ld, vplane, uplane, mplane;
     const float *x, *weight, *bias, *gy;
     float *y, *gw;
@@ -91,7 +95,8 @@ typedef struct opdi_tiles {
     int failed, bad;
 } opdi_tiles;
 
-static int opdi_winograd_known = -1;              /* value of the environment; -1: not read yet */
+static int opdi_winograd_known = -1;              /* 0 if the environment turns this method off, else 1; -1: not read
+                                                     yet */
 static bool opdi_winograd_wanted(void) {
     int wanted = OPDI_LOAD(&opdi_winograd_known);
     if (wanted < 0) {
@@ -129,7 +134,7 @@ static void opdi_tiles_functions(opdi_tiles *tiles) {
 #endif
     (void)level;
 }
-/* Returns true if the method suits this convolution, and then fills in *tiles except for the data. */
+/* Returns true if the method suits this convolution.  Then also fills in *tiles, except for the data. */
 static bool opdi_tiles_fit(const opdi_conv *conv, opdi_tiles *tiles) {
     if (conv->size != 4 || conv->kh != 3 || conv->kw != 3 || conv->sh != 1 || conv->sw != 1 || conv->dh != 1 ||
         conv->dw != 1 || conv->cg < 16 || conv->og < 16 || conv->oh < 4 || conv->ow < 4 || conv->ow > 2048 ||
@@ -177,8 +182,8 @@ static void opdi_tiles_line(const float *const *planes, int64_t count, int64_t h
     }
     memset(to + cols * OPDI_TILE_BLOCK, 0, (size_t)((width - from - cols) * OPDI_TILE_BLOCK) * sizeof(float));
 }
-/* Writes pointers to the 16 planes from `first` on.  If there are only `count` < 16 channels, repeats the last
-   pointer. */
+/* Sets planes[16] to the addresses of the planes of 16 channels, the first of which is at `first`.  If there are only
+   `count` < 16 channels, repeats the last address. */
 static void opdi_tiles_of(const float *first, int64_t area, int64_t count, const float *planes[OPDI_TILE_BLOCK]) {
     for (int64_t c = 0; c < OPDI_TILE_BLOCK; c++) { planes[c] = first + OPDI_MIN(c, count - 1) * area; }
 }
@@ -392,8 +397,8 @@ static void opdi_tiles_planes(opdi_tiles *tiles, int64_t rows) {
     tiles->vplane = count * tiles->ld + OPDI_TILE_BLOCK;
     tiles->mplane = opdi_round_up(count, tiles->mk.mr) * OPDI_TILE_OUT + OPDI_TILE_BLOCK;
 }
-/* Runs a convolution whose data are set in *tiles.  The smaller operand is transformed first and as a whole: the
-   inputs of all tiles, or the weights.  Returns 0, 1 or -1 like opdi_tiles_forward. */
+/* Runs a convolution whose data are set in *tiles.  First transforms the smaller operand, as a whole: the inputs of all
+   tiles, or the weights.  Returns 0, 1 or -1 like opdi_tiles_forward. */
 static int opdi_tiles_run(opdi_tiles *tiles) {
     const opdi_conv *conv = &tiles->conv;
     const bool few = tiles->rows * tiles->across <= conv->og;
@@ -430,8 +435,8 @@ static int opdi_tiles_run(opdi_tiles *tiles) {
     if (OPDI_LOAD(&tiles->failed)) { return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory"); }
     return OPDI_LOAD(&tiles->bad) ? 1 : 0;
 }
-/* The largest absolute value, and the sum of absolute values, of each part of OPDI_TILE_PART inputs.  The parts have
-   a fixed size, so that the sum does not depend on the number of threads. */
+/* Finds the largest absolute value, and the sum of the absolute values, of each part of OPDI_TILE_PART inputs.  The
+   parts have a fixed size, so that the sum does not depend on the number of threads. */
 #define OPDI_TILE_PART 65536
 typedef struct opdi_tiles_sizes { const float *x; int64_t count; double *largest, *sum; } opdi_tiles_sizes;
 static void opdi_tiles_sizes_range(void *ctx, int64_t begin, int64_t end) {
@@ -565,7 +570,7 @@ static void opdi_tiles_both_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_scratch_free((char *)strip, bytes);
 }
-/* Returns the number of floats of the sums of a block. */
+/* Returns the number of floats that the sums of a block need. */
 static int64_t opdi_tiles_sums(const opdi_tiles *tiles) {
     return 36 * opdi_round_up(OPDI_TILE_OUT, tiles->mk.mr) * opdi_tiles_width(tiles);
 }
@@ -666,10 +671,9 @@ OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, 
 }
 //== groups with few channels ==========================================================================================
 //
-//  Like Winograd's method, this method computes the results of sixteen channels side by side, as floats.  The lines of
-//  the padded image that are needed are copied to [column, 16], one line for each input channel of a group.  Each of
-//  the 16 lanes has the elements that one result channel multiplies.  The last rows of such lines are kept for the next
-//  results.
+//  Like Winograd's method, this method computes the results of 16 channels side by side, as floats.  For each input
+//  channel of a group, a line of the padded image is copied to a line [column, 16]: each of the 16 lanes has the
+//  elements that one result channel multiplies.  The last lines are kept, because the next results read them again.
 
 /* Computes a line out [count, 16] of results.  `lines` points to the lines that the rows of taps read.  If `count` is
    less than eight, eight results are computed; the lines and `out` have space for them. */
@@ -697,10 +701,10 @@ OPDI_AVX512 static opdi_grouped_sum_fn opdi_grouped_sum_avx512_f32;
 #endif
 #include "../typed/end.h"
 
-#define OPDI_GROUPED_MAX_CHANNELS 4               /* most channels of a group */
+#define OPDI_GROUPED_MAX_CHANNELS 4               /* the largest number of channels of a group */
 /* A convolution whose groups have few channels, or one of its gradients. */
 typedef struct opdi_grouped {
-    opdi_conv conv, each;                         /* each: conv for the line functions, with kh * cg rows of taps */
+    opdi_conv conv, each;                         /* each: conv for the line functions: it has kh * cg rows of taps */
     opdi_grouped_line_fn *line;
     opdi_grouped_sum_fn *sum;
     const float *x, *weight, *bias, *gy;
@@ -708,7 +712,7 @@ typedef struct opdi_grouped {
     int64_t kept, wide;                           /* kept: number of kept rows; wide: columns of a line */
     int failed;
 } opdi_grouped;
-/* Returns true if the method suits this convolution, and then fills in *grouped except for the data. */
+/* Returns true if the method suits this convolution.  Then also fills in *grouped, except for the data. */
 static bool opdi_grouped_fits(const opdi_conv *conv, opdi_grouped *grouped) {
     const int level = opdi_cpu_level();
     if (level == 0 || conv->size != 4 || conv->cg > OPDI_GROUPED_MAX_CHANNELS || conv->og > OPDI_GROUPED_MAX_CHANNELS ||
@@ -726,7 +730,7 @@ static bool opdi_grouped_fits(const opdi_conv *conv, opdi_grouped *grouped) {
 #endif
     return true;
 }
-/* Writes pointers to the planes that the 16 result channels from `first` on read, as planes [step, 16].  `per`
+/* Writes to planes [step, 16] the addresses of the planes that the 16 result channels from `first` on read.  `per`
    result channels form a group, and each group reads `step` planes. */
 static void opdi_grouped_planes(const float *image, int64_t area, int64_t first, int64_t count, int64_t per,
                                 int64_t step, const float **planes) {
@@ -745,8 +749,8 @@ static int64_t opdi_grouped_scratch_size(const opdi_grouped *grouped) {
     const opdi_conv *conv = &grouped->conv;
     return opdi_grouped_kept(grouped, conv->cg) + (conv->ow + 8 + grouped->each.kh * conv->kw + 1) * OPDI_TILE_BLOCK;
 }
-/* Sets lines [kh, cg] to the lines of the padded image that line `y` of the results reads, after copying those rows
-   that were not copied yet.  *next is the first row that has not been copied. */
+/* Sets lines [kh, cg] to the lines of the padded image that line `y` of the results reads.  First copies those rows of
+   the image that are not copied yet.  *next is the first row that has not been copied. */
 static void opdi_grouped_lines(const opdi_grouped *grouped, const float *const *planes, int64_t count, int64_t y,
                                int64_t *next, float *work, const float **lines) {
     const opdi_conv *conv = &grouped->conv;
@@ -857,8 +861,8 @@ static void opdi_grouped_gw_range(void *ctx, int64_t begin, int64_t end) {
 //  All rows of gx whose indices have the same remainder modulo sh read the same taps, every sh-th row of taps.  The
 //  same holds for columns and sw.  Lines are those of gy, [kept, og, wide, 16].
 
-/* Copies to `to` [., og, ., 16], in reversed order, the taps that the rows and columns of gx with the remainders y and
-   x read.  Returns the end of the copy. */
+/* Copies to `to` [.., og, .., 16], in reversed order, the taps for the rows and columns of gx whose remainders are y
+   and x.  Returns the end of the copy. */
 static float *opdi_grouped_part(const opdi_grouped *grouped, int64_t channel, int64_t count, int64_t y, int64_t x,
                                 float *to) {
     const opdi_conv *conv = &grouped->conv;

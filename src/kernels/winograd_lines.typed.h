@@ -5,7 +5,8 @@ OPDI_TARGET static void OPDI_WIDE(grouped_line)(const opdi_conv *conv, const flo
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), ALONG = 8 };
     const int64_t step = conv->sw * OPDI_TILE_BLOCK;
     for (int part = 0; part < OPDI_TILE_BLOCK; part += WIDTH) {
-        /* the last group of eight may overlap the one before; with fewer than 8 results, the buffers have room for 8 */
+        /* the last group of eight overlaps the one before if count is not a multiple of eight; buffers hold at least 8
+           results */
         for (int64_t x = 0; x < count; x += ALONG) {
             x = OPDI_MIN(x, OPDI_MAX(count - ALONG, 0));
             OPDI_V a0 = OPDI_AT(bias + part), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0;

@@ -3,8 +3,8 @@
 /* The interpolation points of F(4, 3) are 0, +-NEAR, +-FAR and infinity. */
 #define OPDI_TILE_NEAR 0.70710678f
 #define OPDI_TILE_FAR 1.41421356f
-/* Multiplies six inputs of a line, which are `step` apart, by B^T (6 x 6).  Writes the six values to `to`, `apart`
-   apart. */
+/* Multiplies six inputs of a line, which are `step` elements apart, by B^T (6 x 6).  Writes the six results to `to`,
+   where they are `apart` elements apart. */
 OPDI_TARGET static inline void OPDI_WIDE(tile_in)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
     const OPDI_V d0 = OPDI_AT(from), d1 = OPDI_AT(from + step), d2 = OPDI_AT(from + 2 * step);
     const OPDI_V d3 = OPDI_AT(from + 3 * step), d4 = OPDI_AT(from + 4 * step), d5 = OPDI_AT(from + 5 * step);
