@@ -108,8 +108,9 @@ OPDI_INTERNAL int64_t opdi_matrices_of(const opd_tensor *tensor, int less) {
 OPDI_INTERNAL int64_t opdi_batch_of(const opd_tensor *tensor) { return opdi_matrices_of(tensor, 2); }
 OPDI_INTERNAL bool opdi_no_data(const opd_tensor *tensor) { return tensor->numel > 0 && !tensor->data; }
 
-/* Prepares memory to work in for the first `count` results.  Returns 0, or 1 if the results have no data (fake
-   tensors), so that nothing must be computed, or -1 and sets an error. */
+/* Prepares results->work: for each of the first `count` results, the memory in which a kernel computes it (see
+   opdi_staging).  Returns 0, or 1 if the results have no data (fake tensors) and nothing must be computed, or -1 and
+   sets an error. */
 OPDI_INTERNAL int opdi_results_open(opdi_results *results, int count) {
     results->count = count;
     for (int i = 0; i < count; i++) { if (!results->out[i]) { return -1; } }
@@ -130,8 +131,8 @@ OPDI_INTERNAL int opdi_results_close(opdi_results *results) {
     }
     return 0;
 }
-/* Returns the matrices, expanded to the batch sizes batch[ndim - 2], as a contiguous tensor in the dtype for
-   factorizations; returns tensor itself if it already is one.  On failure, returns NULL and sets an error. */
+/* Returns matrices, expanded to the batch sizes batch[ndim - 2], as a contiguous tensor of the dtype in which they are
+   factored; returns `tensor` itself if it already is such a tensor.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *batch, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     if (!tensor) { return NULL; }
@@ -140,10 +141,10 @@ OPDI_INTERNAL opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *ba
     sizes[ndim - 1] = opd_size(tensor, -1);
     return opdi_dense_as(opdi_expand_to(tensor, sizes, ndim), opdi_solver_dtype(OPDI_DTYPE(tensor)));
 }
-/* Returns matrices that a kernel only reads.  Unlike opdi_matrices_as, does not copy real matrices that are stored
-   by rows or by columns, if `tensor` has one matrix for the whole batch or one for each batch element.  Sets *step
-   to the distance from one matrix to the next (0: one for all), and *turned to true if the matrices are stored by
-   columns.  On failure, returns NULL and sets an error. */
+/* Returns the matrices in `tensor` for a kernel that only reads them.  Unlike opdi_matrices_as, does not copy real
+   matrices that are stored by rows or by columns, if `tensor` has one matrix for the whole batch or one for each batch
+   element.  Sets *step to the distance from one matrix to the next (0: one for all), and *turned to true if the
+   matrices are stored by columns.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_matrices_read(opd_tensor *tensor, const int64_t *batch, int ndim, int64_t *step,
                                              bool *turned) {
     const int64_t square = opd_size(tensor, -1) * opd_size(tensor, -2);
@@ -164,8 +165,8 @@ OPDI_INTERNAL int opdi_matrices_into(opd_tensor *out, opd_tensor *tensor, const 
     opd_tensor *expanded = opdi_expand_to(tensor, sizes, ndim);
     return expanded ? opdi_copy(out, expanded) : -1;
 }
-/* Broadcasts the batch dims of two tensors.  Sets sizes to the result's batch dims, and *ndim to their number plus two
-   for the dims of the matrices.  Returns 0, or -1 and sets an error. */
+/* Broadcasts the batch dims of two tensors.  Sets `sizes` to the batch dims of the result, and *ndim to their number
+   plus 2, for the dims of the matrices.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_batches_join(const opd_tensor *tensor, const opd_tensor *other, int64_t *sizes, int *ndim) {
     opd_tensor first = *tensor, second = *other;
     first.ndim = (uint8_t)(first.ndim - 2);
@@ -249,8 +250,9 @@ static bool opdi_solver_left_out(const opd_call *call, int i) {
     if (opdi_is_builtin(op, OPD_OP_lu_unpack)) { return !opd_arg_bool(call, i ? 2 : 3); }
     return opdi_is_builtin(op, OPD_OP_linalg_qr) && i == 0 && strcmp(opd_arg_str(call, 1), "r") == 0;
 }
-/* Batches a solver: the examples become the first batch dim of the matrices.  All matrices are given the same number of
-   dims.  `vector` is the number of the argument that has one dim less than the matrices, or -1. */
+/* Batches a solver: the examples become the first batch dim of the matrices, and all matrices get the same number of
+   dims.  `vector` is the number of the argument that has one dim less than the matrices, or -1.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_solver_batch_with(opd_call *call, int vector) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     int ndim = 0;
@@ -304,7 +306,7 @@ static opd_tensor *opdi_by_columns(opd_tensor *tensor) {
 OPDI_INTERNAL opd_tensor *opdi_by_triangle(opd_tensor *a, opd_tensor *b, bool upper, bool left, bool unit) {
     return opd_linalg_solve_triangular_full(a, b, upper, left, unit);
 }
-/* Returns factor a^-H, where `factor` has one number for each matrix a.  This is the gradient of factor times
+/* Returns factor * a^-H, where `factor` has one number for each matrix a.  This is the gradient of factor *
    log(det(a)). */
 OPDI_INTERNAL opd_tensor *opdi_times_inverse(opd_tensor *a, opd_tensor *factor) {
     opd_tensor *diagonal = opd_mul(opdi_identity_like(a), opd_unsqueeze(opd_unsqueeze(factor, -1), -1));
@@ -326,7 +328,7 @@ static int opdi_linalg_cholesky_ex_kernel(opd_call *call) {
     results.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
     results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, -1, -1, OPD_INT32) : NULL;
     solver.upper = opd_arg_bool(call, 1);
-    if (!solver.upper && results.out[1]) {        /* the same as upper, for the transposed matrices */
+    if (!solver.upper && results.out[1]) {        /* compute the upper factor of the transposed matrices instead */
         results.out[0] = opdi_mt(results.out[0]);
         input = opdi_mt(input);
         solver.upper = true;
@@ -395,8 +397,8 @@ OPDI_OP(cholesky) {
     op->cases = "[1,1]+; [2,1,1]+, True";
 }
 
-/* Solves A x = b with the Cholesky factor `input` of A: copies b to result 0 and overwrites it there with x.  `upper`:
-   the factor is upper triangular.  Returns 0, or -1 and sets an error. */
+/* Solves A x = b, where `input` is the Cholesky factor of A.  Copies b to result 0 of the call, and overwrites it there
+   with x.  If `upper` is true, the factor is upper triangular.  Returns 0, or -1 and sets an error. */
 static int opdi_cholesky_solved(opd_call *call, opd_tensor *b, opd_tensor *input, bool upper) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
@@ -447,8 +449,8 @@ static int opdi_cholesky_solve_kernel(opd_call *call) {
     return opdi_solver_check(b, "cholesky_solve_cpu") ? -1
         : opdi_cholesky_solved(call, b, input, opd_arg_bool(call, 2));
 }
-/* Computes the gradient -(sum + sum^H) L of the factor L or, if `upper`, the gradient of L^H.  `sum` is minus the
-   gradient of A = L L^H. */
+/* Returns -(sum + sum^H) L, the gradient of the factor L of A = L L^H, where `sum` is minus the gradient of A.  If
+   `upper` is true, returns the gradient of L^H instead. */
 static opd_tensor *opdi_factor_gradient(opd_tensor *sum, opd_tensor *factor, bool upper) {
     sum = opd_add(sum, opdi_mh(sum));
     return opd_neg(upper ? opd_matmul(factor, sum) : opd_matmul(sum, factor));

@@ -5,8 +5,8 @@
 //  The method is the same as for real matrices, but the result is an upper triangular matrix (no 2 x 2 blocks).  Each
 //  step uses a single shift and consists of rotations.
 
-/* A complex matrix that is being reduced to upper triangular form (its Schur form).  h [n, n] is the matrix so far.  q
-   [n, n], stored by columns, satisfies a = q h q^H for the balanced matrix a; it is NULL if eigenvectors are not
+/* A complex matrix that is being reduced to upper triangular form (its Schur form).  h [n, n] is the matrix so far. q
+   [n, n], stored by columns, satisfies a = q h q^H, where a is the balanced matrix; q is NULL if eigenvectors are not
    needed.  range and scale describe the balancing (see opdi_balance_f64). */
 typedef struct opdi_cschur {
     int64_t n, range[2];
@@ -195,8 +195,8 @@ static int64_t opdi_cschur_run(const opdi_cschur *schur) {
     }
     return 0;
 }
-/* Computes the eigenvector x [n] for eigenvalue number k: first the eigenvector y of h, then q y, which is converted
-   to an eigenvector of the original matrix and scaled to length 1 with a real largest element.  y [n] is scratch
+/* Computes the eigenvector x [n] for eigenvalue number k.  First computes the eigenvector y of h.  Then converts q y to
+   an eigenvector of the original matrix, and scales it to length 1 with a real largest element.  y [n] is scratch
    memory. */
 static void opdi_cschur_vector(const opdi_cschur *schur, int64_t k, opdi_complex *y, opdi_complex *x) {
     const int64_t n = schur->n;
@@ -302,9 +302,9 @@ static int opdi_eig_any(opd_call *call, const char *name, bool vectors) {
 }
 static int opdi_linalg_eig_kernel(opd_call *call) { return opdi_eig_any(call, "linalg.eig", true); }
 static int opdi__linalg_eigvals_kernel(opd_call *call) { return opdi_eig_any(call, "linalg.eigvals", false); }
-/* Computes the gradient V^-H (diag(gL) + (V^H gV - V^H V diag(re(V^H gV))) / conj(L_j - L_i)) V^H.  V and L are the
-   eigenvectors and eigenvalues, gV and gL their gradients; the division is elementwise, and its diagonal is 0.  If
-   `real`, the input is real and gets the real part. */
+/* Returns the gradient V^-H (diag(gL) + (V^H gV - V^H V diag(re(V^H gV))) / conj(L_j - L_i)) V^H of the matrix.  V and
+   L are the eigenvectors and eigenvalues, gV and gL their gradients; the division is elementwise, and its diagonal is
+   0.  If `real` is true, the matrix is real, and its gradient is the real part. */
 static opd_tensor *opdi_eig_gradient(opd_tensor *value_grad, opd_tensor *grad, opd_tensor *values,
                                      opd_tensor *vectors, bool real) {
     opd_tensor *turned = opdi_mh(vectors), *sum = NULL;

@@ -282,8 +282,8 @@ OPDI_INTERNAL int opdi_orgqr_one_c128(const opdi_solver *solver, int64_t at) {
                              false, false);
     return 0;
 }
-/* Multiplies data[2] by Q.  If Q is on the right, computes the transpose Q^T c^T of c Q, for which Q^T is made from the
-   conjugates of the vectors v.  Returns 0. */
+/* Multiplies data[2] by Q.  If Q is on the right, computes (c Q)^T = Q^T c^T, where Q^T is made from the conjugates of
+   the vectors v.  Returns 0. */
 OPDI_INTERNAL int opdi_ormqr_one_c128(const opdi_solver *solver, int64_t at) {
     opdi_cblock c = opdi_cblock_at(solver, 2, at, solver->left ? solver->columns : solver->rows);
     opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->npivots);

@@ -7,8 +7,10 @@
 //== distances between rows: _cdist_forward, _pdist_forward ============================================================
 //
 //  The distance of row i of x and row j of y is d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  pdist has only one matrix; its
-//  result lists the distances of the pairs of rows i < j.  The gradient of a row of x is a sum over all rows of y, in
-//  order.  So pdist's gradient processes each pair twice, but no two threads write to the same row.
+//  result lists the distances of the pairs of rows i < j.
+//
+//  The gradient of a row of x is a sum over all rows of y, in order.  So the gradient of pdist processes each pair
+//  twice, but no two threads write to the same row.
 
 typedef struct opdi_distances {
     int64_t n, m, k;                              /* n, m: number of rows of x and of y; k: the length of a row */
@@ -17,13 +19,16 @@ typedef struct opdi_distances {
     const void *x, *y, *g, *d;                    /* x [b, n, k], y [b, m, k]; gradient and distances [b, n, m] */
     void *out;                                    /* distances, or the gradient of x */
 } opdi_distances;
-/* Returns the index in the result of the distance between rows i and j. */
+/* Returns the index, in the result, of the distance between rows i and j. */
 static int64_t opdi_distance_at(const opdi_distances *distances, int64_t i, int64_t j) {
     const int64_t first = OPDI_MIN(i, j), second = OPDI_MAX(i, j);
     return distances->pairs ? first * distances->n - first * (first + 1) / 2 + second - first - 1
         : i * distances->m + j;
 }
-enum { OPDI_DISTANCE_0, OPDI_DISTANCE_1, OPDI_DISTANCE_2, OPDI_DISTANCE_P, OPDI_DISTANCE_MAX };     /* the order p */
+enum { OPDI_DISTANCE_0, OPDI_DISTANCE_1, OPDI_DISTANCE_2, OPDI_DISTANCE_P, OPDI_DISTANCE_MAX };     /* the order p: 0,
+                                                                                                       1, 2, another
+                                                                                                       number,
+                                                                                                       infinity */
 static void opdi_distances_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_distances_f64(void *ctx, int64_t begin, int64_t end);
 static void opdi_distances_back_f32(void *ctx, int64_t begin, int64_t end);
@@ -34,9 +39,9 @@ static void opdi_distances_back_f64(void *ctx, int64_t begin, int64_t end);
 #include "distance_rows.typed.h"
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
-/* Writes to out the distances between the rows of input and the rows of output or, if output is NULL, between the pairs
-   of rows of input.  If grad and delta (the distances) are given, writes the gradient of input instead.  Returns 0, or
-   -1 and sets an error. */
+/* Writes to `out` the distances between the rows of input and the rows of output or, if output is NULL, between the
+   pairs of rows of input.  If grad and delta (the distances) are not NULL, writes the gradient of input instead.
+   Returns 0, or -1 and sets an error. */
 static int opdi_distances_run(opd_tensor *out, opd_tensor *input, opd_tensor *output, opd_tensor *grad,
                               opd_tensor *delta, double p) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
@@ -94,8 +99,8 @@ static int opdi_cdist_check(const opd_tensor *input, const opd_tensor *output, d
     }
     return opdi_same_dtype(input, output);
 }
-/* Expands the batch dims of tensors[count] to common sizes.  Sets sizes[*ndim] to the sizes of the last tensor.
-   Returns 0, or -1 and sets an error. */
+/* Expands the batch dims of tensors[count] to common sizes.  Sets sizes[*ndim] to the sizes of the expanded last
+   tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_cdist_expand(opd_tensor **tensors, int count, int64_t *sizes, int *ndim) {
     int i;
     for (*ndim = 0, i = 0; i < count; i++) {
@@ -334,8 +339,9 @@ static int opdi__pdist_forward_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_pdist_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.d,
                                                    opd_bw_result(bw, 0)));
 }
-/* Returns a symmetric matrix [count, count] that has the number of each pair i < j at (i, j) and (j, i).  tensor has
-   the numbers, `at` their positions i count + j.  opdi_matrix_pairs is the transpose of this linear map. */
+/* Returns a symmetric matrix [count, count] that has the number of each pair i < j at (i, j) and at (j, i).  `tensor`
+   has the numbers of the pairs, and `at` their positions i * count + j.  opdi_matrix_pairs is the transpose of this
+   linear map. */
 static opd_tensor *opdi_pairs_matrix(opd_tensor *tensor, opd_tensor *at, int64_t count) {
     const int64_t sizes[2] = {count, count}, flat = count * count;
     tensor = opd_index_put(opd_new_zeros(tensor, opd_ints_of(&flat, 1)), opd_tensors_of(&at, 1), tensor);

@@ -11,25 +11,28 @@
 //  3. Double-shift QR steps reduce the Hessenberg form to the Schur form (Francis): an upper triangular matrix, except
 //  for blocks of two rows on the diagonal for pairs of complex eigenvalues.  In large matrices, many pairs of shifts
 //  follow each other through a window, and the reflections of a window are applied to the rest of the matrix as one
-//  product.  Many of the last rows are searched for converged eigenvalues at once (Braman, Byers and Mathias).
+//  product.  A window of the last rows is searched for converged eigenvalues (Braman, Byers and Mathias).
 //  4. The eigenvectors are computed from the Schur form by back substitution, many at a time.
 //  This section uses >>op:spectral.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum {
-    OPDI_SCHUR_SMALL = 64,                        /* up to this size, double steps without windows */
+    OPDI_SCHUR_SMALL = 64,                        /* matrices up to this size are reduced by double steps without
+                                                     windows */
     OPDI_SCHUR_PAIRS = 16,                        /* pairs of shifts that follow each other */
     OPDI_SCHUR_STEPS = 48,                        /* steps of each pair of shifts within one window */
-    OPDI_SCHUR_AHEAD = 48,                        /* last rows that are searched for converged eigenvalues */
+    OPDI_SCHUR_AHEAD = 48,                        /* number of last rows that are searched for converged eigenvalues */
     OPDI_SCHUR_WINDOW = 3 * OPDI_SCHUR_PAIRS + OPDI_SCHUR_STEPS + 2,
-    OPDI_SCHUR_ROW = 128,                         /* distance of a window's rows, more than their length */
-    OPDI_SCHUR_VECTORS = 32                       /* eigenvectors that are computed together */
+    OPDI_SCHUR_ROW = 128,                         /* elements from one row of a window to the next, more than a row
+                                                     needs */
+    OPDI_SCHUR_VECTORS = 32                       /* number of eigenvectors that are computed together */
 };
-/* A chase of a bulge: for k = from .. to - 1, a reflection is applied to rows and columns k .. k + 2 of h.  It
-   removes the elements that the previous reflection left below the subdiagonal, and so moves them one row further.
-   The chase changes rows of h from `top` on, columns before `right`, and `width` elements of the rows of q (NULL: no
-   q), whose first row belongs to row `base` of h.  first and last are the ends of the diagonal block.  The spare
-   elements after `right` and `width` in a row are overwritten. */
+/* A chase of a bulge: for k = from .. to - 1, a reflection is applied to rows and columns k .. k + 2 of h.  It removes
+   the elements that the previous reflection left below the subdiagonal, and so moves them one row further.
+
+   The chase changes the rows of h from `top` on and the columns before `right`.  It also changes `width` elements of
+   each row of q (NULL: no q), whose first row belongs to row `base` of h.  first and last are the ends of the diagonal
+   block.  The spare elements after `right` and `width` in a row are overwritten. */
 typedef struct opdi_chase {
     void *h, *q;
     int64_t ld, ldq, width, base, first, last, from, to, top, right;
@@ -50,9 +53,9 @@ OPDI_INTERNAL int opdi_eig_one_f32(const opdi_solver *solver, int64_t at);
 OPDI_INTERNAL int opdi_eig_one_f64(const opdi_solver *solver, int64_t at);
 /* Returns the smallest number that is not treated as 0 if elements of the matrix are about 1. */
 OPDI_INTERNAL double opdi_schur_least(int64_t n) { return DBL_MIN * (double)n / DBL_EPSILON; }
-/* Computes v[3], the first column of (h - s1) (h - s2), divided by a number that prevents overflow.  h[5] holds the
-   elements (0, 0), (0, 1), (1, 0), (1, 1) and (2, 1) of the matrix; shifts[4] the real and imaginary parts of s1 and of
-   s2. */
+/* Sets v[3] to the first column of (h - s1) (h - s2), divided by a number that prevents overflow.  h[5] holds the
+   elements (0, 0), (0, 1), (1, 0), (1, 1) and (2, 1) of the matrix.  shifts[4] holds the real and imaginary part of s1,
+   then those of s2. */
 OPDI_ALWAYS void opdi_chase_start(const double h[5], const double shifts[4], double v[3]) {
     const double size = fabs(h[0] - shifts[2]) + fabs(shifts[3]) + fabs(h[2]);
     v[0] = v[1] = v[2] = 0;
@@ -62,8 +65,8 @@ OPDI_ALWAYS void opdi_chase_start(const double h[5], const double shifts[4], dou
     v[1] = below * (h[0] + h[3] - shifts[0] - shifts[2]);
     v[2] = below * h[4];
 }
-/* Makes a reflection 1 - tau w w^T with w = (1, v[1], v[2]) that maps the old v to (v[0], 0, 0), where v[0], v[1] and
-   v[2] are the new values in v.  Returns tau. */
+/* Makes a reflection 1 - tau w w^T, with w = (1, v[1], v[2]), that maps the old v to (v[0], 0, 0).  Here, v[0], v[1]
+   and v[2] are the new values that the function writes to v.  Returns tau. */
 OPDI_ALWAYS double opdi_chase_reflection(double v[3]) {
     const double sizes[3] = {fabs(v[0]), fabs(v[1]), fabs(v[2])};
     double most = OPDI_MAX(sizes[1], sizes[2]), scale = 1;
@@ -81,8 +84,8 @@ OPDI_ALWAYS double opdi_chase_reflection(double v[3]) {
     return tau;
 }
 /* Solves (h - value) y = x, where h [size, size] is a diagonal block of one or two rows; y overwrites x.  Divisors that
-   are too small are replaced by `least`.  Returns a factor that x has also been multiplied by so that it does not grow
-   far beyond `limit`; the caller must multiply the rest of the vector by it. */
+   are too small are replaced by `least`.  Returns a factor by which y is also multiplied, so that it does not grow far
+   beyond `limit`; the caller must multiply the rest of the vector by the factor. */
 static double opdi_schur_solve(int size, const double *h, opdi_complex value, double least, double limit,
                                opdi_complex *x) {
     opdi_complex high = opdi_complex_sub(opdi_complex_make(h[0], 0), value), det = high;

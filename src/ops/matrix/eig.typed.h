@@ -1,8 +1,10 @@
-/* A matrix h [n, n] that is being reduced to its Schur form.  q [n, n] satisfies a = q^T h q for the balanced matrix a,
-   or is NULL if eigenvectors are not needed; rows of h and q are ld apart.  Rows low .. high were scaled by `scale`
-   (see balance).  A window is a square part of h on the diagonal that is processed on its own: `window` holds its
-   elements, and `turn` the product of its reflections.  `other` is scratch memory for [OPDI_SCHUR_WINDOW, ld] numbers,
-   or for (2 OPDI_SCHUR_VECTORS + 4) n if n <= OPDI_SCHUR_SMALL, when there are no windows. */
+/* A matrix h [n, n] that is being reduced to its Schur form.  q [n, n] satisfies a = q^T h q, where a is the balanced
+   matrix; q is NULL if eigenvectors are not needed.  Rows of h and q are ld apart.  Rows low .. high were scaled by
+   `scale` (see balance).
+
+   A window is a square part of h on the diagonal that is processed on its own.  `window` holds its elements, and `turn`
+   the product of its reflections.  `other` is scratch memory for [OPDI_SCHUR_WINDOW, ld] numbers or, if n <=
+   OPDI_SCHUR_SMALL (then there are no windows), for (2 * OPDI_SCHUR_VECTORS + 4) * n numbers. */
 typedef struct OPDI_TYPED(schur) OPDI_TYPED(schur);
 struct OPDI_TYPED(schur) {
     int64_t n, ld, low, high;
@@ -42,8 +44,8 @@ static void OPDI_TYPED(balance_exchange)(int64_t n, OPDI_T *h, int64_t ld, int64
         h[j * ld + k] = x;
     }
 }
-/* Finds the last row in range[0] .. range[1] that is 0 outside of the diagonal or, if `columns` is true, the last such
-   column.  Returns its number, or -1 if there is none. */
+/* Returns the number of the last row in range[0] .. range[1] that is 0 outside of the diagonal or, if `columns` is
+   true, the number of the last such column.  Returns -1 if there is none. */
 static int64_t OPDI_TYPED(balance_alone)(const OPDI_T *h, int64_t ld, const int64_t range[2], bool columns) {
     const int64_t along = columns ? ld : 1, across = columns ? 1 : ld;
     for (int64_t i = range[1]; i >= range[0]; i--) {
@@ -53,7 +55,7 @@ static int64_t OPDI_TYPED(balance_alone)(const OPDI_T *h, int64_t ld, const int6
     }
     return -1;
 }
-/* Returns the norm of `count` elements of x, which are `step` apart. */
+/* Returns the Euclidean norm of `count` elements of x, which are `step` apart. */
 static double OPDI_TYPED(balance_length)(const OPDI_T *x, int64_t step, int64_t count) {
     double most = 0, sum = 0;
     for (int64_t i = 0; i < count; i++) { most = OPDI_MAX(most, fabs((double)x[i * step])); }
@@ -63,8 +65,8 @@ static double OPDI_TYPED(balance_length)(const OPDI_T *x, int64_t step, int64_t 
     }
     return most * sqrt(sum);
 }
-/* Multiplies column i and divides row i by a power of two that makes their norms similar, if that reduces the sum of
-   the norms by more than 5%.  Returns true if it did.  The norms include the diagonal, so that a nearly triangular
+/* Multiplies column i and divides row i by a power of two that makes their norms similar, if this reduces the sum of
+   the norms by more than 5%.  Returns true if it did.  The norms include the diagonal element.  So a nearly triangular
    matrix is not scaled, which would make its eigenvectors less accurate (James, Langou and Lowery). */
 static bool OPDI_TYPED(balance_scale)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *scale, const int64_t range[2],
                                       int64_t i) {
@@ -127,8 +129,8 @@ static void OPDI_TYPED(balance_back)(const OPDI_TYPED(schur) *schur, OPDI_T *x, 
     }
 }
 
-/* Applies a reflection from the left: a -= tau v (v^T a) for rows a [count, columns], which are ld apart.
-   scratch [columns] is working memory. */
+/* Applies a reflection from the left: a -= tau v (v^T a) for rows a [count, columns], which are ld apart. scratch
+   [columns] is scratch memory. */
 static void OPDI_TYPED(householder_rows)(int64_t count, int64_t columns, const OPDI_T *v, OPDI_T tau, OPDI_T *a,
                                          int64_t ld, OPDI_T *scratch) {
     memset(scratch, 0, (size_t)columns * sizeof *scratch);
@@ -165,9 +167,9 @@ static void OPDI_TYPED(hessenberg_steps)(const opdi_chase *chase, int64_t low, i
     }
 }
 /* Makes reflections number k .. k + wide - 1, a panel.  Their columns in rows k + 1 .. high must already include the
-   effect of earlier panels.  Stores the vectors v below the diagonal of h, and also as rows of schur->other, followed
-   by rows of y = a v t there.  t [OPDI_PANEL, OPDI_PANEL] is the triangular matrix with which the product of the
-   reflections is 1 - v t v^T. */
+   effect of earlier panels.  Stores the vectors v below the diagonal of h.  Also stores them as rows of schur->other,
+   followed there by the rows of y = a v t.  t [OPDI_PANEL, OPDI_PANEL] is the triangular matrix for which the product
+   of the reflections is 1 - v t v^T. */
 static void OPDI_TYPED(hessenberg_panel)(const OPDI_TYPED(schur) *schur, int64_t k, int64_t wide, OPDI_T *tau,
                                          OPDI_T *t) {
     const int64_t ld = schur->ld, count = schur->high - k;
@@ -329,8 +331,8 @@ static int64_t OPDI_TYPED(schur_start)(const OPDI_T *at, int64_t ld, int64_t fir
     }
     return first;
 }
-/* Reduces rows low .. high to Schur form by double steps.  If `whole`, applies the reflections to everything that
-   `chase` describes, else only to the diagonal block.  Returns 0, or the number of an eigenvalue that did not
+/* Reduces rows low .. high to Schur form by double steps.  Applies the reflections to everything that `chase` describes
+   or, if `whole` is false, only to the diagonal block.  Returns 0, or the number of an eigenvalue that did not
    converge. */
 static int64_t OPDI_TYPED(schur_steps)(opdi_chase *chase, int64_t low, int64_t high, bool whole, double least) {
     const int64_t ld = chase->ld;
@@ -369,8 +371,8 @@ static void OPDI_TYPED(window_open)(const OPDI_TYPED(schur) *schur, int64_t firs
         memcpy(schur->window + (i - first) * OPDI_SCHUR_ROW, schur->h + i * schur->ld + first, size);
     }
 }
-/* Returns a chase in a window of `count` columns.  Its reflections are accumulated in the matrix schur->turn, which
-   begins as the identity [turned, turned] and belongs to rows base .. base + turned - 1 of the window. */
+/* Returns a chase in a window of `count` columns.  The chase accumulates its reflections in the matrix schur->turn,
+   which begins as the identity [turned, turned] and belongs to rows base .. base + turned - 1 of the window. */
 static opdi_chase OPDI_TYPED(window_chase)(const OPDI_TYPED(schur) *schur, int64_t count, int64_t base,
                                            int64_t turned) {
     opdi_chase chase;
@@ -384,9 +386,9 @@ static opdi_chase OPDI_TYPED(window_chase)(const OPDI_TYPED(schur) *schur, int64
     OPDI_TYPED(rows_identity)(turned, OPDI_SCHUR_ROW, schur->turn);
     return chase;
 }
-/* Applies the accumulated reflections of the window of rows first .. first + count - 1 to the rest of the matrix, right
-   of the window and above it, and to q.  top and last are the ends of the diagonal block.  Returns 0, or -1 if memory
-   runs out. */
+/* Applies the reflections that were accumulated in schur->turn, for the window of rows first .. first + count - 1, to
+   the rest of the matrix (right of the window and above it) and to q.  top and last are the ends of the diagonal block.
+   Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(window_apply)(const OPDI_TYPED(schur) *schur, int64_t top, int64_t first, int64_t count,
                                     int64_t last) {
     const int64_t ld = schur->ld, from = first + count, right = schur->q ? schur->n : last + 1;
@@ -413,8 +415,8 @@ static int OPDI_TYPED(window_apply)(const OPDI_TYPED(schur) *schur, int64_t top,
     }
     return 0;
 }
-/* Moves pairs of shifts through rows first .. last in one sweep; each pair follows three rows behind the pair before.
-   Returns 0, or -1 if memory runs out. */
+/* Moves `pairs` pairs of shifts through rows first .. last in one sweep.  Each pair follows three rows behind the pair
+   before it.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(schur_sweep)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t last, int pairs,
                                    double (*shifts)[4]) {
     const int64_t total = last - first + 3 * (pairs - 1);
@@ -482,8 +484,8 @@ static int OPDI_TYPED(block_before)(const opdi_chase *chase, int64_t end) {
 }
 /* Finds the converged rows of a window of `count` rows in Schur form (aggressive early deflation).  `spike` is the
    absolute value of the element left of the window, which the reduction has spread over a column.  A block has
-   converged if its part of that column is negligible.  Moves the other blocks to the top, so that the converged ones
-   are at the end.  Returns the number of rows that have not converged. */
+   converged if its part of this column is negligible.  Moves the blocks that have not converged to the top, and returns
+   their number of rows; the converged blocks are then at the end. */
 static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count, double spike, double least,
                                          OPDI_T *scratch) {
     const OPDI_T *const h = (const OPDI_T *)chase->h, *const q = (const OPDI_T *)chase->q;
@@ -511,8 +513,8 @@ static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count,
     }
     return count;
 }
-/* Uses the eigenvalues of the first `count` rows of h as shifts, and stores them in pairs in `shifts`.  These rows are
-   already in Schur form.  Returns the number of pairs. */
+/* Makes shifts from the eigenvalues of the first `count` rows of h, which are already in Schur form.  Stores them in
+   pairs in `shifts`.  Returns the number of pairs. */
 static int OPDI_TYPED(schur_gather)(const OPDI_T *h, int64_t ld, int64_t count, double (*shifts)[4]) {
     int pairs = 0, size;
     bool half = false;
@@ -536,10 +538,10 @@ static int OPDI_TYPED(schur_gather)(const OPDI_T *h, int64_t ld, int64_t count, 
     }
     return pairs > 0 || !half ? pairs : 1;
 }
-/* Reduces the window of the last `count` rows up to row `last` to Schur form.  Splits off converged blocks, and
-   restores the Hessenberg form of the rest.  Sets *pairs to the number of pairs of shifts, which are made from the rows
-   that did not converge.  Returns the number of converged rows, -1 if memory runs out, or -2 if eigenvalues of the
-   window did not converge. */
+/* Reduces the window of the last `count` rows up to row `last` to Schur form.  Splits off the converged blocks, and
+   restores the Hessenberg form of the rest.  Sets *pairs to the number of pairs of shifts that are made from the other
+   rows.  Returns the number of converged rows, -1 if memory runs out, or -2 if eigenvalues of the window did not
+   converge. */
 static int64_t OPDI_TYPED(schur_window)(const OPDI_TYPED(schur) *schur, int64_t first, int64_t last, int64_t count,
                                         int *pairs, double (*shifts)[4]) {
     const int64_t top = last + 1 - count, ld = OPDI_SCHUR_ROW;
@@ -592,7 +594,7 @@ static int64_t OPDI_TYPED(schur_run)(const OPDI_TYPED(schur) *schur) {
         }
         /* enough rows have converged, or few are left: try another window before a sweep */
         if (7 * gone > window || last - first < most / 2) { continue; }
-        if (pairs == 0 || stalled % 6 == 5) {     /* now and then other shifts, against endless cycles */
+        if (pairs == 0 || stalled % 6 == 5) {     /* use other shifts to prevent endless cycles */
             for (pairs = 0; pairs < OPDI_SCHUR_PAIRS; pairs++) {
                 OPDI_TYPED(schur_shifts)(schur->h, ld, first, last - pairs, 20, shifts[pairs]);
             }
@@ -683,9 +685,9 @@ static int OPDI_TYPED(vectors_solve)(const OPDI_TYPED(schur) *schur, int64_t fir
     }
     return 0;
 }
-/* Writes a vector x [n], whose elements are `step` apart, with length 1 to a column of a complex matrix [n, n] that
-   begins at `to`.  If `wide` is 2, the elements of x are complex (two numbers each).  Then the largest element is
-   made real, and the conjugate vector is written to the next column. */
+/* Writes a vector x [n], scaled to length 1, to a column of a complex matrix [n, n] that begins at `to`.  Elements of x
+   are `step` apart.  If `wide` is 2, the elements of x are complex (two numbers each); then the largest element is made
+   real, and the conjugate vector is written to the next column. */
 static void OPDI_TYPED(vectors_write)(int64_t n, const OPDI_T *x, int64_t step, int wide, OPDI_T *to) {
     double most = 0, sum = 0, best = 0;
     int64_t at = 0;
@@ -718,7 +720,7 @@ static void OPDI_TYPED(vectors_write)(int64_t n, const OPDI_T *x, int64_t step, 
     }
 }
 /* Computes the eigenvectors of the original matrix from its Schur form, and writes them as the columns of the complex
-   matrix `vectors` [n, n].  `scratch` is scratch memory for two matrices [n, OPDI_SCHUR_VECTORS + 1].  Returns 0, or -1
+   matrix `vectors` [n, n].  scratch is scratch memory for two matrices [n, OPDI_SCHUR_VECTORS + 1].  Returns 0, or -1
    if memory runs out. */
 static int OPDI_TYPED(schur_vectors)(const OPDI_TYPED(schur) *schur, OPDI_T *vectors, OPDI_T *scratch) {
     const int64_t n = schur->n, ld = schur->ld, ldy = OPDI_SCHUR_VECTORS + 1;

@@ -56,8 +56,8 @@ static int opdi_wrap_dim(int64_t *dim, int ndim) {
     if (*dim < 0) { *dim += count; }
     return 0;
 }
-/* tensordot: contracts dims_self of a with dims_other of b.  If one of two contracted dims has size 1 and the other has
-   not, the other is summed first. */
+/* tensordot: contracts dims_self of a with dims_other of b.  If only one of two contracted dims has size 1, the other
+   dim is summed first. */
 static int opdi_tensordot_kernel(opd_call *call) {
     opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1);
     opd_ints list = opd_arg_ints(call, 2), ints = opd_arg_ints(call, 3);
@@ -179,15 +179,15 @@ OPDI_OP(norm_except_dim) {
 
 enum { OPDI_EINSUM_LETTERS = 52, OPDI_EINSUM_DOTS = 52 };
 /* An equation and its letters.  For each letter: how often it occurs left of the arrow (count), its dim (at) and its
-   size.  dots, dots_at, dots_size: number, first dim and sizes of the dims of "...".  dims: the number of all dims;
-   out: the number of dims of the result. */
+   size (size).  For the dims of "...": their number (dots), first dim (dots_at) and sizes (dots_size).  dims is the
+   number of all dims, out the number of dims of the result. */
 typedef struct opdi_einsum {
-    uint8_t labels[OPD_MAX_DIMS + 1];             /* of the operand that was read last */
+    uint8_t labels[OPD_MAX_DIMS + 1];             /* letters of the operand that was read last */
     int nlabels;
     int count[OPDI_EINSUM_LETTERS], at[OPDI_EINSUM_LETTERS];
     int64_t size[OPDI_EINSUM_LETTERS], dots_size[OPD_MAX_DIMS];
     int dots, dots_at, out, dims;
-    int seen[OPD_MAX_DIMS];                       /* number of operands in which a dim's size is not 1 */
+    int seen[OPD_MAX_DIMS];                       /* number of operands in which the dim's size is not 1 */
 } opdi_einsum;
 
 static int opdi_einsum_letter(char c) {
@@ -263,8 +263,9 @@ static const char *opdi_einsum_count(opdi_einsum *sum, const char *equation, opd
     }
     return at;
 }
-/* Assigns dims to "..." and to the letters of the result.  `at` points to the arrow; at the end of the text, the
-   letters that occur once form the result.  Returns 1 if there is an arrow, else 0, or -1 and sets an error. */
+/* Assigns dims to "..." and to the letters of the result.  `at` points to the arrow or, if there is no arrow, to the
+   end of the text; then the letters that occur once form the result.  Returns 1 if there is an arrow, 0 if not, or -1
+   and sets an error. */
 static int opdi_einsum_result(opdi_einsum *sum, const char *at, const char *equation) {
     if (!*at) {
         sum->dims = sum->dots;
@@ -427,8 +428,8 @@ static opd_tensor *opdi_einsum_pair(opd_tensor *left, opd_tensor *right, opdi_ei
     right = opdi_einsum_factor(right, order);
     return opd_permute(opd_view(opd_bmm(left, right), opd_ints_of(sizes, count)), opd_ints_of(back, count));
 }
-/* Multiplies left and right and sums over the dims that no other operand has.  On failure, returns NULL and sets an
-   error. */
+/* Returns the product of left and right, summed over the dims that no other operand has.  On failure, returns NULL and
+   sets an error. */
 static opd_tensor *opdi_einsum_contract(opdi_einsum *sum, opd_tensor *left, opd_tensor *right) {
     opdi_einsum_dims inner, alone[2];
     inner.count = alone[0].count = alone[1].count = 0;
@@ -451,8 +452,8 @@ static double opdi_einsum_work(const int64_t *left, const int64_t *right, int di
     for (int dim = 0; dim < dims; dim++) { work *= (double)OPDI_MAX(left[dim], right[dim]); }
     return work;
 }
-/* Sets product[sum->dims] to the sizes of the product of operands i and j, after summing over the dims that no other
-   operand has.  sizes [count, sum->dims] holds the sizes of all operands. */
+/* Sets product[sum->dims] to the sizes that operands i and j give when they are multiplied and summed over the dims
+   that no other operand has.  sizes [count, sum->dims] holds the sizes of all operands. */
 static void opdi_einsum_product(const opdi_einsum *sum, const int64_t *sizes, int count, int i, int j,
                                 int64_t *product) {
     for (int dim = 0; dim < sum->dims; dim++) {
@@ -461,9 +462,9 @@ static void opdi_einsum_product(const opdi_einsum *sum, const int64_t *sizes, in
         product[dim] = stays ? OPDI_MAX(sizes[i * sum->dims + dim], sizes[j * sum->dims + dim]) : 1;
     }
 }
-/* How the next pair of operands is chosen.  IN_ORDER takes the product so far and the next operand.  BY_WORK takes the
-   pair with the fewest multiplications, preferably one that is summed over a dim.  BY_GROWTH takes the pair whose
-   product adds the fewest elements. */
+/* How the next pair of operands is chosen.  IN_ORDER: the product so far and the next operand.  BY_WORK: the pair with
+   the fewest multiplications; pairs that are summed over a dim come first.  BY_GROWTH: the pair whose product adds the
+   fewest elements to the operands. */
 typedef enum opdi_einsum_search { OPDI_EINSUM_IN_ORDER, OPDI_EINSUM_BY_WORK, OPDI_EINSUM_BY_GROWTH } opdi_einsum_search;
 /* Writes to `path` the pairs of operands in the order in which they are multiplied.  sizes [count, dims] holds the
    operands' sizes and is overwritten.  Each product is appended to the list of the remaining operands.  Returns the
@@ -483,7 +484,7 @@ static double opdi_einsum_path(const opdi_einsum *sum, int64_t *sizes, int count
                 double score = opdi_einsum_work(left, right, dims);
                 bool summed = false;
                 for (int dim = sum->out; dim < dims; dim++) { summed = summed || (left[dim] != 1 && right[dim] != 1); }
-                if (!summed) { score *= 1e30; }       /* only if no pair is summed over a dim */
+                if (!summed) { score *= 1e30; }       /* choose this pair only if no pair is summed over a dim */
                 if (how == OPDI_EINSUM_BY_GROWTH) {
                     opdi_einsum_product(sum, sizes, count, i, j, product);
                     score = opdi_einsum_work(product, product, dims) - opdi_einsum_work(left, left, dims) -
@@ -504,9 +505,9 @@ static double opdi_einsum_path(const opdi_einsum *sum, int64_t *sizes, int count
     }
     return all;
 }
-enum { OPDI_EINSUM_SEARCHED = 32 };               /* more operands are multiplied in order */
-/* Returns the order in which three or more operands are contracted, as pairs of indices.  None stands for the given
-   order, which PyTorch uses.  Another order is only chosen if there are many multiplications and it saves at least half
+enum { OPDI_EINSUM_SEARCHED = 32 };               /* with more operands, no order is searched */
+/* Returns the order in which three or more operands are contracted, as pairs of indices, or None for the given order,
+   which PyTorch uses.  Chooses another order only if there are many multiplications and the order saves at least half
    of them (Smith and Gray, opt_einsum).  The results then differ only by rounding errors. */
 static opd_value opdi_einsum_best(const opdi_einsum *sum, opd_tensor *const *list, int count) {
     const int dims = OPDI_MAX(sum->dims, 1);
@@ -524,8 +525,8 @@ static opd_value opdi_einsum_best(const opdi_einsum *sum, opd_tensor *const *lis
     if (!sizes || !paths || !best || work[0] < 1e6 || work[best] > work[0] / 2) { return opd_value_none(); }
     return opd_value_ints(paths + 2 * count * best, 2 * (int64_t)(count - 1));
 }
-/* Contracts the `count` tensors in list, pair by pair, until one is left: the pairs in path or, if path is None, always
-   the first two.  Returns the result, or NULL and sets an error. */
+/* Contracts the `count` tensors in list, pair by pair, until one is left.  The pairs are those in path or, if path is
+   None, always the first two tensors.  Returns the result, or NULL and sets an error. */
 static opd_tensor *opdi_einsum_all(opdi_einsum *sum, opd_tensor **list, int count, const opd_value *path) {
     for (int64_t step = 0; count > 1; count--, step++) {
         int64_t i = 0, j = 1;
@@ -583,9 +584,9 @@ OPDI_OP(einsum) {
 
 //== _trilinear, bilinear ==============================================================================================
 
-/* Appends the letters of a tensor's dims to an equation for einsum, at text + *at.  Dim i of `total` dims has letter i;
-   the dims in `absent` are left out.  ndim is the tensor's number of dims, which is checked, or -1.  Returns 0, or -1
-   and sets an error. */
+/* Appends the letters of a tensor's dims to an equation for einsum, at text + *at.  Dim i of the `total` dims has
+   letter i; the dims in `absent` are left out.  ndim is the tensor's number of dims, which is checked, or -1.  Returns
+   0, or -1 and sets an error. */
 static int opdi_trilinear_letters(char *text, size_t *at, opd_ints absent, int total, int ndim) {
     bool out[26] = {false};
     for (int i = 0; i < absent.n; i++) {
@@ -622,8 +623,8 @@ static int opdi_trilinear_kernel(opd_call *call) {
     text[at] = 0;
     return opd_return_tensor(call, opd_clone_full(opd_einsum(text, opd_tensors_of(each, 3)), opd_value_int(0)));
 }
-/* Computes the gradients.  The gradient of one operand is a _trilinear product of the other two and grad; the dims
-   that were summed are dims that grad does not have. */
+/* Computes the gradients.  The gradient of one operand is a _trilinear product of grad and the other two operands.
+   grad does not have the dims that were summed, so they take the place of grad's expand list. */
 static int opdi_trilinear_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *i1 = opd_bw_tensor(bw, 0), *i2 = opd_bw_tensor(bw, 1),
         *i3 = opd_bw_tensor(bw, 2);
@@ -706,7 +707,7 @@ OPDI_COLD_END
 
 OPDI_LOOPS_END
 
-/* Returns element number `element` of argument i, an output_mask; false if there is none. */
+/* Returns element number `element` of argument i, an output_mask, or false if the mask has no such element. */
 OPDI_INTERNAL bool opdi_mask_at(const opd_call *call, int i, int element) {
     const opd_value value = call->args[i];
     return value.tag == OPD_TAG_BOOLS && element < value.n && value.u.bools[element];

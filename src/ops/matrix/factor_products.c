@@ -7,10 +7,12 @@
 //  >>op:factor    factorizations of matrices: Cholesky, LU, QR, L D L^T; triangular solves
 //
 //  Each kernel copies the input matrices into its results, row by row, and works there.  Factorizations split a matrix
-//  into halves recursively, so that nearly all work consists of matrix products.  A block (a view of a matrix) has two
-//  strides, which may be negative.  So the code for solving with a lower triangular matrix on the left also serves
-//  upper triangular matrices and matrices on the right.  The matrices of a batch are divided among the threads; within
-//  a large matrix, the matrix product uses threads.  This section uses >>op:linalg.
+//  into halves recursively, so that nearly all work consists of matrix products.  The matrices of a batch are divided
+//  among the threads; within a large matrix, the matrix product uses threads.
+//
+//  A block (a view of a matrix) has two strides, which may be negative.  So the code for solving with a lower
+//  triangular matrix on the left also serves upper triangular matrices and matrices on the right.  This section uses
+//  >>op:linalg.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_LOOPS_BEGIN
@@ -29,10 +31,10 @@ OPDI_SOLVER_FN(ormqr_one)
 OPDI_SOLVER_FN(ldl_one)
 OPDI_SOLVER_FN(ldl_solve_one)
 OPDI_SOLVER_FN(lstsq_one)
-/* Estimates how the largest (or `smallest`) singular value of a triangular matrix, `size` so far, changes when a column
-   is added.  `along` is the dot product of the singular vector with the new column, and gamma the new element on the
-   diagonal.  Sets turn[0] to the factor for the singular vector, and turn[1] to its next element.  Returns the new
-   singular value: one of the matrix [size, along; 0, gamma]. */
+/* Estimates how the largest (or, if `smallest` is true, the smallest) singular value of a triangular matrix changes
+   when a column is added.  `size` is its value so far, `along` the dot product of the singular vector with the new
+   column, and gamma the new element on the diagonal.  Returns the new singular value: one of the matrix [size, along;
+   0, gamma].  Sets turn[0] to the factor for the singular vector, and turn[1] to the vector's next element. */
 static double opdi_estimate(bool smallest, double size, double along, double gamma, double turn[2]) {
     const double sum = size * size + along * along + gamma * gamma, det = fabs(size * gamma);
     const double gap = fabs(size) - fabs(gamma), root = sqrt((gap * gap + along * along) * (sum + 2 * det));
@@ -46,7 +48,7 @@ static double opdi_estimate(bool smallest, double size, double along, double gam
     turn[1] = smallest ? first : second;
     return !smallest ? sqrt(square) : square > 0 ? det / sqrt(square) : 0;
 }
-/* A product c -= a b with few rows or small depth.  c [rows, columns] and b [depth, columns] have contiguous rows,
+/* A product c -= a * b with few rows or small depth.  c [rows, columns] and b [depth, columns] have contiguous rows,
    which are ldc and ldb elements apart.  Element (i, k) of a is a[i * rs + k * cs]. */
 typedef struct opdi_skinny {
     int64_t rows, columns, depth;
@@ -63,7 +65,7 @@ static void opdi_skinny_minus_plain_f64(const opdi_skinny *skinny);
    Cholesky and of L D L^T access whole vectors, so there must be memory for another vector after the last row. */
 enum { OPDI_NARROW = 32 };                          /* matrices with at most this many columns are not split */
 typedef struct opdi_factor_step {
-    int64_t n, columns, ld, k, size;   /* k: number of the step; size: of its block (for LU: row of the pivot) */
+    int64_t n, columns, ld, k, size;   /* k: number of the step; size: rows of its block (for LU: row of the pivot) */
     void *a, *scratch;
 } opdi_factor_step;
 typedef int64_t opdi_factor_fn(const opdi_factor_step *rows);
@@ -128,7 +130,7 @@ OPDI_LAPACK_FN(geev, (const char *jobvl, const char *jobvr, const int32_t *n, vo
 #if defined(__cplusplus)
 }
 #endif
-enum { OPDI_LAPACK_MOST = 20000 };                /* the largest number of rows: 4 rows^2 must fit into 32 bits */
+enum { OPDI_LAPACK_MOST = 20000 };                /* the largest number of rows: 4 * rows^2 must fit into 32 bits */
 #endif
 #include "../../typed/f32.h"
 #include "skinny_updates.typed.h"

@@ -89,7 +89,8 @@ static void OPDI_TYPED(exchange)(OPDI_TYPED(block) x, int64_t columns, const int
         }
     }
 }
-/* Does the work of lu for a matrix with few columns, one column after another. */
+/* Does the work of lu for a matrix with few columns, one column after another.  Returns 0, or the number (from 1) of
+   the first column with a zero on the diagonal of U. */
 static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, int32_t *pivots) {
     OPDI_T scratch[OPDI_NARROW];
     int64_t zero = 0;
@@ -188,7 +189,7 @@ OPDI_INTERNAL int OPDI_TYPED(lu_solve_one)(const opdi_solver *solver, int64_t at
     return 0;
 }
 /* Computes the determinant from the LU factors in data[0] and writes it to data[1].  If solver->vectors is set, writes
-   its sign to data[1] instead, and the logarithm of its absolute value to data[2]. */
+   its sign to data[1] instead, and the logarithm of its absolute value to data[2].  Returns 0. */
 OPDI_INTERNAL int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     const OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, solver->rows);
@@ -245,8 +246,8 @@ OPDI_INTERNAL void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t c
     }
     OPDI_TYPED(skinny_minus)(rows - 1, count, 1, v, a.rs, 0, scratch, 0, a.at + a.rs + from, a.rs);
 }
-/* Computes t [count, count], the T of the `count` reflections of a panel with vectors v [rows, count] and factors
-   tau.  dots [count, count] is scratch memory.  Returns 0, or -1 if memory runs out. */
+/* Computes t [count, count], the matrix T of a panel of `count` reflections with vectors v [rows, count] and factors
+   tau. dots [count, count] is scratch memory.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(reflect_sum)(int64_t rows, int64_t count, OPDI_T *v, const OPDI_T *tau, OPDI_T *dots, OPDI_T *t) {
     const OPDI_TYPED(block) all = OPDI_TYPED(block_of)(v, count, 1);
     if (OPDI_TYPED(block_times)(count, count, rows, OPDI_TYPED(transposed)(all), all, 0,
@@ -288,8 +289,8 @@ OPDI_INTERNAL int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t cou
     opdi_free(v, size);
     return rc;
 }
-/* Factors a [rows, columns] = Q R in place.  R is stored on and above the diagonal, the vectors v of the reflections
-   below it; tau is [min(rows, columns)].  Returns 0, or -1 if memory runs out. */
+/* Factors a [rows, columns] = Q R in place.  R is stored on and above the diagonal of a, and the vectors v of the
+   reflections below it.  tau is [min(rows, columns)].  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(geqrf)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau) {
     const int64_t count = OPDI_MIN(rows, columns);
     OPDI_T scratch[OPDI_PANEL];
@@ -308,9 +309,9 @@ OPDI_INTERNAL int OPDI_TYPED(geqrf)(int64_t rows, int64_t columns, OPDI_TYPED(bl
     }
     return 0;
 }
-/* Computes c = Q c or, if `turned`, c = Q^T c, for c [rows, columns].  Q consists of `count` reflections, whose vectors
-   v are stored below the diagonal of a.  `identity`: c begins as the identity, so columns of c left of a panel's
-   diagonal are not changed.  Returns 0, or -1 if memory runs out. */
+/* Computes c = Q c or, if `turned` is true, c = Q^T c, for c [rows, columns].  Q consists of `count` reflections, whose
+   vectors v are stored below the diagonal of a.  If `identity` is true, c begins as the identity, so the columns of c
+   left of a panel's diagonal do not change and are skipped.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(ormqr)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a, const OPDI_T *tau,
                              OPDI_TYPED(block) c, bool turned, bool identity) {
     const int64_t panels = (count + OPDI_PANEL - 1) / OPDI_PANEL;
@@ -341,7 +342,8 @@ OPDI_INTERNAL int OPDI_TYPED(geqrf_one)(const opdi_solver *solver, int64_t at) {
     return OPDI_TYPED(geqrf)(solver->rows, solver->columns, OPDI_TYPED(matrix_at)(solver, 0, at, solver->columns),
                              OPDI_TYPED(matrix_at)(solver, 1, at, 1).at);
 }
-/* Computes Q, data[2] [rows, columns], from the reflections in data[0] [rows, npivots] and tau, data[1] [count]. */
+/* Computes Q, data[2] [rows, columns], from the reflections in data[0] [rows, npivots] and tau, data[1] [count].
+   Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(orgqr_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_orgqr)(solver, at);
@@ -353,7 +355,8 @@ OPDI_INTERNAL int OPDI_TYPED(orgqr_one)(const opdi_solver *solver, int64_t at) {
                              OPDI_TYPED(matrix_at)(solver, 2, at, solver->columns));
 }
 /* Multiplies data[2] by Q, which consists of the reflections in data[0] [rows, npivots] and tau, data[1] [count].
-   data[2] is [rows, columns] or, if Q is on the right (solver->left is false), [columns, rows]. */
+   data[2] is [rows, columns] or, if Q is on the right (solver->left is false), [columns, rows].  Returns 0, or -1 if
+   memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(ormqr_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_ormqr)(solver, at);
@@ -373,7 +376,8 @@ OPDI_INTERNAL int OPDI_TYPED(ormqr_one)(const opdi_solver *solver, int64_t at) {
 //  at a time (opdi_estimate).
 
 #if defined(OPD_LAPACK)
-/* Does the work of lstsq_one with LAPACK. */
+/* Does the work of lstsq_one with LAPACK.  Returns 0, -1 if memory runs out, or 1 for sizes that LAPACK cannot
+   process. */
 static int OPDI_TYPED(lapack_lstsq)(const opdi_solver *solver, int64_t at) {
     const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, count = (int32_t)solver->count;
     const int32_t high = OPDI_MAX(rows, columns), ask = -1;
@@ -410,8 +414,8 @@ static double OPDI_TYPED(column_length)(int64_t rows, OPDI_TYPED(block) a, int64
     }
     return sqrt(sum);
 }
-/* Does the work of geqrf with column exchanges.  Writes the order of the columns, counted from 0, to pivots [columns].
-   lengths [2 columns] and scratch [columns] are scratch memory. */
+/* Does the work of geqrf with column exchanges.  Writes the order of the columns, as numbers from 0, to pivots
+   [columns]. lengths [2 * columns] and scratch [columns] are scratch memory. */
 static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau, int32_t *pivots,
                                    double *lengths, OPDI_T *scratch) {
     const double few = OPDI_BYTES == 4 ? 3.4526698300124393e-4 : 1.4901161193847656e-8;      /* sqrt(epsilon) */
@@ -444,9 +448,9 @@ static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(blo
         }
     }
 }
-/* Returns the rank: the number of leading columns of the triangular matrix r [n, n] whose singular values are all at
-   least `least` times the largest one.  scratch [2 n] holds the singular vectors of the largest and the smallest
-   singular value. */
+/* Returns the rank: the number of leading columns of the triangular matrix r [n, n] whose smallest singular value is at
+   least `least` times the largest.  scratch [2 * n] holds the singular vectors of the largest and the smallest singular
+   value. */
 static int64_t OPDI_TYPED(corner_rank)(int64_t n, OPDI_TYPED(block) r, double least, double *scratch) {
     double sizes[2], turn[2][2];
     sizes[0] = sizes[1] = n > 0 ? fabs((double)r.at[0]) : 0;
@@ -466,9 +470,9 @@ static int64_t OPDI_TYPED(corner_rank)(int64_t n, OPDI_TYPED(block) r, double le
     }
     return n;
 }
-/* Computes the least squares solution x of smallest norm for rank `rank` from a = Q R and b, which are both
-   overwritten.  A QR factorization of the transpose of the first `rank` rows of R eliminates the columns right of the
-   corner.  Returns 0, or -1 if memory runs out. */
+/* Computes the least squares solution x of smallest norm for rank `rank`, from a = Q R and b.  Overwrites a and b.
+   Eliminates the columns right of the corner by a QR factorization of the transpose of the first `rank` rows of R.
+   Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(lstsq_solved)(const opdi_solver *solver, int64_t rank, OPDI_TYPED(block) a, const OPDI_T *tau,
                                     OPDI_TYPED(block) b, OPDI_TYPED(block) x, const int32_t *pivots) {
     const int64_t n = solver->columns, count = solver->count;

@@ -95,8 +95,8 @@ static int opdi_det_any(opd_call *call, const char *name, bool both) {
 }
 static int opdi__linalg_det_kernel(opd_call *call) { return opdi_det_any(call, "linalg.det", false); }
 static int opdi__linalg_slogdet_kernel(opd_call *call) { return opdi_det_any(call, "linalg.slogdet", true); }
-/* Computes determinants from LU factors and pivots by public operators: the product of the diagonal of U, negated if
-   the number of row exchanges is odd. */
+/* Returns determinants, computed from LU factors and pivots by public operators: the product of the diagonal of U,
+   negated if the number of row exchanges is odd. */
 static opd_tensor *opdi_lu_determinant(opd_tensor *factors, opd_tensor *pivots) {
     const int64_t last = -1;
     opd_tensor *order = opd_cumsum(opd_ones_like(pivots), -1);
@@ -105,9 +105,9 @@ static opd_tensor *opdi_lu_determinant(opd_tensor *factors, opd_tensor *pivots) 
                                        opd_value_int(1));
     return opd_mul(opd_prod_dim(opd_diagonal_full(factors, 0, -2, -1), -1, false), sign);
 }
-/* Computes grad times the cofactor matrices of a = U S V^T by public operators: U P V^T with the sign of det(U V^T),
-   where P is diagonal and has for each singular value the product of all other ones.  The result is also finite for
-   singular matrices.  On failure, returns NULL and sets an error. */
+/* Returns grad times the cofactor matrices of a = U S V^T, computed by public operators: U P V^T with the sign of det(U
+   V^T).  P is diagonal and has, for each singular value, the product of all other singular values.  The result is
+   finite for singular matrices, too.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_cofactors(opd_tensor *a, opd_tensor *grad) {
     const int64_t n = opd_size(a, -1), last = -1;
     opd_tensor *rets[3], *parts[2];
@@ -123,8 +123,8 @@ static opd_tensor *opdi_cofactors(opd_tensor *a, opd_tensor *grad) {
     others = opd_mul(others, opd_unsqueeze(opd_mul(grad, sign), -1));
     return opd_matmul(opd_mul(rets[0], opd_unsqueeze(others, -2)), rets[2]);
 }
-/* Returns true for each matrix of a (which has elements) that is numerically singular: the smallest element on the
-   diagonal of its U is negligible.  On failure, returns NULL and sets an error. */
+/* Returns a tensor that is true for each numerically singular matrix of a: if the smallest element on the diagonal of
+   its U is negligible.  a must not be empty.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_singular_by_factors(opd_tensor *a) {
     const int64_t n = opd_size(a, -1), last = -1;
     const double least = (double)n * (opdi_real_dtype(a->dtype) == OPD_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON);
@@ -134,9 +134,9 @@ static opd_tensor *opdi_singular_by_factors(opd_tensor *a) {
     opd_tensor *most = opd_amax(sizes, opd_ints_of(&last, 1), false);
     return opd_le(opd_amin(sizes, opd_ints_of(&last, 1), false), opd_mul_Scalar(most, opd_value_float(least)));
 }
-/* Computes the gradient conj(det) A^-H grad by operators that can be differentiated again.  For real matrices that are
-   numerically singular, uses the singular values, for others the inverse.  Both ways run on the whole batch; matrices
-   that belong to the other way are replaced by regular ones. */
+/* Returns the gradient conj(det) A^-H grad, computed by operators that can be differentiated again: from the singular
+   values for real matrices that are numerically singular, from the inverse for all others.  If both kinds occur, both
+   computations run on the whole batch; each replaces the matrices of the other kind by regular matrices. */
 static opd_tensor *opdi_det_gradient(opd_tensor *a, opd_tensor *grad, opd_tensor *det) {
     if (opd_size(a, -1) == 0 || opdi_is_complex(a)) { return opdi_times_inverse(a, opd_mul(grad, opdi_conj(det))); }
     opd_tensor *detached = opd_detach(a), *zero = detached ? opdi_singular_by_factors(detached) : NULL;
@@ -168,9 +168,9 @@ static int opdi__linalg_det_backward(opd_backward_call *bw) {
     opd_tensor *diagonal = opd_mul(opdi_identity_like(input), opd_unsqueeze(opd_unsqueeze(grad, -1), -1));
     return opd_bw_return(bw, 0, opd_linalg_lu_solve_full(factors, opd_bw_result(bw, 2), diagonal, true, true));
 }
-/* Computes the gradient A^-H (grad + i Im(conj(sign) g)), where g is the gradient of the sign, and grad that of the
-   logarithm.  A real sign has no derivative.  If no second derivative is needed, the gradient of a singular matrix is
-   infinite, and no error is reported. */
+/* Computes the gradient A^-H (grad + i Im(conj(sign) g)), where g is the gradient of the sign, and grad the gradient of
+   the logarithm.  A real sign has no derivative.  If no second derivative is needed, the gradient of a singular matrix
+   is infinite, and no error is reported. */
 static int opdi__linalg_slogdet_backward(opd_backward_call *bw) {
     opd_tensor *turn = opd_bw_grad(bw, 0), *grad = opd_bw_grad(bw, 1), *input = opd_bw_tensor(bw, 0);
     if (turn && opd_dtype_is_complex(opd_bw_dtype(bw, 0))) {
@@ -184,7 +184,7 @@ static int opdi__linalg_slogdet_backward(opd_backward_call *bw) {
     return opd_linalg_solve_ex(rets, opdi_mh(input), diagonal) ? -1 : opd_bw_return(bw, 0, rets[0]);
 }
 /* Computes the tangents.  If t is the trace of A^-1 dA, the tangent of the logarithm is Re(t), and the tangent of the
-   sign is i Im(t) sign. */
+   sign is i * Im(t) * sign. */
 static int opdi__linalg_slogdet_jvp(opd_jvp_call *jv) {
     opd_tensor *tangent = opd_jvp_tangent(jv, 0), *sign = opd_jvp_result(jv, 0), *rets[2];
     const int64_t last = -1;
@@ -271,8 +271,8 @@ OPDI_OP(logdet) {
 
 //== QR: geqrf, linalg_householder_product, ormqr, linalg_qr ===========================================================
 
-/* Computes the QR factorization of input into factors [.., rows, columns] (R and the reflections) and tau [..,
-   min(rows, columns)], which are contiguous.  Returns 0, or -1 and sets an error. */
+/* Computes the QR factorization of input.  Writes R and the reflections to factors [.., rows, columns], and their
+   factors to tau [.., min(rows, columns)]; both are contiguous.  Returns 0, or -1 and sets an error. */
 static int opdi_geqrf_run(opd_tensor *factors, opd_tensor *tau, opd_tensor *input) {
     opdi_solver solver;
     memset(&solver, 0, sizeof solver);
@@ -372,10 +372,13 @@ static opd_tensor *opdi_reflection_of(opd_tensor *input, int64_t i) {
 static opd_tensor *opdi_reflected(opd_tensor *v, opd_tensor *tau, opd_tensor *x) {
     return opd_sub(x, opd_mul(tau, opd_matmul(v, opd_matmul(opdi_mh(v), x))));
 }
-/* Computes the gradients of Q = H_1 .. H_k E with respect to v and tau of each reflection H_i; E is the first columns
-   of the identity.  G is grad multiplied by H_1^H, H_2^H and so on up to H_(i-1)^H.  R is the matrix that H_i was
-   applied to, H_(i+1) .. H_k E, which is computed first.  With a = G^H v and b = R^H v, the gradient of tau is -a^H b,
-   and that of v is -(conj(tau) G b + tau R a).  Sets grads[2] to the gradients of input and tau (`all`). */
+/* Computes the gradients of Q = H_1 .. H_k E with respect to v and tau of each reflection H_i, where E is the first
+   columns of the identity.  Sets grads[0] and grads[1] to the gradients of input and of tau (`all`).  Returns 0, or -1
+   and sets an error.
+
+   G is grad multiplied by H_1^H, H_2^H and so on up to H_(i-1)^H.  R is the matrix that H_i was applied to, H_(i+1) ..
+   H_k E, which is computed first.  With a = G^H v and b = R^H v, the gradient of tau is -a^H b, and the gradient of v
+   is -(conj(tau) G b + tau R a). */
 static int opdi_reflections_gradient(opd_tensor *grad, opd_tensor *input, opd_tensor *all, opd_tensor **grads) {
     if (!grad || !input || !all) { return -1; }
     const int64_t count = opd_size(all, -1), columns = opd_size(input, -1), rows = opd_size(input, -2);
@@ -561,7 +564,7 @@ static int opdi_linalg_qr_kernel(opd_call *call) {
     }
     return opdi_results_close(&results);
 }
-/* Computes the gradient for matrices with rows >= columns: (gQ + Q s) R^-H.  gQ and gR are the gradients of Q and R.  s
+/* Returns the gradient for matrices with rows >= columns: (gQ + Q s) R^-H.  gQ and gR are the gradients of Q and R.  s
    is the Hermitian matrix whose upper triangular part is that of gR R^H - Q^H gQ. */
 static opd_tensor *opdi_qr_gradient(opd_tensor *q_grad, opd_tensor *r_grad, opd_tensor *q, opd_tensor *r) {
     opd_tensor *sum = NULL, *turned = opdi_mh(r);

@@ -50,9 +50,9 @@ static int opdi_linalg_lu_factor_ex_kernel(opd_call *call) {
     }
     return opdi_results_close(&results);
 }
-/* Computes the gradient of A = P L U from the gradients of L and U, either of which may be NULL.  L1 and U1 are the
-   square upper left parts of L and U.  The gradient of the columns right of U1 (or of the rows below L1) is first
-   converted to a contribution to the gradients of these parts. */
+/* Returns the gradient of A = P L U, computed from the gradients of L and U, either of which may be NULL.  L1 and U1
+   are the square upper left parts of L and U.  The gradient of the columns right of U1 (or of the rows below L1) is
+   first converted to a contribution to the gradients of these parts. */
 static opd_tensor *opdi_lu_gradient(opd_tensor *lower_grad, opd_tensor *upper_grad, opd_tensor *permutation,
                                     opd_tensor *lower, opd_tensor *upper) {
     const int64_t rows = opd_size(lower, -2), columns = opd_size(upper, -1), count = OPDI_MIN(rows, columns);
@@ -272,8 +272,8 @@ static opd_tensor *opdi_pivots_as(opd_tensor *pivots, const int64_t *batch, int 
     return opdi_dense_as(opdi_expand_to(pivots, sizes, ndim - 1), OPD_INT32);
 }
 /* Solves equations with LU factors and pivots; the solution overwrites x.  The factors have x's batch dims, or there is
-   only one matrix for the whole batch.  The matrix is on the left if `left` is set; `turned`: its conjugate transpose
-   is used.  Returns 0, or -1 and sets an error. */
+   only one matrix for the whole batch.  The matrix is on the left if `left` is true.  If `turned` is true, its
+   conjugate transpose is used.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lu_solve_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *x, bool left, bool turned) {
     opdi_solver solver;
     int64_t step;
@@ -337,8 +337,8 @@ static int opdi_linalg_lu_solve_kernel(opd_call *call) {
         opdi_lu_solve_run(factors, pivots, results.work[0], left, opd_arg_bool(call, 4)) ? -1
             : opdi_results_close(&results);
 }
-/* Computes the gradient of LU from the solution x of an equation with A = P L U or (`turned`) its conjugate transpose.
-   `grad` is the gradient of the right-hand side. */
+/* Returns the gradient of LU, computed from the solution x of an equation.  The equation's matrix is A = P L U or, if
+   `turned` is true, its conjugate transpose.  `grad` is the gradient of the right-hand side. */
 static opd_tensor *opdi_lu_solve_gradient(opd_backward_call *bw, opd_tensor *grad, bool left, bool turned) {
     opd_tensor *parts[3], *x = opd_bw_result(bw, 0);
     if (opd_lu_unpack_full(parts, opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), true, left == turned)) { return NULL; }

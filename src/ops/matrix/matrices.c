@@ -214,8 +214,8 @@ static const char *opdi_order_text(opd_value order, char *text, size_t size) {
 static bool opdi_is_text(opd_value value, const char *text) {
     return value.tag == OPD_TAG_STR && strcmp(value.u.s, text) == 0;
 }
-/* Checks the arguments of a matrix norm and sets dims[2] to `given`, counted from 0.  halves: 16-bit dtypes are
-   allowed.  Returns 0, or -1 and sets an error. */
+/* Checks the arguments of a matrix norm.  Sets dims[0] and dims[1] to the two dims in `given`, as numbers from 0.  If
+   `halves` is true, 16-bit dtypes are allowed.  Returns 0, or -1 and sets an error. */
 static int opdi_matrix_norm_check(opd_tensor *tensor, opd_ints given, opd_scalar_type dtype, bool halves,
                                   int64_t *dims) {
     const char *name = "linalg.matrix_norm";
@@ -243,8 +243,8 @@ static opd_tensor *opdi_extreme_of(opd_tensor *tensor, double order, int64_t dim
     if (order < 0) { return opd_amin(tensor, dims, keepdim); }
     return opd_size(tensor, (int)dim) == 0 ? opd_sum_dim(tensor, dims, keepdim) : opd_amax(tensor, dims, keepdim);
 }
-/* Computes a norm of the matrices in dims[2] from their singular values: for order 2 the largest, for -2 the smallest,
-   for 0 the sum. */
+/* Returns a norm of the matrices in dims[0] and dims[1], computed from their singular values: for order 2 the largest,
+   for -2 the smallest, for 0 the sum. */
 static opd_tensor *opdi_spectral_norm(opd_tensor *tensor, double order, const int64_t *dims, bool keepdim,
                                       opd_scalar_type dtype) {
     const int64_t last = -1;
@@ -260,8 +260,8 @@ static opd_tensor *opdi_spectral_norm(opd_tensor *tensor, double order, const in
     if (!keepdim) { return result; }
     return opd_unsqueeze(opd_unsqueeze(result, OPDI_MIN(dims[0], dims[1])), OPDI_MAX(dims[0], dims[1]));
 }
-/* Computes a matrix norm over the dims `given`.  order: 'fro', 'nuc', or a number whose absolute value is 1, 2 or
-   infinity. */
+/* Returns a matrix norm over the two dims `given`.  order: 'fro', 'nuc', or a number whose absolute value is 1, 2 or
+   infinity.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_matrix_norm(opd_tensor *tensor, opd_value order, opd_ints given, bool keepdim,
                                     opd_scalar_type dtype) {
     const bool text = order.tag == OPD_TAG_STR, frobenius = opdi_is_text(order, "fro");
@@ -455,8 +455,9 @@ static double opdi_default_rtol(const opd_tensor *input) {
     const double least = opdi_real_dtype(input->dtype) == OPD_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
     return least * (double)OPDI_MAX(opd_size(input, -1), opd_size(input, -2));
 }
-/* Returns the threshold up to which singular values (sizes [.., n]) count as zero: max(atol, rtol * the largest one).
-   atol may be NULL (0).  If rtol is NULL, it depends on the size of input, or is 0 where atol is positive. */
+/* Returns the threshold up to which singular values count as zero: max(atol, rtol * the largest one).  sizes [.., n]
+   has the singular values.  atol may be NULL (0).  If rtol is NULL, it follows from the size of input, or is 0 where
+   atol is positive. */
 static opd_tensor *opdi_threshold(opd_tensor *input, opd_tensor *sizes, opd_tensor *atol, opd_tensor *rtol) {
     const int64_t last = -1;
     if (!rtol && input) {
@@ -554,7 +555,7 @@ OPDI_OP(linalg_matrix_rank_atol_rtol_tensor) {
     op->cases = "[2,3]; [2,3,3], atol=[2]u; [3,2], rtol=[]u";
 }
 
-/* Returns the pseudo-inverse V S^+ U^T or, if `hermitian`, the one made from the eigenvalues. */
+/* Returns the pseudo-inverse V S^+ U^T or, if `hermitian` is true, the pseudo-inverse made from the eigenvalues. */
 static opd_tensor *opdi_pseudo_inverse(opd_tensor *input, opd_tensor *atol, opd_tensor *rtol, bool hermitian) {
     opd_tensor *rets[3];
     const opd_scalar_type dtype = OPDI_DTYPE(input);
@@ -582,7 +583,8 @@ static int opdi_linalg_pinv_tensors_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_pseudo_inverse(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                        opd_arg_tensor(call, 2), opd_arg_bool(call, 3)));
 }
-/* Computes the gradient of A from the gradient g of P = A^+: -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 - P A). */
+/* Returns the gradient of A, computed from the gradient g of P = A^+: -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 -
+   P A). */
 static opd_tensor *opdi_pinv_gradient(opd_tensor *grad, opd_tensor *pinv, opd_tensor *input) {
     opd_tensor *over = opdi_mh(pinv), *turned = opdi_mh(grad);
     opd_tensor *first = opd_matmul(opd_matmul(turned, pinv), over);
@@ -767,7 +769,7 @@ OPDI_OP(chain_matmul) {
     op->cases = "{[2,3],[3,4]}; {[2,2]}";
 }
 
-/* Computes exp(a) for small a by its Taylor series up to a^16 / 16!, evaluated in powers of a^4. */
+/* Returns exp(a) for small a, computed by its Taylor series up to a^16 / 16!, evaluated in powers of a^4. */
 static opd_tensor *opdi_exp_near_zero(opd_tensor *input) {
     opd_tensor *powers[5], *sum = NULL;
     double factor = 1, factors[17];
@@ -786,8 +788,8 @@ static opd_tensor *opdi_exp_near_zero(opd_tensor *input) {
     }
     return sum;
 }
-/* Computes exp(a) as exp(a / 2^k) to the power 2^k.  For each matrix, k is chosen so that a / 2^k is small; k is 0 if a
-   is not finite. */
+/* Returns exp(a), computed as exp(a / 2^k) to the power 2^k.  For each matrix, k is chosen so that a / 2^k is small; k
+   is 0 if a is not finite. */
 static opd_tensor *opdi_exp_of(opd_tensor *input) {
     static const int64_t row = -2, column = -1;
     const bool twice = opdi_real_dtype(input->dtype) == OPD_FLOAT64;
@@ -926,8 +928,8 @@ OPDI_OP(svd) {
     op->cases = "[2,3], True, False";
 }
 
-/* Arguments and results of linalg_lstsq.  It uses QR (driver gels, for full rank, and driver gelsy) or singular
-   values (the other drivers). */
+/* Arguments and results of linalg_lstsq.  Drivers gels (for matrices of full rank) and gelsy use QR, the other drivers
+   singular values. */
 typedef struct opdi_lstsq {
     int64_t rows, columns;
     bool gels, gelsy, vectors;
@@ -964,8 +966,9 @@ static int opdi_lstsq_check(const opd_tensor *input, const opd_tensor *b, const 
     }
     return opdi_solver_check(input, "linalg_lstsq_cpu");
 }
-/* Checks that matrices have full rank: r [.., n, n], their R, must have no zero on the diagonal.  `single`: no batch
-   dims. */
+/* Checks that matrices have full rank: r [.., n, n], the R of their QR factorizations, must have no zero on the
+   diagonal.  `single`: there are no batch dims, so errors name no batch element.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
     opd_tensor *zero = opd_contiguous(opd_eq_Scalar(opd_diagonal_full(r, 0, -2, -1), opd_value_int(0)));
     const int64_t n = opd_size(r, -1);
@@ -980,8 +983,8 @@ static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
     }
     return 0;
 }
-/* Sets all->x for matrices of full rank to R^-1 Q^H b or, if there are more columns than rows, to Q R^-H b with a^H
-   = Q R.  If a matrix is zero, x is 0. */
+/* Sets all->x, for matrices of full rank, to R^-1 Q^H b or, if there are more columns than rows, to Q R^-H b with a^H =
+   Q R.  If a matrix is zero, x is 0.  Returns 0, or -1 and sets an error. */
 static int opdi_lstsq_by_qr(opdi_lstsq *all) {
     const bool wide = all->rows < all->columns;
     const int64_t both[2] = {-2, -1};
@@ -994,7 +997,8 @@ static int opdi_lstsq_by_qr(opdi_lstsq *all) {
     all->x = opd_masked_fill_Scalar(all->x, none, opd_value_int(0));
     return all->x ? 0 : -1;
 }
-/* Sets all->x to the solution of smallest norm, from singular values: V S^+ U^H b. */
+/* Sets all->x to the solution of smallest norm, computed from singular values: V S^+ U^H b.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_lstsq_by_values(opdi_lstsq *all) {
     const int64_t last = -1;
     opd_tensor *rets[3];
@@ -1017,7 +1021,8 @@ static opd_tensor *opdi_lstsq_ranks(opd_tensor *rank, const opd_tensor *own) {
     }
     return rank;
 }
-/* Sets all->x to the solution of smallest norm by QR with column exchanges, as LAPACK's gelsy does. */
+/* Sets all->x to the solution of smallest norm, computed by QR with column exchanges, as LAPACK's gelsy does.  Returns
+   0, or -1 and sets an error. */
 static int opdi_lstsq_by_pivots(opdi_lstsq *all) {
     opdi_solver solver;
     int64_t sizes[OPD_MAX_DIMS];
@@ -1049,7 +1054,8 @@ static int opdi_lstsq_by_pivots(opdi_lstsq *all) {
     all->rank = opdi_lstsq_ranks(opd_to_dtype(rank, OPD_INT64), all->own);
     return all->rank ? 0 : -1;
 }
-/* Makes result 0 from all->x, stored by columns.  As in LAPACK, columns are max(rows, columns) elements apart. */
+/* Makes result 0 from all->x, stored by columns.  As in LAPACK, columns are max(rows, columns) elements apart.  Returns
+   0, or -1 and sets an error. */
 static int opdi_lstsq_solution(opd_call *call, const opdi_lstsq *all) {
     int64_t strides[OPD_MAX_DIMS];
     const int64_t *sizes = opdi_sizes(all->x);
@@ -1064,14 +1070,14 @@ static int opdi_lstsq_solution(opd_call *call, const opdi_lstsq *all) {
     opd_tensor *x = all->vectors ? opd_squeeze_dim(all->x, -1) : all->x;
     return !out || !x ? -1 : opdi_no_data(out) ? 0 : opdi_copy(out, x);
 }
-/* Makes result i: a copy of tensor or, if tensor is NULL, a tensor of size [0]. */
+/* Makes result i: a copy of tensor or, if tensor is NULL, a tensor of size [0].  Returns 0, or -1 and sets an error. */
 static int opdi_lstsq_return(opd_call *call, int i, opd_tensor *tensor, opd_scalar_type dtype) {
     const int64_t none = 0;
     opd_tensor *out = opd_result(call, i, tensor ? opdi_sizes(tensor) : &none, tensor ? tensor->ndim : 1, dtype);
     return !out ? -1 : !tensor || opdi_no_data(out) ? 0 : opdi_copy(out, tensor);
 }
-/* Makes result 1: the sums of the squares of a x - b if there are more rows than columns, the rank is full and the
-   driver is not gelsy; otherwise a tensor of size [0]. */
+/* Makes result 1.  If there are more rows than columns, the rank is full and the driver is not gelsy, it has the sums
+   of the squares of a x - b; otherwise it has size [0].  Returns 0, or -1 and sets an error. */
 static int opdi_lstsq_residuals(opd_call *call, const opdi_lstsq *all) {
     const int64_t row = -2;
     bool wanted = all->rows > all->columns && !all->gelsy;
@@ -1124,7 +1130,8 @@ static int opdi_linalg_lstsq_kernel(opd_call *call) {
     return opdi_lstsq_return(call, 3, all.gels || all.gelsy ? NULL : all.values,
                              (opd_scalar_type)opdi_real_dtype(input->dtype));
 }
-/* Computes the gradients from those of x = A^+ b and of the residuals |A x - b|^2, which are minimal at x. */
+/* Computes the gradients of a and b from the gradients of x = A^+ b and of the residuals |A x - b|^2, which are minimal
+   at x. */
 static int opdi_linalg_lstsq_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *rest = opd_bw_grad(bw, 1), *input = opd_bw_tensor(bw, 0),
         *b = opd_bw_tensor(bw, 1), *x = opd_bw_result(bw, 0), *a_grad = NULL, *b_grad = NULL;

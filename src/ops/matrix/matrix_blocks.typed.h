@@ -145,8 +145,8 @@ static int OPDI_TYPED(lower_solve)(int64_t rows, int64_t columns, OPDI_TYPED(blo
     }
     return 0;
 }
-/* Solves like lower_solve, but t may also be upper triangular (`upper`): with rows and columns in reverse order, it is
-   lower triangular. */
+/* Solves like lower_solve, but t is upper triangular if `upper` is true: with rows and columns in reverse order, it is
+   lower triangular.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(triangle_solve)(int64_t rows, int64_t columns, OPDI_TYPED(block) t, OPDI_TYPED(block) x,
                                       bool upper, bool unit) {
     if (upper && rows > 0) {
@@ -184,14 +184,14 @@ OPDI_INTERNAL int OPDI_TYPED(triangle_one)(const opdi_solver *solver, int64_t at
 static bool OPDI_TYPED(lapack_takes)(int64_t rows, int64_t columns) {
     return rows > 0 && columns > 0 && rows <= OPDI_LAPACK_MOST && columns <= OPDI_LAPACK_MOST;
 }
-/* Returns the length of the working memory that a routine asked for, given as the number `wish` of the matrix's type,
-   which may have been rounded.  Returns 0 if the length exceeds 32 bits. */
+/* Returns the length of the working memory that a routine asks for.  The routine gives it as `wish`, a number of the
+   matrix's type, which may have been rounded.  Returns 0 if the length exceeds 32 bits. */
 static int32_t OPDI_TYPED(lapack_length)(OPDI_T wish) {
     const double length = (double)wish * 1.000001 + 1;
     return wish >= 0 && length < 2147483647.0 ? (int32_t)length : 0;
 }
-/* Returns a copy, stored by columns, of a [rows, columns], whose rows are `wide` elements apart.  The caller frees the
-   copy, after which there is memory for `more` elements.  Returns NULL if memory runs out. */
+/* Returns a copy of a [rows, columns], whose rows are `wide` elements apart.  The copy is stored by columns, and memory
+   for `more` elements follows it.  The caller frees it by lapack_free.  Returns NULL if memory runs out. */
 static OPDI_T *OPDI_TYPED(lapack_copy)(int64_t rows, int64_t columns, const OPDI_T *a, int64_t wide, int64_t more) {
     OPDI_T *copy = (OPDI_T *)opdi_alloc((size_t)(rows * columns + more) * sizeof(OPDI_T));
     if (copy) { OPDI_TYPED(transpose)(rows, columns, a, wide, copy, rows); }
@@ -277,7 +277,7 @@ static int OPDI_TYPED(lapack_orgqr)(const opdi_solver *solver, int64_t at) {
     OPDI_TYPED(lapack_free)(copy, rows, columns, length);
     return 0;
 }
-/* Computes Q c of matrices stored by rows as c^T Q^T of matrices stored by columns. */
+/* Does the work of ormqr_one: computes Q c for matrices stored by rows as c^T Q^T for matrices stored by columns. */
 static int OPDI_TYPED(lapack_ormqr)(const opdi_solver *solver, int64_t at) {
     const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, count = (int32_t)solver->count;
     const int32_t high = solver->left ? columns : rows, wide = solver->left ? rows : columns, ask = -1;
@@ -297,8 +297,8 @@ static int OPDI_TYPED(lapack_ormqr)(const opdi_solver *solver, int64_t at) {
     OPDI_TYPED(lapack_free)(copy, rows, count, length);
     return 0;
 }
-/* Computes the eigenvalues data[1] of data[0] [n, n], whose elements must be finite, and, if solver->vectors is set,
-   the eigenvectors data[2]. */
+/* Does the work of eigh_one if data[0] [n, n] has only finite elements: computes the eigenvalues data[1] and, if
+   solver->vectors is set, the eigenvectors data[2]. */
 static int OPDI_TYPED(lapack_eigh)(const opdi_solver *solver, int64_t at) {
     const int32_t n = (int32_t)solver->rows, ask = -1;
     const char *job = solver->vectors ? "V" : "N", *uplo = solver->upper ? "L" : "U";

@@ -155,9 +155,10 @@ OPDI_OP(_int_mm) {
     op->cases = "";
 }
 
-/* Sets two[2] to the matrices (if `batches`, batches of matrices) in arguments `from` and from + 1, converted to
-   out_dtype, which is the next argument.  Sets *dtype to out_dtype, which must be the dtype of the matrices or, if
-   these are 16-bit floats, float32.  Returns 0, or -1 and sets an error. */
+/* Reads two matrices (if `batches` is true, two batches of matrices), the arguments `from` and from + 1, and the dtype
+   out_dtype, the next argument.  Sets *dtype to out_dtype, and two[0] and two[1] to the matrices, converted to it.
+   out_dtype must be the dtype of the matrices or, if these are 16-bit floats, float32.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_product_widened(opd_call *call, int from, bool batches, opd_scalar_type *dtype, opd_tensor **two) {
     const opd_scalar_type have = opd_dtype(opd_arg_tensor(call, from));
     const opd_scalar_type other = opd_dtype(opd_arg_tensor(call, from + 1));
@@ -412,8 +413,8 @@ OPDI_OP(addmv) {
     op->cases = "[2], [2,3], [3]; [2], [2,3], [3], beta=0.5, alpha=2";
 }
 
-/* Adds the product of two complex numbers a and b to sums[4] in float64, as four products of real numbers: re(a) *
-   re(b), im(a) * im(b), re(a) * im(b) and im(a) * re(b).  The numbers are complex128 if `wide` is set, else
+/* Adds the product of two complex numbers a and b to sums[4], in float64, as four products of real numbers: re(a) *
+   re(b), im(a) * im(b), re(a) * im(b) and im(a) * re(b).  The numbers are complex128 if `wide` is true, else
    complex64. */
 OPDI_ALWAYS void opdi_complex_step(const char *a, const char *b, bool wide, double *sums) {
     const double re = wide ? ((const double *)(const void *)a)[0] : (double)((const float *)(const void *)a)[0];
@@ -499,7 +500,7 @@ static void opdi_complex_all(const char *a, const char *b, int64_t as, int64_t b
 #if defined(OPDI_VECTORS)
     const int64_t size = wide ? 16 : 8;
     eights = opdi_cpu_level() > 0 && as == size && bs == size && count > 0 ? (count - 1) & ~(int64_t)7 : 0;
-    for (int64_t i = 0; i < eights; i += 1024) {  /* pieces, whose sums are added in double */
+    for (int64_t i = 0; i < eights; i += 1024) {  /* sums of pieces are added up in double */
         (wide ? opdi_complex_dot_f64 : opdi_complex_dot_f32)(a + i * size, b + i * size,
                                                              OPDI_MIN(eights - i, (int64_t)1024), sums);
     }
@@ -714,8 +715,8 @@ static opd_tensor *opdi_matmul_fold(opd_tensor *a, opd_tensor *b) {
     opd_tensor *output = opdi_reshape_to(opd_mm(t1, t2), sizes, count + 1);
     return larger ? output : opdi_mt(output);
 }
-/* Broadcasts the batch dims of a and b against each other, then calls bmm once.  A vector is a row of a or a column of
-   b.  On failure, returns NULL and sets an error. */
+/* Returns the product of a and b, whose batch dims are broadcast against each other, by one call of bmm.  A vector is a
+   row as a, and a column as b.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
     opd_tensor *in[2];
     int64_t sizes[OPD_MAX_DIMS], one[OPD_MAX_DIMS], three[3], batch = 1;
@@ -724,7 +725,7 @@ static opd_tensor *opdi_matmul_batches(opd_tensor *a, opd_tensor *b) {
     in[1] = b->ndim == 1 ? opdi_unsqueeze_at(b, 1) : b;
     if (!in[0] || !in[1]) { return NULL; }
     for (int k = 0; k < 2; k++) {
-        opdi_number fake;                         /* has only the batch dims of the tensor */
+        opdi_number fake;                         /* gets only the batch dims of the tensor */
         memset(&fake, 0, sizeof fake);
         fake.t.ndim = (uint8_t)(in[k]->ndim - 2);
         fake.t.dims = opdi_sizes(in[k]);

@@ -80,7 +80,7 @@ OPDI_INTERNAL int opdi_expand_check(const opd_tensor *tensor, const int64_t *siz
     return 0;
 }
 /* Returns the same as opdi_kernel_dtype, but for kernels that call opdi_product, which also supports complex numbers.
-   `none`: the product has no terms or no elements, so that bool is also allowed. */
+   `none`: the product has no terms or no elements; then bool is allowed, too. */
 OPDI_INTERNAL int opdi_product_dtype(opd_scalar_type dtype, bool none, const char *what) {
     if (opd_dtype_is_complex(dtype) && opdi_complex_left_out()) { return -1; }
     return opd_dtype_is_complex(dtype) || (none && dtype == OPD_BOOL) ? (int)dtype
@@ -219,7 +219,7 @@ static void opdi_axpby(opd_tensor *weight, const opd_tensor *source, opd_value a
         for (int64_t i = 0; i < weight->numel; i++) { places[i] = ai * places[i] + (source ? bi * other[i] : 0); }
     }
 }
-enum { OPDI_SMALL_COMPLEX = 64 };                 /* the most rows, columns and depth of a small product */
+enum { OPDI_SMALL_COMPLEX = 64 };                 /* the largest number of rows, columns and depth of a small product */
 static void opdi_complex_split_f32(const opd_tensor *from, char *to, int64_t ld, int64_t apart);
 static void opdi_complex_split_f64(const opd_tensor *from, char *to, int64_t ld, int64_t apart);
 static void opdi_complex_merge_f32(opd_tensor *out, const char *product);
@@ -252,8 +252,8 @@ static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, cons
     opdi_scratch_free(left, bytes);
     return failed ? opdi_buffer_fail() : 0;
 }
-/* Does the work of opdi_product for complex numbers.  Computes four products of the real and imaginary parts, of
-   which it makes contiguous copies, or calls opdi_complex_product_small. */
+/* Does the work of opdi_product for complex numbers, by four products of contiguous copies of the real and imaginary
+   parts, or by opdi_complex_product_small.  Returns 0, or -1 and sets an error. */
 static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
                                 opd_value alpha) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_real_dtype(out->dtype);
@@ -355,12 +355,14 @@ static opd_tensor *opdi_batch_shape3(opd_tensor *tensor, int64_t first, int64_t 
     sizes[2] = channels;
     return opdi_batch_shape(tensor, sizes, 3);
 }
-/* Computes the products of `factor` [rows, depth] and `other` [depth, place] for B examples, or of batches of
-   `count` such matrices for each example.  A vector is a row as first factor and a column as second factor.  The
-   result is [B, rows, place] or [B, count, rows, place], without the dims that vectors lack; *dim is set to the
-   position of B.  A factor that all examples share is not repeated: instead, the rows of all examples form one
-   matrix.  alpha is the factor of the product.  If *add is the same for every row, it costs nothing to add: then
-   beta times *add is added, and *add is set to NULL.  On failure, returns NULL and sets an error. */
+/* Computes the products of `factor` [rows, depth] and `other` [depth, place] for B examples, or the products of batches
+   of `count` such matrices for each example.  A vector is a row as first factor and a column as second factor.  Returns
+   a tensor [B, rows, place], [B, count, rows, place] or [count, B, rows, place], without the dims that vectors lack,
+   and sets *dim to the position of B.  On failure, returns NULL and sets an error.
+
+   A factor that all examples share is not repeated: instead, the rows of all examples form one matrix.  If the product
+   is then a single mm, and *add is the same for every row, the function adds beta * *add to alpha times the product,
+   and sets *add to NULL.  Otherwise it does not use alpha and beta. */
 OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor other, opd_tensor **add, opd_value beta,
                                              opd_value alpha, int *dim) {
     const int64_t size = opd_batch_size();
@@ -405,8 +407,8 @@ OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor oth
     if (other.ndim > 1) { sizes[row++] = place; }
     return opdi_batch_shape(output, sizes, row);
 }
-/* Prepares a factor of a sum of products over n: flattens a first factor [n, m, k] to [m, n k] or, if `second`, a
-   second factor [n, k, p] to [n k, p]. */
+/* Returns a factor of a sum of products over n: a first factor [n, m, k] is flattened to [m, n * k] or, if `second` is
+   true, a second factor [n, k, p] to [n * k, p]. */
 static opdi_factor opdi_factor_summed(opdi_factor factor, bool second) {
     if (factor.dim > 0) {
         factor.tensor = opd_batch_front(factor.tensor, factor.dim);
@@ -417,8 +419,8 @@ static opdi_factor opdi_factor_summed(opdi_factor factor, bool second) {
     factor.ndim = 2;
     return factor;
 }
-/* Returns true if autocast is on for the device and converts both factors to one dtype in products that a batching rule
-   calls. */
+/* Returns true if autocast converts both factors to one dtype in the products that a batching rule calls: if it is on
+   for their device, and applies to both. */
 static bool opdi_product_casts(const opd_tensor *input, const opd_tensor *output) {
     const int device = opdi_cast_device(input);
     return opdi_autocast_is_on(opdi_self(), device) && opdi_autocast_eligible(input, device) &&

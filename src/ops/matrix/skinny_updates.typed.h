@@ -30,8 +30,8 @@ OPDI_TARGET static void OPDI_WIDE(skinny_minus)(const opdi_skinny *skinny) {
     }
 }
 /* Overwrites the upper triangular part of a [n, n], row by row, with the rows of L^T, where L L^T = a.  Each row uses
-   all rows above it at once, in four separate sums.  Returns 0, or the number (from 1) of the first row whose pivot is
-   not positive. */
+   all rows above it at the same time, in four separate sums.  Returns 0, or the number (from 1) of the first row whose
+   pivot is not positive. */
 OPDI_TARGET static int64_t OPDI_WIDE(cholesky_rows)(const opdi_factor_step *rows) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t n = rows->n, ld = rows->ld;
@@ -87,7 +87,8 @@ OPDI_TARGET static int64_t OPDI_WIDE(lu_rows)(const opdi_factor_step *rows) {
         for (c = number ? first : columns; c + WIDTH <= columns; c += WIDTH) {
             *(OPDI_V *)(void *)(row + c) -= *(const OPDI_V *)(const void *)(scratch + c) * factor;
         }
-        row[k] = factor;                          /* stored after the vector loads, which would have to wait for it */
+        row[k] = factor;                          /* stored last, because vector loads from the row would have to wait
+                                                     for it */
         for (c = number && c > k ? c : k + 1; c < columns; c++) { row[c] -= scratch[c] * factor; }
     }
     return 0;

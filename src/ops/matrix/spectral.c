@@ -66,8 +66,8 @@ OPDI_COLD_BEGIN
 
 //== Hermitian matrices, and singular values of complex matrices =======================================================
 //
-//  After the reflections, the numbers on the diagonals are real.  So the functions above compute the values and the
-//  rotations of the vectors as for real matrices; then the reflections are applied to the vectors.
+//  After the reflections, the numbers on the diagonals are real.  So the functions for real matrices compute the values
+//  and the rotations of the vectors; then the reflections are applied to the vectors.
 
 /* Returns the largest absolute value of the real and imaginary parts in a [count].  If one of them is NaN or infinite,
    returns NaN or infinity. */
@@ -115,8 +115,8 @@ static void opdi_complex_tridiagonal(int64_t n, opdi_complex *a, double *d, doub
         }
     }
 }
-/* Computes the eigenvalues data[1] (double) of the complex matrix data[0] [n, n] and, if solver->vectors is set, the
-   eigenvectors data[2] [n, n].  Reads only one triangular part.  Returns 0, or -1 if memory runs out. */
+/* Computes the eigenvalues data[1] (double) of the complex Hermitian matrix data[0] [n, n] and, if solver->vectors is
+   set, the eigenvectors data[2] [n, n].  Reads only one triangular part.  Returns 0, or -1 if memory runs out. */
 static int opdi_eigh_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     opdi_cblock from = opdi_cblock_at(solver, 0, at, n);
@@ -226,7 +226,7 @@ static int opdi_csvd_alloc(opdi_csvd *svd, bool vectors, size_t *size) {
     return 0;
 }
 /* Computes the singular values data[1] (double) of the complex matrix data[0] [rows, columns] and, if solver->vectors
-   is set, U (data[2]) and V^H (data[3]).  These are square if solver->left is set.  Returns 0, or -1 if memory runs
+   is set, U (data[2]) and V^H (data[3]).  U and V^H are square if solver->left is set.  Returns 0, or -1 if memory runs
    out. */
 static int opdi_svd_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
@@ -315,8 +315,8 @@ OPDI_INTERNAL int opdi_phase_check(opd_tensor *diagonal, const char *name) {
     return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_float(0.01))), text);
 }
 /* Computes the gradient V (diag(gL) + skew(V^H gV) / gaps) V^H with skew(x) = (x - x^H) / 2.  V and L are the
-   eigenvectors and eigenvalues, gV and gL their gradients.  Only the skew part counts, because eigenvectors can only
-   rotate. */
+   eigenvectors and eigenvalues, gV and gL their gradients.  Eigenvectors can only rotate, so only the skew part of V^H
+   gV counts. */
 static int opdi__linalg_eigh_backward(opd_backward_call *bw) {
     opd_tensor *value_grad = opd_bw_grad(bw, 0), *grad = opd_bw_grad(bw, 1), *rets[2], *sum = NULL;
     rets[0] = opd_bw_result(bw, 0);
@@ -446,9 +446,9 @@ static int opdi_svd_phase_check(opd_tensor *left, opd_tensor *right) {
                                 "multiplication by e^{i phi}. The specified loss function depends on this phase "
                                 "term, making it ill-defined.");
 }
-/* Computes the gradient U ((skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS + skew(U^H gU) / (2 S))) V^H, plus
-   the parts of gU and gV outside of the spaces spanned by U and V.  E_ij = S_j^2 - S_i^2, or 1 on the diagonal, and
-   skew(x) = x - x^H.  gU, gS and gV are the gradients in grads[3]; some of them may be NULL. */
+/* Returns the gradient U ((skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS + skew(U^H gU) / (2 S))) V^H, plus the
+   parts of gU and gV outside of the spaces spanned by U and V.  E_ij = S_j^2 - S_i^2, or 1 on the diagonal, and skew(x)
+   = x - x^H.  gU, gS and gV are the gradients in grads[3]; some of them may be NULL. */
 static opd_tensor *opdi_svd_gradient(opd_tensor **grads, opd_tensor *u, opd_tensor *s, opd_tensor *vh) {
     opd_tensor *line = opd_unsqueeze(s, -2), *column = opd_unsqueeze(s, -1), *sum = NULL, *part;
     opd_tensor *turns[2] = {NULL, NULL};

@@ -58,11 +58,13 @@ static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, O
     return 0;
 }
 /* Computes the eigenvalues of the tridiagonal matrix with diagonal d and off-diagonal e [n], and overwrites d with
-   them.  rows [n, wide] (NULL: none) holds the transposed vectors so far, and is changed to the eigenvectors.  The
-   method is implicit QL: the shift comes from the top, and a bulge is moved from the bottom to the top.  Elements that
-   are small relative to their neighbours count as zero.  If convergence takes long, elements that are small relative to
-   the largest one count as zero, too, because in matrices of low rank many elements are only rounding errors.  turns is
-   scratch memory.  Returns 0, or the number of the eigenvalue that did not converge. */
+   them. rows [n, wide] (NULL: none) holds the transposed vectors so far, and becomes the eigenvectors.  turns is
+   scratch memory.  Returns 0, or the number of the eigenvalue that did not converge.
+
+   The method is implicit QL: the shift comes from the top, and a bulge is moved from the bottom to the top.  Elements
+   that are small relative to their neighbours count as zero.  If convergence takes long, elements that are small
+   relative to the largest element count as zero, too, because in matrices of low rank many elements are only rounding
+   errors. */
 static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int64_t wide, double *turns) {
     const double least = OPDI_BYTES == 4 ? (double)FLT_EPSILON / 8 : DBL_EPSILON;
     double most = 0;
@@ -225,8 +227,8 @@ static void OPDI_TYPED(rotate_all)(OPDI_T *rows, int64_t wide, int64_t first, in
     all.turns = turns;
     opdi_parallel_for((wide + 63) / 64, wide < 128 ? wide : 1, OPDI_TYPED(rotate), &all);
 }
-/* Performs one QR sweep with a shift on rows first .. last of the bidiagonal matrix d, e.  left and right [n, wide] are
-   the transposed singular vectors, which are rotated along, or NULL. */
+/* Performs one QR sweep with a shift on rows first .. last of the bidiagonal matrix d, e.  Applies the rotations also
+   to left and right [n, wide], the transposed singular vectors, unless they are NULL. */
 static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_t last, double *d, double *e,
                                   OPDI_T *left, OPDI_T *right, double *turns) {
     double *others = turns + 2 * n;
@@ -279,8 +281,9 @@ static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, do
         }
     }
 }
-/* Computes the singular values of the bidiagonal matrix d, e [n], and overwrites d with them.  left and right [n, wide]
-   (NULL: none) are rotated along.  Returns 0, or the number of a singular value that did not converge. */
+/* Computes the singular values of the bidiagonal matrix d, e [n], and overwrites d with them.  Applies the rotations
+   also to left and right [n, wide], unless they are NULL.  Returns 0, or the number of a singular value that did not
+   converge. */
 static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double *e, OPDI_T *left, OPDI_T *right,
                                       double *turns) {
     double most = 0;
@@ -343,7 +346,7 @@ static int OPDI_TYPED(svd_write)(const OPDI_TYPED(svd) *svd, OPDI_TYPED(block) b
     return OPDI_TYPED(block_times)(high, n, n, q, OPDI_TYPED(block_of)(svd->left, 1, svd->length), 0, big);
 }
 /* Computes the singular values data[1] of data[0] [rows, columns] and, if solver->vectors is set, U (data[2]) and V^T
-   (data[3]).  These are square if solver->left is set.  Returns 0, or -1 if memory runs out. */
+   (data[3]).  U and V^T are square if solver->left is set.  Returns 0, or -1 if memory runs out. */
 OPDI_INTERNAL int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
     const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
     const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, columns);
