@@ -3,8 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:attention attention
 //
-//  Computes softmax(scale * q * k^T + mask) * v for each head.  One kernel does this a block of rows of q at a time.
-//  If that kernel does not suit the arguments, operators compute it in separate steps, like PyTorch's "math" version.
+//  Computes softmax(scale * q * k^T + mask) * v for each head.  One kernel computes it for one block of rows of q after
+//  another.  For arguments that this kernel does not support, operators compute it in separate steps, like PyTorch's
+//  "math" version.
 //  This section uses matrix products and the softmax of rows.
 //----------------------------------------------------------------------------------------------------------------------
 
@@ -88,15 +89,15 @@ OPDI_OP(_masked_softmax_backward) {
 
 //== attention in one kernel ===========================================================================================
 
-/* A job of the kernel: q [batch, heads, rows, depth], k and v [batch, heads / group, keys, depth].  The rows of a
-   head are divided into `blocks` blocks of `block` rows.  Strides are in elements.  mask is NULL or points to
-   elements of the type in which the kernel computes; its stride is 0 along dims of size 1. */
+/* A job of the kernel: q [batch, heads, rows, depth], k and v [batch, heads / group, keys, depth].  The rows of a head
+   are divided into `blocks` blocks of `block` rows.  Strides are in elements.  mask is NULL or points to elements of
+   the type in which the kernel computes; its strides are 0 along dims of size 1. */
 typedef struct opdi_attention {
     size_t size;                                  /* 4: float, 8: double */
     int64_t heads, group, rows, keys, depth, block, blocks;
     opd_tensor *q, *k, *v, *out, *lse;            /* out and lse: in the type in which the kernel computes */
-    opd_tensor *grad, *grads[3];                  /* for backward: grad: the gradient of the output; grads: the
-                                                     gradients of q, k, v */
+    opd_tensor *grad, *grads[3];                  /* backward: grad: the gradient of the output; grads: the gradients of
+                                                     q, k, v */
     int64_t wide;                                 /* backward: number of keys in a block */
     const char *mask;
     int64_t mask_strides[4];
@@ -141,7 +142,8 @@ static void opdi_attention_slope(float *g, const float *p, float c, float k, int
 /* Replaces x [count] by the softmax of scale * x + mask; elements of mask are `stride` apart.  Returns the logarithm of
    the sum of exponentials.  If all numbers are -inf, writes zeros and returns 0. */
 static double opdi_attention_row_f32(float *x, int64_t count, float scale, const float *mask, int64_t stride) {
-    const bool later = !mask && scale > 0;        /* scale after subtracting the largest */
+    const bool later = !mask && scale > 0;        /* true: multiply by scale only after subtracting the largest
+                                                     number */
     if (!later) { opdi_attention_shift(x, scale, 0, mask, stride, count); }
     scale = later ? scale : 1;
     float top = count ? opdi_line_max(x, count) : -(float)OPDI_INF;
@@ -183,7 +185,7 @@ static char *opdi_attention_at(const opd_tensor *tensor, int64_t n, int64_t head
     return tensor->data + (n * strides[0] + head * strides[1] + row * strides[2]) *
         (int64_t)opd_dtype_size(OPDI_DTYPE(tensor));
 }
-/* Returns the address of the mask's row for row `row` of head `head` of sample n, or NULL if there is no mask. */
+/* Returns the address of the row of the mask for row `row` of head `head` of sample n, or NULL if there is no mask. */
 static const char *opdi_attention_mask_at(const opdi_attention *job, int64_t n, int64_t head, int64_t row) {
     const int64_t *ms = job->mask_strides;
     return job->mask ? job->mask + (n * ms[0] + head * ms[1] + row * ms[2]) * (int64_t)job->size : NULL;
@@ -207,8 +209,8 @@ static void opdi_attention_rows(const opdi_attention *job, int64_t n, int64_t he
         memset((char *)row + seen * size, 0, (size_t)((keys - seen) * size));
     }
 }
-/* Describes, as an operand of a matrix product, the rows from `first` on of head `head` of sample n of `tensor`.  If
-   `turned` is true, describes their transpose. */
+/* Returns the rows from `first` on of head `head` of sample n of `tensor` as an operand of a matrix product.  If
+   `turned` is true, returns their transpose. */
 static opdi_gemm_in opdi_attention_in(const opd_tensor *tensor, int64_t n, int64_t head, int64_t first, bool turned) {
     const int64_t *strides = opdi_strides(tensor);
     return opdi_gemm_in_of(opdi_attention_at(tensor, n, head, first), tensor->dtype, strides[turned ? 3 : 2],
@@ -244,18 +246,19 @@ static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
 //     dq = dS * k,  dk = dS^T * q,  dv = P^T * grad
 //
 // For each head, each block of rows is combined with each block of keys.  P is computed again from the logarithms of
-// sums, so that blocks do not depend on each other, and memory grows with rows plus keys, not with their product.  k^T
-// and v^T are stored in blocks [depth, wide], as are the sums dk^T and dv^T.  q^T and grad^T of the current rows are
-// [depth, OPDI_FLASH_ROWS].  So no product has to transpose an operand.
+// sums.  So blocks do not depend on each other, and memory grows with rows plus keys, not with rows times keys.
+//
+// k^T and v^T are stored in blocks [depth, wide], as are the sums dk^T and dv^T.  q^T and grad^T of the current rows
+// are [depth, OPDI_FLASH_ROWS].  So no product has to transpose an operand.
 
-enum { OPDI_FLASH_ROWS = 60 };                    /* a multiple of a tile's rows, and of 4 */
+enum { OPDI_FLASH_ROWS = 60 };                    /* a multiple of the rows of a tile, and of 4 */
 
 typedef struct opdi_attention_head {
     const opdi_attention *job;
     int64_t n, head, first, rows;                 /* the rows that are being processed */
     char *kt, *vt, *dk, *dv, *qt, *gt;
-    char *weights, *scores;                       /* P, and dP or dS, [OPDI_FLASH_ROWS, wide] */
-    double sums[OPDI_FLASH_ROWS];                 /* sum(grad out) of each row */
+    char *weights, *scores;                       /* weights: P; scores: dP, then dS; both [OPDI_FLASH_ROWS, wide] */
+    double sums[OPDI_FLASH_ROWS];                 /* the sum of grad * out over each row */
 } opdi_attention_head;
 
 /* Returns the number of bytes of scratch memory that a thread needs.  Keys are rounded up to whole blocks. */
@@ -437,8 +440,8 @@ static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_
                     "heads that divides query's, but query is %s, key %s and value %s", opdi_shape_text(q, text[0]),
                     opdi_shape_text(k, text[1]), opdi_shape_text(v, text[2]));
 }
-/* Sets the mask, in the type `work` in which the kernel computes, and its strides in *job.  Returns 0, or -1 and sets
-   an error. */
+/* Sets job->mask to the mask's elements, converted to the type `work` in which the kernel computes, and sets its
+   strides.  Returns 0, or -1 and sets an error. */
 static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_type work) {
     int64_t full[4];
     const int shift = mask ? 4 - mask->ndim : 0;
@@ -455,8 +458,8 @@ static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_typ
     job->mask = mask->data;
     return 0;
 }
-/* Returns the tensor of dtype `work` in which the kernel computes `out`: out itself if it has this dtype, or else a new
-   tensor with the same sizes and strides. */
+/* Returns the tensor in which the kernel computes `out`: out itself if it has dtype `work`, or else a new tensor of
+   this dtype with the same sizes and strides. */
 static opd_tensor *opdi_flash_scratch(opd_tensor *out, opd_scalar_type work) {
     return out->dtype == work ? out
         : opdi_own(opdi_tensor_make(opdi_sizes(out), opdi_strides(out), out->ndim, work, OPD_CPU));
@@ -527,8 +530,8 @@ static int opdi_flash_backward(opd_backward_call *bw) {
     for (int i = 0; i < 3; i++) { OPDI_BW_RETURN(i, results[i]); }
     return 0;
 }
-/* Returns the mask for a call with the samples of all examples of vmap's batch.  `samples` is the number of samples
-   of one example.  A mask that is the same for all samples is returned as it is. */
+/* Returns the mask for one call of the kernel with the samples of all examples of vmap's batch.  `samples` is the
+   number of samples of one example.  Returns a mask that is the same for all samples as it is. */
 static opd_tensor *opdi_flash_batch_mask(opd_call *call, int64_t samples) {
     int dim;
     int64_t sizes[OPD_MAX_DIMS];
@@ -565,8 +568,8 @@ OPDI_OP(_scaled_dot_product_flash_attention_for_cpu) {
     op->cases = "[1,2,3,2], [1,2,4,2], [1,2,4,2]; [2,2,3,2], [2,1,4,2], [2,1,4,2], 0.0, True, scale=0.3";
 }
 
-/* Returns a mask that can be added to scores.  A mask of numbers is returned as it is.  In a mask of bools, true
-   becomes 0 and false becomes -inf. */
+/* Returns a mask that can be added to scores.  Returns a mask of numbers as it is; in a mask of bools, true becomes 0
+   and false becomes -inf. */
 static opd_tensor *opdi_attention_mask(opd_tensor *mask, opd_scalar_type dtype) {
     if (!mask || mask->dtype != OPD_BOOL) { return mask; }
     const opd_value type = opd_value_int(dtype), device = opd_value_device(opd_tensor_device(mask));
@@ -583,8 +586,8 @@ static opd_tensor *opdi_causal_mask(opd_tensor *scores) {
                                                       opd_value_device(opd_tensor_device(scores)), OPD_NONE)),
                                OPDI_DTYPE(scores));
 }
-/* Repeats the heads of *keys, which are dim -3, so that their number is the same as in query.  Returns true, or
-   false and sets an error. */
+/* Repeats the heads of *keys, which are dim -3, so that there are as many as in query.  Returns true, or false and sets
+   an error. */
 static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
     const int64_t heads = query && query->ndim > 2 ? opd_size(query, -3) : 0,
         few = *keys && (*keys)->ndim > 2 ? opd_size(*keys, -3) : 0;
@@ -597,8 +600,8 @@ static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
     return *keys != NULL;
 }
 
-/* Returns the gradients results[3] to the call, converted to `dtype` and stored as [B, L, H, D], as in PyTorch.
-   Returns 0, or -1 and sets an error. */
+/* Makes the three gradients in `results` the results of the call, converted to `dtype` and stored as [B, L, H, D], as
+   in PyTorch.  Returns 0, or -1 and sets an error. */
 static int opdi_flash_return(opd_call *call, opd_tensor *const *results, opd_scalar_type dtype) {
     for (int i = 0; i < 3; i++) {
         opd_tensor *grad = opd_contiguous(opd_transpose(opd_to_dtype(results[i], dtype), 1, 2));
@@ -606,7 +609,7 @@ static int opdi_flash_return(opd_call *call, opd_tensor *const *results, opd_sca
     }
     return 0;
 }
-/* Returns a gradient [B, heads, S, D] with the heads of each group summed, so that `few` heads are left. */
+/* Returns the gradient `grad` [B, heads, S, D], summed over the heads of each group, so that `few` heads are left. */
 static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
     const int64_t two = 2;
     int64_t split[5];
@@ -651,7 +654,7 @@ static bool opdi_flash_back_fits(opd_call *call) {
         opdi_same_sizes(opd_arg_tensor(call, 4), q) &&
         (!mask || (mask->dtype != OPD_BOOL && (mask->ndim == 2 || mask->ndim == 4)));
 }
-/* Returns `tensor`, or a copy of it, with dtype `dtype` and a contiguous last dim. */
+/* Returns `tensor`, or a copy of it, with dtype `dtype` and with contiguous elements along the last dim. */
 static opd_tensor *opdi_flash_read(opd_tensor *tensor, opd_scalar_type dtype) {
     return tensor->dtype == dtype && opdi_strides(tensor)[3] == 1 ? tensor : opdi_dense_as(tensor, dtype);
 }
@@ -844,8 +847,8 @@ OPDI_OP(scaled_dot_product_attention) {
         "0.0, True, scale=0.5; [1,4,3,2], [1,2,3,2], [1,2,3,2], [3,3]b, enable_gqa=True; [3,2], [4,2], [4,3]";
 }
 
-/* Computes attention in separate steps.  The results are the output and the weights.  q and k are each multiplied by
-   the square root of the scale. */
+/* Computes attention in separate steps; q and k are each multiplied by the square root of the scale.  The results are
+   the output and the weights. */
 static int opdi_sdpa_math_kernel(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
         *mask = opd_arg_tensor(call, 3), *drop = opd_arg_tensor(call, 6);

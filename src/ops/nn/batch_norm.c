@@ -2,9 +2,9 @@
 
 //== batch norm ========================================================================================================
 
-/* Returns a copy [c, a, n] of tensor [a, c, n], so that loops over short rows run along memory.  If `back` is true,
-   copies tensor [c, a, n] into `into`, which is [a, c, n], and returns `into`.  On failure, returns NULL and sets an
-   error. */
+/* Returns a copy [c, a, n] of tensor [a, c, n], in which a loop over short rows reads contiguous memory.  If `back` is
+   true, copies tensor [c, a, n] into `into`, which is [a, c, n], and returns `into`.  On failure, returns NULL and sets
+   an error. */
 static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bool back, opd_tensor *into) {
     int64_t sizes[3], strides[3];
     sizes[0] = norm->c;
@@ -54,8 +54,8 @@ static int opdi_batch_norm_check(const opd_tensor *input, const opd_tensor *weig
     }
     return opdi_norm_params_dtype(input, weight, bias);
 }
-/* Updates `running`, the running mean, or the running variance if `variance` is true: running = (1 - momentum) *
-   running + momentum * now, where now is the batch's statistic.  Returns 0, or -1 and sets an error. */
+/* Updates a running mean or, if `variance` is true, a running variance: running = (1 - momentum) * running + momentum *
+   now, where now is the statistic of the batch.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd_scalar_type dtype, double momentum,
                                  bool variance) {
     const double count = (double)(norm->a * norm->n);
@@ -72,9 +72,9 @@ static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd
     (void)OPDI_ADD(&running->storage->version, 1u);
     return opdi_copy(running, scratch);
 }
-/* native_batch_norm of input [N, C, ..]: computes the output, mean [C] and rstd [C].  In training, it uses the batch's
-   statistics and updates the running ones.  In evaluation, it uses the running ones, and mean and rstd have size
-   [0]. */
+/* native_batch_norm of input [N, C, ..]: computes the output, mean [C] and rstd [C].  In training, it uses the
+   statistics of the batch and updates the running statistics.  In evaluation, it uses the running statistics, and mean
+   and rstd have size [0]. */
 static int opdi_native_batch_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
         *rm = opd_arg_tensor(call, 3), *rv = opd_arg_tensor(call, 4);
@@ -134,8 +134,9 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opdi_staging_store(out[i], scratch[i])) { return -1; } }
     return 0;
 }
-/* The backward function of all batch norms.  Without `train`, the running statistics are constants: argument number
-   `running` is their mean, the next argument their variance. */
+/* The backward function of all batch norms.  If `train` is false, uses the running statistics, which are then
+   constants: argument number `running` is the mean, the next argument the variance.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_batch_norm_formula(opd_backward_call *bw, int running, bool train, double eps) {
     opd_tensor *results[3] = {NULL, NULL, NULL}, *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     int64_t stat[OPD_MAX_DIMS];
@@ -197,7 +198,7 @@ static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type dtyp
     return opdi_dense_as(value, dtype);
 }
 /* native_batch_norm_backward: computes those gradients of input, weight and bias that output_mask selects.  Uses the
-   saved statistics in training, and the running ones in evaluation. */
+   saved statistics in training, and the running statistics in evaluation. */
 static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2),
         *out[3], *scratch[3], *dx = NULL;
@@ -335,12 +336,13 @@ OPDI_OP(_native_batch_norm_legit) {
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
     op->vmap = opdi_batch_norm_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->cases = "";                               /* its functional form has cases */
+    op->cases = "";                               /* the functional variant has cases instead */
 }
 
-/* Calls native_batch_norm with the call's first three arguments.  Returns its three results, followed by count - 3
-   empty tensors.  The running statistics are the arguments number `running` and running + 1; if `running` is 0,
-   there are none.  The last two arguments of the call are momentum and eps. */
+/* Makes the results of native_batch_norm, called with the call's first three arguments, the results of the call,
+   followed by count - 3 empty tensors.  The running statistics are the arguments number `running` and running + 1; if
+   `running` is 0, there are none.  The last two arguments of the call are momentum and eps.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_batch_norm_as(opd_call *call, int running, bool train, int count) {
     const int last = call->op->nargs - 1;
     opd_tensor *results[4], *input = opd_arg_tensor(call, 0);
@@ -415,8 +417,9 @@ OPDI_OP(_batch_norm_no_update) {
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001";
 }
 
-/* Calls `op`, the variant that writes the running statistics, with copies of them.  Returns the `count` results of
-   op, followed by the two copies.  If input is a batched tensor of vmap, the copies are batched too. */
+/* Calls `op`, the variant that writes the running statistics, with copies of them.  Makes the `count` results of op,
+   followed by the two copies, the results of the call.  If input is a batched tensor of vmap, the copies are batched
+   too.  Returns 0, or -1 and sets an error. */
 static int opdi_batch_norm_functional(opd_call *call, opd_op *op, int count) {
     opd_value args[OPD_MAX_ARGS];
     opd_tensor *results[6];
@@ -533,7 +536,7 @@ OPDI_OP(instance_norm) {
 
 //== weight norm =======================================================================================================
 
-/* The operands of weight_norm, v * (g / norm(v)): v, contiguous, and g, with as many dims as v.  Computes in dtype
+/* The operands of weight_norm, v * (g / norm(v)): v, made contiguous, and g, with as many dims as v.  Computes in dtype
    `work`.  dims[count] are the dims over which norms are taken, and `kept` are the sizes of the norms. */
 typedef struct opdi_weight_norm {
     opd_tensor *v, *g;
@@ -542,8 +545,8 @@ typedef struct opdi_weight_norm {
     int count;
 } opdi_weight_norm;
 
-/* Checks the arguments and sets *norm.  If dim is -1, the norm is over all dims, else over all dims but dim.  If g
-   is NULL, v keeps its dtype, and norm->g is not set.  Returns 0, or -1 and sets an error. */
+/* Checks the arguments and fills in *norm.  If dim is -1, the norm is over all dims, else over all dims except dim.  If
+   g is NULL, v keeps its dtype, and norm->g is not set.  Returns 0, or -1 and sets an error. */
 static int opdi_weight_norm_open(opd_tensor *v, opd_tensor *g, int64_t dim, opdi_weight_norm *norm) {
     const int keep = dim == -1 ? -1 : opdi_dim_of(dim, v->ndim);
     if ((keep < 0 && dim != -1) || opdi_norm_floating(v, "weight_norm_kernel")) { return -1; }
@@ -612,8 +615,8 @@ static int opdi_weight_norm_back_kernel(opd_call *call) {
     if (opd_return_tensor(call, opd_to_dtype(dv, OPDI_DTYPE(v)))) { return -1; }
     return opd_return_tensor(call, opd_to_dtype(opdi_maybe_reshape(dg, opdi_sizes(g), g->ndim), OPDI_DTYPE(g)));
 }
-/* Computes the gradients of _weight_norm_interface.  Computes the norms again by operators, so that their
-   derivative, v / norm, is recorded. */
+/* Computes the gradients of _weight_norm_interface.  Computes the norms again by operators, so that the derivative of
+   the norms, v / norm, is recorded. */
 static int opdi_weight_norm_interface_backward(opd_backward_call *bw) {
     opd_tensor *v = opd_bw_tensor(bw, 0), *g = opd_bw_tensor(bw, 1), *results[2] = {NULL, NULL}, *norms;
     const int64_t dim = opd_bw_value(bw, 2).u.i;

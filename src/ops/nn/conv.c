@@ -2,8 +2,8 @@
 
 //== convolution: arguments ============================================================================================
 
-/* Returns true if the strides of `tensor` are those of channels last (c10::is_channels_last_strides_2d and 3d).
-   Results then also get this memory format. */
+/* Returns true if the strides of `tensor` are those of channels last (c10::is_channels_last_strides_2d and 3d).  Then
+   results get this memory format, too. */
 OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
     const int64_t *sizes = opdi_sizes(tensor), *strides = opdi_strides(tensor);
     int64_t least = 0;
@@ -317,7 +317,8 @@ static int opdi_convolution_batch(opd_call *call) {
     if (at) { output = opdi_batch_split(output, 1, opdi_sizes(output)[1] / opd_batch_size()); }
     else if (dim[0] >= 0) { output = opdi_batch_split(output, 0, opdi_sizes(one)[0]); }
     else { at = -1; }
-    if (output && tensors[2]) {                   /* bias: [B, 1, O, 1, ..], or [B, O, 1, ..] if samples are first */
+    if (output && tensors[2]) {                   /* bias becomes [B, 1, O, 1, ..], or [B, O, 1, ..] if samples come
+                                                     first */
         int count = 0;
         if (dim[2] >= 0) {
             shape[count++] = opd_batch_size();
@@ -395,9 +396,9 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
     }
     return opd_return_tensor(call, out);
 }
-/* Computes convolution_backward of complex numbers from its results for real and imaginary parts.  A product of two
-   complex tensors needs all four combinations.  The gradient of the bias needs only two, because it is linear in
-   grad_output. */
+/* Computes convolution_backward of complex numbers by calls with real and imaginary parts.  A product of two complex
+   tensors needs all four combinations of parts.  The gradient of the bias needs only two, because it is linear in
+   grad_output.  Returns 0, or -1 and sets an error. */
 static int opdi_complex_conv_gradients(opd_call *call) {
     /* the arguments whose imaginary parts are taken: none; all three; input and weight; grad_output */
     static const unsigned parts[4] = {0, 7, 6, 1};
@@ -621,7 +622,8 @@ static opd_tensor *opdi_conv_same(opd_tensor *input, opd_tensor *weight, opd_ten
     }
     return opd_contiguous(output);
 }
-/* Runs conv<ndim>d or, if `transposed`, conv_transpose<ndim>d.  An input without a batch dim temporarily gets one. */
+/* Runs conv<ndim>d or, if `transposed` is true, conv_transpose<ndim>d.  An input without a batch dim temporarily gets
+   one.  Returns 0, or -1 and sets an error. */
 static int opdi_conv_nd(opd_call *call, int ndim, bool transposed) {
     static const int64_t zeros[1] = {0};
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
@@ -766,8 +768,8 @@ OPDI_OP(conv3d_padding) {
     op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2], 1, 'same'";
 }
-/* Computes conv_tbc with padding as a sum over the taps of the weight.  Only reads rows that exist, so that zeros of
-   the padding are never multiplied by infinities. */
+/* Returns conv_tbc with padding, computed as a sum over the taps of the weight.  Only reads rows that exist, so that
+   zeros of the padding are never multiplied by infinities. */
 static opd_tensor *opdi_conv_tbc_padded(opd_tensor *input, opd_tensor *weight, opd_tensor *bias, int64_t pad) {
     const int64_t rows = opdi_sizes(input)[0], taps = opdi_sizes(weight)[0], count = rows + 2 * pad - taps + 1;
     const int64_t sizes[] = {count, opdi_sizes(input)[1], opdi_sizes(weight)[2]};

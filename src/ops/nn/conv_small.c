@@ -3,15 +3,16 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:conv      convolution
 //
-//  All functions work on contiguous tensors of a dtype in which loops compute (not 16-bit floats).  They have one to
-//  three spatial dims; if there are fewer than three, the first ones have size 1.  A transposed convolution is the
-//  gradient of a convolution with respect to its input.
+//  All functions work on contiguous tensors of a dtype in which loops compute (not 16-bit floats).  The tensors have
+//  one to three spatial dims.  Arrays such as in[3] always describe three dims; if the tensors have fewer, the first
+//  elements describe dims of size 1.  A transposed convolution is the gradient of a convolution with respect to its
+//  input.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_INTERNAL int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
-/* Copies one row of columns: the elements that one tap of the kernel reads along the innermost dim.  Outputs lo ..
-   hi - 1 read inside of x; the others become zeros.  If `back` is true, adds the row to x instead. */
+/* Copies one row of columns: the elements that one tap of the kernel reads along the innermost dim.  Outputs lo .. hi -
+   1 read inside of x; the elements for all other outputs are zeros.  If `back` is true, adds the row to x instead. */
 #define OPDI_UNFOLD_ROW(type)                                                                               \
     {                                                                                                       \
         const type *from = (const type *)(const void *)x + row; type *to = (type *)(void *)out;             \
@@ -54,8 +55,8 @@ OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *
 }
 OPDI_COLD_BEGIN
 /* Computes at [rows, count] = first * second + beta * at, where first * second is a product of matrices with inner
-   dimension `element`.  lda, ldb and ldc are the distances between the rows of first, second and at.  If ta or tb is
-   true, first or second is stored transposed.  Returns 0, or -1 if memory runs out. */
+   dimension `element`.  lda, ldb and ldc are the distances between the rows of first, second and at.  If ta is true,
+   first is stored transposed; if tb is true, second is.  Returns 0, or -1 if memory runs out. */
 static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64_t element, const char *first,
                          int64_t lda, bool ta, const char *second, int64_t ldb, bool tb, double beta, char *at,
                          int64_t ldc) {
@@ -111,9 +112,11 @@ static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
 //
 //  This method is for stride 1.  For each channel, the images of a batch lie one after another in one padded plane.
 //  Neighbouring rows, and neighbouring images, share the zeros between them: rows are `wide` elements apart, and an
-//  image takes `high` rows.  Each row of the unfolded matrix of the whole batch then consists of the elements of this
-//  plane from some offset on, so nothing has to be copied.  Output (n, y, x) is column (n * high + y) * wide + x.  The
-//  results in all other columns are not used.
+//  image takes `high` rows.
+//
+//  Each row of the unfolded matrix of the whole batch then consists of the elements of this plane from some offset on,
+//  so nothing has to be copied.  Output (n, y, x) is column (n * high + y) * wide + x.  The results in all other
+//  columns are not used.
 
 typedef struct opdi_shift {
     opdi_conv conv;
@@ -432,8 +435,8 @@ static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weight
     return rc;
 }
 /* Runs one of the computations of opdi_vol_columns by the fastest method that suits it.  For OPDI_VOL_Y, `bias` may
-   point to a bias [oc].  Either adds it to output and sets *bias to NULL, or leaves it for the caller to add.
-   `bias` and *bias may be NULL.  Returns 0, or -1 and sets an error. */
+   point to a bias [oc].  The function either adds the bias to output and sets *bias to NULL, or leaves it for the
+   caller to add.  `bias` and *bias may be NULL.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *input, const opd_tensor *weight,
                                const opd_tensor *output, opd_tensor **bias) {
     const void *second = NULL;
@@ -454,7 +457,8 @@ OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *
         return opdi_conv_any(&conv, input->data, weight->data, second, output->data);
     }
     if (what == OPDI_VOL_GX) {
-        const bool around = conv.kh * conv.kw * conv.sh * conv.sw > 1;    /* zeros are put around or between gy */
+        const bool around = conv.kh * conv.kw * conv.sh * conv.sw > 1;    /* true: gy gets zeros around it or between
+                                                                             its elements */
         int rc = opdi_tiles_grad_input(&conv, output->data, weight->data, input->data);
         /* the next two methods would multiply the zeros by an infinite weight; opdi_tiles_grad_input has its own
            test */
@@ -469,7 +473,8 @@ OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *
     if (rc > 0) {
         rc = opdi_grouped_grad_weight(&conv, output->data, input->data, weight->data);
         if (rc > 0) { rc = opdi_shift_grad_weight(&conv, output->data, input->data, weight->data); }
-        if (rc == 0 && !opdi_conv_finite(conv.size, weight->numel, weight->data)) { rc = 1; } /* may be 0 * inf */
+        if (rc == 0 && !opdi_conv_finite(conv.size, weight->numel, weight->data)) { rc = 1; } /* gw may contain 0 *
+                                                                                                 infinity */
     }
     return rc <= 0 ? rc : opdi_conv_grad_weight(&conv, output->data, input->data, weight->data);
 }

@@ -8,7 +8,7 @@ OPDI_COLD_BEGIN
 
 //== nll_loss and cross_entropy_loss ===================================================================================
 
-/* A loss of input [n, c, inner] (n samples, c classes) for the class numbers target [n, inner].  Targets equal to
+/* A loss of input [n, c, inner] (n samples, c classes) for the class numbers target [n, inner].  Targets that equal
    `ignore` do not count. */
 typedef struct opdi_nll { int64_t n, c, inner, ignore, reduction; const int64_t *target; const double *weight;
     } opdi_nll;
@@ -97,9 +97,9 @@ static int opdi_nll_open(opdi_nll *nll, opd_tensor *target, opd_tensor *weight) 
     }
     return 0;
 }
-/* Computes nll_loss or, if `two`, nll_loss2d: -weight[t] * self[.., t] for each target t, the sum of these, or their
-   weighted mean.  Result 1 is the sum of the weights, or 0 if there is no reduction.  Returns 0, or -1 and sets an
-   error. */
+/* Computes nll_loss or, if `two` is true, nll_loss2d: -weight[t] * self[.., t] for each target t, the sum of these
+   numbers, or their weighted mean.  Result 1 is the sum of the weights, or 0 if there is no reduction.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_nll_forward(opd_call *call, bool two) {
     opd_tensor *input = opd_arg_tensor(call, 0), *target = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
     double sum = 0, weight = 0;
@@ -130,8 +130,8 @@ static int opdi_nll_forward(opd_call *call, bool two) {
     if (nll.reduction == OPDI_REDUCE_MEAN) { sum /= weight; }
     return opdi_nll_store(total, weight) ? -1 : opdi_nll_store(out, sum);
 }
-/* Computes the gradient of opdi_nll_forward with respect to self: -weight[t] times grad at each target t, divided by
-   total_weight for a mean, and 0 elsewhere.  Returns 0, or -1 and sets an error. */
+/* Computes the gradient of opdi_nll_forward with respect to self: -weight[t] * grad at each target t (divided by
+   total_weight for a mean), and 0 elsewhere.  Returns 0, or -1 and sets an error. */
 static int opdi_nll_backward(opd_call *call, bool two) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *target = opd_arg_tensor(call, 2),
         *weight = opd_arg_tensor(call, 3);
@@ -448,8 +448,8 @@ static opd_tensor *opdi_cross_entropy_probabilities(opd_tensor *input, opd_tenso
     loss = opd_neg(opdi_maybe_sum(loss));
     return reduction == OPDI_REDUCE_SUM ? loss : opd_div_Scalar(loss, opd_value_float((double)rows));
 }
-/* Returns the loss with label smoothing: (1 - share) * nll + share / count times the (weighted) sum of -log softmax
-   over all `count` classes, which are dim `channels`.  Ignored targets do not count. */
+/* Returns the loss with label smoothing: (1 - share) * nll + share / count * (the weighted sum of -log softmax over all
+   `count` classes, which are dim `channels`).  Ignored targets do not count. */
 static opd_tensor *opdi_cross_entropy_smooth(opd_tensor *input, opd_tensor *target, opd_tensor *weight,
                                              int64_t reduction, int64_t ignore, double share, int64_t channels) {
     const int64_t count = opdi_sizes(input)[channels];

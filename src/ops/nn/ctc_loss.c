@@ -7,10 +7,10 @@
 //  this row at time t.
 
 typedef struct opdi_ctc {
-    int64_t times, count, classes, blank, width;  /* T, N, C; width: 2 * longest target + 1 */
+    int64_t times, count, classes, blank, width;  /* sizes T, N, C; width: 2 * longest target + 1 */
     const double *probs;                          /* [T, N, C] */
     const int64_t *targets, *starts;              /* starts [N]: where each target begins */
-    opd_ints inputs, lengths;                     /* per item: number of times, of labels */
+    opd_ints inputs, lengths;                     /* for each item: number of times, number of labels */
 } opdi_ctc;
 static int64_t opdi_ctc_label(const opdi_ctc *ctc, int64_t item, int64_t place) {
     return place % 2 ? ctc->targets[ctc->starts[item] + place / 2] : ctc->blank;
@@ -18,7 +18,7 @@ static int64_t opdi_ctc_label(const opdi_ctc *ctc, int64_t item, int64_t place) 
 static double opdi_ctc_prob(const opdi_ctc *ctc, int64_t time, int64_t item, int64_t label) {
     return ctc->probs[(time * ctc->count + item) * ctc->classes + label];
 }
-/* Returns log(e^x + e^y), or NaN if one of them is NaN. */
+/* Returns log(e^x + e^y), or NaN if x or y is NaN. */
 static double opdi_ctc_add(double x, double y) {
     const double most = OPDI_MAX(x, y);
     if (x == -INFINITY && y == -INFINITY) { return most; }
@@ -141,8 +141,9 @@ static int opdi__ctc_loss_kernel(opd_call *call) {
     }
     return opdi_staging_store(loss, first) || opdi_staging_store(alpha, second) ? -1 : 0;
 }
-/* Computes, for each element of the extended target at each time, the log-probability of all paths through it.  Adds
-   it, in log space, to the element of sums [T, N, C] for this time and label.  beta [2, width] is scratch memory. */
+/* Computes, for each element of the extended target at each time, the log-probability of all paths through this
+   element.  Adds it, in log space, to the element of sums [T, N, C] for this time and label.  beta [2, width] is
+   scratch memory. */
 static void opdi_ctc_sums(const opdi_ctc *ctc, int64_t item, const double *alpha, double *beta, double *sums) {
     const int64_t times = ctc->inputs.data[item], last = 2 * ctc->lengths.data[item];
     for (int64_t time = times - 1; time >= 0; time--) {
@@ -219,7 +220,7 @@ static int opdi__ctc_loss_backward(opd_backward_call *bw) {
                                             values, 9));
 }
 /* Computes the losses of the items with _ctc_loss, and reduces them: to the mean of loss / max(length of the target,
-   1), to their sum, or not at all.  Returns 0, or -1 and sets an error. */
+   1), to the sum, or not at all.  Returns 0, or -1 and sets an error. */
 static int opdi_ctc_loss(opd_call *call, opd_ints inputs, opd_ints lengths) {
     opd_tensor *probs = opd_arg_tensor(call, 0), *targets = opd_arg_tensor(call, 1);
     opd_value values[6];
@@ -300,8 +301,8 @@ OPDI_OP(ctc_loss_IntList) {
     op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "";
 }
-/* Runs operator `name`, _ctc_loss or _ctc_loss_backward, for lengths given as tensors, which are argument number
-   `at` and the next argument. */
+/* Runs the operator `name`, _ctc_loss or _ctc_loss_backward, for lengths that are given as tensors: argument number
+   `at` and the next argument.  Returns 0, or -1 and sets an error. */
 static int opdi_ctc_by_numbers(opd_call *call, const char *name, int at) {
     opd_value args[OPD_MAX_ARGS], rets[2];
     opd_op *op = NULL;

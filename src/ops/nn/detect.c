@@ -91,8 +91,8 @@ OPDI_INTERNAL void opdi_vision_nms(opd_op_desc *op) {
 
 /* One axis of a region: its start, the length of a bin, and the number of samples in each bin. */
 typedef struct opdi_roi_axis { double start, bin; int64_t samples; } opdi_roi_axis;
-/* The arguments of an operator that pools regions.  rois, scale, height and width are arguments 1 to 4;
-   sampling_ratio and aligned are the arguments from number `last` of opdi_roi_read on. */
+/* The arguments of an operator that pools regions: rois, scale, height and width, which are arguments 1 to 4, and then
+   sampling_ratio and aligned (see opdi_roi_read). */
 typedef struct opdi_roi {
     const double *regions;
     double scale;
@@ -173,7 +173,7 @@ static bool opdi_roi_lines(double place, int64_t size, int64_t lines[2], double 
     return true;
 }
 /* Computes bin `bin` (y, x) of one region, in all channels: adds the mean of its samples of `image` to `pooled`.  If
-   `back` is true, adds the bin's gradient in `pooled` to the pixels that the samples were read from. */
+   `back` is true, adds the gradient of the bin, in `pooled`, to the pixels that the samples were read from. */
 static void opdi_roi_bin(const opdi_roi *roi, const opdi_roi_axis *axes, const int64_t *bin, double *image,
                          double *pooled, bool back) {
     const int64_t samples = axes[0].samples * axes[1].samples, area = roi->image[2] * roi->image[3];
@@ -218,8 +218,8 @@ static int opdi_roi_walk(const opdi_roi *roi, double *image, double *pooled, boo
     }
     return 0;
 }
-/* Copies `made`, which is computed in float64, to `out`, which has the result's dtype, and returns `out` to the
-   call. */
+/* Copies `made`, which was computed in float64, to `out`, which has the dtype of the result, and makes `out` the result
+   of the call.  Returns 0, or -1 and sets an error. */
 static int opdi_roi_return(opd_call *call, opd_tensor *out, opd_tensor *made) {
     return made && opd_copy_(out, made) ? opd_return_tensor(call, out) : -1;
 }

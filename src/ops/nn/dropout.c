@@ -10,9 +10,8 @@ static int opdi_dropout_check(double p) {
     return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but "
                                            "got %g", p);
 }
-/* Returns a tensor whose elements are 1 with probability 1 - p, else 0.  The random numbers are drawn for an
-   unbatched tensor of these sizes, so that vmap's option `randomness` decides whether all examples get the same
-   ones. */
+/* Returns a tensor whose elements are 1 with probability 1 - p, else 0.  Draws the random numbers for an unbatched
+   tensor of these sizes, so that vmap's option `randomness` decides whether all examples get the same numbers. */
 static opd_tensor *opdi_dropout_drawn(const opd_tensor *input, const int64_t *sizes, opd_scalar_type dtype, double p) {
     int64_t zeros[OPD_MAX_DIMS];
     memset(zeros, 0, sizeof zeros);
@@ -94,8 +93,8 @@ static int opdi_dropout_kernel(opd_call *call) {
     const char *name = call->op->schema->name;
     if (opdi_dropout_check(p)) { return -1; }
     if (!(p > 0) || !opd_arg_bool(call, 2) || input->numel == 0) { return opd_return_tensor(call, input); }
-    /* on GPUs, the fused kernel is called, as in PyTorch; not for float64, because float64 noise has other random
-       numbers than the bool mask of native_dropout (see opd_draw) */
+    /* on GPUs, call the fused kernel, as PyTorch does; but not for float64, because the noise in float64 has other
+       random numbers than the bool mask of native_dropout (see opd_draw) */
     if (strcmp(name, "dropout") == 0 && p < 1 && opd_tensor_device(input).type == OPD_CUDA &&
         input->dtype != OPD_FLOAT64) {
         opd_tensor *results[2];
@@ -132,8 +131,8 @@ OPDI_OP(feature_dropout_) {
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
 
-/* alpha_dropout and feature_alpha_dropout: replace dropped elements by -1.758, which is SELU's limit for x ->
-   -infinity, and then compute a * x + b, so that mean 0 and variance 1 are kept. */
+/* alpha_dropout and feature_alpha_dropout: replace dropped elements by -1.758, the limit of SELU for x -> -infinity,
+   and then compute a * x + b, so that the results keep mean 0 and variance 1. */
 static int opdi_alpha_dropout_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const double p = opd_arg_float(call, 1), alpha = 1.7580993408473766;
@@ -178,9 +177,9 @@ OPDI_OP(feature_alpha_dropout_) {
 
 //== fake quantisation =================================================================================================
 
-/* A quantization: an integer n, low <= n <= high, stands for (n - zero) * scale; inverse is 1 / scale in float.  If
-   `fine` is true, zero need not be an integer.  If `single` is true, n is converted back in float32 even if input is
-   float64. */
+/* A quantization: an integer n, low <= n <= high, stands for the number (n - zero) * scale.  inverse is 1 / scale in
+   float.  If `fine` is true, zero need not be an integer.  If `single` is true, n is converted back in float32 even if
+   input is float64. */
 typedef struct opdi_quant {
     opd_tensor *scale, *inverse, *zero;
     int64_t low, high;
@@ -210,9 +209,9 @@ static int opdi_quant_zeros(const opdi_quant *quant, opd_tensor *zero) {
     }
     return zero ? 0 : -1;
 }
-/* Returns two results to the call: input with each element quantized and converted back, and a mask that is true if
-   the quantized number is within range.  NaN becomes the lowest number.  If `enabled` is not NULL and holds 0, the
-   first result is input and the mask is true. */
+/* Makes two tensors the results of the call: input with each element quantized and converted back, and a mask that is
+   true if the quantized number is within range.  NaN becomes the lowest number.  If `enabled` is not NULL and holds 0,
+   the first result is input and the mask is true.  Returns 0, or -1 and sets an error. */
 static int opdi_quant_return(opd_call *call, opd_tensor *input, const opdi_quant *quant, opd_tensor *enabled) {
     const opd_scalar_type work = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const opd_value low = opd_value_int(quant->low), high = opd_value_int(quant->high);
@@ -355,7 +354,7 @@ OPDI_OP(fake_quantize_per_tensor_affine_cachemask) {
     op->schema = "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, "
         "int quant_max) -> (Tensor output, Tensor mask)";
     op->any = opdi_fake_quantize_tensor_kernel; op->backward = opdi_fake_quantize_backward; op->save = "result1";
-    op->vmap = OPD_BATCH_POINTWISE;        /* do not batch the operators in the kernel */
+    op->vmap = OPD_BATCH_POINTWISE;        /* batch this operator, not the operators that its kernel calls */
     op->out = "fake_quantize_per_tensor_affine_cachemask.out(Tensor self, float scale, int zero_point, int quant_min, "
         "int quant_max, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "";

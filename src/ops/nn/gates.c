@@ -13,14 +13,14 @@ static int opdi_glu_dim(const opd_tensor *input, int64_t dim, int64_t *half) {
     }
     return axis;
 }
-/* glu: computes a sigmoid(b), where a and b are the two halves of input along dim. */
+/* glu: computes a * sigmoid(b), where a and b are the two halves of input along dim. */
 static int opdi_glu_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     int64_t half;
     const int dim = opdi_glu_dim(input, opd_arg_int(call, 1), &half);
     if (dim < 0 || opdi_norm_floating(input, "glu_cpu")) { return -1; }
     opd_tensor *first = opdi_maybe_narrow(input, dim, 0, half), *gate = opdi_maybe_narrow(input, dim, half, half);
-    if (opdi_is_half(OPDI_DTYPE(input))) {        /* computed in float, rounded once */
+    if (opdi_is_half(OPDI_DTYPE(input))) {        /* computed in float, so that results are rounded once */
         gate = opd_sigmoid(opd_to_dtype(gate, OPD_FLOAT32));
         return opd_return_tensor(call, opd_to_dtype(opd_mul(opd_to_dtype(first, OPD_FLOAT32), gate),
                                                     OPDI_DTYPE(input)));
@@ -91,7 +91,7 @@ OPDI_OP(glu_backward) {
     op->cases = "[2,2], [2,4], -1";
 }
 
-/* Returns the weight in a shape that broadcasts to self: a single number, or one for each channel (dim 1). */
+/* Returns the weight, a single number or one number for each channel (dim 1), in a shape that broadcasts to self. */
 static opd_tensor *opdi_prelu_weight(const opd_tensor *input, opd_tensor *weight) {
     int64_t sizes[OPD_MAX_DIMS], channels = input->ndim > 1 ? opdi_sizes(input)[1] : 1;
     if (weight->numel != 1) {
@@ -123,7 +123,7 @@ static int opdi_prelu_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd__prelu_kernel(input, weight));
 }
-/* Returns `tensor`, which has the sizes of input, summed to the sizes of weight. */
+/* Returns `tensor`, which has the sizes of input, summed over dims so that it has the sizes of weight. */
 static opd_tensor *opdi_prelu_gather(opd_tensor *tensor, opd_tensor *weight, const opd_tensor *input) {
     int64_t dims[OPD_MAX_DIMS];
     int count = 0;
@@ -212,9 +212,9 @@ static opd_tensor *opdi_rrelu_factors(opd_call *call, opd_tensor *input, double 
     factor = opdi_adds(opdi_muls(factor, upper - lower), lower);
     return opd_where_self(opd_le_Scalar(input, opd_value_int(0)), factor, opd_ones_like(input));
 }
-/* rrelu: in training, multiplies each negative element by its own random factor between lower and upper; in
-   evaluation, by the mean of lower and upper.  If `noise` is true, returns a second result: the factors in training,
-   a copy of the noise argument in evaluation. */
+/* rrelu: in training, multiplies each negative element by its own random factor between lower and upper; in evaluation,
+   by the mean of lower and upper.  If `noise` is true, there is a second result: the factors in training, a copy of the
+   noise argument in evaluation.  Returns 0, or -1 and sets an error. */
 static int opdi_rrelu_of(opd_call *call, bool noise) {
     opd_tensor *input = opd_arg_tensor(call, 0), *factors = noise ? opd_arg_tensor(call, 1) : NULL;
     const int at = noise ? 2 : 1;
@@ -231,8 +231,8 @@ static int opdi_rrelu_of(opd_call *call, bool noise) {
 }
 static int opdi_rrelu_kernel(opd_call *call) { return opdi_rrelu_of(call, false); }
 static int opdi_rrelu_with_noise_functional_kernel(opd_call *call) { return opdi_rrelu_of(call, true); }
-/* rrelu_with_noise: returns rrelu; in training, writes the factors into the argument noise.  On failure, returns
-   NULL and sets an error. */
+/* Returns rrelu_with_noise; in training, also writes the factors into the argument noise.  On failure, returns NULL and
+   sets an error. */
 static opd_tensor *opdi_rrelu_writing(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *noise = opd_arg_tensor(call, 1), *rets[2];
     const bool training = opd_arg_bool(call, 4);
@@ -303,7 +303,7 @@ OPDI_OP(rrelu_with_noise) {
         "upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor";
     op->composite = opdi_rrelu_with_noise_kernel;
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->cases = "";                               /* its functional form has cases */
+    op->cases = "";                               /* the functional variant has cases instead */
 }
 /* opd_rrelu_with_noise_out(self, noise, lower, upper, training, generator, out): rrelu into out, with the slopes
    written into noise */

@@ -30,8 +30,8 @@ OPDI_COLD_END
 #include "../../typed/end.h"
 OPDI_COLD_BEGIN
 OPDI_COLD_BEGIN
-/* Reads input, grid, the interpolation, the padding and align_corners, the arguments from number `at` on, into
-   *other.  `dims` is the number of dims that input must have.  Returns 0, or -1 and sets an error. */
+/* Reads input, grid, the interpolation, the padding and align_corners, which are the arguments from number `at` on,
+   into *other.  `dims` is the number of dims that input must have.  Returns 0, or -1 and sets an error. */
 static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *other) {
     opd_tensor *input = opd_arg_tensor(call, at), *grid = opd_arg_tensor(call, at + 1);
     const int64_t how = opd_arg_int(call, at + 2), outside = opd_arg_int(call, at + 3);
@@ -154,9 +154,9 @@ static int opdi_grid_sampler_2d_backward(opd_backward_call *bw) {
     return 0;
 }
 /* Sampling along one dim, computed with public operators by opdi_grid_axis_make, so that every derivative can be
-   differentiated.  line[i] [n, 1, points] has the indices of the i-th row or column that a point reads.
-   weights[0][i] are its weights, weights[1][i] and weights[2][i] their first and second derivatives with respect to
-   the grid; NULL means 0. */
+   differentiated.  line[i] [n, 1, points] has, for each point, the index of the i-th row or column that it reads.
+   weights[0][i] are the weights of these rows or columns, weights[1][i] and weights[2][i] their first and second
+   derivatives with respect to the grid; NULL means 0. */
 typedef struct opdi_grid_axis { int count; opd_tensor *weights[3][4], *line[4]; } opdi_grid_axis;
 
 static opd_tensor *opdi_times(opd_tensor *first, opd_tensor *second) {
@@ -166,8 +166,8 @@ static opd_tensor *opdi_times(opd_tensor *first, opd_tensor *second) {
 static opd_tensor *opdi_affine(opd_tensor *tensor, double scale, double shift) {
     return opd_add_Scalar(opd_mul_Scalar(tensor, opd_value_float(scale)), opd_value_float(shift));
 }
-/* Moves coordinates `at` into [0, size - 1] as grid_inside does, but with public operators.  Sets *sign to the
-   derivative of the result with respect to `at`. */
+/* Returns the coordinates `at` moved into [0, size - 1], like grid_inside, but computed with public operators.  Sets
+   *sign to the derivative of the result with respect to `at`. */
 static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t size, opd_tensor **sign) {
     const double low = grid->corners ? 0 : -0.5, span = grid->corners ? (double)(size - 1) : (double)size;
     opd_tensor *one = opd_ones_like(at);
@@ -185,9 +185,9 @@ static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t
     *sign = opd_mul(one, in);
     return opd_clamp_full(at, opd_value_int(0), opd_value_int(size - 1));
 }
-/* Fills *axis for coordinates `at`, which run from -1 to 1 along a dim of `size`.  Computes the indices, weights and
-   slopes of grid_taps_set and the second derivatives, with public operators.  On failure, some of the tensors
-   in *axis are NULL. */
+/* Fills in *axis for coordinates `at`, which run from -1 to 1 along a dim of `size`.  Computes the same indices,
+   weights and slopes as grid_taps_set, and the second derivatives, but with public operators.  On failure, some of the
+   tensors in *axis are NULL. */
 static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd_tensor *at, int64_t size) {
     const double half = (double)(grid->corners ? size - 1 : size) / 2, a = -0.75;
     opd_tensor *sign = opd_ones_like(at), *unused;
@@ -231,9 +231,10 @@ static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd
         axis->line[i] = opd_to_dtype(opdi_where(inside, opd_detach(line)), OPD_INT64);
     }
 }
-/* Computes directional derivatives of the samples S of input.  results[0] is the change of S if input changes by
-   `value` and the grid by `upper`; either may be NULL for no change.  If grad is not NULL, results[1] and results[2]
-   are the gradients of the sum of grad * results[0] with respect to input and grid.  Results that are 0 are NULL. */
+/* Computes directional derivatives of the samples S of input.  Sets results[0] to the change of S if input changes by
+   `value` and the grid by `upper`; NULL means no change.  If grad is not NULL, sets results[1] and results[2] to the
+   gradients of the sum of grad * results[0] with respect to input and grid.  Results that are 0 are NULL.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_grid_second(const opdi_grid *other, opd_tensor *input, opd_tensor *grid, opd_tensor *grad,
                             opd_tensor *value, opd_tensor *upper, opd_tensor **results /*[3]*/) {
     const int64_t *in = opdi_sizes(input), *to = opdi_sizes(grid), channels = 1;
@@ -360,9 +361,9 @@ typedef struct opdi_grid_cube {
     int64_t rows[3];
 } opdi_grid_cube;
 
-/* Makes cube->axis[number] for coordinates `at`, in which infinities and NaN are replaced by finite coordinates.
-   Sets cube->known to false for NaN and for coordinates that would become NaN.  At these points, slopes are 0, and
-   padding by zeros gives 0. */
+/* Makes cube->axis[number] for coordinates `at`; infinities and NaN are first replaced by finite coordinates.  Sets
+   cube->known to false for NaN and for coordinates that would become NaN.  At these points, slopes are 0, and padding
+   by zeros gives 0. */
 static void opdi_grid_cube_axis(opdi_grid_cube *cube, int number, const opdi_grid *grid, opd_tensor *at, int64_t size) {
     const bool border = grid->outside == OPDI_GRID_BORDER, one = grid->corners && size == 1;
     opd_tensor *known = border && !one ? opd_logical_not(opd_isnan(at)) : opd_isfinite(at);
@@ -439,9 +440,9 @@ static int opdi_grid_sampler_3d_kernel(opd_call *call) {
     for (int i = 1; i < 4; i++) { sizes[1 + i] = to[i]; }
     return opd_return_tensor(call, opd_ok() ? opdi_reshape_to(sum, sizes, 5) : NULL);
 }
-/* Computes the gradients with respect to input (None if output_mask excludes it) and to grid.  input gets
-   grad_output times the weights of the corners of each point.  grid gets grad_output times the elements at the
-   corners times the slopes of the weights. */
+/* Computes the gradients with respect to input (None if output_mask excludes it) and to grid.  input gets grad_output
+   times the weights of the corners of each point.  grid gets the product of grad_output, the elements at the corners
+   and the slopes of the weights. */
 static int opdi_grid_sampler_3d_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *grid = opd_arg_tensor(call, 2);
     opd_tensor *along[3] = {NULL, NULL, NULL}, *xyz[3], *delta = NULL;

@@ -51,8 +51,8 @@ static int opdi_im2col_run(opd_tensor *image, opd_tensor *col, const opdi_vol *v
     }
     return 0;
 }
-/* Returns the dtype in which windows are copied and summed.  For bools it is float32: a sum of bools is true if it
-   is not 0.  On failure, returns -1 and sets PyTorch's error for operator `what`. */
+/* Returns the dtype in which windows are copied and summed.  For bools it is float32: a sum of bools is true if it is
+   not 0.  On failure, returns -1 and sets PyTorch's error for the kernel `what`. */
 static int opdi_columns_dtype(const opd_tensor *input, const char *what) {
     return input->dtype == OPD_BOOL ? OPD_FLOAT32 : opdi_kernel_dtype(OPDI_DTYPE(input), false, what);
 }
@@ -188,8 +188,8 @@ OPDI_OP(col2im) {
 }
 
 #define OPDI_MEMORY_LAST opd_value_int(2)
-/* pixel_shuffle by r: rearranges [.., channels r r, height, width] to [.., channels, height r, width r].  If `back`
-   is true, does the inverse (pixel_unshuffle). */
+/* pixel_shuffle by r: rearranges [.., channels * r * r, height, width] to [.., channels, height * r, width * r].  If
+   `back` is true, does the inverse (pixel_unshuffle).  Returns 0, or -1 and sets an error. */
 static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const int64_t row = opd_arg_int(call, 1);

@@ -75,16 +75,16 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opdi_staging_store(out[i], scratch[i])) { return -1; } }
     return 0;
 }
-/* Sets mask[3] to whether arguments number `x`, `w` and `bias` require gradients. */
+/* Sets mask[0], mask[1] and mask[2] to true if arguments number `x`, `w` and `bias` require gradients. */
 OPDI_INTERNAL void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int bias, bool *mask) {
     mask[0] = opd_bw_needs(bw, x);
     mask[1] = opd_bw_needs(bw, w);
     mask[2] = opd_bw_needs(bw, bias);
 }
-/* Returns the part of input's gradient that comes through the results mean and rstd.  Each of M normalised elements
-   gets g / M from the mean and -g * rstd^2 * xhat / M from rstd, where xhat is the normalised element itself and g is
-   the gradient of the statistic.  input is viewed with sizes xs, results 1 and 2 (mean and rstd) with sizes stat; both
-   have `count` dims.  Returns NULL if neither result has a gradient. */
+/* Returns the part of the gradient of input that comes through the results mean and rstd, or NULL if neither result has
+   a gradient.  Each of the M normalised elements gets g / M from the mean and -g * rstd^2 * xhat / M from rstd, where g
+   is the gradient of the statistic, and xhat is the normalised element.  input is viewed with sizes xs, mean and rstd
+   (results 1 and 2) with sizes stat; both have `count` dims. */
 OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input, const int64_t *xs,
                                               const int64_t *stat, int count) {
     opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1),
@@ -100,8 +100,8 @@ OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor 
     delta = opdi_muls(delta, (double)mean->numel / (double)OPDI_MAX(input->numel, (int64_t)1));
     return opdi_maybe_reshape(delta, opdi_sizes(input), input->ndim);
 }
-/* Returns results[3], of which any may be NULL, as the gradients of arguments number `x`, `w` and `bias`.  If
-   `stats` is not NULL, it is added to the first gradient. */
+/* Makes results[0], results[1] and results[2], each of which may be NULL, the gradients of arguments number `x`, `w`
+   and `bias`.  If `stats` is not NULL, adds it to the first gradient.  Returns 0, or not 0 and sets an error. */
 OPDI_INTERNAL int opdi_return_norm_grads(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results,
                                          opd_tensor *stats) {
     if (stats) { results[0] = opdi_plus(stats, results[0]); }
@@ -125,7 +125,7 @@ static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
                                   ? opdi_stats_backward(bw, input, opdi_sizes(input), opdi_sizes(mean), input->ndim)
                                   : NULL);
 }
-/* Computes layer norm under vmap if weight or bias is batched.  First normalises, then multiplies by weight and adds
+/* Computes layer norm under vmap if weight or bias is batched: first normalises, then multiplies by weight and adds
    bias. */
 static int opdi_layer_norm_apart(opd_call *call) {
     opd_tensor *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3), *input = opd_arg_tensor(call, 0),
@@ -271,9 +271,9 @@ static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(5, dw ? opdi_maybe_reshape(dw, shape.u.ints, shape.n) : NULL);
     return opd_bw_return(bw, 3, NULL) || opd_bw_return(bw, 4, NULL) || opd_bw_return(bw, 6, NULL);
 }
-/* Computes layer norm's gradients under vmap if examples have their own weights.  Input's gradient is computed by
-   the operator, after multiplying grad by the weight.  The gradients of weight and bias are sums over the rows of
-   each example. */
+/* Computes the gradients of layer norm under vmap if examples have their own weights.  The operator computes the
+   gradient of input, after grad was multiplied by the weight.  The gradients of weight and bias are sums over the rows
+   of each example. */
 static int opdi_layer_norm_back_apart(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
         *rstd = opd_arg_tensor(call, 4), *weight = opd_arg_tensor(call, 5), *results[3] = {NULL, NULL, NULL};

@@ -2,8 +2,8 @@
 
 //== losses over pairs of elements =====================================================================================
 
-/* Checks that the common dtype of both tensors is a floating dtype; `what` is the kernel's name in errors.  Returns
-   0, or -1 and sets an error. */
+/* Checks that the dtype to which both tensors are promoted is a floating dtype; `what` is the kernel's name in errors.
+   Returns 0, or -1 and sets an error. */
 static int opdi_loss_floating(const opd_tensor *input, const opd_tensor *output, const char *what) {
     opd_tensor *two[2];
     two[0] = (opd_tensor *)(uintptr_t)input;
@@ -17,8 +17,8 @@ static opd_tensor *opdi_loss_difference(opd_tensor *input, opd_tensor *output) {
     if (input && output->dtype == OPD_BOOL) { output = opd_to_dtype(output, (opd_scalar_type)input->dtype); }
     return opd_sub(input, output);
 }
-/* Returns the computed `tensor`, cast to the dtype of `self` if it differs, as the result of an operator.  If the
-   cast is not allowed, returns NULL and sets an error. */
+/* Returns the computed `tensor`, cast to the dtype of `self` if its dtype differs, as the result of an operator.  If
+   the cast is not allowed, returns NULL and sets an error. */
 static opd_tensor *opdi_loss_as(opd_tensor *tensor, const opd_tensor *self) {
     if (!tensor || tensor->dtype == self->dtype) { return tensor; }
     if (opd_can_cast((opd_scalar_type)tensor->dtype, (opd_scalar_type)self->dtype)) {
@@ -98,8 +98,8 @@ OPDI_OP(l1_loss) {
     op->cases = "[2,3], [2,3]";
 }
 
-/* Returns smooth_l1 of d = |input - output|: d^2 / (2 beta) if d < beta, else d - beta / 2.  If `scaled` is true,
-   multiplies this by beta, which gives the Huber loss. */
+/* Returns smooth_l1 of d = |input - output|: d^2 / (2 * beta) if d < beta, else d - beta / 2.  If `scaled` is true,
+   returns this number times beta, which is the Huber loss. */
 static opd_tensor *opdi_huber(opd_tensor *input, opd_tensor *output, double beta, bool scaled) {
     opd_tensor *distance = opd_abs(opdi_loss_difference(input, output));
     if (beta <= 0) { return distance; }
@@ -246,7 +246,7 @@ static int opdi_binary_cross_entropy_backward_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_loss_as(delta, input));
 }
-/* Computes the gradients of binary_cross_entropy.  The gradient of target is grad (log(1 - input) - log(input)). */
+/* Computes the gradients of binary_cross_entropy.  The gradient of target is grad * (log(1 - input) - log(input)). */
 static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1),
         *weight = opd_bw_tensor(bw, 2);
@@ -259,8 +259,8 @@ static int opdi_binary_cross_entropy_backward(opd_backward_call *bw) {
                          reduction == OPDI_REDUCE_MEAN ? opd_div_Scalar(delta, opd_value_float((double)input->numel))
                          : delta);
 }
-/* Computes the second derivatives of binary_cross_entropy.  With q = x (1 - x), input x and target y, the gradient
-   is (x - y) / q.  Its derivatives are (x^2 - 2 x y + y) / q^2 by x and -1 / q by y. */
+/* Computes the second derivatives of binary_cross_entropy.  With input x, target y and q = x * (1 - x), the gradient is
+   (x - y) / q.  Its derivatives are (x^2 - 2 * x * y + y) / q^2 by x and -1 / q by y. */
 static int opdi_binary_cross_entropy_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1),
         *other = opd_bw_tensor(bw, 2), *weight = opd_bw_tensor(bw, 3);
@@ -296,16 +296,17 @@ OPDI_OP(binary_cross_entropy_backward) {
     op->tags = OPDI_OPTAG_OUT_PART;
 }
 
-/* Returns `result` converted to `dtype`, as PyTorch's in-place operation would store it.  On failure, returns NULL
-   and sets an error. */
+/* Returns `result` converted to `dtype`, in which PyTorch's in-place operation would store it.  On failure, returns
+   NULL and sets an error. */
 static opd_tensor *opdi_in_dtype(opd_tensor *result, opd_scalar_type dtype) {
     if (!result || result->dtype == dtype) { return result; }
     if (opd_can_cast((opd_scalar_type)result->dtype, dtype)) { return opd_to_dtype(result, dtype); }
     (void)opdi_cast_fail(result->dtype, dtype);
     return NULL;
 }
-/* binary_cross_entropy_with_logits: computes (1 - y) x - ((p - 1) y + 1) log sigmoid(x) for input x, target y and
-   pos_weight p (1 if it is None).  Rounds each step to the dtype in which PyTorch's in-place operation stores it. */
+/* binary_cross_entropy_with_logits: computes (1 - y) * x - ((p - 1) * y + 1) * log(sigmoid(x)) for input x, target y
+   and pos_weight p (1 if it is None).  Rounds each step to the dtype in which PyTorch's in-place operation stores
+   it. */
 static int opdi_binary_cross_entropy_with_logits_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2),
         *part = opd_arg_tensor(call, 3), *loss = opd_log_sigmoid(input);
@@ -346,8 +347,7 @@ static int opdi_log_sigmoid_forward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return grad ? opd_bw_return(bw, 0, opd_log_sigmoid_backward(grad, opd_bw_tensor(bw, 0), opd_bw_result(bw, 1))) : 0;
 }
-/* Computes the gradient of log_sigmoid.  With q = buffer / (1 + buffer), it is grad (1 - q) if input < 0, else grad
-   q. */
+/* Computes the gradient of log_sigmoid: with q = buffer / (1 + buffer), grad * (1 - q) if input < 0, else grad * q. */
 static int opdi_log_sigmoid_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *second = opd_arg_tensor(call, 2);
     opd_tensor *negative = opd_lt_Scalar(input, opd_value_int(0));
@@ -367,7 +367,7 @@ OPDI_OP(log_sigmoid_forward) {
     op->schema = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)";
     op->any = opdi_log_sigmoid_forward_kernel; op->backward = opdi_log_sigmoid_forward_backward;
     op->save = "self, buffer"; op->constant = "buffer";
-    op->vmap = OPD_BATCH_POINTWISE;        /* do not batch the operators in the kernel */
+    op->vmap = OPD_BATCH_POINTWISE;        /* batch this operator, not the operators that its kernel calls */
     op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), "
         "Tensor(b!))";
     op->cases = "[2,3]";
@@ -395,7 +395,7 @@ OPDI_OP(log_sigmoid) {
     op->cases = "[2,3]";
 }
 
-/* soft_margin_loss: computes log(1 + exp(-target input)). */
+/* soft_margin_loss: computes log(1 + exp(-target * input)). */
 static int opdi_soft_margin_loss_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     other = opdi_loss_as(opd_log1p(opd_exp(opd_mul(opd_neg(input), other))), input);
@@ -414,8 +414,8 @@ static int opdi_soft_margin_loss_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(1, opd_soft_margin_loss_backward(grad, other, input, opd_bw_value(bw, 2).u.i));
     return 0;
 }
-/* Computes the second derivatives of soft_margin_loss.  With s = sigmoid(-y x), input x and target y, the gradient
-   is -y s.  Its derivatives are y^2 s (1 - s) by x and x y s (1 - s) - s by y. */
+/* Computes the second derivatives of soft_margin_loss.  With input x, target y and s = sigmoid(-y * x), the gradient is
+   -y * s.  Its derivatives are y^2 * s * (1 - s) by x and x * y * s * (1 - s) - s by y. */
 static int opdi_soft_margin_loss_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1), *other = opd_bw_tensor(bw, 2);
     const double f = opdi_loss_share(input, other, opd_bw_value(bw, 3).u.i);
@@ -475,8 +475,8 @@ static int opdi_margin_ranking_loss_kernel(opd_call *call) {
                              opdi_reduced(opd_clamp_min(opdi_adds(delta, opd_arg_float(call, 3)), opd_value_int(0)),
                                           opd_arg_int(call, 4)));
 }
-/* cosine_similarity: computes the sum along dim of x1 x2 / (max(|x1|, eps) max(|x2|, eps)), with x1 and x2 broadcast to
-   each other. */
+/* cosine_similarity: computes the sum along dim of x1 * x2 / (max(|x1|, eps) * max(|x2|, eps)), with x1 and x2
+   broadcast to each other. */
 static int opdi_cosine_similarity_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
     const int64_t dim = opd_arg_int(call, 2);
@@ -636,9 +636,9 @@ static int opdi_margin_check(const opd_tensor *input, const opd_tensor *target, 
     }
     return opdi_norm_floating(input, "multi_margin_loss_cpu_kernel");
 }
-/* Returns the losses [.., classes] that multi_margin_loss sums: max(0, margin - x[target] + x)^p weight[target] for
-   each class, and 0 for the target itself.  If `slope` is true, returns their derivatives by x instead.  target has
-   the batch dims of input and a last dim of size 1. */
+/* Returns the losses [.., classes] that multi_margin_loss sums: max(0, margin - x[target] + x)^p * weight[target] for
+   each class, and 0 for the target itself.  If `slope` is true, returns their derivatives by x instead.  target has the
+   batch dims of input and a last dim of size 1. */
 static opd_tensor *opdi_margin_terms(opd_tensor *input, opd_tensor *target, double p, double margin,
                                      opd_tensor *weight, bool slope) {
     opd_tensor *loss = opdi_adds(opd_sub(input, opd_gather(input, -1, target)), margin);
@@ -668,7 +668,8 @@ static int64_t opdi_margin_read(opd_call *call, int from, opd_tensor **input, op
     *target = opd_unsqueeze((*input)->ndim == 1 ? opd_squeeze(*target) : *target, -1);
     return *target ? opdi_sizes(*input)[(*input)->ndim - 1] : -1;
 }
-/* multi_margin_loss: computes for each row the sum of opdi_margin_terms over the classes, divided by their number. */
+/* multi_margin_loss: computes for each row the sum of opdi_margin_terms over the classes, divided by the number of
+   classes. */
 static int opdi_multi_margin_loss_kernel(opd_call *call) {
     opd_tensor *input, *target;
     const int64_t classes = opdi_margin_read(call, 0, &input, &target), last = -1;
@@ -679,7 +680,7 @@ static int opdi_multi_margin_loss_kernel(opd_call *call) {
     if (input->ndim == 1 && opd_arg_tensor(call, 1)->ndim == 1) { loss = opd_unsqueeze(loss, 0); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
 }
-/* Returns the gradient of input: slopes [.., classes] times the gradient of each row's loss under `reduction`. */
+/* Returns the gradient of input: slopes [.., classes] times the gradient of the loss of each row under `reduction`. */
 static opd_tensor *opdi_margin_chain(opd_tensor *slope, opd_tensor *grad, opd_tensor *input, int64_t reduction) {
     const int64_t rows = slope && slope->ndim == 2 ? opdi_sizes(slope)[0] : 1;
     const bool each = reduction == 0 && grad->ndim == 1 && slope && slope->ndim == 2;
@@ -706,7 +707,7 @@ static int opdi_multi_margin_loss_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_margin_chain(slope, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                      opd_arg_int(call, 6)));
 }
-/* Checks the labels, if their data can be read: no label may be below -1, which ends a list of labels.  Returns 0,
+/* Checks the labels, if their data can be read: no label may be less than -1, the end of a list of labels.  Returns 0,
    or -1 and sets an error. */
 static int opdi_multilabel_check(opd_tensor *target) {
     while (target->flags & OPDI_BATCHED) { target = opdi_batched_of(target)->value; }
@@ -719,9 +720,9 @@ static int opdi_multilabel_check(opd_tensor *target) {
     }
     return target ? 0 : -1;
 }
-/* Checks the arguments of a multilabel_margin_loss, of which self is argument number `from` and target the next one.
-   Sets *input and *target, with at least one dim.  Sets *valid to true for the labels before the first -1 of their
-   row.  Returns 0, or -1 and sets an error. */
+/* Checks the arguments of a multilabel_margin_loss: self is argument number `from`, target the next argument.  Sets
+   *input and *target, with at least one dim.  Sets *valid to true for the labels before the first -1 of their row.
+   Returns 0, or -1 and sets an error. */
 static int opdi_multilabel_read(opd_call *call, int from, opd_tensor **input, opd_tensor **target, opd_tensor **valid) {
     *input = opd_arg_tensor(call, from);
     *target = opd_arg_tensor(call, from + 1);
@@ -775,8 +776,8 @@ static int opdi_multilabel_margin_loss_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, rets[0]);
 }
-/* Computes the gradient of multilabel_margin_loss: each pair of a label and a class whose loss is positive adds to
-   the gradient of the class and subtracts from that of the label. */
+/* Computes the gradient of multilabel_margin_loss: each pair of a label and a class whose loss is positive adds to the
+   gradient of the class, and subtracts from the gradient of the label. */
 static int opdi_multilabel_margin_loss_backward_kernel(opd_call *call) {
     opd_tensor *input, *target, *valid, *counts, *grad = opd_arg_tensor(call, 0), *first = opd_arg_tensor(call, 1);
     opd_tensor *hits = opd_arg_tensor(call, 4);

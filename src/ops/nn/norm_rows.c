@@ -12,7 +12,8 @@ OPDI_COLD_BEGIN
 
 //== functions shared by the operators of layers, losses and indices ===================================================
 //
-//  Conversions to contiguous memory, results that begin as a copy of self, and operators that accept NULL for a tensor.
+//  These functions convert tensors to contiguous memory, make results that begin as a copy of self, and call operators
+//  if a tensor is not NULL.
 
 OPDI_INTERNAL opd_tensor *opdi_packed(opd_tensor *tensor) {
     return tensor ? opdi_dense_as(tensor, (opd_scalar_type)tensor->dtype) : NULL;
@@ -82,8 +83,8 @@ enum { OPDI_ROW_NORM, OPDI_ROW_AFFINE, OPDI_ROW_SCALED, OPDI_ROW_SHIFTED, OPDI_R
 #else
 #define OPDI_ROW_WIDE(count) false
 #endif
-/* Not inlined with clang: if clang sees how the lanes are added up, it spills them to memory in the loop that fills
-   them. */
+/* The storage class of row_lanes.  With clang, row_lanes is not inlined: if clang sees how the lanes are added up, it
+   spills them to memory in the loop that fills them. */
 #if defined(__clang__)
 #define OPDI_ROW_LANES static OPDI_NOINLINE
 #else
@@ -108,8 +109,8 @@ OPDI_INTERNAL void opdi_norm_batch_backward_f64(void *ctx, int64_t begin, int64_
 #include "../../typed/end.h"
 
 OPDI_COLD_BEGIN
-/* Returns the data of `tensor` as contiguous elements of `dtype`, or NULL if the tensor is NULL.  Sets *bad on
-   failure. */
+/* Returns the data of `tensor` as contiguous elements of `dtype`, or NULL if the tensor is NULL.  On failure, returns
+   NULL and sets *bad to true. */
 OPDI_INTERNAL const void *opdi_norm_in(opd_tensor *tensor, opd_scalar_type dtype, bool *bad) {
     if (!tensor) { return NULL; }
     tensor = opdi_dense_as(tensor, dtype);
@@ -122,8 +123,8 @@ OPDI_INTERNAL const void *opdi_norm_in(opd_tensor *tensor, opd_scalar_type dtype
 OPDI_INTERNAL opd_scalar_type opdi_norm_type(const opd_tensor *input) {
     return input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
 }
-/* Returns the dtype of the statistics: float if the weights are float and input is half precision, else input's
-   dtype. */
+/* Returns the dtype of the statistics: float if the weights are float and input is half precision, else the dtype of
+   input. */
 OPDI_INTERNAL opd_scalar_type opdi_norm_stat_type(const opd_tensor *input, const opd_tensor *weight) {
     return weight && weight->dtype == OPD_FLOAT32 && input->dtype != OPD_FLOAT64 ? OPD_FLOAT32
         : (opd_scalar_type)input->dtype;
@@ -132,8 +133,8 @@ OPDI_INTERNAL int opdi_norm_floating(const opd_tensor *input, const char *what) 
     return opd_dtype_is_floating((opd_scalar_type)input->dtype) ? 0
         : opdi_dtype_fail(what, input->dtype);
 }
-/* Checks that weight and bias have input's dtype, or that they are float32 and input is half precision.  Returns 0,
-   or -1 and sets an error. */
+/* Checks that weight and bias have the dtype of input, or that they are float32 and input is half precision.  Returns
+   0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_norm_params_dtype(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *bias) {
     const opd_tensor *params[2];
     params[0] = weight;
@@ -195,7 +196,8 @@ OPDI_INTERNAL int opdi_norm_double_backward(const opdi_norm_second *second, opd_
 //== batching rules of norms ===========================================================================================
 
 /* Computes a norm over channels under vmap in one call, in which the channels of all examples are concatenated.
-   `kinds` tells how each argument relates to channels, and `results` how each of the three results does. */
+   `kinds` tells how each argument relates to channels, and `results` how each of the three results does.  Returns 0, or
+   -1 and sets an error. */
 OPDI_INTERNAL int opdi_batch_by_channel(opd_call *call, const opdi_channel_kind *kinds,
                                         const opdi_channel_kind *results) {
     opd_value args[OPD_MAX_ARGS], rets[3];

@@ -95,8 +95,8 @@ static void OPDI_TYPED(row_become)(int what, const OPDI_TYPED(row_ops) *ops, int
     if (OPDI_ROW_WIDE(count)) { OPDI_TYPED(row_become_wide)(what, ops, count); }
     else { OPDI_TYPED(row_become_body)(what, ops, count); }
 }
-/* Returns the mean of a norm's rows x, x + step, ..., each of `count` elements.  Sums the differences from one of
-   the elements.  Rounding errors are then relative to the spread, not to the mean, which may be much larger.  That
+/* Returns the mean of the rows of a norm: x, x + step, .., each of `count` elements.  Sums the differences from one of
+   the elements, so that rounding errors are relative to the spread, not to the mean, which may be much larger.  This
    element is not the first of a row, because the first often differs from the other elements. */
 static double OPDI_TYPED(norm_mean)(const OPDI_T *x, int64_t rows, int64_t step, int64_t count) {
     double sum = 0, plain = 0;
@@ -176,7 +176,7 @@ static void OPDI_TYPED(norm_back)(const opdi_norm *norm, int64_t row, const OPDI
     ops.e = (OPDI_T)(s2 * (double)rstd * (double)rstd / (double)len);
     OPDI_TYPED(row_become)(OPDI_ROW_BACK, &ops, len);
 }
-/* Computes dx for rows or groups [begin, end) of the opdi_norm ctx. */
+/* Computes dx for rows or groups [begin, end); ctx is their opdi_norm. */
 OPDI_INTERNAL void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t len = norm->per * norm->n;
@@ -292,8 +292,8 @@ OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end)
         }
     }
 }
-/* Computes the gradients dw, db and dx of batch norm, unless they are NULL, for channels [begin, end) of the
-   opdi_norm ctx.  If its `eval` is set, the statistics are constants. */
+/* Computes the gradients dw, db and dx of batch norm, unless they are NULL, for channels [begin, end); ctx is the
+   opdi_norm.  If norm->eval is set, the statistics are constants. */
 OPDI_INTERNAL void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const double count = (double)(norm->a * norm->n);

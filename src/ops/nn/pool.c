@@ -8,16 +8,16 @@ OPDI_COLD_BEGIN
 
 //== pooling: windows and loops ========================================================================================
 
-/* A pooling of planes with sizes in[3] to planes with sizes out[3].  The last nd dims are pooled; dims before them
-   have size 1.  Along dim i, the window of output o reads the elements lo[i][o], lo[i][o] + dilation[i], and so on,
-   below hi[i][o].  An average is divided by the product of span[i][o] over the dims, or by `divisor`. */
+/* A pooling of planes with sizes in[3] to planes with sizes out[3].  The last nd dims are pooled; the dims before them
+   have size 1.  Along dim i, the window of output o reads the elements lo[i][o], lo[i][o] + dilation[i] and so on,
+   below hi[i][o].  An average is divided by `divisor` or, if that is 0, by the product of span[i][o] over the dims. */
 typedef struct opdi_windows {
     int64_t planes, in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
     int64_t *lo[3], *hi[3], *span[3];
     int64_t divisor;                              /* if not 0, averages are divided by it */
     const char *from;                             /* forward: input; backward: gradient of the output */
     char *to;                                     /* forward: output; backward: gradient of the input */
-    int64_t *at;                                  /* position in its plane of each maximum, or NULL */
+    int64_t *at;                                  /* for each maximum, its position in its plane; or NULL */
     size_t bytes;                                 /* size of lo, hi and span together */
     int dtype, nd;
     int32_t bad;                                  /* set to 1 if a position is out of range */
@@ -25,8 +25,8 @@ typedef struct opdi_windows {
 
 #define OPDI_POOL_EACH(v, a, b, c)                                                                          \
     for (a = 0; a < (v)->out[0]; a++) for (b = 0; b < (v)->out[1]; b++) for (c = 0; c < (v)->out[2]; c++)
-/* Returns true if the windows are 2 x 2, do not overlap and lie inside of the plane.  This usual case has loops
-   without branches. */
+/* Returns true if the windows are 2 x 2, do not overlap and lie inside of the plane.  For this usual case, there are
+   loops without branches. */
 static bool opdi_pool_is_2x2(const opdi_windows *windows) {
     if (windows->in[0] != 1 || windows->out[0] != 1) { return false; }
     for (int i = 1; i < 3; i++) {
@@ -70,8 +70,8 @@ static void opdi_avg_pool_i64(const opdi_windows *windows, const int64_t *x, int
 enum { OPDI_POOL_MAX, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
 typedef struct opdi_pool_job { opdi_windows *windows; int what; } opdi_pool_job;
 OPDI_COLD_BEGIN
-/* Pools planes [begin, end) of the opdi_pool_job ctx, forward or backward, with the loops for its dtype.  Sets `bad`
-   of the windows if a position in `at` is outside of its plane. */
+/* Pools planes [begin, end) of ctx, an opdi_pool_job, forward or backward, with the loops for its dtype.  Sets `bad` of
+   the windows if a position in `at` is outside of its plane. */
 static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_pool_job *job = (const opdi_pool_job *)ctx;
     opdi_windows *windows = job->windows;
@@ -165,7 +165,7 @@ static int opdi_pool_count(opdi_windows *windows, int i, bool ceil_mode) {
     windows->out[i] = count;
     return 0;
 }
-/* Reads the sizes of `input`, whose batch may be empty, into *windows.  `adaptive` selects the texts of the errors.
+/* Reads the sizes of `input`, whose batch may be empty, into *windows.  `adaptive` selects the texts of errors.
    Returns 0, or -1 and sets an error. */
 static int opdi_pool_input(opdi_windows *windows, const opd_tensor *input, int ndim, const char *name, bool adaptive) {
     const int64_t *sizes = opdi_sizes(input);
@@ -197,8 +197,8 @@ static int opdi_pool_input(opdi_windows *windows, const opd_tensor *input, int n
     }
     return 0;
 }
-/* Reads kernel_size, stride, padding and, if `maximum` is true, dilation into *windows: the arguments from number
-   `first` on.  Argument number ceil_at is ceil_mode.  Returns 0, or -1 and sets an error. */
+/* Reads kernel_size, stride, padding and, if `maximum` is true, dilation into *windows; they are the arguments from
+   number `first` on.  Argument number ceil_at is ceil_mode.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_read(const opd_call *call, int first, opdi_windows *windows, const opd_tensor *input, int ndim,
                           const char *name, bool maximum, int ceil_at) {
     char left[96], second[96];
@@ -275,7 +275,7 @@ static void opdi_pool_sizes(const opdi_windows *windows, const opd_tensor *input
         sizes[i] = i < input->ndim - windows->nd ? opdi_sizes(input)[i] : windows->out[3 - input->ndim + i];
     }
 }
-/* Pools `input` by the windows *windows.  If `maximum` is true, this is a max_pool, whose result 1 has the
+/* Pools `input` by the windows in *windows.  If `maximum` is true, this is a max_pool, whose result 1 has the
    positions; else it is an avg_pool.  If `ints` is true, integers are allowed.  `name` is the operator's name in
    errors.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *input, bool maximum, bool adaptive,
@@ -345,8 +345,8 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
 
 //== max_pool2d, max_pool3d ============================================================================================
 
-/* Returns the elements of `input` at the positions `at`, with the sizes of `at`.  A position counts the elements of
-   the last ndim dims of `input`; these are the pooled dims. */
+/* Returns the elements of `input` at the positions `at`, with the sizes of `at`.  A position is an index into the last
+   ndim dims of `input`, the pooled dims, as one flattened dim. */
 static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     int64_t flat[OPD_MAX_DIMS], rest[OPD_MAX_DIMS];
     int i;
@@ -358,7 +358,7 @@ static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     input = opd_gather(opdi_reshape_to(input, flat, count + 1), -1, opdi_reshape_to(at, rest, count + 1));
     return opdi_reshape_to(input, opdi_sizes(at), at->ndim);
 }
-/* max_pool2d_with_indices (ndim is 2) and max_pool3d_with_indices (ndim is 3). */
+/* The kernel of max_pool2d_with_indices (ndim is 2) and max_pool3d_with_indices (ndim is 3). */
 static int opdi_max_pool_of(opd_call *call, int ndim) {
     const char *name = ndim == 2 ? "max_pool2d" : "max_pool3d";
     opd_tensor *input = opd_arg_tensor(call, 0);
@@ -384,8 +384,8 @@ static int opdi_max_pool_gradient(opd_backward_call *bw, int ndim) {
                                                                    opdi_bw_ints(bw, 4), opd_bw_value(bw, 5).u.i != 0,
                                                                    opd_bw_result(bw, 1)));
 }
-/* The backward function of a max_pool's backward operator.  Returns the elements of grad at the positions, which are
-   argument number `at`. */
+/* The backward function of the operator that computes the gradient of a max_pool.  The gradient of its grad_output has
+   the elements of grad at the positions, which are argument number `at`; the gradient of self is 0. */
 static int opdi_max_pool_backward_gradient(opd_backward_call *bw, int ndim, int at) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_BW_RETURN(0, opdi_pool_pick(grad, opd_bw_tensor(bw, at), ndim));
@@ -643,8 +643,8 @@ OPDI_OP(avg_pool1d) {
 
 //== adaptive pooling ==================================================================================================
 
-/* Reads the output sizes `size` of an adaptive pooling into *windows.  Window o covers the elements from floor(o in
-   / out) to ceil((o + 1) in / out) - 1.  Returns 0, or -1 and sets an error. */
+/* Reads the output sizes `size` of an adaptive pooling into *windows.  Window o covers the elements from floor(o * in /
+   out) to ceil((o + 1) * in / out) - 1.  Returns 0, or -1 and sets an error. */
 static int opdi_adaptive_read(opdi_windows *windows, const opd_tensor *input, int ndim, opd_ints size,
                               const char *name) {
     memset(windows, 0, sizeof *windows);
@@ -810,8 +810,8 @@ OPDI_OP(adaptive_max_pool3d_backward) {
     op->cases = "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60";
 }
 
-/* adaptive_avg_pool2d and adaptive_avg_pool3d.  If each plane of the output has a single element, computes a mean,
-   whose backward pass needs no saved tensor. */
+/* The kernel of adaptive_avg_pool2d and adaptive_avg_pool3d.  If each plane of the output has a single element, calls
+   mean, whose backward function needs no saved tensor. */
 static int opdi_adaptive_avg_pool_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints to = opd_arg_ints(call, 1);
@@ -919,8 +919,9 @@ static int opdi_unpool_check(const opd_call *call, const opd_tensor *input, cons
     }
     return 0;
 }
-/* max_unpool2d or max_unpool3d: makes zeros of output_size and writes each element of self to the position in
-   indices, from which max_pool read it.  If several elements have the same index, the last of them remains. */
+/* The kernel of max_unpool2d and max_unpool3d: makes zeros of output_size, and writes each element of self to its
+   position in indices, from which max_pool read it.  If several elements have the same index, the last of them
+   remains. */
 static int opdi_unpool_of(opd_call *call, int dims) {
     opd_tensor *input = opd_arg_tensor(call, 0), *at = opd_arg_tensor(call, 1);
     const opd_ints size = opd_arg_ints(call, 2);
@@ -1020,9 +1021,9 @@ static int opdi_fractional_samples(const opd_tensor *input, const opd_tensor *sa
     }
     return 0;
 }
-/* fractional_max_pool: computes the greatest element of each window and its position in its plane.  The starts of
-   the windows follow from random_samples.  Gathers the elements of all windows by indices, which are first [n, c,
-   out0, k0, out1, k1, ..] and then rearranged to [n, c, outs, ks]. */
+/* The kernel of fractional_max_pool: computes the greatest element of each window and its position in its plane.  The
+   starts of the windows follow from random_samples.  Gathers the elements of all windows by indices, which are first
+   [n, c, out0, k0, out1, k1, ..] and are then rearranged to [n, c, outs, ks]. */
 static int opdi_fractional_of(opd_call *call, int dims) {
     opd_tensor *input = opd_arg_tensor(call, 0), *samples = opd_arg_tensor(call, 3), *at = NULL, *rets[2];
     const opd_ints kernel = opd_arg_ints(call, 1), out = opd_arg_ints(call, 2);

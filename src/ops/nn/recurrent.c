@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:recurrent recurrent layers
 //
-//  lstm, gru, rnn_tanh and rnn_relu of sequences [T, B, features].  They are computed step by step with public
-//  operators, or for an lstm of floats by one function (opdi_lstm).  The products with the input are computed for all
-//  steps at once.
+//  lstm, gru, rnn_tanh and rnn_relu of sequences [T, B, features].  One product computes the contributions of the input
+//  for all steps.  Then public operators compute one step after another; for an lstm of floats, one function
+//  (opdi_lstm) computes all steps.
 //----------------------------------------------------------------------------------------------------------------------
 
 typedef enum opdi_rnn_kind { OPDI_RNN_LSTM, OPDI_RNN_GRU, OPDI_RNN_TANH, OPDI_RNN_RELU } opdi_rnn_kind;
@@ -70,16 +70,17 @@ static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates
     return list ? opd_stack(opd_tensors_of(list, steps)) : NULL;
 }
 
-/* All steps of an lstm of floats as one function for autograd.  Weights are packed once, and the weight's gradient
-   is one product over all steps.  This function is only used if no layer but autograd handles the operators.  Rows
-   of gates have four parts of H columns: input, forget, cell candidate ("fresh") and output gates.  The right side
-   of a product is packed as panels, see opdi_lstm_pack. */
+/* All steps of an lstm of floats as one function for autograd, which is only used if no layer but autograd handles the
+   operators.  Weights are packed once, and the gradient of the weight is one product over all steps.  Rows of gates
+   have four parts of H columns: input, forget, cell candidate ("fresh") and output gates.  The right side of a product
+   is packed as panels, see opdi_lstm_pack. */
 typedef struct opdi_lstm {
     int64_t steps, batch, size;                   /* T, B, H */
     const float *gates, *h, *c, *w_hh;            /* gates [T, B, 4 H], h [B, H], c [B, H], w_hh [4 H, H] */
     float *out, *states, *acts;                   /* out: h [T, B, H]; states: c [kept, B, H]; acts: activated gates
                                                      [kept, B, wide] */
-    int64_t kept, wide;                           /* kept: T, or 2 buffers used in turn */
+    int64_t kept, wide;                           /* kept: steps whose states are kept: T, or 2, which are overwritten
+                                                     in turn; wide: elements of a row of acts */
     bool back;
     float *panels;
     int64_t nr, depth;                            /* a panel: depth rows of nr columns */
@@ -133,8 +134,8 @@ static void opdi_lstm_multiply(opdi_lstm *lstm, const float *left, float *produc
     lstm->product = product;
     opdi_parallel_for(lstm->row / lstm->nr, OPDI_MAX((int64_t)1, 1048576 / cost), opdi_lstm_panels, lstm);
 }
-/* The rows of one example in one step.  acts (the activated gates), gates and gates_grad have 4 H elements, the
-   others H. */
+/* The rows of one example in one step.  acts (the activated gates), gates and gates_grad have 4 * H elements, the other
+   rows H. */
 typedef struct opdi_lstm_row {
     float *acts, *c, *h;
     const float *gates, *before, *grad;           /* before: c of the previous step */
@@ -159,8 +160,8 @@ OPDI_ROW_AVX2 static void opdi_lstm_outputs(const opdi_lstm_row *row, int64_t co
     OPDI_SIXTEENS(h[j] *= out[j])
     for (; i < count; i++) { h[i] *= out[i]; }
 }
-/* Computes the gradients for element j of a row of `count` elements.  d is the gradient of h; the gradient of c was
-   accumulated by later steps. */
+/* Computes the gradients for element j of a row of `count` elements.  d is the gradient of h.  row->c_grad has the
+   gradient of c from later steps. */
 OPDI_ALWAYS void opdi_lstm_back_one(const opdi_lstm_row *row, int64_t count, int64_t j) {
     const float in = row->acts[j], forget = row->acts[count + j], fresh = row->acts[2 * count + j],
         out = row->acts[3 * count + j], t = row->tanhs[j], d = row->h_grad[j],
@@ -217,9 +218,9 @@ static void opdi_lstm_backward(void *ctx, int64_t begin, int64_t end) {
         opdi_lstm_back(&row, size);
     }
 }
-/* Computes all steps for in[4]: gates, h, c and w_hh.  If `back` is true, begins with the last step.  Sets out[0] to
-   the outputs and out[1] to the last c and, if `keep`, out[2] and out[3] to every c and the activated gates for the
-   backward pass.  Returns 0, or -1 and sets an error. */
+/* Computes all steps for the tensors in[0] to in[3]: gates, h, c and w_hh.  If `back` is true, begins with the last
+   step.  Sets out[0] to the outputs and out[1] to the last c.  If `keep` is true, sets out[2] and out[3] to every c and
+   to the activated gates, for the backward pass.  Returns 0, or -1 and sets an error. */
 static int opdi_lstm_run(opd_tensor *const *in, bool back, bool keep, opd_tensor **out) {
     opd_tensor *dense[4];
     opdi_lstm lstm;
@@ -252,8 +253,8 @@ static int opdi_lstm_run(opd_tensor *const *in, bool back, bool keep, opd_tensor
     out[1] = opd_clone(opd_select(out[2], 0, (lstm.steps - 1) % lstm.kept));
     return out[1] ? 0 : -1;
 }
-/* Writes the gradient of w_hh to `to`: one product of the gates' gradients with the states before each step, over
-   all steps but the first, plus the product of the first step. */
+/* Writes the gradient of w_hh to `to`: one product of the gradients of gates with the states before each step, over all
+   steps but the first, plus the product for the first step.  Returns 0, or -1 if memory runs out. */
 static int opdi_lstm_weight(const opdi_lstm *lstm, float *to) {
     const int64_t one = lstm->batch * lstm->size, rest = lstm->steps - 1, size = lstm->size;
     const float *const after = lstm->gates_grad + (lstm->back ? 0 : 4 * one),
@@ -263,8 +264,9 @@ static int opdi_lstm_weight(const opdi_lstm *lstm, float *to) {
                          size, 1, 1, to, size, 1);
 }
 /* Runs the steps backward.  saved: gates, h, c, weight, outputs, every c, and the activated gates.  grads: the
-   gradients of outputs and of the last c; each may be NULL.  Sets results[4] to the gradients of the first four
-   saved tensors.  If `back` is true, the forward pass began with the last step.  Returns 0, or -1 and sets an error. */
+   gradients of outputs and of the last c; each may be NULL.  Sets results[0] to results[3] to the gradients of the
+   first four saved tensors.  If `back` is true, the forward pass began with the last step.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_lstm_run_back(opd_tensor *const *saved, opd_tensor *const *grads, bool back, opd_tensor **results) {
     opd_tensor *dense[3], *given = grads[0] ? opd_contiguous(grads[0]) : NULL;
     opdi_lstm lstm;
@@ -306,8 +308,8 @@ static int opdi_lstm_run_back(opd_tensor *const *saved, opd_tensor *const *grads
 static bool opdi_lstm_plain(const opd_tensor *tensor) {
     return opdi_in_memory(tensor) && tensor->dtype == OPD_FLOAT32;
 }
-/* Computes the gradients by operators, from the saved tensors.  This is used if the backward function itself is
-   differentiated. */
+/* Computes the gradients by operators, from the saved tensors: if grad mode is on, because the gradients may be
+   differentiated, or if another layer than autograd handles the operators.  Returns 0, or -1 and sets an error. */
 static int opdi_lstm_formula_of(opd_backward_call *bw, opd_context *ctx, opd_tensor *const *saved) {
     opd_tensor *outs[2], *grads[2], *in[4], *results[4];
     opd_backward_options options;
@@ -410,15 +412,16 @@ static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, boo
     layer->c = out[1];
     return opd_ok() ? out[0] : NULL;
 }
-/* Runs a layer in one direction over input [T, B, I]; if `back` is true, from the last step to the first.  Returns
-   the outputs [T, B, H]. */
+/* Runs a layer in one direction over input [T, B, I], from the first step to the last or, if `back` is true, from the
+   last to the first.  Returns the outputs [T, B, H]. */
 static opd_tensor *opdi_recurrent_run(opdi_recurrent *layer, opd_tensor *input, bool back) {
     if (opdi_lstm_fits(layer, input)) { return opdi_lstm_layer(layer, input, back); }
     opd_tensor *const gates = opd_linear_full(input, layer->w_ih, layer->b_ih);
     return opdi_recurrent_check(layer, gates) ? NULL : opdi_recurrent_steps(layer, gates, back);
 }
 /* Runs a layer over packed sequences: input [sum of sizes, I], in which step i has sizes[i] rows, at most as many as
-   step i - 1.  If `back` is true, begins with the last step.  Examples that have ended keep their last state. */
+   step i - 1.  If `back` is true, begins with the last step.  Examples that have ended keep their last state.  Returns
+   the outputs [sum of sizes, H], or NULL and sets an error. */
 static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *input, opd_ints sizes, bool back) {
     opd_tensor *gates = opd_linear_full(input, layer->w_ih, layer->b_ih), **list = opdi_list_alloc(sizes.n),
         *h = layer->h, *c = layer->c, *both[2];
@@ -458,8 +461,8 @@ static void opdi_recurrent_weights(opdi_recurrent *layer, const opd_tensors *par
     layer->w_hr = more ? each[biases ? 4 : 2] : NULL;
 }
 /* Runs all layers over input, which is packed if `sizes` is not empty.  The arguments from number `at` on are the
-   states, the parameters and their description.  Does not handle batch_first.  Writes the final states (two for
-   lstm) to ends[2].  Returns the outputs, or NULL and sets an error. */
+   states, the parameters and their description.  Does not handle batch_first.  Sets ends[0] to the final h and, for
+   lstm, ends[1] to the final c of all layers.  Returns the outputs, or NULL and sets an error. */
 static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd_tensor *input, opd_ints sizes, int at,
                                          opd_tensor **ends) {
     const bool lstm = cell == OPDI_RNN_LSTM, biases = opd_arg_bool(call, at + 2);
@@ -513,7 +516,7 @@ static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd
     ends[1] = lstm ? opd_stack(opd_tensors_of(cs, layers * ways)) : NULL;
     return opd_ok() ? input : NULL;
 }
-/* Returns the outputs and the final states to the call as its results.  Returns 0, or -1 and sets an error. */
+/* Makes the outputs and the final states the results of the call.  Returns 0, or -1 and sets an error. */
 static int opdi_recurrent_return(opd_call *call, opd_tensor *output, opd_tensor *const *ends) {
     if (!output || opd_return_tensor(call, output) || opd_return_tensor(call, ends[0])) { return -1; }
     return ends[1] ? opd_return_tensor(call, ends[1]) : 0;
@@ -529,8 +532,8 @@ static int opdi_recurrent_input(opd_call *call, opdi_rnn_kind cell) {
     opd_tensor *output = input ? opdi_recurrent_layers(call, cell, input, opd_ints_of(NULL, 0), 1, ends) : NULL;
     return opdi_recurrent_return(call, output && first ? opd_transpose(output, 0, 1) : output, ends);
 }
-/* Reads `counts`, a tensor of counts that must be at least 1 and never grow, and sets *sum to their sum.  `name` is
-   its name in errors.  On failure, returns an empty list and sets an error. */
+/* Returns the numbers in `counts`, a tensor of counts that must be at least 1 and never grow, and sets *sum to their
+   sum.  `name` is the name of `counts` in errors.  On failure, returns an empty list and sets an error. */
 static opd_ints opdi_shrinking_counts(opd_tensor *counts, const char *name, int64_t *sum) {
     const opd_ints none = opd_ints_of(NULL, 0);
     *sum = 0;
@@ -661,8 +664,8 @@ static int opdi_pack_padded_backward_kernel(opd_call *call) {
     pad[2 * input.n - (first ? 1 : 3)] = lack;
     return opd_return_tensor(call, opd_constant_pad_nd(padded[0], opd_ints_of(pad, 2 * input.n)));
 }
-/* Checks the arguments of a cell: hidden state number i against the input and the weights w_hh.  Returns 0, or -1
-   and sets an error. */
+/* Checks the arguments of a cell: hidden state number i, `state`, must fit the input and the weights w_hh.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_cell_check(const opd_tensor *input, const opd_tensor *state, const opd_tensor *w_hh, int i) {
     if (input->ndim != 2 || state->ndim != 2 || w_hh->ndim != 2) {
         return opd_fail(OPD_ERROR_SHAPE, "input, hidden states and weights must have 2 dimensions");

@@ -4,8 +4,8 @@
 //
 //  Along each dim (depth, rows and columns), an output is a weighted sum of a few inputs (taps), whose positions do
 //  not depend on the other dims.  The weight of an element is the product of its weights along the dims.  The backward
-//  pass adds to the gradients of the elements that the forward pass reads.  If there are fewer than three dims, the
-//  first ones have size 1.
+//  pass adds to the gradients of the elements that the forward pass reads.  Tensors with fewer than three dims to
+//  resize are treated as if they had three, of which the first have size 1.
 
 OPDI_COLD_BEGIN
 
@@ -13,8 +13,8 @@ typedef enum opdi_upsample_mode {
     OPDI_UPSAMPLE_NEAREST, OPDI_UPSAMPLE_EXACT, OPDI_UPSAMPLE_LINEAR, OPDI_UPSAMPLE_CUBIC, OPDI_UPSAMPLE_LINEAR_AA,
     OPDI_UPSAMPLE_CUBIC_AA
 } opdi_upsample_mode;
-/* The taps along one dim.  Output i has count[i] taps, stored from number i * most on: their indices `at`, and their
-   weights, in the type in which the kernel computes. */
+/* The taps along one dim.  Output i has count[i] taps.  They begin at index i * most of `at`, which has their indices,
+   and of `weight`, which has their weights in the type in which the kernel computes. */
 typedef struct opdi_taps { int64_t most, *count, *at; void *weight; } opdi_taps;
 typedef struct opdi_upsample {
     opdi_taps side[3];                            /* planes, rows, columns of the output */
@@ -40,13 +40,13 @@ static double opdi_cubic(double x, double a) {
     x = fabs(x);
     return x < 1 ? ((a + 2) * x - (a + 3)) * x * x + 1 : x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
-/* Rounds `place` down, and limits it to 0 .. rows. */
+/* Returns `place`, rounded down and limited to 0 .. rows. */
 static int64_t opdi_taps_clip(double place, int64_t rows) {
     return !(place > 0) ? 0 : place < (double)rows ? (int64_t)place : rows;
 }
 /* Finds the inputs that output i reads under a filter whose width grows with the scale (as PyTorch's
-   _compute_indices_min_size_weights_aa).  Sets *first to the index of the first of these inputs, and weight[most] to
-   their weights.  Returns their number, at least 1. */
+   _compute_indices_min_size_weights_aa does).  Sets *first to the index of the first of these inputs, and weight[most]
+   to their weights.  Returns their number, at least 1. */
 static int64_t opdi_taps_filter(const opdi_upsample *upsample, int64_t i, int64_t rows, double scale, int64_t most,
                                 int64_t *first, double *weight) {
     const bool cubic = upsample->how == OPDI_UPSAMPLE_CUBIC_AA;
@@ -69,8 +69,8 @@ static int64_t opdi_taps_filter(const opdi_upsample *upsample, int64_t i, int64_
     if (count == 0) { weight[0] = 0; }
     return OPDI_MAX(count, (int64_t)1);
 }
-/* Sets the taps of output i of `count`: their indices at[most] among `rows` inputs, and their weights weight[most]
-   (as PyTorch's area_pixel_compute_source_index).  Returns the number of taps. */
+/* Sets the taps of output i of `count`: their indices at[most] among `rows` inputs, and their weights weight[most] (as
+   PyTorch's area_pixel_compute_source_index does).  Returns the number of taps. */
 static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t rows, int64_t count, double scale,
                              int64_t most, int64_t *at, double *weight) {
     const opdi_upsample_mode how = upsample->how;
@@ -82,7 +82,7 @@ static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t r
     weight[0] = 1;
     if (rows == count && (how == OPDI_UPSAMPLE_NEAREST ? upsample->dims == 2
                           : how != OPDI_UPSAMPLE_EXACT && (how != OPDI_UPSAMPLE_CUBIC || rows == 1))) {
-        at[0] = i;                                /* independent of the scale */
+        at[0] = i;                                /* whatever the scale is */
         return 1;
     }
     if (how == OPDI_UPSAMPLE_LINEAR_AA || how == OPDI_UPSAMPLE_CUBIC_AA) {
@@ -102,7 +102,8 @@ static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t r
     if (how == OPDI_UPSAMPLE_NEAREST && upsample->dims == 2 && count == 2 * rows) { place = (double)(i / 2); }
     place = OPDI_MAX(place, 0.);
     if (how == OPDI_UPSAMPLE_EXACT) { place = upsample->twice ? place + 0.5 : (double)((float)place + 0.5f); }
-    at[0] = place < (double)(rows - 1) ? (int64_t)place : rows - 1;    /* limited: the caller gives the scale */
+    at[0] = place < (double)(rows - 1) ? (int64_t)place : rows - 1;    /* limited, because the caller may give any
+                                                                          scale */
     if (how != OPDI_UPSAMPLE_LINEAR) { return 1; }
     at[1] = at[0] + (at[0] < rows - 1);
     weight[1] = OPDI_MIN(OPDI_MAX(place - (double)at[0], 0.), 1.);
@@ -217,8 +218,8 @@ static int opdi_upsample_read(opd_call *call, opdi_upsample *upsample, opd_ints 
                     "%lld, W: %lld) output (D: %lld, H: %lld, W: %lld)", got[0], got[1], got[2], got[3], got[4],
                     got[5]);
 }
-/* Computes the taps along dim `dim` for all outputs.  `factor` is the scale that the caller gave, or 0.  Returns 0,
-   or -1 and sets an error. */
+/* Computes the taps along dim `dim` for all outputs.  `factor` is the scale that the caller of the operator gave, or 0.
+   Returns 0, or -1 and sets an error. */
 static int opdi_taps_fill(opdi_upsample *upsample, int dim, double factor) {
     opdi_taps *taps = &upsample->side[dim];
     const int64_t rows = upsample->in[dim], count = upsample->out[dim];
@@ -357,8 +358,8 @@ static int opdi_upsample_kernel(opd_call *call) {
     return opdi_upsample_run(call, &upsample, input, opdi_result_format(call, 0, opdi_is_channels_last(input), sizes,
                                                                         ndim, OPDI_DTYPE(input)), nearest ? 2 : 3);
 }
-/* The kernel of all derivatives: computes the gradient of the input, whose sizes are input_size (argument 2), from
-   argument 0, the gradient of the output.  Returns 0, or -1 and sets an error. */
+/* The kernel of all gradients of upsampling: computes the gradient of the input, whose sizes are input_size (argument
+   2), from argument 0, the gradient of the output.  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0);
     const opd_ints in = opd_arg_ints(call, 2);
@@ -405,9 +406,9 @@ static int opdi_upsample_backward_batch(opd_call *call) {
     sizes[1] = in.data[0];
     return opd_batch_return(call, grad ? opdi_reshape_to(grad, sizes, (int)in.n + 1) : NULL, 0);
 }
-/* Runs upsample_*.vec or, if `back` is true, its derivative, which exists in PyTorch 1 and has the input's sizes as
-   third argument.  The call gives either the output's size or the factors; with factors, the size is floor(size *
-   factor). */
+/* Runs upsample_*.vec or, if `back` is true, its derivative, which exists in PyTorch 1 and has the sizes of the input
+   as third argument.  The call gives either the size of the output or the factors; with factors, the size is floor(size
+   * factor).  Returns 0, or -1 and sets an error. */
 static int opdi_upsample_vec(opd_call *call, bool back) {
     const opdi_upsample_form *form = opdi_upsample_form_of(call->op);
     const opd_tensor *input = opd_arg_tensor(call, 0);
