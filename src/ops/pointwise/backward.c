@@ -2,8 +2,8 @@
 
 //== operators that compute gradients of pointwise operators ===========================================================
 
-/* Runs a pointwise formula of arguments 0 and 1, grad and self.  The numbers of the formula are `count` arguments from
-   number `first` on. */
+/* Runs a pointwise formula of arguments 0 and 1, grad and self.  The numbers of the formula are the `count` arguments
+   from number `first` on.  Returns 0, or -1 and sets an error. */
 static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int first, int count) {
     opd_tensor *ops[3];
     opdi_params params = opdi_params_of(call, first, count);
@@ -12,7 +12,8 @@ static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int f
     return opdi_pointwise(call, formula, ops, 2, &params);
 }
 /* Runs a pointwise formula of self and grad, in this order, and of the number in argument 2.  PyTorch passes the
-   operands to its iterator in this order, which decides the strides of the result. */
+   operands to its iterator in this order, which decides the strides of the result.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_binary_swapped(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_params params = opdi_params_of(call, 2, 1);
@@ -173,8 +174,8 @@ OPDI_FORMULA_D(softplus_backward, softplus_backward, 0)
 static int opdi_softplus_backward_kernel(opd_call *call) {
     return opdi_binary_params(call, &opdi_formula_softplus_backward, 2, 2);
 }
-/* Computes the gradients of softplus_backward.  The second derivative of softplus with respect to input is beta s (1 -
-   s) with s = sigmoid(beta input), and 0 where beta input exceeds the threshold. */
+/* Computes the gradients of softplus_backward.  With s = sigmoid(beta * input), the second derivative of softplus with
+   respect to input is beta * s * (1 - s), and 0 where beta * input exceeds the threshold. */
 static int opdi_softplus_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     const opd_value beta = opd_bw_value(bw, 2), limit = opd_bw_value(bw, 3);
@@ -198,8 +199,8 @@ OPDI_OP(softplus_backward) {
 static const opdi_formula opdi_formula_silu_backward = {{opdi_f32_vsilu_backward, opdi_f64_silu_backward, NULL},
     "silu_backward_cpu", 0, OPDI_NUMBER(silu_backward, silu_backward)};
 static int opdi_silu_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_silu_backward); }
-/* Computes the gradients of silu_backward.  The second derivative of silu is s (1 - s) (2 + input (1 - 2 s)) with s =
-   sigmoid(input). */
+/* Computes the gradients of silu_backward.  With s = sigmoid(input), the second derivative of silu is s * (1 - s) * (2
+   + input * (1 - 2 * s)). */
 static int opdi_silu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     OPDI_BW_RETURN(0, opd_silu_backward(grad, input));
@@ -220,8 +221,8 @@ OPDI_OP(silu_backward) {
 
 OPDI_FORMULA_D(mish_backward, mish_backward, 0)
 static int opdi_mish_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_mish_backward); }
-/* Computes the gradients of mish_backward.  The second derivative of mish is (1 - t^2) s (2 + input (1 - s - 2 t s))
-   with t = tanh(softplus(input)) and s = sigmoid(input). */
+/* Computes the gradients of mish_backward.  With t = tanh(softplus(input)) and s = sigmoid(input), the second
+   derivative of mish is (1 - t^2) * s * (2 + input * (1 - s - 2 * t * s)). */
 static int opdi_mish_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     OPDI_BW_RETURN(0, opd_mish_backward(grad, input));
@@ -245,9 +246,9 @@ static int opdi_gelu_backward_kernel(opd_call *call) {
     int k = opdi_gelu_approximate(opd_arg_str(call, 2));
     return k < 0 ? -1 : opdi_binary(call, k ? &opdi_formula_gelu_tanh_backward : &opdi_formula_gelu_backward);
 }
-/* Returns the second derivative of gelu: phi(x) (2 - x^2) for the input x, where phi is the density of the normal
-   distribution.  If tanh_form, gelu is the approximation by tanh; with u = k (x + c x^3) and t = tanh(u), the second
-   derivative is (1 - t^2) (u' + x u'' / 2 - x t u'^2). */
+/* Returns the second derivative of gelu at x, the input: phi(x) * (2 - x^2), where phi is the density of the normal
+   distribution.  If tanh_form is true, gelu is the approximation by tanh; with u = k * (x + c * x^3) and t = tanh(u),
+   its second derivative is (1 - t^2) * (u' + x * u'' / 2 - x * t * u'^2). */
 static opd_tensor *opdi_gelu_second(opd_tensor *input, bool tanh_form) {
     opd_tensor *x2 = opd_square(input);
     if (!tanh_form) {
@@ -293,9 +294,10 @@ static int opdi_elu_backward_kernel(opd_call *call) {
     return opdi_pointwise(call, result ? &opdi_formula_elu_backward_result : &opdi_formula_elu_backward, ops, 2,
                           &params);
 }
-/* Computes the gradients of elu_backward.  The second derivative of elu is alpha scale input_scale^2 e^(input
-   input_scale) for input < 0.  If is_result, elu_backward was computed from elu's result, which argument 5 holds; where
-   this is negative, the derivative with respect to it is input_scale.  Elsewhere, the derivative is 0. */
+/* Computes the gradients of elu_backward.  For input < 0, the second derivative of elu is alpha * scale * input_scale^2
+   * e^(input * input_scale).  If is_result is true, elu_backward was computed from the result of elu, which is argument
+   5; the derivative with respect to this result is input_scale where the result is negative.  Elsewhere, the
+   derivatives are 0. */
 static int opdi_elu_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 5);
     const opd_value alpha = opd_bw_value(bw, 1), scale = opd_bw_value(bw, 2), input_scale = opd_bw_value(bw, 3);

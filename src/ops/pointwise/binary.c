@@ -37,7 +37,7 @@ static int opdi_sub_check(const opd_tensor *first, const opd_tensor *second) {
                     "invert a mask, use the `~` or `logical_not()` operator instead.");
 }
 /* Computes ops[1] + alpha * ops[2] or ops[1] - alpha * ops[2], as result 0.  `plain` is the pointwise formula for alpha
-   = 1, `scaled` the formula with a factor.  Returns 0, or -1 and sets an error. */
+   = 1, `scaled` the pointwise formula with a factor.  Returns 0, or -1 and sets an error. */
 static int opdi_scaled(opd_call *call, opd_tensor **ops, opd_value alpha, const opdi_formula *plain,
                        const opdi_formula *scaled) {
     if (alpha.tag == OPD_TAG_INT && alpha.u.i == 1) { return opdi_pointwise(call, plain, ops, 2, &opdi_no_params); }
@@ -175,8 +175,8 @@ OPDI_FORMULA_A(div_floor, div_floor, OPDI_NOT_BOOL | OPDI_NUMBER_KEPT)
 OPDI_FORMULA_V(fmod, fmod, OPDI_NOT_BOOL)
 OPDI_FORMULA_V(remainder, remainder, OPDI_NOT_BOOL)
 static int opdi_div_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_div); }
-/* Returns the pointwise formula of a truncated quotient.  For two tensors of 16-bit floats, the quotient is rounded to
-   16 bits before it is truncated. */
+/* Returns the pointwise formula of a truncated quotient.  For two tensors of 16-bit floats, the formula rounds the
+   quotient to 16 bits before it truncates it. */
 static const opdi_formula *opdi_div_trunc_formula(opd_call *call) {
     opd_tensor *ops[2];
     opdi_number number;
@@ -199,7 +199,7 @@ static int opdi_div_mode_kernel(opd_call *call) {
 static int opdi_floor_divide_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_div_floor); }
 static int opdi_fmod_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_fmod); }
 static int opdi_remainder_kernel(opd_call *call) { return opdi_binary_div(call, &opdi_formula_remainder); }
-/* Computes the gradients of input / other: grad / other for input, and -grad (input / other) / other for other. */
+/* Computes the gradients of input / other: grad / other for input, and -grad * (input / other) / other for other. */
 static int opdi_div_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     OPDI_BW_RETURN(0, opd_div(grad, other));
@@ -320,7 +320,7 @@ static const opdi_formula opdi_formula_pow_3 = {{opdi_f32_cube, opdi_f64_cube, o
 OPDI_FORMULA_F(pow_half, sqrt, 0)
 OPDI_FORMULA_F(pow_inverse, reciprocal, 0)
 OPDI_FORMULA_F(pow_rsqrt, rsqrt, 0)
-OPDI_FORMULA_A(pow_bool, ge, 0)                   /* x^y is x >= y for bools */
+OPDI_FORMULA_A(pow_bool, ge, 0)                   /* x^y equals x >= y for bools */
 static int opdi_pow_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow); }
 OPDI_FORMULA_V(pow_Scalar, pow, OPDI_NOT_BOOL | OPDI_CONTIGUOUS_RESULT)
 static int opdi_pow_Scalar_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_pow_Scalar); }
@@ -349,7 +349,7 @@ static int opdi_pow_Tensor_Scalar_kernel(opd_call *call) {
     const bool both = formula == &opdi_formula_pow || formula == &opdi_formula_pow_bool;
     return opdi_pointwise_typed(call, formula, ops, both ? 2 : 1, dtype, dtype, &opdi_no_params);
 }
-/* Computes the gradient of input^e: grad times e input^(e-1), or 0 if e is 0. */
+/* Computes the gradient of input^e: grad * e * input^(e-1), or 0 if e is 0. */
 static int opdi_pow_Tensor_Scalar_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     opd_value value = opd_bw_value(bw, 1), less = value;
@@ -364,12 +364,13 @@ static int opdi_pow_Tensor_Scalar_backward(opd_backward_call *bw) {
     else { less = opd_value_int(opdi_wrap_sub(value.u.i, 1)); }
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_scale(opd_pow_Tensor_Scalar(input, less), value)));
 }
-/* Returns true where the derivative of 0^extra with respect to extra is 0: where extra is real and not negative. */
+/* Returns a tensor that is true where the derivative of 0^extra with respect to extra is 0: where extra is real and not
+   negative. */
 static opd_tensor *opdi_pow_flat(opd_tensor *extra) {
     opd_tensor *flat = opd_ge_Scalar(opd_real(extra), opd_value_int(0));
     return opdi_is_complex(extra) ? opd_logical_and(flat, opd_isreal(extra)) : flat;
 }
-/* Computes the gradients of input^extra.  The derivative with respect to extra is input^extra log(input), or 0 where
+/* Computes the gradients of input^extra.  The derivative with respect to extra is input^extra * log(input), or 0 where
    input is 0 and extra >= 0. */
 static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *extra = opd_bw_tensor(bw, 1);
@@ -381,8 +382,8 @@ static int opdi_pow_Tensor_Tensor_backward(opd_backward_call *bw) {
                                                 opd_logical_and(opd_eq_Scalar(input, zero), opdi_pow_flat(extra)))));
     return 0;
 }
-/* Returns log(value): the logarithm of its real part or, if `pairs`, the complex logarithm, which is also stored in
-   logs[2]. */
+/* Returns log(value): the logarithm of its real part or, if `pairs` is true, the complex logarithm, which is also
+   stored in logs[0] and logs[1]. */
 static opd_value opdi_number_log(opd_value value, bool pairs, double *logs) {
     const double re = opdi_number_f64(value), im = value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0;
     const opdi_complex log_of = opdi_complex_log(opdi_complex_make(re, im));
@@ -431,7 +432,8 @@ OPDI_OP(pow_Scalar) {
 
 //== maximum, minimum, fmax, fmin ======================================================================================
 
-/* maximum, minimum, fmax and fmin.  Where both inputs are equal, each of them gets half of the gradient. */
+/* The pointwise formulas of maximum, minimum, fmax and fmin.  Where both inputs are equal, each of them gets half of
+   the gradient. */
 OPDI_FORMULA_A(maximum, maximum, 0)
 OPDI_FORMULA_A(minimum, minimum, 0)
 OPDI_FORMULA_A(fmax, fmax, 0)
@@ -445,7 +447,8 @@ static int opdi_fmin_kernel(opd_call *call) { return opdi_binary(call, &opdi_for
 static opd_tensor *opdi_tie_gradient(opd_tensor *grad, opd_tensor *equal, opd_tensor *loses) {
     return opdi_unless(opd_where_self(equal, opdi_muls(grad, 0.5), grad), loses);
 }
-/* Computes the gradients of maximum (`larger`) or minimum with respect to argument 0 and to argument number `other`. */
+/* Computes the gradients of maximum (`larger` is true) or minimum with respect to argument 0 and to argument number
+   `other`.  Returns 0, or -1 and sets an error. */
 static int opdi_extreme_share(opd_backward_call *bw, int other, bool larger) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *target = opd_bw_tensor(bw, other),
         *extra = opd_eq(input, target);
@@ -456,7 +459,7 @@ static int opdi_extreme_share(opd_backward_call *bw, int other, bool larger) {
 static int opdi_maximum_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, true); }
 static int opdi_minimum_backward(opd_backward_call *bw) { return opdi_extreme_share(bw, 1, false); }
 /* Computes the gradients of fmax or fmin.  `wins` is true where self is greater than other (fmax) or smaller (fmin).
-   Where other is NaN, self is the result, too. */
+   Where other is NaN, self is the result, too.  Returns 0, or -1 and sets an error. */
 static int opdi_fmaxmin_backward(opd_backward_call *bw, opd_tensor *wins) {
     opd_tensor *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1), *extra = opd_eq(input, other);
     opd_tensor *mask = opd_logical_or(wins, opd_isnan(other));

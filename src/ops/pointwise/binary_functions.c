@@ -67,8 +67,9 @@ OPDI_FORMULA_F(nextafter, nextafter, 0)
 OPDI_FORMULA_DI(heaviside, heaviside, 0)
 static int opdi_atan2_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_atan2); }
 static int opdi_hypot_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_hypot); }
-/* Computes x log(y) or x log1p(y).  For 16-bit floats, the logarithm is rounded to 16 bits before the multiplication,
-   as in PyTorch.  `formula` is the pointwise formula for other dtypes, `log` the operator for the logarithm. */
+/* Computes x * log(y) or x * log1p(y).  For 16-bit floats, the logarithm is rounded to 16 bits before the
+   multiplication, as in PyTorch.  `formula` is the pointwise formula for other dtypes, `log` the operator for the
+   logarithm.  Returns 0, or -1 and sets an error. */
 static int opdi_times_log(opd_call *call, const opdi_formula *formula, opd_tensor *(*log)(opd_tensor *)) {
     opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
     if (x->dtype != y->dtype || !opdi_is_half((opd_scalar_type)x->dtype) || x->backend != OPD_CPU) {
@@ -102,7 +103,7 @@ static int opdi_atan2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
     opd_tensor *sum = opd_add(opd_mul(input, input), opd_mul(other, other));
     opd_tensor *zero = opd_eq_Scalar(sum, opd_value_int(0));
-    opd_tensor *keep = opdi_unless(opd_reciprocal(opd_add(sum, zero)), zero);      /* 0 at (0, 0) */
+    opd_tensor *keep = opdi_unless(opd_reciprocal(opd_add(sum, zero)), zero);      /* or 0 at (0, 0) */
     OPDI_BW_RETURN(0, opd_mul(opd_mul(grad, other), keep));
     OPDI_BW_RETURN(1, opd_mul(opd_mul(grad, opd_neg(input)), keep));
     return 0;
@@ -269,7 +270,7 @@ OPDI_OP(where_ScalarSelf) {
     op->cases = "[2,3]b, 1.5, [2,3]";
 }
 
-/* The pointwise formula of masked_fill.  The result is contiguous, like the clone that PyTorch's masked_fill makes. */
+/* The pointwise formula of masked_fill.  The result is contiguous, like the clone that masked_fill makes in PyTorch. */
 static const opdi_formula opdi_formula_masked_fill = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "masked_fill",
                                                       OPDI_CONTIGUOUS_RESULT, OPDI_NUMBER(where, where)};
 /* masked_fill: returns `value`, a number or a tensor without dims, where mask is true, else self.  value is cast to
@@ -314,7 +315,7 @@ OPDI_OP(masked_fill_Scalar) {
     op->cases = "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0";
 }
 
-/* The kernel of masked_fill under vmap if each example has its own value: calls where. */
+/* The kernel that masked_fill has under vmap if each example has its own value: calls where. */
 static int opdi_masked_fill_where(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 2);
     if (value->ndim != 0) { return opdi_masked_fill_kernel(call); }

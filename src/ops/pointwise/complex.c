@@ -5,9 +5,10 @@
 //
 //  Functions compute with complex128, pairs of doubles; complex64 is converted before and after.  As in PyTorch, sums
 //  and products of contiguous complex64 numbers are computed in float.  Functions have the branch cuts, signed zeros
-//  and infinities of C99's <complex.h>, but do not use it.  The pointwise formulas are those of >>api:formulas for
-//  complex numbers; a formula that is not here fails for complex tensors.  This section depends on the loops, but not
-//  on operators.
+//  and infinities of C99's <complex.h>, but do not use <complex.h>.
+//
+//  The pointwise formulas are those of >>api:formulas for complex numbers; a formula that is not here fails for complex
+//  tensors.  This section depends on the loops, but not on operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== arithmetic ========================================================================================================
@@ -15,7 +16,7 @@
 static inline bool opdi_complex_nan(opdi_complex x) { return isnan(x.re) || isnan(x.im); }
 OPDI_LOOPS_BEGIN
 #define OPDI_PAIR_LARGE 2.0370359763344861e90      /* 2^300 */
-/* Returns a power of two s for which the squares of s a and s b neither overflow nor underflow to 0. */
+/* Returns a power of two s for which the squares of s * a and s * b neither overflow nor underflow to 0. */
 OPDI_LOOP_TEXT double opdi_pair_scale(double a, double b) {
     const double most = fabs(a) > fabs(b) ? fabs(a) : fabs(b), square = OPDI_PAIR_LARGE * OPDI_PAIR_LARGE;
     const double down = most > OPDI_PAIR_LARGE ? 1 / square : 1;
@@ -118,7 +119,8 @@ static opdi_complex opdi_complex_tanh(opdi_complex x) {
     const double t = tan(x.im), s = sinh(x.re), r = sqrt(1 + s * s), k = 1 + t * t, below = 1 + k * s * s;
     return opdi_complex_make(k * r * s / below, t / below);
 }
-/* The next two functions return i x and -i x.  With them, trigonometric functions are computed from hyperbolic ones. */
+/* The next two functions return i * x and -i * x, by which trigonometric functions are computed from hyperbolic
+   ones. */
 static opdi_complex opdi_complex_times_i(opdi_complex x) { return opdi_complex_make(-x.im, x.re); }
 static opdi_complex opdi_complex_times_minus_i(opdi_complex x) { return opdi_complex_make(x.im, -x.re); }
 static opdi_complex opdi_complex_sin(opdi_complex x) {
@@ -193,7 +195,7 @@ static opdi_complex opdi_complex_sigmoid(opdi_complex x) {
     const opdi_complex e = opdi_complex_exp(opdi_complex_make(-x.re, -x.im));
     return opdi_complex_reciprocal(opdi_complex_make(1 + e.re, e.im));
 }
-/* Returns x^y = exp(y log x).  0^0 is 1, and 0^y is 0 if y has a positive real part. */
+/* Returns x^y = exp(y * log(x)).  0^0 is 1, and 0^y is 0 if y has a positive real part. */
 static opdi_complex opdi_complex_pow(opdi_complex x, opdi_complex y) {
     if (opdi_complex_zero(y)) { return opdi_complex_make(1, 0); }
     if (opdi_complex_zero(x) && y.re > 0) { return opdi_complex_make(0, 0); }
@@ -215,7 +217,7 @@ static opdi_complex opdi_complex_sinc(opdi_complex x) {
     const opdi_complex px = opdi_complex_times(3.14159265358979323846, x);
     return opdi_complex_zero(x) ? opdi_complex_make(1, 0) : opdi_complex_div(opdi_complex_sin(px), px);
 }
-/* Returns x + k (y - x), computed from the end that is nearer. */
+/* Returns x + k * (y - x), computed as a difference from y if |k| >= 0.5. */
 static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_complex k) {
     const opdi_complex whole = opdi_complex_sub(y, x);
     if (opdi_complex_abs(k) < 0.5) { return opdi_complex_add(x, opdi_complex_mul(k, whole)); }
@@ -224,8 +226,8 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
 
 //== pointwise formulas ================================================================================================
 
-/* The pointwise formulas, as in >>api:formulas: X(name, inputs, formula) with the inputs x, y, z and a number a.
-   OPDI_B converts a truth value to a complex number. */
+/* The pointwise formulas, as in >>api:formulas: X(name, inputs, formula) with up to three inputs x, y, z and a number
+   a.  OPDI_B converts a truth value to a complex number. */
 #define OPDI_B(value) opdi_complex_make((value), 0)
 #define OPDI_COMPLEX_FORMULAS(X) \
     X(add_scaled, 2, opdi_complex_add(x, opdi_complex_mul(a, y))) \
@@ -268,7 +270,7 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
                                                                              opdi_complex_mul(y, y))))) \
     X(sigmoid_backward, 2, opdi_complex_mul(x, opdi_complex_conj(opdi_complex_mul( \
         opdi_complex_sub(opdi_complex_make(1, 0), y), y))))
-/* Pointwise formulas with bool or real results.  For contiguous tensors, they also have faster loops. */
+/* Pointwise formulas with bool or real results.  They also have faster loops, for contiguous tensors. */
 #define OPDI_COMPLEX_TO_REAL(X) \
     X(eq, 2, OPDI_B(x.re == y.re && x.im == y.im)) \
     X(ne, 2, OPDI_B(x.re != y.re || x.im != y.im)) \
@@ -291,14 +293,14 @@ OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_LOOP)
 OPDI_COMPLEX_TO_REAL(OPDI_COMPLEX_LOOP)
 OPDI_COLD_END
 /* Arithmetic on contiguous numbers, with loops that are compiled for speed.  These formulas treat real and imaginary
-   parts alike: X(name, inputs, part) computes each part of the result from the same part x of the first input and y of
-   the second input. */
+   parts alike.  X(name, inputs, part): `part` computes a part of the result from the same part x of the first input and
+   y of the second input. */
 #define OPDI_COMPLEX_PARTS(X) \
     X(add, 2, x + y) \
     X(sub, 2, x - y) \
     X(neg, 1, -x)
 /* Arithmetic that combines real and imaginary parts: X(name, inputs, real part, imaginary part) has the parts of the
-   result for inputs a + bi and c + di.  Compiled without FMA, so that z conj(z) is real. */
+   result for inputs a + bi and c + di.  The loops are compiled without FMA, so that z * conj(z) is real. */
 #define OPDI_COMPLEX_PAIRS(X) \
     X(mul, 2, a * c - b * d, a * d + b * c) \
     X(square, 1, a * a - b * b, a * b + b * a) \
@@ -316,8 +318,8 @@ OPDI_LOOPS_BEGIN
     OPDI_PAIR_FN_OF(float, f32, name, first, second) \
     OPDI_PAIR_FN_OF(double, f64, name, first, second)
 OPDI_COMPLEX_PAIRS(OPDI_PAIR_FN)
-/* Computes 1 / (a + bi), which is 0 if a part is infinite, and sets *real and *imaginary.  `scale` is a power of two
-   that prevents overflow of squares.  All alternatives are computed before one is chosen, so that compilers make no
+/* Computes 1 / (a + bi), which is 0 if a part is infinite.  Sets *real and *imaginary.  `scale` is a power of two that
+   prevents overflow of squares.  Computes all alternatives before it chooses one, so that compilers make no
    branches. */
 OPDI_LOOP_TEXT void opdi_pair_over(double a, double b, double scale, double *real, double *imaginary) {
     const double x = a * scale, y = b * scale, square = x * x + y * y, over = 1 / square;
@@ -366,9 +368,9 @@ OPDI_LONG_PAIR_FN(reciprocal, opdi_pair_over((double)a, (double)b, 1, &re, &im))
 OPDI_LONG_PAIR_FN(div, opdi_pair_div_f64((double)a, (double)b, (double)c, (double)d, &re, &im))
 OPDI_LOOPS_END
 /* exp, sigmoid, sin and cos of complex numbers a + bi, computed for 64 numbers at a time by vectorized loops for real
-   numbers.  exp and sigmoid use exp(a) cos(b) and exp(a) sin(b).  sin and cos use m = exp(|b|) - 1: sinh|b| = (m + m /
-   (m + 1)) / 2 and cosh(b) = 1 + m^2 / (2 (m + 1)).  If a part of a number is 0, large or NaN, opdi_complex_trig_one
-   computes the result. */
+   numbers.  exp and sigmoid use exp(a) * cos(b) and exp(a) * sin(b).  sin and cos use m = exp(|b|) - 1: sinh|b| = (m +
+   m / (m + 1)) / 2 and cosh(b) = 1 + m^2 / (2 * (m + 1)).  If a part of a number is 0, large or NaN,
+   opdi_complex_trig_one computes the result. */
 enum { OPDI_TRIG_EXP, OPDI_TRIG_SIGMOID, OPDI_TRIG_SIN, OPDI_TRIG_COS };
 OPDI_LOOPS_BEGIN
 #if defined(OPDI_VECTORS)
@@ -448,7 +450,8 @@ __attribute__((target("avx2"))) static void opdi_complex_roots(const double *re,
     }
 }
 /* Computes asin of 64 complex numbers that are neither large nor nearly real, like opdi_complex_asin.  Sets y.im to the
-   imaginary part of the result, and y.re to a number from which the caller gets the real part: atan2(x.re, y.re). */
+   imaginary part of the result.  Sets y.re to a number from which the caller computes the real part, atan2(x.re,
+   y.re). */
 __attribute__((target("avx2"))) static void opdi_complex_trig_asin(const opdi_complex *x, opdi_complex *y) {
     double a[64], b[64], less[2][64], more[2][64], root[64], turned[64];
     OPDI_IVDEP for (int i = 0; i < 64; i++) {
@@ -533,9 +536,9 @@ OPDI_LOOPS_BEGIN
     OPDI_PAIRS_ABS_LOOP(type, suffix)
 OPDI_PAIRS_LOOPS(float, f32)
 OPDI_PAIRS_LOOPS(double, f64)
-/* Computes z / |z| for 64 complex64 numbers in double, where squares of floats do not overflow.  Must be called twice.
-   With out NULL, sets size[64] to the squares of the absolute values, which the caller replaces by their square roots.
-   With out, divides the numbers by these roots. */
+/* Computes z / |z| for 64 complex64 numbers, in double, where squares of floats do not overflow.  The caller calls it
+   twice.  If out is NULL, sets size[64] to the squares of the absolute values, which the caller then replaces by their
+   square roots.  Otherwise, divides the numbers by these roots. */
 OPDI_ALWAYS void opdi_units_body(const float *x, double *size, float *out) {
     if (!out) {
         OPDI_IVDEP for (int i = 0; i < 64; i++) {
@@ -663,7 +666,7 @@ OPDI_PAIRS_OF(c128, size, opdi_pairs_abs_f64(data, count))
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 /* Defines opdi_complex_of_<name>, which returns a loop of a pointwise formula, or NULL if there is none.  For
-   OPD_DTYPE_NONE, the loop reads and writes complex128.  For a complex dtype, the loop reads contiguous numbers of that
+   OPD_DTYPE_NONE, the loop reads and writes complex128.  For a complex dtype, it reads contiguous numbers of that
    dtype, and writes such numbers, their absolute values or truth values. */
 #define OPDI_COMPLEX_OF(name, short64, short128) \
     OPDI_INTERNAL opdi_loop opdi_complex_of_##name(opd_scalar_type dtype) { \
@@ -686,8 +689,8 @@ OPDI_COMPLEX_OF_PAIRS(square)
 OPDI_COMPLEX_OF_PAIRS(reciprocal)
 OPDI_COMPLEX_OF_PAIRS(div)
 OPDI_COMPLEX_OF_PAIRS(sign)
-/* A loop over complex numbers that has no number arguments, and its operands: the result and the inputs, which are
-   contiguous.  size: bytes of an element. */
+/* A loop over complex numbers that has no number arguments, and the data of its operands: of the result and the inputs,
+   which are all contiguous.  size: bytes of an element. */
 typedef struct opdi_pairs { opdi_loop loop; char *data[4]; int64_t size[4]; int nops; } opdi_pairs;
 static void opdi_pairs_range(void *ctx, int64_t begin, int64_t end) {
     const opdi_pairs *pairs = (const opdi_pairs *)ctx;
@@ -727,13 +730,13 @@ OPDI_INTERNAL int opdi_refuse_complex(const opd_tensor *tensor, const char *what
     return !opdi_is_complex(tensor) ? 0
         : opdi_dtype_fail(what, tensor->dtype);
 }
-/* Returns a view of the real (part is 0) or imaginary (part is 1) part of a complex tensor; returns a real tensor
-   itself.  On failure, returns NULL and sets an error. */
+/* Returns a view of the real (if part is 0) or imaginary (if part is 1) part of a complex tensor.  Returns a real
+   tensor itself.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_part_of(opd_tensor *tensor, int part) {
     return opdi_is_complex(tensor) ? opd_select(opd_view_as_real(tensor), -1, part) : tensor;
 }
-/* Makes re + i im result number i of the call; the results before it must have been set.  Returns 0, or -1 and sets an
-   error. */
+/* Makes re + i * im result number i of the call; the results before it must have been set.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_return_parts(opd_call *call, int i, opd_tensor *re, opd_tensor *im) {
     if (!re || !im) { return -1; }
     opd_tensor *out = opd_result(call, i, opdi_sizes(re), re->ndim,
@@ -744,8 +747,8 @@ OPDI_INTERNAL int opdi_return_parts(opd_call *call, int i, opd_tensor *re, opd_t
     return opd_return_tensor(call, out);
 }
 /* Calls the operator of `call` with parts of its complex tensors.  If bit i of `imaginary` is set, argument i is
-   replaced by its imaginary part, else by its real part.  If bit i of `without` is set, argument i becomes None.  rets
-   gets the results.  Returns 0, or -1 and sets an error. */
+   replaced by its imaginary part, else by its real part.  If bit i of `without` is set, argument i becomes None.
+   Writes the results to rets.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned without, opd_value *rets) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     const opd_op *op = card && card->base ? card->base->op : call->op;
@@ -757,7 +760,7 @@ OPDI_INTERNAL int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned w
     return opd_ok() ? opd_call_all((opd_op *)(uintptr_t)op, rets, args, op->nargs) : -1;
 }
 /* The kernel of an operator that is linear in all its complex tensors: runs the operator once for the real parts and
-   once for the imaginary parts, and returns the sum re + i im. */
+   once for the imaginary parts.  The result of the call is re + i * im. */
 OPDI_INTERNAL int opdi_by_parts(opd_call *call) {
     opd_value re, im;
     if (opdi_call_parts(call, 0, 0, &re) || opdi_call_parts(call, ~0u, 0, &im)) { return -1; }

@@ -18,7 +18,7 @@ OPDI_OP(true_divide_Tensor) {
     op->cases = OPDI_CASES_DIV;
 }
 
-/* true_divide and the following operators take a number instead of a tensor. */
+/* The kernels of true_divide.Scalar and of the following overloads, which take a number instead of a tensor. */
 static int opdi_true_divide_Scalar_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_div_Scalar(opd_arg_tensor(call, 0), opd_arg_value(call, 1)));
 }

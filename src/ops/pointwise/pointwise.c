@@ -39,7 +39,8 @@ OPDI_LOOPS_BEGIN
 #else
 #define OPDI_LOOP_WIDE OPDI_LOOP_BLOCKS
 #endif
-/* The loops for each kind of formula (S, V, W, D, M, N; see >>api:formulas) in float, double and int64_t. */
+/* The macros that define the loops for each kind of formula (S, V, W, D, M, N; see >>api:formulas) in float, double and
+   int64_t. */
 #define OPDI_LOOP_F32_S OPDI_LOOP_EACH
 #define OPDI_LOOP_F32_V OPDI_LOOP_WIDE
 #define OPDI_LOOP_F32_W OPDI_LOOP_WIDE
@@ -103,7 +104,7 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPD_T int64_t
 #define OPDI_LOOP(name) opdi_i64_##name
 #define OPDI_NUMBERS i64
-#define OPD_H(name) OPDI_H_##name                        /* functions that divide also take params */
+#define OPD_H(name) OPDI_H_##name                        /* helper functions that divide also take params */
 #define OPD_HELPER(name) opdi_h_i64_##name
 #define OPD_NOTES , const opdi_params *params
 #define OPD_PASS_NOTES , params
@@ -193,8 +194,8 @@ OPDI_COLD static void opdi_activation_block(int function, int64_t count, float *
 #else
 #define opdi_activation_block opdi_activation_body
 #endif
-/* Runs opdi_activation_block on any number of elements.  The last elements are padded with zeros to a multiple of
-   16. */
+/* Does the work of opdi_activation_block for any number of elements.  Pads the last elements with zeros to a multiple
+   of 16. */
 static void opdi_activation(int function, int64_t count, float *out, const float *grad, const float *x) {
     float xs[256], gs[256], ys[256], block[256], u[256];
     int64_t i = 0;
@@ -243,8 +244,8 @@ OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const op
 
 enum { OPDI_TWO_POW, OPDI_TWO_FMOD, OPDI_TWO_REMAINDER };
 #if defined(OPDI_VECTORS)
-/* Returns x^y = 2^(y log2(x)), computed in double.  If y is odd, the result has the sign of x.  If x is negative and y
-   is not an integer, the result is NaN. */
+/* Returns x^y = 2^(y * log2(x)), computed in double.  If y is odd, the result has the sign of x.  If x is negative and
+   y is not an integer, the result is NaN. */
 OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
     double e;
     const double m = opdi_split_f64((double)fabsf(x), &e), s = (m - 1.0) / (m + 1.0), z = s * s;
@@ -273,8 +274,8 @@ OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
 OPDI_ALWAYS uint32_t opdi_pow_bad_f32(float x, float y) {
     return ((fabsf(x) > 0.0f) & (fabsf(x) < HUGE_VALF) & (fabsf(y) < 4194304.0f)) ? 0u : 1u;
 }
-/* Returns x^y.  For |x| = m 2^e, log(m) / 2 is computed as s + s (z / 3 + z^2 P(z)) with s = (m - 1) / (m + 1) and z =
-   s^2.  The logarithm, except for P, is computed with pairs of doubles, which have twice as many digits. */
+/* Returns x^y.  For |x| = m * 2^e, log(m) / 2 is computed as s + s * (z / 3 + z^2 * P(z)) with s = (m - 1) / (m + 1)
+   and z = s^2.  The logarithm, except for P, is computed with pairs of doubles, which have twice as many digits. */
 OPDI_ALWAYS double opdi_pow1_f64(double x, double y) {
     double e;
     const double m = opdi_split_f64(fabs(x), &e), f = m - 1.0, d = m + 1.0, d_low = m - (d - 1.0), inverse = 1.0 / d;
@@ -377,7 +378,7 @@ OPDI_INTERNAL int64_t opdi_number_i64(opd_value value) {
         ? opdi_to_i64(value.u.c[0]) : value.u.i;
 }
 /* Returns true if a number can be cast to dtype, by the rules of c10::overflows: negative integers may wrap to uint8,
-   infinities fit floating point dtypes, and only bool and complex dtypes accept an imaginary part. */
+   infinities fit into floating point dtypes, and only bool and complex dtypes accept an imaginary part. */
 OPDI_INTERNAL bool opdi_number_fits(opd_value value, opd_scalar_type dtype) {
     static const double top[5] = {255.0, 127.0, 32767.0, 2147483647.0, 9223372036854775807.0};
     const double d = opdi_number_f64(value);
@@ -403,7 +404,7 @@ OPDI_INTERNAL void opdi_params_set_f64(opdi_params *params, int element, double 
     params->i64[element] = opdi_to_i64(d);
 }
 OPDI_INTERNAL bool opdi_is_half(opd_scalar_type dtype) { return dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT16; }
-/* If dtype is a 16-bit float, rounds number `element` of params to it.  Used by kernels for which PyTorch casts a
+/* If dtype is a 16-bit float, rounds number `element` of params to it.  This is for kernels for which PyTorch casts a
    Scalar to 16 bits before it computes in float32. */
 OPDI_INTERNAL void opdi_params_half(opdi_params *params, int element, opd_scalar_type dtype) {
     const float f = params->f32[element];
@@ -411,8 +412,8 @@ OPDI_INTERNAL void opdi_params_half(opdi_params *params, int element, opd_scalar
     opdi_params_set_f64(params, element, (double)(dtype == OPD_BFLOAT16 ? opdi_bf16_to_f32(opdi_f32_to_bf16(f))
                                                   : opdi_f16_to_f32(opdi_f32_to_f16(f))));
 }
-/* Sets number `element` of params to `value`.  Sets params->beyond if the number overflows float32, and params->pairs
-   if it has an imaginary part, which operators on real numbers refuse. */
+/* Sets number `element` of params to `value`.  Sets params->beyond if the number overflows float32.  Sets params->pairs
+   if the number has an imaginary part, which operators on real numbers refuse. */
 OPDI_INTERNAL void opdi_params_set(opdi_params *params, int element, opd_value value) {
     opdi_params_set_f64(params, element, opdi_number_f64(value));
     params->i64[element] = opdi_number_i64(value);
@@ -421,9 +422,9 @@ OPDI_INTERNAL void opdi_params_set(opdi_params *params, int element, opd_value v
     params->beyond = params->beyond || (isinf(params->f32[element]) && !isinf(params->f64[element]));
 }
 
-/* Makes result 0 if the inputs in[nin] are not all contiguous and of the same shape.  The result has the sizes to which
-   the inputs broadcast, and the strides that TensorIterator chooses (TensorIteratorBase::fast_set_up,
-   allocate_or_resize_outputs).  On failure, returns NULL and sets an error. */
+/* Makes result 0 of a pointwise operator whose inputs in[nin] are not all contiguous and of the same shape.  The result
+   has the sizes to which the inputs broadcast, and the strides that TensorIterator chooses
+   (TensorIteratorBase::fast_set_up, allocate_or_resize_outputs).  On failure, returns NULL and sets an error. */
 OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_tensor *const *in, int nin,
                                                             opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], next = 1;
@@ -477,7 +478,8 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_not_implemented(const opdi_formula *formula
 }
 OPDI_COLD_BEGIN
 /* Runs a loop of complex numbers like opdi_pointwise_typed.  If a tensor is on another device, runs the operator on the
-   CPU (opd_cpu_fallback).  `fast` is a loop for contiguous numbers of dtype `common`, or NULL. */
+   CPU (opd_cpu_fallback).  `fast` is a loop for contiguous numbers of dtype `common`, or NULL.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_complex_run(opd_call *call, opdi_loop loop, opdi_loop fast, opd_tensor **ops, int nin,
                             opd_scalar_type common, opd_scalar_type result, const opdi_params *params,
                             bool contiguous) {
@@ -524,7 +526,7 @@ OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formu
     if (formula->rule & OPDI_CONTIGUOUS_RESULT) { ops[0] = opdi_contiguous_result(call, ops + 1, nin, result); }
     else { ops[0] = opdi_pointwise_result(call, ops + 1, nin, result); }
     if (!ops[0]) { return -1; }
-    if (!ops[0]->data) { return 0; }              /* a fake tensor, or no elements */
+    if (!ops[0]->data) { return 0; }              /* a fake tensor, or a result without elements */
     if (OPDI_UNLIKELY(ops[0]->backend != OPD_CPU)) {
         return opdi_device_run(ops, nin + 1, formula->number[compute == OPDI_I64], common, opdi_compute_type(common),
                                params);
@@ -572,9 +574,9 @@ OPDI_INTERNAL int opdi_binary(opd_call *call, const opdi_formula *formula) {
     ops[2] = opdi_operand_of(call, 1, &other);
     return opdi_pointwise(call, formula, ops, 2, &opdi_no_params);
 }
-/* Runs a pointwise formula that divides argument 0 by argument 1.  Integers: division by zero fails before self is
-   written, and so does the division of the smallest int64 or int32 by -1, which crashes PyTorch; narrower types
-   wrap. */
+/* Runs a pointwise formula that divides argument 0 by argument 1.  For integers, fails before self is written if a
+   divisor is 0, or if the smallest int64 or int32 is divided by -1, which crashes PyTorch; narrower types wrap.
+   Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
@@ -603,8 +605,8 @@ OPDI_INTERNAL opd_tensor *opdi_scale(opd_tensor *tensor, opd_value kept) {
     return kept.tag != OPD_TAG_COMPLEX && opdi_number_f64(kept) == 1.0 ? tensor : opd_mul_Scalar(tensor, kept);
 }
 
-/* Returns grad times the derivative of sinc: (cos(pi input) pi input - sin(pi input)) / (pi input^2), or 0 where input
-   is 0. */
+/* Returns grad times the derivative of sinc, which is (cos(pi * x) * pi * x - sin(pi * x)) / (pi * x^2) at x, the
+   input, or 0 where x is 0. */
 OPDI_INTERNAL opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *input) {
     opd_tensor *px = opdi_muls(input, 3.14159265358979323846);
     opd_tensor *delta = opd_div(opd_sub(opd_mul(opd_cos(px), px), opd_sin(px)), opd_mul(px, input));

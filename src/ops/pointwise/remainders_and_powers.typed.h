@@ -1,6 +1,6 @@
-/* Returns fmod(x, y), computed as x - trunc(x / y) y with an FMA, so without rounding errors.  If x / y was rounded up
-   to the next whole number, the remainder has the wrong sign; adding |y| with the sign of x corrects it.  If `python`
-   is true, returns the remainder of Python's %, which has the sign of y. */
+/* Returns fmod(x, y), computed as x - trunc(x / y) * y with an FMA, so without rounding errors.  If x / y was rounded
+   up to the next whole number, the remainder has the wrong sign, and is corrected: |y| with the sign of x is added to
+   it.  If `python` is true, returns the remainder of Python's %, which has the sign of y. */
 OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
     const OPDI_T count = OPDI_FN(trunc)(x / y);
     OPDI_T rest = OPDI_FN(__builtin_fma)(-count, y, x);
@@ -8,12 +8,12 @@ OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
     rest = OPDI_FN(copysign)(rest, x);
     return (python & (rest != 0) & ((y < 0) != (rest < 0))) ? rest + y : rest;
 }
-/* Returns 1 if mod1 cannot compute the result, because the quotient is too large or NaN, or y is infinite, else 0. */
+/* Returns 1 if mod1 cannot compute the result, because the quotient is too large or NaN, or y is infinite; else 0. */
 OPDI_ALWAYS OPDI_BITS OPDI_TYPED(mod_bad)(OPDI_T x, OPDI_T y) {
     return ((OPDI_FN(fabs)(x / y) < (OPDI_T)4194304) & (OPDI_FN(fabs)(y) < (OPDI_T)HUGE_VAL)) ? 0u : 1u;
 }
-/* Computes out[i] = value and flags[i] = flag for `count` elements, a multiple of 16.  A flag is not 0 if the value is
-   not valid; any[16] is the bitwise or of the flags. */
+/* Computes out[i] = value and flags[i] = flag for `count` elements, a multiple of 16.  A flag is not 0 if its value is
+   not valid.  Sets any[16] to the bitwise or of the flags. */
 #define OPDI_TWO_EACH(value, flag) \
     for (int64_t i = 0; i < count; i += 16) { \
         OPDI_IVDEP \

@@ -323,7 +323,8 @@ OPDI_FORMULA_D(acosh, acosh, OPDI_TO_FLOAT)
 static int opdi_acosh_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_acosh); }
 static int opdi_acosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
-    if (input && opdi_is_complex(input)) {        /* if Re(input) < 0, the root of the product has the wrong sign */
+    if (input && opdi_is_complex(input)) {        /* if Re(input) < 0, the square root of the product would have the
+                                                     wrong sign */
         opd_tensor *const roots = opd_mul(opd_rsqrt(opdi_adds(input, -1)), opd_rsqrt(opdi_adds(input, 1)));
         return opd_bw_return(bw, 0, opd_mul(grad, roots));
     }
@@ -579,8 +580,8 @@ OPDI_OP(trunc) {
 }
 
 static int opdi_sgn_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_sgn); }
-/* Computes the gradient (g - Re(g conj(result)) result) / |input|: the component of g along the unit circle.  The
-   gradient is 0 where input is 0. */
+/* Computes the gradient (g - Re(g * conj(result)) * result) / |input|, which is the component of g along the unit
+   circle.  The gradient is 0 where input is 0. */
 static int opdi_sgn_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     if (!opdi_is_complex(input)) { return opd_bw_return(bw, 0, opd_zeros_like(grad)); }

@@ -9,14 +9,14 @@ static int opdi_unary_params(opd_call *call, const opdi_formula *formula, const 
     ops[1] = opd_arg_tensor(call, 0);
     return opdi_pointwise(call, formula, ops, 1, params);
 }
-/* Returns params in which numbers 0 .. count - 1 of the formula are the arguments first .. first + count - 1. */
+/* Returns params whose numbers 0 .. count - 1 are the arguments first .. first + count - 1. */
 OPDI_INTERNAL opdi_params opdi_params_of(const opd_call *call, int first, int count) {
     opdi_params params = opdi_no_params;
     for (int k = 0; k < count; k++) { opdi_params_set(&params, k, opd_arg_value(call, first + k)); }
     return params;
 }
-/* Returns zeros with grad's sizes as the gradients of the first two arguments.  grad * 0 would be NaN where grad is
-   infinite. */
+/* The backward function of an operator whose derivatives are 0: the gradients of the first two arguments are zeros with
+   the sizes of grad.  It does not compute grad * 0, which would be NaN where grad is infinite. */
 OPDI_INTERNAL int opdi_zero_backward(opd_backward_call *bw) {
     for (int i = 0; i < 2; i++) {
         if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, opd_zeros_like(opd_bw_grad(bw, 0))) != 0) { return -1; }
@@ -214,10 +214,10 @@ OPDI_OP(leaky_relu) {
     op->cases = "[2,3]; [2,3], 0.2";
 }
 
-/* Returns the numbers of the formula of elu: (e^(x * input_scale) - 1) * alpha * scale for x <= 0, else x * scale. */
+/* Returns the params of the formula of elu: (e^(x * input_scale) - 1) * alpha * scale for x <= 0, else x * scale. */
 OPDI_INTERNAL opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value input_scale) {
     opdi_params params = opdi_no_params;
-    opdi_params_set(&params, 0, alpha);           /* notes whether alpha fits: params.beyond, params.pairs */
+    opdi_params_set(&params, 0, alpha);           /* sets params.beyond or params.pairs if alpha does not fit */
     opdi_params_set_f64(&params, 0, opdi_number_f64(alpha) * opdi_number_f64(scale));
     opdi_params_set(&params, 1, scale);
     opdi_params_set(&params, 2, input_scale);
@@ -386,7 +386,7 @@ OPDI_OP(hardshrink) {
     op->cases = "[2,3]; [2,3], 0.2";
 }
 
-/* The gradient of softshrink and hardshrink is 0 where |self| <= lambd, else grad. */
+/* The pointwise formula for the gradients of softshrink and hardshrink: 0 where |self| <= lambd, else grad. */
 OPDI_FORMULA_F(shrink_backward, shrink_backward, 0)
 static int opdi_shrink_backward_kernel(opd_call *call) {
     opdi_params params = opdi_params_of(call, 2, 1);
@@ -396,8 +396,8 @@ static int opdi_shrink_backward_kernel(opd_call *call) {
     opdi_params_half(&params, 0, (opd_scalar_type)ops[2]->dtype);
     return opdi_pointwise(call, &opdi_formula_shrink_backward, ops, 2, &params);
 }
-/* Computes the gradients of grad f'(input), where f' is piecewise constant: for grad, the incoming gradient times
-   f'(input); for input, 0. */
+/* Computes the gradients of grad * f'(input), where f' is piecewise constant.  The gradient of grad is the incoming
+   gradient times f'(input); the gradient of input is 0. */
 static int opdi_softshrink_backward_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 1);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_softshrink_backward(grad, input, opd_bw_value(bw, 2))) != 0) {
@@ -424,8 +424,8 @@ OPDI_OP(hardshrink_backward) {
     op->cases = "[2,3], [2,3], 0.5";
 }
 
-/* nan_to_num.  Defaults: NaN is replaced by 0, infinity and -infinity by the largest and smallest number of the
-   dtype. */
+/* The pointwise formula of nan_to_num.  By default, NaN is replaced by 0, infinity and -infinity by the largest and the
+   smallest number of the dtype. */
 static const opdi_formula opdi_formula_nan_to_num =
     {{opdi_f32_nan_to_num, opdi_f64_nan_to_num, opdi_i64_floor}, "nan_to_num", 0, OPDI_NUMBER(nan_to_num, floor)};
 static double opdi_dtype_max(int8_t t) {
@@ -454,7 +454,7 @@ OPDI_OP(nan_to_num) {
     op->cases = "[2,3]; [2,3], 1., 2., 3.";
 }
 
-/* deg2rad and rad2deg multiply by a constant. */
+/* The pointwise formula of deg2rad and rad2deg: a product with a constant. */
 static const opdi_formula opdi_formula_degrees = {{opdi_f32_mul, opdi_f64_mul, NULL}, "mul",
     OPDI_TO_FLOAT | OPDI_NUMBER_KEPT, OPDI_NUMBER(mul, mul)};
 static int opdi_unary_times(opd_call *call, double k) {
@@ -539,8 +539,8 @@ OPDI_LOOPS_END
 OPDI_COLD_BEGIN
 static const opdi_formula opdi_formula_logit = {{opdi_f32_vlogit, opdi_f64_vlogit, NULL}, "logit_cpu", OPDI_TO_FLOAT,
     OPDI_NUMBER(logit, logit)};
-/* Computes logit for 16-bit floats.  Each step is rounded to 16 bits, as in PyTorch's CPU kernel.  If eps is not NULL,
-   x is first limited to [*eps, 1 - *eps]. */
+/* Returns logit of 16-bit floats.  Each step is rounded to 16 bits, as in PyTorch's CPU kernel.  If eps is not NULL, x
+   is first limited to [*eps, 1 - *eps]. */
 static opd_tensor *opdi_logit_of_halves(opd_tensor *x, const double *eps) {
     if (eps) {
         opd_tensor *low = opd_full(opd_ints_of(NULL, 0), opd_value_float(*eps), (opd_scalar_type)x->dtype);
@@ -591,7 +591,7 @@ static int opdi_logit_backward_backward(opd_backward_call *bw) {
     opd_value eps = opd_bw_value(bw, 2);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_logit_backward_full(grad, input, eps)) != 0) { return -1; }
     if (!opd_bw_needs(bw, 1)) { return 0; }
-    /* d/dx 1 / (x (1 - x)) = (2x - 1) / (x (1 - x))^2 */
+    /* the derivative of 1 / (x * (1 - x)) is (2 * x - 1) / (x * (1 - x))^2 */
     return opd_bw_return(bw, 1,
                          opd_mul(opd_mul(grad, opd_logit_backward_full(grad_out, input, eps)),
                                  opd_div(opdi_adds(opdi_muls(input, 2), -1), opd_mul(input, opdi_rsubs(1, input)))));
