@@ -20,8 +20,8 @@ OPDI_INTERNAL int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     }
     return 0;
 }
-/* Sets sizes[] to the sizes of tensor without the dims in mask or, if `keep`, with size 1 for these.  Returns the
-   number of sizes. */
+/* Sets sizes[] to the sizes of tensor without the dims in mask or, if `keep` is true, with size 1 for these dims.
+   Returns the number of sizes. */
 OPDI_INTERNAL int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, bool keep, int64_t *sizes) {
     int count = 0;
     for (int dim = 0; dim < tensor->ndim; dim++) {
@@ -34,12 +34,13 @@ OPDI_INTERNAL int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, boo
 //== the reduction driver ==============================================================================================
 //
 //  The input is viewed as `outer` rows of `count` elements, one row for each element of the result.  A fold combines
-//  the elements of a row with a state, piece by piece; a piece is contiguous, in the type in which the fold computes.
+//  the elements of a row with a state, piece by piece.  A piece is contiguous, in the type in which the fold computes.
+//
 //  If there are only a few long rows, they are cut into chunks, whose states are joined in order.  The chunks depend
 //  only on the sizes, so the number of threads does not change a result.
 
-/* Adds a dim with size `size` to reduce->it; strides[] has the strides of the operands in bytes.  If the strides allow
-   it, merges the dim with the dim that was added last, unless the latter is before dim number `first`. */
+/* Adds a dim of size `size` to reduce->it; strides[] has the strides of the operands in bytes.  If the strides allow
+   it, merges the dim with the dim that was added last, unless the latter comes before dim number `first`. */
 static void opdi_reduce_add(opdi_reduce *reduce, int first, int64_t size, const int64_t *strides) {
     opdi_iter *iter = &reduce->it;
     int last = iter->ndim - 1;
@@ -56,8 +57,8 @@ static void opdi_reduce_add(opdi_reduce *reduce, int first, int64_t size, const 
     for (int k = 0; k < iter->nops; k++) { iter->op[k].stride[iter->ndim] = strides[k]; }
     iter->ndim++;
 }
-/* Sets perm[] to dims in the order in which they are walked, innermost first: the dims in mask if `reduced`, else the
-   other dims.  Reduced dims are sorted by stride unless `ordered`.  Returns the number of dims. */
+/* Sets perm[] to the dims in mask (if `reduced` is true) or to the other dims, in the order in which they are walked,
+   innermost first.  Reduced dims are sorted by stride unless `ordered` is true.  Returns the number of dims. */
 static int opdi_reduce_order(const opd_tensor *tensor, uint64_t mask, bool reduced, bool ordered, int *perm) {
     int i, count = 0;
     for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
@@ -71,7 +72,8 @@ static int opdi_reduce_order(const opd_tensor *tensor, uint64_t mask, bool reduc
     return count;
 }
 /* Fills in *reduce for a reduction of tensor over the dims in mask.  outs[nouts] are the results, without the reduced
-   dims or, if `keep`, with size 1 for these.  `ordered`: elements of a row are folded in the order of their indices. */
+   dims or, if `keep` is true, with size 1 for these dims.  `compute` is the type in which the fold computes (OPDI_F32,
+   ...).  If `ordered` is true, the elements of a row are folded in the order of their indices. */
 static void opdi_reduce_init(opdi_reduce *reduce, opd_tensor *tensor, uint64_t mask, bool keep, opd_tensor *const *outs,
                              int nouts, int compute, bool ordered) {
     opdi_iter *iter = &reduce->it;
@@ -128,8 +130,8 @@ static void opdi_reduce_init(opdi_reduce *reduce, opd_tensor *tensor, uint64_t m
 OPDI_COLD_END
 OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                      const opdi_reduce *reduce);
-/* Adds up `count` elements from element number `at` on, if they are contiguous and their dtype has a special loop:
-   16-bit floats or complex64.  Returns false otherwise. */
+/* Folds `count` elements from element number `at` on into *folded, if they are contiguous, the fold is a sum, and their
+   dtype has a special loop: 16-bit floats or complex64.  Otherwise returns false. */
 static bool opdi_reduce_contiguous(const opdi_reduce *reduce, int64_t at, int64_t count, opdi_folded *folded) {
     if (reduce->it.compute == OPDI_C128 && reduce->it.op[0].load == opdi_cvt_c128_c64 && count >= 64 &&
         reduce->it.op[0].walk == OPDI_WALK_LINEAR && reduce->fold->step[OPDI_C128] == opdi_fold_sum_c128) {
@@ -183,7 +185,7 @@ static void opdi_reduce_part(const opdi_reduce *reduce, int64_t row, int64_t beg
         opdi_iter_step(iter, idx, rows);
     }
 }
-/* Writes the results of the row whose output coordinates are in idx: the fields of *folded that the fold names. */
+/* Writes the results of the row whose output coordinates are idx: the fields of *folded that reduce->fold names. */
 static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opdi_folded *folded) {
     if (reduce->fold->finish) { reduce->fold->finish(folded, reduce); }
     for (int k = 0; k < reduce->nouts; k++) {
@@ -205,8 +207,8 @@ static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opd
         else { reduce->it.op[k + 1].store(at, out == OPDI_OUT_F ? &folded->f : &folded->g, 1); }
     }
 }
-/* Writes the results of `wide` neighbouring rows, the first of which has the output coordinates idx, if they are sums
-   that are stored as float32 without conversion.  Returns false otherwise. */
+/* Writes the results of `wide` neighbouring rows, the first of which has the output coordinates idx, and returns true,
+   if the results are sums that are stored as float32 without conversion.  Otherwise returns false. */
 static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, const opdi_folded *foldeds,
                                int64_t wide) {
     const opdi_operand *operand = &reduce->it.op[1];
@@ -220,8 +222,8 @@ static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, co
     for (int64_t j = 0; j < wide; j++) { ((float *)(void *)at)[j] = (float)foldeds[j].f; }
     return true;
 }
-/* Sets idx to the coordinates of the first element of row number `row`: the reduced dims are at 0.  opdi_reduce_next
-   moves idx to the next row. */
+/* Sets idx to the coordinates of the first element of row number `row`, so the coordinates in reduced dims are 0.
+   opdi_reduce_next moves idx to the next row. */
 static void opdi_reduce_index(const opdi_reduce *reduce, int64_t row, int64_t *idx) {
     int dim;
     for (dim = 0; dim < reduce->nred; dim++) { idx[dim] = 0; }
@@ -236,7 +238,7 @@ static void opdi_reduce_next(const opdi_reduce *reduce, int64_t *idx) {
         idx[dim] = 0;
     }
 }
-/* Reduces items [begin, end) of ctx, an opdi_reduce; an item is a chunk of a row.  Short rows are loaded several at a
+/* Reduces items [begin, end) of ctx, an opdi_reduce.  An item is a chunk of a row.  Several short rows are loaded at a
    time. */
 static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_reduce *reduce = (const opdi_reduce *)ctx;
@@ -278,12 +280,13 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
     }
 }
 #define OPDI_COLUMNS_WIDE 1024                    /* rows that are folded together, by a column loop */
-#define OPDI_COLUMN_ROWS 64                       /* elements of a row that are combined before the row's state
+#define OPDI_COLUMN_ROWS 64                       /* elements of a row that are combined before the state of the row
                                                      changes */
 #define OPDI_COLUMN_LINE 32                       /* elements of each row that are folded at a time if there is no
                                                      column loop */
 /* Moves to the next element of rows that lie side by side in memory.  `base` is the address of the current element of
-   the first row, red[] has its coordinates in the reduced dims.  Updates red[] and returns the new address. */
+   the first row; red[] has the coordinates of this element in the reduced dims.  Updates red[] and returns the new
+   address. */
 static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base, int64_t *red) {
     for (int dim = 0; dim < reduce->nred; dim++) {
         base += reduce->it.op[0].stride[dim];
@@ -293,12 +296,12 @@ static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base,
     }
     return base;
 }
-/* Returns true if the fold is a sum of floats that can be read in place by opdi_sum_four. */
+/* Returns true if the fold is a sum of floats that opdi_sum_four can read in place. */
 static bool opdi_reduce_sums(const opdi_reduce *reduce) {
     return reduce->it.compute == OPDI_F32 && !reduce->it.op[0].convert && reduce->nred == 1 &&
         reduce->fold->column[OPDI_F32] == opdi_f32_add && reduce->it.op[0].stride[0] % 4 == 0;
 }
-/* Folds acc[wide], the results that were accumulated for `wide` rows, into the states of the rows. */
+/* Folds acc[wide], which has the combined elements of `wide` rows, into the states of the rows, foldeds[wide]. */
 static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, int64_t wide, opdi_folded *foldeds) {
     const opdi_fold_step step = reduce->fold->step[reduce->it.compute];
     const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
@@ -309,8 +312,8 @@ static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, 
     for (int64_t j = 0; j < wide; j++) { step(&foldeds[j], (const char *)acc + (size_t)j * es, 1, 0, reduce); }
 }
 /* Folds `count` elements of each of `wide` rows into foldeds.  In memory, the elements number k + 1 of all rows must
-   follow the elements number k.  `group` elements of each row, a power of two, are folded in parallel; in the end, the
-   second half of the group is combined with the first half, again and again. */
+   follow the elements number k.  `group` elements of each row, a power of two, are folded in parallel.  In the end, the
+   second half of the group is combined with the first half, until one element of each row is left. */
 static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int64_t count, int64_t group, int64_t wide,
                                 opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -340,8 +343,8 @@ static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int
     }
     opdi_reduce_columns_end(reduce, acc, wide, foldeds);
 }
-/* Folds elements [from, to) of `wide` rows, which lie side by side in memory, into foldeds.  A column loop combines
-   OPDI_COLUMN_ROWS elements of each row before they change its state. */
+/* Folds elements [from, to) of `wide` rows, which lie side by side in memory, into foldeds, by a column loop.  The loop
+   combines OPDI_COLUMN_ROWS elements of each row before they change the state of the row. */
 static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
                                int64_t wide, opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -381,8 +384,8 @@ static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int6
         if (inner == OPDI_COLUMN_ROWS - 1 || k + 1 == to) { opdi_reduce_columns_end(reduce, acc, wide, foldeds); }
     }
 }
-/* Does the work of opdi_reduce_looped for folds that have no column loop: copies OPDI_COLUMN_LINE elements of each row
-   at a time, transposed unless the fold has a side function. */
+/* Does the work of opdi_reduce_looped for folds that have no column loop.  Copies OPDI_COLUMN_LINE elements of each row
+   at a time; transposes them unless the fold has a side function. */
 static void opdi_reduce_transposed(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
                                    int64_t wide, opdi_folded *foldeds) {
     const opdi_operand *operand = &reduce->it.op[0];
@@ -490,9 +493,9 @@ static int opdi_reduce_run(opdi_reduce *reduce) {
     return 0;
 }
 OPDI_COLD_BEGIN
-/* The kernel of a reduction: makes results of dtypes out0 and out1 (if there are two), and folds tensor over the dims
-   in mask, computing in dtype `compute`.  `keep`: reduced dims keep size 1.  p is a number for the fold.  Returns 0, or
-   -1 and sets an error. */
+/* The kernel of a reduction: makes results of dtypes out0 and (if there are two) out1, and folds tensor over the dims
+   in mask, computing in dtype `compute`.  If `keep` is true, the reduced dims stay, with size 1.  p is a number for the
+   fold.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *tensor, uint64_t mask,
                                      bool keep, opd_scalar_type compute, opd_scalar_type out0, opd_scalar_type out1,
                                      double p) {
@@ -565,7 +568,7 @@ OPDI_LOOP_TEXT void opdi_fold_sum_i64_body(opdi_folded *folded, const void *px, 
     folded->i = (int64_t)sum;
 }
 OPDI_FOLD_WIDE(opdi_fold_sum_i64)
-/* Adds up complex128 numbers, eight sums in parallel. */
+/* Adds up complex128 numbers, in eight sums in parallel. */
 OPDI_LOOP_TEXT void opdi_fold_sum_c128_body(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                             const opdi_reduce *reduce) {
     const double *x = (const double *)px;
@@ -599,14 +602,14 @@ OPDI_INTERNAL const opdi_fold opdi_the_sum = {
     /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "sum_cpu"};
 OPDI_COLD_BEGIN
 
-/* Returns the dtype of a sum or product, in which it is also computed: argument number i of the call if given, else the
-   dtype of the out= tensor, else int64 for integers, else the dtype of the input. */
+/* Returns the dtype of a sum or product, in which it is also computed: argument number i of the call, if given; else
+   the dtype of the out= tensor, if given; else int64 for integers; else the dtype of the input. */
 OPDI_INTERNAL opd_scalar_type opdi_reduce_dtype(const opd_call *call, int i, const opd_tensor *tensor) {
     if (!opd_arg_is_none(call, i)) { return opd_arg_dtype(call, i, OPD_FLOAT32); }
     if (call->targets) { return (opd_scalar_type)call->targets[0]->dtype; }
     return opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_INT64 : (opd_scalar_type)tensor->dtype;
 }
-/* Returns a dtype to compute in that can represent both the input and results of `dtype`. */
+/* Returns a dtype to compute in, which can represent both the elements of tensor and results of `dtype`. */
 OPDI_INTERNAL opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (dtype == OPD_BOOL || opd_dtype_is_integral(dtype, true)) { return OPD_INT64; }
     return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : tensor->dtype == OPD_FLOAT64 ? OPD_FLOAT64
@@ -615,13 +618,13 @@ OPDI_INTERNAL opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_
 
 //== helpers for the backward functions of reductions ==================================================================
 
-/* Returns grad, the gradient of a reduction over `dims`, with the reduced dims restored with size 1.  If `keep`, grad
-   already has these dims.  ndim is the number of dims of the input. */
+/* Returns grad, the gradient of a reduction over `dims`, with the reduced dims restored, with size 1.  If `keep` is
+   true, grad already has these dims.  ndim is the number of dims of the input. */
 OPDI_INTERNAL opd_tensor *opdi_unreduce(opd_tensor *grad, opd_ints dims, bool keep, int ndim) {
     uint64_t mask;
     if (keep || ndim == 0 || !grad) { return grad; }
     if (opdi_reduce_mask(dims, ndim, &mask) != 0) { return NULL; }
-    if (mask == OPDI_ALL_DIMS) { return grad; }   /* no dims: broadcasts without a change */
+    if (mask == OPDI_ALL_DIMS) { return grad; }   /* grad has no dims, so it broadcasts as it is */
     for (int dim = 0; dim < ndim && grad; dim++) { if (mask >> dim & 1) { grad = opd_unsqueeze(grad, dim); } }
     return grad;
 }
@@ -638,8 +641,9 @@ OPDI_INTERNAL opd_tensor *opdi_bw_expand(opd_backward_call *bw, opd_tensor *grad
     return grad ? opd_expand(grad, sizes) : NULL;
 }
 
-/* For the batching rule of an operator that reduces a tensor to one element: returns the tensor of all examples, with
-   the examples in dim 0, and sets *dims (in buffer) to its other dims.  On failure, returns NULL and sets an error. */
+/* For the batching rule of an operator that reduces a tensor to one element: returns the tensor of all examples, in
+   which the examples are dim 0.  Sets *dims to its other dims, which are written to `buffer`.  On failure, returns NULL
+   and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_batch_whole(opd_call *call, int64_t *buffer, opd_ints *dims) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, buffer);

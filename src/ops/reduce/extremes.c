@@ -79,8 +79,8 @@ static const opdi_fold opdi_the_min = {
     /* column */ {opdi_f32_minimum, opdi_f64_minimum, opdi_i64_minimum}, /* side */ {NULL, NULL},
     /* join, finish */ opdi_join_min, NULL, /* init */ {OPDI_INF, 0, INT64_MAX, 0},
     /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "min_cpu"};
-/* Defines a fold that finds the first of the largest (OP is <=) or smallest (>=) elements, or the first NaN, and its
-   index.  folded->n is the index so far, or -1 before the first element. */
+/* Defines a fold that finds the largest (OP is <=) or smallest (>=) element and its index: the first of several equal
+   elements, or the first NaN if there is one.  folded->n is the index so far, or -1 before the first element. */
 #define OPDI_FOLD_WHERE(name, type, field, OP)                                                              \
     static void name(opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce) { \
         const type *x = (const type *)px; type best = (type)folded->field; int64_t i, index = folded->n;    \
@@ -97,7 +97,7 @@ OPDI_FOLD_WHERE(opdi_fold_argmax_i64, int64_t, i, <=)
 OPDI_FOLD_WHERE(opdi_fold_argmin_f32, float, f, >=)
 OPDI_FOLD_WHERE(opdi_fold_argmin_f64, double, f, >=)
 OPDI_FOLD_WHERE(opdi_fold_argmin_i64, int64_t, i, >=)
-/* Joins states of two chunks.  Chunks are joined in order, so that the first of equal elements is kept. */
+/* Joins the states of two chunks.  Chunks are joined in order, so that the first of equal elements is kept. */
 static void opdi_join_where(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
     opdi_folded next = *with;
     if (reduce->it.compute == OPDI_I64) {
@@ -159,7 +159,7 @@ static int opdi_reduce_arg(opd_call *call, const opdi_fold *fold, const char *na
 static int opdi_argmax_kernel(opd_call *call) { return opdi_reduce_arg(call, &opdi_the_argmax, "argmax"); }
 static int opdi_argmin_kernel(opd_call *call) { return opdi_reduce_arg(call, &opdi_the_argmin, "argmin"); }
 
-/* Returns grad, divided equally among the elements of input that equal `value`, the extreme; a NaN equals NaN here.
+/* Returns grad, divided equally among the elements of input that equal `value`, the extreme.  Here, NaN equals NaN.
    grad and value broadcast to input. */
 static opd_tensor *opdi_share(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_logical_or(opd_eq(input, value), opd_logical_and(opd_isnan(input), opd_isnan(value)));
@@ -168,7 +168,7 @@ static opd_tensor *opdi_share(opd_tensor *grad, opd_tensor *input, opd_tensor *v
 static opd_tensor *opdi_share_all(opd_tensor *grad, opd_tensor *input, opd_tensor *value) {
     return opdi_share(grad, input, value, opd_ints_of(NULL, 0));
 }
-/* Does the work of opdi_share, except that NaN does not equal NaN (scale_grad_by_count). */
+/* Does the work of opdi_share, but NaN does not equal NaN (PyTorch's scale_grad_by_count). */
 static opd_tensor *opdi_share_equal(opd_tensor *grad, opd_tensor *input, opd_tensor *value, opd_ints dims) {
     opd_tensor *mask = opd_eq(input, value);
     return opd_div(opd_mul(grad, mask), opd_sum_dim(mask, dims, true));
@@ -184,7 +184,8 @@ static int opdi_amax_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_share_equal(grad, input, value, dims));
 }
 /* Returns the gradient of elements that were selected along dim: zeros of these sizes with grad at the positions in
-   `index` (value_selecting_reduction_backward).  `keep`: grad and index have the reduced dim with size 1. */
+   `index` (value_selecting_reduction_backward).  If `keep` is true, grad and index have the reduced dim, with size
+   1. */
 static opd_tensor *opdi_unselect(opd_tensor *grad, int64_t dim, opd_tensor *index, opd_ints sizes, bool keep) {
     if (!keep && sizes.n > 0) {
         grad = opd_unsqueeze(grad, dim);
@@ -323,8 +324,8 @@ OPDI_OP(min_other) {
 }
 
 OPDI_COLD_END
-/* Finds both the largest and the smallest element.  folded->f (for integers i) is the largest element so far, folded->g
-   (for integers n) the smallest. */
+/* Finds the largest and the smallest element.  folded->f (for integers i) is the largest element so far, folded->g (for
+   integers n) the smallest. */
 static void opdi_fold_both_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
                                const opdi_reduce *reduce) {
     opdi_folded other = *folded;
@@ -424,10 +425,10 @@ static void opdi_finish_all(opdi_folded *folded, const opdi_reduce *reduce) { fo
 #define OPDI_COUNT_PARTS \
     /* step */ {opdi_fold_count_f32, opdi_fold_count_f64, opdi_fold_count_i64}, /* column */ {NULL, NULL, NULL}, \
     /* side */ {NULL, NULL}, /* join */ opdi_join_sum
-/* For bool, counts are sums: the elements are loaded as the integers 0 and 1. */
+/* The counting folds for bool are sums, because the elements are loaded as the integers 0 and 1. */
 #define OPDI_TRUTH_PARTS \
     {NULL, NULL, opdi_fold_sum_i64}, {NULL, NULL, opdi_i64_add}, /* side */ {NULL, NULL}, /* join */ opdi_join_sum
-/* Indices of the folds below; OPDI_OF_BOOL is added for bool. */
+/* Indices into opdi_the_truth; OPDI_OF_BOOL is added for bool. */
 enum { OPDI_ANY, OPDI_ALL, OPDI_COUNT, OPDI_OF_BOOL };
 static const opdi_fold opdi_the_truth[6] = {
     {OPDI_COUNT_PARTS, opdi_finish_any, /* init */ {0, 0, 0, 0}, {OPDI_OUT_I, OPDI_OUT_NONE}, "any"},

@@ -2,19 +2,21 @@
 
 //== lines: operators along one dim ====================================================================================
 //
-//  The operators of this section compute from each line of a tensor along one dim a new line, which may have another
-//  length: softmax, scans, sorting.  A line function gets contiguous input, of the type in which it computes,
-//  and writes contiguous output; both may be the tensors' own memory.  If operands of long lines must be copied, the
-//  lines are processed in pieces, so that the copies stay small.  lines->passes tells how many times all pieces of a
-//  line are passed to the function.  The function keeps its state between calls in tmp, and writes the output in the
-//  last pass.
+//  The operators of this section compute, from each line of a tensor along one dim, a new line, which may have another
+//  length: softmax, scans, sorting.  A line function gets contiguous input, of the type in which it computes, and
+//  writes contiguous output; both may be the tensors' own memory.
+//
+//  If operands of long lines must be copied, the lines are processed in pieces, so that the copies stay small.
+//  lines->passes tells how many times all pieces of a line are passed to the function.  The function keeps its state
+//  between calls in tmp, and writes the output in the last pass.
 
 OPDI_COLD_BEGIN
 
 #define OPDI_LINE_PIECE 2048     /* elements */
 OPDI_COLD_END
-/* Fills in *lines for the lines of ops[nops] along dim: nin inputs, then the outputs.  If bit i of `index` is set,
-   operand i has dtype int64; the other operands are converted to the type `compute` (OPDI_F32, ...). */
+/* Fills in *lines for the lines of ops[nops] along dim; the first nin operands are the inputs, the others the outputs.
+   If bit i of `index` is set, operand i has dtype int64; the other operands are converted to the type `compute`
+   (OPDI_F32, ...). */
 OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, int nin, int nops, int dim, int compute,
                                    unsigned index) {
     const opd_tensor *tensor = ops[0];
@@ -53,8 +55,8 @@ OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, in
             : (lines->len[k] * lines->work[k] + 63) & ~(int64_t)63;
     }
 }
-/* Loads `count` elements of operand number `element` from `at` on, lines->step bytes apart, converts them to the type
-   in which the line function computes, and writes them to buf.  opdi_line_store does the reverse. */
+/* Loads `count` elements of operand number `element`, which are lines->step bytes apart from `at` on.  Converts them to
+   the type in which the line function computes, and writes them to buf.  opdi_line_store does the reverse. */
 static void opdi_line_load(const opdi_lines *lines, int element, const char *at, char *buf, int64_t count) {
     uint64_t raw[OPDI_BLOCK];
     int64_t rows;
@@ -89,8 +91,8 @@ static void opdi_line_store(const opdi_lines *lines, int element, char *at, cons
         opdi_scatter(at + i * lines->step[element], lines->step[element], raw, rows, lines->size[element]);
     }
 }
-/* Returns elements [from, from + count) of an input line, not converted, as contiguous memory: their address in
-   `memory`, or a copy in buf. */
+/* Returns the address of elements [from, from + count) of an input line, not converted, in contiguous memory: their
+   address in `memory`, or buf, to which they are then copied. */
 OPDI_INTERNAL const void *opdi_line_read(const opdi_lines *lines, const void *memory, int64_t from, int64_t count,
                                          void *buf) {
     const char *at = (const char *)memory + from * lines->step[0];
@@ -98,8 +100,8 @@ OPDI_INTERNAL const void *opdi_line_read(const opdi_lines *lines, const void *me
     opdi_line_load(lines, 0, at, (char *)buf, count);
     return buf;
 }
-/* Processes one line, whose operands begin at at[], piece by piece in each pass.  buf[] holds copies of operands; tmp
-   is scratch memory for the line function. */
+/* Processes one line, whose operands begin at at[], piece by piece in each pass.  buf[] is memory for copies of
+   operands; tmp is scratch memory for the line function. */
 static void opdi_line_go(const opdi_lines *lines, char *const *at, char *const *buf, char *tmp) {
     const int passes = OPDI_MAX(lines->passes, 1);
     opdi_piece piece;
@@ -192,7 +194,7 @@ OPDI_INTERNAL int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cos
 //-- softmax --------------------------------------------------------------------------------------------- >>op:_softmax
 
 OPDI_COLD_END
-/* Returns the largest of `count` > 0 elements, ignoring NaN; the caller notices a NaN in the sum of the
+/* Returns the largest of `count` > 0 elements, ignoring NaN.  The caller notices a NaN later: in the sum of the
    exponentials. */
 OPDI_ALWAYS float opdi_line_max_body(const float *x, int64_t count) {
     float a[32];
@@ -299,10 +301,10 @@ OPDI_INTERNAL double opdi_line_sum(const float *x, int64_t count) {
     opdi_fold_sum_f32(&folded, x, count, 0, NULL);
     return folded.f;
 }
-/* The results of passes 0 and 1 of softmax for a line: its largest element, and the sum of exp(x - top). */
+/* The results of passes 0 and 1 of softmax for a line: its largest element (top), and the sum of exp(x - top). */
 typedef struct opdi_softmax_state { double top, sum; } opdi_softmax_state;
-/* Computes softmax of a line or, if lines->flag is set, its logarithm.  Pass 0 finds the largest element, pass 1 sums
-   the exponentials, and pass 2 writes the result; tmp holds the opdi_softmax_state.  If the whole line is one piece and
+/* Computes softmax of a line or, if lines->flag is set, log_softmax.  Pass 0 finds the largest element, pass 1 sums the
+   exponentials, and pass 2 writes the result; tmp holds the opdi_softmax_state.  If the whole line is one piece and
    lines->flag is not set, pass 1 stores the exponentials in the result. */
 static void opdi_line_softmax_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                   void *const *out, char *tmp) {
@@ -382,8 +384,8 @@ static void opdi_line_softmax_f64(const opdi_lines *lines, const opdi_piece *at,
     opdi_vexp64(count, o, o);
     opdi_line_affine64(o, o, 0, 1 / state->sum, count);
 }
-/* Computes the gradient of softmax for a line: y * (grad - sum(grad * y)) or, if lines->flag is set, of its logarithm:
-   grad - exp(y) * sum(grad).  Pass 0 computes the sum. */
+/* Computes the gradient of softmax for a line, y * (grad - sum(grad * y)), or, if lines->flag is set, the gradient of
+   log_softmax, grad - exp(y) * sum(grad).  y is the output.  Pass 0 computes the sum. */
 static void opdi_line_softmax_backward_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
                                            void *const *out, char *tmp) {
     opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
@@ -440,15 +442,18 @@ static void opdi_line_softmax_backward_f64(const opdi_lines *lines, const opdi_p
     }
 }
 /* Softmax of lines that lie side by side in memory, for up to OPDI_COLUMNS lines at a time.  The lines are the columns
-   of a matrix, whose row i has element i of each line.  A step OPDI_COLUMN_.. processes one row. */
+   of a matrix, whose row i has element i of each line.  A step processes one row x (and y); `to` is the output row.
+   TOP: top = max(top, x).  LESS: to = x - top.  TIMES: to = x * factor.  PART: adds `to`, the partial sums, to sum, and
+   sets them to 0.  SUM: sum += x.  DOT: sum += x * y.  BACK: to = y * (x - factor).  LOG_BACK: to = x - y * factor.
+   ADD: sum += x; to = sum. */
 enum { OPDI_COLUMN_TOP, OPDI_COLUMN_LESS, OPDI_COLUMN_TIMES, OPDI_COLUMN_PART, OPDI_COLUMN_SUM, OPDI_COLUMN_DOT,
        OPDI_COLUMN_BACK, OPDI_COLUMN_LOG_BACK, OPDI_COLUMN_ADD };
 typedef struct opdi_columns {
     float top[OPDI_COLUMNS], factor[OPDI_COLUMNS], in[2][OPDI_COLUMNS], out[OPDI_COLUMNS];
-    float part[OPDI_COLUMNS];                     /* sums of some rows, not yet added to sum */
+    float part[OPDI_COLUMNS];                     /* sums of some rows that are not yet added to sum */
     double sum[OPDI_COLUMNS];
 } opdi_columns;
-/* Runs step `what`, OPDI_COLUMN_.., for a row x (and y) of `count` columns.  `to` is the output row. */
+/* Runs step `what` (OPDI_COLUMN_..) for a row of `count` columns. */
 OPDI_ALWAYS void opdi_column_row_body(int what, opdi_columns *columns, float *to, const float *x, const float *y,
                                       int64_t count) {
     float *top = columns->top, *factor = columns->factor;
@@ -476,8 +481,8 @@ static void opdi_column_row(int what, opdi_columns *columns, float *to, const fl
     OPDI_LINE_WIDE(opdi_column_row_avx2(what, columns, to, x, y, count); return)
     opdi_column_row_body(what, columns, to, x, y, count);
 }
-/* Computes to = exp(x - top) for a row of count columns, and adds the results to the partial sums.  lv is the CPU
-   level. */
+/* Computes to = exp(x - top) for a row of `count` columns, and adds the results to columns->part.  lv is the level of
+   instructions. */
 OPDI_ALWAYS void opdi_column_exp_body(int lv, opdi_columns *columns, float *to, const float *x, int64_t count) {
     float *const top = columns->top, *const part = columns->part;
     int64_t i = 0;
@@ -510,8 +515,8 @@ static void opdi_column_exp(opdi_columns *columns, float *to, const float *x, in
 #endif
     opdi_column_exp_body(0, columns, to, x, count);
 }
-/* Returns row i of operand k as floats: `count` columns, the first of which begins at `at`.  The row is in place or a
-   converted copy. */
+/* Returns row i of operand k as floats: `count` columns, the first of which begins at `at`.  Returns the row in place,
+   or a converted copy in columns->in. */
 static const float *opdi_column_in(const opdi_lines *lines, opdi_columns *columns, int k, const char *at, int64_t i,
                                    int64_t count) {
     const char *row = at + i * lines->step[k];
@@ -519,7 +524,7 @@ static const float *opdi_column_in(const opdi_lines *lines, opdi_columns *column
     lines->load[k](columns->in[k], row, count);
     return columns->in[k];
 }
-/* Computes softmax of count columns or, if lines->flag is set, its logarithm, by the method of opdi_line_softmax_f32.
+/* Computes softmax of `count` columns or, if lines->flag is set, log_softmax, by the method of opdi_line_softmax_f32.
    at[] are the addresses of the columns in the operands. */
 static void opdi_columns_softmax(const opdi_lines *lines, opdi_columns *columns, char *const *at, int64_t count) {
     const bool kept = !lines->flag && !lines->store[1];
@@ -622,8 +627,8 @@ static void opdi_columns_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Runs fn on blocks of columns and returns true, if the lines are computed in float32 and at least 8 of them lie side
-   by side in memory.  If not, returns false. */
+/* If the lines are computed in float32 and at least 8 of them lie side by side in memory, runs fn on blocks of columns
+   and returns true.  Otherwise returns false. */
 OPDI_INTERNAL bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn fn) {
     if (type != OPDI_F32 || lines->ndim == 0 || lines->sizes[0] < 8) { return false; }
     for (int k = 0; k < lines->nops; k++) {

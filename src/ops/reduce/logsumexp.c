@@ -9,10 +9,11 @@
 /* The next two functions compute block = exp(block) for `count` elements. */
 static inline void opdi_exps_f32(float *block, int64_t count) { opdi_vexp(count, block, block); }
 static inline void opdi_exps_f64(double *block, int64_t count) { opdi_vexp64(count, block, block); }
-/* The parameters of a side function, which folds `count` rows that lie side by side, `depth` elements each, into
-   foldeds. */
+/* The parameters of a side function.  It folds `count` rows, which lie side by side and have `depth` elements each,
+   into foldeds. */
 #define OPDI_SIDE_ARGS opdi_folded *foldeds, const void *px, int64_t count, int64_t depth
-/* Defines the side function `name`, whose code is in name_body, with a version for AVX2 if available. */
+/* Defines the side function `name`, whose code is name_body.  On x86, also compiles it for AVX2, and uses this version
+   on CPUs that have AVX2. */
 #if defined(OPDI_X86)
 #define OPDI_SIDE_WIDE(name) \
     OPDI_AVX2 static void OPDI_TYPED(name##_avx2)(OPDI_SIDE_ARGS) { \
@@ -100,7 +101,7 @@ OPDI_OP(special_logsumexp) {
     op->cases = "[2,3], (1)";
 }
 
-/* sum_to_size: returns self summed over the dims in which `size` has size 1 or no dim (at::sum_to). */
+/* sum_to_size: sums self over the dims in which `size` has size 1 or no dim (at::sum_to). */
 static int opdi_sum_to_size_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_ints size = opd_arg_ints(call, 1);
@@ -149,7 +150,7 @@ OPDI_OP(nanmean) {
     op->cases = "[2,3]; [2,3], (1)";
 }
 
-/* trace: computes the sum of the diagonal, which is a view with one dim. */
+/* trace: computes the sum of the diagonal, which it reads as a view with one dim. */
 static int opdi_trace_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_INT64
@@ -202,8 +203,8 @@ OPDI_OP(equal) {
     op->cases = "[2,3], [2,3]; [2], [3]";
 }
 
-/* isclose: returns true where self == other; where the difference is finite and |self - other| <= atol + |rtol other|;
-   and, if equal_nan, where both are NaN (aten/src/ATen/native/TensorCompare.cpp). */
+/* isclose: returns true where self == other; where the difference is finite and |self - other| <= atol + |rtol *
+   other|; and, if equal_nan is true, where both are NaN (aten/src/ATen/native/TensorCompare.cpp). */
 static int opdi_isclose_kernel(opd_call *call) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
     const double rtol = opd_arg_float(call, 2), atol = opd_arg_float(call, 3);

@@ -63,8 +63,8 @@ OPDI_INTERNAL int opdi_norm_dtype_check(const opd_tensor *tensor, opd_scalar_typ
         : opd_fail(OPD_ERROR_DTYPE, "%s: the dtype of the input (%s) should be convertible without narrowing to the "
                    "specified dtype (%s)", name, opd_dtype_cname(in), opd_dtype_cname(dtype));
 }
-/* Computes the norm of order p of argument 0 over `dims`, which keep size 1 if `keep`.  `want` is the dtype of the
-   result, or None; `name` is the operator's name in messages.  Returns 0, or -1 and sets an error. */
+/* Computes the norm of order p of argument 0 over `dims`, which stay with size 1 if `keep` is true.  `want` is the
+   dtype of the result, or None; `name` is the operator's name in messages.  Returns 0, or -1 and sets an error. */
 static int opdi_reduce_norm(opd_call *call, double p, opd_ints dims, bool keep, opd_value want, const char *name) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     opd_scalar_type given = want.tag == OPD_TAG_NONE ? OPD_DTYPE_NONE : (opd_scalar_type)want.u.i;
@@ -127,7 +127,7 @@ static opd_tensor *opdi_pow_of(opd_tensor *tensor, double p) {
     return opd_pow_Tensor_Scalar(tensor, opd_value_float(p));
 }
 /* Returns the gradient of the p-norm `result` of input over dims (at::norm_backward).  grad and result have the reduced
-   dims with size 1. */
+   dims, with size 1. */
 OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input, double p, opd_tensor *result,
                                              opd_ints dims) {
     if (p == 0) { return opd_zeros_like(input); }
@@ -223,7 +223,7 @@ static int opdi_renorm_kernel(opd_call *call) {
     opd_tensor *norm = opd_linalg_vector_norm_full(self, opd_value_float(p), opd_value_ints(dims, count), true,
                                                    half ? opd_value_int(OPD_FLOAT32) : OPD_NONE);
     opd_tensor *over = opd_gt_Scalar(norm, opd_value_float(most)), *one = opd_ones_like(norm);
-    norm = opd_where_self(over, norm, one);      /* 1 where nothing is scaled, so that the gradient is right for any
+    norm = opd_where_self(over, norm, one);      /* 1 where nothing is scaled; then the gradient is right for any
                                                     maxnorm */
     opd_tensor *factor = opd_mul_Scalar(opd_reciprocal(opd_add_Scalar(norm, opd_value_float(1e-7))),
                                         opd_value_float(isinf(most) ? 1 : most));

@@ -1,5 +1,6 @@
-/* Computes the cumulative maximum of a line or, if lines->flag is set, the minimum, and its index, which is the last of
-   several equal elements.  From the first NaN on, the results are NaN.  tmp holds the state between pieces. */
+/* Computes the cumulative maximum of a line or, if lines->flag is set, the cumulative minimum, and its index.  Of
+   several equal elements, the last one counts.  From the first NaN on, the results are NaN.  tmp holds the state
+   between pieces. */
 static void OPDI_TYPED(line_cummax)(const opdi_lines *lines, const opdi_piece *part, const void *const *in,
                                     void *const *out, char *tmp) {
     const OPDI_T *x = (const OPDI_T *)in[0];

@@ -28,7 +28,7 @@ static const opdi_line_fn opdi_line_cumsum[3] = {opdi_line_cumsum_f32, opdi_line
 static const opdi_line_fn opdi_line_cumprod[3] = {opdi_line_cumprod_f32, opdi_line_cumprod_f64, opdi_line_cumprod_i64};
 static const opdi_line_fn opdi_line_logcumsumexp[3] = {opdi_line_logcumsumexp_f32, opdi_line_logcumsumexp_f64, NULL};
 /* Computes the cumulative sums of groups [begin, end) of lines of ctx, an opdi_lines.  A group has four contiguous
-   lines of float32, which are summed at the same time, because within a line each addition must wait for the one
+   lines of float32, which are summed at the same time: within one line, each addition would have to wait for the one
    before. */
 static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
     const opdi_lines *lines = (const opdi_lines *)ctx;
@@ -51,7 +51,7 @@ static void opdi_lines_cumsum(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Runs opdi_lines_cumsum if the lines are contiguous float32.  Otherwise, returns false. */
+/* If the lines are contiguous float32, runs opdi_lines_cumsum and returns true.  Otherwise returns false. */
 static bool opdi_lines_cumsum_try(opdi_lines *lines, int type) {
     if (type != OPDI_F32 || lines->ndim != 1 || lines->load[0] || lines->store[1] || lines->step[0] != 4 ||
         lines->step[1] != 4) {
@@ -60,7 +60,8 @@ static bool opdi_lines_cumsum_try(opdi_lines *lines, int type) {
     opdi_parallel_for((lines->outer + 3) / 4, OPDI_GRAIN / (4 * lines->count) + 1, opdi_lines_cumsum, lines);
     return true;
 }
-/* Does the work of opdi_scan for complex numbers.  `what` is 's' for sums, 'p' for products, 'l' for logsumexp. */
+/* Does the work of opdi_scan for complex numbers.  `what` is 's' for sums, 'p' for products, 'l' for logsumexp.
+   Returns 0, or -1 and sets an error. */
 static int opdi_complex_scan(opd_call *call, opd_tensor *tensor, int dim, opd_scalar_type dtype, char what) {
     if (opdi_complex_left_out()) { return -1; }
     opd_tensor *out = opdi_updates_self(call) ? tensor
@@ -82,8 +83,8 @@ static int opdi_complex_scan(opd_call *call, opd_tensor *tensor, int dim, opd_sc
     return opdi_copy(out, work);
 }
 /* Scans argument 0 along the dim in argument 1, by the line function in fns[] for the type in which the scan computes.
-   The result has dtype `dtype`, or is argument 0 itself in an in-place form.  `what` is the operator's name in
-   messages.  Returns 0, or -1 and sets an error. */
+   The result has dtype `dtype`; in an in-place form, it is argument 0.  `what` is the operator's name in messages.
+   Returns 0, or -1 and sets an error. */
 static int opdi_scan(opd_call *call, const opdi_line_fn *fns, opd_scalar_type dtype, const char *what) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[2];
     const int dim = opdi_dim_of(opd_arg_int(call, 1), tensor->ndim), type = opdi_compute_type(dtype);
@@ -160,7 +161,7 @@ static int opdi_cumprod_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_conj(opdi_cumprod_gradient(opdi_conj(opd_arg_tensor(call, 0)),
         opd_arg_tensor(call, 1), opd_arg_int(call, 2), opd_arg_tensor(call, 3))));
 }
-/* Computes the gradient of logcumsumexp: exp(input) times the sums of grad exp(-output) from each element to the end.
+/* Computes the gradient of logcumsumexp: exp(input) times the sums of grad * exp(-output) from each element to the end.
    The sums are computed as logcumsumexp of log|grad| - output, separately for positive and negative grad. */
 static int opdi_logcumsumexp_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *output = opd_bw_result(bw, 0), *part[2];
@@ -232,9 +233,10 @@ static void opdi_line_cummax_i64(const opdi_lines *lines, const opdi_piece *part
 #include "running_maximum.typed.h"
 #include "../../typed/end.h"
 static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line_cummax_f64, opdi_line_cummax_i64};
-/* Computes two results, values and their indices, by a line function of fns[].  The lines of the results have `len`
-   elements; if `reduce`, they have one, and the dim is removed unless `keep`.  `cost` is the work per element, `what`
-   the operator's name in messages.  Returns 0, or -1 and sets an error. */
+/* Makes two results, values and their indices, by the line function in fns[] for the type in which it computes.  The
+   lines of the results have `len` elements; if `reduce` is true, they have one element, and the dim is removed unless
+   `keep` is true.  `cost` is the work per element, `what` the operator's name in messages.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,
                                     bool keep, opdi_lines *lines, int64_t cost, const char *what) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[3], views[2];
@@ -322,8 +324,8 @@ OPDI_OP(cummin) {
 
 //== differences of neighbouring elements: diff ========================================================================
 
-/* Checks a tensor (or NULL) that diff joins to self along dim: its other sizes must be equal.  Returns 0, or -1 and
-   sets an error. */
+/* Checks `more`, a tensor (or NULL) that diff joins to self along dim: its sizes in other dims must be those of self.
+   Returns 0, or -1 and sets an error. */
 static int opdi_diff_end_check(const opd_tensor *self, const opd_tensor *more, int dim) {
     if (!more) { return 0; }
     if (more->ndim != self->ndim) {
@@ -337,8 +339,8 @@ static int opdi_diff_end_check(const opd_tensor *self, const opd_tensor *more, i
     }
     return 0;
 }
-/* diff: replaces, n times, each element except the first by its difference from the one before; for bool, by whether
-   the two differ. */
+/* diff: replaces each element except the first by its difference from the element before, n times.  For bool, the
+   difference is true if the two elements differ. */
 static int opdi_diff_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[3], *prepend = opd_arg_tensor(call, 3),
         *append = opd_arg_tensor(call, 4);

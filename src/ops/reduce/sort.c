@@ -16,9 +16,9 @@ OPDI_ALWAYS uint32_t opdi_key_f32(uint32_t u) {
     u &= zero;
     return (u ^ (((uint32_t)0 - (u >> 31)) | 0x80000000u)) | nan;
 }
-/* Computes the sort keys of `count` numbers of the type `type` (OPDI_F32, ...); count is a multiple of 16.  Unsigned
-   comparison of keys gives the order of the numbers; `flip` inverts it.  Keys of float32 are in the upper half of a
-   word. */
+/* Computes the sort keys of `count` numbers of the type `type` (OPDI_F32, ...); count is a multiple of 16.  The keys,
+   compared as unsigned numbers, have the order of the numbers or, if `flip` is UINT64_MAX, the reverse order.  Keys of
+   float32 are in the upper half of a word. */
 OPDI_ALWAYS void opdi_keys_body(uint64_t *place, const void *px, int64_t count, int type, uint64_t flip) {
     const uint32_t *x32 = (const uint32_t *)px;
     const uint64_t *x64 = (const uint64_t *)px;
@@ -35,7 +35,7 @@ OPDI_ALWAYS void opdi_keys_body(uint64_t *place, const void *px, int64_t count, 
         }
     }
 }
-/* Writes the indices of the keys that are less than `limit` to places.  `count` is a multiple of 16.  Returns the
+/* Writes to `places` the indices of the keys that are less than `limit`.  `count` is a multiple of 16.  Returns the
    number of these keys. */
 OPDI_ALWAYS int64_t opdi_keys_below_body(int32_t *places, const uint64_t *keys, int64_t count, uint64_t limit) {
     int64_t found = 0;
@@ -61,8 +61,8 @@ OPDI_AVX512 static int64_t opdi_keys_below_avx512(int32_t *places, const uint64_
 #else
 #define OPDI_KEYS_WIDE(wide)
 #endif
-/* opdi_keys_of and opdi_keys_below run the two functions above for any count.  The arrays of keys and indices must have
-   a size of at least count, rounded up to a multiple of 16. */
+/* opdi_keys_of and opdi_keys_below do the work of the two functions above for any count.  The arrays of keys and
+   indices must have at least count elements, rounded up to a multiple of 16. */
 static void opdi_keys_of(uint64_t *place, const void *px, int64_t count, int type, bool descending) {
     const int64_t most = count & ~(int64_t)15, size = type == OPDI_F32 ? 4 : 8;
     const uint64_t flip = descending ? UINT64_MAX : 0;
@@ -79,12 +79,11 @@ static int64_t opdi_keys_below(int32_t *places, uint64_t *keys, int64_t count, u
     OPDI_KEYS_WIDE(return opdi_keys_below_avx512(places, keys, up, limit))
     return opdi_keys_below_body(places, keys, up, limit);
 }
-#define OPDI_COUNTED 128                          /* from this number of words on (4 times as many keys), counting sort
-                                                     is faster */
-#define OPDI_COUNTED_WIDE 8192                    /* from this number of words on, digits of 11 bits are faster than
-                                                     digits of 8 bits */
-/* Replaces the number of keys with each digit by the index at which these keys begin.  `all` is the number of keys.
-   Returns false if all keys have the same digit. */
+#define OPDI_COUNTED 128                          /* counting sort is used for this number of words or more (or 4 times
+                                                     as many keys) */
+#define OPDI_COUNTED_WIDE 8192                    /* from this number of words on, digits have 11 bits instead of 8 */
+/* Changes count[], which has the number of keys with each digit, to the index at which the keys with this digit begin.
+   `all` is the number of keys.  Returns false if all keys have the same digit. */
 static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
     int64_t at = 0;
     for (int digit = 0; digit < digits; digit++) {
@@ -95,8 +94,8 @@ static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
     }
     return true;
 }
-/* Sorts keys stably by one digit of eight bits after another, beginning with the lowest; skips digits that are equal in
-   all keys.  Returns the array with the result, which is key or other. */
+/* Sorts keys stably by one digit of eight bits after another, beginning with the lowest.  Skips digits that are equal
+   in all keys.  Returns the array that has the result: key or other. */
 static opdi_key *opdi_keys_by_digits(opdi_key *key, opdi_key *other, int64_t count) {
     int64_t many[8][256];
     memset(many, 0, sizeof many);
@@ -129,8 +128,8 @@ static uint64_t *opdi_words_by_digits(uint64_t *word, uint64_t *other, int64_t c
     }
     return word;
 }
-/* Sorts keys stably.  Many keys are sorted by their digits.  A few are sorted by insertion in runs of 16, which are
-   then merged pass by pass.  Returns the array with the result: key or other. */
+/* Sorts keys stably.  Sorts many keys by their digits.  Sorts a few keys by insertion in runs of 16, and then merges
+   the runs pass by pass.  Returns the array that has the result: key or other. */
 OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t count) {
     int64_t j, k, rows;
     if (count >= 4 * OPDI_COUNTED) { return opdi_keys_by_digits(key, other, count); }
@@ -154,8 +153,8 @@ OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t c
     }
     return key;
 }
-/* Defines opdi_line_NAME, an array of line functions, one for each type in which they compute, which call
-   opdi_line_NAME_body. */
+/* Defines opdi_line_NAME, an array of line functions, which has one function for each type in which they compute.  They
+   call opdi_line_NAME_body. */
 #define OPDI_LINE_OF(name, tensor, type)                                                                          \
     static void opdi_line_##name##_##tensor(const opdi_lines *lines, const opdi_piece *at, const void *const *in, \
                                             void *const *out, char *tmp) {                                        \
@@ -189,7 +188,7 @@ static void opdi_line_take(const opdi_lines *lines, const void *memory, int64_t 
     }
 }
 /* Does the work of opdi_line_take for `count` elements, whose indices are already in output 1.  The loop does nothing
-   else, so that many reads overlap. */
+   else, so that the CPU overlaps many reads. */
 #define OPDI_TAKE_EACH(type) { \
         const char *const x = (const char *)memory; \
         char *const to = (char *)out[0]; \
@@ -215,7 +214,7 @@ OPDI_ALWAYS opdi_key *opdi_line_sorted(const opdi_lines *lines, const void *memo
     OPDI_LINE_EACH(memory, other[i].key = key; other[i].index = i;)
     return opdi_keys_sort(other, other + lines->count, lines->count);
 }
-/* Returns true if a key and its index should share one word: if the line is long, but its indices fit into 31 bits. */
+/* Returns true if keys and their indices should share words: if the line is long, and indices fit into 31 bits. */
 static bool opdi_line_in_words(int64_t count) { return count >= OPDI_COUNTED && count >> 31 == 0; }
 /* Returns a word for each element of the sorted line, with its key in the upper and its index in the lower half.
    Returns NULL if keys need more than 32 bits or the line is too short. */
@@ -249,8 +248,8 @@ OPDI_LINE_TYPES(sort)
    which keys differ.  The line is not copied.  The counts are in tmp. */
 #define OPDI_DIGIT 11
 #define OPDI_DIGITS ((int64_t)1 << OPDI_DIGIT)
-/* Returns the key that has index *place in the sorted line.  Sets *place to the index of this occurrence among equal
-   keys. */
+/* Returns the key with index *place in the sorted line.  Sets *place to the number of equal keys before this one in the
+   sorted line. */
 OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, char *tmp, int type, bool descending,
                                    int64_t *place) {
     int64_t *count = (int64_t *)(void *)tmp;
@@ -276,9 +275,9 @@ OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, 
     if (end && descending) { prefix |= 0xffffffffu; }
     return prefix;
 }
-/* Writes the first lines->len[1] elements of the sorted line, if they are few.  Keeps the elements that come first so
-   far, appends each element that comes before the last of these, and sorts again when the memory is full.  Returns
-   false if so many elements were appended, as in a line of decreasing keys, that counting digits is faster. */
+/* If lines->len[1] is small, writes the first lines->len[1] elements of the sorted line.  Keeps the elements that come
+   first so far, appends each element that comes before the last of these, and sorts again when the memory is full.
+   Returns false if so many elements were appended, as in a line of decreasing keys, that counting digits is faster. */
 #define OPDI_TOP_CAPACITY(want) (2 * (want) + OPDI_BLOCK)
 OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                     int type) {
@@ -309,8 +308,8 @@ OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory,
     for (int64_t i = 0; i < want; i++) { opdi_line_take(lines, memory, few[i].index, out, i); }
     return true;
 }
-/* Writes the first lines->len[1] elements of the sorted line: collects all elements that come before the last of these,
-   and as many equal to it as are needed, and sorts them. */
+/* Writes the first lines->len[1] elements of the sorted line: finds the last of these elements, collects all elements
+   that come before it and as many equal ones as are needed, and sorts them. */
 OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                     int type) {
     const bool descending = lines->flag;
@@ -325,7 +324,7 @@ OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *lines, const void *memory,
 }
 OPDI_LINE_TYPES(top)
 /* Writes one element of the sorted line: number lines->number or, if lines->flag2 is set, the median.  If lines->flag
-   is set too, the median ignores NaN. */
+   is also set, the median ignores NaN. */
 OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
                                      int type) {
     const bool descending = false;
@@ -434,8 +433,8 @@ static int opdi_nanmedian_dim_kernel(opd_call *call) {
 static int opdi_mode_kernel(opd_call *call) {
     return opdi_pick_of(call, opdi_line_mode, opd_arg_int(call, 1), 0, false, false, opd_arg_bool(call, 2), "mode");
 }
-/* Computes the median of all elements, which are read as one line of a contiguous tensor.  If skip_nan, NaN is ignored.
-   Returns 0, or -1 and sets an error. */
+/* Computes the median of all elements, which are read as one line of a contiguous tensor.  If skip_nan is true, ignores
+   NaN.  Returns 0, or -1 and sets an error. */
 static int opdi_median_all(opd_call *call, bool skip_nan) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[3];
     const int type = opdi_compute_type((opd_scalar_type)tensor->dtype);

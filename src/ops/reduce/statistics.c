@@ -2,13 +2,13 @@
 
 //== integrals of samples: trapezoid, cumulative_trapezoid =============================================================
 
-/* Returns the elements [start, end) along dim.  Negative numbers count from the end; `end` 0 stands for the end of the
-   dim. */
+/* Returns the elements [start, end) along dim.  Negative numbers count from the end; an `end` of 0 stands for the end
+   of the dim. */
 static opd_tensor *opdi_slice_dim(opd_tensor *tensor, int dim, int64_t start, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(start), end ? opd_value_int(end) : OPD_NONE, 1);
 }
-/* Returns the differences of neighbouring coordinates along dim.  x is [size] or [.., size, ..]; the result has at
-   least as many dims as y.  `name` is used in messages.  On failure, returns NULL and sets an error. */
+/* Returns the differences of neighbouring coordinates x along dim.  x is [size] or [.., size, ..]; the result has at
+   least as many dims as y.  `name` is the operator's name in messages.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, const char *name) {
     int64_t sizes[OPD_MAX_DIMS];
     if (y->dtype == OPD_BOOL || x->dtype == OPD_BOOL) {
@@ -35,7 +35,7 @@ static opd_tensor *opdi_trapezoid_steps(opd_tensor *y, opd_tensor *x, int dim, c
 static opd_tensor *opdi_neighbour_sums(opd_tensor *y, int dim) {
     return opd_add(opdi_slice_dim(y, dim, 0, -1), opdi_slice_dim(y, dim, 1, 0));
 }
-/* Checks the samples y and their distance, the number `step`.  Returns 0, or -1 and sets an error. */
+/* Checks the samples y and `step`, the distance between samples.  Returns 0, or -1 and sets an error. */
 static int opdi_trapezoid_check(opd_call *call, const opd_tensor *y, opd_value step) {
     if (y->dtype == OPD_BOOL) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: received a bool input for `y`, but bool is not supported",
@@ -44,7 +44,7 @@ static int opdi_trapezoid_check(opd_call *call, const opd_tensor *y, opd_value s
     return step.tag != OPD_TAG_BOOL && step.tag != OPD_TAG_COMPLEX ? 0
         : opd_fail(OPD_ERROR_DTYPE, "%s: Currently, we only support dx as a real number.", call->op->schema->name);
 }
-/* Returns the integral along a dim of size 0: zeros of y's dtype, without dim. */
+/* Returns the integral of y along a dim of size 0: zeros of y's dtype, with the sizes of y without dim. */
 static opd_tensor *opdi_trapezoid_nothing(opd_tensor *y, int dim) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < y->ndim - 1; i++) { sizes[i] = opdi_sizes(y)[i + (i >= dim)]; }
@@ -67,7 +67,7 @@ static int opdi_trapezoid_x_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_div_Scalar(opd_sum_dim(parts, opd_ints_of(&along, 1), false),
                                                   opd_value_float(2)));
 }
-/* trapezoid.dx: computes (the sum of y along dim - half of the first and last element) * dx. */
+/* trapezoid.dx: computes (sum of y along dim - half of the first and of the last element) * dx. */
 static int opdi_trapezoid_dx_kernel(opd_call *call) {
     opd_tensor *y = opd_arg_tensor(call, 0);
     const int dim = opdi_trapezoid_dim(call, y, 2);
@@ -138,7 +138,7 @@ OPDI_OP(cumulative_trapezoid_dx) {
 //  the derivative of the parabola through three neighbouring samples.  At both ends, two (edge_order 1) or three
 //  (edge_order 2) samples are used.
 
-/* Returns number i of a list of numbers; if value is a single number, returns this number. */
+/* Returns number i of a list of numbers.  If value is a single number, returns this number. */
 OPDI_INTERNAL opd_value opdi_listed_number(opd_value value, int64_t i) {
     if (value.tag == OPD_TAG_LIST) { return value.u.list[i]; }
     if (value.tag == OPD_TAG_INTS) { return opd_value_int(value.u.ints[i]); }
@@ -176,9 +176,9 @@ static opd_tensor *opdi_gradient_even(opd_tensor *self, int dim, opd_value step,
     list[2] = opd_div_Scalar(list[2], step);
     return opd_ok() ? opd_cat_full(opd_tensors_of(list, 3), dim) : NULL;
 }
-/* Sets weights[3] to the weights by which three samples give the derivative of a parabola at the middle one (`where` is
-   0), the first (-1) or the last (1).  x and y are the distances from the middle sample to the first and the last
-   one. */
+/* Sets weights[3] to the weights with which three samples give the derivative of the parabola through them: at the
+   middle sample (`where` is 0), the first (-1) or the last (1).  x and y are the distances from the middle sample to
+   the first and to the last. */
 static void opdi_parabola(opd_tensor **weights, opd_tensor *x, opd_tensor *y, int where) {
     opd_tensor *sum = opd_add(x, y), *xx = opd_mul(x, sum), *yy = opd_mul(y, sum), *xy = opd_mul(x, y);
     if (where == 0) {
@@ -236,8 +236,9 @@ static int opdi_gradient_check(opd_tensor *self, int dim, const opd_tensor *plac
     }
     return 0;
 }
-/* Computes the derivatives of argument 0 along `dims` or, if `all`, along all dims.  `spacing` has a step or a vector
-   of coordinates for each dim, or one for all dims.  `order` is the edge_order.  Returns 0, or -1 and sets an error. */
+/* Computes the derivatives of argument 0 along `dims` or, if `all` is true, along all dims.  `spacing` has a step or a
+   vector of coordinates for each dim, or one for all dims.  `order` is the edge_order.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_gradient(opd_call *call, opd_value spacing, opd_ints dims, bool all, int64_t order) {
     opd_tensor *self = opd_arg_tensor(call, 0), *list[OPD_MAX_DIMS];
     const int64_t count = all ? self->ndim : dims.n;
@@ -267,7 +268,7 @@ static int opdi_gradient(opd_call *call, opd_value spacing, opd_ints dims, bool 
     }
     return opd_return_tensors(call, list, count);
 }
-/* Runs gradient along the dim in argument 2 or, if it is None, along all dims. */
+/* Runs gradient along the dim in argument 2 or, if argument 2 is None, along all dims. */
 static int opdi_gradient_one_kernel(opd_call *call) {
     const bool all = opd_arg_is_none(call, 2);
     const int64_t dim = all ? 0 : opd_arg_int(call, 2);
@@ -329,7 +330,7 @@ OPDI_OP(gradient_tensorarray) {
 
 //== quantile, nanquantile =============================================================================================
 
-/* How to round a rank that is not a whole number, or to interpolate between the two elements next to it. */
+/* What to do with a rank that is not a whole number: round it, or interpolate between the two elements next to it. */
 enum { OPDI_QUANTILE_LINEAR, OPDI_QUANTILE_LOWER, OPDI_QUANTILE_HIGHER, OPDI_QUANTILE_MIDPOINT, OPDI_QUANTILE_NEAREST };
 static int opdi_quantile_interpolation(const char *name) {
     static const char *const names[5] = {"linear", "lower", "higher", "midpoint", "nearest"};
@@ -348,9 +349,9 @@ static int opdi_quantile_check(const opd_tensor *self, opd_tensor *q) {
     if (self->numel == 0) { return opd_fail(OPD_ERROR_SHAPE, "quantile() input tensor must be non-empty"); }
     return 0;
 }
-/* Sets ends[2] to the smallest and the largest element of a tensor with at most one dim; both are NaN if an element is
-   NaN.  Reads the elements directly, not by operators.  Returns false if there is no element, or if elements cannot be
-   read: those of a batched tensor, of a fake tensor or on another device. */
+/* Sets ends[0] and ends[1] to the smallest and the largest element of a tensor with at most one dim, or both to NaN if
+   an element is NaN.  Reads the elements directly, not by operators.  Returns false if there is no element, or if
+   elements cannot be read: those of a batched tensor, of a fake tensor or on another device. */
 static bool opdi_ends_of(const opd_tensor *tensor, double *ends) {
     if (!tensor->data || !tensor->numel || (tensor->flags & OPDI_BATCHED) || tensor->backend != OPD_CPU) {
         return false;
@@ -365,8 +366,8 @@ static bool opdi_ends_of(const opd_tensor *tensor, double *ends) {
     }
     return true;
 }
-/* Returns the ranks [.., parts] of the quantiles q [parts] in sorted [.., count], where NaN comes last.  If `skips`,
-   NaN is not counted.  Otherwise, a line with a NaN has the rank of its last element, which is NaN. */
+/* Returns the ranks [.., parts] of the quantiles q [parts] in sorted [.., count], where NaN comes last.  If `skips` is
+   true, NaN is not counted.  Otherwise, all ranks of a line with a NaN are the index of its last element, a NaN. */
 static opd_tensor *opdi_quantile_ranks(opd_tensor *sorted, opd_tensor *q, bool skips) {
     const int64_t last = opdi_sizes(sorted)[sorted->ndim - 1] - 1, along = -1;
     opd_tensor *nan = opd_isnan(sorted);
@@ -410,7 +411,7 @@ static int opdi_quantile(opd_call *call, opd_tensor *q, bool skips) {
     ranks = opd_expand(ranks, opd_ints_of(sizes, pair[0]->ndim));
     opd_tensor *result = opdi_quantile_read(pair[0], ranks, way);
     if (!result) { return -1; }
-    /* q is the last dim of result; the reduced dim is there with size 1, unless all elements form one line */
+    /* q is the last dim of result; the reduced dim is still there, with size 1, unless all elements form one line */
     if (whole && keep) {
         for (int i = 0; i < ndim; i++) { sizes[i] = 1; }
         sizes[ndim] = parts;
@@ -471,8 +472,8 @@ OPDI_OP(nanquantile_scalar) {
 
 //== cov, corrcoef =====================================================================================================
 
-/* Checks the weights of the `count` columns, which must be integers if `whole`, else floats.  `name` is used in
-   messages.  Returns 0, or -1 and sets an error. */
+/* Checks the weights of the `count` columns, which must be integers if `whole` is true, else floats.  `name` is the
+   name of the argument in messages.  Returns 0, or -1 and sets an error. */
 static int opdi_cov_weights(opd_tensor *weights, int64_t count, const char *name, bool whole) {
     double ends[2];
     if (!weights) { return 0; }
@@ -494,10 +495,10 @@ static int opdi_cov_weights(opd_tensor *weights, int64_t count, const char *name
     }
     return 0;
 }
-/* Returns the conjugate transpose. */
+/* Returns the conjugate transpose of a matrix. */
 static opd_tensor *opdi_cov_adjoint(opd_tensor *tensor) { return opdi_conj(opd_t(tensor)); }
-/* cov: computes (x - m) (w (x - m))^H / norm for the rows x and their weighted means m.  norm is the sum of the weights
-   w minus the correction; with aweights, the correction is multiplied by sum(w aweights) / sum(w). */
+/* cov: computes (x - m) (w * (x - m))^H / norm for the rows x and their weighted means m.  norm is the sum of the
+   weights w minus the correction; with aweights, the correction is multiplied by sum(w * aweights) / sum(w). */
 static int opdi_cov_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *often = opd_arg_tensor(call, 2), *share = opd_arg_tensor(call, 3);
     const int64_t correction = opd_arg_int(call, 1), along = 1;

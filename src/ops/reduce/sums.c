@@ -104,8 +104,8 @@ static int opdi_mean_kernel(opd_call *call) { return opdi_reduce_mean(call, opd_
 static int opdi_mean_dim_kernel(opd_call *call) {
     return opdi_reduce_mean(call, opd_arg_ints(call, 1), opd_arg_bool(call, 2), 3);
 }
-/* Returns the number of elements of argument 0 for each element of a result that was reduced over `dims`, or -1 and
-   sets an error. */
+/* Returns the number of elements of argument 0 for each element of a result that was reduced over `dims`.  On failure,
+   returns -1 and sets an error. */
 static int64_t opdi_bw_count(opd_backward_call *bw, opd_ints dims) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
     uint64_t mask;
@@ -147,7 +147,7 @@ OPDI_OP(mean_dim) {
 }
 
 OPDI_COLD_END
-/* Defines a fold that multiplies the elements of x [count], with 32 products in parallel. */
+/* Defines a fold that multiplies the elements of x [count], in 32 products in parallel. */
 #define OPDI_FOLD_PROD(name, type)                                                                          \
     OPDI_LOOP_TEXT void name##_body(OPDI_FOLD_ARGS) {                                                       \
         const type *x = (const type *)px; double a[32]; int64_t i = 0; int j; (void)at; (void)reduce;       \
@@ -215,8 +215,8 @@ OPDI_INTERNAL opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, in
     opd_tensor *list[2] = {first, second};
     return first && second ? opd_cat_full(opd_tensors_of(list, 2), dim) : NULL;
 }
-/* Returns zeros of these sizes into which src is written (`add`: added) at the positions in `index` along dim.  On
-   failure, returns NULL and sets an error. */
+/* Returns zeros of these sizes into which src is written (if `add` is true, added) at the positions in `index` along
+   dim.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim, opd_tensor *index, bool add) {
     opd_tensor *const zeros = src && index ? opd_new_zeros(src, sizes) : NULL;
     return !zeros ? NULL : add ? opd_scatter_add(zeros, dim, index, src) : opd_scatter(zeros, dim, index, src);
@@ -224,8 +224,8 @@ OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int6
 OPDI_INTERNAL opd_tensor *opdi_range_dim(opd_tensor *tensor, int64_t dim, int64_t begin, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(begin), opd_value_int(end), 1);
 }
-/* Returns grad times the product of all other elements along dim: the product of the elements before, times the product
-   of the elements after. */
+/* Returns grad times, for each element, the product of all other elements along dim: the product of the elements before
+   it, times the product of the elements after it. */
 static opd_tensor *opdi_prod_others(opd_tensor *grad, opd_tensor *input, int64_t dim) {
     const int64_t count = input ? opd_size(input, (int)dim) : 0;
     if (count <= 1) {
@@ -239,8 +239,8 @@ static opd_tensor *opdi_prod_others(opd_tensor *grad, opd_tensor *input, int64_t
     return opd_mul(grad, opd_mul(left, opdi_flip_dim(right, dim)));
 }
 OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype);
-/* Returns true if a division by elements of input might divide by zero: if it has a zero, or if the elements cannot be
-   read.  While calls are recorded, returns true, because the recorded calls must be right for any elements. */
+/* Returns true if a division by elements of input might divide by zero: if input has a zero, or if its elements cannot
+   be read.  Also returns true while calls are recorded, because the recorded calls must be right for any elements. */
 OPDI_INTERNAL bool opdi_may_have_zero(opd_tensor *input) {
     bool zero = false;
     while (input->flags & OPDI_BATCHED) { input = opdi_batched_of(input)->value; }
@@ -320,9 +320,11 @@ OPDI_OP(prod_dim_int) {
 OPDI_COLD_END
 
 /* The state of a variance.  f: the mean minus a shift; g: the sum of squared deviations; n: the count; i: the bits of
-   the shift.  Each piece takes two passes, and pieces are joined by the method of Chan, Golub and LeVeque.  For
-   float64, the shift is the first element, so that the numbers that are summed are about as small as the deviations.
-   float32 elements need no shift, because they are summed in double. */
+   the shift.
+
+   Each piece takes two passes, and pieces are joined by the method of Chan, Golub and LeVeque.  For float64, the shift
+   is the first element, so that the numbers that are summed are about as small as the deviations.  float32 elements
+   need no shift, because they are summed in double. */
 OPDI_INTERNAL double opdi_var_shift(const opdi_folded *folded) {
     double shift;
     memcpy(&shift, &folded->i, sizeof shift);
@@ -377,7 +379,8 @@ OPDI_INTERNAL int opdi_return_result(opd_call *call, int i, opd_tensor *tensor) 
     opd_tensor *out = tensor ? opd_result(call, i, opd_sizes(tensor), opd_ndim(tensor), opd_dtype(tensor)) : NULL;
     return !out ? -1 : out->data ? opdi_copy_into(out, tensor) : 0;
 }
-/* Does the work of opdi_reduce_var for complex numbers: adds the variances of the real and imaginary parts. */
+/* Does the work of opdi_reduce_var for complex numbers: adds the variances of the real and imaginary parts.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_complex_var(opd_call *call, opd_tensor *tensor, int which) {
     static opd_op *op;
     opd_tensor *parts = opd_view_as_real(tensor), *var = NULL;
@@ -417,8 +420,9 @@ static opd_tensor *opdi_centred(opd_tensor *tensor, opd_ints dims) {
     tensor = opd_sub(tensor, opd_mean_dim(tensor, dims, true));
     return opd_sub(tensor, opd_mean_dim(tensor, dims, true));
 }
-/* Computes the gradient of var: 2 / (count - correction) * grad * (input - mean(input)).  For std (`root`), grad is
-   first divided by 2 * std, or set to 0 where std is 0.  If with_mean, adds the gradient of the mean. */
+/* Computes the gradient of var: 2 / (count - correction) * grad * (input - mean(input)).  For std (if `root` is true),
+   grad is first divided by 2 * std, or set to 0 where std is 0.  If with_mean is true, adds the gradient of the mean.
+   Returns 0, or -1 and sets an error. */
 static int opdi_var_backward_of(opd_backward_call *bw, bool root, bool with_mean) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *gm = with_mean ? opd_bw_grad(bw, 1) : NULL,
         *input = opd_bw_tensor(bw, 0), *delta = NULL;
@@ -494,8 +498,9 @@ OPDI_OP(std_mean_correction) {
     op->cases = OPDI_CASES_VAR;
 }
 
-/* Runs an overload that has `unbiased` instead of a correction (true: correction 1, false: 0).  `name` is the operator
-   to call.  If `dims`, the overload has arguments dim and keepdim.  Returns 0, or -1 and sets an error. */
+/* Runs an overload that has `unbiased` instead of a correction, by calling the operator `name` with correction 1 (if
+   unbiased is true) or 0.  If `dims` is true, the overload has the arguments dim and keepdim.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_var_composite(opd_call *call, opd_op **handle, const char *name, bool dims) {
     opd_value values[4], rets[2];
     values[0] = opd_value_tensor(opd_arg_tensor(call, 0));

@@ -1,5 +1,5 @@
-/* Adds the elements of x [count] to the state of a variance, in blocks of 1024 elements, for each of which the mean is
-   computed first. */
+/* Adds the elements of x [count] to the state of a variance, in blocks of 1024 elements.  For each block, first
+   computes the mean. */
 OPDI_ALWAYS void OPDI_TYPED(fold_var_body)(OPDI_FOLD_ARGS) {
     const OPDI_T *x = (const OPDI_T *)px;
     int64_t i, rows;
