@@ -378,7 +378,7 @@ static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_scratch_free(pad, bytes);
 }
 
-/* Ends a convolution: returns 0 or, if `failed` is set because memory ran out, -1 and sets an error. */
+/* Returns 0, or -1 and sets an error if *failed is set, because memory ran out during a convolution. */
 OPDI_INTERNAL int opdi_conv_done(const int *failed) {
     return OPDI_LOAD(failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
@@ -408,7 +408,7 @@ OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void
 }
 #endif
 
-/* Adds `count` elements of `from` to those of `to`, in steps of constant size.  Elements have `size` bytes. */
+/* Adds `count` elements of `from` to the elements of `to`, in steps of constant size.  Elements have `size` bytes. */
 static void opdi_conv_add(size_t size, int64_t count, void *to, const void *from) {
     float *f = (float *)to;
     double *d = (double *)to;
@@ -528,9 +528,9 @@ OPDI_INTERNAL void opdi_conv_flip(const opdi_conv *conv, const char *weights, ch
 //  same remainder modulo sh read the same taps: every sh-th row of taps.  The same holds for columns and sw.  Each part
 //  is a convolution of gy with stride 1.
 
-/* Describes in *part the convolution of gy that computes those rows and columns of gx whose remainders are `y` and
-   `x`.  Sets from[0] and from[1] to the first such row and column.  Returns 1.  Returns 0 if there is no such
-   element, or -1 if the padding would be negative or the sizes too large. */
+/* Describes in *part the convolution of gy that computes those rows and columns of gx whose remainders are `y` and `x`.
+   Sets from[0] and from[1] to the first such row and column.  Returns 1, or 0 if there is no such element, or -1 if the
+   padding would be negative or the sizes too large. */
 static int opdi_conv_part(const opdi_conv *conv, int64_t y, int64_t x, opdi_conv *part, int64_t from[2]) {
     const int64_t qy = conv->ph > y ? (conv->ph - y + conv->sh - 1) / conv->sh : 0;
     const int64_t qx = conv->pw > x ? (conv->pw - x + conv->sw - 1) / conv->sw : 0;
@@ -633,8 +633,8 @@ OPDI_INTERNAL int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, c
                               OPDI_SCRATCH_BYTES(bytes) + opdi_gemm_scratch_size(conv->size, depth, count, conv->og));
     return opdi_conv_done(&job.failed);
 }
-/* Computes gx from gy and the weights.  If the stride is 1 and there are enough channels for a product, gx is a
-   convolution of gy with the flipped weights.  Returns 0, or -1 and sets an error. */
+/* Computes gx from gy and the weights: as a convolution of gy with the flipped weights if the stride is 1 and there are
+   enough channels for a product, otherwise in parts or by folding.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_conv_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     int64_t ph = conv->dh * (conv->kh - 1) - conv->ph, pw = conv->dw * (conv->kw - 1) - conv->pw;
     if (conv->n <= 0 || conv->c <= 0 || conv->h <= 0 || conv->w <= 0) { return 0; }

@@ -17,7 +17,7 @@ OPDI_ALWAYS double opdi_tanh1_f64(double a) {
     const double y = x < 1e-9 ? x : m / (m + 2.0);
     return opdi_double(opdi_bits64(y) | sign);
 }
-/* Returns sin(x), and x itself for zeros, to keep their sign. */
+/* Returns sin(x).  For a zero, returns x itself, to keep its sign. */
 OPDI_ALWAYS double opdi_sin1_f64(double x) {
     const double y = opdi_trig1_f64(x, 0);
     return x == 0.0 ? x : y;
@@ -27,7 +27,7 @@ OPDI_ALWAYS double opdi_cos1_f64(double x) { return opdi_trig1_f64(x, 1); }
 #define OPDI_VMATH64_LIST(X) X(exp, 0, exp(x)) X(log, 1, log(x)) X(tanh, 4, tanh(x)) X(sin, 6, sin(x)) \
     X(cos, 7, cos(x)) X(sigmoid, 8, 1 / (1 + exp(-x)))
 #else
-/* The coefficients of erf(x) / x - 1 as a polynomial in 2 x^2 - 1, for |x| <= 1.  For erfcx, see >>op:special. */
+/* The coefficients of erf(x) / x - 1 as a polynomial in 2 * x^2 - 1, for |x| <= 1.  For erfcx, see >>op:special. */
 static const double opdi_erf_series[14] = {
     -0.03453126133013269, -0.1405360890227171, 0.019852496688983708, -0.0022854855611440673, 0.00021751715604160108,
     -1.75371694414921e-05, 1.223382738352401e-06, -7.511569160678138e-08, 4.11580059766496e-09, -2.0352493920247854e-10,

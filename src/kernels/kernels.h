@@ -275,7 +275,7 @@ static const double opdi_erfcx_scaled[25] = {
     -2.586685071624259e-07, 2.3263508709141603e-08, 3.867533424282623e-08, -3.744210081080678e-09,
     -5.173990214252411e-09, 3.111433381196195e-10, 4.251471445216738e-10};
 OPDI_LOOPS_BEGIN
-/* Returns exp(x^2) erfc(x) for x >= 0: a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2 x. */
+/* Returns exp(x^2) * erfc(x) for x >= 0: a polynomial in (x - 3.75) / (x + 3.75), divided by 1 + 2 * x. */
 OPDI_ALWAYS double opdi_erfcx1_f64(double x) {
     const double more = 1.0 + 2.0 * x, over = 1.0 / ((x + 3.75) * more);
     return OPDI_POLYNOMIAL(opdi_erfcx_scaled, (x - 3.75) * more * over) * ((x + 3.75) * over);
@@ -362,7 +362,7 @@ typedef uint32_t opdi_v4u __attribute__((vector_size(16), aligned(4), may_alias)
 typedef uint64_t opdi_v2w __attribute__((vector_size(16), aligned(8), may_alias));
 typedef double opdi_v2d __attribute__((vector_size(16), aligned(8), may_alias));
 typedef uint16_t opdi_v4h __attribute__((vector_size(8), aligned(2), may_alias));
-/* The macros above for NEON.  Here, OPDI_ASM_ONE reads the number only to the first lane of x, from which
+/* The same OPDI_ASM_ macros, for NEON.  OPDI_ASM_ONE loads the number only into the first lane of x, from which
    OPDI_ASM_FMA_ONE takes it.  OPDI_ASM_STREAM writes as usual, not past the caches. */
 #define OPDI_ASM_LANES(x) (sizeof(x) / sizeof((x)[0]))
 #define OPDI_ASM_FMA(s, c, a, b) { \
@@ -450,7 +450,8 @@ typedef struct opdi_gemm_job {
     opdi_micro mk;
     int dtype;                                    /* the dtype of C */
     size_t size;
-    opdi_gemm_in a, b;                            /* a is stored transposed: rs along k, cs along the rows */
+    opdi_gemm_in a, b;                            /* a describes A transposed: rs is the step along k, cs the step along
+                                                     the rows */
     char *c;
     int64_t rsc, csc;
     int64_t i0, mc, j0, nc, k0, kc;               /* offsets and sizes of the current block */
@@ -461,11 +462,12 @@ typedef struct opdi_gemm_job {
     char *apack, *bpack;                          /* packed blocks, or NULL if not packed */
     int add;
 } opdi_gemm_job;
-#define OPDI_FEW 4                                /* the largest number of rows of half precision for opdi_halves_try */
-#define OPDI_FEW_ROWS 16                          /* the same for opdi_few_rows_try */
-#define OPDI_FEW_FLOATS 8         /* the same for floats, which are added in another order than in large products */
+#define OPDI_FEW 4                                /* largest number of rows of half precision for opdi_halves_try */
+#define OPDI_FEW_ROWS 16                          /* largest number of rows of half precision for opdi_few_rows_try */
+#define OPDI_FEW_FLOATS 8         /* largest number of rows of floats for opdi_few_rows_try, which has its own order of
+                                     sums */
 #define OPDI_ROW_GROUPS_BYTES 16384               /* bytes of the results that opdi_row_groups_try computes together */
-#define OPDI_FEW_PAIRS 32                         /* the largest number of rows of bfloat16 that opdi_few_rows_try
+#define OPDI_FEW_PAIRS 32                         /* largest number of rows of bfloat16 that opdi_few_rows_try
                                                      multiplies as pairs */
 #endif
 
@@ -482,7 +484,8 @@ typedef struct opdi_conv {
     int64_t phases, run, line;                    /* phases: runs in a line; run: length of a run; line: length of a
                                                      line */
 } opdi_conv;
-#define OPDI_CONV_SLACK 64                        /* elements after a buffer that packing may read */
+#define OPDI_CONV_SLACK 64                        /* number of elements that packing may read after the end of a
+                                                     buffer */
 /* The padded images, each `image` elements after the previous image, and gy, the gradient of the results.  For small
    images, whose planes are shifted, this struct is the first member of an opdi_shift. */
 typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; int64_t image; const char *gy; } opdi_unfold;

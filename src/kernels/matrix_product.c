@@ -13,7 +13,8 @@
 
 //== matrix product ====================================================================================================
 
-#define OPDI_GEMM_K 576                           /* a panel of B, K x NR, has at most 72 KiB of floats */
+#define OPDI_GEMM_K 576                           /* largest depth of a block; a panel of B, K x NR, then has at most 72
+                                                     KiB */
 
 static opdi_micro_fn opdi_micro_plain_f32, opdi_micro_plain_f64, opdi_micro_whole_plain_f32, opdi_micro_whole_plain_f64;
 
@@ -96,7 +97,8 @@ static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
 }
 
 #if defined(OPDI_VECTORS)
-/* Converts float16 numbers at `at` to float in whole vectors, at most `count`.  Returns how many it has converted. */
+/* Converts at most `count` float16 numbers at `at` to float, in whole vectors.  Returns how many numbers it has
+   converted. */
 OPDI_AVX2 OPDI_INTERNAL int64_t opdi_widen_f16_avx2(const uint16_t *at, int64_t count, float *out) {
     const int step = (int)(sizeof(OPDI_V_4_1) / sizeof(float));
     int64_t j = 0;
@@ -119,7 +121,7 @@ OPDI_AVX512 OPDI_INTERNAL int64_t opdi_widen_f16_avx512(const uint16_t *at, int6
     return j;
 }
 #endif
-/* Converts `count` contiguous numbers of half precision, bfloat16 if `bf16` is not 0, else float16, to float. */
+/* Converts `count` contiguous numbers to float: bfloat16 if `bf16` is not 0, else float16. */
 OPDI_INTERNAL void opdi_widen(const uint16_t *at, int bf16, int64_t count, float *out) {
     int64_t j = 0;
 #if defined(OPDI_X86)

@@ -159,7 +159,8 @@ OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t d
     if (done) { return done < 0 ? -1 : 0; }
     return opdi_gemm_general(&job, rows, count, depth);
 }
-/* Like opdi_gemm_of, for a product of floats (if size is 4) or doubles (if size is 8). */
+/* Does the work of opdi_gemm_of for a product of floats (if size is 4) or doubles (if size is 8).  Returns 0, or -1 if
+   memory runs out. */
 OPDI_INTERNAL int opdi_gemm(size_t size, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
                             const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
     return opdi_gemm_of(size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, rows, count, depth, left, right, beta, product, rsc,

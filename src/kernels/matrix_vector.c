@@ -551,7 +551,8 @@ typedef struct opdi_row_groups_job {
     int64_t size;                                 /* bytes of an element */
     int add;
 } opdi_row_groups_job;
-/* Adds row i of `sums`, whose rows have `count` elements, to row i of out, or stores it there if `add` is 0. */
+/* For all rows i, adds row i of `sums`, whose rows have `count` elements, to row i of out, or stores it there if `add`
+   is 0. */
 static void opdi_row_groups_put(const opdi_row_groups_job *job, const void *sums, int64_t count, char *out, int add) {
     for (int64_t i = 0; i < job->nrows; i++, out += job->rsc * job->size) {
         const void *const row = (const char *)sums + i * count * job->size;

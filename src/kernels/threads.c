@@ -113,7 +113,8 @@ static opdi_pool opdi_the_pool = {
     /* fn, ctx, count, step, next, scratch, bytes */ NULL, NULL, 0, 0, 0, NULL, 0};
 static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
 static OPDI_TLS int opdi_in_parallel;             /* nonzero: this thread runs part of a job */
-static OPDI_TLS char *opdi_thread_scratch, *opdi_scratch_next; /* this thread's part of `scratch`, and its free rest */
+static OPDI_TLS char *opdi_thread_scratch, *opdi_scratch_next; /* this thread's part of `scratch`, and the first free
+                                                                  byte in it */
 static OPDI_TLS size_t opdi_scratch_left;
 
 /* Returns `bytes` bytes of scratch memory for a kernel, or NULL and sets an error if memory runs out.  The caller frees

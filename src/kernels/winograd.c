@@ -169,7 +169,7 @@ static void opdi_tiles_line(const float *const *planes, int64_t count, int64_t h
         const float *const p0 = planes[c] + y * wide, *const p1 = planes[c + 1] + y * wide;
         const float *const p2 = planes[c + 2] + y * wide, *const p3 = planes[c + 3] + y * wide;
         int64_t x = 0;
-        for (; x < cols && cols >= 4; x += 4) {   /* groups of four; the last one may overlap */
+        for (; x < cols && cols >= 4; x += 4) {   /* groups of four columns; the last one may overlap the one before */
             x = OPDI_MIN(x, cols - 4);
             opdi_transpose4(p0 + x, p1 + x, p2 + x, p3 + x, to + x * OPDI_TILE_BLOCK + c, OPDI_TILE_BLOCK);
         }
@@ -241,7 +241,8 @@ static void opdi_tiles_weights(const opdi_tiles *tiles, int64_t group, int64_t b
 static void opdi_tiles_put(const float *line, int64_t step, int64_t count, int64_t width, float *to, int64_t area) {
     for (int64_t o = 0; o < count; o += 4, line += 4, to += 4 * area) {
         int64_t x = 0;
-        for (; o + 4 <= count && x < width && width >= 4; x += 4) {   /* groups of four; the last one may overlap */
+        for (; o + 4 <= count && x < width && width >= 4; x += 4) {   /* groups of four columns; the last one may
+                                                                         overlap the one before */
             x = OPDI_MIN(x, width - 4);
             const float *const from = line + x * step;
             opdi_transpose4(from, from + step, from + 2 * step, from + 3 * step, to + x, area);
@@ -251,7 +252,7 @@ static void opdi_tiles_put(const float *line, int64_t step, int64_t count, int64
         }
     }
 }
-/* Writes row `row` of tiles of results, a strip of four lines [.., 32 channels], to y. */
+/* Writes the results of row `row` of tiles, `strip` (four lines [.., 32 channels]), to y. */
 static void opdi_tiles_write(const opdi_tiles *tiles, int64_t group, int64_t block, int64_t row, const float *strip) {
     const opdi_conv *conv = &tiles->conv;
     const int64_t area = conv->oh * conv->ow, o = block * OPDI_TILE_OUT, y = row % tiles->down * 4;
@@ -316,7 +317,7 @@ static void opdi_tiles_weights_range(void *ctx, int64_t begin, int64_t end) {
                            tiles->u + item * 36 * tiles->uplane);
     }
 }
-/* Returns the number of floats of the products of a chunk of rows and of a strip of results. */
+/* Returns the number of floats that the products of a chunk of rows and a strip of results need. */
 static int64_t opdi_tiles_scratch_size(const opdi_tiles *tiles) {
     return 36 * tiles->mplane + 4 * 4 * tiles->across * OPDI_TILE_OUT;
 }
