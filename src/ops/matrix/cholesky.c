@@ -384,7 +384,8 @@ OPDI_OP(linalg_cholesky) {
     op->out = "linalg_cholesky.out";
     op->cases = "[1,1]+; [2,1,1]+, upper=True";
 }
-/* cholesky, an older name of linalg_cholesky: returns the lower factor or, with upper, its conjugate transpose. */
+/* cholesky, an older name of linalg_cholesky: returns the lower factor or, if upper is true, its conjugate
+   transpose. */
 static int opdi_cholesky_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_cholesky_full(opd_arg_tensor(call, 0), opd_arg_bool(call, 1)));
 }

@@ -57,8 +57,8 @@ OPDI_INTERNAL double opdi_complex_span(opdi_complex x) {
 
 //== triangular solves and Cholesky ====================================================================================
 
-/* Solves t y = x for a triangular matrix t [rows, rows]; y overwrites x [rows, columns].  If `unit`, the diagonal of t
-   counts as ones. */
+/* Solves t y = x for a triangular matrix t [rows, rows], upper or (if `upper` is false) lower; y overwrites x [rows,
+   columns].  If `unit` is true, the diagonal of t counts as ones. */
 static void opdi_complex_triangle(int64_t rows, int64_t columns, opdi_cblock t, opdi_cblock x, bool upper, bool unit) {
     for (int64_t step = 0; step < rows; step++) {
         const int64_t i = upper ? rows - 1 - step : step;

@@ -1,5 +1,5 @@
-/* Adds the difference v of two elements to the sum s, or compares it with the maximum s, as the norm
-   (OPDI_DISTANCE_0 and so on, p: the order) requires.  Returns the new s. */
+/* Adds the difference v of two elements to the sum s, or compares it with the maximum s, as `norm` (OPDI_DISTANCE_..)
+   requires.  p is the order of the norm.  Returns the new s. */
 OPDI_ALWAYS OPDI_T OPDI_TYPED(distance_with)(OPDI_T s, OPDI_T v, OPDI_T p, int norm) {
     switch (norm) {
     case OPDI_DISTANCE_0: return s + (OPDI_T)(v < 0 || v > 0 || !(v <= v));
@@ -47,8 +47,8 @@ static void OPDI_TYPED(distances)(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Adds the gradient of the distance d = |x - y| with respect to x [count] to out [count].  With v = x - y, the
-   gradient is grad sign(v) |v|^(p-1) / d^(p-1), or 0 if x and y are equal or p is 0. */
+/* Adds the gradient of the distance d = |x - y| with respect to x [count] to out [count].  With v = x - y, the gradient
+   is grad * sign(v) * |v|^(p-1) / d^(p-1), or 0 if x and y are equal or p is 0. */
 static void OPDI_TYPED(distance_back)(const OPDI_T *x, const OPDI_T *y, OPDI_T *out, int64_t count, OPDI_T grad,
                                       OPDI_T d, double p) {
     const OPDI_T c = p == 1 || p > DBL_MAX ? grad : p == 2 ? grad / d : grad / OPDI_FN(pow)(d, (OPDI_T)(p - 1));

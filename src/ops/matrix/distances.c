@@ -200,8 +200,9 @@ static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
     return 0;
 }
 /* Computes the gradients of _cdist_backward, whose result for row i is the sum over j of grad_ij * factor_ijk *
-   third_ij. Here value = input_i - output_j, factor = sign(value) * |value|^(p-1) and third = delta^(1-p).  `upper` is
-   the gradient of that result.  results[4] get the gradients of grad, input, output and delta; NULL means 0. */
+   third_ij.  Here, value = input_i - output_j, factor = sign(value) * |value|^(p-1) and third = delta^(1-p).  `upper`
+   is the gradient of this result.  Sets results[0] to results[3] to the gradients of grad, input, output and delta;
+   NULL means 0. */
 static void opdi_cdist_second(opd_tensor *upper, opd_tensor *grad, opd_tensor *input, opd_tensor *output,
                               opd_tensor *delta, double p, opd_tensor **results /*[4]*/) {
     const int64_t rows = -2, columns = -1, all = -3;

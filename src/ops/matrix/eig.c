@@ -148,7 +148,7 @@ static void opdi_small_solve(int n, double a[4][4], double *b, double least) {
     }
 }
 /* For d = [a, c; 0, b], where a is [p, p] and b is [q, q], computes q vectors x [q, p + q] that span the invariant
-   subspace with b's eigenvalues.  They are (-y, 1), where y solves a y - y b = c. */
+   subspace with the eigenvalues of b.  The vectors are (-y, 1), where y solves a y - y b = c. */
 static void opdi_swap_span(int p, int q, double d[4][4], double x[2][4]) {
     double system[4][4] = {{0}}, right[4], most = 0;
     for (int i = 0; i < p + q; i++) { for (int j = 0; j < p + q; j++) { most = OPDI_MAX(most, fabs(d[i][j])); } }

@@ -249,7 +249,7 @@ static bool OPDI_TYPED(schur_splits)(const OPDI_T *at, int64_t ld, int64_t k, in
     const double sum = large + more;
     return less * (more / sum) <= OPDI_MAX(least, epsilon * (lesser * (large / sum)));
 }
-/* Finds the diagonal block that ends at row `last`.  Returns its first row.  If that is not `low`, the element that
+/* Returns the first row of the diagonal block that ends at row `last`.  If this row is not `low`, the element that
    couples it to the row above is negligible, and is set to 0. */
 static int64_t OPDI_TYPED(schur_first)(OPDI_T *h, int64_t ld, int64_t low, int64_t last, int64_t high, double least) {
     for (int64_t k = last; k > low; k--) {
@@ -302,7 +302,8 @@ static void OPDI_TYPED(schur_shifts)(const OPDI_T *at, int64_t ld, int64_t first
     const double square = gap * gap + (double)h[-1] * (double)h[-ld];
     shifts[0] = shifts[2] = half;
     shifts[1] = sqrt(fabs(square));
-    if (square > 0) {                             /* real shifts: the one closer to the last element for both */
+    if (square > 0) {                             /* if the shifts are real, both become the one that is closer to the
+                                                     last element */
         shifts[0] = shifts[2] = half + (x < y ? -shifts[1] : shifts[1]);
         shifts[1] = 0;
     }
@@ -490,7 +491,7 @@ static int64_t OPDI_TYPED(schur_deflate)(const opdi_chase *chase, int64_t count,
                                          OPDI_T *scratch) {
     const OPDI_T *const h = (const OPDI_T *)chase->h, *const q = (const OPDI_T *)chase->q;
     const int64_t ld = chase->ld;
-    for (int64_t done = 0; done < count; ) {      /* rows that were moved to the top: not converged */
+    for (int64_t done = 0; done < count; ) {      /* done: rows that have not converged and were moved to the top */
         const int size = OPDI_TYPED(block_before)(chase, count);
         const OPDI_T *const at = h + (count - size) * (ld + 1), *const part = q + (count - size) * chase->ldq;
         double own = fabs((double)at[0]), most = fabs((double)part[0]);

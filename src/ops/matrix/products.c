@@ -194,8 +194,8 @@ static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double 
     }
     return products.failed ? opdi_buffer_fail() : 0;
 }
-/* Computes weight = alpha * weight + beta * source.  Both are contiguous and have the same dtype, one that kernels
-   compute with (not a 16-bit float); source may be NULL. */
+/* Computes weight = alpha * weight + beta * source.  The tensors are contiguous and have the same dtype, one that
+   kernels compute with (not a 16-bit float).  source may be NULL. */
 static void opdi_axpby(opd_tensor *weight, const opd_tensor *source, opd_value alpha, opd_value beta) {
     const double a = opdi_number_f64(alpha), b = opdi_number_f64(beta);
     if (weight->dtype == OPD_FLOAT32) {

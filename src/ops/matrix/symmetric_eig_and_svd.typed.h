@@ -311,7 +311,8 @@ static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double
 }
 /* The working memory of svd_one for a matrix [high, n]; a matrix with more columns than rows is transposed first. */
 typedef struct OPDI_TYPED(svd) {
-    int64_t high, n, wide, length;                /* wide: number of left vectors; length: of rows of left, right */
+    int64_t high, n, wide, length;                /* wide: number of left vectors; length: of a row of left and of
+                                                     right */
     double *d, *e, *turns;
     OPDI_T *w, *q, *a, *left, *right, *tau, *first, *second, *scratch;
 } OPDI_TYPED(svd);
