@@ -278,8 +278,8 @@ static void opdi_attention_transpose(size_t size, char *to, int64_t ts, const ch
         }
     }
 }
-/* Replaces row i of the products q k^T (at->weights) and grad v^T (at->scores) by the same row of P and dS, for keys
-   key .. key + count - 1. */
+/* Replaces row i of the products q * k^T (at->weights) and grad * v^T (at->scores) by the same row of P and dS, for
+   keys key .. key + count - 1. */
 static void opdi_attention_back_row(const opdi_attention_head *at, int64_t i, int64_t key, int64_t count) {
     const opdi_attention *job = at->job;
     const int64_t row = at->first + i, size = (int64_t)job->size, step = job->mask_strides[3],
@@ -674,7 +674,8 @@ static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
     job.scale = opdi_attention_scale(opd_arg_value(call, 9), in[1]);
     job.causal = opd_arg_bool(call, 7);
     if (opdi_flash_mask(&job, opd_arg_tensor(call, 8), work)) { return -1; }
-    const int64_t most = 32768 / (job.depth * (int64_t)job.size) / 32 * 32;       /* keys whose k^T fits into a cache */
+    const int64_t most = 32768 / (job.depth * (int64_t)job.size) / 32 * 32;       /* number of keys whose k^T fits into
+                                                                                     a cache */
     job.wide = OPDI_MIN(opdi_round_up(job.keys, 32), OPDI_MAX((int64_t)32, OPDI_MIN((int64_t)256, most)));
     for (int i = 0; i < 3; i++) {
         int64_t sizes[4];

@@ -221,7 +221,8 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     }
     if (call->keys.backends >> OPD_META & 1) { return opdi_norm_return(call, out, scratch); }
     bool turn = norm.n < 16 && norm.a > 1;
-    for (int i = 1; i < 3 && input->numel == 0; i++) {                       /* dw and db are sums over no elements */
+    for (int i = 1; i < 3 && input->numel == 0; i++) {                       /* then dw and db are sums over no
+                                                                                elements */
         if (scratch[i]) { memset(scratch[i]->data, 0, (size_t)scratch[i]->numel * opd_dtype_size(dtype)); }
     }
     if (input->numel == 0) { return opdi_norm_return(call, out, scratch); }
@@ -336,7 +337,7 @@ OPDI_OP(_native_batch_norm_legit) {
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
     op->vmap = opdi_batch_norm_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->cases = "";                               /* the functional variant has cases instead */
+    op->cases = "";                               /* the functional variant has the test cases */
 }
 
 /* Makes the results of native_batch_norm, called with the call's first three arguments, the results of the call,
@@ -491,7 +492,7 @@ static opd_tensor *opdi_repeated(opd_tensor *tensor, int64_t count) {
     two[1] = tensor->numel;
     return opdi_maybe_reshape(opdi_maybe_expand(tensor, two, 2), &minus, 1);
 }
-/* Computes an instance norm of input [N, C, ..] as a batch norm of [1, N C, ..].  The new running statistics of a
+/* Computes an instance norm of input [N, C, ..] as a batch norm of [1, N * C, ..].  The new running statistics of a
    channel are the means of the statistics of the N examples. */
 static int opdi_instance_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *run[2], *all[2];

@@ -373,7 +373,7 @@ static int opdi_conv_gradient(opd_call *call, int i, const opdi_conv_call *conv,
     int64_t channels = conv->sizes[1];
     if (!opdi_mask_at(call, 10, i)) { return opd_return_value(call, OPD_NONE); }
     if (channels == 0 && !opd_arg_is_none(call, 3) && opd_arg_ints(call, 3).n == 1) {
-        channels = opd_arg_ints(call, 3).data[0];            /* input has no channels: sizes[1] is 0 */
+        channels = opd_arg_ints(call, 3).data[0];            /* sizes[1] is 0 because input has no channels */
     }
     if (i == 2) { out = opd_result(call, 2, &channels, 1, dtype); }
     else { out = opdi_result_format(call, i, conv->last, opdi_sizes(like), like->ndim, dtype); }
@@ -437,7 +437,7 @@ static int opdi_convolution_backward_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opdi_conv_gradient(call, i, &conv, grad, input, weight) != 0) { return -1; } }
     return 0;
 }
-/* Calls convolution with `input` and `weight` and the options of the differentiated convolution_backward. */
+/* Returns the convolution of `input` and `weight` with the options of the differentiated convolution_backward. */
 static opd_tensor *opdi_conv_double_backward(opd_backward_call *bw, opd_tensor *input, opd_tensor *weight) {
     return opd_convolution(input, weight, NULL, opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5), opdi_bw_ints(bw, 6),
                            opd_bw_value(bw, 7).u.i != 0, opdi_bw_ints(bw, 8), opd_bw_value(bw, 9).u.i);

@@ -303,7 +303,7 @@ OPDI_OP(rrelu_with_noise) {
         "upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor";
     op->composite = opdi_rrelu_with_noise_kernel;
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->cases = "";                               /* the functional variant has cases instead */
+    op->cases = "";                               /* the functional variant has the test cases */
 }
 /* opd_rrelu_with_noise_out(self, noise, lower, upper, training, generator, out): rrelu into out, with the slopes
    written into noise */

@@ -16,7 +16,7 @@ typedef struct opdi_grid {
     int how, outside;
     bool corners;
     const void *input, *grid, *grad;              /* input [n, c, in], grid [n, out, 2], grad [n, c, out] */
-    void *output, *dx, *dgrid;                    /* as large as grad, input (or NULL) and grid */
+    void *output, *dx, *dgrid;                    /* output: as large as grad; dx: as input, or NULL; dgrid: as grid */
 } opdi_grid;
 static void opdi_grid_rows_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_grid_rows_f64(void *ctx, int64_t begin, int64_t end);

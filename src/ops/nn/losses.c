@@ -27,8 +27,8 @@ static opd_tensor *opdi_loss_as(opd_tensor *tensor, const opd_tensor *self) {
     (void)opdi_cast_fail(tensor->dtype, self->dtype);
     return NULL;
 }
-/* Returns the factor for `reduction`: 1 / the number of elements to which input and output broadcast for a mean,
-   else 1. */
+/* Returns the factor for `reduction`: for a mean, 1 / (number of elements in the shape to which input and output
+   broadcast); else 1. */
 static double opdi_loss_share(const opd_tensor *input, const opd_tensor *output, int64_t reduction) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = 0;

@@ -79,8 +79,8 @@ typedef struct opdi_lstm {
     const float *gates, *h, *c, *w_hh;            /* gates [T, B, 4 H], h [B, H], c [B, H], w_hh [4 H, H] */
     float *out, *states, *acts;                   /* out: h [T, B, H]; states: c [kept, B, H]; acts: activated gates
                                                      [kept, B, wide] */
-    int64_t kept, wide;                           /* kept: steps whose states are kept: T, or 2, which are overwritten
-                                                     in turn; wide: elements of a row of acts */
+    int64_t kept, wide;                           /* kept: number of steps whose states are kept (T, or 2 in turn);
+                                                     wide: length of a row of acts */
     bool back;
     float *panels;
     int64_t nr, depth;                            /* a panel: depth rows of nr columns */
