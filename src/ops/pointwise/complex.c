@@ -56,8 +56,8 @@ static opdi_complex opdi_complex_exp(opdi_complex x) {
     const double size = exp(large ? x.re / 2 : x.re), rest = large ? size : 1;
     return opdi_complex_make(size * cos(x.im) * rest, size * sin(x.im) * rest);
 }
-/* Returns log|x| + i arg(x).  If |x| is near 1, the real part is log1p((a - 1)(a + 1) + b^2) / 2, where a is the larger
-   and b the smaller absolute value of the parts. */
+/* Returns log|x| + i * arg(x).  If |x| is near 1, the real part is log1p((a - 1) * (a + 1) + b^2) / 2, where a is the
+   larger and b the smaller absolute value of the parts. */
 OPDI_INTERNAL opdi_complex opdi_complex_log(opdi_complex x) {
     const double a = fmax(fabs(x.re), fabs(x.im)), b = fmin(fabs(x.re), fabs(x.im));
     const double size = hypot(x.re, x.im);        /* NaN if a part is NaN */
@@ -70,7 +70,7 @@ static opdi_complex opdi_complex_log1p(opdi_complex x) {
     if (!(fabs(x.re) < 0.5 && fabs(x.im) < 0.5)) { return opdi_complex_log(opdi_complex_make(1 + x.re, x.im)); }
     return opdi_complex_make(log1p(size) / 2, atan2(x.im, 1 + x.re));
 }
-/* Returns e^x - 1 for x = a + bi, whose real part is e^a cos(b) - 1 = expm1(a) cos(b) - 2 sin(b/2)^2. */
+/* Returns e^x - 1 for x = a + bi.  The real part is e^a * cos(b) - 1 = expm1(a) * cos(b) - 2 * sin(b / 2)^2. */
 static opdi_complex opdi_complex_expm1(opdi_complex x) {
     const double half = sin(x.im / 2);
     if (x.im == 0) { return opdi_complex_make(expm1(x.re), x.im); }
@@ -107,8 +107,8 @@ static opdi_complex opdi_complex_cosh(opdi_complex x) {
     if (!isfinite(x.im)) { return opdi_complex_make(isinf(x.re) ? INFINITY : NAN, x.re == 0 ? 0 : NAN); }
     return opdi_complex_make(cosh(x.re) * cos(x.im), x.re == 0 ? x.re * sin(x.im) : sinh(x.re) * sin(x.im));
 }
-/* Returns tanh(a + bi) by Kahan's formula: (k r s + i t) / (1 + k s^2) with t = tan(b), s = sinh(a), r = sqrt(1 + s^2)
-   and k = 1 + t^2. */
+/* Returns tanh(a + bi) by Kahan's formula: (k * r * s + i * t) / (1 + k * s^2) with t = tan(b), s = sinh(a), r = sqrt(1
+   + s^2) and k = 1 + t^2. */
 static opdi_complex opdi_complex_tanh(opdi_complex x) {
     if (x.im == 0) { return opdi_complex_make(tanh(x.re), x.im); }
     if (isinf(x.re)) { return opdi_complex_make(copysign(1, x.re), isfinite(x.im) ? copysign(0, sin(2 * x.im)) : 0); }
@@ -339,7 +339,7 @@ OPDI_LOOP_TEXT void opdi_pair_reciprocal_f64(double a, double b, OPD_UNUSED doub
 OPDI_LOOP_TEXT void opdi_pair_div_f64(double a, double b, double c, double d, double *real, double *imaginary) {
     const bool first = fabs(c) >= fabs(d), none = c == 0 && d == 0;
     const double most = first ? c : d, least = first ? d : c, k = least / most, below = most + least * k;
-    const double x = first ? a : b, y = first ? b : a;        /* for x + y k and +-(y - x k) */
+    const double x = first ? a : b, y = first ? b : a;        /* for x + y * k and +-(y - x * k) */
     const double im = first ? y - x * k : x * k - y;
     *real = (none ? a : x + y * k) / (none ? fabs(c) : below);
     *imaginary = (none ? b : im) / (none ? fabs(c) : below);
