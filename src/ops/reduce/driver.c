@@ -279,7 +279,7 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-#define OPDI_COLUMNS_WIDE 1024                    /* rows that are folded together, by a column loop */
+#define OPDI_COLUMNS_WIDE 1024                    /* rows that a column loop folds together */
 #define OPDI_COLUMN_ROWS 64                       /* elements of a row that are combined before the state of the row
                                                      changes */
 #define OPDI_COLUMN_LINE 32                       /* elements of each row that are folded at a time if there is no

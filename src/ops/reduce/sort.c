@@ -446,7 +446,8 @@ static int opdi_median_all(opd_call *call, bool skip_nan) {
     ops[1] = opd_result(call, 0, NULL, 0, (opd_scalar_type)tensor->dtype);
     if (!ops[1]) { return -1; }
     if (!ops[1]->data || !tensor->data) { return 0; }
-    if (tensor->numel == 0) {                     /* NaN; for integers, the smallest int64 or int32, or 0 */
+    if (tensor->numel == 0) {                     /* the median is NaN; for integers, the smallest int64 or int32, or
+                                                     0 */
         const double nan = (double)NAN;
         const int64_t least = tensor->dtype == OPD_INT64 ? INT64_MIN : tensor->dtype == OPD_INT32 ? INT32_MIN : 0;
         opdi_store_of(type == OPDI_I64 ? OPDI_I64 : OPDI_F64, tensor->dtype)(
