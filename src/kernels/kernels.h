@@ -301,9 +301,10 @@ typedef uint64_t opdi_word64;
 #endif
 typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out);
 /* An operand, A or B, of a matrix product C.  `dtype` is the dtype of C; if C is float, it may also be OPD_FLOAT16 or
-   OPD_BFLOAT16.  rs and cs are the distances from one row to the next and from one column to the next, in elements.  If
-   `pack` is set (only for B), `data` is not used: the function `pack` writes out[t * ld + j] = B[k0 + t, j0 + j] for t
-   < kc and j < nc, nc <= ld, and may write anything into columns nc <= j < ld. */
+   OPD_BFLOAT16.  rs and cs are the distances from one row to the next and from one column to the next, in elements.
+
+   If `pack` is set (only for B), `data` is not used: the function `pack` writes out[t * ld + j] = B[k0 + t, j0 + j] for
+   t < kc and j < nc, nc <= ld, and may write anything into columns nc <= j < ld. */
 typedef struct opdi_gemm_in {
     const void *data;
     int dtype;

@@ -2,6 +2,8 @@
 
 //== matrix times vector, and products with few rows or columns ========================================================
 
+/* A product y [m] = A [m, k] * x [k], or y += A * x if `add` is set.  Rows of A are rs elements apart, columns cs, and
+   elements of y incy. */
 typedef struct opdi_gemv_job {
     size_t size;
     const char *a, *x;

@@ -146,8 +146,8 @@ OPDI_INTERNAL void opdi_scratch_free(char *memory, size_t bytes) {
         opdi_scratch_left += OPDI_SCRATCH_BYTES(bytes);
     }
 }
-/* Makes part number `number`, of `bytes` bytes, of a job's buffer `scratch` (NULL: none) this thread's scratch
-   memory. */
+/* Sets this thread's scratch memory to part number `number` of a job's buffer `scratch` (NULL: none).  A part has
+   `bytes` bytes. */
 static void opdi_scratch_set(char *scratch, size_t bytes, int number) {
     opdi_thread_scratch = opdi_scratch_next = scratch ? scratch + (size_t)number * bytes : NULL;
     opdi_scratch_left = scratch ? bytes : 0;

@@ -87,12 +87,13 @@ typedef struct opdi_tiles {
     int64_t cp, op, blocks;                       /* per group: channels of x and of y, rounded up to multiples of 16;
                                                      blocks of output channels */
     int64_t channels;                             /* number of input channels whose weights u holds at a time */
-    int64_t ld, vplane, uplane, mplane;
+    int64_t ld, vplane, uplane, mplane;           /* ld: elements from one tile to the next in v; the others: elements
+                                                     of a plane of v, of u, and of the products (for gw: of g) */
     const float *x, *weight, *bias, *gy;
     float *y, *gw;
-    float *u, *v, *g, *sums;
+    float *u, *v, *g, *sums;                      /* transformed weights, x and gy; the sums for gw, or NULL */
     int64_t first, last;                          /* the current rows, if all threads work on the same rows */
-    int failed, bad;
+    int failed, bad;                              /* failed: memory ran out; bad: a result is not finite */
 } opdi_tiles;
 
 static int opdi_winograd_known = -1;              /* 0 if the environment turns this method off, else 1; -1: not read
