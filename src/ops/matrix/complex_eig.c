@@ -5,8 +5,8 @@
 //  The method is the same as for real matrices, but the result is an upper triangular matrix (no 2 x 2 blocks).  Each
 //  step uses a single shift and consists of rotations.
 
-/* A complex matrix that is being reduced to upper triangular form (its Schur form).  h [n, n] is the matrix so far. q
-   [n, n], stored by columns, satisfies a = q h q^H, where a is the balanced matrix; q is NULL if eigenvectors are not
+/* A complex matrix that is being reduced to upper triangular form (its Schur form).  h [n, n] is the matrix so far.
+   q [n, n], stored by columns, satisfies a = q h q^H, where a is the balanced matrix; q is NULL if eigenvectors are not
    needed.  range and scale describe the balancing (see opdi_balance_f64). */
 typedef struct opdi_cschur {
     int64_t n, range[2];

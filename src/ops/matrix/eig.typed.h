@@ -129,8 +129,8 @@ static void OPDI_TYPED(balance_back)(const OPDI_TYPED(schur) *schur, OPDI_T *x, 
     }
 }
 
-/* Applies a reflection from the left: a -= tau v (v^T a) for rows a [count, columns], which are ld apart. scratch
-   [columns] is scratch memory. */
+/* Applies a reflection from the left: a -= tau v (v^T a) for rows a [count, columns], which are ld apart.
+   scratch [columns] is scratch memory. */
 static void OPDI_TYPED(householder_rows)(int64_t count, int64_t columns, const OPDI_T *v, OPDI_T tau, OPDI_T *a,
                                          int64_t ld, OPDI_T *scratch) {
     memset(scratch, 0, (size_t)columns * sizeof *scratch);

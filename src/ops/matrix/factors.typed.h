@@ -247,7 +247,7 @@ OPDI_INTERNAL void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t c
     OPDI_TYPED(skinny_minus)(rows - 1, count, 1, v, a.rs, 0, scratch, 0, a.at + a.rs + from, a.rs);
 }
 /* Computes t [count, count], the matrix T of a panel of `count` reflections with vectors v [rows, count] and factors
-   tau. dots [count, count] is scratch memory.  Returns 0, or -1 if memory runs out. */
+   tau.  dots [count, count] is scratch memory.  Returns 0, or -1 if memory runs out. */
 static int OPDI_TYPED(reflect_sum)(int64_t rows, int64_t count, OPDI_T *v, const OPDI_T *tau, OPDI_T *dots, OPDI_T *t) {
     const OPDI_TYPED(block) all = OPDI_TYPED(block_of)(v, count, 1);
     if (OPDI_TYPED(block_times)(count, count, rows, OPDI_TYPED(transposed)(all), all, 0,
@@ -415,7 +415,7 @@ static double OPDI_TYPED(column_length)(int64_t rows, OPDI_TYPED(block) a, int64
     return sqrt(sum);
 }
 /* Does the work of geqrf with column exchanges.  Writes the order of the columns, as numbers from 0, to pivots
-   [columns]. lengths [2 * columns] and scratch [columns] are scratch memory. */
+   [columns].  lengths [2 * columns] and scratch [columns] are scratch memory. */
 static void OPDI_TYPED(pivoted_qr)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau, int32_t *pivots,
                                    double *lengths, OPDI_T *scratch) {
     const double few = OPDI_BYTES == 4 ? 3.4526698300124393e-4 : 1.4901161193847656e-8;      /* sqrt(epsilon) */

@@ -1076,8 +1076,8 @@ static int opdi_lstsq_return(opd_call *call, int i, opd_tensor *tensor, opd_scal
     opd_tensor *out = opd_result(call, i, tensor ? opdi_sizes(tensor) : &none, tensor ? tensor->ndim : 1, dtype);
     return !out ? -1 : !tensor || opdi_no_data(out) ? 0 : opdi_copy(out, tensor);
 }
-/* Makes result 1.  If there are more rows than columns, the rank is full and the driver is not gelsy, it has the sums
-   of the squares of a x - b; otherwise it has size [0].  Returns 0, or -1 and sets an error. */
+/* Makes result 1.  The result has the sums of the squares of a x - b if there are more rows than columns, the rank is
+   full and the driver is not gelsy.  Otherwise the result has size [0].  Returns 0, or -1 and sets an error. */
 static int opdi_lstsq_residuals(opd_call *call, const opdi_lstsq *all) {
     const int64_t row = -2;
     bool wanted = all->rows > all->columns && !all->gelsy;

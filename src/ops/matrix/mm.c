@@ -155,8 +155,8 @@ OPDI_OP(_int_mm) {
     op->cases = "";
 }
 
-/* Reads two matrices (if `batches` is true, two batches of matrices), the arguments `from` and from + 1, and the dtype
-   out_dtype, the next argument.  Sets *dtype to out_dtype, and two[0] and two[1] to the matrices, converted to it.
+/* Reads two matrices (if `batches` is true, two batches of matrices), the arguments `from` and from + 1, and out_dtype,
+   the next argument.  Sets *dtype to out_dtype, and two[0] and two[1] to the matrices, converted to out_dtype.
    out_dtype must be the dtype of the matrices or, if these are 16-bit floats, float32.  Returns 0, or -1 and sets an
    error. */
 static int opdi_product_widened(opd_call *call, int from, bool batches, opd_scalar_type *dtype, opd_tensor **two) {

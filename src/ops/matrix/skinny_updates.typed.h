@@ -29,9 +29,9 @@ OPDI_TARGET static void OPDI_WIDE(skinny_minus)(const opdi_skinny *skinny) {
         }
     }
 }
-/* Overwrites the upper triangular part of a [n, n], row by row, with the rows of L^T, where L L^T = a.  Each row uses
-   all rows above it at the same time, in four separate sums.  Returns 0, or the number (from 1) of the first row whose
-   pivot is not positive. */
+/* Overwrites the upper triangular part of a [n, n], row by row, with the rows of L^T, where L L^T = a.  Computes each
+   row from all rows above it in one pass, in four separate sums.  Returns 0, or the number (from 1) of the first row
+   whose pivot is not positive. */
 OPDI_TARGET static int64_t OPDI_WIDE(cholesky_rows)(const opdi_factor_step *rows) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const int64_t n = rows->n, ld = rows->ld;

@@ -58,7 +58,7 @@ static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, O
     return 0;
 }
 /* Computes the eigenvalues of the tridiagonal matrix with diagonal d and off-diagonal e [n], and overwrites d with
-   them. rows [n, wide] (NULL: none) holds the transposed vectors so far, and becomes the eigenvectors.  turns is
+   them.  rows [n, wide] (NULL: none) holds the transposed vectors so far, and becomes the eigenvectors.  turns is
    scratch memory.  Returns 0, or the number of the eigenvalue that did not converge.
 
    The method is implicit QL: the shift comes from the top, and a bulge is moved from the bottom to the top.  Elements
