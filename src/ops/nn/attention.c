@@ -600,7 +600,7 @@ static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
     return *keys != NULL;
 }
 
-/* Makes the three gradients in `results` the results of the call, converted to `dtype` and stored as [B, L, H, D], as
+/* Sets the results of the call to the three gradients in `results`, converted to `dtype` and stored as [B, L, H, D], as
    in PyTorch.  Returns 0, or -1 and sets an error. */
 static int opdi_flash_return(opd_call *call, opd_tensor *const *results, opd_scalar_type dtype) {
     for (int i = 0; i < 3; i++) {

@@ -340,7 +340,7 @@ OPDI_OP(_native_batch_norm_legit) {
     op->cases = "";                               /* the functional variant has the test cases */
 }
 
-/* Makes the results of native_batch_norm, called with the call's first three arguments, the results of the call,
+/* Calls native_batch_norm with the call's first three arguments.  Sets the results of the call to its three results,
    followed by count - 3 empty tensors.  The running statistics are the arguments number `running` and running + 1; if
    `running` is 0, there are none.  The last two arguments of the call are momentum and eps.  Returns 0, or -1 and sets
    an error. */
@@ -418,9 +418,9 @@ OPDI_OP(_batch_norm_no_update) {
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001";
 }
 
-/* Calls `op`, the variant that writes the running statistics, with copies of them.  Makes the `count` results of op,
-   followed by the two copies, the results of the call.  If input is a batched tensor of vmap, the copies are batched
-   too.  Returns 0, or -1 and sets an error. */
+/* Calls `op`, the variant that writes the running statistics, with copies of them.  Sets the results of the call to the
+   `count` results of op, followed by the two copies.  If input is a batched tensor of vmap, the copies are batched too.
+   Returns 0, or -1 and sets an error. */
 static int opdi_batch_norm_functional(opd_call *call, opd_op *op, int count) {
     opd_value args[OPD_MAX_ARGS];
     opd_tensor *results[6];

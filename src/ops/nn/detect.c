@@ -218,8 +218,8 @@ static int opdi_roi_walk(const opdi_roi *roi, double *image, double *pooled, boo
     }
     return 0;
 }
-/* Copies `made`, which was computed in float64, to `out`, which has the dtype of the result, and makes `out` the result
-   of the call.  Returns 0, or -1 and sets an error. */
+/* Copies `made`, which was computed in float64, to `out`, which has the dtype of the result.  Sets the result of the
+   call to `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_roi_return(opd_call *call, opd_tensor *out, opd_tensor *made) {
     return made && opd_copy_(out, made) ? opd_return_tensor(call, out) : -1;
 }

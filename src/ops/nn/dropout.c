@@ -209,9 +209,9 @@ static int opdi_quant_zeros(const opdi_quant *quant, opd_tensor *zero) {
     }
     return zero ? 0 : -1;
 }
-/* Makes two tensors the results of the call: input with each element quantized and converted back, and a mask that is
-   true if the quantized number is within range.  NaN becomes the lowest number.  If `enabled` is not NULL and holds 0,
-   the first result is input and the mask is true.  Returns 0, or -1 and sets an error. */
+/* Sets the two results of the call: input with each element quantized and converted back, and a mask that is true if
+   the quantized number is within range.  NaN becomes the lowest number.  If `enabled` is not NULL and holds 0, the
+   first result is input and the mask is true.  Returns 0, or -1 and sets an error. */
 static int opdi_quant_return(opd_call *call, opd_tensor *input, const opdi_quant *quant, opd_tensor *enabled) {
     const opd_scalar_type work = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
     const opd_value low = opd_value_int(quant->low), high = opd_value_int(quant->high);

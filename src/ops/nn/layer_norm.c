@@ -100,8 +100,8 @@ OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor 
     delta = opdi_muls(delta, (double)mean->numel / (double)OPDI_MAX(input->numel, (int64_t)1));
     return opdi_maybe_reshape(delta, opdi_sizes(input), input->ndim);
 }
-/* Makes results[0], results[1] and results[2], each of which may be NULL, the gradients of arguments number `x`, `w`
-   and `bias`.  If `stats` is not NULL, adds it to the first gradient.  Returns 0, or not 0 and sets an error. */
+/* Sets the gradients of arguments number `x`, `w` and `bias` to results[0], results[1] and results[2], each of which
+   may be NULL.  If `stats` is not NULL, adds it to the first gradient.  Returns 0, or not 0 and sets an error. */
 OPDI_INTERNAL int opdi_return_norm_grads(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results,
                                          opd_tensor *stats) {
     if (stats) { results[0] = opdi_plus(stats, results[0]); }

@@ -516,7 +516,7 @@ static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd
     ends[1] = lstm ? opd_stack(opd_tensors_of(cs, layers * ways)) : NULL;
     return opd_ok() ? input : NULL;
 }
-/* Makes the outputs and the final states the results of the call.  Returns 0, or -1 and sets an error. */
+/* Sets the results of the call to the outputs and the final states.  Returns 0, or -1 and sets an error. */
 static int opdi_recurrent_return(opd_call *call, opd_tensor *output, opd_tensor *const *ends) {
     if (!output || opd_return_tensor(call, output) || opd_return_tensor(call, ends[0])) { return -1; }
     return ends[1] ? opd_return_tensor(call, ends[1]) : 0;
