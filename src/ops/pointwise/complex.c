@@ -735,7 +735,7 @@ OPDI_INTERNAL int opdi_refuse_complex(const opd_tensor *tensor, const char *what
 OPDI_INTERNAL opd_tensor *opdi_part_of(opd_tensor *tensor, int part) {
     return opdi_is_complex(tensor) ? opd_select(opd_view_as_real(tensor), -1, part) : tensor;
 }
-/* Makes re + i * im result number i of the call; the results before it must have been set.  Returns 0, or -1 and sets
+/* Sets result number i of the call to re + i * im; the results before it must have been set.  Returns 0, or -1 and sets
    an error. */
 OPDI_INTERNAL int opdi_return_parts(opd_call *call, int i, opd_tensor *re, opd_tensor *im) {
     if (!re || !im) { return -1; }
