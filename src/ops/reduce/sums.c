@@ -374,7 +374,7 @@ static const opdi_fold opdi_the_var[4] = {
     {OPDI_VAR_PARTS, opdi_finish_var, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"},
     {OPDI_VAR_PARTS, opdi_finish_std, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"}};
 static double opdi_correction(opd_value value) { return value.tag == OPD_TAG_NONE ? 1.0 : opdi_number_f64(value); }
-/* Makes result i of the call a copy of tensor.  Returns 0, or -1 and sets an error. */
+/* Sets result i of the call to a copy of tensor.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_return_result(opd_call *call, int i, opd_tensor *tensor) {
     opd_tensor *out = tensor ? opd_result(call, i, opd_sizes(tensor), opd_ndim(tensor), opd_dtype(tensor)) : NULL;
     return !out ? -1 : out->data ? opdi_copy_into(out, tensor) : 0;
