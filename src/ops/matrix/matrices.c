@@ -583,8 +583,7 @@ static int opdi_linalg_pinv_tensors_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_pseudo_inverse(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                        opd_arg_tensor(call, 2), opd_arg_bool(call, 3)));
 }
-/* Returns the gradient of A, computed from the gradient g of P = A^+: -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 -
-   P A). */
+/* Returns the gradient of A from the gradient g of P = A^+: -P^T g P^T + (1 - A P) g^T P P^T + P^T P g^T (1 - P A). */
 static opd_tensor *opdi_pinv_gradient(opd_tensor *grad, opd_tensor *pinv, opd_tensor *input) {
     opd_tensor *over = opdi_mh(pinv), *turned = opdi_mh(grad);
     opd_tensor *first = opd_matmul(opd_matmul(turned, pinv), over);
@@ -967,8 +966,7 @@ static int opdi_lstsq_check(const opd_tensor *input, const opd_tensor *b, const 
     return opdi_solver_check(input, "linalg_lstsq_cpu");
 }
 /* Checks that matrices have full rank: r [.., n, n], the R of their QR factorizations, must have no zero on the
-   diagonal.  `single`: there are no batch dims, so errors name no batch element.  Returns 0, or -1 and sets an
-   error. */
+   diagonal.  `single`: the error names no batch element.  Returns 0, or -1 and sets an error. */
 static int opdi_lstsq_full_rank(opd_tensor *r, bool single) {
     opd_tensor *zero = opd_contiguous(opd_eq_Scalar(opd_diagonal_full(r, 0, -2, -1), opd_value_int(0)));
     const int64_t n = opd_size(r, -1);
@@ -997,8 +995,7 @@ static int opdi_lstsq_by_qr(opdi_lstsq *all) {
     all->x = opd_masked_fill_Scalar(all->x, none, opd_value_int(0));
     return all->x ? 0 : -1;
 }
-/* Sets all->x to the solution of smallest norm, computed from singular values: V S^+ U^H b.  Returns 0, or -1 and sets
-   an error. */
+/* Sets all->x to V S^+ U^H b, the solution of smallest norm.  Returns 0, or -1 and sets an error. */
 static int opdi_lstsq_by_values(opdi_lstsq *all) {
     const int64_t last = -1;
     opd_tensor *rets[3];
@@ -1130,8 +1127,7 @@ static int opdi_linalg_lstsq_kernel(opd_call *call) {
     return opdi_lstsq_return(call, 3, all.gels || all.gelsy ? NULL : all.values,
                              (opd_scalar_type)opdi_real_dtype(input->dtype));
 }
-/* Computes the gradients of a and b from the gradients of x = A^+ b and of the residuals |A x - b|^2, which are minimal
-   at x. */
+/* Computes the gradients of A and b from the gradients of x = A^+ b and of |A x - b|^2, which is minimal at x. */
 static int opdi_linalg_lstsq_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *rest = opd_bw_grad(bw, 1), *input = opd_bw_tensor(bw, 0),
         *b = opd_bw_tensor(bw, 1), *x = opd_bw_result(bw, 0), *a_grad = NULL, *b_grad = NULL;
