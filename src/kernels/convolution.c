@@ -378,7 +378,7 @@ static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_scratch_free(pad, bytes);
 }
 
-/* Returns 0, or -1 and sets an error if *failed is set, because memory ran out during a convolution. */
+/* Returns 0 or, if *failed is set (memory ran out during a convolution), returns -1 and sets an error. */
 OPDI_INTERNAL int opdi_conv_done(const int *failed) {
     return OPDI_LOAD(failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
