@@ -61,9 +61,9 @@ typedef struct opdi_skinny {
 } opdi_skinny;
 static void opdi_skinny_minus_plain_f32(const opdi_skinny *skinny);
 static void opdi_skinny_minus_plain_f64(const opdi_skinny *skinny);
+enum { OPDI_NARROW = 32 };                          /* matrices with at most this many columns are not split */
 /* One step of a factorization (Cholesky, LU or L D L^T) of a [n, columns], whose rows are ld apart.  Steps of
    Cholesky and of L D L^T access whole vectors, so there must be memory for another vector after the last row. */
-enum { OPDI_NARROW = 32 };                          /* matrices with at most this many columns are not split */
 typedef struct opdi_factor_step {
     int64_t n, columns, ld, k, size;   /* k: number of the step; size: rows of its block (for LU: row of the pivot) */
     void *a, *scratch;
