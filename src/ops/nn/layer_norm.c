@@ -271,9 +271,9 @@ static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(5, dw ? opdi_maybe_reshape(dw, shape.u.ints, shape.n) : NULL);
     return opd_bw_return(bw, 3, NULL) || opd_bw_return(bw, 4, NULL) || opd_bw_return(bw, 6, NULL);
 }
-/* Computes the gradients of layer norm under vmap if examples have their own weights.  The operator computes the
-   gradient of input, after grad was multiplied by the weight.  The gradients of weight and bias are sums over the rows
-   of each example. */
+/* Computes native_layer_norm_backward under vmap if weight is batched, or if its gradient or that of bias is needed.
+   For the gradient of input, multiplies grad by weight, and then calls the operator without weight.  The gradients of
+   weight and bias are sums over the rows of each example. */
 static int opdi_layer_norm_back_apart(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
         *rstd = opd_arg_tensor(call, 4), *weight = opd_arg_tensor(call, 5), *results[3] = {NULL, NULL, NULL};

@@ -82,7 +82,7 @@ static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t r
     weight[0] = 1;
     if (rows == count && (how == OPDI_UPSAMPLE_NEAREST ? upsample->dims == 2
                           : how != OPDI_UPSAMPLE_EXACT && (how != OPDI_UPSAMPLE_CUBIC || rows == 1))) {
-        at[0] = i;                                /* whatever the scale is */
+        at[0] = i;                                /* sizes are equal: the scale does not matter */
         return 1;
     }
     if (how == OPDI_UPSAMPLE_LINEAR_AA || how == OPDI_UPSAMPLE_CUBIC_AA) {
