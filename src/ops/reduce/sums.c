@@ -324,7 +324,7 @@ OPDI_COLD_END
 
    Each piece takes two passes, and pieces are joined by the method of Chan, Golub and LeVeque.  For float64, the shift
    is the first element, so that the numbers that are summed are about as small as the deviations.  float32 elements
-   need no shift, because they are summed in double. */
+   need no shift, because they are summed in double.  opdi_var_shift returns the shift, opdi_var_begin sets it. */
 OPDI_INTERNAL double opdi_var_shift(const opdi_folded *folded) {
     double shift;
     memcpy(&shift, &folded->i, sizeof shift);
