@@ -5,8 +5,8 @@
 //
 //  Tensors and graphs are exchanged with other programs.  Files are read from memory maps, and every value in a file is
 //  checked before it is used.  A written file appears whole or not at all.  This section depends on tensors, on
-//  storages of foreign memory, on the text and constants of graphs, and on plug-ins, which it pins while a deleter from
-//  a plug-in is needed.  It calls no operators.
+//  storages of foreign memory, on the text and constants of graphs, and on plug-ins: a plug-in stays loaded while one
+//  of its deleters is needed.  This section calls no operators.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== checksums and decompression =======================================================================================
@@ -115,7 +115,7 @@ static int opdi_inflate_symbol(opdi_inflate *state, const opdi_prefix *prefix) {
     return -1;
 }
 
-/* Unpacks the rest of a compressed block, whose codes have been read.  Errors go to state->wrong. */
+/* Unpacks the data of a compressed block, after the block's codes were read.  On failure, sets state->wrong. */
 static void opdi_inflate_codes(opdi_inflate *state) {
     while (!state->wrong) {
         int symbol = opdi_inflate_symbol(state, &state->literals);
@@ -153,8 +153,8 @@ static void opdi_inflate_codes(opdi_inflate *state) {
     }
 }
 
-/* Copies a stored (not compressed) block.  It begins at the next whole byte with its length and the complement of the
-   length.  Errors go to state->wrong. */
+/* Copies a stored (not compressed) block.  The block begins at the next whole byte with its length and the complement
+   of the length.  On failure, sets state->wrong. */
 static void opdi_inflate_stored(opdi_inflate *state) {
     (void)opdi_inflate_bits(state, state->bits & 7);
     unsigned count = opdi_inflate_bits(state, 16);
@@ -178,7 +178,7 @@ static void opdi_inflate_stored(opdi_inflate *state) {
     state->at += count;
 }
 
-/* Reads the codes of a compressed block or, if `fixed` is true, uses the fixed codes of the format.  Errors go to
+/* Reads the codes of a compressed block or, if `fixed` is true, uses the fixed codes of the format.  On failure, sets
    state->wrong. */
 static void opdi_inflate_tables(opdi_inflate *state, bool fixed) {
     static const uint8_t order[19] = {16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15};

@@ -6,8 +6,8 @@
 //  bytes of each storage.  The entries of the zip file become "members" here.  Each leaf of the pickle's tree becomes
 //  an entry, named by the path to it: "model/0.weight", "epoch".
 
-#define OPDI_FOREIGN (-3)        /* opdi_file_entry.strange: a value of an unknown class; the entry's value is a text,
-                                    the name of the class */
+#define OPDI_FOREIGN (-3)        /* a value of opdi_file_entry.strange: the entry is of an unknown class, whose name is
+                                    the entry's value (a text) */
 
 static opdi_file_entry *opdi_member_of(const opd_tensor_file *file, int64_t i) {
     return (opdi_file_entry *)(void *)file->members.data + i;
@@ -27,7 +27,8 @@ static int64_t opdi_checkpoint_member(opdi_checkpoint_walk *walk, uint32_t key) 
     opdi_string_free(&name);
     return i >= 0 && walk->file->zip && opdi_zip_check(&walk->file->source, opdi_file_entry_of(walk->file, i)) ? -1 : i;
 }
-/* Appends the numbers of a list or tuple to the file's dims.  Returns their number, or -1 and sets an error. */
+/* Appends the numbers in a list or tuple to walk->file->dims.  Returns how many numbers there are, or -1 and sets an
+   error. */
 static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
     const opdi_pickle_node *node = opdi_pickle_at(&walk->pickle, list);
     if (node->kind != OPDI_PICKLE_TUPLE && node->kind != OPDI_PICKLE_LIST) {
@@ -46,8 +47,8 @@ static int opdi_checkpoint_dims(opdi_checkpoint_walk *walk, uint32_t list) {
     }
     return walk->file->dims.failed ? -1 : (int)node->value;
 }
-/* Sets the `row` of a member to the size of its numbers in bytes, which is needed to reverse their byte order.  Returns
-   0, or -1 and sets an error if the byte order must be reversed and the member has numbers of different sizes. */
+/* Sets `row` of a member to `bytes`, the size of each number in the member.  (Reversing the byte order needs this
+   size.) Returns 0, or -1 and sets an error if the byte order must be reversed and `row` already is another size. */
 static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int bytes) {
     opdi_file_entry *named = opdi_file_entry_of(walk->file, member);
     if (walk->file->swap && named->row && named->row != bytes) {
@@ -57,8 +58,8 @@ static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int 
     named->row = bytes;
     return 0;
 }
-/* Sets `named` to the tensor of a node, or to a tensor of a whole storage, and checks that the tensor lies within its
-   storage.  Returns 0, or -1 and sets an error. */
+/* Makes the entry `named` describe the tensor of a node, or a tensor of a whole storage if the node is a storage.
+   Checks that the tensor lies within its storage.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opdi_file_entry *named) {
     const opdi_pickle *pickle = &walk->pickle;
     const bool whole = opdi_pickle_is(pickle, node, OPDI_PICKLE_STORAGE);
@@ -112,13 +113,15 @@ OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t no
     named->data = (size_t)(at * size);
     return opdi_checkpoint_part(walk, named->member, (int)size >> opd_dtype_is_complex(dtype));
 }
-/* Adds a value to the file's values, and makes `named` refer to it.  Returns 0, or -1 if memory runs out. */
+/* Appends `value` to the file's values, and makes the entry `named` refer to the value.  Returns 0, or -1 if memory
+   runs out. */
 static int opdi_checkpoint_put_value(opdi_checkpoint_walk *walk, opd_value value, opdi_file_entry *named) {
     named->data = walk->file->values.length / sizeof value;
     opdi_string_add_n(&walk->file->values, (const char *)(const void *)&value, sizeof value);
     return walk->file->values.failed ? -1 : 0;
 }
-/* Adds a text to the file's values, and makes `named` refer to it.  Returns 0, or -1 if memory runs out. */
+/* Appends a text to the file's values, and makes the entry `named` refer to the text.  Returns 0, or -1 if memory runs
+   out. */
 static int opdi_checkpoint_text(opdi_checkpoint_walk *walk, const void *text, size_t length, opdi_file_entry *named) {
     opd_value value = opd_value_int((int64_t)walk->names.length);
     value.tag = OPD_TAG_STR;
@@ -290,7 +293,8 @@ static int opdi_checkpoint_print(opdi_checkpoint_walk *walk, uint32_t node, opdi
     return rc;
 }
 /* Searches for a tensor in the nodes of `todo` and below them.  Adds the searched nodes to `visited`, and marks them in
-   walk->barren.  Returns true if there is a tensor, or if the search became too long to tell. */
+   walk->barren.  Returns true if there is a tensor, or if the search is given up because it takes too long or memory
+   runs out. */
 static bool opdi_checkpoint_search(opdi_checkpoint_walk *walk, opdi_string *todo, opdi_string *visited) {
     const opdi_pickle *const pickle = &walk->pickle;
     while (todo->length) {
@@ -315,7 +319,7 @@ static bool opdi_checkpoint_search(opdi_checkpoint_walk *walk, opdi_string *todo
     }
     return false;
 }
-/* Returns true if a node contains tensors, or if that cannot be told. */
+/* Returns true if a node contains tensors, or if the search for tensors is given up. */
 static bool opdi_checkpoint_holds(opdi_checkpoint_walk *walk, uint32_t node) {
     const size_t nodes = walk->pickle.nodes.length / sizeof(opdi_pickle_node);
     opdi_string todo = {NULL, 0, 0, false}, visited = {NULL, 0, 0, false};
@@ -333,8 +337,8 @@ static bool opdi_checkpoint_holds(opdi_checkpoint_walk *walk, uint32_t node) {
     opdi_string_free(&visited);
     return holds;
 }
-/* Sets `named` to a value of an unknown class, which cannot be read, with the name of the class.  Returns 0, or -1 and
-   sets an error. */
+/* Makes `named` an entry of an unknown class, which cannot be read: sets named->strange, and the entry's value to the
+   class's name.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_foreign(opdi_checkpoint_walk *walk, uint32_t node, opdi_file_entry *named) {
     named->strange = opdi_checkpoint_holds(walk, node) ? OPDI_FOREIGN_TENSORS : OPDI_FOREIGN;
     return opd_ok() ? opdi_checkpoint_print(walk, node, named) : -1;
@@ -362,8 +366,8 @@ static int opdi_checkpoint_value(opdi_checkpoint_walk *walk, uint32_t at, opdi_f
     }
 }
 static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int depth);
-/* Appends '/' (if `depth` is not 0) and the key, or the number i if `key` is 0, to the path.  Makes entries from
-   `node`, and then restores the path.  Returns 0, or -1 and sets an error. */
+/* Makes entries from `node`.  Their path is walk->path followed by '/' (if `depth` is not 0) and by the key or, if
+   `key` is 0, by the number i; walk->path is restored afterwards.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_step(opdi_checkpoint_walk *walk, uint32_t key, int64_t i, uint32_t node, int depth) {
     const size_t was = walk->path.length;
     char number[32];
@@ -487,8 +491,8 @@ OPDI_INTERNAL opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, c
     opdi_free(own, source.length);
     return tensor;
 }
-/* Returns member number i as a tensor of bytes, which the first call makes and the file keeps.  Any thread may call it.
-   On failure, returns NULL and sets an error. */
+/* Returns member number i as a tensor of bytes.  The first call makes the tensor, which the file owns.  Any thread may
+   call this function.  On failure, returns NULL and sets an error. */
 static const opd_tensor *opdi_checkpoint_bytes(const opd_tensor_file *file, int64_t i) {
     opd_tensor *tensor = OPDI_ACQUIRE(&file->storages[i]), *was = NULL;
     if (tensor || !(tensor = opdi_checkpoint_storage(file, opdi_member_of(file, i)))) { return tensor; }
@@ -510,9 +514,9 @@ OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
     }
     return place;
 }
-/* Swaps file->entries, which are the entries of the zip file, and file->members, which were made from the pickle's
-   tree.  Appends the zip file's text to `names`, the text of the tree's entries, and makes it the file's text.  `found`
-   is the number of the tree's names.  Returns 0, or -1 and sets an error. */
+/* Swaps file->entries (until now the entries of the zip file) and file->members (until now the entries made from the
+   pickle's tree).  Appends file->text to `names`, the text of the tree's entries, and makes `names` the file's text.
+   `found` is the number of names in the tree.  Returns 0, or -1 and sets an error. */
 static int opdi_checkpoint_replace_entries(opd_tensor_file *file, opdi_string *names, int64_t found) {
     const size_t at = names->length, count = (size_t)file->count;
     opdi_string_add_n(names, file->text.data, file->text.length);   /* the storages' names stay in this text */
@@ -561,8 +565,8 @@ static int opdi_checkpoint_finish(opdi_checkpoint_walk *walk, uint32_t tree) {
     opdi_string_free(&walk->barren);
     return rc;
 }
-/* Reads the entry "ROOTbyteorder" (root: "archive/", for example), if there is one, and sets file->swap.  Returns 0, or
-   -1 and sets an error. */
+/* Reads the zip entry whose name is `root` followed by "byteorder" ("archive/byteorder", for example), if there is one,
+   and sets file->swap.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_checkpoint_order(opd_tensor_file *file, const char *root, size_t root_bytes) {
     opdi_string name = {NULL, 0, 0, false};
     opdi_source source;
@@ -644,8 +648,8 @@ static size_t opdi_legacy_keys(const opdi_checkpoint_walk *walk, opdi_string *ke
     if (count) { qsort(keys->data, count, sizeof(opdi_legacy_key), opdi_by_key); }
     return count;
 }
-/* Adds the storage with this key to the file's entries.  Its number of elements (8 bytes) and then its bytes are in the
-   file at *at; moves *at past them.  Returns 0, or -1 and sets an error. */
+/* Adds an entry for the storage `key` of an old checkpoint.  The file has, at byte *at, the number of elements (8
+   bytes) and then the elements; moves *at past them.  Returns 0, or -1 and sets an error. */
 static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *keys, const opdi_legacy_key *key,
                                size_t *at) {
     const opdi_source *source = &walk->file->source;

@@ -6,7 +6,8 @@
 //  the compiler that these structs and those of dlpack.h describe the same memory.
 
 typedef struct OPDI_MAY_ALIAS opdi_dl_tensor {
-    void *data;                  /* opaque on some devices; the first element is at byte_offset */
+    void *data;                  /* on some devices a handle, not an address; the first element is byte_offset bytes
+                                    after `data` */
     int32_t device_type, device_id;
     int32_t ndim;
     uint8_t code, bits;          /* the dtype: OPDI_DL_* and the size of an element in bits */
@@ -103,8 +104,8 @@ OPDI_INTERNAL int opdi_memory_of(const opd_tensor *tensor, const char *who, void
     return 0;
 }
 
-/* Makes the struct of an exported tensor, and sets *tensors to the tensor's description in it. `versioned` selects one
-   of the two structs of DLPack.  On failure, returns NULL and sets an error. */
+/* Allocates the struct of an exported tensor, and sets *tensors to the opdi_dl_tensor in the struct.  `versioned`
+   selects one of the two structs of DLPack.  On failure, returns NULL and sets an error. */
 static opdi_dl_export *opdi_dl_pack(opd_tensor *tensor, const char *who, bool versioned, opdi_dl_tensor **tensors) {
     opdi_dl_export *shared;
     void *data;
@@ -142,7 +143,7 @@ static opdi_dl_export *opdi_dl_pack(opd_tensor *tensor, const char *who, bool ve
     (*tensors)->lanes = 1;
     (*tensors)->sizes = dims;
     (*tensors)->strides = dims + tensor->ndim;
-    for (int i = 0; i < tensor->ndim; i++) {      /* strides without effect become 1, as in PyTorch */
+    for (int i = 0; i < tensor->ndim; i++) {      /* strides of dims of size 0 or 1 become 1, as in PyTorch */
         dims[i] = tensor->dims[i];
         dims[tensor->ndim + i] = tensor->dims[i] < 2 ? 1 : tensor->dims[tensor->ndim + i];
     }

@@ -17,8 +17,7 @@ typedef struct opdi_crc { uint32_t rows[8][256]; } opdi_crc;
 typedef struct opdi_prefix { uint16_t quick[512], count[16], symbols[288]; } opdi_prefix;
 typedef struct opdi_inflate {
     const unsigned char *at_in, *end;
-    uint64_t hold;               /* the `bits` bits of the input before at_in, which are the next to be read; lowest
-                                    first */
+    uint64_t hold;               /* the next `bits` bits to be read, lowest first; at_in is behind them */
     int bits;
     unsigned char *out;
     size_t at, length;           /* at: bytes written so far; length: bytes to be written */
@@ -43,12 +42,12 @@ typedef struct opdi_file_buffer {
     opd_plugin *plugin;          /* the plug-in that contains the deleter, a reference */
 } opdi_file_buffer;
 /* The bytes to read, data[length].  For error messages: the name of the calling function (who), the file's name (path)
-   and the name of the entry in the file (or NULL). */
+   and the name of the entry in the file (entry, or NULL). */
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t length; } opdi_source;
 #define OPDI_NOWHERE SIZE_MAX
-/* Returns the length of the file whose first bytes are in `source`.  If the result is above source->length, more bytes
-   may be needed to tell: the function is called again with that many bytes.  Any other result is final, or an error was
-   set. */
+/* Returns the length of the file whose first source->length bytes are in `source`.  A result above source->length may
+   be too small: the function is then called again with that many bytes.  Any other result is the file's length, or an
+   error was set. */
 typedef uint64_t (*opdi_file_length_fn)(const opdi_source *source);
 /* A position in a text, with the end of the text. */
 typedef struct opdi_scanner { const opdi_source *source; size_t at, end; } opdi_scanner;
@@ -69,7 +68,7 @@ typedef struct opdi_sink {
     uint64_t at;
     const opdi_crc *table;
     uint32_t crc;
-    bool swap;                   /* elements have the other byte order */
+    bool swap;                   /* true: the byte order of elements is reversed while they are written */
 } opdi_sink;
 #endif
 #endif
@@ -79,8 +78,8 @@ typedef struct opdi_sink {
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
 #define OPDI_JSON_DEPTH 500
-/* A value, or the key of an object's member.  at: where it begins in the text; next: the number of the next value that
-   is not a part of it, with OPDI_JSON_* flags. */
+/* A value, or the key of an object's member.  at: position of the first character in the text; next: number of the
+   first entry after the value and its members, combined with OPDI_JSON_* flags. */
 typedef struct opdi_json_entry { uint32_t at, next; } opdi_json_entry;
 struct opd_json {
     opdi_string text;                             /* the text; strings are decoded in place and padded with zeros */
@@ -94,7 +93,8 @@ struct opd_json {
 
 #if !defined(OPD_NO_EXCHANGE)
 #if defined(OPDI_CORE)
-/* The kinds of nodes of the tree that a pickle describes. */
+/* The kinds of nodes of the tree that a pickle describes.  The comments say what the node's items and its other fields
+   (see opdi_pickle_node) contain. */
 enum {
     OPDI_PICKLE_NONE, OPDI_PICKLE_BOOL, OPDI_PICKLE_INT, OPDI_PICKLE_FLOAT, OPDI_PICKLE_TEXT,
     OPDI_PICKLE_LIST, OPDI_PICKLE_TUPLE, OPDI_PICKLE_DICT,     /* have items; of a dict: key, value, key, value... */
@@ -175,19 +175,20 @@ typedef struct opdi_file_entry {
     size_t name;                 /* position in the file's text */
     size_t where;                /* position of its description in the file, for error messages */
     size_t begin, data, end;     /* the entry's part of the file is [begin, end); its contents begin at `data`, after
-                                    the entry's header.  In a checkpoint, begin: the index of the entry's first name;
-                                    data: the offset in the storage, or the index in `values`; end: the number of a
-                                    run's elements, else 0 */
-    int row, ndim;               /* row in opdi_safetensors_dtypes; checkpoint: the dtype; member: bytes per number */
-    size_t dims;                 /* index of its sizes in the file's dims */
+                                    the entry's header.  In a checkpoint, begin is the index of the entry's first name,
+                                    data is the offset in the storage or the index in `values`, and end is the number of
+                                    a run's elements (0 if the entry is not a run) */
+    int row, ndim;               /* row: in safetensors, the row in opdi_safetensors_dtypes; in a checkpoint, the dtype
+                                    of an entry, or the bytes of each number in a member */
+    size_t dims;                 /* index of the entry's sizes in the file's dims */
     uint64_t full;               /* zip: the unpacked size */
     uint32_t crc;                /* zip: the checksum of the unpacked bytes */
     uint16_t method, flags;      /* zip: the compression method (0: none, 8: deflate), and flags of the format */
     int64_t member;              /* checkpoint: the member with the tensor's storage; -1: a value or a run.  A run is a
                                     single entry for a long list of numbers; its name is the common prefix of the
                                     numbers' names, and `dims` is the run's number */
-    int strange;                 /* checkpoint: why the entry cannot be read: a row of opdi_pickle_globals, or a number
-                                    below 0 (such as OPDI_BIG_INT); 0: it can be read */
+    int strange;                 /* checkpoint: 0 if the entry can be read, else the reason why not: a row of
+                                    opdi_pickle_globals, or a number below 0 (such as OPDI_BIG_INT) */
     bool grad;                   /* checkpoint: true if the tensor requires grad */
     unsigned char lazy;          /* OPDI_TENSOR_CONJ, OPDI_TENSOR_NEG: the tensor is a conjugated or negated view */
 } opdi_file_entry;
@@ -206,8 +207,8 @@ struct opd_tensor_file {
     opdi_string entries, dims;   /* entries: opdi_file_entry[n]; dims: int64_t[] */
     opdi_string meta;            /* size_t[nmeta][2]: positions of a key and a value in `text` */
     opdi_sorted *sorted;         /* the entries, sorted by name */
-    opdi_string values;          /* checkpoint: opd_value[], the values that are not tensors; of a text, u.i is its
-                                    position in `text` */
+    opdi_string values;          /* checkpoint: opd_value[], the values that are not tensors; u.i of a text is the
+                                    position of the text in `text` */
     opdi_named_run *runs;
     int64_t nruns;
     opdi_string members;         /* checkpoint: opdi_file_entry[]: entries of the zip, or storages of an old file */
@@ -235,7 +236,8 @@ typedef struct opdi_checkpoint_walk {
     const opdi_source *pickled;  /* the bytes of data.pkl */
     opdi_pickle pickle;
     opdi_string path, names;     /* names: becomes the file's text when the walk is done */
-    const char *root, *folder;   /* "archive/" and "data/", with which names of storages in a zip begin; else empty */
+    const char *root, *folder;   /* "archive/" and "data/": in a zip file, the entries of storages begin with both; in
+                                    an old file both are empty */
     size_t root_bytes;
     uint64_t steps, lazy;        /* steps: nodes that were walked; lazy: bytes that the names of all runs would take */
     uint64_t searched;           /* number of nodes searched for tensors */

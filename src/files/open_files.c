@@ -21,8 +21,8 @@ void opd_tensor_file_close(opd_tensor_file *file) {
     opdi_file_buffer_drop(file->bytes);
     opdi_free(file, sizeof *file + file->path_bytes);
 }
-/* Makes an opd_tensor_file without entries, which takes over `bytes`.  If `bytes` is NULL, reading has failed before.
-   On failure, returns NULL and sets an error. */
+/* Makes an opd_tensor_file without entries, which takes over `bytes`.  Returns NULL and sets an error if it fails, and
+   returns NULL if `bytes` is NULL, which means that reading has failed. */
 static opd_tensor_file *opdi_tensor_file_new(opdi_file_buffer *bytes, const opdi_source *source) {
     const size_t length = bytes ? strlen(source->path) + 1 : 0;
     opd_tensor_file *file = bytes ? (opd_tensor_file *)opdi_alloc(sizeof *file + length) : NULL;
@@ -40,8 +40,8 @@ static opd_tensor_file *opdi_tensor_file_new(opdi_file_buffer *bytes, const opdi
 static bool opdi_is_npy(const opdi_source *source) {
     return source->length >= 6 && memcmp(source->data, "\x93NUMPY", 6) == 0;
 }
-/* Makes the opd_tensor_file for the file in `bytes`, with its entries, and takes over `bytes`.  If `bytes` is NULL,
-   reading has failed before.  On failure, returns NULL and sets an error. */
+/* Makes the opd_tensor_file for the file in `bytes`, with its entries, and takes over `bytes`.  Returns NULL and sets
+   an error if it fails, and returns NULL if `bytes` is NULL, which means that reading has failed. */
 OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_file_buffer *bytes, const opdi_source *source) {
     opd_tensor_file *file = opdi_tensor_file_new(bytes, source);
     int rc;
@@ -99,8 +99,9 @@ static bool opdi_was_zip(const opdi_source *source) {
     return source->length >= 4 && same >= 2 && (source->length < 8 || (source->length >= 22 &&
         opdi_le32(source->data + source->length - 22) == 0x06054b50u));
 }
-/* Returns true if a file seems to be in safetensors format, perhaps damaged: its first 8 bytes are not text and a '{'
-   follows, or these bytes are a possible length of the header and the header's second byte can be right. */
+/* Returns true if a file seems to be in safetensors format, perhaps damaged.  Such a file either has 8 bytes that are
+   not text and then a '{', or its first 8 bytes are a possible length of the header and the second character of the
+   header is '"' or '{'. */
 static bool opdi_was_safetensors(const opdi_source *source) {
     const uint64_t count = source->length >= 8 ? opdi_le64(source->data) : 0;
     if (source->length < 9) { return source->length == 8 && count && count <= OPDI_SAFETENSORS_HEADER; }
@@ -184,8 +185,8 @@ static opdi_file_entry *opdi_entry_of(const opd_tensor_file *file, int64_t i, in
     *k = i - (int64_t)opdi_file_entry_of(file, low)->begin;
     return opdi_file_entry_of(file, low);
 }
-/* Returns the names of a run's elements, and makes them at the first call.  Any thread may call it.  Returns NULL if
-   memory runs out. */
+/* Returns the names of a run's elements.  The first call makes the names; any thread may call this function.  Returns
+   NULL if memory runs out. */
 static const char *opdi_run_names(const opd_tensor_file *file, const opdi_file_entry *named) {
     opdi_named_run *const run = &file->runs[named->dims];
     const char *const prefix = file->text.data + named->name;

@@ -154,7 +154,7 @@ static int opdi_pickle_push(opdi_pickle *pickle, uint32_t node) {
     opdi_string_add_n(&pickle->stack, (const char *)(const void *)&node, sizeof node);
     return pickle->stack.failed ? -1 : 0;
 }
-/* Pops the top node from the stack, but not below the last mark.  Returns 0 and sets an error if there is none. */
+/* Pops and returns the top node of the stack.  Returns 0 and sets an error if there is no node above the last mark. */
 static uint32_t opdi_pickle_pop(opdi_pickle *pickle) {
     const size_t height = pickle->stack.length / sizeof(uint32_t), marks = pickle->marks.length / sizeof(uint32_t);
     const uint32_t floor = marks ? ((const uint32_t *)(void *)pickle->marks.data)[marks - 1] : 0;
@@ -309,9 +309,9 @@ static int opdi_pickle_append(opdi_pickle *pickle, int kind, int count) {
     for (int i = 0; i < count; i++) { if (opdi_pickle_add(pickle, to, parts[i])) { return -1; } }
     return opdi_pickle_push(pickle, to);
 }
-/* Counts work that exceeds reading the opcode's own bytes (amount: about one for each byte or node), because a few
-   bytes may refer repeatedly to much data.  Returns 0, or -1 and sets an error if the work is too much for such a short
-   pickle. */
+/* Adds `amount`, about one for each byte or node, to the work that exceeds reading the opcodes' own bytes: a few bytes
+   may refer repeatedly to much data.  Returns 0, or -1 and sets an error if the work is too much for the bytes that
+   were read. */
 OPDI_INTERNAL int opdi_pickle_work(opdi_pickle *pickle, uint64_t amount) {
     pickle->work += amount;
     return pickle->work <= 1000000 + 64 * (uint64_t)pickle->at ? 0
@@ -548,8 +548,8 @@ static int opdi_pickle_call_called(opdi_pickle *pickle, int64_t global, uint32_t
     }
     return 0;
 }
-/* Pushes the result of calling the unknown class or function `what` with args.  If `what` belongs to copyreg, whose
-   function makes objects, the first argument is the class of the result.  Returns 0, or -1 if memory runs out. */
+/* Pushes the result of calling the unknown class or function `what` with args.  A function of copyreg makes an object
+   of the class that is its first argument, so the result gets this class.  Returns 0, or -1 if memory runs out. */
 static int opdi_pickle_call_foreign(opdi_pickle *pickle, uint32_t what, uint32_t args) {
     const uint32_t from = opdi_pickle_get(pickle, what, 0), first = opdi_pickle_get(pickle, args, 0);
     if (opdi_pickle_is(pickle, first, OPDI_PICKLE_FOREIGN) &&
@@ -636,8 +636,9 @@ static int opdi_pickle_enum(opdi_pickle *pickle, uint32_t klass, uint32_t value)
     const uint32_t node = opdi_pickle_pop(pickle);
     return node && !opdi_pickle_add(pickle, node, value) ? opdi_pickle_push(pickle, node) : -1;
 }
-/* Pops a tuple of arguments and a function, and pushes the result of the call.  If the function is instead the class of
-   an enum, the node above it is a member's value: pushes this member.  Returns 0, or -1 and sets an error. */
+/* Pops a tuple of arguments and a function, and pushes the result of the call.  If there is a class of an enum instead
+   of a function, and a value instead of arguments, pushes the enum's member with this value.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_pickle_call(opdi_pickle *pickle) {
     const uint32_t args = opdi_pickle_pop(pickle), what = args ? opdi_pickle_pop(pickle) : 0;
     if (opdi_pickle_is(pickle, what, OPDI_PICKLE_CLASS)) { return opdi_pickle_enum(pickle, what, args); }

@@ -71,7 +71,7 @@ OPDI_INTERNAL int opdi_file_buffer_reserve(opdi_file_buffer *buffer, uint64_t co
     buffer->block = (size_t)count;
     return 0;
 }
-/* Reads a file that cannot be mapped into buffer and *source.  If `length_of` is NULL, reads up to the file's end.
+/* Reads `file`, which cannot be mapped, into buffer and *source.  If `length_of` is NULL, reads up to the file's end.
    Otherwise the file is a pipe or device, which may have no end, and `length_of` computes the length.  Returns 0, or -1
    on failure; then the error may not be set yet. */
 static int opdi_file_buffer_read(opdi_file_buffer *buffer, opdi_source *source, FILE *file,
@@ -88,8 +88,9 @@ static int opdi_file_buffer_read(opdi_file_buffer *buffer, opdi_source *source, 
     }
     return ferror(file) || !opd_ok() ? -1 : 0;
 }
-/* Maps or reads the whole file `path`.  Fills `source` with the names for error messages (`who`, path) and with the
-   bytes. `length_of` computes the length of a pipe's data.  On failure, returns NULL and sets an error. */
+/* Returns a buffer with the bytes of the whole file `path`, mapped or read.  Sets *source to these bytes and to the
+   names for error messages (`who`, path).  `length_of` computes the length of a pipe's data.  On failure, returns NULL
+   and sets an error. */
 OPDI_INTERNAL opdi_file_buffer *opdi_file_buffer_open(opdi_source *source, const char *who, const char *path,
                                                       opdi_file_length_fn length_of) {
     memset(source, 0, sizeof *source);

@@ -86,7 +86,8 @@ static int opdi_safetensors_metadata(opd_tensor_file *file, opdi_scanner *scanne
     opdi_string_free(&keys);
     return rc;
 }
-/* Appends the numbers of a list, at most `most`, to the file's dims.  Returns their number, or -1 and sets an error. */
+/* Reads a list of at most `most` numbers, and appends them to file->dims.  Returns how many there are, or -1 and sets
+   an error. */
 static int opdi_safetensors_numbers(opd_tensor_file *file, opdi_scanner *scanner, int most) {
     int count = 0;
     if (opdi_scanner_take(scanner, '[')) { return -1; }
@@ -170,8 +171,8 @@ static int opdi_safetensors_tensor(opd_tensor_file *file, opdi_scanner *scanner,
     named->end = base + (size_t)offsets[1];
     return 0;
 }
-/* Allocates file->text, so that names and texts do not move when more are added.  `count` is the length of the source;
-   all names and texts together are never longer.  Returns 0, or -1 and sets an error. */
+/* Allocates file->text with space for `count` bytes, so that names and texts do not move when more are added.  `count`
+   is the length of the source, and all names and texts together are not longer.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_text_reserve(opd_tensor_file *file, size_t count) {
     file->text.data = (char *)opdi_alloc(count + 2);
     file->text.cap = file->text.data ? count + 2 : 0;

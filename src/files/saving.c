@@ -14,7 +14,7 @@ typedef struct opdi_output {
     const char *name;
     opd_tensor *tensor;          /* a reference to a tensor that the host can read */
     int row;                     /* safetensors: row in opdi_safetensors_dtypes */
-    uint64_t begin, bytes;       /* bytes: size of the data; .npz: begin: where the entry begins in the file */
+    uint64_t begin, bytes;       /* bytes: size of the data; begin: position of the entry in the file (.npz only) */
     uint32_t crc;                /* .npz: the checksum of the data */
 } opdi_output;
 static void opdi_outputs_free(opdi_output *output, int64_t count) {
@@ -228,7 +228,7 @@ OPDI_INTERNAL int opdi_zip_end(opdi_sink *sink, uint64_t begin, uint64_t count) 
 static int opdi_npz_write(opdi_sink *sink, opdi_output *output, int64_t count) {
     opdi_crc table;
     opdi_crc_init(&table);
-    for (int64_t i = 0; i < count; i++) {         /* written twice: for the checksum, then to the file */
+    for (int64_t i = 0; i < count; i++) {         /* each tensor is written twice: to the checksum, then to the file */
         opdi_sink sum;
         memset(&sum, 0, sizeof sum);
         sum.source = sink->source;

@@ -61,7 +61,7 @@ static int opdi_graph_write(opdi_sink *sink, const opd_graph *graph, const char 
     opdi_crc table;
     opdi_sink sum;
     opdi_crc_init(&table);
-    memset(&sum, 0, sizeof sum);                  /* written twice: for the checksum, then to the file */
+    memset(&sum, 0, sizeof sum);                  /* the graph is written twice: to the checksum, then to the file */
     sum.source = sink->source;
     sum.table = &table;
     sink->swap = sum.swap = opdi_big_endian();

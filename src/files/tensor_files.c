@@ -51,7 +51,8 @@ static int opdi_by_name(const void *first, const void *second) {
     const int order = strcmp(sorted->name, other->name);
     return order ? order : sorted->place < other->place ? -1 : sorted->place > other->place;
 }
-/* Sorts `count` entries by name.  Returns the second of two entries with the same name, or NULL if all names differ. */
+/* Sorts `count` entries by name.  If two entries have the same name, returns the second of them; otherwise returns
+   NULL. */
 OPDI_INTERNAL const opdi_sorted *opdi_same_names(opdi_sorted *sorted, int64_t count) {
     if (count) { qsort(sorted, (size_t)count, sizeof *sorted, opdi_by_name); }
     for (int64_t i = 1; i < count; i++) {
@@ -59,9 +60,9 @@ OPDI_INTERNAL const opdi_sorted *opdi_same_names(opdi_sorted *sorted, int64_t co
     }
     return NULL;
 }
-/* Checks that the names of the file's entries differ, that their parts of the file begin at byte `begin` or later and
-   do not overlap.  If `dense` is true, the parts must fill [begin, end).  Makes file->sorted.  Returns 0, or -1 and
-   sets an error. */
+/* Makes file->sorted, and checks that the names of all entries differ, and that the entries' parts of the file do not
+   overlap and begin at byte `begin` or later.  If `dense` is true, the parts must fill [begin, end).  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_file_entry_check(opd_tensor_file *file, size_t begin, size_t end, bool dense) {
     const opdi_sorted *same;
     opdi_sorted *sorted;

@@ -13,8 +13,8 @@ static int opdi_sink_names(opdi_sink *sink, const char *path) {
     free(real);
     return sink->to ? 0 : -1;
 }
-/* Opens a new temporary file in the folder of `path` for writing, or path itself if it exists and is not a regular
-   file.  Returns 0, or -1 and sets an error. */
+/* Opens a new temporary file for writing, in the folder of `path`; if `path` exists and is not a regular file (a pipe,
+   for example), opens `path` itself.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_sink_open(opdi_sink *sink, const char *who, const char *path) {
     memset(sink, 0, sizeof *sink);
     sink->source.who = who;
@@ -109,8 +109,8 @@ OPDI_INTERNAL opd_tensor *opdi_host_of(opd_tensor *tensor, const char *who) {
 }
 
 #define OPDI_NPY_HEADER 2048     /* enough for 64 sizes */
-/* Builds the header of a .npy file in buf as numpy.save does: followed by space for the first size to grow, and by
-   blanks up to a multiple of 64.  Returns the header's length, or 0 and sets an error. */
+/* Builds the header of a .npy file in buf.  As in the header by numpy.save, space for the first size to grow follows,
+   and then blanks up to a multiple of 64.  Returns the header's length, or 0 and sets an error. */
 static size_t opdi_npy_build(const opdi_source *source, const opd_tensor *tensor, char *buf) {
     const char *kind = opdi_npy_kinds[opdi_dtype_at(tensor->dtype)];
     opdi_text text = opdi_text_of(buf + 10, OPDI_NPY_HEADER - 10);

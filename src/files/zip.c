@@ -22,8 +22,9 @@ static int opdi_zip_extra(const opdi_source *source, size_t at, size_t count, ui
     }
     return at == end || end - at < 4 ? 0 : opdi_bad(source, at, "an extra field is longer than its entry");
 }
-/* Compares the local header of an entry with the entry in the directory, and finds the entry's data.  `name` has
-   `name_n` bytes; `end` is where the directory begins.  Returns 0, or -1 and sets an error. */
+/* Checks that the local header of an entry agrees with the entry in the directory, and sets named->data to where the
+   entry's data begins.  `name` has `name_n` bytes; the directory begins at byte `end`.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_zip_local(const opdi_source *source, opdi_file_entry *named, const unsigned char *name, size_t name_n,
                           size_t end) {
     const unsigned char *at = source->data + named->begin;
@@ -92,7 +93,8 @@ static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t 
     return rc ? -1 : opdi_file_entry_add(file, &named);
 }
 /* Finds the directory of a zip file, from the record at the file's end or from the zip64 record in front of it.  Sets
-   its first byte, its end and the number of its entries.  Returns 0, or -1 and sets an error. */
+   *begin and *end to the first byte of the directory and the byte after it, and *count to the number of entries.
+   Returns 0, or -1 and sets an error. */
 static int opdi_zip_directory(const opdi_source *source, size_t *begin, size_t *end, uint64_t *count) {
     const unsigned char *here;
     uint64_t at;
