@@ -95,8 +95,8 @@ static int opdi_multinomial_check(const opd_tensor *probs, int64_t count, bool a
         : opd_fail(OPD_ERROR_SHAPE, "number of categories cannot exceed 2^24 and must be positive, but is %lld",
                    (long long)opd_size(probs, -1));
 }
-/* Checks the probabilities of multinomial: finite, none negative, and each row's sum above 0.  Returns 0, or -1 and
-   sets an error. */
+/* Checks that the probabilities of multinomial are finite and not negative, and that each row has a sum above 0.
+   Returns 0, or -1 and sets an error. */
 static int opdi_multinomial_values(opd_tensor *probs) {
     const int64_t last = -1;
     if (probs->backend == OPD_META || probs->numel == 0) { return 0; }
@@ -213,8 +213,9 @@ OPDI_OP(histc) {
 
 /* Computes the results of unique from a tensor [count, ..] whose equal rows are neighbours.  fresh [count - 1] tells
    for each row after the first whether it differs from the row before.  from [count] holds the index that each row had
-   in the input; NULL means that the rows were not reordered.  Sets results[3] to the rows that are kept, the index of
-   each input row among them, and how often each occurs.  Returns 0, or -1 and sets an error. */
+   in the input; NULL means that the rows were not reordered.  Sets results[0] to the kept rows, results[1] to the index
+   of each input row among the kept rows, and results[2] to the number of times that each kept row occurs.  Returns 0,
+   or -1 and sets an error. */
 static int opdi_unique_of(opd_tensor *tensor, opd_tensor *fresh, opd_tensor *from, opd_tensor **results) {
     const int64_t one = 1, count = tensor ? opdi_sizes(tensor)[0] : 0;
     opd_tensor *pair[2];

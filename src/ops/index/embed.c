@@ -352,7 +352,8 @@ enum { OPDI_BAG_SUM = 0, OPDI_BAG_MEAN, OPDI_BAG_MAX };
 typedef struct opdi_bags {
     int64_t d, skip;                              /* d: row length; skip: the row that is not counted, or -1 */
     int mode;
-    bool packed;                                  /* rows has one row per index, in order */
+    bool packed;                                  /* true: `rows` has one row per index, in order; false: index selects
+                                                     the rows */
     const int64_t *index, *begin;                 /* index [n]; begin [bags + 1], where each bag begins in index */
     const void *rows, *weights;                   /* weights: NULL, or a factor for each index */
     void *out;
@@ -588,8 +589,8 @@ OPDI_OP(embedding_bag_padding_idx) {
     op->cases = "[5,3], [4]i5, [1]i1, False, 1, False, None, False, None";
 }
 
-/* Returns the number of the bag that each index belongs to: `bags` if the forward call filled it, else numbers computed
-   from the offsets. */
+/* Returns, for each index, the number of the bag that the index belongs to: `bags` if the forward call filled it, else
+   numbers computed from the offsets. */
 static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tensor *input) {
     if (!bags || !offsets || !input || bags->numel == input->numel) { return bags; }
     bags = opd_arange_full(opd_value_int(input->numel), opd_value_int(offsets->dtype), OPD_NONE,
@@ -597,7 +598,8 @@ static opd_tensor *opdi_bags_of(opd_tensor *bags, opd_tensor *offsets, opd_tenso
     bags = opd_searchsorted_full(offsets, bags, false, true, OPD_NONE, OPD_NONE);
     return opd_sub_Scalar(bags, opd_value_int(1));
 }
-/* Returns for each index the row of grad [bags, ..] that belongs to its bag.  Indices after the last bag get zeros. */
+/* Returns, for each index, the row of grad [bags, ..] for the bag that the index belongs to.  Indices after the last
+   bag get zeros. */
 static opd_tensor *opdi_bags_rows(opd_tensor *grad, opd_tensor *bags) {
     static const int64_t below[4] = {0, 0, 0, 1};
     return opd_index_select(opd_constant_pad_nd(grad, opd_ints_of(below, 4)), 0, bags);

@@ -1,5 +1,5 @@
-/* Computes bags [begin, end) of ctx, an opdi_bags.  Writes the sum, mean or maximum of each bag's rows to out, the
-   number of rows to counts, and for maxima the row that each one came from to most. */
+/* Computes bags [begin, end) of ctx, an opdi_bags: writes the sum, mean or maximum of each bag's rows to out, and the
+   number of rows to counts.  For maxima, also writes to `most` the row that each maximum comes from. */
 static void OPDI_TYPED(bags)(void *ctx, int64_t begin, int64_t end) {
     const opdi_bags *bags = (const opdi_bags *)ctx;
     int64_t channel;

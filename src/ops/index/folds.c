@@ -4,8 +4,9 @@
 //
 //  To fold src into out is to combine each element of src with the element of out that its index selects.  Sums and
 //  products of 16-bit floats are computed in float32 and rounded once, as in PyTorch's scatter_add.  Means also need
-//  counts.  In general, scratch memory holds all of out in float32.  If only a few rows of out are written, it holds
-//  only these rows, so that the cost does not depend on the size of out.
+//  the number of elements that were added to each element of out.  In general, scratch memory holds all of out in
+//  float32.  If only a few rows of out are written, the scratch memory holds only these rows, so that the cost does not
+//  depend on the size of out.
 
 OPDI_COLD_BEGIN
 
@@ -58,8 +59,8 @@ static int opdi_row_subset_flatten(opdi_row_subset *subset) {
     subset->dim = 0;
     return subset->src && subset->self ? 0 : -1;
 }
-/* Sets subset->rows to the distinct numbers in subset->index, in ascending order.  Returns, for each index, its
-   position among them.  On failure, returns NULL and sets an error. */
+/* Sets subset->rows to the distinct numbers in subset->index, in ascending order.  Returns, for each index, the index's
+   position in subset->rows.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_row_subset_rows(opdi_row_subset *subset) {
     const int64_t count = opdi_sizes(subset->index)[subset->dim], step = opdi_strides(subset->index)[subset->dim],
         one = 1;
@@ -440,8 +441,9 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     }
     return 0;
 }
-/* Computes the gradients of scatter_reduce and (`rows`) index_reduce.  sum: grad; mean: grad / count; prod: see
-   opdi_reduce_prod_backward; amax and amin: grad, divided equally among the elements that equal the result. */
+/* Computes the gradients of scatter_reduce or, if `rows` is true, of index_reduce.  The gradient is grad for sum, grad
+   / count for mean, and for amax and amin grad, divided equally among the elements that equal the result.  For prod,
+   see opdi_reduce_prod_backward. */
 OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     opd_tensor *self = opd_bw_tensor(bw, 0), *src = opd_bw_tensor(bw, 3), *result = opd_bw_result(bw, 0);
     opd_tensor *grad = opd_bw_grad(bw, 0);

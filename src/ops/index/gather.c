@@ -72,9 +72,10 @@ typedef struct opdi_indexed {
     int ndim, row, split;                         /* row: the dim of the inner loop; split: the dim that is divided
                                                      among threads, or -1 */
     int kind, compute, size, bsize;               /* size, bsize: bytes of an element of a, of b */
-    opd_scalar_type dtype;                        /* of a */
-    int64_t sizes[OPD_MAX_DIMS];                  /* of index or, if that has fewer dims, of b */
-    int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS], xs[OPD_MAX_DIMS];     /* strides in elements; a's is 0 along dim */
+    opd_scalar_type dtype;                        /* the dtype of a */
+    int64_t sizes[OPD_MAX_DIMS];                  /* the sizes of index or, if index has fewer dims than b, of b */
+    int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS], xs[OPD_MAX_DIMS];     /* strides of a, b and index, in elements; a's
+                                                                         stride along dim is 0 here */
     int64_t at;                                   /* a's stride along dim */
     const int64_t *index;                         /* checked indices */
     char *a, *b;
@@ -83,8 +84,8 @@ typedef struct opdi_indexed {
     double alpha;                                 /* elements of b are multiplied by alpha */
 } opdi_indexed;
 
-/* m rows of n elements.  self, source and index: where the first row begins in a, b and index; as, bs, xs: the
-   distances from one row to the next there. */
+/* Elements of a walk, as m rows of n elements.  self, source and index point to the first row in a, b and the index.
+   as and bs (in bytes) and xs (in indices) are the distances from one row to the next there. */
 typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; int64_t n, m, as, bs, xs;
                                   } opdi_indexed_rows;
 
@@ -94,7 +95,8 @@ typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; in
         if (gather) { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } } \
         else { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { pa[*px * at] = *pb; } } \
     } break;
-/* Gathers or scatters the elements of *rows.  If all elements of a row have the same index, moves the row at once. */
+/* Gathers or scatters the elements of *rows.  If all elements of a row have the same index, moves the row as a whole.
+   */
 static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_rows *rows) {
     opdi_indexed_rows other = *rows;
     const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row],

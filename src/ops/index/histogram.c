@@ -63,7 +63,7 @@ static opd_tensor *opdi_histogram_points(opd_tensor *self, int64_t axes) {
     }
     return opdi_maybe_reshape(self, sizes, 2);
 }
-/* Makes edges[axes], the edges of counts.data[i] bins of equal size along each axis i.  Returns 0, or -1 and sets an
+/* Sets edges[i], for each axis i, to the edges of counts.data[i] bins of equal size.  Returns 0, or -1 and sets an
    error. */
 static int opdi_histogram_edges(opd_tensor *points, opd_ints counts, opd_value range, opd_tensor **edges) {
     for (int64_t i = 0; i < counts.n; i++) {

@@ -52,7 +52,7 @@ static int opdi_mask_positions(opd_tensor *mask, opd_tensor **out) {
 }
 OPDI_COLD_BEGIN
 /* Fills plan->index from the list.  A mask is replaced by the coordinates of its true elements, one tensor for each dim
-   of the mask (at::native::expandTensors). */
+   of the mask (at::native::expandTensors).  Returns 0, or -1 and sets an error. */
 static int opdi_pick_expand(opdi_pick_plan *plan, const opd_tensor *self, opd_tensors list) {
     int count = 0;
     if (list.n == 0) { return opd_fail(OPD_ERROR_INDEX, "at least one index must be provided"); }
@@ -91,7 +91,7 @@ static int opdi_pick_expand(opdi_pick_plan *plan, const opd_tensor *self, opd_te
 }
 OPDI_COLD_END
 /* Broadcasts the index tensors against each other and fills plan->offset: for each position, adds up index times stride
-   over the indexed dims. */
+   over the indexed dims.  Returns 0, or -1 and sets an error. */
 static int opdi_pick_offsets(opdi_pick_plan *plan, const opd_tensor *self) {
     plan->scratch = opdi_own(opdi_tensor_make(plan->shape, NULL, plan->nshape, OPD_INT64, OPD_CPU));
     if (!plan->scratch) { return -1; }
@@ -176,8 +176,9 @@ static void opdi_pick_elements(const char *first, const int64_t *places, char *s
     }
     for (int64_t k = 0; k < count; k++) { memcpy(second + k * size, first + places[k] * size, (size_t)size); }
 }
-/* Copies the elements at positions [begin, end) to values.  A position combines an index in the dims before the indexed
-   dims with a position of the broadcast index; all elements of the dims after are copied for it. */
+/* Copies the elements at positions [begin, end) to values.  A position is a pair: an index in the dims before the
+   indexed dims, and a position of the broadcast index.  For each such pair, all elements in the dims after the indexed
+   dims are copied. */
 static void opdi_pick_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_pick_job *pick_job = (const opdi_pick_job *)ctx;
     const opdi_pick_plan *plan = pick_job->plan;
@@ -420,16 +421,17 @@ static opd_tensor *opdi_put_source(const opdi_pick_plan *plan, const opd_tensor 
         for (int dim = ndim - 1; dim >= 0; count = opdi_size_times(count, sizes[dim--])) { strides[dim] = count; }
         return opdi_view(values, sizes, strides, ndim, 0);
     }
-    for (int dim = 0; dim < ndim; dim++) {        /* a broadcast view; if the index has no dims, neither has values */
+    for (int dim = 0; dim < ndim; dim++) {        /* strides of a broadcast view; without dims of the index, values lack
+                                                     dim nbefore, which has size 1 */
         int k = values->ndim - plan->nout + (plan->nshape == 0 && dim > plan->nbefore ? dim - 1 : dim);
         strides[dim] = k < 0 || opdi_sizes(values)[k] == 1 || (plan->nshape == 0 && dim == plan->nbefore)
             ? 0 : opdi_strides(values)[k];
     }
     return opdi_view(values, sizes, strides, ndim, 0);
 }
-/* Writes values to the positions of out that the index list selects or, if `accumulate`, adds them there.  Uses one
-   walk (see opdi_indexed_go), whose index contains offsets: the view of out has one dim of stride 1 for all indexed
-   dims.  Returns 0, or -1 and sets an error. */
+/* Writes values to the positions of out that the index list selects or, if `accumulate`, adds them there.  Runs one
+   walk (see opdi_indexed_go) over a view of out in which a single dim of stride 1 replaces all indexed dims; the walk's
+   index holds offsets along this dim.  Returns 0, or -1 and sets an error. */
 static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values, bool accumulate) {
     int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
     opdi_pick_plan plan;
@@ -518,7 +520,7 @@ OPDI_OP(_index_put_impl_) {
     op->cases = "";
 }
 
-/* Returns all elements of tensor as one row that the caller only reads, as take and put do. */
+/* Returns all elements of tensor as one row.  The row may share tensor's memory, so the caller must only read it. */
 static opd_tensor *opdi_flat_of(opd_tensor *tensor) {
     const int64_t one = 1;
     tensor = opdi_packed(tensor);
@@ -654,7 +656,7 @@ static int opdi_put_indexed(opd_call *call) {
     return opd_return_tensor(call, opdi_maybe_reshape(result, opdi_sizes(self), self->ndim));
 }
 static int opdi_put_batch(opd_call *call) { return opdi_batch_as(call, opdi_put_indexed); }
-/* opd_put: self with source written (accumulate: added) at index, which counts its elements in row-major order */
+/* opd_put: self, with source written or, if accumulate is true, added at the row-major positions in index */
 OPDI_OP(put) {
     op->schema = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor";
     op->cpu = op->fake = opdi_put_kernel; op->backward = opdi_put_backward; op->save = "index";
@@ -701,7 +703,7 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_gather(opdi_maybe_expand(self, first, self->ndim), dim,
                                               opdi_maybe_expand(index, second, self->ndim)));
 }
-/* opd_take_along_dim: gather along dim, with the other dims broadcast; without dim, take */
+/* opd_take_along_dim: gather along dim, with the other dims broadcast; without dim, the same as take */
 OPDI_OP(take_along_dim) {
     op->schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor";
     op->composite = opdi_take_along_dim_kernel;

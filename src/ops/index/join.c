@@ -47,8 +47,8 @@ static void opdi_cat_rows(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-/* Joins contiguous tensors of out's dtype row by row, if their pieces of a row are neither very short nor very long.
-   Returns false and does nothing if the tensors do not fit these conditions. */
+/* Joins contiguous tensors of out's dtype row by row.  Returns false and does nothing if the tensors are not such
+   tensors, or if their pieces of a row are very short or very long. */
 static bool opdi_cat_by_rows(opd_tensor *out, opd_tensors list, int dim) {
     const int64_t outer = opdi_span_of(opdi_sizes(out), 0, dim);
     opdi_cat_job job;
@@ -414,8 +414,8 @@ static int opdi_chunk_cat_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_cat_full(opd_tensors_of(rows, list.n), dim + 1));
 }
-/* opd__chunk_cat: cuts dim of each tensor into num_chunks chunks, flattens each chunk, and joins chunks of equal
-   number */
+/* opd__chunk_cat: cuts dim of each tensor into num_chunks chunks, flattens each chunk, and joins the chunks that have
+   the same number */
 OPDI_OP(_chunk_cat) {
     op->schema = "_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor";
     op->composite = opdi_chunk_cat_kernel;
@@ -550,8 +550,9 @@ OPDI_OP(constant_pad_nd) {
 }
 OPDI_COLD_END
 
-/* A reflection_pad or replication_pad of the last n <= 3 dims: out[i, j, k] = in[map[0][i], map[1][j], map[2][k]].
-   back: the gradient is computed, by adding elements of out to elements of in. */
+/* A reflection_pad or replication_pad of the last n <= 3 dims: out[i, j, k] = in[map[0][i], map[1][j], map[2][k]].  If
+   `back` is true, the job computes the gradient: adds each element of out to the element of in that it was copied from.
+   */
 typedef struct opdi_pad_job {
     char *in, *out;
     int64_t planes, in_size[3], out_size[3];

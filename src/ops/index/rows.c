@@ -2,12 +2,13 @@
 
 //== slices of one dim: index_select, index_add, index_copy, index_fill, index_reduce ==================================
 
-typedef struct opdi_rows {                        /* self[o][index[j]][inner] and source[o][j][inner], both
-                                                     contiguous */
+typedef struct opdi_rows {                        /* pairs row self[o][index[j]] with row source[o][j], o: an outer row;
+                                                     self and source are contiguous */
     char *self, *source;
     const int64_t *index;
-    int64_t size, n, inner, bytes;                /* size, n: number of rows of self and of source; inner, bytes: number
-                                                     of elements and bytes of a row */
+    int64_t size, n, inner, bytes;                /* size: number of rows of self; n: number of rows of source (both per
+                                                     outer row); inner, bytes: number of elements and number of bytes of
+                                                     a row */
 } opdi_rows;
 static void opdi_rows_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_rows *rows = (const opdi_rows *)ctx;
@@ -44,7 +45,8 @@ static int64_t opdi_rows_init(opdi_rows *rows, opd_tensor *first, int dim, opd_t
     rows->bytes = rows->inner * (int64_t)opd_dtype_size((opd_scalar_type)first->dtype);
     return first->ndim ? opdi_span_of(opdi_sizes(first), 0, dim) : 1;
 }
-/* Does the work of opdi_rows_select for a tensor `first` that is not contiguous. */
+/* Does the work of opdi_rows_select for a tensor `first` that is not contiguous.  Returns 0, or -1 and sets an error.
+   */
 static int opdi_rows_walk(opd_tensor *first, int dim, opd_tensor *input, opd_tensor *out) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], count = 1;
     for (int axis = first->ndim - 1; axis >= 0; axis--) {
@@ -342,7 +344,8 @@ static opdi_rows_kind opdi_rows_kind_of(const opd_op *op) {
     while (kind < OPDI_INDEX_REDUCE && strncmp(op->schema->name, names[kind], strlen(names[kind])) != 0) { kind++; }
     return (opdi_rows_kind)kind;
 }
-/* Runs an operator of opdi_rows_batch under vmap if each example has its own indices. */
+/* Computes index_select or another operator of opdi_rows_batch under vmap if each example has its own indices: calls
+   index, index_put or scatter_reduce. */
 static int opdi_rows_indexed(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 2), *list[OPD_MAX_DIMS];
     const opd_value value = call->op->nargs > 3 ? call->args[3] : opd_value_none();
@@ -366,7 +369,8 @@ static int opdi_rows_indexed(opd_call *call) {
         return opd_return_tensor(call, self->ndim == 0 ? opdi_maybe_reshape(result, NULL, 0) : result);
     }
     input = opdi_maybe_reshape(opd_to_dtype(input, OPD_INT64), &numel, 1);
-    if (kind == OPDI_INDEX_REDUCE) {                            /* scatter_reduce, with an index per element */
+    if (kind == OPDI_INDEX_REDUCE) {                            /* calls scatter_reduce, with one index for each element
+                                                                   */
         for (int axis = 0; axis < self->ndim; axis++) { sizes[axis] = axis == dim ? numel : 1; }
         input = opdi_maybe_expand(opdi_maybe_reshape(input, sizes, self->ndim), opdi_sizes(src), src->ndim);
         return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, input, src, opd_arg_str(call, 4),
@@ -401,7 +405,8 @@ static int opdi_rows_batch(opd_call *call) {
     args[0].u.t = opd_batch_arg(call, 0, &at);
     args[2].u.t = opd_batch_arg(call, 2, &at_index);
     if (src) { args[3].u.t = opd_batch_arg(call, 3, &at_src); }
-    if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* all share self */
+    if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* all examples share self
+                                                                                               */
         int64_t sizes[OPD_MAX_DIMS + 1], numel = call->args[2].u.t->numel * call->th->innermost.rule->size;
         opd_tensor *input = opd_batch_front(args[2].u.t, at_index);
         opd_tensor *result = opd_index_select(args[0].u.t, dim, opdi_maybe_reshape(input, &numel, 1));

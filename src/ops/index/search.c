@@ -410,8 +410,8 @@ static opd_tensor *opdi_segments_frame(opd_tensor *tensor, int axis) {
     return tensor ? opd_constant_pad_nd(tensor, opd_ints_of(pad, 2 * count)) : NULL;
 }
 /* Reads the arguments of a segment reduction of data into *to.  Argument number `at` of the call is the name of the
-   reduction; arguments[3] has the numbers of the arguments lengths, offsets and axis.  If `whole`, lengths must sum to
-   data's size.  Returns 0, or -1 and sets an error. */
+   reduction.  arguments[0], arguments[1] and arguments[2] are the numbers of the arguments lengths, offsets and axis.
+   If `whole`, lengths must sum to data's size.  Returns 0, or -1 and sets an error. */
 static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const int *arguments, bool whole,
                               opdi_segments *to) {
     int64_t sizes[OPD_MAX_DIMS];
@@ -478,8 +478,8 @@ static int opdi_segment_reduce_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_clone_full(result, opd_value_int(0)));
 }
-/* Returns a bool tensor that is true for each element if another element of its segment is marked.  `marked` is a bool
-   tensor, dtype the dtype in which marks are counted. */
+/* Returns a bool tensor: true for each element whose segment has another element that is true in `marked`, a bool
+   tensor. Marks are counted in the dtype `dtype`. */
 static opd_tensor *opdi_segments_others(const opdi_segments *segments, opd_tensor *marked, opd_scalar_type dtype) {
     opd_tensor *own = opd_to_dtype(marked, dtype);
     opd_tensor *count = opdi_segments_fold(segments, own, "sum", opd_value_int(0), true);
@@ -497,8 +497,9 @@ static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor 
     return opd_masked_fill_Scalar(share, opdi_segments_others(segments, lost, OPDI_DTYPE(data)),
                                   opd_value_float(NAN));
 }
-/* Computes the gradient of data.  sum: grad of the segment; mean: grad divided by the number of elements; prod: see
-   opdi_segments_prod; max and min: grad, divided equally among the elements that equal the result or are NaN. */
+/* Computes the gradient of data.  The gradient is, for sum, the grad of the segment; for mean, this grad divided by the
+   number of elements; for max and min, this grad divided equally among the elements that equal the result or are NaN.
+   For prod, see opdi_segments_prod. */
 static int opdi__segment_reduce_backward_kernel(opd_call *call) {
     static const int arguments[] = {4, 5, 6};
     opd_tensor *grad = opd_arg_tensor(call, 0), *output = opd_arg_tensor(call, 1), *data = opd_arg_tensor(call, 2);

@@ -12,10 +12,10 @@ static opd_tensor *opdi_result_preserve_strides(opd_call *call, opd_tensor *self
                                          opd_tensor_device(self));
     return out && out->data && opdi_copy(out, self) ? NULL : out;
 }
-/* Copies the memory of self and returns a view of the copy that has self's sizes and strides.  The copied memory begins
-   with the storage's first element; self begins at element `own` of it.  The memory ends with the last element that is
-   reached by self or by the arguments sizes, strides and offset of the call.  offset is counted from the storage's
-   first element, too. */
+/* Copies the memory of self and returns a view of the copy that has self's sizes and strides.  The copy begins with the
+   first element of self's storage, so the view begins at element `own`.  The copy ends with the last element that self
+   or a view with the call's arguments sizes, strides and offset reaches.  The argument offset is also counted from the
+   first element of the storage. */
 static opd_tensor *opdi_copy_of_memory(opd_call *call, opd_tensor *self, int64_t own) {
     const opd_ints sizes = opd_arg_ints(call, 2), strides = opd_arg_ints(call, 3);
     const int64_t one = 1, offset = opd_arg_is_none(call, 4) ? own : opd_arg_int(call, 4);
@@ -179,7 +179,8 @@ static int opdi_fill_diagonal_kernel(opd_call *call) {
     const int rc = wrap ? opdi_diagonal_wrap(self, value) : opdi_diagonal_fill(self, value);
     return rc ? -1 : opd_return_tensor(call, self);
 }
-/* opd_fill_diagonal_: writes value where all coordinates are equal; wrap: repeats the diagonal down a tall matrix */
+/* opd_fill_diagonal_: writes value where all coordinates are equal; if wrap is true, repeats the diagonal down a tall
+   matrix */
 OPDI_OP(fill_diagonal_) {
     op->schema = "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)";
     op->composite = opdi_fill_diagonal_kernel;
