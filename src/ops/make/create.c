@@ -8,8 +8,8 @@ OPDI_COLD_BEGIN
 
 //== filling ===========================================================================================================
 
-/* Converts `value` to dtype, as c10::checked_convert does, and writes the bytes of the element to out[2].  Returns 0,
-   or -1 and sets an error if the number does not fit. */
+/* Converts `value` to dtype, as c10::checked_convert does, and writes the bytes of the element to `out`, which has
+   space for two doubles.  Returns 0, or -1 and sets an error if the number does not fit. */
 OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
         : (double)value.u.i;
@@ -543,9 +543,10 @@ OPDI_OP(zero) {
 //== sequences =========================================================================================================
 
 OPDI_COLD_END
-/* A sequence of `count` numbers start + step * i, which are written to `out`.  linear (linspace): in the second half,
-   they are computed from `end`, so that both ends are exact.  power (logspace): the results are `base` to the power of
-   these numbers.  whole: they are computed in int64, from i_start and i_step. */
+/* A sequence of `count` numbers start + step * i, which are written to `out`.  If `linear` is true (linspace), the
+   numbers of the second half are computed from `end`, so that both ends are exact.  If `power` is true (logspace), the
+   results are `base` to the power of the numbers.  If `whole` is true, the numbers are computed in int64, from i_start
+   and i_step. */
 typedef struct opdi_sequence {
     double start, end, step, base;
     int64_t i_start, i_step, count;
@@ -627,7 +628,8 @@ static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_v
     sequence.whole = opd_dtype_is_integral(options.dtype, false);
     sequence.i_start = opdi_scalar_i64(start);
     sequence.i_step = opdi_scalar_i64(step);
-    if (options.dtype == OPD_INT64 && whole && !closed) {         /* the count, without rounding the ends to double */
+    if (options.dtype == OPD_INT64 && whole && !closed) {         /* computes the count without rounding the ends to
+                                                                     double */
         int64_t last = opdi_scalar_i64(end);
         if (sequence.i_step == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "step must be nonzero"); }
         count = ceil((double)(int64_t)((uint64_t)last - (uint64_t)sequence.i_start) / (double)sequence.i_step);
@@ -807,7 +809,7 @@ OPDI_OP(logspace) {
 }
 
 /* Computes the gradients with respect to start and end.  A number of linspace is start + weight * (end - start) with a
-   weight from 0 to 1; for logspace, base to the power of this. */
+   weight from 0 to 1; a number of logspace is base to the power of such a number. */
 static int opdi_space_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *output = opd_bw_result(bw, 0);
     if (output && opdi_is_complex(output)) {

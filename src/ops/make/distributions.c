@@ -112,9 +112,9 @@ static double opdi_sample_cauchy(opdi_stream *stream, double median, double sigm
 static double opdi_sample_log_normal(opdi_stream *stream, double mean, double deviation) {
     return exp(mean + deviation * opdi_stream_normal(stream));
 }
-/* Returns a number x for which x e^*scale is a gamma random number (G. Marsaglia and W. Tsang, A simple method for
-   generating gamma variables, 2000).  If shape is below 1, x is drawn for shape + 1, and the factor e^*scale, which may
-   be too small for a double, corrects this; otherwise *scale is 0. */
+/* Returns a number x such that x * exp(*scale) is a gamma random number (G.  Marsaglia and W.  Tsang, A simple method
+   for generating gamma variables, 2000).  If shape is below 1, x is drawn for shape + 1, and the factor exp(*scale)
+   corrects this.  That factor may be too small for a double.  Otherwise *scale is 0. */
 static double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
     *scale = 0;
     if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
@@ -141,11 +141,11 @@ static double opdi_sample_log_gamma(opdi_stream *stream, double shape, double un
     const double value = opdi_draw_gamma(stream, shape, &scale);
     (void)unused;
     const double result = log(value) + scale;
-    return result < -DBL_MAX ? -DBL_MAX : result;    /* if all were -infinity, their softmax would be NaN */
+    return result < -DBL_MAX ? -DBL_MAX : result;    /* if all logarithms were -infinity, their softmax would be NaN */
 }
 
-/* Draws the random numbers out [n].  The two parameters of number i are first[i] and second[i] or, where these are
-   NULL, a and b. */
+/* The task of drawing random numbers out [n] by calls of `sample`.  The parameters of number i are first[i] (if first
+   is NULL, a) and second[i] (if second is NULL, b). */
 typedef struct opdi_sampling {
     opdi_sampler sample;
     double *out;
@@ -166,9 +166,9 @@ static void opdi_sample_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 OPDI_COLD_BEGIN
-/* Returns new float64 numbers from `sample`, one for each element of out.  The two parameters of each number are the
-   elements of first and second, which are broadcast, or a and b where these are NULL.  On failure, returns NULL and
-   sets an error. */
+/* Returns new float64 numbers from `sample`, one for each element of out.  The first parameter of `sample` is an
+   element of `first`, broadcast to out's sizes, or a if `first` is NULL; the second parameter is an element of
+   `second`, or b.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out, opdi_sampler sample,
                                      opd_tensor *first, opd_tensor *second, double a, double b) {
     opd_tensor *draws = opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), OPD_FLOAT64);

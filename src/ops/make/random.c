@@ -100,10 +100,11 @@ static int opdi_draw_on_device(const opd_call *call, opd_tensor *out, opd_draw *
 
 typedef struct opdi_shape {
     void *p;
-    bool wide, shapes;                            /* shapes: drawn numbers are transformed */
+    bool wide, shapes;                            /* shapes: true if drawn numbers are transformed */
     int kind;
-    double a, b, bits;
-    char *to;                                     /* where `store` writes; NULL: numbers stay in p */
+    double a, b, bits;                            /* a, b: see opdi_draw_into; bits: if above 0, uniform numbers are
+                                                     rounded down to multiples of (b - a) / bits */
+    char *to;                                     /* where `store` writes the numbers; NULL: they stay in p */
     opdi_convert store;
     int64_t size;
 } opdi_shape;
@@ -708,8 +709,8 @@ OPDI_OP(random_to) {
     op->out = "random.to_out"; op->cases = "[2,3], 5";
 }
 
-/* Returns standard normal random numbers of dtype float32 or float64 or, if `pairs`, complex numbers whose parts have
-   that dtype and half the variance each.  On failure, returns NULL and sets an error. */
+/* Returns standard normal random numbers of the dtype `dtype` (float32 or float64) or, if `pairs`, complex numbers
+   whose parts have that dtype and half the variance each.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_normal_numbers(const opd_call *call, const int64_t *sizes, int ndim, bool pairs,
                                        opd_scalar_type dtype) {
     int64_t parts[OPD_MAX_DIMS + 1];
