@@ -10,11 +10,12 @@
 //  transforms _fft_r2c, _fft_c2r and _fft_c2c.  A Hermitian input (equal to the conjugate of its mirror image) is the
 //  transform of real numbers, so hfft runs irfft's transform in the other direction.
 
+/* The kinds of transforms, in the order of fft, ifft, rfft, irfft, hfft and ihfft. */
 enum {
     OPDI_FFT_FORWARD, OPDI_FFT_INVERSE, OPDI_FFT_REAL, OPDI_FFT_TO_REAL, OPDI_FFT_HERMITE, OPDI_FFT_FROM_HERMITE
 };
-/* opdi_fft_from_half is true for kinds whose input has only half of the last dim, opdi_fft_to_half for kinds whose
-   result does. */
+/* opdi_fft_from_half returns true for kinds of transforms whose input has only half of the last dim; opdi_fft_to_half,
+   for kinds whose result has only half of it. */
 static bool opdi_fft_from_half(int kind) { return kind == OPDI_FFT_TO_REAL || kind == OPDI_FFT_HERMITE; }
 static bool opdi_fft_to_half(int kind) { return kind == OPDI_FFT_REAL || kind == OPDI_FFT_FROM_HERMITE; }
 static bool opdi_fft_is_inverse(int kind) {

@@ -46,7 +46,8 @@ typedef struct opdi_fft_plan {
     opdi_fft_side rows, columns;                  /* length = rows * columns; columns is 1 if a line is not cut */
     opdi_fft_roots roots;                         /* the roots of unity of the length */
     const void *nearby;                           /* [rows, 2, lanes]: exp(-2 pi i row lane / length) */
-    const struct opdi_fft_plan *inner;   /* of m >= 2 n - 1 points (Bluestein) or n - 1 points (Rader), or NULL */
+    const struct opdi_fft_plan *inner;   /* a convolution's transform, of m >= 2 n - 1 points (Bluestein) or n - 1
+                                            points (Rader); NULL: none */
     const int32_t *order;                         /* Rader: [n - 1] powers of the generator; Bluestein: NULL */
     const void *chirp, *kernel;                   /* chirp [n, 2]: exp(-pi i t t / n); kernel [m, 2]: transformed
                                                      kernel */
@@ -116,12 +117,17 @@ static void opdi_fft_once_f64(const opdi_fft_plan *plan, const double *x, double
 struct opdi_fft {
     const opdi_fft_plan *plan;
     int ndim;                                     /* number of the other dims */
-    int64_t sizes[OPD_MAX_DIMS], xs[OPD_MAX_DIMS], ys[OPD_MAX_DIMS];   /* strides, in real numbers */
-    int64_t lines, xstep, ystep, in, out;         /* in, out: elements of a line that are read, written */
-    bool xcomplex, ycomplex, exchange, mirror;    /* exchange re and im; read conjugates of mirror images */
-    bool side_by_side;                            /* OPDI_FFT_LANES lines at a time */
-    bool halves;                                  /* real lines of 2 n numbers as n pairs */
-    const void *turn;                             /* for halves: exp(-pi i k / pairs), k <= pairs / 2 */
+    int64_t sizes[OPD_MAX_DIMS], xs[OPD_MAX_DIMS], ys[OPD_MAX_DIMS];   /* sizes, and strides in real numbers, of the
+                                                                          other dims */
+    int64_t lines, xstep, ystep, in, out;         /* xstep, ystep: distances between the elements of a line, in real
+                                                     numbers; in, out: how many elements of a line are read and written
+                                                     */
+    bool xcomplex, ycomplex, exchange, mirror;    /* exchange: exchanges real and imaginary parts; mirror: reads the
+                                                     second half of a line as the conjugate of the first half's mirror
+                                                     image */
+    bool side_by_side;                            /* true: OPDI_FFT_LANES lines are transformed at a time */
+    bool halves;                                  /* true: real lines of 2 n numbers are transformed as n pairs */
+    const void *turn;                             /* if `halves` is true: exp(-pi i k / pairs) for k <= pairs / 2 */
     double scale;
     const void *from;
     void *to;
@@ -263,8 +269,8 @@ static int64_t opdi_fft_power(int64_t base, int64_t exponent, int64_t modulus) {
     }
     return power;
 }
-/* Returns a generator modulo n, a number whose powers modulo n are 1 .. n - 1.  Returns 0 if n is not prime or n - 1
-   has a large factor. */
+/* Returns a generator modulo n: a number whose powers modulo n are all of 1 .. n - 1.  Returns 0 if n is not prime or n
+   - 1 has a prime factor above OPDI_FFT_SMOOTH. */
 static int64_t opdi_fft_generator(int64_t n) {
     opdi_fft_side side;
     if (n >= INT32_MAX || opdi_fft_factors(&side, n - 1, OPDI_FFT_SMOOTH) > 1) { return 0; }
@@ -369,9 +375,9 @@ static const opdi_fft_plan *opdi_fft_make(int64_t count, bool twice, bool cut) {
     }
     return rows == count || !opdi_fft_near_make(plan, lanes) ? plan : NULL;
 }
-/* Sets output to the transform of input along dim, which has `count` points, times `scale`; the inverse transform if
-   `inverse` is true.  If `mirror` is true, input has only the first half of a line, and the second half is the
-   conjugate of its mirror image.  Returns 0, or -1 and sets an error. */
+/* Sets output to the transform of input along dim, which has `count` points, times `scale`.  If `inverse` is true,
+   computes the inverse transform.  If `mirror` is true, input has only the first half of a line, and the second half is
+   the conjugate of its mirror image.  Returns 0, or -1 and sets an error. */
 static int opdi_fft_along(opd_tensor *output, opd_tensor *input, int dim, int64_t count, bool inverse, bool mirror,
                           double scale) {
     const bool twice = input->dtype == OPD_FLOAT64 || input->dtype == OPD_COMPLEX128;
@@ -546,7 +552,8 @@ static int opdi__fft_r2c_backward(opd_backward_call *bw) {
     grad = opd_view_as_real(opd_fft_c2c(grad, dims, opd_bw_value(bw, 2).u.i, false));
     return opd_bw_return(bw, 0, opd_select(grad, -1, 0));
 }
-/* Computes the gradient of _fft_c2r.  Elements whose conjugate was left out count twice. */
+/* Computes the gradient of _fft_c2r.  The gradient of an element whose mirror image was left out of the input counts
+   twice, because that mirror image was read as the element's conjugate. */
 static int opdi__fft_c2r_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const opd_ints dims = opdi_bw_dims(bw, 1), sizes = opd_bw_sizes(bw, 0);

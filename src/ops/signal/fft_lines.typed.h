@@ -82,7 +82,7 @@ static void OPDI_TYPED(fft_write_row)(const opdi_fft *fft, int64_t to, int64_t s
 static int64_t OPDI_TYPED(fft_round)(int64_t count) {
     return (count + OPDI_FFT_LANES - 1) / OPDI_FFT_LANES * OPDI_FFT_LANES;
 }
-/* Returns the number of lanes that are processed at a time, out of `count`, in transforms of this length. */
+/* Returns the number of lanes that a transform of this length processes at a time, if there are `count` lines. */
 static int64_t OPDI_TYPED(fft_width)(int64_t length, int64_t count) {
     const int64_t all = OPDI_TYPED(fft_round)(count);
     return length * all <= OPDI_FFT_WHOLE ? all : (int64_t)OPDI_FFT_LANES;
@@ -303,8 +303,9 @@ static void OPDI_TYPED(fft_write_group)(const opdi_fft *fft, const int64_t *to, 
         }
     }
 }
-/* Transforms several lines, as fft_chirp does for one: x [rows, 2, lanes], with at least as many rows as the inner
-   plan.  `scratch` is a second buffer of the same size.  Returns the buffer that has the result. */
+/* Transforms several lines by Bluestein's algorithm, as fft_chirp transforms a single one.  x [rows, 2, lanes] has at
+   least as many rows as the inner plan.  `scratch` is a second buffer of the same size.  Returns the buffer that has
+   the result. */
 static OPDI_T *OPDI_TYPED(fft_group_chirp)(const opdi_fft *fft, OPDI_T *x, OPDI_T *scratch, bool swap) {
     const opdi_fft_plan *plan = fft->plan;
     const int64_t total = plan->length, rows = plan->inner->length;

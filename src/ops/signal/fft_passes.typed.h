@@ -123,8 +123,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_butterfly)(OPDI_V *r, OPDI_V *im, con
         OPDI_WIDE(fft_odd)(r, im, turn, radix);
     }
 }
-/* OPDI_FFT_IN loads row `row` for a butterfly and multiplies it by its twiddle factor.  OPDI_FFT_OUT stores it
-   afterwards.  Compilers remove rows beyond the radix. */
+/* OPDI_FFT_IN loads row `row` for a butterfly and multiplies the row by its twiddle factor.  OPDI_FFT_OUT stores the
+   row afterwards.  Compilers remove rows beyond the radix. */
 #define OPDI_FFT_IN(row) \
     if ((row) < radix) { \
         r[row] = OPDI_FFT_LOAD(from + (row) * apart + re); \
@@ -378,8 +378,8 @@ OPDI_TARGET static void OPDI_WIDE(fft_out)(const void *x, int64_t apart, int64_t
         }
     }
 }
-/* Multiplies rows first .. first + many - 1 of x by their twiddle factors; their LANES lanes are columns `column`
-   and following of the matrix.  Writes them transposed to `to` [LANES, 2, LANES].  Missing rows become 0. */
+/* Multiplies rows first .. first + many - 1 of x by their twiddle factors.  The lanes of a row are LANES columns of the
+   matrix, from `column` on.  Writes the rows transposed to `to` [LANES, 2, LANES].  Missing rows become 0. */
 OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(fft_twiddle_rows)(const opdi_fft_plan *plan, const OPDI_T *x, int64_t lanes,
                                                          int64_t first, int64_t many, int64_t column, bool swap,
                                                          OPDI_T *to) {

@@ -87,35 +87,35 @@ static int opdi_bartlett_window_kernel(opd_call *call) { return opdi_window_make
 static int opdi_kaiser_window_kernel(opd_call *call) {
     return opdi_window_make(call, OPDI_WINDOW_KAISER, 0, call->op->nargs > 6 ? opd_arg_float(call, 2) : 12);
 }
-/* opd_hann_window: the window 0.5 - 0.5 cos for short-time transforms (stft) */
+/* opd_hann_window: the window 0.5 - 0.5 cos(2 pi k / n) of n elements, for short-time transforms (stft) */
 OPDI_OP(hann_window) {
     op->schema = "hann_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hann_window_kernel);
     op->out = "hann_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
-/* opd_hann_window_periodic: the window 0.5 - 0.5 cos; periodic (for short-time transforms) or symmetric */
+/* opd_hann_window_periodic: hann_window, periodic (for short-time transforms) or symmetric */
 OPDI_OP(hann_window_periodic) {
     op->schema = "hann_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hann_window_kernel);
     op->out = "hann_window.periodic_out";
     op->cases = "6, False; 7, True; 1, False; 2, False";
 }
-/* opd_hamming_window: the window 0.54 - 0.46 cos for short-time transforms (stft) */
+/* opd_hamming_window: the window 0.54 - 0.46 cos(2 pi k / n) of n elements, for short-time transforms (stft) */
 OPDI_OP(hamming_window) {
     op->schema = "hamming_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
     op->out = "hamming_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
-/* opd_hamming_window_periodic: the window 0.54 - 0.46 cos; periodic (for short-time transforms) or symmetric */
+/* opd_hamming_window_periodic: hamming_window, periodic (for short-time transforms) or symmetric */
 OPDI_OP(hamming_window_periodic) {
     op->schema = "hamming_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
     op->out = "hamming_window.periodic_out";
     op->cases = "6, False; 7, True";
 }
-/* opd_hamming_window_periodic_alpha: the window alpha - 0.46 cos, periodic or symmetric */
+/* opd_hamming_window_periodic_alpha: hamming_window with alpha instead of 0.54, periodic or symmetric */
 OPDI_OP(hamming_window_periodic_alpha) {
     op->schema = "hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
@@ -123,7 +123,7 @@ OPDI_OP(hamming_window_periodic_alpha) {
     op->out = "hamming_window.periodic_alpha_out";
     op->cases = "6, False, 0.6; 7, True, 0.3";
 }
-/* opd_hamming_window_periodic_alpha_beta: the window alpha - beta cos, periodic or symmetric */
+/* opd_hamming_window_periodic_alpha_beta: hamming_window with alpha and beta instead of 0.54 and 0.46 */
 OPDI_OP(hamming_window_periodic_alpha_beta) {
     op->schema = "hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, "
         OPDI_OPTIONS_TEXT ") -> Tensor";
@@ -244,7 +244,7 @@ static void opdi_stft_describe(const opd_call *call, opdi_stft *stft) {
     for (int i = 0; i < call->op->nargs && used < sizeof stft->text; i++) {
         const char *name = call->op->schema->args[i].name;
         const opd_value value = opd_arg_value(call, i);
-        if (value.tag == OPD_TAG_STR || (i == 5 && call->op->nargs == 11)) { continue; }   /* not center, pad_mode */
+        if (value.tag == OPD_TAG_STR || (i == 5 && call->op->nargs == 11)) { continue; }   /* skips center, pad_mode */
         if (value.tag == OPD_TAG_TENSOR) {
             opdi_stft_name(value.u.t, i ? "{" : "", i ? "}" : "", one, sizeof one);
         } else if (value.tag == OPD_TAG_NONE && i != 2 && i != 3) { (void)snprintf(one, sizeof one, "None"); }
