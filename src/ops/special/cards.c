@@ -54,8 +54,8 @@ static int opdi_special_run(opd_call *call, const opdi_special *function, opd_te
     params->i64[3] = (int64_t)(uintptr_t)function;
     return opdi_pointwise_typed(call, &formula, ops, nin, common, common, params);
 }
-/* The kernel of most operators below.  The function is the call's `user`; the operator has one tensor, or two
-   arguments, either of which may be a Scalar. */
+/* The kernel of most operators below.  call->user is the function to compute.  The operator has one tensor argument, or
+   two arguments, either of which may be a Scalar. */
 static int opdi_special_kernel(opd_call *call) {
     const opdi_special *function = (const opdi_special *)call->user;
     opdi_params params = opdi_no_params;
@@ -99,7 +99,7 @@ OPDI_OP(digamma) {
     op->inplace = "digamma_";
     op->cases = "[2,3]+; []+";
 }
-/* polygamma(n, self): passes n as the function's first argument. */
+/* Computes polygamma(n, self): passes n to opdi_special_polygamma as its first argument. */
 static int opdi_polygamma_kernel(opd_call *call) {
     static const opdi_special function = {"polygamma", true, NULL, opdi_special_polygamma};
     opdi_params params = opdi_no_params;
@@ -302,7 +302,7 @@ static int opdi_special_modified_bessel_i0_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_special_modified_bessel_i1(input)));
 }
-/* opd_special_modified_bessel_i0: i0 */
+/* opd_special_modified_bessel_i0: the same as i0 */
 OPDI_OP(special_modified_bessel_i0) {
     static const opdi_special function = {"modified_bessel_i0_cpu", false, opdi_special_i0, NULL};
     op->schema = "special_modified_bessel_i0(Tensor self) -> Tensor";
@@ -314,7 +314,7 @@ static int opdi_special_modified_bessel_i1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opdi_odd_derivative(grad, input, opd_special_modified_bessel_i0(input), result));
 }
-/* opd_special_modified_bessel_i1: special_i1 */
+/* opd_special_modified_bessel_i1: the same as special_i1 */
 OPDI_OP(special_modified_bessel_i1) {
     static const opdi_special function = {"modified_bessel_i1_cpu", false, opdi_special_i1, NULL};
     op->schema = "special_modified_bessel_i1(Tensor self) -> Tensor";
@@ -488,7 +488,7 @@ static int opdi_with_number_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_call_op(opdi_first_name(call), args, 2));
 }
-/* opd_special_xlog1py_self_scalar: special_xlog1py of a number */
+/* opd_special_xlog1py_self_scalar: special_xlog1py with a number as self */
 OPDI_OP(special_xlog1py_self_scalar) {
     op->schema = "special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(special_xlog1py));
@@ -497,7 +497,7 @@ OPDI_OP(special_xlog1py_self_scalar) {
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->cases = "2.5, [2,3]+";
 }
-/* opd_special_xlog1py_other_scalar: special_xlog1py of a number */
+/* opd_special_xlog1py_other_scalar: special_xlog1py with a number as other */
 OPDI_OP(special_xlog1py_other_scalar) {
     op->schema = "special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(special_xlog1py));
@@ -506,7 +506,7 @@ OPDI_OP(special_xlog1py_other_scalar) {
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], 2.5";
 }
-/* opd_special_zeta_self_scalar: special_zeta of a number */
+/* opd_special_zeta_self_scalar: special_zeta with a number as self */
 OPDI_OP(special_zeta_self_scalar) {
     op->schema = "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(special_zeta));
@@ -515,7 +515,7 @@ OPDI_OP(special_zeta_self_scalar) {
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->cases = "2.5, [2,3]+";
 }
-/* opd_special_zeta_other_scalar: special_zeta of a number */
+/* opd_special_zeta_other_scalar: special_zeta with a number as other */
 OPDI_OP(special_zeta_other_scalar) {
     op->schema = "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(special_zeta));
@@ -536,14 +536,14 @@ OPDI_OP(special_chebyshev_polynomial_t) {
                       "special_chebyshev_polynomial_t.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_chebyshev_polynomial_t_x_scalar: special_chebyshev_polynomial_t of a number */
+/* opd_special_chebyshev_polynomial_t_x_scalar: special_chebyshev_polynomial_t with a number as x */
 OPDI_OP(special_chebyshev_polynomial_t_x_scalar) {
     op->schema = "special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_t,
                       "special_chebyshev_polynomial_t.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_chebyshev_polynomial_t_n_scalar: special_chebyshev_polynomial_t of a number */
+/* opd_special_chebyshev_polynomial_t_n_scalar: special_chebyshev_polynomial_t with a number as n */
 OPDI_OP(special_chebyshev_polynomial_t_n_scalar) {
     op->schema = "special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_t,
@@ -559,14 +559,14 @@ OPDI_OP(special_chebyshev_polynomial_u) {
                       "special_chebyshev_polynomial_u.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_chebyshev_polynomial_u_x_scalar: special_chebyshev_polynomial_u of a number */
+/* opd_special_chebyshev_polynomial_u_x_scalar: special_chebyshev_polynomial_u with a number as x */
 OPDI_OP(special_chebyshev_polynomial_u_x_scalar) {
     op->schema = "special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_u,
                       "special_chebyshev_polynomial_u.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_chebyshev_polynomial_u_n_scalar: special_chebyshev_polynomial_u of a number */
+/* opd_special_chebyshev_polynomial_u_n_scalar: special_chebyshev_polynomial_u with a number as n */
 OPDI_OP(special_chebyshev_polynomial_u_n_scalar) {
     op->schema = "special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_u,
@@ -582,14 +582,14 @@ OPDI_OP(special_chebyshev_polynomial_v) {
                       "special_chebyshev_polynomial_v.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_chebyshev_polynomial_v_x_scalar: special_chebyshev_polynomial_v of a number */
+/* opd_special_chebyshev_polynomial_v_x_scalar: special_chebyshev_polynomial_v with a number as x */
 OPDI_OP(special_chebyshev_polynomial_v_x_scalar) {
     op->schema = "special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_v,
                       "special_chebyshev_polynomial_v.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_chebyshev_polynomial_v_n_scalar: special_chebyshev_polynomial_v of a number */
+/* opd_special_chebyshev_polynomial_v_n_scalar: special_chebyshev_polynomial_v with a number as n */
 OPDI_OP(special_chebyshev_polynomial_v_n_scalar) {
     op->schema = "special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_v,
@@ -605,14 +605,14 @@ OPDI_OP(special_chebyshev_polynomial_w) {
                       "special_chebyshev_polynomial_w.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_chebyshev_polynomial_w_x_scalar: special_chebyshev_polynomial_w of a number */
+/* opd_special_chebyshev_polynomial_w_x_scalar: special_chebyshev_polynomial_w with a number as x */
 OPDI_OP(special_chebyshev_polynomial_w_x_scalar) {
     op->schema = "special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_w,
                       "special_chebyshev_polynomial_w.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_chebyshev_polynomial_w_n_scalar: special_chebyshev_polynomial_w of a number */
+/* opd_special_chebyshev_polynomial_w_n_scalar: special_chebyshev_polynomial_w with a number as n */
 OPDI_OP(special_chebyshev_polynomial_w_n_scalar) {
     op->schema = "special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_w,
@@ -628,14 +628,14 @@ OPDI_OP(special_shifted_chebyshev_polynomial_t) {
                       "special_shifted_chebyshev_polynomial_t.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_shifted_chebyshev_polynomial_t_x_scalar: special_shifted_chebyshev_polynomial_t of a number */
+/* opd_special_shifted_chebyshev_polynomial_t_x_scalar: special_shifted_chebyshev_polynomial_t with a number as x */
 OPDI_OP(special_shifted_chebyshev_polynomial_t_x_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_t,
                       "special_shifted_chebyshev_polynomial_t.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_shifted_chebyshev_polynomial_t_n_scalar: special_shifted_chebyshev_polynomial_t of a number */
+/* opd_special_shifted_chebyshev_polynomial_t_n_scalar: special_shifted_chebyshev_polynomial_t with a number as n */
 OPDI_OP(special_shifted_chebyshev_polynomial_t_n_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_t,
@@ -651,14 +651,14 @@ OPDI_OP(special_shifted_chebyshev_polynomial_u) {
                       "special_shifted_chebyshev_polynomial_u.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_shifted_chebyshev_polynomial_u_x_scalar: special_shifted_chebyshev_polynomial_u of a number */
+/* opd_special_shifted_chebyshev_polynomial_u_x_scalar: special_shifted_chebyshev_polynomial_u with a number as x */
 OPDI_OP(special_shifted_chebyshev_polynomial_u_x_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_u,
                       "special_shifted_chebyshev_polynomial_u.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_shifted_chebyshev_polynomial_u_n_scalar: special_shifted_chebyshev_polynomial_u of a number */
+/* opd_special_shifted_chebyshev_polynomial_u_n_scalar: special_shifted_chebyshev_polynomial_u with a number as n */
 OPDI_OP(special_shifted_chebyshev_polynomial_u_n_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_u,
@@ -674,14 +674,14 @@ OPDI_OP(special_shifted_chebyshev_polynomial_v) {
                       "special_shifted_chebyshev_polynomial_v.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_shifted_chebyshev_polynomial_v_x_scalar: special_shifted_chebyshev_polynomial_v of a number */
+/* opd_special_shifted_chebyshev_polynomial_v_x_scalar: special_shifted_chebyshev_polynomial_v with a number as x */
 OPDI_OP(special_shifted_chebyshev_polynomial_v_x_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_v,
                       "special_shifted_chebyshev_polynomial_v.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_shifted_chebyshev_polynomial_v_n_scalar: special_shifted_chebyshev_polynomial_v of a number */
+/* opd_special_shifted_chebyshev_polynomial_v_n_scalar: special_shifted_chebyshev_polynomial_v with a number as n */
 OPDI_OP(special_shifted_chebyshev_polynomial_v_n_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_v,
@@ -697,14 +697,14 @@ OPDI_OP(special_shifted_chebyshev_polynomial_w) {
                       "special_shifted_chebyshev_polynomial_w.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_shifted_chebyshev_polynomial_w_x_scalar: special_shifted_chebyshev_polynomial_w of a number */
+/* opd_special_shifted_chebyshev_polynomial_w_x_scalar: special_shifted_chebyshev_polynomial_w with a number as x */
 OPDI_OP(special_shifted_chebyshev_polynomial_w_x_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_w,
                       "special_shifted_chebyshev_polynomial_w.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_shifted_chebyshev_polynomial_w_n_scalar: special_shifted_chebyshev_polynomial_w of a number */
+/* opd_special_shifted_chebyshev_polynomial_w_n_scalar: special_shifted_chebyshev_polynomial_w with a number as n */
 OPDI_OP(special_shifted_chebyshev_polynomial_w_n_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_w,
@@ -720,14 +720,14 @@ OPDI_OP(special_hermite_polynomial_h) {
                       "special_hermite_polynomial_h.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_hermite_polynomial_h_x_scalar: special_hermite_polynomial_h of a number */
+/* opd_special_hermite_polynomial_h_x_scalar: special_hermite_polynomial_h with a number as x */
 OPDI_OP(special_hermite_polynomial_h_x_scalar) {
     op->schema = "special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_h,
                       "special_hermite_polynomial_h.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_hermite_polynomial_h_n_scalar: special_hermite_polynomial_h of a number */
+/* opd_special_hermite_polynomial_h_n_scalar: special_hermite_polynomial_h with a number as n */
 OPDI_OP(special_hermite_polynomial_h_n_scalar) {
     op->schema = "special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_h,
@@ -743,14 +743,14 @@ OPDI_OP(special_hermite_polynomial_he) {
                       "special_hermite_polynomial_he.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_hermite_polynomial_he_x_scalar: special_hermite_polynomial_he of a number */
+/* opd_special_hermite_polynomial_he_x_scalar: special_hermite_polynomial_he with a number as x */
 OPDI_OP(special_hermite_polynomial_he_x_scalar) {
     op->schema = "special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_he,
                       "special_hermite_polynomial_he.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_hermite_polynomial_he_n_scalar: special_hermite_polynomial_he of a number */
+/* opd_special_hermite_polynomial_he_n_scalar: special_hermite_polynomial_he with a number as n */
 OPDI_OP(special_hermite_polynomial_he_n_scalar) {
     op->schema = "special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_he,
@@ -766,14 +766,14 @@ OPDI_OP(special_laguerre_polynomial_l) {
                       "special_laguerre_polynomial_l.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_laguerre_polynomial_l_x_scalar: special_laguerre_polynomial_l of a number */
+/* opd_special_laguerre_polynomial_l_x_scalar: special_laguerre_polynomial_l with a number as x */
 OPDI_OP(special_laguerre_polynomial_l_x_scalar) {
     op->schema = "special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_laguerre_polynomial_l,
                       "special_laguerre_polynomial_l.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_laguerre_polynomial_l_n_scalar: special_laguerre_polynomial_l of a number */
+/* opd_special_laguerre_polynomial_l_n_scalar: special_laguerre_polynomial_l with a number as n */
 OPDI_OP(special_laguerre_polynomial_l_n_scalar) {
     op->schema = "special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_laguerre_polynomial_l,
@@ -789,14 +789,14 @@ OPDI_OP(special_legendre_polynomial_p) {
                       "special_legendre_polynomial_p.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
-/* opd_special_legendre_polynomial_p_x_scalar: special_legendre_polynomial_p of a number */
+/* opd_special_legendre_polynomial_p_x_scalar: special_legendre_polynomial_p with a number as x */
 OPDI_OP(special_legendre_polynomial_p_x_scalar) {
     op->schema = "special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_legendre_polynomial_p,
                       "special_legendre_polynomial_p.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
-/* opd_special_legendre_polynomial_p_n_scalar: special_legendre_polynomial_p of a number */
+/* opd_special_legendre_polynomial_p_n_scalar: special_legendre_polynomial_p with a number as n */
 OPDI_OP(special_legendre_polynomial_p_n_scalar) {
     op->schema = "special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_legendre_polynomial_p,
@@ -853,127 +853,127 @@ OPDI_OP(frexp_Tensor) {
 
 //== aliases ===========================================================================================================
 
-/* opd_special_psi: digamma */
+/* opd_special_psi: the same as digamma */
 OPDI_OP(special_psi) {
     op->schema = "special_psi(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(digamma));
     op->out = "special_psi.out"; op->cases = "[2,3]+";
 }
-/* opd_special_digamma: digamma */
+/* opd_special_digamma: the same as digamma */
 OPDI_OP(special_digamma) {
     op->schema = "special_digamma(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(digamma));
     op->out = "special_digamma.out"; op->cases = "[2,3]+";
 }
-/* opd_special_gammaln: lgamma */
+/* opd_special_gammaln: the same as lgamma */
 OPDI_OP(special_gammaln) {
     op->schema = "special_gammaln(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(lgamma));
     op->out = "special_gammaln.out"; op->cases = "[2,3]+";
 }
-/* opd_special_multigammaln: mvlgamma */
+/* opd_special_multigammaln: the same as mvlgamma */
 OPDI_OP(special_multigammaln) {
     op->schema = "special_multigammaln(Tensor self, int p) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(mvlgamma));
     op->out = "special_multigammaln.out"; op->tags = OPDI_OPTAG_OUT_CASTS; op->cases = "[2,3]+, 2";
 }
-/* opd_special_polygamma: polygamma */
+/* opd_special_polygamma: the same as polygamma */
 OPDI_OP(special_polygamma) {
     op->schema = "special_polygamma(int n, Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(polygamma));
     op->out = "special_polygamma.out"; op->cases = "1, [2,3]+";
 }
-/* opd_special_gammainc: igamma */
+/* opd_special_gammainc: the same as igamma */
 OPDI_OP(special_gammainc) {
     op->schema = "special_gammainc(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(igamma));
     op->out = "special_gammainc.out"; op->cases = "[2,3]+, [2,3]+";
 }
-/* opd_special_gammaincc: igammac */
+/* opd_special_gammaincc: the same as igammac */
 OPDI_OP(special_gammaincc) {
     op->schema = "special_gammaincc(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(igammac));
     op->out = "special_gammaincc.out"; op->cases = "[2,3]+, [2,3]+";
 }
-/* opd_special_i0: i0 */
+/* opd_special_i0: the same as i0 */
 OPDI_OP(special_i0) {
     op->schema = "special_i0(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(i0));
     op->out = "special_i0.out"; op->cases = "[2,3]";
 }
-/* opd_special_erf: erf */
+/* opd_special_erf: the same as erf */
 OPDI_OP(special_erf) {
     op->schema = "special_erf(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(erf));
     op->out = "special_erf.out"; op->cases = "[2,3]";
 }
-/* opd_special_erfc: erfc */
+/* opd_special_erfc: the same as erfc */
 OPDI_OP(special_erfc) {
     op->schema = "special_erfc(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(erfc));
     op->out = "special_erfc.out"; op->cases = "[2,3]";
 }
-/* opd_special_erfinv: erfinv */
+/* opd_special_erfinv: the same as erfinv */
 OPDI_OP(special_erfinv) {
     op->schema = "special_erfinv(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(erfinv));
     op->out = "special_erfinv.out"; op->cases = "[2,3]u";
 }
-/* opd_special_exp2: exp2 */
+/* opd_special_exp2: the same as exp2 */
 OPDI_OP(special_exp2) {
     op->schema = "special_exp2(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(exp2));
     op->out = "special_exp2.out"; op->cases = "[2,3]";
 }
-/* opd_special_expm1: expm1 */
+/* opd_special_expm1: the same as expm1 */
 OPDI_OP(special_expm1) {
     op->schema = "special_expm1(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(expm1));
     op->out = "special_expm1.out"; op->cases = "[2,3]";
 }
-/* opd_special_log1p: log1p */
+/* opd_special_log1p: the same as log1p */
 OPDI_OP(special_log1p) {
     op->schema = "special_log1p(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(log1p));
     op->out = "special_log1p.out"; op->cases = "[2,3]+";
 }
-/* opd_special_expit: sigmoid */
+/* opd_special_expit: the same as sigmoid */
 OPDI_OP(special_expit) {
     op->schema = "special_expit(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(sigmoid));
     op->out = "special_expit.out"; op->cases = "[2,3]";
 }
-/* opd_special_logit: logit */
+/* opd_special_logit: the same as logit */
 OPDI_OP(special_logit) {
     op->schema = "special_logit(Tensor self, float? eps=None) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(logit));
     op->out = "special_logit.out"; op->cases = "[2,3]u; [2,3]u, 0.1";
 }
-/* opd_special_sinc: sinc */
+/* opd_special_sinc: the same as sinc */
 OPDI_OP(special_sinc) {
     op->schema = "special_sinc(Tensor self) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(sinc));
     op->out = "special_sinc.out"; op->cases = "[2,3]";
 }
-/* opd_special_round: round.decimals */
+/* opd_special_round: the same as round.decimals */
 OPDI_OP(special_round) {
     op->schema = "special_round(Tensor self, *, int decimals=0) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(round_decimals));
     op->out = "special_round.out"; op->tags = OPDI_OPTAG_OUT_PART; op->cases = "[2,3]; [2,3], decimals=1";
 }
-/* opd_special_xlogy: xlogy.Tensor */
+/* opd_special_xlogy: the same as xlogy.Tensor */
 OPDI_OP(special_xlogy) {
     op->schema = "special_xlogy(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(xlogy_Tensor));
     op->out = "special_xlogy.out"; op->cases = "[2,3], [2,3]+";
 }
-/* opd_special_xlogy_self_scalar: xlogy.Scalar_Self */
+/* opd_special_xlogy_self_scalar: the same as xlogy.Scalar_Self */
 OPDI_OP(special_xlogy_self_scalar) {
     op->schema = "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(xlogy_Scalar_Self));
     op->out = "special_xlogy.self_scalar_out"; op->cases = "2.5, [2,3]+";
 }
-/* opd_special_xlogy_other_scalar: xlogy.Scalar_Other */
+/* opd_special_xlogy_other_scalar: the same as xlogy.Scalar_Other */
 OPDI_OP(special_xlogy_other_scalar) {
     op->schema = "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPDI_BY_NUMBER(xlogy_Scalar_Other));
@@ -1051,8 +1051,8 @@ OPDI_OP(_standard_gamma_grad) {
     op->backward = opdi_refused_backward; op->constant = "self, output";
     op->cases = "[2,3]+, [2,3]+; [3]+, [2,1]u";
 }
-/* Returns sum_n (total)_n / (a + 1)_n x^n, with (z)_n = z (z + 1) .. (z + n - 1).  Sets *slope to its derivative by
-   a, where total = a + b.  If `both` is false, the a in the denominator counts as a constant. */
+/* Returns sum_n ((total)_n / (a + 1)_n) * x^n, where (z)_n = z (z + 1) .. (z + n - 1).  Sets *slope to the derivative
+   of the sum by a, where total = a + b.  If `both` is false, the a in the denominator counts as a constant. */
 static double opdi_beta_sum(double a, double total, double x, bool both, double *slope) {
     double term = 1, sum = 1, inverses = 0;
     *slope = 0;
@@ -1082,7 +1082,7 @@ static double opdi_beta_moves(double x, double a, double total) {
     const double sum = opdi_beta_sum(b, total, 1 - x, false, &slope);
     return x / b * (sum * (log(x) - opdi_special_digamma(a) + opdi_special_digamma(total)) + slope);
 }
-/* A job: computes out [n] from the three arrays in[3], x, a and total, of n elements each. */
+/* A job that computes out [n] from the arrays x (in[0]), a (in[1]) and total (in[2]), which have n elements each. */
 typedef struct opdi_beta_job { double *out; const double *in[3]; } opdi_beta_job;
 static void opdi_beta_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_beta_job *job = (const opdi_beta_job *)ctx;

@@ -622,8 +622,8 @@ static double opdi_hankel_1(double x, bool first) {
     const double wave = first ? p * (sine - cosine) + q * (sine + cosine) : q * (sine - cosine) - p * (sine + cosine);
     return wave * 0.56418958354775628695 / sqrt(x);
 }
-/* j0: returns the Bessel function J0(x).  Up to 8, the table gives the function divided by the factors of its two
-   zeros there. */
+/* j0: returns the Bessel function J0(x).  Up to 8, a table gives J0(x) divided by the factors for its two zeros, which
+   opdi_j0_zeros computes. */
 OPDI_INTERNAL double opdi_special_j0(double x) {
     const double square = x * x;
     if (fabs(x) > 8) { return opdi_hankel_0(fabs(x), true); }
@@ -740,7 +740,7 @@ static double opdi_hermite(double x, int64_t n, double scale) {
 }
 OPDI_INTERNAL double opdi_special_hermite_h(double x, double n) { return opdi_hermite(x, opdi_degree(n), 2); }
 OPDI_INTERNAL double opdi_special_hermite_he(double x, double n) { return opdi_hermite(x, opdi_degree(n), 1); }
-/* Returns the Laguerre polynomial: (k + 1) r[k + 1] = (2 k + 1 - x) r[k] - k r[k - 1]. */
+/* Returns the Laguerre polynomial r[n] of degree n at x, where (k + 1) r[k + 1] = (2 k + 1 - x) r[k] - k r[k - 1]. */
 OPDI_INTERNAL double opdi_special_laguerre_l(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     double last = 1, value = 1 - x;
@@ -753,7 +753,7 @@ OPDI_INTERNAL double opdi_special_laguerre_l(double x, double degree) {
     }
     return value;
 }
-/* Returns the Legendre polynomial: (k + 1) r[k + 1] = (2 k + 1) x r[k] - k r[k - 1]. */
+/* Returns the Legendre polynomial r[n] of degree n at x, where (k + 1) r[k + 1] = (2 k + 1) x r[k] - k r[k - 1]. */
 OPDI_INTERNAL double opdi_special_legendre_p(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     double last = 1, value = x;

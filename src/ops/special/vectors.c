@@ -2,8 +2,9 @@
 
 //== special functions in vectors ======================================================================================
 //
-//  These functions do the same as functions of functions.c, for most arguments, 64 numbers at a time, in loops without
-//  branches, for vector instructions.  A result of NaN means that the scalar function must compute this number.
+//  These functions compute 64 numbers at a time, in loops without branches, for vector instructions.  For most
+//  arguments, their results are those of the functions in functions.c.  A result of NaN means that the function in
+//  functions.c must compute this number.
 
 #if defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
@@ -16,7 +17,7 @@ OPDI_ALWAYS double opdi_select_f64(bool condition, double a, double b) {
 }
 /* Returns x - round(x). */
 OPDI_ALWAYS double opdi_wide_rest(double x) { return x - ((x + OPDI_MAGIC_F64) - OPDI_MAGIC_F64); }
-/* Sets y [64] to x erfinv(u) / u, where 1 - u^2 = rest. */
+/* Sets y [64] to x * erfinv(u) / u, where 1 - u^2 = rest. */
 OPDI_AVX2 static void opdi_wide_inverse(const double *x, const double *rest, double *y) {
     double w[64], root[64];
     OPDI_BLOCK_EACH { w[i] = -opdi_log1_f64(rest[i]); }
@@ -316,8 +317,8 @@ static void opdi_wide_gamma_part(const double *a, const double *x, double *y, bo
 }
 /* The kinds of orthogonal polynomials that opdi_wide_recursion computes, for degrees 0 to 31. */
 enum { OPDI_HERMITE_H, OPDI_HERMITE_HE, OPDI_LAGUERRE, OPDI_LEGENDRE, OPDI_CHEBYSHEV };
-/* The polynomial of degree k + 1 from `value` and `last`, those of degrees k and k - 1.  For Chebyshev polynomials,
-   x is twice the argument. */
+/* Computes the polynomial of degree k + 1 from `value`, the polynomial of degree k, and `last`, that of degree k - 1.
+   For Chebyshev polynomials, x is twice the argument. */
 #define OPDI_NEXT_DEGREE(kind, x, value, last, k) \
     ((kind) == OPDI_CHEBYSHEV ? (x) * (value) - (last) \
      : (kind) == OPDI_HERMITE_H ? 2 * ((x) * (value) - (k) * (last)) \
@@ -333,9 +334,9 @@ typedef opdi_v8d opdi_degrees;
 typedef opdi_v8w opdi_degree_bits;
 #define OPDI_DEGREES_ONE {1, 1, 1, 1, 1, 1, 1, 1}
 #endif
-/* Sets y [64] to the polynomials of degrees `degrees` below `most`, and to NaN for other degrees.  first [64] has
-   the polynomials of degree 1.  Eight numbers at a time (two with NEON) stay in registers, and are computed up to the
-   highest of all degrees. */
+/* Sets y[i] to the polynomial of degree degrees[i] at x[i], or to NaN if the degree is negative or not below `most`.
+   first[i] is the polynomial of degree 1.  Eight numbers at a time (two with NEON) stay in registers, and are computed
+   up to the highest of all degrees. */
 OPDI_ALWAYS void opdi_wide_recursion(const double *x, const double *first, const double *degrees, double *y, int kind,
                                      double most) {
     double n[64], tops[8] = {0}, top = 0;
@@ -369,8 +370,8 @@ OPDI_ALWAYS void opdi_wide_orthogonal(const double *x, const double *n, double *
     OPDI_BLOCK_EACH { first[i] = kind == OPDI_HERMITE_H ? 2 * x[i] : kind == OPDI_LAGUERRE ? 1 - x[i] : x[i]; }
     opdi_wide_recursion(x, first, n, y, kind, 32);
 }
-/* Computes r[k + 1] = 2 x r[k] - r[k - 1], beginning with r[0] = 1 and r[1] = slope x + less, up to degree n.  If
-   `shifted` is true, 2 x - 1 replaces x. */
+/* Sets y [64] to r[n], where r[k + 1] = 2 x r[k] - r[k - 1], r[0] = 1 and r[1] = slope * x + less.  If `shifted` is
+   true, 2 x - 1 replaces x.  Degrees n from `most` on give NaN. */
 OPDI_ALWAYS void opdi_wide_chebyshev(const double *x, const double *n, double *y, double slope, double less,
                                      bool shifted, double most) {
     double twice[64], first[64];
@@ -424,7 +425,7 @@ static const struct {
     {opdi_special_chebyshev_v, 2, -1, 9, false}, {opdi_special_chebyshev_w, 2, 1, 9, false},
     {opdi_special_shifted_t, 1, 0, 7, true}, {opdi_special_shifted_u, 2, 0, 9, true},
     {opdi_special_shifted_v, 2, -1, 9, true}, {opdi_special_shifted_w, 2, 1, 9, true}};
-/* Computes y [64] and returns true if the function is a Chebyshev polynomial of this table, else returns false. */
+/* If `function` is in opdi_wide_chebyshevs, computes y [64] and returns true.  Otherwise returns false. */
 static bool opdi_wide_chebyshev_run(const opdi_special *function, const double *x, const double *z, double *y,
                                     bool single) {
     for (int k = 0; function->two && k < 8; k++) {
@@ -447,7 +448,7 @@ static const struct { double (*one)(double); opdi_wide_fn *wide; } opdi_wide_fun
     {opdi_special_i1, opdi_wide_i1},
     {opdi_special_digamma, opdi_wide_digamma}, {opdi_special_j0, opdi_wide_j0}, {opdi_special_j1, opdi_wide_j1},
     {opdi_special_y0, opdi_wide_y0}, {opdi_special_y1, opdi_wide_y1}};
-/* Computes y [64] and returns true if the function has a vector form or is igamma or igammac, else returns false.
+/* If `function` has a vector form or is igamma or igammac, computes y [64] and returns true.  Otherwise returns false.
    `least` has the same meaning as in opdi_wide_series. */
 static bool opdi_wide_run(const opdi_special *function, const double *x, const double *z, double *y, double least) {
     const bool upper = function->two == opdi_special_igammac, single = least > 1e-12;
