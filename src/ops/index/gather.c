@@ -95,8 +95,8 @@ typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; in
         if (gather) { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } } \
         else { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { pa[*px * at] = *pb; } } \
     } break;
-/* Gathers or scatters the elements of *rows.  If all elements of a row have the same index, moves the row as a whole.
-   */
+/* Gathers or scatters the elements of *rows.  If all elements of a row have the same index, moves the row as a
+   whole. */
 static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_rows *rows) {
     opdi_indexed_rows other = *rows;
     const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row],

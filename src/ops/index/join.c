@@ -551,8 +551,8 @@ OPDI_OP(constant_pad_nd) {
 OPDI_COLD_END
 
 /* A reflection_pad or replication_pad of the last n <= 3 dims: out[i, j, k] = in[map[0][i], map[1][j], map[2][k]].  If
-   `back` is true, the job computes the gradient: adds each element of out to the element of in that it was copied from.
-   */
+   `back` is true, the job computes the gradient: adds each element of out to the element of in that it was copied
+   from. */
 typedef struct opdi_pad_job {
     char *in, *out;
     int64_t planes, in_size[3], out_size[3];

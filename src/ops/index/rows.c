@@ -45,8 +45,8 @@ static int64_t opdi_rows_init(opdi_rows *rows, opd_tensor *first, int dim, opd_t
     rows->bytes = rows->inner * (int64_t)opd_dtype_size((opd_scalar_type)first->dtype);
     return first->ndim ? opdi_span_of(opdi_sizes(first), 0, dim) : 1;
 }
-/* Does the work of opdi_rows_select for a tensor `first` that is not contiguous.  Returns 0, or -1 and sets an error.
-   */
+/* Does the work of opdi_rows_select for a tensor `first` that is not contiguous.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_rows_walk(opd_tensor *first, int dim, opd_tensor *input, opd_tensor *out) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], count = 1;
     for (int axis = first->ndim - 1; axis >= 0; axis--) {
@@ -369,8 +369,7 @@ static int opdi_rows_indexed(opd_call *call) {
         return opd_return_tensor(call, self->ndim == 0 ? opdi_maybe_reshape(result, NULL, 0) : result);
     }
     input = opdi_maybe_reshape(opd_to_dtype(input, OPD_INT64), &numel, 1);
-    if (kind == OPDI_INDEX_REDUCE) {                            /* calls scatter_reduce, with one index for each element
-                                                                   */
+    if (kind == OPDI_INDEX_REDUCE) {              /* calls scatter_reduce, with one index for each element */
         for (int axis = 0; axis < self->ndim; axis++) { sizes[axis] = axis == dim ? numel : 1; }
         input = opdi_maybe_expand(opdi_maybe_reshape(input, sizes, self->ndim), opdi_sizes(src), src->ndim);
         return opd_return_tensor(call, opd_scatter_reduce_two_full(self, dim, input, src, opd_arg_str(call, 4),
@@ -405,8 +404,7 @@ static int opdi_rows_batch(opd_call *call) {
     args[0].u.t = opd_batch_arg(call, 0, &at);
     args[2].u.t = opd_batch_arg(call, 2, &at_index);
     if (src) { args[3].u.t = opd_batch_arg(call, 3, &at_src); }
-    if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* all examples share self
-                                                                                               */
+    if (kind == OPDI_INDEX_SELECT && at < 0 && ndim > 0 && call->args[2].u.t->ndim <= 1) {  /* self is shared */
         int64_t sizes[OPD_MAX_DIMS + 1], numel = call->args[2].u.t->numel * call->th->innermost.rule->size;
         opd_tensor *input = opd_batch_front(args[2].u.t, at_index);
         opd_tensor *result = opd_index_select(args[0].u.t, dim, opdi_maybe_reshape(input, &numel, 1));

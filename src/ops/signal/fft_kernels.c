@@ -120,8 +120,8 @@ struct opdi_fft {
     int64_t sizes[OPD_MAX_DIMS], xs[OPD_MAX_DIMS], ys[OPD_MAX_DIMS];   /* sizes, and strides in real numbers, of the
                                                                           other dims */
     int64_t lines, xstep, ystep, in, out;         /* xstep, ystep: distances between the elements of a line, in real
-                                                     numbers; in, out: how many elements of a line are read and written
-                                                     */
+                                                     numbers; in, out: how many elements of a line are read and
+                                                     written */
     bool xcomplex, ycomplex, exchange, mirror;    /* exchange: exchanges real and imaginary parts; mirror: reads the
                                                      second half of a line as the conjugate of the first half's mirror
                                                      image */

@@ -51,8 +51,9 @@ static int opdi_view_as_complex_kernel(opd_call *call) {
     return opdi_return_retyped(call, self, &geometry, self->dtype == OPD_FLOAT16 ? OPD_COMPLEX32
                                : self->dtype == OPD_FLOAT32 ? OPD_COMPLEX64 : OPD_COMPLEX128);
 }
-/* Computes the gradient of view_as_real.  If grad is batched, selects its two parts in the last dim and joins them by
-   complex: so the tangents of views of the parts are found even if each example is a single number. */
+/* Computes the gradient of view_as_real: views grad as complex numbers.  If grad is batched, instead joins its real and
+   imaginary parts by opd_complex.  Only then are the tangents of views of these parts found if each example is a single
+   number. */
 static int opdi_view_as_real_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     if (!grad || !(grad->flags & OPDI_BATCHED)) {
@@ -273,7 +274,8 @@ OPDI_OP(resolve_neg) {
     op->composite = opdi_resolve_neg_kernel;
     op->cases = "[2,3]";
 }
-/* angle: for real numbers, returns pi if they are negative, 0 if not, and NaN for NaN. */
+/* angle: returns the angle of complex numbers.  For real numbers, returns pi if they are negative, 0 if not, and NaN
+   for NaN. */
 static int opdi_angle_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
@@ -282,7 +284,7 @@ static int opdi_angle_kernel(opd_call *call) {
                                      opd_dtype_is_integral(dtype, true) ? OPD_FLOAT32 : dtype);
     opd_tensor *out = opd_mul_Scalar(below, opd_value_float(3.14159265358979323846));
     return opd_return_tensor(call, opd_dtype_is_integral(dtype, true) ? out
-                             : opd_where_self(opd_isnan(self), opd_floor(self), out));       /* NaN, with gradient 0 */
+                             : opd_where_self(opd_isnan(self), opd_floor(self), out));   /* keeps NaN, with gradient 0 */
 }
 /* Returns a complex tensor with the real parts pair[0] and the imaginary parts pair[1], which have the same sizes.  Its
    dims lie in memory in the same order as the dims of the parts.  On failure, returns NULL. */
@@ -301,8 +303,9 @@ static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
     opd_tensor *joined = opd_ok() ? opd_view_as_complex(opd_stack_full(opd_tensors_of(pair, 2), -1)) : NULL;
     return rows || !joined ? joined : opd_permute(joined, opd_ints_of(back, ndim));
 }
-/* complex and (`polar`) polar: make a complex tensor from two tensors that broadcast: real and imaginary parts, or
-   absolute values and angles.  Real and imaginary parts are broadcast by subtracting zeros, which keeps -0. */
+/* complex or, if `polar` is true, polar: makes a complex tensor from two tensors that are broadcast: real and imaginary
+   parts, or absolute values and angles.  Real and imaginary parts are broadcast by subtracting zeros, which keeps
+   -0. */
 static int opdi_complex_of_parts(opd_call *call, bool polar) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1), *pair[2];
     for (int i = 0; i < 2; i++) {

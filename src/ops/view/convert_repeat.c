@@ -84,7 +84,8 @@ OPDI_OP(lift_fresh_copy) {
 //== repeat, flip, roll ================================================================================================
 
 /* The dims of a repeated tensor as (r0, s0, r1, s1, ..): for each dim, the number of repeats and the size.  Dims of
-   size 1 are left out.  out and in are strides of the result and of the input, sums the dims that count repeats. */
+   size 1 are left out.  out, in: strides of the result and of the input; sums: numbers of the dims that count repeats,
+   over which the gradient is summed. */
 typedef struct opdi_tiling {
     int n;
     int64_t sizes[OPD_MAX_DIMS], out[OPD_MAX_DIMS], in[OPD_MAX_DIMS], sums[OPD_MAX_DIMS];
@@ -99,7 +100,7 @@ static int opdi_tiling_add(opdi_tiling *tiling, int64_t size, int64_t out, int64
     tiling->in[tiling->n++] = in;
     return 0;
 }
-/* Fills *tiling for an input with the sizes `in`, whose dims belong to the last of the repeats.  in_strides and
+/* Fills *tiling for an input with the sizes `in`, to whose dims the last numbers in `repeats` belong.  in_strides and
    out_strides are the strides of the input and of the result, or NULL if they are not needed.  Returns 0, or -1 and
    sets an error. */
 static int opdi_tiling_make(opdi_tiling *tiling, opd_ints in, const int64_t *in_strides, const int64_t *out_strides,
@@ -175,7 +176,7 @@ static int opdi_tile_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_repeat(self, opd_ints_of(repeats, self->ndim)));
 }
-/* opd_tile: repeat; missing numbers in front of dims count as 1 */
+/* opd_tile: repeat, with 1 as the number for the first dims of self if dims has fewer numbers */
 OPDI_OP(tile) {
     op->schema = "tile(Tensor self, SymInt[] dims) -> Tensor";
     op->composite = opdi_tile_kernel;

@@ -2,8 +2,8 @@
 
 //== copy, clone, contiguous, to =======================================================================================
 
-/* Copies src, which is broadcast, to dst.  Also checks the arguments if dst is a fake tensor.  Returns 0, or -1 and
-   sets an error. */
+/* Copies src, which is broadcast, to dst.  If dst is a fake tensor, only checks the sizes.  Returns 0, or -1 and sets
+   an error. */
 OPDI_INTERNAL int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
     opdi_geometry geometry;
     if (dst == src) { return 0; }
@@ -75,8 +75,8 @@ static int opdi_clone_kernel(opd_call *call) {
                                        opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
-/* Returns true if tensor, one example of a batch, has gaps in memory, although a copy of it alone would be
-   contiguous. */
+/* Returns true if the elements of tensor, one example of a batch, have gaps between them in memory, but their order in
+   memory is that of a contiguous tensor.  A copy of this example alone would be contiguous. */
 static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     int last = -1;
     for (int dim = 0; dim < tensor->ndim; dim++) {
@@ -171,8 +171,9 @@ OPDI_INTERNAL bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
     }
     return its.index == (device.index >= 0 ? device.index : opd_device_current((opd_backend)device.type).index);
 }
-/* Makes the result self converted to dtype, device and format, as at::native::to_impl does; self itself if nothing
-   changes and `copy` is false.  Arguments that are None mean no change.  Returns 0, or -1 and sets an error. */
+/* Returns to the call self converted to dtype, device and format, as at::native::to_impl does, or self itself if
+   nothing changes and `copy` is false.  An argument that is None means no change.  Returns 0, or -1 and sets an
+   error. */
 OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) &&

@@ -166,7 +166,8 @@ OPDI_INTERNAL opd_tensor **opdi_list_alloc(int64_t count) {
     }
     return (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(count, 1) * sizeof(opd_tensor *));
 }
-/* The sizes of the `count` parts of a split: a list, or (sizes is NULL) `each`, except for a shorter last part. */
+/* The sizes of the `count` parts into which `total` elements are split: the list `sizes` or, if sizes is NULL, `each`
+   for all parts but the last, which has the rest. */
 typedef struct opdi_parts { const int64_t *sizes; int64_t each, count, total; } opdi_parts;
 static int64_t opdi_parts_size(const opdi_parts *parts, int64_t i) {
     return parts->sizes ? parts->sizes[i] : i + 1 < parts->count ? parts->each
@@ -235,8 +236,8 @@ static int opdi_split_kernel(opd_call *call) {
     }
     return opd_return_tensors(call, list, parts.count);
 }
-/* Returns the gradient of result i of `count` or, if it has none, zeros of these sizes.  Returns NULL if no result has
-   a gradient. */
+/* Returns the gradient of result i (of `count` results) or, if that result has no gradient, zeros of these sizes.
+   Returns NULL if no result has a gradient. */
 static opd_tensor *opdi_grad_or_zeros(opd_backward_call *bw, int64_t i, int64_t count, opd_ints sizes) {
     opd_tensor *grad = opd_bw_grad(bw, (int)i);
     for (int64_t k = 0; !grad && k < count; k++) {
@@ -789,8 +790,8 @@ OPDI_OP(broadcast_tensors) {
     op->cases = "{[3],[2,1]}";
 }
 
-/* meshgrid: returns, for each i, vector number i (or a number) expanded to the grid that all vectors span, in which it
-   runs along dim i.  If `swap`, the first two dims of the grid are exchanged. */
+/* meshgrid: returns each of the vectors (or numbers) expanded to the grid that all of them span.  Vector number i runs
+   along dim i.  If `swap`, the first two dims of the grid are exchanged. */
 static int opdi_meshgrid(opd_call *call, bool swap) {
     const opd_tensors in = opd_arg_tensors(call, 0);
     opd_tensor **list = in.n > 0 && in.n <= OPD_MAX_DIMS ? opdi_list_alloc(in.n) : NULL;

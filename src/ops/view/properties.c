@@ -174,7 +174,7 @@ static int opdi_assert_async_batch(opd_call *call) {
     if (!tensor) { return -1; }
     const bool numbers = dim >= 0 && tensor->numel == opd_size(tensor, dim);
     if (numbers) { tensor = opd_all(opd_ne_Scalar(tensor, opd_value_int(0))); }
-    else if (dim >= 0) { tensor = opd_select(tensor, dim, 0); }            /* fails: an example has several elements */
+    else if (dim >= 0) { tensor = opd_select(tensor, dim, 0); }    /* fails, as each example has several numbers */
     args[0].u.t = tensor;
     if (call->op->nrets) { args[2].u.t = opd_batch_value(args[2].u.t, &dim); }
     if (!tensor || opd_call_all(call->op, rets, args, call->op->nargs)) { return -1; }

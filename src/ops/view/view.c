@@ -136,7 +136,7 @@ OPDI_OP(view) {
     op->cases = "[2,3], (3,2); [2,3], (-1); [], (1,1)";
 }
 
-/* _unsafe_view: returns a view of self, which nothing else may use; the result does not count as a view of self. */
+/* _unsafe_view: returns a view of self that does not count as a view of self.  Nothing else may use self. */
 static int opdi_unsafe_view_kernel(opd_call *call) {
     if (opdi_view_kernel(call)) { return -1; }
     opdi_view_untie(call->rets[0].u.t);
@@ -697,7 +697,7 @@ OPDI_OP(slice_backward) {
 
 OPDI_COLD_END
 /* Walks over the view of base with these sizes and strides that begins at element `at`.  Adds `values` (NULL: ones) to
-   its elements, in order, or, if `take`, copies its elements to `values`. */
+   the elements of the view, in order, or, if `take`, copies the elements of the view to `values`. */
 static void opdi_walk_strided(double *base, double *values, opd_ints sizes, opd_ints strides, int64_t at, bool take) {
     int64_t idx[OPD_MAX_DIMS], pos = at;
     int dim;
