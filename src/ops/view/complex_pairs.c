@@ -284,7 +284,7 @@ static int opdi_angle_kernel(opd_call *call) {
                                      opd_dtype_is_integral(dtype, true) ? OPD_FLOAT32 : dtype);
     opd_tensor *out = opd_mul_Scalar(below, opd_value_float(3.14159265358979323846));
     return opd_return_tensor(call, opd_dtype_is_integral(dtype, true) ? out
-                             : opd_where_self(opd_isnan(self), opd_floor(self), out));   /* keeps NaN, with gradient 0 */
+                             : opd_where_self(opd_isnan(self), opd_floor(self), out));   /* NaN, with gradient 0 */
 }
 /* Returns a complex tensor with the real parts pair[0] and the imaginary parts pair[1], which have the same sizes.  Its
    dims lie in memory in the same order as the dims of the parts.  On failure, returns NULL. */
