@@ -69,7 +69,8 @@ static int opdi_buckets_make(opd_parallel *parallel) {
         bucket->count++;
     }
     parallel->nbuckets += opdi_param_is_alone(parallel, parallel->order[last]);
-    parallel->buckets[parallel->nbuckets - 1].numel++;        /* the number of ranks without a gradient */
+    parallel->buckets[parallel->nbuckets - 1].numel++;        /* one more element, for the number of ranks that lack a
+                                                                 gradient */
     for (int i = 0, first = 0; i < parallel->nbuckets; first += parallel->buckets[i++].count) {
         const int64_t param = parallel->order[OPDI_MIN(first, last)];
         if (opdi_bucket_memory(&parallel->buckets[i], parallel->params[param].tensor)) { return -1; }
@@ -86,7 +87,7 @@ static opd_tensor *opdi_bucket_part(const opd_parallel *parallel, const opdi_par
 /* Returns true if a parameter got a gradient in this backward, or in an earlier backward without communication. */
 static bool opdi_param_arrived(const opdi_parallel_param *param) { return param->seen || param->added; }
 /* Returns true if this rank has no samples in this backward but has gradients from earlier backwards without
-   communication, which are then not reweighted. */
+   communication.  Those gradients are then not weighted again. */
 static bool opdi_parallel_joins_with(const opd_parallel *parallel) {
     return parallel->total > 0 && parallel->samples == 0 && parallel->added;
 }
@@ -103,9 +104,10 @@ static bool opdi_bucket_averages(const opd_parallel *parallel, const opdi_bucket
     transfer.count = bucket->numel;
     return opdi_group_averages(parallel->group, &transfer);
 }
-/* Returns the factor by which gradients are multiplied when they are copied into a bucket, and sets *reduction.  If
-   the number of ranks is a power of two, dividing before the sum is as exact as dividing after it.  For 16-bit
-   floats, weights are divided by the total before the sum, because the sum might overflow otherwise. */
+/* Returns the factor by which gradients are multiplied when they are copied into a bucket, and sets *reduction to the
+   reduction of the bucket.  If the number of ranks is a power of two, dividing before the sum is as exact as dividing
+   after it.  For 16-bit floats, weights are divided by the total before the sum, because the sum might overflow
+   otherwise. */
 static double opdi_bucket_factor(const opd_parallel *parallel, const opdi_bucket *bucket, opd_reduction *reduction) {
     const int size = parallel->group->desc.size;
     const bool half = opdi_bucket_halves(bucket);
@@ -126,9 +128,10 @@ static double opdi_bucket_factor(const opd_parallel *parallel, const opdi_bucket
 static bool opdi_grad_is_here(const opd_tensor *part, const opd_tensor *grad) {
     return grad->data == part->data && opdi_storage_root(grad) == opdi_storage_root(part);
 }
-/* Returns the gradient that a parameter contributes to its bucket, or NULL for zeros or on an error.  An older gradient
-   that was not set to zero counts even if this backward made none.  If an older gradient is in the bucket's memory,
-   first moves it out, because it must stay unchanged if no rank has a new gradient. */
+/* Returns the gradient that a parameter contributes to its bucket.  Returns NULL if there is none (zeros are used) or
+   on an error.  An older gradient that was not set to zero counts even if this backward made no gradient.  If an older
+   gradient is in the bucket's memory, first moves it out, because it must stay unchanged if no rank has a new
+   gradient. */
 static opd_tensor *opdi_bucket_grad(const opdi_parallel_param *param, const opd_tensor *part, double factor) {
     opd_tensor *const grad = opd_tensor_grad(param->tensor);
     if (!grad || opdi_param_arrived(param)) { return grad; }
@@ -138,8 +141,8 @@ static opd_tensor *opdi_bucket_grad(const opdi_parallel_param *param, const opd_
     }
     return factor > 0 ? opd_tensor_grad(param->tensor) : NULL;  /* factor 0 excludes even infinite gradients */
 }
-/* Returns the factor for earlier gradients of parameters without a gradient in this backward, if other parameters
-   got one. */
+/* Returns the factor for an older gradient of a parameter that got none in this backward, while other parameters got
+   one. */
 static double opdi_parallel_old(const opd_parallel *parallel) { return parallel->added ? parallel->rescaled : 1; }
 /* Copies `grad`, times `factor`, to `part` of the bucket.  If grad is NULL, writes zeros.  Returns 0, or -1 and sets
    an error. */
@@ -278,11 +281,11 @@ static int opdi_parallel_set_grad(opd_parallel *parallel, opdi_parallel_param *p
     if (grad && !(parallel->ordered && opdi_grad_is_new(param, grad, part))) {
         return opd_copy_(grad, part) ? 0 : -1;
     }
-    opd_tensor *const fresh = parallel->ordered ? part : opd_clone(part);     /* the first buckets will be freed */
+    opd_tensor *const fresh = parallel->ordered ? part : opd_clone(part);     /* the first buckets are freed later */
     return fresh ? opd_tensor_set_grad(param->tensor, fresh) : -1;
 }
-/* Sets used[i] to whether parameter i has a gradient: on any rank if find_unused is set, otherwise on this rank.
-   Returns 0, or -1 and sets an error. */
+/* Sets used[i] to 1 if parameter i has a gradient (on any rank if find_unused is set, otherwise on this rank), else to
+   0.  Returns 0, or -1 and sets an error. */
 static int opdi_parallel_used(opd_parallel *parallel, int32_t *used) {
     for (int i = 0; i < parallel->count; i++) { used[i] = opdi_param_arrived(&parallel->params[i]); }
     return !parallel->find_unused ? 0
@@ -606,8 +609,8 @@ static int opdi_parallel_share(opd_parallel *parallel, int64_t samples, int64_t 
     (void)opd_grad_mode_set(mode);
     return rc;
 }
-/* Returns true if all ranks have the same number of samples.  `squares` is the sum of the squares of these numbers;
-   only for equal numbers is it `size` times the square of their mean. */
+/* Returns true if all ranks have the same number of samples.  `squares` is the sum of the squares of these numbers.  It
+   equals `size` times the square of their mean only if all numbers are equal. */
 static bool opdi_parallel_is_even(int64_t total, int64_t squares, int size) {
     return total > 0 && total <= INT32_MAX && total % size == 0 && squares == total / size * total;
 }

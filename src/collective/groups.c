@@ -3,10 +3,11 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>collectives  process groups, running transfers, and waiting for them
 //
-//  A work (opd_work) is a transfer of a group that was begun.  While it runs, it has references to the storages of its
-//  tensors and is in a list.  During that time, all calls take a rarely used path (opdi_beyond_limit), which checks
-//  whether the memory of an argument is in that list.  So calls have no additional cost while no work is running.  For
-//  the operators, see >>op:collective.  This section does not know autograd.
+//  A work (opd_work) is a transfer of a group that was begun.  While a work runs, it has references to the storages of
+//  its tensors and is in the list opdi_groups.works.  During that time, all calls take a rarely used path
+//  (opdi_beyond_limit), which checks whether a work in this list uses the memory of an argument.  So calls have no
+//  additional cost while no work is running.  For the operators, see >>op:collective.  This section does not know
+//  autograd.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
@@ -22,7 +23,7 @@ OPDI_SHARED int opdi_works_finish(opd_work *work);
 OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_t timeout_ms);
 /* Returns a finished work without a transfer, or NULL and sets an error. */
 OPDI_SHARED opd_work *opdi_work_none(opd_group *group);
-/* Records that `tensor` is written. */
+/* Records that `tensor` was written: increases the version of its storage. */
 OPDI_SHARED void opdi_move_writes(const opd_tensor *tensor);
 #if defined(OPDI_CORE)
 

@@ -53,7 +53,7 @@ static int opdi_collective_on(opd_call *call, opd_collective kind, opd_kernel ke
     return opdi_group_can_move(group, tensor, &transfer) ? kernel(call) : opd_cpu_fallback(call);
 }
 /* Calls operator `name` on `grad` and the `count` arguments in `rest`, to compute a derivative that is itself a
-   collective. */
+   collective.  *op keeps the operator for the next call.  Returns the result, or NULL on failure or if grad is NULL. */
 static opd_tensor *opdi_collective_again(opd_op **op, const char *name, opd_tensor *grad, const opd_value *rest,
                                          int count) {
     opd_value args[4];
@@ -205,9 +205,10 @@ static opd_tensor *opdi_collective_share(opd_tensor *grad, opd_tensor *input, op
     opd_tensor *const share = mask ? opd_to_dtype(opd_div(grad, count), opd_dtype(grad)) : NULL;
     return share ? opd_where_ScalarOther(mask, share, OPD_V(0)) : NULL;
 }
-/* The derivative: all_reduce of the gradient with the same reduction.  For min and max: the sum of the gradients,
-   divided among the ranks that have the extreme value (PyTorch's all_reduce_backward).  For a product, which has no
-   derivative in PyTorch: the sum times the product of the other ranks' inputs. */
+/* Computes the gradient.  For sum and avg, it is the all_reduce of the ranks' gradients with the same reduction.  For
+   min and max, it is the sum of the gradients, divided among the ranks that have the extreme value (PyTorch's
+   all_reduce_backward).  For a product, which has no derivative in PyTorch, it is the sum times the product of the
+   other ranks' inputs. */
 static int opdi_all_reduce_backward(opd_backward_call *bw) {
     const char *const reduce_op = opd_bw_value(bw, 1).u.s, *const group = opd_bw_value(bw, 2).u.s;
     const bool extreme = opdi_collective_extreme(reduce_op), product = opdi_collective_product(reduce_op);
@@ -277,7 +278,7 @@ static int opdi_broadcast_kernel(opd_call *call) {
     transfer.peer = (int32_t)src;
     return opdi_collective_run(call, group, &transfer, input, out);
 }
-/* The derivative: the sum of all ranks' gradients on rank src, zeros on all other ranks. */
+/* Computes the gradient: the sum of all ranks' gradients on rank src, zeros on all other ranks. */
 static int opdi_broadcast_backward(opd_backward_call *bw) {
     static opd_op *op;
     const opd_value rest[2] = {opd_value_str("sum"), opd_bw_value(bw, 2)};
@@ -285,7 +286,7 @@ static int opdi_broadcast_backward(opd_backward_call *bw) {
                                              opd_bw_grad(bw, 0), rest, 2);
     const opd_group *const group = grad ? opd_group_find(rest[1].u.s) : NULL;
     if (!group) { return -1; }
-    if (opd_group_rank(group) != opd_bw_value(bw, 1).u.i) { grad = opd_zeros_like(grad); }   /* 0 even if grad is inf */
+    if (opd_group_rank(group) != opd_bw_value(bw, 1).u.i) { grad = opd_zeros_like(grad); }   /* also if grad is inf */
     return opd_bw_return(bw, 0, grad);
 }
 static int opdi_broadcast_on(opd_call *call) {
@@ -329,7 +330,7 @@ static int opdi_all_gather_kernel(opd_call *call) {
     transfer.count = opd_numel(input);
     return opdi_collective_run(call, group, &transfer, input, out);
 }
-/* The derivative: the sum of all ranks' gradients for this rank's part. */
+/* Computes the gradient: the sum of all ranks' gradients for this rank's part. */
 static int opdi_all_gather_backward(opd_backward_call *bw) {
     static opd_op *op;
     const opd_value rest[3] = {opd_value_str("sum"), opd_bw_value(bw, 1), opd_bw_value(bw, 2)};
@@ -368,7 +369,7 @@ static int opdi_reduce_scatter_kernel(opd_call *call) {
     transfer.count = opd_numel(out);
     return opdi_collective_run(call, group, &transfer, input, out);
 }
-/* The derivative: the gathered gradients of all parts, for avg divided by the number of parts.  For min, max and
+/* Computes the gradient: the gathered gradients of all parts, divided by the number of parts for avg.  For min, max and
    product, see opdi_all_reduce_backward. */
 static int opdi_reduce_scatter_backward(opd_backward_call *bw) {
     const char *const reduce_op = opd_bw_value(bw, 1).u.s, *const group = opd_bw_value(bw, 3).u.s;
@@ -462,7 +463,7 @@ static int opdi_all_to_all_kernel(opd_call *call) {
     }
     return opdi_collective_run(call, group, &transfer, input, out);
 }
-/* The derivative: all_to_all with the split sizes of input and output exchanged. */
+/* Computes the gradient: all_to_all with the split sizes of input and output exchanged. */
 static int opdi_all_to_all_backward(opd_backward_call *bw) {
     static opd_op *op;
     const opd_value rest[3] = {opd_bw_value(bw, 2), opd_bw_value(bw, 1), opd_bw_value(bw, 3)};
@@ -684,7 +685,8 @@ typedef struct opdi_c10d {
     opd_group *group;
     opd_transfer transfer;
     int64_t timeout_ms;                           /* 0: the group's time limit */
-    bool waits, nothing;                          /* nothing: no transfer, because tensors are on meta */
+    bool waits, nothing;                          /* waits: true if the call waits for its transfers; nothing: true if
+                                                     there is no transfer, because the tensors are meta tensors */
     opd_work *works;
 } opdi_c10d;
 /* Returns the argument `name`, or None if the schema does not have it. */

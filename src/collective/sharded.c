@@ -4,7 +4,8 @@
 
 static struct { opdi_mutex lock; opd_parallel *first; } opdi_shardings = {OPDI_MUTEX_INIT, NULL};
 
-/* Returns the number of the parameter `tensor`, or -1.  The search begins after the parameter that was found last. */
+/* Returns the number of the parameter `tensor`, or -1 if there is no such parameter.  The search begins after the
+   parameter that was found last. */
 OPDI_INTERNAL int opdi_part_find(opd_parallel *parallel, const opd_tensor *tensor) {
     for (int i = 0; i < parallel->count; i++) {
         const int at = parallel->next + i < parallel->count ? parallel->next + i : parallel->next + i - parallel->count;
@@ -244,9 +245,9 @@ static void *opdi_gathered_pack(opd_tensor *tensor, void *user) {
 static bool opdi_gathered_fits(const opdi_gathered *packed) {
     return OPDI_LOAD(&packed->parallel->params[packed->index].tensor->storage->version) == packed->version;
 }
-/* Begins to gather the parameter that backward needs next, if an earlier backward has gathered it.  This is the
-   parameter of the tensor that was saved before `packed`.  All ranks do the same.  Returns 0, or -1 and sets an
-   error. */
+/* Begins to gather the parameter that backward will probably need next: the parameter of the tensor that was saved
+   before `packed`.  Does nothing if no earlier backward has gathered that parameter.  All ranks do the same.  Returns
+   0, or -1 and sets an error. */
 static int opdi_gathered_prefetch(opdi_gathered *packed) {
     const int64_t id = opd_backward_id();
     if (id <= 0) { return 0; }
@@ -316,7 +317,7 @@ static opd_tensor *opdi_part_cut(const opd_parallel *parallel, opd_tensor *tenso
     opd_tensor *const own = opdi_new_zeros(tensor, part);
     return flat && own && opd_copy_(opd_narrow(own, 0, 0, count), opd_narrow(flat, 0, begin, count)) ? own : NULL;
 }
-/* Makes room for `count` more parameters in parallel->params.  Returns 0, or -1 and sets an error. */
+/* Allocates space for `count` more parameters in parallel->params.  Returns 0, or -1 and sets an error. */
 static int opdi_parts_grow(opd_parallel *parallel, int count) {
     const int capacity = parallel->count + count > 2 * parallel->capacity
         ? parallel->count + count : 2 * parallel->capacity;
@@ -334,7 +335,7 @@ static int opdi_parts_grow(opd_parallel *parallel, int count) {
     if (old) { opdi_free(old, bytes); }
     return 0;
 }
-/* Stores the sizes of `count` whole parameters in the next rows of parallel->params.  Returns 0, or -1 and sets an
+/* Stores the sizes of `count` whole parameters in the next elements of parallel->params.  Returns 0, or -1 and sets an
    error. */
 static int opdi_parts_describe(opd_parallel *parallel, opd_tensor *const *params, int count) {
     const int64_t size = parallel->group->desc.size;
@@ -353,7 +354,8 @@ static int opdi_parts_describe(opd_parallel *parallel, opd_tensor *const *params
     }
     return 0;
 }
-/* Replaces all parameters by their parts.  On failure, replaces none of them, returns -1 and sets an error. */
+/* Replaces all parameters by their parts.  Returns 0.  On failure, replaces no parameter, returns -1 and sets an
+   error. */
 static int opdi_parts_set(opd_parallel *parallel, opd_tensor *const *params, int count) {
     opd_tensor **const parts = (opd_tensor **)opdi_scope_alloc(2 * (size_t)count * sizeof *parts);
     int done = 0;

@@ -16,11 +16,12 @@ typedef struct opdi_sharded_file {
     const char *folder;
     const opd_module *module;
     const opd_optimizer *optimizer;
-    int ranks, slot;             /* ranks: number of ranks that wrote it, perhaps not as many as now; slot: 0 or 1,
-                                    names its files */
+    int ranks, slot;             /* ranks: number of ranks that wrote the checkpoint, perhaps not as many as now; slot:
+                                    0 or 1, a part of the names of the checkpoint's files */
     opd_tensor_file *index, **files;              /* [ranks] */
 } opdi_sharded_file;
-/* Returns a formatted text in the innermost scope, or NULL and sets an error. */
+/* Returns a formatted text, whose memory belongs to the innermost scope.  On failure, returns NULL and sets an
+   error. */
 OPD_PRINTF_LIKE(1, 2) static const char *opdi_sharded_text(const char *format, ...) {
     va_list list, again;
     va_start(list, format);
@@ -65,8 +66,8 @@ static int opdi_sharded_sum(const char *path, int64_t sum[2]) {
     return failed ? opd_fail(OPD_ERROR_FILE, "%s: the file cannot be read", path) : 0;
 }
 /* Tells all ranks whether this rank failed (rc), and the `count` numbers in `mine`.  If `all` is not NULL, fills it
-   with the values of all ranks, [ranks][1 + count].  Returns 0 if no rank failed.  Otherwise returns -1, with this
-   rank's error, or with an error that names the first rank that failed. */
+   with these values of all ranks, [ranks][1 + count].  Returns 0 if no rank failed.  Otherwise returns -1: with this
+   rank's error if it has one, else with an error that names the first rank that failed. */
 static int opdi_sharded_agree(const opdi_sharded_file *sharded, int rc, const int64_t *mine, int count, int64_t *all,
                            const char *who) {
     const opd_group *const group = sharded->parallel->group;
@@ -201,8 +202,9 @@ static bool opdi_sharded_has_option(const opdi_sharded_file *sharded, int option
     const bool sgd = strcmp(opd_optimizer_name(sharded->optimizer), "SGD") == 0;
     return option == 0 || option == 7 || option == 9 || (sgd ? option <= 3 : option >= 4);
 }
-/* Writes the index file, on rank 0.  `said` has three numbers of each rank about its file, [ranks][3].  `names` and
-   `values` are `count` entries of the program.  Returns 0, or -1 and sets an error. */
+/* Writes the index file, on rank 0.  opdi_sharded_agree has filled `said` [ranks][3]: for each rank, its rc, and
+   the number of bytes and the checksum of its file.  `names` and `values` are `count` entries that the program adds.
+   Returns 0, or -1 and sets an error. */
 static int opdi_sharded_write_index(const opdi_sharded_file *sharded, const int64_t *said, const char *const *names,
                                  const opd_value *values, int64_t count) {
     const int groups = sharded->optimizer ? opd_optimizer_groups(sharded->optimizer) : 0;
@@ -245,8 +247,8 @@ static int64_t opdi_sharded_int(const opdi_sharded_file *sharded, const char *na
     (void)opd_fail(OPD_ERROR_FILE, "%s/index.pt: '%s' is not a valid number", sharded->folder, name);
     return -2;
 }
-/* Finds out which checkpoint is in the folder.  Returns 1 and sets its `ranks` and `slot`.  Returns 0 if there is
-   none or it is damaged, or -1 and sets an error if that cannot be found out. */
+/* Finds out which checkpoint is in the folder.  Returns 1 and sets sharded->ranks and sharded->slot.  Returns 0 if
+   there is no checkpoint or it is damaged, or -1 and sets an error if that cannot be found out. */
 static int opdi_sharded_old(opdi_sharded_file *sharded) {
     const int mark = opd_error_mark();
     const char *const path = opdi_sharded_index(sharded);
@@ -383,8 +385,8 @@ static int opdi_sharded_fill(const opdi_sharded_file *sharded, const char *name,
     }
     return 0;
 }
-/* Reads this rank's part of a tensor, or of its optimizer state, into a new tensor like `like`.  `param` is NULL if
-   the tensor is not sharded.  Returns NULL and sets an error on failure. */
+/* Reads this rank's part of the tensor `name` (values or an optimizer state) into a new tensor like `like`.  `param` is
+   NULL if the tensor is not sharded.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_sharded_read(const opdi_sharded_file *sharded, const char *name, int64_t part,
                                      const opd_tensor *like,
                                   const opdi_parallel_param *param) {

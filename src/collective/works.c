@@ -529,8 +529,8 @@ OPDI_SHARED opd_work *opdi_work_none(opd_group *group) {
     if (work) { work->state = OPDI_WORK_DONE; }
     return work;
 }
-/* Begins a work.  If the group has no `start` function, or has one process and the memory is on a device, the work is
-   done at once.  Returns 0, or -1 and sets an error. */
+/* Begins a work.  If the group has no `start` function, or has one process and the memory is on a device, finishes the
+   work immediately.  Returns 0, or -1 and sets an error. */
 static int opdi_work_launch(opd_work *work) {
     opd_group *const group = work->group;
     const bool was_ok = opd_ok();
@@ -586,8 +586,9 @@ static int opdi_works_reap(const opd_group *group) {
     }
     return rc;
 }
-/* Begins a transfer: of host memory; of memory of the device that the group moves; or, with backend CPU, of device
-   memory that the group's `desc` accepts.  Returns the work, or NULL and sets an error. */
+/* Begins a transfer of memory of `backend`: of host memory (CPU), or of the device that the group's mover moves.  For
+   device memory that the group's `desc` accepts, `backend` is CPU, too.  `device` is the memory's device.  Returns the
+   work, or NULL and sets an error. */
 static opd_work *opdi_group_start_on(opd_group *group, const opd_transfer *transfer, int backend, opd_device device) {
     if (opdi_group_lost(group) || opdi_group_none(group, "opd_group_start")) { return NULL; }
     if (!transfer) {
@@ -676,7 +677,7 @@ static void opdi_work_list(opd_work *work, const opd_tensor *read, const opd_ten
 }
 opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer) {
     opd_work *const work = opdi_group_start_on(group, transfer, OPD_CPU, opd_device_of(OPD_CPU, -1));
-    if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, NULL, NULL); }      /* until it ends */
+    if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, NULL, NULL); }   /* keeps it until it ends */
     return work;
 }
 /* Records that the current stream uses the memory of a work.  This memory is not reused before the stream has
