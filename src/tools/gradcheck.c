@@ -3,24 +3,24 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>gradcheck    gradients against finite differences
 //
-//  A Jacobian is compared along directions of the input (a) and of the output (b).  These are all unit vectors or, in
-//  fast mode, one random vector for each.  numerical[a][b] = b . (f(x + eps a) - f(x - eps a)) / (2 eps);
-//  analytical[a][b] = backward(b) . a, or b . (tangent of f for a).  All numbers are compared as float64 on the CPU, a
-//  complex number as two.  This section uses only public functions and copies.  The checks, their order and their texts
-//  follow torch/autograd/gradcheck.py.
+//  A Jacobian is compared along directions of the input (a) and of the output (b).  The directions are all unit vectors
+//  or, in fast mode, one random vector for the input and one for the output.  numerical[a][b] = b . (f(x + eps a) - f(x
+//  - eps a)) / (2 eps); analytical[a][b] = backward(b) . a, or b . (tangent of f for a).  All numbers are compared as
+//  float64 on the CPU; a complex number counts as two numbers.  This section uses only public functions and copies.
+//  The checks, their order and their texts follow torch/autograd/gradcheck.py.
 //----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_CHECK_INPUTS 256
 
-/* An input or an output as one side of a Jacobian.  It has directions: an input is changed along them, an output is
-   projected on them.  Directions are numbered over all inputs, and over all outputs. */
+/* An input or an output as one side of a Jacobian.  An input is changed along the directions of its axis, an output is
+   projected on the directions of its axis.  Directions are numbered over all inputs, and over all outputs. */
 typedef struct opdi_axis {
     opd_tensor *tensor;
-    int which;                                    /* its index among the inputs or the results */
-    int64_t numel;                                /* number of its real numbers */
-    int64_t count, at;                            /* count: number of directions of the axis; at: of the axes before
-                                                     it */
-    double unit, sum;                             /* of the random direction: scale, sum of elements */
+    int which;                                    /* index of the tensor among the inputs or the results */
+    int64_t numel;                                /* number of real numbers in the tensor */
+    int64_t count, at;                            /* count: number of directions of this axis; at: number of directions
+                                                     of all axes before this axis */
+    double unit, sum;                             /* the scale and the sum of the elements of the random direction */
     opd_tensor *home;                             /* the values of an input before they are perturbed */
 } opdi_axis;
 
@@ -30,7 +30,7 @@ typedef struct opdi_check {
     opd_tensor *const *inputs;
     int ninputs;
     const opd_gradcheck_options *options;
-    bool strict;                                  /* outputs without gradients must not depend on the inputs */
+    bool strict;                                  /* true: outputs without gradients must not depend on the inputs */
     bool fast, forward;                           /* fast: one random direction per axis; forward: forward mode is
                                                      checked now */
     opdi_axis in[OPDI_CHECK_INPUTS], out[OPD_GRADCHECK_OUTPUTS];
@@ -40,7 +40,7 @@ typedef struct opdi_check {
     double *numerical, *analytical;               /* [rows][columns] */
     char *report;                                 /* text about the failed check, or "" */
     size_t report_cap;
-    bool wrong;                                   /* the pending error is a failed check */
+    bool wrong;                                   /* true: the pending error reports a failed check */
 } opdi_check;
 
 /* Returns element `element` of the random direction of axis number i, a number in (0, 1). */
@@ -132,7 +132,8 @@ OPDI_INTERNAL bool opdi_check_counts(const opd_tensor *tensor) {
     return tensor &&
         (opd_dtype_is_floating((opd_scalar_type)tensor->dtype) || opd_dtype_is_complex((opd_scalar_type)tensor->dtype));
 }
-/* Calls the function and writes all its results to `results`.  Returns their number, or -1 and sets an error. */
+/* Calls the checked function and writes all its results to `results`.  Returns their number, or -1 and sets an
+   error. */
 static int opdi_check_call(const opdi_check *check, opd_tensor *const *inputs, opd_tensor **results) {
     memset(results, 0, OPD_GRADCHECK_OUTPUTS * sizeof *results);
     int count = check->fn(check->user, inputs, check->ninputs, results);
@@ -146,8 +147,8 @@ static int opdi_check_call(const opdi_check *check, opd_tensor *const *inputs, o
     }
     return count;
 }
-/* Calls the function and writes the outputs that are checked to `outs`.  Their sizes and dtypes must be the same as
-   in the first call.  Returns 0, or -1 and sets an error. */
+/* Calls the checked function and writes the outputs that are checked to `outs`.  Their sizes and dtypes must be the
+   same as in the first call.  Returns 0, or -1 and sets an error. */
 static int opdi_check_outputs(const opdi_check *check, opd_tensor *const *inputs, opd_tensor **outs) {
     opd_tensor *results[OPD_GRADCHECK_OUTPUTS];
     int count = opdi_check_call(check, inputs, results);
@@ -276,8 +277,9 @@ static int opdi_check_analytical(opdi_check *check, opd_tensor **outs, int i) {
     return 0;
 }
 
-/* Calls the function on dual inputs, and writes the tangents of its outputs (NULL if there is none) to `tangents`.
-   with[] has a tangent, or NULL, for each input that requires grad.  Returns 0, or -1 and sets an error. */
+/* Calls the checked function on dual inputs, and writes the tangents of its outputs (NULL if there is none) to
+   `tangents`. with[i] is the tangent of input i among the inputs that require grad, or NULL.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_check_push(const opdi_check *check, opd_tensor *const *with, opd_tensor **tangents) {
     opd_tensor **inputs = (opd_tensor **)opdi_scope_alloc((size_t)check->ninputs * sizeof *inputs);
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
@@ -620,8 +622,8 @@ static int opdi_check_undefined_tangents(opdi_check *check) {
     return rc;
 }
 
-/* Fills values with two random tensors like `tensor`, and returns them stacked.  On failure, returns NULL and sets an
-   error. */
+/* Sets values[0] and values[1] to two random tensors like `tensor`, and returns them stacked.  On failure, returns NULL
+   and sets an error. */
 static opd_tensor *opdi_check_pair(opd_tensor *tensor, opd_tensor **values /*[2]*/) {
     tensor = opd_detach(tensor);
     for (int i = 0; i < 2; i++) {
@@ -691,8 +693,8 @@ static int opdi_check_counting(void *user, opd_tensor *const *in, int count, opd
     for (int i = 0; i < count; i++) { if (opdi_check_counts(out[i])) { out[k++] = out[i]; } }
     return count < 0 ? -1 : k;
 }
-/* Computes the tangents of the outputs, where the input under test has the tangent in[0].  Returns their number, or
-   -1 and sets an error. */
+/* Computes the tangents of the outputs for the tangent in[0] of the input under test.  Returns the number of tangents,
+   or -1 and sets an error. */
 static int opdi_check_one_tangent(void *user, opd_tensor *const *in, int count, opd_tensor **out) {
     const opdi_check_push_one *check_push_one = (const opdi_check_push_one *)user;
     opd_tensor *outs[OPD_TRANSFORM_OUTPUTS];
@@ -896,8 +898,8 @@ static int opdi_gradients_outputs(const opdi_gradients *gradients, opd_tensor *c
     for (i = count = 0; i < all; i++) { if (opd_tensor_requires_grad(outs[i])) { outs[count++] = outs[i]; } }
     return count;
 }
-/* The function that gradgradcheck checks: it maps inputs, followed by gradients of outputs, to the gradients of the
-   inputs that are not undefined.  Returns their number, or -1 and sets an error. */
+/* The function that gradgradcheck checks: maps the inputs, followed by gradients of outputs, to those gradients of the
+   inputs that are defined.  Returns the number of these gradients, or -1 and sets an error. */
 static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opdi_gradients *gradients = (const opdi_gradients *)user;
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS], *in[OPD_GRADCHECK_OUTPUTS], *grads[OPD_GRADCHECK_OUTPUTS];
@@ -924,8 +926,8 @@ static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs,
     return k;
 }
 
-/* Writes the gradients of the outputs to `all`, from index ninputs on.  If grad_outputs is NULL, they are random.
-   Returns their number, or -1 and sets an error. */
+/* Writes the gradients of the outputs to `all`, from index ninputs on: grad_outputs or, if that is NULL, random
+   numbers. Returns the number of gradients, or -1 and sets an error. */
 static int opdi_gradients_start(const opdi_gradients *gradients, opd_tensor *const *grad_outputs, opd_tensor **all) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     int count = opdi_gradients_outputs(gradients, all, outs);

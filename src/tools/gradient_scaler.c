@@ -3,7 +3,7 @@
 //== the gradient scaler ===============================================================================================
 
 enum { OPDI_SCALER_READY, OPDI_SCALER_UNSCALED, OPDI_SCALER_STEPPED };
-/* The state of an optimizer since the last update of the scale. */
+/* The state of an optimizer since the last update of the scale.  `stage` is one of OPDI_SCALER_*. */
 typedef struct opdi_scaler_record {
     struct opdi_scaler_record *next;
     uint64_t optimizer;                           /* optimizer->number; an address may be reused */
@@ -12,7 +12,7 @@ typedef struct opdi_scaler_record {
 } opdi_scaler_record;
 struct opd_scaler {
     opd_scaler_state state;
-    bool enabled, used;                           /* used: a tensor was scaled */
+    bool enabled, used;                           /* used: true if a tensor was scaled */
     opdi_scaler_record *first;
 };
 
@@ -157,8 +157,8 @@ static int opdi_scaler_unscale_all(opd_scaler *scaler, opdi_scaler_record *recor
     for (; optimizer && rc == 0; optimizer = optimizer->next) { rc = opdi_scaler_unscale(scaler, record, optimizer); }
     return rc;
 }
-/* Fails if a parameter is only this rank's part of a sharded parameter, because the result would depend on all
-   parts.  The error names `function` and what to call `instead`.  Returns 0, or -1 and sets an error. */
+/* Fails if a parameter is only this rank's part of a sharded parameter, because the result would depend on all parts.
+   The error names `function`, and `instead` as the function to call instead.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_parts_refuse(opd_tensor *const *params, int count, const char *function, const char *instead) {
     bool (*const is_part)(const opd_tensor *tensor) = OPDI_ACQUIRE(&opdi_is_part);
     for (int i = 0; is_part && i < count; i++) {
@@ -210,7 +210,7 @@ int opd_scaler_step(opd_scaler *scaler, opd_optimizer *optimizer) {
     record->stage = OPDI_SCALER_STEPPED;
     return record->found_inf;
 }
-/* Updates the scale and the growth tracker with _amp_update_scale_.  `found` tells if a gradient was not finite.
+/* Updates the scale and the growth tracker with _amp_update_scale_.  `found` is true if a gradient was not finite.
    Returns 0, or -1 and sets an error. */
 static int opdi_scaler_move(opd_scaler *scaler, bool found) {
     static opd_op *update;

@@ -41,8 +41,8 @@ static int opdi_clip_each(opd_tensor *const *params, int count, opd_op *op, opd_
     return rc;
 }
 
-/* Scales all gradients so that their norm is at most max_norm.  Returns the norm before, a tensor that the scope
-   owns, or NULL and sets an error. */
+/* Scales all gradients so that their norm is at most max_norm.  Returns the norm before scaling, as a tensor that the
+   innermost scope owns, or NULL and sets an error. */
 opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_norm, double norm_type,
                                bool error_if_nonfinite) {
     static opd_op *mul;
@@ -141,8 +141,8 @@ opd_one_cycle opd_one_cycle_defaults(double max_lr, int64_t total_steps) {
     cycle.final_div_factor = 1e4;
     return cycle;
 }
-/* Returns the learning rate at step number `step` of the one-cycle policy.  The rate changes from rates[k] to rates[k +
-   1] in phase k.  Returns NaN and sets an error on failure. */
+/* Returns the learning rate at step number `step` of the one-cycle policy.  In phase k, the rate changes from rates[k]
+   to rates[k + 1].  Returns NaN and sets an error on failure. */
 double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
     double ends[3], rates[4], from = 0;
     int k;

@@ -38,8 +38,8 @@ static int64_t opdi_tied_find(opdi_tied_set *tied_set, const opd_tensor *tensor,
         if (opdi_same_elements(tensor, other->tensor)) { return other->number; }
     }
 }
-/* Returns the name of the tensor that `name` stands for, if `name` is not itself a tensor of the file, else NULL.
-   In the metadata of a safetensors file, such a `name` is a key, and the tensor's name its value. */
+/* Returns the name of the tensor for which `name` stands, or NULL.  A safetensors file may have, in its metadata, pairs
+   of such a name and the tensor's name.  If the file has a tensor called `name`, returns NULL. */
 static const char *opdi_file_stands_for(const opd_tensor_file *file, const char *name) {
     const char *const other = opd_tensor_file_metadata(file, name);
     return other && opd_tensor_file_find(file, name) < 0 && opd_tensor_file_find(file, other) >= 0 ? other : NULL;
@@ -111,7 +111,7 @@ typedef struct opdi_module_fill {
     const opd_tensor_file *file;
     opd_module_load_options options;
     opd_tensor **tensors;        /* [module's count]; NULL: item unchanged */
-    opdi_string said[4];         /* names for the error, by opd_module_match */
+    opdi_string said[4];         /* names for the error message, indexed by opd_module_match */
     int64_t counts[4];
 } opdi_module_fill;
 /* Records the result of matching `name`, and reports it to the program.  `more` is additional text for the error. */
@@ -278,8 +278,10 @@ int opd_module_load(opd_module *module, const opd_tensor_file *file, const opd_m
 //== saving modules, with or without the state of training =============================================================
 
 /* The names and values of a file that will be written.  text: the names, each with its final 0.  places: size_t[], the
-   positions of the names in `text`.  values: opd_value[].  same: int64_t[], for each entry of the module (the module's
-   entries come first), the number of the first entry with the same tensor. */
+   positions of the names in `text`.  values: opd_value[].
+
+   The module's entries come first.  same: int64_t[], for each of them, the number of the first entry with the same
+   tensor. */
 typedef struct opdi_saving {
     opdi_string text, places, values;
     opdi_string same;
@@ -505,7 +507,7 @@ static const char *opdi_restore_name(opdi_restore *saved, char kind, int64_t gro
     opdi_string_add(&saved->name, text);
     return saved->name.failed ? NULL : saved->name.data;
 }
-/* Reads the number in entry `name`, which may be a number or a tensor of one element.  Returns 1, 0 if the entry
+/* Reads the number in entry `name`, which may be a number or a tensor of one element.  Returns 1, or 0 if the entry
    does not exist, or -1 and sets an error. */
 static int opdi_restore_number(opdi_restore *saved, const char *name, double *number) {
     opd_value value;

@@ -78,7 +78,7 @@ static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tenso
     return count;
 }
 /* Calls the operator as a function of its tensors.  Writes its results to `out`, then the arguments that it has
-   written.  Returns their number, or -1 and sets an error. */
+   written. Returns the number of tensors in `out`, or -1 and sets an error. */
 static int opdi_trial_fn(void *user, opd_tensor *const *in, int total, opd_tensor **out) {
     const opdi_trial *trial = (const opdi_trial *)user;
     opd_value rets[OPDI_MAX_RETURNS];
@@ -90,8 +90,8 @@ static int opdi_trial_fn(void *user, opd_tensor *const *in, int total, opd_tenso
     return count;
 }
 
-/* Returns copies of the trial's tensors with their strides, or NULL and sets an error.  If `grad` is true, a copy
-   requires grad if its tensor does, unless the operator writes it. */
+/* Returns copies of the trial's tensors with the same strides, or NULL and sets an error.  If `grad` is true, the
+   copies of tensors that require grad also require grad, except those that the operator writes. */
 static opd_tensor **opdi_trial_copies(const opdi_trial *trial, bool grad) {
     opd_tensor **in = opdi_scope_tensors(trial->count + 1);
     for (int k = 0; in && k < trial->count; k++) {
@@ -188,8 +188,8 @@ static bool opdi_opcheck_has_autograd(const opd_op *op, int backend) {
 }
 static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, opd_tensor *const *outs, int nouts,
                               opd_tensor **grads);
-/* Checks that the backward function of the results gives a gradient for each argument that needs one, or reports
-   that there is none.  Ignores other errors of the backward pass.  Returns 0, or -1 and sets an error. */
+/* Checks that, for each argument that needs a gradient, the backward function of the results either gives one or
+   reports that there is none.  Ignores other errors of the backward pass.  Returns 0, or -1 and sets an error. */
 static int opdi_opcheck_formula(const opdi_trial *trial, opd_tensor **in, opd_tensor **out, int count) {
     opd_tensor **grads = opdi_scope_tensors(trial->count + 1);
     const int mark = opd_error_mark();
@@ -407,7 +407,7 @@ static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *gra
     for (int k = 0; k < count; k++) {
         if (opdi_requires_grad(firsts[k]) && !opdi_opcheck_has_autograd(trial->op, firsts[k]->backend)) { return 0; }
     }
-    if (opdi_opcheck_grads(trial, in, firsts, count, da)) {  /* may fail only with other sizes */
+    if (opdi_opcheck_grads(trial, in, firsts, count, da)) {  /* may only fail if the trial has other sizes */
         if (!trial->other_sizes || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
         return opd_error_rewind(mark) == OPD_OK;
     }
@@ -670,7 +670,7 @@ static int opdi_trial_sizes(const opdi_trial *trial, int64_t *sizes) {
     return count;
 }
 /* Returns a copy of `tensor` in which each dim of size `from` is longer by one or, if `from` is 0, all dims are
-   doubled.  The tensor's numbers are repeated to fill it.  On failure, returns NULL and sets an error. */
+   doubled. The numbers of `tensor` are repeated to fill the copy.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_trial_grown(const opd_tensor *tensor, int64_t from) {
     const opd_tensor *old = opdi_trial_bytes(tensor);
     const size_t size = opd_dtype_size((opd_scalar_type)tensor->dtype);
@@ -695,7 +695,7 @@ static opd_tensor *opdi_trial_grown(const opd_tensor *tensor, int64_t from) {
     }
     return opdi_requires_grad(tensor) ? opd_tensor_set_requires_grad(out, true) : out;
 }
-/* Makes *other a copy of the trial with other sizes, see opdi_trial_grown.  Returns 1, 0 if the operator refuses
+/* Makes *other a copy of the trial with other sizes, see opdi_trial_grown.  Returns 1, or 0 if the operator refuses
    these sizes, or -1 and sets an error. */
 static int opdi_trial_grow(const opdi_trial *trial, int64_t from, opdi_trial *other) {
     const int mark = opd_error_mark();
@@ -727,8 +727,8 @@ static int opdi_opcheck_run(const opdi_trial *trial, const opdi_trial *first, in
          : which == 2 ? opdi_opcheck_fake(trial) : which == 3 ? opdi_opcheck_trace(trial, first)
          : which == 4 ? opdi_opcheck_vmap(trial) : opdi_opcheck_memory(trial);
 }
-/* Runs sub-test number `which` of one trial.  Returns 0, 1 if it failed (with the error pending), or -1 if memory
-   runs out. */
+/* Runs sub-test number `which` of one trial.  Returns 0, or 1 if the sub-test failed (the error is pending), or -1 if
+   memory runs out. */
 static int opdi_opcheck_one(const opdi_trial *trial, const opdi_trial *first, int which) {
     opd_scope scope = opd_scope_open();
     const int mark = opd_error_mark();

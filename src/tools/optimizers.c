@@ -256,8 +256,8 @@ int opd_optimizer_move_group(opd_optimizer *optimizer, opd_tensor *const *params
     return opdi_group_append(optimizer, fresh);
 }
 
-/* The options by name.  adam: an option of Adam and AdamW, else of SGD.  flag: the option is a bool.  at: the offset of
-   the option in the struct of options. */
+/* The options by name.  adam: true for options of Adam and AdamW, false for options of SGD.  flag: true if the option
+   is a bool.  at: the offset of the option in the struct of options. */
 static const struct { const char *name; bool adam, flag; size_t at; } opdi_group_options[] = {
     {"lr", false, false, offsetof(opd_sgd_options, lr)},
     {"momentum", false, false, offsetof(opd_sgd_options, momentum)},
@@ -371,8 +371,8 @@ static void opdi_optimizer_count(const opd_optimizer *optimizer, int count, floa
         *(float *)(void *)optimizer->lists[(size_t)(5 * optimizer->count + i)]->data += by;
     }
 }
-/* Calls the operator that makes a step, for the `count` parameters in optimizer->lists.  If `first` is true, it is
-   their first step.  Returns 0, or -1 and sets an error. */
+/* Calls the operator that makes a step, for the `count` parameters in optimizer->lists.  `first` is true if this is the
+   first step of these parameters.  Returns 0, or -1 and sets an error. */
 static int opdi_optimizer_call(opd_optimizer *optimizer, int count, bool first) {
     static opd_op *ops[3];
     static const char *const names[] = {"aten::_fused_sgd_", "aten::_fused_adam_", "aten::_fused_adamw_"};

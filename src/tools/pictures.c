@@ -7,8 +7,8 @@
 //  statement is written for each vertex and each edge.  This section reads nodes and changes nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* What the picture shows.  vertices: nodes, and leaves (marked by OPDI_LEAF).  storages: the storages of saved tensors;
-   bytes: their size in all. */
+/* The objects that a picture shows.  vertices: the nodes, and the leaves (marked by OPDI_LEAF).  storages: the storages
+   of saved tensors, which have `bytes` bytes in all. */
 typedef struct opdi_picture {
     opdi_pointer_set vertices, storages;
     int64_t nodes, leaves, bytes;
@@ -132,8 +132,8 @@ static int opdi_picture_find(opdi_picture *picture, const uintptr_t *roots, int 
     }
     return 0;
 }
-/* Appends the whole picture: vertices, edges, the `count` tensors of the request, and the totals.  Returns 0, or -1 and
-   sets an error. */
+/* Appends the whole picture: vertices, edges, the `count` given tensors, and the totals.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_picture_write(opdi_picture *picture, opd_tensor *const *tensors, const uintptr_t *roots, int count) {
     opdi_text *text = &picture->text;
     opdi_text_add(text, "digraph backward {\n  graph [fontname=\"sans-serif\", fontsize=11];\n"

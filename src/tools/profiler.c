@@ -445,7 +445,8 @@ static void opdi_json_record(FILE *file, const opdi_trace *trace) {
     (void)fputs("}}", file);
 }
 
-/* One end of an arrow: a call that recorded a node, or a run of that node; its record and its thread. */
+/* One end of an arrow: the record of a call that recorded a node or of a run of that node, and the thread of the
+   record. */
 typedef struct opdi_flow { const opdi_trace *record; uint32_t thread; } opdi_flow;
 static int opdi_compare_flows(const void *first, const void *second) {
     const opdi_flow *flow = (const opdi_flow *)first, *next = (const opdi_flow *)second;

@@ -52,7 +52,8 @@ typedef struct opdi_trace {
                                                     event */
     struct opdi_recorder *of;
     const char *name, *shapes;
-    int64_t begin, end, inner;                    /* in ns; end: -1 while it runs; inner: time of the events inside */
+    int64_t begin, end, inner;                    /* begin, end: in ns (end: -1 while the event runs); inner: time of
+                                                     the events inside this event */
     int64_t bytes, inner_bytes, sequence;
     uint32_t forward_thread;
     int32_t kind;
@@ -63,19 +64,21 @@ typedef struct opdi_recorder {
     opd_profile *profile;
     opdi_arena arena;
     opdi_trace *first, *last, *open;
-    int64_t lost;                                 /* events not recorded: no memory, or too many */
+    int64_t lost;                                 /* number of events that were not recorded: no memory, or too many
+                                                     events */
     uint32_t thread;
     bool closed;
     struct opdi_recorder *next;
 } opdi_recorder;
 struct opd_profile {
     int32_t refs;                                 /* references of the caller and the observer */
-    uint64_t number;                              /* in this process; compared with opdi_thread.recorder_of */
+    uint64_t number;                              /* number of the profile in this process; compared with
+                                                     opdi_thread.recorder_of */
     opd_profiler_options options;
     int64_t handle, start, stop, lost, events;
-    int64_t taken;                                /* number of records asked for; counted without a lock */
+    int64_t taken;                                /* number of records that were asked for; counted without a lock */
     opdi_mutex lock;                              /* protects the members below, and `lost` */
-    bool closed;                                  /* events that begin now are not recorded */
+    bool closed;                                  /* true: events that begin now are not recorded */
     opdi_recorder *recorders;
     opd_profile_row *rows;
     int64_t nrows;
