@@ -4,9 +4,9 @@
 //  To load a library, its file is copied into a file in memory (memfd, or a temporary file that is deleted afterwards).
 //  In the copy, the dependencies on libtorch are replaced by a dependency on a small library of stubs, which is also
 //  made in memory.  It has one stub for each function that the copy imports from PyTorch.  In the copy and in the
-//  stubs, the first letter of these functions' names is changed, so that symbols cannot clash with a libtorch that the
-//  process may have loaded, nor between models.  All this code uses only public functions of opdispatch.h, so it may be
-//  compiled in another file than the implementation.
+//  stubs, the first letter of these functions' names is changed, so that the names clash neither with a libtorch that
+//  the process may have loaded nor with other models.  All this code uses only public functions of opdispatch.h, so it
+//  may be compiled in another file than the implementation.
 //----------------------------------------------------------------------------------------------------------------------
 
 #include "../ops/ops.h"
@@ -83,22 +83,24 @@ struct opd_aoti {
     opdi_aoti_range *ranges;     /* memory that the model has allocated for constants */
     int64_t nranges;
     size_t ninputs, noutputs, nconstants;
-    bool empty;                  /* the model was compiled without weights, and has not got them yet */
-    bool unchecked, exceptions;  /* unchecked: the option of this name; exceptions: the model throws C++ exceptions;
-                                    otherwise, it is C, and a failing check leaves it by longjmp */
+    bool empty;                  /* true: the model was compiled without weights, and was not given them yet */
+    bool unchecked, exceptions;  /* unchecked: the option of this name; exceptions: true if the model throws C++
+                                    exceptions.  If false, the model is written in C, and a failing check leaves it by
+                                    longjmp */
 };
 typedef struct opdi_aoti_handle {
     opd_tensor *tensor;
-    bool packed;                 /* `tensor` is the unpacked form of a packed weight */
+    bool packed;                 /* true: `tensor` is the unpacked form of a packed weight */
     bool *gone;                  /* set to true when the handle is freed; may be NULL */
 } opdi_aoti_handle;
 
 //== operators that are called with the arguments of a C function ======================================================
 
 enum { OPDI_AOTI_ARGS = OPD_MAX_ARGS };
-/* The type of a parameter.  kind: T tensor, O tensor that may be NULL, i integer, b bool, e number of a dtype, layout
-   or format, d double, f float, s string, D device, G generator.  optional_items: the items of the list may be None.
-   out: it is written, and given by keyword. */
+/* The type of a parameter.  kind: 'T' (a tensor), 'O' (a tensor that may be NULL), 'i' (an integer), 'b' (a bool), 'e'
+   (the number of a dtype, layout or format), 'd' (a double), 'f' (a float), 's' (a string), 'D' (a device) or 'G' (a
+   generator). optional_items: true if the items of the list may be None.  out: true if the parameter is written, and
+   given by keyword. */
 typedef struct opdi_aoti_param { char kind; bool optional, list, optional_items, out; } opdi_aoti_param;
 typedef int (*opdi_aoti_compose)(const opd_value *args, void *const *handles, opd_value *rets);
 struct opdi_aoti_row {
@@ -109,8 +111,8 @@ struct opdi_aoti_row {
     int order[OPDI_AOTI_ARGS];   /* the C function's parameter k is params[order[k]] */
     int nparams, nrets;
     char rets[16];               /* kinds of the results: T, i, b or d */
-    bool returns;                /* results are stored through pointers after the arguments; false for out and in-place
-                                    forms */
+    bool returns;                /* true: results are stored through pointers after the arguments; false for out and
+                                    in-place forms */
 };
 
 //== oneDNN's operators in PyTorch, vector functions ===================================================================
@@ -125,8 +127,8 @@ typedef struct opdi_aoti_math {
     float (*f32_2)(float x, float y);
     double (*f64_2)(double x, double y);
 } opdi_aoti_math;
-/* The data of the stub of a vector function: the function, the number of elements of a vector, and their size in
-   bytes. */
+/* The data of the stub of a vector function: the function, the number of elements of a vector, and the size of an
+   element in bytes. */
 typedef struct opdi_aoti_vector { const opdi_aoti_math *math; int count, element; } opdi_aoti_vector;
 
 //== extensions: values on the stack of a kernel =======================================================================
@@ -150,7 +152,7 @@ typedef struct opdi_ext_entry {
     char *text;                  /* a schema, or the name of the operator that the kernel is for */
     opdi_ext_fn fn;              /* the kernel; NULL: `text` is a schema */
     uint32_t tags;
-    bool builtin;                /* opdispatch.h already defines the operator of the schema */
+    bool builtin;                /* true: opdispatch.h already defines the operator of the schema */
     opdi_ext_signature *signature;                /* types of the kernel's arguments and results; NULL: not read yet */
 } opdi_ext_entry;
 /* A request of an extension for a library of operators, with the registrations in it.  `library` is NULL until the
@@ -171,8 +173,8 @@ struct opdi_ext {
     opd_library *derivatives;    /* registrations that opdispatch adds to those of the extension */
     opdi_ext_call_fn call;
     int operators;
-    int64_t holds;               /* number of users of its code: the extension itself while it is loaded, its kernels,
-                                    its memory */
+    int64_t holds;               /* number of users of the extension's code: the extension itself while it is loaded,
+                                    kernels, and memory that the extension has given to tensors */
     bool committed;
 };
 
@@ -194,7 +196,7 @@ typedef struct opdi_aoti_symbol {
 
 //== the library of stubs, libraries as files in memory ================================================================
 
-/* A text or file that is being written.  failed: memory ran out. */
+/* A text or file that is being written.  failed: true if memory ran out. */
 typedef struct opdi_aoti_bytes { unsigned char *data; size_t length, capacity; bool failed; } opdi_aoti_bytes;
 /* A library of stubs while it is made: its code, names and symbols. */
 typedef struct opdi_aoti_library {
@@ -202,7 +204,7 @@ typedef struct opdi_aoti_library {
     uint32_t count;
     size_t call_at, call_size;   /* position and size of the function `.call`, which catches exceptions; 0 if there is
                                     none */
-    uint32_t needed[16];         /* positions in `names` of the libraries that it depends on */
+    uint32_t needed[16];         /* positions in `names` of the names of the libraries that this library depends on */
     int nneeded;
 } opdi_aoti_library;
 
@@ -228,7 +230,8 @@ typedef struct opdi_aoti_elf {
    jumps to `out`. */
 typedef struct opdi_aoti_frame {
     opd_aoti *model;
-    bool loading;                /* the model is being loaded: tensors that are made over memory are constants */
+    bool loading;                /* true: the model is being loaded, so tensors that are made over memory are
+                                    constants */
     jmp_buf *out;
     struct opdi_aoti_frame *outer;
 } opdi_aoti_frame;

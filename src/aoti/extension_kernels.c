@@ -36,8 +36,8 @@ OPDI_INTERNAL int opdi_ext_personality(int version, int actions, uint64_t kind, 
     opdi_ext_cxx.set_place(context, opdi_ext_cxx.begin(context) + OPDI_EXT_LANDING);
     return 7;                                                                           /* go on at OPDI_EXT_LANDING */
 }
-/* Asks the C++ library whether a type is derived from std::exception, and returns the answer.  If so, moves *object to
-   the std::exception part of the object. */
+/* If the C++ library says that a type is derived from std::exception, moves *object to the std::exception part of the
+   object and returns true.  Otherwise returns false. */
 static bool opdi_ext_is_exception(void *type, void **object) {
     typedef bool (*catch_fn)(const void *self, const void *thrown, void **object, unsigned outer);
     catch_fn catches = NULL;
@@ -227,8 +227,8 @@ static int opdi_ext_from_file(const opd_value *args, opd_value *rets) {
     return whole ? 0 : opd_fail(OPD_ERROR_FILE, "aten::from_file: %.400s: %s", args[0].u.s,
                                 file ? "the file has fewer elements than size" : strerror(why));
 }
-/* Calls an operator with the arguments on a stack, and replaces them by its results.  Returns 0, or 1 if an error is
-   pending. */
+/* Calls an operator with the arguments on a stack, and replaces the arguments by the operator's results.  Returns 0, or
+   1 if an error is pending. */
 OPDI_INTERNAL int32_t opdi_ext_dispatch(const char *name, const char *overload, uint64_t *stack, uint64_t version) {
     opdi_ext_signature *signature = (opdi_ext_signature *)malloc(sizeof *signature);
     opd_value values[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];

@@ -119,7 +119,8 @@ OPDI_INTERNAL const opdi_ext_side opdi_ext_ours = {
 };
 
 /* Reads the types of a schema from *from up to the closing parenthesis into `params`.  `named` is true for arguments,
-   which have names.  Returns their number, or writes an unknown type to `unknown` and returns -1. */
+   which have names.  Returns the number of types.  If a type is unknown, writes the type to `unknown` and returns
+   -1. */
 static int opdi_ext_read_types(const char **from, opdi_aoti_param *params, bool named, char *unknown) {
     const char *at = *from;
     int count = 0;

@@ -36,8 +36,8 @@ OPDI_INTERNAL void *opdi_ext_symbol(void *library, const char *name) {
     }
     return torch || library == (void *)&opdi_ext_torch ? found : dlsym(library, name);
 }
-/* Returns whether a library is part of CUDA or HIP.  Its functions are never called here, so it need not be
-   installed. */
+/* Returns true if a library is part of CUDA or HIP.  Such a library need not be installed, because its functions are
+   never called here. */
 static bool opdi_ext_is_cuda(const char *name) {
     static const char *const begins[] = {"libcuda", "libnv", "libcu", "libamdhip", "libhip"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++) {
@@ -64,9 +64,8 @@ static bool opdi_ext_beside(const opdi_aoti_elf *elf, const char *needed, char *
     }
     return false;
 }
-/* Returns whether a library is removed from the dependencies of the extension's copy.  This is so if the library is
-   part of CUDA or HIP, or is in the folder of the extension; in the second case, the library of stubs depends on it
-   instead. */
+/* Returns true if a library is removed from the dependencies of the extension's copy, because it is part of CUDA or
+   HIP, or is in the folder of the extension.  In the second case, the library of stubs depends on it instead. */
 static bool opdi_ext_is_replaced(const opdi_aoti_elf *elf, const char *name) {
     char text[2000];
     return opdi_ext_is_cuda(name) || opdi_ext_beside(elf, name, text, sizeof text);
@@ -126,8 +125,9 @@ static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
     /* if the list is empty now, disable both entries */
     if (count && count->d_un.d_val == 0) { first->d_tag = count->d_tag = 0x6ffffef5; }
 }
-/* The replacement of a symbol that an extension imports.  OTHER, BESIDE: none; STUB: a stub of a function here; CUDA: a
-   stub that returns an error or NULL; MISSING: a C++ function of PyTorch, which does not exist here. */
+/* The replacement of a symbol that an extension imports: OTHER: none. STUB: a stub of a function in this library. CUDA:
+   a stub that returns an error or NULL. MISSING: an error, because the symbol is a C++ function of PyTorch that does
+   not exist here. BESIDE: none, because a library in the extension's folder provides the symbol. */
 typedef enum opdi_ext_choice {
     OPDI_EXT_OTHER, OPDI_EXT_STUB, OPDI_EXT_CUDA, OPDI_EXT_MISSING, OPDI_EXT_BESIDE
 } opdi_ext_choice;
@@ -161,7 +161,7 @@ static int opdi_ext_report_missing(const opdi_aoti_elf *elf, const char *missing
              "interface can be loaded" : "the library needs %.700s, which opdispatch does not have", missing);
     return opdi_aoti_bad(elf->model, text);
 }
-/* Returns whether the first letter of symbol `at`'s name also belongs to the name of a symbol that is not replaced.
+/* Returns true if the first letter of symbol `at`'s name also belongs to the name of a symbol that is not replaced.
    (Names may share their ends in the table of names.)  Replaced symbols are renamed by changing this letter, so such a
    symbol cannot be renamed. */
 static bool opdi_ext_shared(const opdi_aoti_elf *elf, const char *names, const uint8_t *choices, size_t at) {
@@ -325,7 +325,7 @@ static int opdi_ext_read(opdi_ext *ext) {
     (void)munmap(data, size);
     return rc;
 }
-/* Returns whether a dispatch key belongs to a device on which extensions are not supported. */
+/* Returns true if a dispatch key belongs to a device on which extensions are not supported. */
 static bool opdi_ext_is_other_device(const char *key) {
     static const char *const ends[] = {"CUDA", "HIP", "XPU", "MPS", "MTIA", "HPU", "XLA", "PrivateUse1"};
     for (size_t i = 0; key && i < sizeof ends / sizeof *ends; i++) {
@@ -350,7 +350,7 @@ static int opdi_ext_commit_kernel(opdi_ext *ext, opdi_ext_library *library, opdi
     opdi_ext_release(ext);
     return -1;
 }
-/* Returns whether an entry defines an operator of torchvision that opdispatch.h defines, too.  If so, the definition of
+/* Returns true if an entry defines an operator of torchvision that opdispatch.h defines, too.  If so, the definition of
    opdispatch.h stays, with its backward function, and gets the extension's kernels. */
 static bool opdi_ext_is_builtin(const opdi_ext_library *library, const opdi_ext_entry *entry) {
     static const char *const names[] = {"nms(", "roi_align(", "_roi_align_backward("};
@@ -393,7 +393,8 @@ static int opdi_ext_commit(opdi_ext *ext) {
     ext->committed = true;
     return opd_ok() ? 0 : -1;
 }
-/* Undoes all registrations of an extension.  Its library is unloaded as soon as nothing needs its code any more. */
+/* Undoes all registrations of an extension.  The extension's library is unloaded as soon as nothing needs its code any
+   more. */
 static void opdi_ext_undo(opdi_ext *ext) {
     opd_library_close(ext->derivatives);
     ext->derivatives = NULL;

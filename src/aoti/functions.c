@@ -206,7 +206,7 @@ OPDI_INTERNAL const opdi_aoti_symbol opdi_aoti_symbols[] = {
 OPDI_INTERNAL const size_t opdi_aoti_nsymbols = sizeof opdi_aoti_symbols / sizeof *opdi_aoti_symbols;
 
 /* Finds the operator (such as aten::add.Tensor) of a symbol (such as aoti_torch_cpu_add_Tensor).  Names and overloads
-   may contain underscores, so each split is tried.  Returns NULL if there is none. */
+   may contain underscores, so each split is tried.  Returns NULL if there is no such operator. */
 static opd_op *opdi_aoti_find_operator(const char *symbol) {
     char name[300];
     const char *rest = strncmp(symbol, "aoti_torch_cpu_", 15) == 0 || strncmp(symbol, "aoti_torch_aten_", 16) == 0

@@ -13,7 +13,7 @@
 typedef struct opdi_torch_row {
     opd_op *op;
     opdi_ext_signature signature;
-    bool gradient;               /* the stub computes the gradients of the operator's arguments */
+    bool gradient;               /* true: the stub computes the gradients of the operator's arguments */
 } opdi_torch_row;
 /* Functions of PyTorch, found by name when the library is loaded. */
 static struct {
@@ -123,8 +123,8 @@ static int32_t opdi_torch_export(opd_tensor *tensor, void **out) {
                     opd_detach(tensor));
     return 0;
 }
-/* Computes the gradients of an operator's arguments.  values[0] has the gradients of the results, the rest are the
-   arguments.  grads[i] is the gradient of argument i, or NULL.  Returns 0, or -1 and sets an error. */
+/* Computes the gradients of an operator's arguments.  values[0] has the gradients of the results, and the other values
+   are the arguments.  Sets grads[i] to the gradient of argument i, or to NULL.  Returns 0, or -1 and sets an error. */
 static int opdi_torch_gradient(const opdi_torch_row *row, opd_value *values, opd_tensor **grads) {
     const int nargs = row->signature.nargs - 1;
     opd_tensor *outputs[OPD_MAX_ARGS], *given[OPD_MAX_ARGS], *inputs[OPD_MAX_ARGS], *found[OPD_MAX_ARGS];

@@ -19,7 +19,7 @@ OPDI_INTERNAL void *opdi_aoti_at(const opdi_aoti_elf *elf, uint64_t address, uin
     }
     return NULL;
 }
-/* Returns whether `count` bytes at a virtual address belong to a segment of the library that has these rights (PF_R,
+/* Returns true if `count` bytes at a virtual address belong to a segment of the library that has these rights (PF_R,
    ...). */
 static bool opdi_aoti_is_mapped(const opdi_aoti_elf *elf, uint64_t address, uint64_t count, uint32_t rights) {
     for (int i = 0; i < elf->nsegments; i++) {
@@ -196,7 +196,7 @@ OPDI_INTERNAL int opdi_aoti_elf_tables(opdi_aoti_elf *elf) {
     }
     return 0;
 }
-/* Returns whether an address is in the list of functions that run when the library is loaded or unloaded. */
+/* Returns true if an address is in the list of functions that run when the library is loaded or unloaded. */
 static bool opdi_aoti_runs_at_load(const opdi_aoti_elf *elf, uint64_t address) {
     static const int64_t arrays[][2] = {{DT_INIT_ARRAY, DT_INIT_ARRAYSZ}, {DT_FINI_ARRAY, DT_FINI_ARRAYSZ}};
     for (int i = 0; i < 2; i++) {
@@ -261,7 +261,7 @@ OPDI_INTERNAL int opdi_aoti_elf_check(const opdi_aoti_elf *elf) {
     return 0;
 }
 
-/* Returns whether a name is the name of one of PyTorch's libraries, which the library of stubs replaces. */
+/* Returns true if a name is the name of one of PyTorch's libraries, which the library of stubs replaces. */
 OPDI_INTERNAL bool opdi_aoti_is_torch(const char *name) {
     return strncmp(name, "libtorch", 8) == 0 || strncmp(name, "libc10", 6) == 0 || strncmp(name, "libsleef", 8) == 0;
 }
@@ -364,8 +364,8 @@ static int opdi_aoti_elf_bind(opdi_aoti_elf *elf, opdi_aoti_library *library, bo
     }
     return opd_ok() ? 0 : -1;
 }
-/* Returns whether this processor has the instruction set `isa`, such as "AVX2".  If that cannot be found out, only
-   checks that the instruction set belongs to this architecture. */
+/* Returns true if this processor has the instruction set `isa`, such as "AVX2".  If that cannot be found out, returns
+   true if the instruction set belongs to this architecture. */
 static bool opdi_aoti_cpu_has(const char *isa) {
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__TINYC__)
     __builtin_cpu_init();

@@ -51,7 +51,7 @@ static int opdi_aoti_return(opd_value *rets, opd_tensor *tensor) {
     rets[0] = opd_value_tensor(tensor);
     return tensor ? 0 : -1;
 }
-/* Returns whether a tensor is in channels_last format, judged by its strides as in PyTorch. */
+/* Returns true if a tensor is in channels_last format, judged by its strides as in PyTorch. */
 static bool opdi_aoti_channels_last(const opd_tensor *tensor) {
     const int ndim = opd_ndim(tensor);
     const int64_t *sizes = opd_sizes(tensor), *strides = opd_strides(tensor);

@@ -103,7 +103,8 @@ OPDI_INTERNAL bool opdi_aoti_read_schema(opdi_aoti_row *row, const char *schema)
     return true;
 }
 
-/* The arguments of a call, as the operator's stub has stored them; nints and nfloats count those read so far. */
+/* The arguments of a call, as the operator's stub has stored them.  nints and nfloats count the integers and the floats
+   that were read so far. */
 typedef struct opdi_aoti_args {
     const uint64_t *ints, *stack;
     const double *floats;

@@ -363,7 +363,7 @@ opd_tensor *opd_aoti_constant_get(opd_aoti *model, const char *name) {
                    name);
     return NULL;
 }
-/* Returns a copy of `tensor` whose memory has `bytes` bytes, because models copy that many bytes. */
+/* Returns a copy of `tensor` whose memory has `bytes` bytes: models copy that many bytes. */
 static opd_tensor *opdi_aoti_padded(opd_tensor *tensor, int64_t bytes) {
     opd_tensor *memory = opd_zeros(opd_ints_of(&bytes, 1), OPD_UINT8);
     opd_tensor *flat = memory && opd_ok() ? opd_view_dtype(memory, opd_dtype(tensor)) : NULL;
@@ -371,8 +371,8 @@ static opd_tensor *opdi_aoti_padded(opd_tensor *tensor, int64_t bytes) {
         : NULL;
     return padded ? opd_copy_(padded, tensor) : NULL;
 }
-/* Checks whether a tensor can be the value of constant `name`, and makes its box in *pair.  Returns 0, or -1 and sets
-   an error. */
+/* Checks that a tensor can be the value of constant `name`, and makes its box in *pair.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_aoti_value_box(opd_aoti *model, const char *name, opd_tensor *tensor, opdi_aoti_pair *pair,
                                const char *who) {
     opd_aoti_constant constant;

@@ -213,8 +213,8 @@ static void opdi_aoti_put_hash(opdi_aoti_bytes *file, const opdi_aoti_library *l
     free(table);
 }
 enum { OPDI_EXT_FRAMES = 120 };
-/* Writes the unwind tables of the function `.call`: a table with one entry, and the description of its frame.
-   `header`, `frames`, `second` and `code` are positions in the file.  The numbers are DWARF's. */
+/* Writes the unwind tables of the function `.call`: a table with one entry, and the description of its frame. `header`,
+   `frames`, `second` and `code` are positions in the file.  The numbers are codes of the DWARF format. */
 static void opdi_ext_put_frames(opdi_aoti_bytes *file, const opdi_aoti_library *library, size_t code) {
     static const unsigned char kinds[4] = {1, 0x1b, 3, 0x3b};
     const size_t header = file->length, frames = header + 24, second = frames + 48;

@@ -41,7 +41,7 @@ static int opdi_ext_ps_roi_pool_backward(opd_backward_call *bw) {
     return opdi_ext_roi_backward(bw, "torchvision::_ps_roi_pool_backward", 3, 0);
 }
 /* Saves the regions (argument 1) and, if there is one, the second result, which says where the elements of the first
-   come from.  Returns 0, or -1 and sets an error. */
+   result come from.  Returns 0, or -1 and sets an error. */
 static int opdi_ext_roi_setup(opd_context *ctx) {
     opd_tensor *saved[2];
     const opd_value second = opd_context_output(ctx, 1);

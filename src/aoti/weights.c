@@ -180,7 +180,7 @@ OPDI_INTERNAL void opdi_aoti_find(void *library, const char *name, void *out) {
     void *found = dlsym(library, name);
     memcpy(out, &found, sizeof found);
 }
-/* Finds C++ functions in a library and the libraries that it depends on.  Returns whether all were found. */
+/* Finds C++ functions in a library and the libraries that it depends on.  Returns true if all were found. */
 OPDI_INTERNAL bool opdi_aoti_find_cxx(void *library) {
     opdi_aoti_find(library, "__cxa_allocate_exception", &opdi_aoti_cxx.allocate);
     opdi_aoti_find(library, "_ZNSt13runtime_errorC1EPKc", &opdi_aoti_cxx.construct);
