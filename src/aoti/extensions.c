@@ -125,9 +125,12 @@ static void opdi_ext_drop_versions(opdi_aoti_elf *elf) {
     /* if the list is empty now, disable both entries */
     if (count && count->d_un.d_val == 0) { first->d_tag = count->d_tag = 0x6ffffef5; }
 }
-/* The replacement of a symbol that an extension imports: OTHER: none. STUB: a stub of a function in this library. CUDA:
-   a stub that returns an error or NULL. MISSING: an error, because the symbol is a C++ function of PyTorch that does
-   not exist here. BESIDE: none, because a library in the extension's folder provides the symbol. */
+/* The replacement of a symbol that an extension imports.
+   OTHER: none.
+   STUB: a stub of a function in this library.
+   CUDA: a stub that returns an error or NULL.
+   MISSING: none; loading fails, because the symbol is a C++ function of PyTorch that does not exist here.
+   BESIDE: none; a library in the extension's folder provides the symbol. */
 typedef enum opdi_ext_choice {
     OPDI_EXT_OTHER, OPDI_EXT_STUB, OPDI_EXT_CUDA, OPDI_EXT_MISSING, OPDI_EXT_BESIDE
 } opdi_ext_choice;
