@@ -2,14 +2,14 @@
 """Writes the archives of a release from a tag of the repository: opdispatch-VERSION.tar.gz, the same files as
 opdispatch-VERSION.zip, and opdispatch-VERSION.sha256 with the checksums of both.
 
-usage: python3 src/archive.py TAG [--to FOLDER]       TAG: v and OPD_VERSION of opdispatch.h, such as v0.4.0
+usage: python3 src/archive.py TAG [--to FOLDER]       TAG: "v" followed by OPD_VERSION, such as v0.4.0
 
 The archives contain the files of the tagged commit that a user needs: opdispatch.h, opdispatch_cuda.cu, LICENSE,
 README.md, examples/ (with the guide, its changes.md, and the files for CMake and pkg-config) and bench/ (the pages
 refer to its tables).  They do not contain src/ and tests/.  Files of the working tree are not read.
 
-It writes nothing and ends with status 1 if the commit's OPD_VERSION does not fit the tag, or if the header, the CUDA
-file or the reference of the commit are not what src/join.py and src/reference.py write.
+The script writes nothing and ends with status 1 if the commit's OPD_VERSION does not fit the tag, or if the header,
+the CUDA file or the reference of the commit are not what src/join.py and src/reference.py write.
 
 The archives of a commit have the same bytes on each machine and for each user: the files are sorted, all times are the
 time of the commit, and there are no names of users.  Only another version of zlib may compress to other bytes.

@@ -140,7 +140,7 @@ def circles(listed):
 
 
 def long_files():
-    """Returns messages about files that are too long to read in one piece, except for those in long_files.txt."""
+    """Returns messages about files with more lines than MOST_LINES or than their row in long_files.txt allows."""
     excused, found = {path: int(words[0]) for path, words in rows('long_files.txt')}, []
     for path in paths() + sorted({path for path, _, _ in pieces() + companion_pieces()
                                   if not path.endswith(printing.SUFFIX)} - set(paths())):
@@ -153,8 +153,8 @@ def long_files():
 
 
 def unended(path):
-    """Returns the lines of a file where a guard or compile mode begins without an end in this file, or ends without
-    a begin."""
+    """Returns the numbers of the lines of a file where a guard or compile mode begins that does not end in this file,
+    or ends that did not begin in this file."""
     guards, modes, found = [], [], []          # guards: line, modes before, modes at each branch's end, has #else
     for i, line in enumerate(read(os.path.join(SRC, path)).decode('utf-8').split('\n')):
         word = re.match(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b|OPDI_(COLD|ONCE|LOOPS)_(BEGIN|END)\b', line)

@@ -2,7 +2,8 @@
 
 A file of src/ has a line #include "NAME.printed.h" in the place of this text.  The end of printing.py lists the names.
 
-Operators are read from their cards in src/ops/, as text:
+Operators are read as text from their cards in src/ops/.  A card is a comment with the code that fills in the
+operator's descriptor:
 
     /* opd_sum_dim(self, dim, keepdim): the sum over dimensions */
     OPDI_OP(sum_dim_IntList) {
@@ -24,7 +25,7 @@ SUFFIX = '.printed.h'
 
 # Tokens of C: a string, a name, the paste operator, or any other character.
 WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\w+|##|\\\n|.', re.S)
-# A card: its comment, OPDI_OP or a macro that makes a card, its arguments, and for OPDI_OP the body.
+# A card: the comment, then OPDI_OP or a macro that makes a card, the arguments of this macro, and for OPDI_OP the body.
 CARD = re.compile(r'^(?:/\* opd_(\w+)(?:\(([\w, ]+)\))?: ((?:[^*]|\*(?!/))*) \*/\n)?'
                   r'(OPDI_\w+)\((\w+)((?:, [^\n]*)?)\)(?:$| \{\n((?:.*\n)*?)\}$)', re.M)
 OF_FOLDERS = {'make': 'create', 'matrix': 'linalg'}              # families whose names differ from their folders'
@@ -218,7 +219,8 @@ MOST_GIVEN = 20                                                  # OPD_GIVEN_MAX
 
 
 def wrapped(first, parts, last, indent, width=WIDTH):
-    """Returns first, the parts with commas between them, and last, as lines of at most `width` columns."""
+    """Returns the text `first`, the parts with commas between them, and the text `last`, as lines of at most `width`
+    columns."""
     lines, line = [], first
     for i, part in enumerate(parts):
         text = part + (',' if i + 1 < len(parts) else last)
@@ -345,7 +347,7 @@ def print_names(tree):
 
 def print_lean_cards(tree):
     """Prints OPDI_LEAN_CARDS, with a row OPDI_LEAN_CARD(card, "name") for each card, and opdi_kept_CARD, to which a
-    lean program refers."""
+    program with OPD_LEAN refers if it uses the operator."""
     lines, families = [], tree.families()
     for family in families:
         rows = ['OPDI_LEAN_CARD(%s, "%s")' % (o.card, o.schema.name) for o in tree.operators() if o.family == family]
@@ -365,8 +367,9 @@ def print_lean_cards(tree):
 
 
 def print_lean_names(tree):
-    """The names of the cards without "aten::", each with a zero behind it, in arrays of fewer than 4,096 characters, the
-    most that C11 promises for a literal; OPD_KEEP takes them with "_" for "."."""
+    """Prints the names of the cards without "aten::", each with a zero at its end.  The names are in arrays of fewer
+    than 4,096 characters, because C11 does not promise longer literals.  OPD_KEEP takes the names with "_" instead of
+    "."."""
     arrays, length = [[]], 0
     for o in tree.operators():
         if o.card != o.schema.name.replace('.', '_'):
@@ -405,7 +408,7 @@ OTHERS = re.compile(r'OPD_NO_(OPERATORS|OP_\w+|PLUGINS)$')
 # The result of a function that failed, by its type.  A pointer is NULL, and a struct is all zero.
 ANSWERS = {'int': '-1', 'int64_t': '-1', 'size_t': '0', 'double': 'NAN', 'opd_scalar_type': 'OPD_DTYPE_NONE',
            'opd_json_kind': 'OPD_JSON_NONE'}
-# Functions that return the number of parts: 0, because there is no object.
+# Functions that return the number of parts of an object.  They return 0, because there is no object.
 COUNTS = ('opd_graph_ninputs', 'opd_graph_noutputs', 'opd_graph_count', 'opd_tensor_file_count', 'opd_module_count',
           'opd_program_ninputs', 'opd_program_noutputs')
 # Functions that files with operators call.  They do the same as outside of autocast regions.
@@ -440,8 +443,8 @@ def functions_left_out(files):
 
 
 def results(parameters):
-    """Returns statements that set the results to which parameters point to nothing: `T **x`, `T **x, int n`, `char
-    *buf, size_t`."""
+    """Returns statements that write zeros to the results of a function.  These are what parameters point to: one
+    element for `T **x`, n elements for `T **x, int n`, and the first character for `char *buf, size_t`."""
     lines = []
     for i, (kind, name) in enumerate(parameters):
         after = parameters[i + 1] if i + 1 < len(parameters) else ('', '')
@@ -505,7 +508,7 @@ def print_left_out(tree):
 #-- the contents list of the first comment ----------------------------------------------------------------------------
 
 def print_contents(tree):
-    """Prints the anchors of all rooms, by layer, in the order of the files."""
+    """Prints the anchors of all sections (>>NAME), by layer, in the order of the files."""
     rooms, lines = {}, []
     for path, _, text in tree.files:
         rooms.setdefault(path.split('/')[0], []).extend(re.findall(r'^//  (>>[\w:]+) ', text, re.M))

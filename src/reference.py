@@ -132,7 +132,7 @@ def field(body, name):
 
 
 def chained(body, name):
-    """Returns True if the card sets a field for a kernel.  It may be set in a chain of assignments."""
+    """Returns True if the card sets a field for a kernel, alone or in a chain of assignments."""
     return re.search(r'\bop->%s = ' % name, body) is not None
 
 
@@ -164,7 +164,7 @@ def filled(body, functions, seen=()):
         if name in functions and name not in seen:
             names, lines = functions[name]
             for one, word in zip(names, printing.split_arguments(given.lstrip(', '))):
-                lines = re.sub(r'(?<!->)\b%s\b' % one, lambda m: word, lines)         # but not a field with that name
+                lines = re.sub(r'(?<!->)\b%s\b' % one, lambda m: word, lines)         # not a field of this name
             body += filled(lines, functions, seen + (name,))
     return body
 
