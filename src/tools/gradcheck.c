@@ -927,7 +927,7 @@ static int opdi_gradients_of(void *user, opd_tensor *const *inputs, int ninputs,
 }
 
 /* Writes the gradients of the outputs to `all`, from index ninputs on: grad_outputs or, if that is NULL, random
-   numbers. Returns the number of gradients, or -1 and sets an error. */
+   numbers.  Returns the number of gradients, or -1 and sets an error. */
 static int opdi_gradients_start(const opdi_gradients *gradients, opd_tensor *const *grad_outputs, opd_tensor **all) {
     opd_tensor *outs[OPD_GRADCHECK_OUTPUTS];
     int count = opdi_gradients_outputs(gradients, all, outs);

@@ -78,7 +78,7 @@ static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tenso
     return count;
 }
 /* Calls the operator as a function of its tensors.  Writes its results to `out`, then the arguments that it has
-   written. Returns the number of tensors in `out`, or -1 and sets an error. */
+   written.  Returns the number of tensors in `out`, or -1 and sets an error. */
 static int opdi_trial_fn(void *user, opd_tensor *const *in, int total, opd_tensor **out) {
     const opdi_trial *trial = (const opdi_trial *)user;
     opd_value rets[OPDI_MAX_RETURNS];
@@ -670,7 +670,7 @@ static int opdi_trial_sizes(const opdi_trial *trial, int64_t *sizes) {
     return count;
 }
 /* Returns a copy of `tensor` in which each dim of size `from` is longer by one or, if `from` is 0, all dims are
-   doubled. The numbers of `tensor` are repeated to fill the copy.  On failure, returns NULL and sets an error. */
+   doubled.  The numbers of `tensor` are repeated to fill the copy.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_trial_grown(const opd_tensor *tensor, int64_t from) {
     const opd_tensor *old = opdi_trial_bytes(tensor);
     const size_t size = opd_dtype_size((opd_scalar_type)tensor->dtype);

@@ -479,7 +479,7 @@ static int opdi_segment_reduce_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_clone_full(result, opd_value_int(0)));
 }
 /* Returns a bool tensor: true for each element whose segment has another element that is true in `marked`, a bool
-   tensor. Marks are counted in the dtype `dtype`. */
+   tensor.  Marks are counted in the dtype `dtype`. */
 static opd_tensor *opdi_segments_others(const opdi_segments *segments, opd_tensor *marked, opd_scalar_type dtype) {
     opd_tensor *own = opd_to_dtype(marked, dtype);
     opd_tensor *count = opdi_segments_fold(segments, own, "sum", opd_value_int(0), true);
