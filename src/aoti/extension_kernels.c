@@ -133,8 +133,9 @@ static char *opdi_ext_copy(const char *text) {
     if (text && !copy) { (void)opdi_aoti_no_memory(); }
     return copy ? strcpy(copy, text) : NULL;
 }
-/* While an extension's own code runs during loading, no function may fail, because the extension would throw an
-   exception that nobody catches.  So registrations are only recorded now, and carried out by opdi_ext_commit. */
+/* Records that an extension asks for a library of operators, and sets *out to the record.  The extension's own code
+   calls this function while the extension is loaded.  In that time it returns 0 even if it sets an error: otherwise the
+   extension would throw an exception that nobody catches.  opdi_ext_commit carries out the registrations later. */
 static int32_t opdi_ext_library_new(opd_library_kind kind, const char *ns, const char *key, const char *file,
                                     uint32_t line, opdi_ext_library **out) {
     opdi_ext *ext = opdi_ext_loading;
@@ -186,7 +187,7 @@ static int32_t opdi_ext_register(opdi_ext_library *library, const char *text, op
 OPDI_INTERNAL int32_t opdi_ext_def(void *library, const char *schema) {
     return opdi_ext_register((opdi_ext_library *)library, schema, NULL, 0);
 }
-/* Registers a schema with tags.  Each of `tags` is the bit of a tag, or 0 for a tag that this library does not have. */
+/* Records a schema with tags.  Each of `tags` is the bit of a tag, or 0 for a tag that this library does not have. */
 OPDI_INTERNAL int32_t opdi_ext_def_tags(void *library, const char *schema, const int32_t *tags, int32_t count) {
     uint32_t bits = 0;
     for (int32_t i = 0; i < count; i++) { bits |= (uint32_t)tags[i]; }

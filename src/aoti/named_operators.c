@@ -35,7 +35,7 @@ static int64_t opdi_aoti_flat_int(opdi_aoti_flat *flat) {
     }
     return flat->ints[flat->at_int++];
 }
-/* Converts torch.export's number of a dtype to ATen's. */
+/* Returns ATen's number of the dtype with this number in torch.export. */
 static opd_value opdi_aoti_export_dtype(int64_t number) {
     static const int dtypes[] = {-1, OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64, OPD_FLOAT16, OPD_FLOAT32,
                                  OPD_FLOAT64, OPD_COMPLEX32, OPD_COMPLEX64, OPD_COMPLEX128, OPD_BOOL, OPD_BFLOAT16};

@@ -127,7 +127,7 @@ static double opdi_aoti_double(opdi_aoti_args *args) {
     memcpy(&number, args->stack++, sizeof number);
     return number;
 }
-/* Reads a float, which is in the lower half of its word. */
+/* Reads a float argument, which is in the lower half of its word. */
 static double opdi_aoti_float(opdi_aoti_args *args) {
     const double word = opdi_aoti_double(args);
     float number;
@@ -195,7 +195,7 @@ static opd_value opdi_aoti_list(opdi_aoti_args *args, const opdi_aoti_param *par
     (void)opd_fail(OPD_ERROR_ARGUMENT, "a list has a kind that compiled models do not use");
     return opd_value_none();
 }
-/* Reads the next argument of a call.  If it is a tensor, sets *handle to its handle. */
+/* Reads and returns the next argument of a call.  If it is a tensor, sets *handle to its handle. */
 static opd_value opdi_aoti_read(opdi_aoti_args *args, const opdi_aoti_param *param, void **handle) {
     if (param->list) { return opdi_aoti_list(args, param); }
     if (param->kind == 'D') {

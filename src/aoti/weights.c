@@ -262,8 +262,8 @@ OPDI_INTERNAL int32_t opdi_aoti_zero_out(int32_t *out) {
     *out = 0;
     return 0;
 }
-/* Replaces getenv in models: AOTI_RUNTIME_CHECK_INPUTS, if not set, counts as set, so that models check their
-   inputs. */
+/* Replaces getenv in models.  If AOTI_RUNTIME_CHECK_INPUTS is not set, returns "1" for this name, so that models check
+   their inputs. */
 OPDI_INTERNAL char *opdi_aoti_getenv(const char *name) {
     static char one[] = "1";
     char *value = getenv(name);

@@ -302,7 +302,8 @@ OPDI_INTERNAL void opdi_collective_broadcast(opd_op_desc *op) {
 
 //== all_gather, reduce_scatter, all_to_all ============================================================================
 
-/* Makes the result of an operator: like `input`, but its first dim has size `rows`. */
+/* Makes the result of an operator: like `input`, but its first dim has size `rows`.  Returns NULL and sets an error on
+   failure. */
 static opd_tensor *opdi_collective_rows(opd_call *call, opd_tensor *input, int64_t rows) {
     int64_t sizes[OPD_MAX_DIMS];
     memcpy(sizes, opd_sizes(input), (size_t)opd_ndim(input) * sizeof *sizes);

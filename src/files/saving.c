@@ -127,7 +127,7 @@ static int opdi_safetensors_build(const opdi_source *source, opdi_output *output
     return 0;
 }
 /* Checks and sorts the tensors, builds the header and writes the file.  An old file is replaced only when the new file
-   is complete. */
+   is complete.  Returns 0, or -1 and sets an error. */
 int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                          const char *const *metadata) {
     opdi_source source = {"opd_safetensors_save", path, /* entry, data, length */ NULL, NULL, 0};

@@ -69,7 +69,8 @@ static int opdi_graph_write(opdi_sink *sink, const opd_graph *graph, const char 
     (void)opdi_le_put(opdi_le_put(head + 8, 1, 4), sum.crc, 4);
     return opdi_sink_put(sink, head, sizeof head) ? -1 : opdi_graph_put(sink, graph, text, length);
 }
-/* Writes the graph's text and its constants.  An old file is replaced only when the new file is complete. */
+/* Writes the graph's text and its constants.  An old file is replaced only when the new file is complete.  Returns 0,
+   or -1 and sets an error. */
 int opd_graph_save(const opd_graph *graph, const char *path) {
     opdi_sink sink;
     int rc = -1;

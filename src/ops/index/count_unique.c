@@ -249,8 +249,8 @@ static opd_tensor *opdi_unique_differs(opd_tensor *tensor) {
     return tensor
         ? opd_ne(opdi_maybe_narrow(tensor, 0, 1, count - 1), opdi_maybe_narrow(tensor, 0, 0, count - 1)) : NULL;
 }
-/* Computes unique over all elements.  If `sorts`, they are sorted first.  Without `inverse` or `counts`, the second or
-   third result is empty. */
+/* Computes unique over all elements, and returns its results to the call.  If `sorts`, the elements are sorted first.
+   Without `inverse` or `counts`, the second or third result is empty.  Returns 0, or -1 and sets an error. */
 static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool counts) {
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *sorted[2] = {NULL, NULL};
     if (input->backend == OPD_META) {
@@ -271,9 +271,9 @@ static int opdi_unique_flat(opd_call *call, bool sorts, bool inverse, bool count
     if (!counts) { results[2] = opdi_unique_none(input); }
     return opdi_unique_return(call, results);
 }
-/* Computes unique over the slices of dim `along`.  If `sorts`, the slices are sorted first: by their last element, then
-   by the element before it, and so on up to the first.  Each of these sorts is stable, so the first element has the
-   highest priority. */
+/* Computes unique over the slices of dim `along`, and returns its results to the call.  If `sorts`, the slices are
+   sorted first: by their last element, then by the element before it, and so on up to the first.  Each of these sorts
+   is stable, so the first element has the highest priority.  Returns 0, or -1 and sets an error. */
 static int opdi_unique_slices(opd_call *call, int64_t along, bool sorts) {
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *from = NULL, *sorted[2];
     const int dim = opdi_dim_of(along, input->ndim);

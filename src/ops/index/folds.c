@@ -11,7 +11,8 @@
 OPDI_COLD_BEGIN
 
 OPDI_INTERNAL bool opdi_selects_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
-/* Expands `list`, n indices, to an index tensor that has size n in `dim` and the sizes like[ndim] in the other dims. */
+/* Returns `list`, n indices, expanded to an index tensor that has size n in `dim` and the sizes like[ndim] in the other
+   dims. */
 OPDI_INTERNAL opd_tensor *opdi_rows_expand(opd_tensor *list, int dim, const int64_t *like, int ndim) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     for (int axis = 0; axis < ndim; axis++) {
@@ -203,7 +204,7 @@ OPDI_INTERNAL int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor 
         ? opdi_staging_store(out, scratch) : -1;
 }
 /* Runs all variants of scatter.  OPDI_WALK_SCATTER writes elements; the other kinds fold them into self.  `name` is
-   used in messages. */
+   used in messages.  Returns 0, or -1 and sets an error. */
 static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
     const opd_value value = opd_arg_value(call, 3);

@@ -257,7 +257,8 @@ static int opdi_indexed_split(const opdi_indexed *indexed) {
     }
     return best;
 }
-/* Runs sums and products of complex numbers for opdi_indexed_go, one element after another. */
+/* Runs sums and products of complex numbers for opdi_indexed_go, one element after another.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_indexed_complex(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second) {
     const opd_tensor *like = index->ndim < second->ndim ? second : index;
     const int64_t *places = (const int64_t *)(const void *)index->data;

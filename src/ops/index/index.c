@@ -526,7 +526,8 @@ static opd_tensor *opdi_flat_of(opd_tensor *tensor) {
     tensor = opdi_packed(tensor);
     return tensor ? opdi_view(tensor, &tensor->numel, &one, 1, 0) : NULL;
 }
-/* Converts checked positions, which count the elements of self in row-major order, to offsets into self's memory. */
+/* Returns checked positions, which count the elements of self in row-major order, as offsets into self's memory.  On
+   failure, returns NULL and sets an error. */
 static opd_tensor *opdi_take_offsets(opd_tensor *index, const opd_tensor *self) {
     if (!index || (self->flags & OPDI_CONTIGUOUS)) { return index; }
     opd_tensor *tensor = opdi_own(opdi_tensor_make(index->dims, NULL, index->ndim, OPD_INT64, OPD_CPU));

@@ -142,8 +142,8 @@ static int opdi_cat_backward(opd_backward_call *bw) {
     }
     return dim < 0 ? -1 : 0;
 }
-/* Runs the fallback of an operator that takes a list of tensors.  If the list is empty, there is no tensor to dispatch
-   on; then the CPU kernel runs and reports the error. */
+/* Runs the fallback of an operator that takes a list of tensors.  An empty list has no tensor to dispatch on; then the
+   CPU kernel runs and reports the error. */
 static int opdi_list_of_none(opd_call *call) {
     return opd_arg_tensors(call, 0).n ? opdi_hidden_fallback(call) : opd_op_card(call->op)->cpu(call);
 }
@@ -278,7 +278,8 @@ OPDI_OP(stack) {
 }
 
 /* Runs hstack, vstack, dstack, column_stack and row_stack: gives every tensor at least `least` dims, then joins the
-   tensors along dim.  If `column`, vectors are first converted to columns.  `name` is used in messages. */
+   tensors along dim.  If `column`, vectors are first converted to columns.  `name` is used in messages.  Returns 0, or
+   -1 and sets an error. */
 static int opdi_stack_like(opd_call *call, int least, int dim, bool column, const char *name) {
     opd_tensors list = opd_arg_tensors(call, 0);
     const size_t bytes = (size_t)list.n * sizeof(opd_tensor *);
@@ -880,8 +881,8 @@ OPDI_OP(replication_pad3d_backward) {
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
 }
 
-/* Pads circularly, dim by dim: elements before the first are copies of the last ones, and vice versa.  Negative sizes
-   cut elements off. */
+/* Returns tensor padded circularly, dim by dim: elements before the first are copies of the last ones, and vice versa.
+   Negative sizes cut elements off.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_pad_circular(opd_tensor *tensor, opd_value pad) {
     for (int k = 0; k < pad.n / 2 && tensor; k++) {
         const int dim = tensor->ndim - 1 - k;

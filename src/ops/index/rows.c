@@ -164,7 +164,8 @@ static opd_tensor *opdi_rows_index(const opd_tensor *out, int dim, opd_tensor *i
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, wrap, text);
     return index ? opdi_rows_expand(index, dim, opdi_sizes(src), src->ndim) : NULL;
 }
-/* Runs index_add for complex numbers: once for the real parts and once for the imaginary parts. */
+/* Runs index_add for complex numbers: once for the real parts and once for the imaginary parts.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_index_add_complex(opd_call *call, opd_tensor *self, opd_tensor *src, opd_value alpha) {
     opd_tensor *index = opd_arg_tensor(call, 2), *parts[2];
     const int64_t dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);

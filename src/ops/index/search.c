@@ -438,8 +438,8 @@ static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const in
     to->counts = opd_to_dtype(counts, OPDI_DTYPE(data));
     return opd_ok() ? 0 : -1;
 }
-/* Reduces src [.., size, ..] to one number per segment with reduction `how`, a name of scatter_reduce.  Empty segments
-   get `fill`.  If with_fill, the reduction of each segment begins with `fill`. */
+/* Returns src [.., size, ..] reduced to one number per segment by `how`, a name of scatter_reduce.  Empty segments get
+   `fill`.  If with_fill, the reduction of each segment begins with `fill`. */
 static opd_tensor *opdi_segments_fold(const opdi_segments *segments, opd_tensor *src, const char *how, opd_value fill,
                                       bool with_fill) {
     int64_t sizes[OPD_MAX_DIMS];

@@ -34,9 +34,9 @@ static int opdi_as_strided_scatter_check(opd_call *call) {
         : opd_fail(OPD_ERROR_AUTOGRAD, "as_strided_scatter is currently only supported for contiguous inputs%s",
                    opd_is_contiguous(self) ? " with storage offset 0" : "");
 }
-/* Runs an operator such as select_scatter: copies src into a view of a copy of self.  The view operator `name` makes
-   this view from the call's `nargs` arguments.  If `flat`, the view (as_strided) counts elements in memory, so the copy
-   must have the memory layout of self. */
+/* Runs an operator such as select_scatter: copies src into a view of a copy of self, and returns that copy to the call.
+   The view operator `name` makes the view from the call's `nargs` arguments.  If `flat`, the view (as_strided) counts
+   elements in memory, so the copy must have the memory layout of self.  Returns 0, or -1 and sets an error. */
 static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool flat) {
     opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1), *out, *scratch;
     opd_value values[6];

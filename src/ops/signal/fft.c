@@ -121,7 +121,7 @@ static int opdi_fft_one(opd_call *call, int kind) {
     return opdi_fft_of(call, &along, &points, 1, kind);
 }
 /* Runs a transform over the dims in argument dim.  If dim is None, uses as many of the last dims as argument s has
-   numbers; if s is None too, all dims. */
+   numbers; if s is None too, all dims.  Returns 0, or -1 and sets an error. */
 static int opdi_fft_many(opd_call *call, int kind) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints given = opd_arg_ints(call, 1), named = opd_arg_ints(call, 2);
@@ -289,8 +289,9 @@ OPDI_OP(fft_ihfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 
-/* Rolls each dim of argument `dim` by (size + more) / 2.  If `more` is 0, this is half of the size, rounded down.
-   If `more` is 1, it is half of the size, rounded up, which undoes the roll with `more` = 0. */
+/* Rolls each dim of argument `dim` by (size + more) / 2.  If `more` is 0, this is half of the size, rounded down.  If
+   `more` is 1, it is half of the size, rounded up, which undoes the roll with `more` = 0.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_fft_shift(opd_call *call, int64_t more) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_ints named = opd_arg_ints(call, 1);

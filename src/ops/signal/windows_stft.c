@@ -39,8 +39,8 @@ static opd_tensor *opdi_window_kaiser(opd_tensor *steps, int64_t points, double 
     if (!most) { return NULL; }
     return opdi_muls(opd_i0(opdi_muls(root, beta)), 1 / opd_item_f64(most));
 }
-/* Runs the operators *_window: makes a window of this kind, with the length in argument 0.  A periodic window is
-   made with one more point, and the last point is then cut off. */
+/* Runs the operators *_window: makes a window of this kind, with the length in argument 0.  A periodic window is made
+   with one more point, and the last point is then cut off.  Returns 0, or -1 and sets an error. */
 static int opdi_window_make(opd_call *call, int kind, double alpha, double beta) {
     const char *name = call->op->schema->name;
     const int64_t length = opd_arg_int(call, 0);

@@ -478,7 +478,8 @@ OPDI_OP(special_xlog1py) {
     op->cases = "[2,3], [2,3]+; [2,3], [3]+";
 }
 
-/* Runs the variants that have a Scalar: calls the operator of the same name with a tensor instead of the Scalar. */
+/* Runs an operator that has a Scalar argument: calls the operator of the same name with a tensor instead of the
+   Scalar. */
 static int opdi_with_number_kernel(opd_call *call) {
     opd_value args[2];
     for (int i = 0; i < 2; i++) {

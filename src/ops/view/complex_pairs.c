@@ -304,8 +304,8 @@ static opd_tensor *opdi_complex_joined(opd_tensor **pair) {
     return rows || !joined ? joined : opd_permute(joined, opd_ints_of(back, ndim));
 }
 /* complex or, if `polar` is true, polar: makes a complex tensor from two tensors that are broadcast: real and imaginary
-   parts, or absolute values and angles.  Real and imaginary parts are broadcast by subtracting zeros, which keeps
-   -0. */
+   parts, or absolute values and angles.  Real and imaginary parts are broadcast by subtracting zeros, which keeps -0.
+   Returns 0, or -1 and sets an error. */
 static int opdi_complex_of_parts(opd_call *call, bool polar) {
     opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1), *pair[2];
     for (int i = 0; i < 2; i++) {

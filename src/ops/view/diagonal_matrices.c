@@ -65,8 +65,8 @@ OPDI_OP(diagflat) {
     op->cases = "[2,2]";
 }
 
-/* Adds dims of size 1 for atleast_1d, atleast_2d and atleast_3d; the digit in the operator's name is the number of
-   dims. */
+/* Returns tensor with at least the number of dims in the operator's name (atleast_1d, atleast_2d, atleast_3d).  If
+   tensor has fewer dims, adds dims of size 1. */
 static opd_tensor *opdi_at_least(const opd_call *call, opd_tensor *tensor) {
     static const int64_t ones[3] = {1, 1, 1};
     const int want = call->op->schema->name[8] - '0';
