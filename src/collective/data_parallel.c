@@ -281,7 +281,7 @@ static int opdi_parallel_set_grad(opd_parallel *parallel, opdi_parallel_param *p
     if (grad && !(parallel->ordered && opdi_grad_is_new(param, grad, part))) {
         return opd_copy_(grad, part) ? 0 : -1;
     }
-    opd_tensor *const fresh = parallel->ordered ? part : opd_clone(part);     /* the first buckets are freed later */
+    opd_tensor *const fresh = parallel->ordered ? part : opd_clone(part);   /* a copy if the buckets will be freed */
     return fresh ? opd_tensor_set_grad(param->tensor, fresh) : -1;
 }
 /* Sets used[i] to 1 if parameter i has a gradient (on any rank if find_unused is set, otherwise on this rank), else to
@@ -615,7 +615,7 @@ static bool opdi_parallel_is_even(int64_t total, int64_t squares, int size) {
     return total > 0 && total <= INT32_MAX && total % size == 0 && squares == total / size * total;
 }
 int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples) {
-    int64_t sums[2] = {samples, (int64_t)((uint64_t)samples * (uint64_t)samples)};        /* and the square */
+    int64_t sums[2] = {samples, (int64_t)((uint64_t)samples * (uint64_t)samples)};        /* and their square */
     if (opdi_group_lost(parallel ? parallel->group : NULL)) { return -1; }
     if (!parallel || samples < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_parallel_begin: %s", parallel ? "the number is negative" : "NULL");

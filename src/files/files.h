@@ -62,8 +62,8 @@ typedef struct opdi_scanner { const opdi_source *source; size_t at, end; } opdi_
 typedef struct opdi_sink {
     opdi_source source;
     FILE *file;
-    char *to, *tmp;              /* to: the file's final name, or NULL if it is written directly; tmp: its name until it
-                                    is complete */
+    char *to, *tmp;              /* to: the final name, or NULL if the file is written directly; tmp: the file's name
+                                    until it is complete */
     size_t bytes;                /* size of the block that holds both names */
     uint64_t at;
     const opdi_crc *table;
@@ -97,7 +97,8 @@ struct opd_json {
    (see opdi_pickle_node) contain. */
 enum {
     OPDI_PICKLE_NONE, OPDI_PICKLE_BOOL, OPDI_PICKLE_INT, OPDI_PICKLE_FLOAT, OPDI_PICKLE_TEXT,
-    OPDI_PICKLE_LIST, OPDI_PICKLE_TUPLE, OPDI_PICKLE_DICT,     /* have items; of a dict: key, value, key, value... */
+    OPDI_PICKLE_LIST, OPDI_PICKLE_TUPLE, OPDI_PICKLE_DICT,     /* collections of items; the items of a dict are key,
+                                                                  value, key, value... */
     OPDI_PICKLE_GLOBAL,          /* a known class or function; value: its index in opdi_pickle_globals */
     OPDI_PICKLE_STORAGE,         /* items: class, key, number of elements */
     OPDI_PICKLE_TENSOR,          /* items: storage, offset, sizes, strides, class or dtype; text: OPDI_TENSOR_* flags */
@@ -108,13 +109,14 @@ enum {
     OPDI_PICKLE_CLASS,           /* a class of a script; items: its module and name */
     OPDI_PICKLE_OBJECT,          /* an object of a script's class; items: its module and name, and perhaps its state */
     OPDI_PICKLE_FOREIGN,         /* an unknown class or function (text is 0), or the result of calling it (text is 1);
-                                    items: its module and name, and of a result all arguments and parts */
-    OPDI_PICKLE_STRANGE          /* a value that cannot be read; value: index in opdi_pickle_globals of the function
-                                    that makes it, or OPDI_BIG_INT.  If the value is a bytes object, text and last are
-                                    the position and length of its bytes, written as UTF-8 */
+                                    items: the module and name and, for a result, all arguments and parts */
+    OPDI_PICKLE_STRANGE          /* a value that cannot be read.  value: OPDI_BIG_INT, or the index in
+                                    opdi_pickle_globals of the function that makes the value.  If the value is a bytes
+                                    object, text and last are the position and length of the bytes, written as UTF-8 */
 };
 #define OPDI_BIG_INT (-2)        /* an integer of more than 64 bits */
-enum { OPDI_TENSOR_GRAD = 1, OPDI_TENSOR_CONJ = 2, OPDI_TENSOR_NEG = 4 };   /* requires grad; lazy conj; lazy neg */
+/* Flags of a tensor: it requires grad, is a conjugated view, is a negated view. */
+enum { OPDI_TENSOR_GRAD = 1, OPDI_TENSOR_CONJ = 2, OPDI_TENSOR_NEG = 4 };
 typedef struct opdi_pickle_node {
     int kind;
     uint32_t first, last;        /* first and last item: indices in opdi_pickle.items; 0: none */
@@ -133,24 +135,25 @@ typedef struct opdi_pickle {
     opdi_string stack, marks;    /* stack: nodes (uint32_t[]); marks: heights of the stack (uint32_t[]) */
     opdi_string memo;            /* uint32_t[]: for each number of the pickle's memo, the node with this number; 0:
                                     none */
-    bool script;                 /* written by torch.jit.save: classes of scripts are allowed */
+    bool script;                 /* true: written by torch.jit.save, so classes of scripts are allowed */
 } opdi_pickle;
 /* The effects of calling the known classes and functions (opdi_pickle_known.call). */
 enum {
     OPDI_GLOBAL_DICT,            /* makes a dict from nothing, from pairs or from a dict */
     OPDI_GLOBAL_LIST,            /* returns its list or tuple argument; also for sets and sizes */
     OPDI_GLOBAL_TENSOR,          /* _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks, meta) */
-    OPDI_GLOBAL_TENSOR_OF,       /* _rebuild_tensor_v3(as _v2 up to hooks, dtype, meta) */
+    OPDI_GLOBAL_TENSOR_OF,       /* _rebuild_tensor_v3(the arguments of _v2 up to hooks, dtype, meta) */
     OPDI_GLOBAL_PARAMETER,       /* _rebuild_parameter(tensor, requires_grad, hooks): returns the tensor */
     OPDI_GLOBAL_TYPED,           /* _rebuild_from_type_v2(function, type, arguments, state): calls the function */
-    OPDI_GLOBAL_FIRST,           /* returns its first argument, such as a layout's name; without arguments: empty
-                                    bytes */
+    OPDI_GLOBAL_FIRST,           /* returns its first argument, such as a layout's name, or empty bytes if it has no
+                                    arguments */
     OPDI_GLOBAL_DEVICE, OPDI_GLOBAL_COMPLEX,
-    OPDI_GLOBAL_BYTES,           /* encode(text, 'latin1'): returns the text, if it is ASCII */
+    OPDI_GLOBAL_BYTES,           /* encode(text, 'latin1'): returns the text if it is ASCII */
     OPDI_GLOBAL_CALLED,          /* makes a range or slice */
     OPDI_GLOBAL_NUMPY,           /* numpy.dtype(name, ...), whose state follows */
-    OPDI_GLOBAL_SCALAR,          /* scalar(dtype, bytes): a number of NumPy */
-    OPDI_GLOBAL_QUANTIZED,       /* _rebuild_qtensor(storage, offset, sizes, strides, how, ...): read in scripts only */
+    OPDI_GLOBAL_SCALAR,          /* scalar(dtype, bytes): makes a number of NumPy */
+    OPDI_GLOBAL_QUANTIZED,       /* _rebuild_qtensor(storage, offset, sizes, strides, how, ...): makes a quantized
+                                    tensor, in scripts only */
     OPDI_GLOBAL_STRANGE,         /* makes a value that cannot be read */
     OPDI_GLOBAL_WORD             /* a name that cannot be called: a dtype, or a storage's class */
 };
@@ -172,8 +175,8 @@ enum { OPDI_SAFETENSORS_DTYPES = 22 };
    that this library lacks has OPD_DTYPE_NONE. */
 typedef struct opdi_safetensors_row { const char *name; int bits; opd_scalar_type dtype; } opdi_safetensors_row;
 typedef struct opdi_file_entry {
-    size_t name;                 /* position in the file's text */
-    size_t where;                /* position of its description in the file, for error messages */
+    size_t name;                 /* position of the entry's name in the file's text */
+    size_t where;                /* position of the entry's description in the file, for error messages */
     size_t begin, data, end;     /* the entry's part of the file is [begin, end); its contents begin at `data`, after
                                     the entry's header.  In a checkpoint, begin is the index of the entry's first name,
                                     data is the offset in the storage or the index in `values`, and end is the number of
@@ -184,13 +187,14 @@ typedef struct opdi_file_entry {
     uint64_t full;               /* zip: the unpacked size */
     uint32_t crc;                /* zip: the checksum of the unpacked bytes */
     uint16_t method, flags;      /* zip: the compression method (0: none, 8: deflate), and flags of the format */
-    int64_t member;              /* checkpoint: the member with the tensor's storage; -1: a value or a run.  A run is a
-                                    single entry for a long list of numbers; its name is the common prefix of the
+    int64_t member;              /* checkpoint: the member with the tensor's storage, or -1 for a value or a run.  A run
+                                    is a single entry for a long list of numbers; its name is the common prefix of the
                                     numbers' names, and `dims` is the run's number */
     int strange;                 /* checkpoint: 0 if the entry can be read, else the reason why not: a row of
                                     opdi_pickle_globals, or a number below 0 (such as OPDI_BIG_INT) */
     bool grad;                   /* checkpoint: true if the tensor requires grad */
-    unsigned char lazy;          /* OPDI_TENSOR_CONJ, OPDI_TENSOR_NEG: the tensor is a conjugated or negated view */
+    unsigned char lazy;          /* flags OPDI_TENSOR_CONJ, OPDI_TENSOR_NEG: the tensor is a conjugated view, a negated
+                                    view */
 } opdi_file_entry;
 /* An element of a list that is sorted by name.  place: the entry's index; begin, end: its part of the file. */
 typedef struct opdi_sorted { const char *name; size_t begin, end; int64_t place; } opdi_sorted;
@@ -200,7 +204,7 @@ typedef struct opdi_named_run { char *names; size_t bytes; } opdi_named_run;
 struct opd_tensor_file {
     opdi_file_buffer *bytes;
     opdi_source source;
-    bool zip, checkpoint, swap;  /* swap: numbers have the other byte order */
+    bool zip, checkpoint, swap;  /* swap: true if numbers have the other byte order */
     int64_t count, nmeta;        /* count: number of names; a run is a single entry with many names */
     size_t path_bytes;
     opdi_string text;            /* names, keys and texts, each with a zero at its end */

@@ -35,8 +35,8 @@ typedef struct opdi_check {
                                                      checked now */
     opdi_axis in[OPDI_CHECK_INPUTS], out[OPD_GRADCHECK_OUTPUTS];
     int nin, nout, nresults;                      /* nout: number of checked outputs */
-    int64_t rows, columns;                        /* rows: directions of all inputs; columns: directions of all
-                                                     outputs */
+    int64_t rows, columns;                        /* rows: number of directions of all inputs; columns: number of
+                                                     directions of all outputs */
     double *numerical, *analytical;               /* [rows][columns] */
     char *report;                                 /* text about the failed check, or "" */
     size_t report_cap;

@@ -6,7 +6,7 @@ enum { OPDI_SCALER_READY, OPDI_SCALER_UNSCALED, OPDI_SCALER_STEPPED };
 /* The state of an optimizer since the last update of the scale.  `stage` is one of OPDI_SCALER_*. */
 typedef struct opdi_scaler_record {
     struct opdi_scaler_record *next;
-    uint64_t optimizer;                           /* optimizer->number; an address may be reused */
+    uint64_t optimizer;                           /* optimizer->number, because an address may be reused */
     int stage;
     bool checked, found_inf;
 } opdi_scaler_record;

@@ -110,7 +110,7 @@ typedef struct opdi_module_fill {
     opd_module *module;
     const opd_tensor_file *file;
     opd_module_load_options options;
-    opd_tensor **tensors;        /* [module's count]; NULL: item unchanged */
+    opd_tensor **tensors;        /* [module's count]: the file's tensor for each item; NULL: the item stays unchanged */
     opdi_string said[4];         /* names for the error message, indexed by opd_module_match */
     int64_t counts[4];
 } opdi_module_fill;

@@ -10,14 +10,15 @@
 
 #if !defined(OPD_NO_TRAINING)
 #if defined(OPDI_CORE)
-struct opd_optimizer {                            /* a group; the first group is the optimizer */
+struct opd_optimizer {                            /* a group of parameters; the first group is the optimizer */
     struct opd_optimizer *next;                   /* the next group, or NULL */
     int kind, count;
     uint64_t number;                              /* number of the optimizer in this process, from 1 */
     opd_sgd_options sgd;
     opd_adam_options adam;
-    opd_tensor **params;                          /* [n], then [OPDI_STATES][n] states, NULL before the first step */
-    opd_tensor **lists;                           /* [2 + OPDI_STATES][n]: arguments of one call */
+    opd_tensor **params;                          /* [n] parameters, then [OPDI_STATES][n] states, which are NULL before
+                                                     the first step */
+    opd_tensor **lists;                           /* [2 + OPDI_STATES][n]: the arguments of one call of the operator */
     bool *begun;                                  /* [n]: true if the parameter has taken a step */
     size_t bytes;
 };
@@ -71,7 +72,7 @@ typedef struct opdi_recorder {
     struct opdi_recorder *next;
 } opdi_recorder;
 struct opd_profile {
-    int32_t refs;                                 /* references of the caller and the observer */
+    int32_t refs;                                 /* number of references by the caller and by the observer */
     uint64_t number;                              /* number of the profile in this process; compared with
                                                      opdi_thread.recorder_of */
     opd_profiler_options options;

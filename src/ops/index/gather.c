@@ -71,7 +71,7 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
 typedef struct opdi_indexed {
     int ndim, row, split;                         /* row: the dim of the inner loop; split: the dim that is divided
                                                      among threads, or -1 */
-    int kind, compute, size, bsize;               /* size, bsize: bytes of an element of a, of b */
+    int kind, compute, size, bsize;               /* size, bsize: bytes of an element of a and of an element of b */
     opd_scalar_type dtype;                        /* the dtype of a */
     int64_t sizes[OPD_MAX_DIMS];                  /* the sizes of index or, if index has fewer dims than b, of b */
     int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS], xs[OPD_MAX_DIMS];     /* strides of a, b and index, in elements; a's

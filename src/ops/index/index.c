@@ -19,7 +19,7 @@ typedef struct opdi_pick_plan {
     int64_t nb, na, nq;                           /* products of the sizes in before, after and shape */
     int64_t *offset;                              /* [nq], in elements of self; NULL for fake tensors */
     opd_tensor *scratch;                          /* owns the memory of offset */
-    opd_tensor *index[OPD_MAX_DIMS];              /* one for each dim of self; NULL: the whole dim */
+    opd_tensor *index[OPD_MAX_DIMS];              /* the index for each dim of self; NULL: the whole dim */
 } opdi_pick_plan;
 
 /* Finds the true elements of a mask of bytes.  Sets out[mask->ndim] to int64 vectors with their coordinates, one vector
@@ -287,8 +287,8 @@ static int opdi_index_Tensor_backward(opd_backward_call *bw) {
 typedef struct opdi_index_plan {
     opd_tensors list;
     int nshape, lead, width;                      /* numbers of dims */
-    bool batched, adjacent;                       /* batched: an index differs per example; adjacent: the indexed dims
-                                                     are adjacent */
+    bool batched, adjacent;                       /* batched: true if an index differs per example; adjacent: true if
+                                                     the indexed dims are adjacent */
 } opdi_index_plan;
 /* Makes *plan from the call's list.  If self_batched, self has one entry per example in dim 0; otherwise all examples
    share one self.  Returns 0, or -1 and sets an error. */

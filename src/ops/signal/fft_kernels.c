@@ -46,8 +46,8 @@ typedef struct opdi_fft_plan {
     opdi_fft_side rows, columns;                  /* length = rows * columns; columns is 1 if a line is not cut */
     opdi_fft_roots roots;                         /* the roots of unity of the length */
     const void *nearby;                           /* [rows, 2, lanes]: exp(-2 pi i row lane / length) */
-    const struct opdi_fft_plan *inner;   /* a convolution's transform, of m >= 2 n - 1 points (Bluestein) or n - 1
-                                            points (Rader); NULL: none */
+    const struct opdi_fft_plan *inner;   /* plan of a convolution's transforms, of m >= 2 n - 1 points (Bluestein) or n
+                                            - 1 points (Rader); NULL: no convolution */
     const int32_t *order;                         /* Rader: [n - 1] powers of the generator; Bluestein: NULL */
     const void *chirp, *kernel;                   /* chirp [n, 2]: exp(-pi i t t / n); kernel [m, 2]: transformed
                                                      kernel */
