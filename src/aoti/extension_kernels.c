@@ -16,7 +16,7 @@ OPDI_INTERNAL void opdi_ext_release(opdi_ext *ext) {
 }
 OPDI_INTERNAL void opdi_ext_kernel_release(void *user) { opdi_ext_release(((opdi_ext_entry *)user)->ext); }
 
-/* The position in the code of `.call` (opdi_ext_code_call) where execution goes on after an exception was caught. */
+/* The position in the code of `.call` (opdi_ext_code_call) where execution continues after an exception was caught. */
 #if defined(__x86_64__)
 enum { OPDI_EXT_LANDING = 24 };
 #else

@@ -75,8 +75,8 @@ static opd_json *opdi_aoti_entry_json(const opd_tensor_file *file, int64_t entry
     opd_scope_close(&scope);
     return json;
 }
-/* Checks with the package's metadata that the model was compiled for a machine like this.  Returns 0, or -1 and sets an
-   error. */
+/* Checks that the model was compiled for a machine like this one, as the package's metadata says.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_aoti_check_metadata(const opd_aoti *model) {
     const char *const here = OPDI_AOTI_MACHINE == EM_X86_64 ? "x86_64" : "aarch64";
     char text[300];

@@ -68,8 +68,8 @@ static void opdi_unsharded_drop(void *data, void *its) {
     if (whole->memory) { opd_release(whole->memory); } else { opdi_free(data, whole->bytes); }
     opdi_unsharded_free(its);
 }
-/* Returns contiguous memory for all parts of parameter number `index`, on its device, and sets *out to its
-   opdi_unsharded.  Returns NULL and sets an error on failure. */
+/* Returns contiguous memory for all parts of parameter number `index`, on the parameter's device, and sets *out to the
+   opdi_unsharded of this memory.  Returns NULL and sets an error on failure. */
 static opd_tensor *opdi_unsharded_empty(opd_parallel *parallel, int index, opdi_unsharded **out) {
     const opd_tensor *const part = parallel->params[index].tensor;
     const opd_scalar_type dtype = (opd_scalar_type)part->dtype;

@@ -2,7 +2,7 @@
 
 //== sharded checkpoints ===============================================================================================
 
-/* The tensors that a checkpoint can have for each parameter: its values, and its optimizer states. */
+/* The tensors that a checkpoint can have for each parameter: the parameter's values and its optimizer states. */
 #define OPDI_SHARDED_STATES 6
 static const char *const opdi_sharded_states[OPDI_SHARDED_STATES] = {"model", "exp_avg", "exp_avg_sq", "max_exp_avg_sq",
                                                                "momentum_buffer", "step"};

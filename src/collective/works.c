@@ -677,7 +677,7 @@ static void opdi_work_list(opd_work *work, const opd_tensor *read, const opd_ten
 }
 opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer) {
     opd_work *const work = opdi_group_start_on(group, transfer, OPD_CPU, opd_device_of(OPD_CPU, -1));
-    if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, NULL, NULL); }   /* keeps it until it ends */
+    if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, NULL, NULL); }   /* the list keeps a reference */
     return work;
 }
 /* Records that the current stream uses the memory of a work.  This memory is not reused before the stream has

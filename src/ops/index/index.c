@@ -230,8 +230,8 @@ static void opdi_pick_go(opdi_pick_plan *plan, opd_tensor *self, opd_tensor *val
     pick_job.size = (int)opd_dtype_size((opd_scalar_type)self->dtype);
     opdi_parallel_for(plan->nb * plan->nq, OPDI_MAX((int64_t)1, OPDI_GRAIN / plan->na), opdi_pick_part, &pick_job);
 }
-/* Makes the result for the plan.  The order of its dims in memory follows the strides of self and of the index tensors,
-   as TensorIterator arranges them.  On failure, returns NULL and sets an error. */
+/* Makes the result for the plan.  The dims of the result lie in memory in the order in which TensorIterator arranges
+   the strides of self and of the index tensors.  On failure, returns NULL and sets an error. */
 static opd_tensor *opdi_pick_result(opd_call *call, const opdi_pick_plan *plan, opd_tensor *self) {
     const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
     int64_t strides[OPD_MAX_DIMS] = {0}, next = 1;
@@ -282,8 +282,8 @@ static int opdi_index_Tensor_backward(opd_backward_call *bw) {
                          opd_index_put_full(opdi_maybe_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_tensors(bw, 1), grad,
                                             true));
 }
-/* The index list of index and index_put under vmap, rewritten for all examples at once.  nshape: number of dims of the
-   broadcast indices.  lead: dims before the first indexed dim.  width: number of indexed dims. */
+/* The index list of index and index_put under vmap, rewritten so that a single call serves all examples.  nshape:
+   number of dims of the broadcast indices.  lead: dims before the first indexed dim.  width: number of indexed dims. */
 typedef struct opdi_index_plan {
     opd_tensors list;
     int nshape, lead, width;                      /* numbers of dims */
@@ -404,8 +404,9 @@ static int opdi_put_check(const opdi_pick_plan *plan, const opd_tensor *values) 
                                opdi_sizes_text(opdi_sizes(values), values->ndim, first, sizeof first),
                                opdi_sizes_text(plan->out, plan->nout, second, sizeof second));
 }
-/* Returns values, viewed with the dims that opdi_put_values uses: the dims before, one dim for all positions of the
-   broadcast index, the dims after.  Makes a copy if such a view is impossible or if values share memory with out. */
+/* Returns values, viewed with the dims that opdi_put_values uses: the dims before the indexed dims, one dim for all
+   positions of the broadcast index, and the dims after the indexed dims.  Makes a copy if such a view is impossible or
+   if values share memory with out. */
 static opd_tensor *opdi_put_source(const opdi_pick_plan *plan, const opd_tensor *out, opd_tensor *values,
                                    const int64_t *sizes, int ndim) {
     int64_t strides[OPD_MAX_DIMS], count = 1;

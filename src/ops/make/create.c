@@ -119,8 +119,8 @@ OPDI_INTERNAL int opdi_options_read(const opd_call *call, int at, bool has_forma
     }
     return opd_ok() ? 0 : -1;
 }
-/* Sets strides[ndim] to the strides of a memory format.  Channels last exists only for 4 and 5 dims
-   (c10/core/MemoryFormat.h).  Returns 0, or -1 and sets an error. */
+/* Fills strides [ndim] with the strides that these sizes have in a memory format.  Channels last exists only for 4 and
+   5 dims (c10/core/MemoryFormat.h).  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, int64_t *strides) {
     const int want = format == OPDI_FORMAT_LAST ? 4 : 5;
     int64_t count = 1;
@@ -142,8 +142,8 @@ OPDI_INTERNAL int opdi_strides_format(const int64_t *sizes, int ndim, int64_t fo
     strides[0] = count;
     return 0;
 }
-/* Sets strides[ndim] to the strides of a new tensor that is made like `tensor`: those of at::empty_like with the
-   preserve format (at::infer_dense_strides). */
+/* Fills strides [ndim] with the strides of a new tensor that is made like `tensor`, as at::empty_like with the preserve
+   format chooses them (at::infer_dense_strides). */
 OPDI_INTERNAL void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {
     int perm[OPD_MAX_DIMS];
     int64_t count = 1;
@@ -469,8 +469,8 @@ static int opdi_fill_Tensor_kernel(opd_call *call) {
 OPDI_INTERNAL int opdi_flat_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0)));
 }
-/* Returns grad as the gradient of value, and zeros as that of self.  The engine then sums grad to value's sizes, as it
-   does for all arguments that were broadcast. */
+/* Returns grad as the gradient of value, and zeros as the gradient of self.  The engine then sums grad to value's
+   sizes, as it does for all arguments that were broadcast. */
 static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(grad))) { return -1; }

@@ -341,7 +341,7 @@ OPDI_INTERNAL double opdi_special_polygamma(double n, double x) {
 
 //== the incomplete gamma function =====================================================================================
 
-/* Returns log(1 + x) - x, computed so that the digits which both have in common do not cancel. */
+/* Returns log(1 + x) - x, computed so that no digits are lost for a small x, where both terms are nearly equal. */
 static double opdi_log1p_less(double x) {
     const double r = x / (2 + x), square = r * r;
     double power = r * square, sum = 0;

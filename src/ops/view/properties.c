@@ -165,7 +165,7 @@ static int opdi_assert_async_kernel(opd_call *call) {
 }
 /* _assert_async of a fake tensor: there is no memory to check. */
 static int opdi_assert_async_fake(opd_call *call) { return opdi_assert_done(call); }
-/* The batching rule of _assert_async: checks all examples at once; none of their elements may be 0. */
+/* The batching rule of _assert_async: checks all examples together.  None of their elements may be 0. */
 static int opdi_assert_async_batch(opd_call *call) {
     int dim;
     opd_value args[3], rets[1];

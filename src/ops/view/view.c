@@ -73,7 +73,7 @@ OPDI_INTERNAL int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes)
     return opd_fail(OPD_ERROR_SHAPE, "shape '%s' is invalid for input of size %lld",
                     opdi_sizes_text(shape.data, (int)shape.n, text, sizeof text), (long long)numel);
 }
-/* Sets strides[ndim] to the strides of a view of tensor with these sizes.  Returns false if there is no such view
+/* Fills strides [ndim] with the strides of a view of tensor with these sizes.  Returns false if there is no such view
    (at::detail::computeStride). */
 static bool opdi_view_strides(const opd_tensor *tensor, const int64_t *sizes, int ndim, int64_t *strides) {
     const int64_t *old = opdi_sizes(tensor), *steps = opdi_strides(tensor);
@@ -361,8 +361,8 @@ OPDI_OP(t) {
     op->cases = "[2,3]; [3]";
 }
 
-/* Sets perm[i] to dims[i], counted from 0, for the ndim dims of a tensor.  Fails unless each dim is named once.
-   Returns 0, or -1 and sets an error. */
+/* Sets perm[i] to dims[i], where negative dims count from the end, for the ndim dims of a tensor.  Fails unless each
+   dim is named once.  Returns 0, or -1 and sets an error. */
 static int opdi_permutation(opd_ints dims, int ndim, int64_t *perm) {
     bool seen[OPD_MAX_DIMS];
     int dim;
