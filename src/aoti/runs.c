@@ -218,8 +218,8 @@ static bool opdi_aoti_is_constant(const opd_aoti *model, const opd_tensor *tenso
     }
     return false;
 }
-/* Returns the tensor in the box of a result, for the innermost scope.  If its memory belongs to the model, returns a
-   copy. */
+/* Returns the tensor in the box of a result; the innermost scope owns the tensor.  If the tensor's memory belongs to
+   the model, returns a copy. */
 static opd_tensor *opdi_aoti_unbox(const opd_aoti *model, void *box) {
     opd_tensor *tensor = opdi_aoti_tensor(box);
     if (!tensor) { return NULL; }

@@ -381,8 +381,8 @@ static int opdi_handshake_begin(opd_work *work) {
     if (work->backend == OPD_CPU) { work->transfer.tag = tag; }
     return 0;
 }
-/* Frees the exchanged properties, unless a message is still using them.  A message can only be using them after a
-   failure; otherwise works are kept until they are done or their group is unregistered. */
+/* Frees work->handshake, unless a message that is still running uses it.  That is only possible after a failure: all
+   other works are kept until they are done or their group is unregistered. */
 static void opdi_handshake_drop(opd_work *work) {
     if (work->handshake && (work->group->gone || (!work->handshake->sent && !work->handshake->taken))) {
         opdi_free(work->handshake, sizeof *work->handshake);

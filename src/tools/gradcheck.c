@@ -382,7 +382,7 @@ static bool opdi_check_worst(const opdi_check *check, const opdi_axis *input, co
 
 static int opdi_check_mismatch(opdi_check *check, const opdi_axis *input, const opdi_axis *output, const int64_t *at) {
     const int64_t k = (input->at + at[0]) * check->columns + output->at + at[1];
-    /* half of the larger of the two buffers, error and report, for each of the two texts */
+    /* each of the two texts may be half as long as the larger of the two buffers, error and report */
     const size_t each = OPDI_MAX(check->report_cap / 2, (size_t)800) - 300;
     char *text = (char *)opdi_alloc(2 * each);
     if (!text) { return -1; }

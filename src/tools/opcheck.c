@@ -575,7 +575,7 @@ static int opdi_opcheck_overrun(const opdi_poison *poison, const opd_tensor *ten
                     "at the places that the strides give", what, name);
 }
 /* Calls the operator with new memory filled with `byte`, and with tensors laid out as `how` says.  Writes contiguous
-   copies of the results to `out`.  Returns their number, or -1 and sets an error. */
+   copies of the results to `out`.  Returns the number of results, or -1 and sets an error. */
 static int opdi_trial_with(const opdi_trial *trial, int byte, int how, opd_tensor **out) {
     opdi_thread *thread = opdi_self();
     opdi_poison poison;

@@ -335,9 +335,9 @@ OPDI_INTERNAL int opdi_indexed_go(int kind, opd_tensor *first, int dim, const op
 }
 OPDI_COLD_BEGIN
 /* Checks that the indices are in [0, size) (with `wrap`, in [-size, size)) and returns them as int64 numbers in [0,
-   size).  Returns index itself if that needs no change; its strides may be 0.  If an index is out of range, fails with
-   the message `text` or, if that is NULL, a message that names the index and dim.  On failure, returns NULL and sets an
-   error. */
+   size).  If the indices need no change, returns index itself; its strides may be 0.  If an index is out of range,
+   fails with the message `text` or, if that is NULL, a message that names the index and dim.  On failure, returns NULL
+   and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, bool wrap, const char *text) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], bad;
     opd_tensor *once = index;

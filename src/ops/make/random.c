@@ -725,7 +725,7 @@ OPDI_INTERNAL opd_tensor *opdi_to_f64(opd_tensor *tensor, const int64_t *sizes, 
     opd_tensor *delta = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     return delta && opdi_copy(delta, tensor) == 0 ? delta : NULL;
 }
-/* normal: returns mean + std times standard normal random numbers, where mean or std or both are tensors. */
+/* normal: returns mean + std * standard normal random numbers, where mean or std or both are tensors. */
 static int opdi_normal_tensor_kernel(opd_call *call) {
     opd_value mean = opd_arg_value(call, 0), std = opd_arg_value(call, 1);
     opd_tensor *tensors[2];

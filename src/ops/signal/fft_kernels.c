@@ -8,7 +8,7 @@
 //
 //  One dim is transformed after another, in the dtype of the numbers.  Lines are processed in vector lanes, one line
 //  per lane.  A single long line is treated as a matrix of rows x columns: its columns are transformed, multiplied by
-//  the twiddle factors exp(-2 pi i row column / n), transposed, and transformed again.  A length n with small factors
+//  the twiddle factors exp(-2 pi i * row * column / n), transposed, and transformed again.  A length n with small factors
 //  takes one pass per factor (8, 4, or any prime up to 257).  Other lengths are computed as a convolution: by Rader's
 //  algorithm if n is prime and n - 1 has small factors, else by Bluestein's.  The inverse transform exchanges real and
 //  imaginary parts.  Two neighbouring numbers of a real line of even length n are taken as one complex number, so that
@@ -45,11 +45,11 @@ typedef struct opdi_fft_plan {
     bool twice;                                   /* true: double, false: float */
     opdi_fft_side rows, columns;                  /* length = rows * columns; columns is 1 if a line is not cut */
     opdi_fft_roots roots;                         /* the roots of unity of the length */
-    const void *nearby;                           /* [rows, 2, lanes]: exp(-2 pi i row lane / length) */
+    const void *nearby;                           /* [rows, 2, lanes]: exp(-2 pi i * row * lane / length) */
     const struct opdi_fft_plan *inner;   /* plan of a convolution's transforms, of m >= 2 n - 1 points (Bluestein) or n
                                             - 1 points (Rader); NULL: no convolution */
     const int32_t *order;                         /* Rader: [n - 1] powers of the generator; Bluestein: NULL */
-    const void *chirp, *kernel;                   /* chirp [n, 2]: exp(-pi i t t / n); kernel [m, 2]: transformed
+    const void *chirp, *kernel;                   /* chirp [n, 2]: exp(-pi i t^2 / n); kernel [m, 2]: transformed
                                                      kernel */
 } opdi_fft_plan;
 
@@ -73,8 +73,8 @@ typedef struct opdi_fft_steps {
        other.  `out` writes such rows back to the lines, multiplied by scale */
     void (*in)(const void *lines, int64_t apart, int64_t count, void *x);
     void (*out)(const void *x, int64_t apart, int64_t count, double scale, void *lines);
-    /* Multiplies columns first .. first + count - 1 of x [rows, 2, lanes], a line stored as a matrix, by exp(-2 pi i
-       row column / n).  Writes them transposed to y [columns, 2, height].  `height` is the number of rows rounded up
+    /* Multiplies columns first .. first + count - 1 of x [rows, 2, lanes], a line stored as a matrix, by exp(-2 pi i *
+       row * column / n).  Writes them transposed to y [columns, 2, height].  `height` is the number of rows rounded up
        to whole vectors; the additional elements are zeros */
     void (*turn)(const opdi_fft_plan *plan, const void *x, int64_t lanes, int64_t first, int64_t count, void *y,
                  int64_t height, bool swap);

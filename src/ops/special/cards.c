@@ -136,7 +136,7 @@ OPDI_OP(polygamma_) {
     op->tags = OPD_OPTAG_POINTWISE;
     op->cases = "";
 }
-/* mvlgamma: computes p (p - 1) / 4 log(pi) + sum of lgamma(self - j / 2) for j = 0 .. p - 1. */
+/* mvlgamma: computes p * (p - 1) / 4 * log(pi) + the sum of lgamma(self - j / 2) for j = 0 .. p - 1. */
 static int opdi_mvlgamma_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t count = opd_arg_int(call, 1), last = -1;
@@ -240,7 +240,7 @@ OPDI_OP(special_ndtr) {
     op->cases = "[2,3]; []";
 }
 
-/* Returns grad (before - result / input), in which the second factor is replaced by 1/2 where input is 0.  This is
+/* Returns grad * (before - result / input), in which the second factor is replaced by 1/2 where input is 0.  This is
    the gradient of an odd function, such as i1, whose series begins with input / 2. */
 static opd_tensor *opdi_odd_derivative(opd_tensor *grad, opd_tensor *input, opd_tensor *before, opd_tensor *result) {
     opd_tensor *zero = opd_eq_Scalar(input, opd_value_int(0));

@@ -259,8 +259,8 @@ static double opdi_lgamma_near_zero(double zero, double less, double away) {
     for (int k = 0; k < shift; k++) { sum -= log1p(away / ((zero + k) + less)); }
     return sum;
 }
-/* Returns log(|gamma(x)|) for -20 < x < -2: the logarithm for x shifted to [1.5, 2.5], minus that of a product.
-   Near a zero, calls opdi_lgamma_near_zero, because most digits of these two logs would cancel. */
+/* Returns log(|gamma(x)|) for -20 < x < -2, as log(gamma(x + n)) - log(|x (x + 1) .. (x + n - 1)|) with x + n in [1.5,
+   2.5].  Near a zero, calls opdi_lgamma_near_zero, because most digits of these two logarithms would cancel. */
 static double opdi_lgamma_negative(double x) {
     double product = 1;
     for (int k = 0; k < 20; k += 2) {
