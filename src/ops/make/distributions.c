@@ -73,9 +73,9 @@ static double opdi_sample_geometric(opdi_stream *stream, double p, double unused
     return fmax(ceil(log(opdi_stream_next(stream)) / log1p(-p)), 1);
 }
 /* Returns a binomial random number: the number of successes in `count` trials, each of which succeeds with probability
-   p.  Requires p <= 0.5 and count * p >= 10.  Uses transformed rejection (W. Hoermann, The generation of binomial random
-   variates, 1993).  The probability of k is, up to a constant factor, the product of the Poisson probabilities of k and
-   of count - k. */
+   p.  Requires p <= 0.5 and count * p >= 10.  Uses transformed rejection (W.  Hoermann, The generation of binomial
+   random variates, 1993).  The probability of k is, up to a constant factor, the product of the Poisson probabilities
+   of k and of count - k. */
 static double opdi_sample_binomial_large(opdi_stream *stream, double count, double p) {
     const double mean = count * p, others = count * (1 - p), deviation = sqrt(mean * (1 - p));
     const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, sure = 0.92 - 4.2 / b;

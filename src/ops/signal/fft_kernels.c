@@ -8,11 +8,11 @@
 //
 //  One dim is transformed after another, in the dtype of the numbers.  Lines are processed in vector lanes, one line
 //  per lane.  A single long line is treated as a matrix of rows x columns: its columns are transformed, multiplied by
-//  the twiddle factors exp(-2 pi i * row * column / n), transposed, and transformed again.  A length n with small factors
-//  takes one pass per factor (8, 4, or any prime up to 257).  Other lengths are computed as a convolution: by Rader's
-//  algorithm if n is prime and n - 1 has small factors, else by Bluestein's.  The inverse transform exchanges real and
-//  imaginary parts.  Two neighbouring numbers of a real line of even length n are taken as one complex number, so that
-//  a transform of n / 2 points suffices.
+//  the twiddle factors exp(-2 pi i * row * column / n), transposed, and transformed again.  A length n with small
+//  factors takes one pass per factor (8, 4, or any prime up to 257).  Other lengths are computed as a convolution: by
+//  Rader's algorithm if n is prime and n - 1 has small factors, else by Bluestein's.  The inverse transform exchanges
+//  real and imaginary parts.  Two neighbouring numbers of a real line of even length n are taken as one complex number,
+//  so that a transform of n / 2 points suffices.
 
 /* Limits:
    RADIX: the largest prime factor that has its own pass.

@@ -86,12 +86,14 @@ OPDI_AVX2 static void opdi_wide_i1(const double *x, double *y) {
 }
 /* Computes lgamma(|x|) for 64 numbers.  Below 3.5, |x| is shifted to the neighbourhood of 2, where lgamma is a
    polynomial, and the log of the factor gamma(|x|) / gamma(shifted) is added.  From 3.5 to 8, lgamma is the Stirling
-   series at |x| + 8, minus the log of the product |x| (|x| + 1) .. (|x| + 7).  From 8 on, it is the Stirling series
-   at |x|.
-   If `below` is true, x may be negative; then the result is lgamma(x), by reflection, with the log of |x| |sin(pi
-   x)| / pi.  These results for negative x are NaN: those between -20 and -2 whose absolute value is below `least`
-   (as they have lost digits), and those for x at or below -1000000 or too close to 0.  If `single` is true, fewer
-   terms are used, and the results are accurate to 1e-11, for floats. */
+   series at |x| + 8, minus the log of the product |x| (|x| + 1) .. (|x| + 7).  From 8 on, it is the Stirling series at
+   |x|.
+
+   If `below` is true, x may be negative, and the result is lgamma(x), computed by reflection with the log of |x| *
+   |sin(pi x)| / pi.  The result for a negative x is NaN if x is between -20 and -2 and the absolute value of the result
+   is below `least` (digits were lost), or if x is at or below -1000000 or too close to 0.
+
+   If `single` is true, fewer terms are used, and the results are accurate to 1e-11, for floats. */
 OPDI_ALWAYS void opdi_wide_lgamma_body(const double *x, double *y, bool below, bool single, double least) {
     OPDI_BLOCK_EACH {
         const double size = fabs(x[i]), pairs = size * (size + 7), inner = pairs + 6;
