@@ -269,7 +269,7 @@ static int opdi_work_exchange(opd_work *work, const int64_t *mine, int64_t *all,
     int rc = work->group->desc.start(work->group->desc.user, &one.transfer, &one.request);
     if (rc) { rc = opdi_work_fail(&one, was_ok, "the ranks could not compare their calls"); }
     opdi_unlock(&work->group->lock);
-    one.transfer.kind = work->transfer.kind;      /* for errors: kind of the actual transfer */
+    one.transfer.kind = work->transfer.kind;      /* the error names the kind of the actual transfer */
     return rc ? -1 : opdi_work_finish(&one);
 }
 /* Describes a rank's call in `buf`, with those details that matter if property number `at` differs. */

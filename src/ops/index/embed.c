@@ -165,8 +165,9 @@ static int opdi_embedding_grad_check(const opd_tensor *grad, int64_t rows) {
                    "dimensions and %lld", grad->ndim, (long long)rows);
 }
 OPDI_COLD_END
-/* embedding_dense_backward: adds each row of grad_output to the row of the result at its index, unless the index is
-   padding_idx.  If scale_grad_by_freq, the row is first divided by the number of times that its index occurs. */
+/* embedding_dense_backward: adds each row of grad_output to the row of the result that the index of this row names,
+   unless the index is padding_idx.  If scale_grad_by_freq, the row is first divided by the number of times that the
+   index occurs. */
 static int opdi_embedding_dense_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
     const int64_t rows = opd_arg_int(call, 2), skip = opd_arg_int(call, 3);

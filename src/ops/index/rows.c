@@ -391,8 +391,8 @@ static int opdi_rows_indexed(opd_call *call) {
     return opd_return_tensor(call, opd_index_put_full(self, opd_tensors_of(list, dim + 1), src,
                                                       kind == OPDI_INDEX_ADD));
 }
-/* The batching rule of index_select, index_add and similar operators: if possible a single call with a shifted dim,
-   else indexing with an index per example. */
+/* The batching rule of index_select, index_add and similar operators: makes a single call with a shifted dim if
+   possible, else indexes with an index per example. */
 static int opdi_rows_batch(opd_call *call) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], ret;

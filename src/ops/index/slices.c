@@ -82,7 +82,8 @@ static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, c
     for (int i = 1; i < nargs; i++) { values[i + 1] = opd_bw_value(bw, i + 1); }
     return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&handle, scatter), values, nargs + 1));
 }
-/* The batching rule of as_strided_scatter: the examples lie one after another in memory. */
+/* The batching rule of as_strided_scatter: places the examples one after another in memory, and calls the operator
+   once, with the batch dim as one more dim of the sizes and strides. */
 static int opdi_strided_scatter_batch(opd_call *call) {
     opd_tensor *all = opd_contiguous(opdi_batch_front_arg(call, 0));
     int64_t buffer[2][OPD_MAX_DIMS];

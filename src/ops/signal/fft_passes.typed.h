@@ -197,10 +197,14 @@ OPDI_TARGET static void OPDI_WIDE(fft_times)(const void *weights, int64_t count,
         }
     }
 }
-/* The function `real` of opdi_fft_steps.  Z is the transform of m = count pairs, X that of the 2 m real numbers, and
-   w = exp(-pi i / m).  Computes X[k] = s - i w^k d and X[m - k] = conj(s + i w^k d) with s = (Z[k] + conj(Z[m - k]))
-   / 2 and d = (Z[k] - conj(Z[m - k])) / 2.  If `back` is true, computes Z[k] = s + i w^-k d and Z[m - k] = conj(s -
-   i w^-k d) from X, with s and d twice as large. */
+/* The function `real` of opdi_fft_steps.  Let Z be the transform of m = count pairs, X the transform of the 2 m real
+   numbers, and w = exp(-pi i / m).
+
+   Computes X from Z: X[k] = s - i * w^k * d and X[m - k] = conj(s + i * w^k * d), where s = (Z[k] + conj(Z[m - k])) / 2
+   and d = (Z[k] - conj(Z[m - k])) / 2.
+
+   If `back` is true, computes Z from X: Z[k] = s + i * w^-k * d and Z[m - k] = conj(s - i * w^-k * d), where s and d
+   are made from X in the same way, but are twice as large. */
 OPDI_TARGET static void OPDI_WIDE(fft_real)(const void *turn, int64_t count, bool back, void *x, bool swap) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const OPDI_T half = back ? (OPDI_T)1 : (OPDI_T)0.5, way = back ? (OPDI_T)-1 : (OPDI_T)1;

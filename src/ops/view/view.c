@@ -792,7 +792,8 @@ static int opdi_as_strided_backward_bw(opd_backward_call *bw) {
     opd_tensor *base = opd_as_strided_backward(grad, whole, one, in, in_strides, -low);
     return opd_bw_return(bw, 0, opd_as_strided_full(base, size, stride, opd_value_int(offset - low)));
 }
-/* The batching rule of as_strided_backward: the base buffers of the examples lie one after another in memory. */
+/* The batching rule of as_strided_backward: calls the operator once, with the batch dim as one more dim of all sizes
+   and strides, so that the base buffers of the examples lie one after another in memory. */
 static int opdi_as_strided_backward_batch(opd_call *call) {
     int64_t buffer[4][OPD_MAX_DIMS];
     const int64_t offset = opd_arg_int(call, 5), low = OPDI_MIN(offset, 0), count = opd_batch_size();
