@@ -180,8 +180,7 @@ static int opdi_fill_diagonal_kernel(opd_call *call) {
     const int rc = wrap ? opdi_diagonal_wrap(self, value) : opdi_diagonal_fill(self, value);
     return rc ? -1 : opd_return_tensor(call, self);
 }
-/* opd_fill_diagonal_: writes value where all coordinates are equal; if wrap is true, repeats the diagonal down a tall
-   matrix */
+/* opd_fill_diagonal_: writes value where all coordinates are equal; if wrap, repeats the diagonal down a tall matrix */
 OPDI_OP(fill_diagonal_) {
     op->schema = "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)";
     op->composite = opdi_fill_diagonal_kernel;
