@@ -70,7 +70,7 @@ typedef struct opd_transfer {
    Only one thread at a time calls the functions of one group.  Several threads may call functions of different groups
    at once. */
 typedef struct opd_group_desc {
-    const char *name;            /* any text of at most 63 bytes */
+    const char *name;            /* any text of 1 to 63 bytes */
     int32_t rank, size;          /* rank: number of this process, 0 to size - 1 */
     /* Begins a transfer, and sets *request for `test`.  Returns 0 or -1.  `start` may be NULL only in a group of one
        process. */
@@ -87,8 +87,8 @@ typedef struct opd_group_desc {
     /* If checked is true, ranks compare their calls before a collective begins.  If collectives, sizes, dtypes or the
        order differ, all ranks fail with an error that names the first difference.  If a rank calls nothing, the other
        ranks fail after timeout_ms.  Sends and receives are compared, too, so a send waits until the other rank
-       receives.  For each of them, `start` also gets transfers with the tags 2 * tag and 2 * tag + 1, so tag must be
-       less than 2^30. */
+       receives.  For each of them, `start` gets an additional send and an additional receive.  The tags that `start`
+       gets, for these and for the data, are 2 * tag and 2 * tag + 1, so tag must be less than 2^30. */
     bool checked;
     /* Tells the other ranks that this rank gives up.  From then on, their `start` and `test` return -1 with an error
        that contains `why`.  Returns 0 or -1.  If abandon is NULL, the other ranks fail after timeout_ms. */
@@ -231,8 +231,9 @@ OPD_API void opd_parallel_free(opd_parallel *parallel);
 /* Begins sharded training (FullyShardedDataParallel, ZeRO 3).  Each parameter, its gradient and its optimizer state are
    split into as many parts as the group has ranks, and each rank keeps one part.  Afterwards params[i] is this rank's
    part: a leaf of size [ceil(numel / ranks)] with rank 0's values.  Elements after the last value are zeros.  Forward
-   uses the whole parameter from opd_parallel_full, which returns before all parts of the parameter have arrived.
-   Backward sums the gradient and leaves this rank's part in the parameter.  Make optimizers afterwards, from the parts.
+   gets the whole parameter from opd_parallel_full, which does not wait for the other ranks' parts: the first operator
+   that reads its result waits.  Backward computes the mean of all ranks' gradients, and adds this rank's part of it to
+   the gradient of params[i].  Make optimizers afterwards, from the parts.
    Example:
        opd_parallel *parallel = opd_sharded_parallel(params, count, group, NULL);
        opd_optimizer *adam = opd_adamw_new(params, count, NULL);
@@ -241,10 +242,11 @@ OPD_API void opd_parallel_free(opd_parallel *parallel);
        }
    Every rank runs the same forward, with the same parameters in the same order.  A rank that has no more examples
    passes 0 to opd_parallel_begin, and continues with any examples, which do not count.
-   Without opd_parallel_begin, all ranks have the same weight; a call applies until the next one.  Every backward
-   communicates, even if opd_parallel_sync_set was called, and gradients of several backwards add up.  The options
-   bucket_bytes and find_unused are ignored: a parameter that no rank uses gets no gradient.  params may be NULL with
-   count 0, if all parameters are added by opd_sharded_add.  On failure returns NULL with an error. */
+   An opd_parallel_begin applies to all backwards until the next opd_parallel_begin.  Without it, all ranks have the
+   same weight.  Every backward communicates, even if opd_parallel_sync_set was called, and gradients of several
+   backwards add up.  The options bucket_bytes and find_unused are ignored: a parameter that no rank uses gets no
+   gradient.  params may be NULL with count 0, if all parameters are added by opd_sharded_add.  On failure returns NULL
+   with an error. */
 OPD_API opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,
                                            const opd_parallel_options *options);
 /* Splits more parameters.  For a model too large for one process, call this for each layer as soon as its parameters

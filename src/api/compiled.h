@@ -8,7 +8,7 @@ typedef struct opd_c_options {
         NULL: "model" */
     const int *open;             /* for each input, the dim whose size is open (may differ between runs), or -1; NULL:
         all sizes are fixed */
-    int64_t least, most;         /* the range of the open size; a program may restrict it further.  `least` is at least
+    int64_t least, most;         /* the range of the open size; an exported program may narrow it.  `least` is at least
         1 and `most` at least 2.  The arena is planned for the whole range, and a run with another size returns 3. */
     const int *open_2;           /* a second open size, such as the number of tokens, if the first is the batch size;
                                     NULL: none */

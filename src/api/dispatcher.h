@@ -170,8 +170,8 @@ OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
    closed.  Returns 0, or -1 with an error. */
 OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
 /* Each of these functions adds one part of a descriptor to an operator, before or after its definition.
-   opd_fake_register: Adds a fake kernel, unless the operator already has a fake kernel or a composite kernel.  Follows
-   torch.library.register_fake.
+   opd_fake_register: Adds a fake kernel.  Fails if the operator already has a fake kernel or a composite kernel.
+   Follows torch.library.register_fake.
    opd_vmap_register: Adds a batching rule.  Follows torch.library.register_vmap.
    opd_jvp_register: Adds a derivative in forward mode: a function or OPD_JVP_*.
    Each returns 0, or -1 with an error and nothing changed.  To add the kernel of a device, use opd_impl_key at "CPU",

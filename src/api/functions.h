@@ -153,8 +153,10 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
     _Generic((type *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool,               \
     const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
     opd_value *: opd_return_value, default: opd_c_refused_result)
-/* Chooses the code for a result of type R: OPD_C_RUN_VOID if R is void, else OPD_C_RUN_VALUE.  For void, OPD_C_IS_void
-   expands to two arguments, so that OPD_C_RUN_VOID is the second argument of OPD_C_SECOND. */
+/* OPD_C_RUN chooses the code for a result of type R: OPD_C_RUN_VOID if R is void, else OPD_C_RUN_VALUE.  It takes the
+   second argument of OPD_C_SECOND.  If R is void, OPD_C_IS_##R is the macro OPD_C_IS_void, which makes OPD_C_RUN_VOID
+   the second argument.  If R is another type, OPD_C_IS_##R is no macro and counts as one argument, so OPD_C_RUN_VALUE
+   is the second. */
 #define OPD_C_IS_void ~, OPD_C_RUN_VOID,
 #define OPD_C_SECOND(...) OPD_C_SECOND_(__VA_ARGS__)
 #define OPD_C_SECOND_(a, b, ...) b

@@ -292,8 +292,9 @@ typedef struct opdi_hook {
                                                      runs the hook; to a multi-hook: from its members */
     int32_t kind, mode;
     uint32_t nr;                                  /* the hook gets the gradient of the node's result with this number */
-    int index, nmembers, nlinked;                 /* index: in a member, its number; nmembers, nlinked: in a multi-hook,
-                                                     the numbers of its members and of those that are in lists */
+    int index, nmembers, nlinked;                 /* index: in a member, its index in multi->members; in a multi-hook,
+                                                     nmembers: how many members it has; nlinked: how many of them are
+                                                     still in the hook lists of their nodes or leaves */
     uint32_t serial;                              /* the number of the transform layer whose backward runs the hook; 0:
                                                      every backward runs it */
     bool removed;
@@ -365,8 +366,10 @@ typedef struct opdi_packed_saved {
 /* A tensor that nodes saved between opd_allow_mutation_begin and opd_allow_mutation_end, with the contents that it had
    then. */
 typedef struct opdi_snapshot {
-    struct opdi_snapshot *next, **at, *over;      /* next: the next in the row; at: the pointer to this entry; over: the
-                                                     next entry that is to be dropped */
+    struct opdi_snapshot *next, **at, *over;      /* next: the next entry in the same row of the hash table; at: the
+                                                     address of the pointer that points to this entry; over: the next
+                                                     entry in the list that opd_allow_mutation_end makes, of the entries
+                                                     whose tensors it drops */
     struct opdi_mutation *mode;
     const void *key;                              /* the tensor's storage; once the tensor is a copy, this entry
                                                      itself */

@@ -642,8 +642,9 @@ static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, op
     }
     return rc;
 }
-/* Calls opdi_once_tie for the outer layers: for the tangents of *tensors, and for the tensor inside its vmap wrapper.
-   Returns 0, or -1 and sets an error. */
+/* Calls opdi_once_tie for the tangents of *tensors, in the levels that opdi_once_tangents selects by `below`.  If
+   *tensors is a vmap wrapper, then does the same for the tensor in the wrapper, at any depth, and also calls
+   opdi_once_tie for this tensor itself.  Returns 0, or -1 and sets an error. */
 static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                             int below) {
     opd_tensor **outside;

@@ -224,8 +224,9 @@ extern char **environ;
 #if defined(OPDI_SANITIZED) && !defined(OPD_NO_CACHE)
 #define OPD_NO_CACHE
 #endif
-/* Makes a program fail to link if its two parts were compiled with different memory functions or locks: one part
-   defines this function, and the other calls it. */
+/* A program must not link if its two parts (OPDISPATCH_PART) were compiled with different settings of OPD_NO_THREADS or
+   OPD_NO_CACHE.  So the name of the function OPDI_PARTS_FIT depends on these settings: one part defines the function,
+   and the other calls it. */
 #if defined(OPDISPATCH_PART)
 #if defined(OPD_NO_THREADS) && defined(OPD_NO_CACHE)
 #define OPDI_PARTS_FIT opdi_parts_without_threads_and_cache

@@ -144,9 +144,9 @@ static opd_tensor *opdi_unsharded_weighted(const opd_parallel *parallel, const o
     opd_tensor *const padded = opdi_new_zeros(param->tensor, numel);
     return padded && opd_copy_(opd_narrow(padded, 0, 0, param->numel), flat) ? padded : NULL;
 }
-/* Begins to sum the gradient `grad` of parameter number `index` over the ranks.  First waits for the gradient that
-   is being reduced, so that whole gradients do not accumulate in memory.  Returns this rank's part, or NULL and sets
-   an error. */
+/* Begins to compute the mean of all ranks' gradients of parameter number `index`; `grad` is this rank's gradient.
+   First waits for the gradient that is being reduced, so that whole gradients do not accumulate in memory.  Returns
+   this rank's part of the mean, or NULL and sets an error. */
 static opd_tensor *opdi_unsharded_reduce(opd_parallel *parallel, int index, opd_tensor *grad) {
     const int64_t id = opd_backward_id();
     if (parallel->backward != id) {

@@ -351,9 +351,9 @@ static int opdi_work_check(opd_work *work) {
 static bool opdi_of_two_ranks(const opd_transfer *transfer) {
     return transfer->kind == OPD_COLLECTIVE_SEND || transfer->kind == OPD_COLLECTIVE_RECV;
 }
-/* Begins to exchange properties with the other rank, before the transfer itself.  Doubles the tag of a transfer of host
-   memory, so that odd tags are free for properties.  The caller holds the group's lock.  Returns 0, or -1 and sets an
-   error. */
+/* Begins to exchange properties with the other rank, before the transfer itself.  The sender's properties have the tag
+   2 * tag, and the receiver's properties 2 * tag + 1.  A transfer of host memory gets the tag 2 * tag, too.  The caller
+   holds the group's lock.  Returns 0, or -1 and sets an error. */
 static int opdi_handshake_begin(opd_work *work) {
     const opd_group_desc *const desc = &work->group->desc;
     const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;

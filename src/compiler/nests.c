@@ -153,8 +153,8 @@ OPDI_INTERNAL opdi_expr *opdi_expr_number(opd_scalar_type dtype, double f64, int
     number->i64[0] = i64;
     return number;
 }
-/* Makes a nest without a reduction of a reduction over no elements.  Returns the value of the nest, 0 or 1; or NULL and
-   sets an error. */
+/* For a nest whose reduction has no elements: removes the reduction from the nest.  Returns the value that the nest
+   then stores, 0 or 1; or NULL and sets an error. */
 static opdi_expr *opdi_nest_nothing(opdi_nest *nest) {
     const bool one = nest->reduction == OPDI_REDUCTION_PROD || nest->reduction == OPDI_REDUCTION_ALL;
     nest->ndim -= nest->nreduce;

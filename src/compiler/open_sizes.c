@@ -35,7 +35,7 @@ typedef enum opdi_open_kind {
     OPDI_OPEN_WORD, OPDI_OPEN_NUMBER, OPDI_OPEN_COUNT, OPDI_OPEN_SOME, OPDI_OPEN_DOUBLE, OPDI_OPEN_FLOAT
 } opdi_open_kind;
 
-//-- numbers as sums of multiples of the sizes -------------------------------------------------------------------------
+//-- numbers as polynomials of the sizes -------------------------------------------------------------------------------
 
 /* Finds the polynomial c[0] + c[1] x + c[2] x^2 that goes through three points.  Returns false if its coefficients are
    not integers. */
@@ -57,7 +57,7 @@ OPDI_INTERNAL int64_t opdi_open_number(const opdi_open_terms *terms, const opdi_
     return sum;
 }
 /* Finds the terms of a number whose value for the sizes points[i] is numbers[i].  Returns false if there are none: the
-   number is then not a sum of multiples of the sizes, their squares and products. */
+   number is then not such a polynomial (opdi_open_terms) of the sizes. */
 static bool opdi_open_fit(const opdi_open_at *points, int npoints, const int64_t *numbers, opdi_open_terms *terms) {
     const int64_t x[3] = {points[0].sizes[0], points[1].sizes[0], points[2].sizes[0]};
     const int64_t y[3] = {points[0].sizes[1], npoints > 4 ? points[3].sizes[1] : 0, npoints > 4 ? points[6].sizes[1]
@@ -620,9 +620,10 @@ static bool opdi_open_settled(const opdi_open *open, int32_t which) {
     if (!differ) { return !changes; }
     if (kind == OPDI_DECISION_LESS || kind == OPDI_DECISION_MORE || kind == OPDI_DECISION_PARTS) {
         if (!opdi_open_fit(open->points, open->npoints, result, &terms)) { return true; }       /* the result is not a
-                                                                                                   sum of multiples, so
-                                                                                                   no recorded number
-                                                                                                   can depend on it */
+                                                                                                   polynomial of the
+                                                                                                   sizes, so no recorded
+                                                                                                   number can depend on
+                                                                                                   it */
         if (kind != OPDI_DECISION_PARTS) {
             return opdi_open_extreme(open, which, decision->count, result, kind == OPDI_DECISION_MORE);
         }

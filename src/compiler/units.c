@@ -179,7 +179,7 @@ static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *nam
         return opd_fail(OPD_ERROR_DTYPE, "%s: output %s has dtype %s, which cannot be compiled", unit->what, name,
                         opd_dtype_name(opd_dtype(tensor)));
     }
-    if (opd_tensor_device(tensor).type == OPD_CPU) {  /* the result does not depend on an input */
+    if (opd_tensor_device(tensor).type == OPD_CPU) {  /* the result depends on no input */
         tensor = opdi_unit_stand_in(unit, opd_contiguous(tensor), OPDI_BUFFER_CONSTANT, opdi_unit_name(unit, "c_",
             name));
     }

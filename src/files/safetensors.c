@@ -59,7 +59,8 @@ static int opdi_safetensors_skip(opd_tensor_file *file, opdi_scanner *scanner, i
 }
 /* Reads the __metadata__ of a safetensors header, which may be null.  Returns 0, or -1 and sets an error. */
 static int opdi_safetensors_metadata(opd_tensor_file *file, opdi_scanner *scanner) {
-    opdi_string keys = {NULL, 0, 0, false};       /* opdi_sorted[], where `place` is the position of the key */
+    opdi_string keys = {NULL, 0, 0, false};       /* the keys, an array of opdi_sorted; place: where the key begins in
+                                                     the file, in bytes */
     const opdi_sorted *same;
     int rc = 0;
     if (opdi_scanner_word(scanner, "null")) { return 0; }

@@ -347,8 +347,9 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     return fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
         fn == opdi_autograd_out_kernel || fn == opdi_autograd_registered || fn == opd_autograd_not_implemented;
 }
-/* Returns true if a result of a call that is recorded as one node has a tangent that its kernels have set.  A view does
-   not count, because its tangent is that of its base. */
+/* For a call that is recorded as one node.  Returns true if the kernels of the call have given a tangent to one of its
+   results.  If the operator writes no arguments, a result that is a view of an argument does not count, because its
+   tangent is that of the argument. */
 static bool opdi_traced_tangents(const opd_call *call) {
     for (int i = 0; i < call->op->nrets; i++) {
         const opd_value *value = &call->rets[i];

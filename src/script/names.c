@@ -164,8 +164,9 @@ static const struct { const char *space, *prefix; } opdi_script_prefixes[] = {
     {"torch.special", "special_"}, {"torch.fft", "fft_"}, {"math", ""}, {"torch.Tensor", ""},
     {"torch._C._VariableFunctions", ""}, {"torch.jit", ""}, {"torch.nn.init", ""}, {"torch.functional", ""},
     {"torch.autograd", ""}};
-/* Returns the function `name` of namespace `space` if PyTorch implements it in Python; else NULL.  This applies only to
-   source text: an archive has the operators that such a function called. */
+/* Returns the function `name` of namespace `space` if PyTorch implements it in Python; else NULL.  Always returns NULL
+   in an archive and in the texts of this library: there, such a name means the operator.  (In an archive, PyTorch has
+   already compiled the Python function.) */
 static opdi_script_function *opdi_emit_python(opdi_emitter *task, const char *space, const char *name) {
     const char *names = strcmp(space, "torch.nn.init") == 0
         ? "constant_ ones_ zeros_ uniform_ normal_ xavier_uniform_ xavier_normal_ "

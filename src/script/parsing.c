@@ -945,7 +945,8 @@ static opdi_syntax *opdi_script_parse_simple(opdi_script_parser *parser) {
     }
     return opdi_script_parse_assignment(parser);
 }
-/* Skips a decorator or an import, if it is next.  Imports have no meaning here.  Returns whether it has skipped one. */
+/* Skips a decorator or an import, if it is next.  Notes the kind that a decorator gives to the next def, in
+   parser->decorated.  Imports have no meaning here.  Returns whether it has skipped one. */
 static bool opdi_script_parse_ignored(opdi_script_parser *parser) {
     if (!opdi_script_parse_at(parser, "@") && !opdi_script_parse_at(parser, "import") &&
         !opdi_script_parse_at(parser, "from")) {

@@ -282,8 +282,9 @@ typedef struct opdi_emitter {
     const opdi_syntax *at;                        /* the current syntax node, for errors and for source places */
     opdi_script_unit *unit;
     int depth;
-    bool nowhere, quiet;                          /* nowhere: new nodes get no source place; quiet: reading a variable
-                                                     does not take its name (opdi_emit_loaded) */
+    bool nowhere, quiet;                          /* nowhere: new nodes get no source place; quiet: assigning to a
+                                                     variable gives no value its name, and reading it does not mark its
+                                                     name as taken (opdi_emit_name, opdi_emit_loaded) */
     int moved;                                    /* the number of branches around the current statement into which
                                                      statements were moved */
     struct opdi_value_entry *empty;               /* the lists and dicts whose element type is not known yet */

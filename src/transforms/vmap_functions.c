@@ -15,9 +15,11 @@ static opd_value opdi_value_with(const opd_value *value, opd_tensor **list) {
         ? opd_value_tensor(list[0]) : *value;
 }
 
-/* Applies a custom function to each example in the outer layers, and stacks the outputs that are tensors.  Dim number
-   dims[i] of values[i] counts the examples.  Writes the stacked outputs to `outputs`.  Returns the number of outputs,
-   or -1 and sets an error. */
+/* Calls a custom function once for each example of the innermost vmap layer, and stacks the outputs that are tensors.
+   The calls run in the layers outside of this layer.  The examples of values[i] are along its dim dims[i]; if dims[i]
+   is negative, each call gets values[i] unchanged.  If there are no examples, calls the function once with ones, to
+   find the sizes of the outputs.  Writes the stacked outputs to `outputs`.  Returns the number of outputs, or -1 and
+   sets an error. */
 static int opdi_function_loop(opd_context *ctx, const opd_value *values, const int *dims, opd_value *outputs) {
     const int64_t size = opd_batch_size(), runs = OPDI_MAX(size, 1);
     opd_value *args = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *args);

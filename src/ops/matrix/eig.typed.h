@@ -1,6 +1,6 @@
 /* A matrix h [n, n] that is being reduced to its Schur form.  q [n, n] satisfies a = q^T h q, where a is the balanced
-   matrix; q is NULL if eigenvectors are not needed.  Rows of h and q are ld apart.  Rows low .. high were scaled by
-   `scale` (see balance).
+   matrix; q is NULL if eigenvectors are not needed.  Rows of h and q are ld apart.  For i in low .. high, balancing
+   divided row i by scale[i] and multiplied column i by it (see balance).
 
    A window is a square part of h on the diagonal that is processed on its own.  `window` holds its elements, and `turn`
    the product of its reflections.  `other` is scratch memory for [OPDI_SCHUR_WINDOW, ld] numbers or, if n <=
@@ -91,8 +91,9 @@ static bool OPDI_TYPED(balance_scale)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *
     for (int64_t k = 0; k <= range[1]; k++) { h[k * ld + i] *= (OPDI_T)factor; }
     return true;
 }
-/* Balances h [n, n].  Sets range[2] to the first and the last row that were scaled; scale[i] is the factor of row i in
-   this range.  For each row i outside, scale[i] is the row that it was exchanged with. */
+/* Balances h [n, n].  Sets range[2] to the first and the last row that were scaled.  For a row i in this range,
+   scale[i] is the number by which row i was divided and column i multiplied.  For each row i outside, scale[i] is the
+   row that it was exchanged with. */
 OPDI_INTERNAL void OPDI_TYPED(balance)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *scale, int64_t range[2]) {
     int64_t at;
     range[0] = 0;

@@ -305,7 +305,8 @@ static void opdi_shift_transpose(const opdi_shift *shift, int64_t group, int64_t
                         *p1 = from + (rows > 1 ? area : 0), *p2 = from + (rows > 2 ? 2 * area : 0);
                     const float *p3 = from + (rows > 3 ? 3 * area : 0);
                     float *there = (float *)(void *)out + to;
-                    /* ldg is a multiple of 4, and elements of a row from og on are not used */
+                    /* Always writes 4 channels, even if fewer are left: ldg is a multiple of 4, and the elements of a
+                       row after the first og are not used. */
                     for (int64_t j = 0; j < conv->ow; j++, there += shift->ldg) {
                         there[0] = from[j];
                         there[1] = p1[j];

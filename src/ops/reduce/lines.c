@@ -91,8 +91,9 @@ static void opdi_line_store(const opdi_lines *lines, int element, char *at, cons
         opdi_scatter(at + i * lines->step[element], lines->step[element], raw, rows, lines->size[element]);
     }
 }
-/* Returns the address of elements [from, from + count) of an input line, not converted, in contiguous memory: their
-   address in `memory`, or buf, to which they are then copied. */
+/* Returns the address of elements [from, from + count) of an input line, in contiguous memory and in the type in which
+   the line function computes.  The line begins at `memory`.  If its elements are already contiguous and of this type,
+   returns their address in `memory`.  Otherwise writes them to buf, converted, and returns buf. */
 OPDI_INTERNAL const void *opdi_line_read(const opdi_lines *lines, const void *memory, int64_t from, int64_t count,
                                          void *buf) {
     const char *at = (const char *)memory + from * lines->step[0];
