@@ -165,8 +165,12 @@ static bool opdi_cu_captured(cudaStream_t stream);
 static cudaError_t opdi_cu_debug_wait(cudaStream_t stream) {
     return !opdi_cu_debug || opdi_cu_captured(stream) ? cudaSuccess : cudaStreamSynchronize(stream);
 }
+/* The most bytes of __shared__ variables in a kernel that is launched with more than 47 KiB of shared memory. */
+#define OPDI_CU_STATIC_SHARED 1024
 /* Runs kernel<<<grid, block, shared>>>(args...) on the current stream.  Returns 0, or -1 and sets an error that names
-   the kernel. */
+   the kernel.  If a kernel uses more than 48 KiB of shared memory, its __shared__ variables included, the size must be
+   allowed before the launch.  This function allows all that the device has instead of only `shared` bytes, because
+   another thread may launch the same kernel with fewer bytes at the same time. */
 template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
@@ -177,8 +181,9 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
     config.stream = opdi_cu_stream();
-    if (shared > 48 * 1024) {
-        e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    if (shared > 48 * 1024 - OPDI_CU_STATIC_SHARED) {
+        e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 opdi_cu_properties()->shared - OPDI_CU_STATIC_SHARED);
     }
     if (e == cudaSuccess) { e = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...); }
     if (e == cudaSuccess) { e = opdi_cu_debug_wait(config.stream); }

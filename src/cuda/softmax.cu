@@ -427,14 +427,15 @@ static dim3 opdi_cu_column_block(opdi_cu_line l) {
     while (wide * down < 256 && wide < l.inner) { wide *= 2; }
     return dim3(wide, down);
 }
-/* Returns whether a row of n elements and 1,024 bytes for other uses fit into shared memory. */
+/* Returns whether a row of n elements, and the kernel's own __shared__ variables, fit into shared memory. */
 static bool opdi_cu_long_row_fits(int64_t n, size_t size) {
-    return n < INT32_MAX && n * (int64_t)size + 1024 <= opdi_cu_properties()->shared;
+    return n < INT32_MAX && n * (int64_t)size + OPDI_CU_STATIC_SHARED <= opdi_cu_properties()->shared;
 }
 /* Plans at most as many blocks as run at the same time, and about 1,024 threads for each multiprocessor. */
 static opdi_cu_row_plan opdi_cu_long_row_plan(int64_t rows, int64_t n, size_t size) {
     const opdi_cu_device *d = opdi_cu_properties();
-    const int64_t fit = d->shared / (n * (int64_t)size + 1024), want = opdi_cu_ceil(rows, d->multiprocessors);
+    const int64_t fit = d->shared / (n * (int64_t)size + OPDI_CU_STATIC_SHARED);
+    const int64_t want = opdi_cu_ceil(rows, d->multiprocessors);
     const int64_t blocks = want < fit ? want : fit, most = (blocks < 8 ? blocks : 8) * d->multiprocessors;
     unsigned threads = 1024;
     opdi_cu_row_plan p;

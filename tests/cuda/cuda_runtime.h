@@ -1349,11 +1349,12 @@ typedef struct cudaLaunchConfig_st {
 } cudaLaunchConfig_t;
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8, cudaFuncAttributePreferredSharedMemoryCarveout = 9 };
 template <class F> static inline cudaError_t cudaFuncSetAttribute(F f, cudaFuncAttribute a, int v) {
-    std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
     if (a == cudaFuncAttributeMaxDynamicSharedMemorySize) {
+        std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
         if (v > 227 << 10) { return opd_emu::note(cudaErrorInvalidValue); }
         opd_emu::machine.dynamic_limit[(const void *)f] = (size_t)v;
     }
+    opd_emu::meanwhile("cudaFuncSetAttribute");
     return cudaSuccess;
 }
 struct cudaFuncAttributes { size_t sharedSizeBytes, constSizeBytes, localSizeBytes; int maxThreadsPerBlock, numRegs, ptxVersion, binaryVersion; };
@@ -1381,7 +1382,7 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (
     const dim3 grid = c->gridDim, block = c->blockDim;
     const size_t shared = c->dynamicSmemBytes, n = (size_t)block.x * block.y * block.z;
     std::tuple<P...> kept(static_cast<P>(args)...);
-    size_t limit = 48 << 10;
+    size_t limit = 47 << 10;                      /* of 48 KiB, __shared__ variables may take 1 KiB */
     {
         std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
         auto more = opd_emu::machine.dynamic_limit.find((const void *)kernel);

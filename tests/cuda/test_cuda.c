@@ -295,7 +295,9 @@ static void test_operator(void *arg) {
 }
 /* Indexing, pooling and steps of more than one block, tile or piece, and with everything that windows can be. */
 static const struct { const char *name, *cases; } larger[] = {
-    {"aten::_softmax", "[5,4099], -1, False; [2,8203], 1, False"}, {"aten::_log_softmax", "[5,4099], -1, False"},
+    /* 12,287 float32 numbers, or 6,143 float64, are almost 48 KiB */
+    {"aten::_softmax", "[5,4099], -1, False; [2,8203], 1, False; [3,12287], 1, False; [2,6143], 1, False"},
+    {"aten::_log_softmax", "[5,4099], -1, False"},
     {"aten::convolution", "[3,5,9,7], [5,1,3,3], [5], (1,1), (1,1), (1,1), False, (0,0), 5; [2,4,8,10], [4,1,3,3], None, (2,2), (1,0), "
      "(1,1), False, (0,0), 4; [2,4,5,6], [4,1,3,3], None, (1,1), (2,3), (1,1), True, (0,0), 4"},
     {"aten::convolution_backward", "[3,5,9,7], [3,5,9,7], [5,1,3,3], (5,), (1,1), (1,1), (1,1), False, (0,0), 5, (True,True,True); "
@@ -1333,6 +1335,30 @@ TEST(the_allocator_is_free_while_cuda_works) {
     CHECK(strstr(seen_calls, "cudaFree") && strstr(seen_calls, "cudaFreeHost"));
     opd_stream_free(s);
     CHECK_OK();
+}
+/* Another thread launches the same kernel with less shared memory, just before a launch that needs much. */
+static void *computes_shorter_rows(void *arg) {
+    OPD_SCOPE { *(double *)arg = at(opd_softmax(filled(1, 12501), 0), 0) * 12501; }
+    return NULL;
+}
+static double of_shorter_rows;
+static void while_shared_memory_is_allowed(const char *call) {
+    static bool inside;
+    if (inside || strcmp(call, "cudaFuncSetAttribute") != 0) { return; }
+    inside = true;
+    (void)in_a_thread(computes_shorter_rows, &of_shorter_rows);
+    inside = false;
+}
+TEST(threads_that_need_different_sizes_of_shared_memory) {
+    if (!there() || !opd_emu_hook_set) { SKIP("nothing that comes between"); }
+    opd_tensor *x = filled(1, 50001);
+    of_shorter_rows = 0;
+    opd_emu_hook_set(while_shared_memory_is_allowed);
+    x = opd_softmax(x, 0);
+    opd_emu_hook_set(NULL);
+    CHECK_OK();
+    CHECK_NEAR(at(x, 7) * 50001, 1, 1e-4);
+    CHECK_NEAR(of_shorter_rows, 1, 1e-4);
 }
 /* Pinned memory is hardly larger than requested, and is used again. */
 TEST(pinned_memory_is_hardly_more_than_asked_for) {
