@@ -137,9 +137,10 @@ template <typename A> __global__ void opdi_cu_depthwise_end_kernel(const A *part
 }
 static bool opdi_cu_depthwise_fits(const opdi_cu_conv *q, int what) {
     const int64_t x = q->n * q->c * opdi_cu_volume(q->in), y = q->n * q->c * opdi_cu_volume(q->out);
-    return q->groups == q->c && q->c == q->oc && q->in[0] == 1 && q->out[0] == 1 && q->k[0] == 1 && q->k[1] == 3 &&
-        q->k[2] == 3 && q->d[1] == 1 && q->d[2] == 1 && q->s[1] == q->s[2] &&
-        (q->s[1] == 1 || (q->s[1] == 2 && what != OPDI_CU_CONV_GX)) && x < (1 << 30) && y < (1 << 30);
+    return q->groups == q->c && q->c == q->oc && q->in[0] == 1 && q->out[0] == 1 && q->k[0] == 1 && q->p[0] == 0 &&
+        q->k[1] == 3 && q->k[2] == 3 && q->d[1] == 1 && q->d[2] == 1 && q->s[1] == q->s[2] &&
+        (q->s[1] == 1 || (q->s[1] == 2 && what != OPDI_CU_CONV_GX)) && x < (1 << 30) && y < (1 << 30) &&
+        q->c * 9 < (1 << 30);
 }
 /* Computes y, gx or gw, as `what` says.  w has the type of x or, for gw, the type in which sums are computed. */
 template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, int what, T *x, void *w, T *y) {
