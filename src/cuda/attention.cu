@@ -16,10 +16,8 @@
 //  sum and the product so far are scaled down.  Meanwhile, the next 64 keys and values are copied into shared memory.
 //  If the depth (the number of columns of q, k and v) is less than D, it is padded with zeros.
 
-enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
-#if !defined(OPDI_CU_AT_TILES)
-#define OPDI_CU_AT_TILES 2                        /* the most tiles of 16 rows that a warp computes */
-#endif
+/* OPDI_CU_AT_TILES: the most tiles of 16 rows that a warp computes. */
+enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128, OPDI_CU_AT_TILES = 2 };
 /* The heads of a tensor [batch, head, row, depth].  Strides are in elements; that of the depth is 1. */
 struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 struct opdi_cu_attention {
@@ -259,11 +257,9 @@ static int opdi_cu_attention_part(opd_tensor *q, opd_tensor *k, opd_tensor *v, o
 static opd_tensor *opdi_cu_heads_part(opd_tensor *t, int64_t n, int64_t count, int64_t h, int64_t heads) {
     return t ? opd_narrow(opd_narrow(t, 0, n, count), 1, h, heads) : NULL;
 }
-/* Calls opdi_cu_attention_part for groups of heads.  The scores of a group have at most OPDI_CU_SCORES bytes (unless
-   one head has more), so that they stay in the L2 cache. */
-#if !defined(OPDI_CU_SCORES)
-#define OPDI_CU_SCORES (32 << 20)                 /* bytes */
-#endif
+enum { OPDI_CU_SCORES = 32 << 20 };               /* bytes of scores that stay in the L2 cache */
+/* Calls opdi_cu_attention_part for groups of heads.  The scores of a group have at most OPDI_CU_SCORES bytes, unless
+   one head has more.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
     bool causal, opd_tensor *out, opd_tensor *lse) {
     const opd_scalar_type work = opd_dtype(lse);
@@ -298,7 +294,7 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     return 0;
 }
 template <typename T> static int opdi_cu_attention_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
-    const int d = a.depth <= 64 ? 64 : 128, tiles = d == 64 && a.rows > OPDI_CU_AT_ROWS ? OPDI_CU_AT_TILES : 1;
+    const int d = a.depth <= 64 ? 64 : 128, tiles = d == 64 && a.rows > OPDI_CU_AT_ROWS ? (int)OPDI_CU_AT_TILES : 1;
     const dim3 grid((unsigned)opdi_cu_ceil(a.rows, tiles * OPDI_CU_AT_ROWS), (unsigned)heads, (unsigned)batch);
     return opdi_cu_launch(d == 128 ? opdi_cu_attention_kernel<T, 128, 1>
                           : tiles == 1 ? opdi_cu_attention_kernel<T, 64, 1>

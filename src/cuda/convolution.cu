@@ -120,14 +120,12 @@ template <typename T> __global__ void __launch_bounds__(256)
 
 //== convolutions as products with a matrix of columns =================================================================
 
-/* Sets col[n, c, t, o] to x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A
-   thread handles one output position of one channel: it computes the position once, and then writes the elements for
-   all taps. */
+/* The layout of the columns: the element for tap t, output position o, channel c and image n is at n * image + (c *
+   taps + t) * row + o. */
 struct opdi_cu_columns { int64_t image, row; };
 /* Sets col[n, c, t, o] to x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A
    thread handles one output position of one channel: it computes the position once, and then writes the elements for
-   all
-   taps. */
+   all taps. */
 template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col,
                                                             opdi_cu_columns to) {
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);

@@ -3,12 +3,10 @@
 //  These kernels are for groups of one channel of x and one of y, 3 x 3 taps and strides of 1 or 2, in two dims.  A
 //  thread computes a strip: a few outputs below each other.  It loads all elements that the strip reads before it
 //  multiplies any, and uses an element for up to three outputs.  Threads of neighbouring columns read the same elements
-//  from the L1 cache.  A weight is never multiplied by a 0 from outside of the image, because it may be infinite or
-//  NaN.
+//  from the L1 cache.  A weight, which may be infinite or NaN, is not multiplied by a 0 from outside of the image: rows
+//  outside are left out, and columns outside have the weight 0.
 
-#if !defined(OPDI_CU_DEPTHWISE_ROWS)
-#define OPDI_CU_DEPTHWISE_ROWS 4                  /* outputs of a strip */
-#endif
+enum { OPDI_CU_DEPTHWISE_ROWS = 4 };              /* outputs of a strip */
 struct opdi_cu_depthwise {
     int in[2], out[2], p[2];                      /* sizes of the image that is read, and of the outputs; padding */
     uint32_t all;                                 /* number of strips of all channels and images */

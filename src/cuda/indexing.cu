@@ -335,7 +335,7 @@ static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *siz
 }
 /* Adds alpha * v to the four floats at p.  Each addition is atomic. */
 static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_vector<float, 4> v, float alpha) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(OPDI_CU_SCALAR_ATOMICS)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     atomicAdd(reinterpret_cast<float4 *>(p),
               make_float4(alpha * v.at[0], alpha * v.at[1], alpha * v.at[2], alpha * v.at[3]));
 #else

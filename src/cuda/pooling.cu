@@ -234,9 +234,7 @@ template <class T> struct opdi_cu_max_pool {
 /* Max pooling for small windows: two dims, K x K elements, no dilation, contiguous tensors with fewer than 2^31
    elements.  A thread computes several outputs, 256 apart, and loads all of their windows before it compares, so that
    all loads are in flight at once. */
-#if !defined(OPDI_CU_POOL_EACH)
-#define OPDI_CU_POOL_EACH 2                       /* outputs of a thread */
-#endif
+enum { OPDI_CU_POOL_EACH = 2 };                   /* outputs of a thread */
 struct opdi_cu_small_windows {
     int in[2], out[2], s[2], p[2];
     uint32_t all;                                 /* number of outputs */

@@ -105,10 +105,6 @@ static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
 
 //== softmax ===========================================================================================================
 
-#if !defined(OPDI_CU_LONG_ROW_LOADS)
-#define OPDI_CU_LONG_ROW_LOADS 4                  /* packs of a thread in flight, in rows kept in shared memory */
-#endif
-
 /* The largest element `top` and the sum of exp(x - top) of the elements read so far.  A row that has only -inf, or an
    inf or NaN, gives NaN. */
 template <typename C> struct opdi_cu_exps {
@@ -203,10 +199,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         }
     }
 }
-/* A row of a softmax that is too long for registers, but fits into shared memory.  A block reads each row once: while
-   it writes its row, it loads the next one to the same places.  Each thread uses only packs that it has stored itself.
-   As rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each
-   end in a register. */
+/* The numbers of aligned packs in a row of n elements, and of the elements before and after them.  A row can begin
+   anywhere, so these are up to W - 1 elements at each end. */
 template <typename T, int W> struct opdi_cu_long_row {
     int lead, packs, tail;                        /* elements before the packs; packs; elements after them */
     __device__ __forceinline__ opdi_cu_long_row(const T *row, int n) {
@@ -215,10 +209,15 @@ template <typename T, int W> struct opdi_cu_long_row {
         tail = n - lead - packs * W;
     }
 };
+/* Computes the same as opdi_cu_softmax_rows, for rows that are too long for registers, but fit into shared memory.  x
+   and y begin at multiples of 16 bytes.  A block reads each row once: while it writes a row, it loads its next row to
+   the same places in shared memory.  So in its first round, it only loads.  A thread uses only packs that it has stored
+   itself, so no barrier is needed for them.  It keeps one element of each end of the row in a register (ends). */
 template <typename T> __global__ void __launch_bounds__(1024)
 opdi_cu_softmax_long_rows(const T *x, T *y, int64_t rows, int n, bool logarithm, opdi_cu_acc<T> *lse) {
     typedef opdi_cu_acc<T> C;
-    constexpr int W = 16 / sizeof(T), U = sizeof(T) == 8 ? 2 : OPDI_CU_LONG_ROW_LOADS;   /* limited by registers */
+    constexpr int W = 16 / sizeof(T), U = sizeof(T) == 8 ? 2 : 4;     /* U: packs of a thread in flight; limited by
+                                                                         registers */
     const int threads = (int)blockDim.x, thread = (int)threadIdx.x;
     const opdi_cu_exps<C> none = {opdi_cu_lowest<C>(), 0};
     opdi_cu_exps<C> e = none;
