@@ -363,22 +363,18 @@ static __global__ void __launch_bounds__(256) opdi_cu_index_add_packs(const opdi
 }
 /* Returns whether opdi_cu_index_add_packs can add src to out along dim. */
 static bool opdi_cu_index_add_fits(const opd_tensor *out, int dim, const opd_tensor *src) {
-    int64_t inner = 1;
-    if (opd_dtype(out) != OPD_FLOAT32 || opd_dtype(src) != OPD_FLOAT32 || opd_ndim(out) == 0 ||
-        opd_ndim(src) != opd_ndim(out) || !opd_is_contiguous(out) || !opd_is_contiguous(src) ||
-        opd_numel(src) >= INT32_MAX || !opdi_cu_aligned(opdi_cu_data<void>(out)) ||
-        !opdi_cu_aligned(opdi_cu_data<void>(src))) { return false; }
-    for (int d = dim + 1; d < opd_ndim(out); d++) { inner *= opd_size(out, d); }
-    return inner % 4 == 0 && opd_numel(src) > 0;
+    return opd_dtype(out) == OPD_FLOAT32 && opd_dtype(src) == OPD_FLOAT32 && opd_ndim(out) > 0 &&
+        opd_ndim(src) == opd_ndim(out) && opd_is_contiguous(out) && opd_is_contiguous(src) && opd_numel(src) > 0 &&
+        opd_numel(src) < INT32_MAX && opdi_cu_line_of(src, dim).inner % 4 == 0 &&
+        opdi_cu_aligned(opdi_cu_data<void>(out)) && opdi_cu_aligned(opdi_cu_data<void>(src));
 }
 static int opdi_cu_index_add_run(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
                                  double alpha) {
+    const opdi_cu_line l = opdi_cu_line_of(src, dim);
     opdi_cu_index_add f;
-    int64_t inner = 1;
     if (!(index = opdi_cu_as(index, OPD_INT64))) { return -1; }
-    for (int d = dim + 1; d < opd_ndim(out); d++) { inner *= opd_size(out, d); }
-    f.inner = opdi_cu_divide_by((uint32_t)(inner / 4));
-    f.many = opdi_cu_divide_by((uint32_t)opd_size(src, dim));
+    f.inner = opdi_cu_divide_by((uint32_t)(l.inner / 4));
+    f.many = opdi_cu_divide_by((uint32_t)l.n);
     f.all = (uint32_t)(opd_numel(src) / 4);
     f.size = opd_size(out, dim);
     f.alpha = (float)alpha;
