@@ -223,11 +223,13 @@ static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
     h->batch = opd_strides(t)[0]; h->head = opd_strides(t)[1]; h->row = opd_strides(t)[2];
     return h->data != NULL;
 }
+/* Returns whether opdi_cu_attention_kernel can compute this attention.  The scale must not become 0 as a float, because
+   the kernel multiplies -inf by it. */
 static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, const opd_tensor *mask, double scale) {
     const opd_scalar_type t = opd_dtype(q);
     const int64_t depth = opd_size(q, 3);
-    return (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && opdi_cu_tc_compiled() && !mask && scale > 0 && scale < 1e30 &&
-        depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
+    return (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && opdi_cu_tc_compiled() && !mask && scale > 1e-30 &&
+        scale < 1e30 && depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
         opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && opd_size(q, 2) < (1 << 30) && opd_size(k, 2) < (1 << 30);
 }
 /* Repeats each head of k or v for all heads of q that use it.  `heads` is the number of heads of q.  Returns NULL and

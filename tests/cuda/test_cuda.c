@@ -383,7 +383,8 @@ static const struct { const char *name, *cases; } large[] = {
     {"aten::mm", "[70,33], [33,65]; [1,300], [300,1]; [130,2], [2,3]"},
     {"aten::dot", "[5000], [5000]"},
     {"aten::_scaled_dot_product_flash_attention_for_cpu", "[1,2,9,8], [1,2,7,8], [1,2,7,8], attn_mask=[9,7]; "
-     "[1,2,5,12], [1,2,6,12], [1,2,6,12], 0.0, True; [2,4,3,8], [2,2,5,8], [2,2,5,8], 0.0, True, scale=0.3"},
+     "[1,2,5,12], [1,2,6,12], [1,2,6,12], 0.0, True; [2,4,3,8], [2,2,5,8], [2,2,5,8], 0.0, True, scale=0.3; "
+     "[1,2,9,16], [1,2,70,16], [1,2,70,16], scale=1e-60"},
     {"aten::scaled_dot_product_attention", "[2,4,3,8], [2,2,5,8], [2,2,5,8], enable_gqa=True; [2,4,3,40], [2,4,7,40], [2,4,7,40], [3,7]b"},
 };
 static void test_large(void *arg) {
