@@ -6,7 +6,7 @@
 //  from the L1 cache.  A weight, which may be infinite or NaN, is not multiplied by a 0 from outside of the image: rows
 //  outside are left out, and columns outside have the weight 0.
 
-enum { OPDI_CU_DEPTHWISE_ROWS = 4 };              /* outputs of a strip */
+enum { OPDI_CU_DEPTHWISE_ROWS = 8 };              /* outputs of a strip */
 struct opdi_cu_depthwise {
     int in[2], out[2], p[2];                      /* sizes of the image that is read, and of the outputs; padding */
     uint32_t all;                                 /* number of strips of all channels and images */

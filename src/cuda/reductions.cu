@@ -758,10 +758,10 @@ static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W, bool rows) {
     for (int d = !rows; d < r->nkept; d++) { even = even && r->kstride[d] % W == 0; }
     return even;
 }
-/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about 2,048 blocks.  A chunk has at
+/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about 1,024 blocks.  A chunk has at
    least `least` elements. */
 static void opdi_cu_reduce_cut(opdi_cu_reduction *r, int64_t blocks, int64_t least) {
-    int64_t chunks = blocks < 512 ? 2048 / blocks : 1;
+    int64_t chunks = blocks < 512 ? 1024 / blocks : 1;
     if (chunks > r->n / least) { chunks = r->n / least; }
     if (chunks <= 1) { return; }
     r->chunk = opdi_cu_ceil(opdi_cu_ceil(r->n, chunks), 16) * 16;

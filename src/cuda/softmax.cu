@@ -216,8 +216,7 @@ template <typename T, int W> struct opdi_cu_long_row {
 template <typename T> __global__ void __launch_bounds__(1024)
 opdi_cu_softmax_long_rows(const T *x, T *y, int64_t rows, int n, bool logarithm, opdi_cu_acc<T> *lse) {
     typedef opdi_cu_acc<T> C;
-    constexpr int W = 16 / sizeof(T), U = sizeof(T) == 8 ? 2 : 4;     /* U: packs of a thread in flight; limited by
-                                                                         registers */
+    constexpr int W = 16 / sizeof(T), U = 2;      /* U: packs of a thread in flight */
     const int threads = (int)blockDim.x, thread = (int)threadIdx.x;
     const opdi_cu_exps<C> none = {opdi_cu_lowest<C>(), 0};
     opdi_cu_exps<C> e = none;
