@@ -95,7 +95,7 @@ static inline void opd_emu_set(void *p, int64_t i, cudaDataType t, opd_emu_compl
 /* What a factor is multiplied as: TF32 has 10 bits after the point. */
 static inline opd_emu_complex opd_emu_factor(const void *p, int64_t i, cudaDataType t, cublasComputeType_t compute) {
     opd_emu_complex v = opd_emu_get(p, i, t);
-    if (compute == CUBLAS_COMPUTE_32F_FAST_TF32 && v.re != 0) {
+    if (compute == CUBLAS_COMPUTE_32F_FAST_TF32 && v.re != 0 && std::isfinite(v.re)) {
         const int exponent = ilogb(v.re);
         v.re = scalbn(nearbyint(scalbn(v.re, 10 - exponent)), exponent - 10);
     }
@@ -130,8 +130,11 @@ static inline cublasStatus_t cublasGemmStridedBatchedEx(
                         opd_emu_complex y = opd_emu_factor(B, b * sb + (tb == CUBLAS_OP_N ? l + (int64_t)j * ldb : j + (int64_t)l * ldb), bt, compute);
                         if (ta == CUBLAS_OP_C) { x.im = -x.im; }
                         if (tb == CUBLAS_OP_C) { y.im = -y.im; }
-                        sum.re += x.re * y.re - x.im * y.im;
-                        sum.im += x.re * y.im + x.im * y.re;
+                        sum.re += x.re * y.re;
+                        if (scale == CUDA_C_32F || scale == CUDA_C_64F) {       /* else, inf * 0 would be NaN */
+                            sum.re -= x.im * y.im;
+                            sum.im += x.re * y.im + x.im * y.re;
+                        }
                     }
                     if (be.re != 0 || be.im != 0) { c = opd_emu_get(C, at_c, ct); }
                     const opd_emu_complex r = {al.re * sum.re - al.im * sum.im + be.re * c.re - be.im * c.im,

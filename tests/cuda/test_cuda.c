@@ -686,6 +686,26 @@ TEST(float32_products_with_and_without_tf32) {
     CHECK_OK();
 }
 
+/* Products, and attention that is computed by separate products, with infinities and NaN. */
+TEST(products_of_infinities) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 4; k++) {
+        OPD_SCOPE {
+            static const double special[] = {INFINITY, -INFINITY, NAN};
+            for (int i = 0; i < 3; i++) {
+                opd_tensor *x = opd_to_dtype(opd_rand(OPD_INTS(1, 1, 5, 12), OPD_FLOAT32), types[k]), *v = opd_clone(x), *want[2], *got[2];
+                (void)opd_fill_(opd_select(opd_select(opd_select(opd_select(v, 0, 0), 0, 0), 0, 2), 0, 3), opd_value_float(special[i]));
+                (void)snprintf(what, sizeof what, "    products with %g of %s", special[i], opd_dtype_name(types[k]));
+                same_values(to_host(opd_matmul(to_gpu(x), opd_transpose(to_gpu(v), 2, 3))), opd_matmul(x, opd_transpose(v, 2, 3)), tolerance(types[k]));
+                (void)opd_scaled_dot_product_flash_attention_for_cpu(want, x, x, v);
+                (void)opd_scaled_dot_product_flash_attention_for_cpu(got, to_gpu(x), to_gpu(x), to_gpu(v));
+                if (went_well(opd_ok() ? 0 : -1)) { same_values(to_host(got[0]), want[0], tolerance(types[k])); }
+            }
+        }
+    }
+    CHECK_OK();
+}
 /* Enough images to fill a GPU: float32 convolutions without an im2col matrix, and the sum over images in the gradient
    of w. */
 TEST(float32_convolutions_of_many_images) {
