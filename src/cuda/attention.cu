@@ -196,7 +196,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
                         opdi_cu_two(opdi_cu_cast<T>(sum[t][d].x[i] * by), opdi_cu_cast<T>(sum[t][d].x[i + 1] * by));
                 }
             }
-            if (M::column(i) == 0) { lse[row * a.lse.row] = most[t][r] * a.scale + logf(all); }
+            if (M::column(i) == 0) { lse[row * a.lse.row] = all == 0 ? 0 : most[t][r] * a.scale + logf(all); }
         }
     }
 }
@@ -239,12 +239,13 @@ static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
         : opd_repeat_interleave_full(t, heads / opd_size(t, 1), opd_value_int(1), OPD_NONE);
 }
 /* Computes attention by separate products and a softmax, in the dtype of lse (float32 or float64), and writes `out` and
-   `lse`.  Returns 0, or -1 and sets an error. */
+   `lse`.  `mask` and `hidden` may be NULL.  hidden[row][key] is -inf if the row does not see the key, otherwise NaN, of
+   which fmin takes the score.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_part(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, opd_tensor *hidden,
     opd_tensor *out, opd_tensor *lse) {
     opd_tensor *scores = opd_matmul(q, opd_transpose(k, 2, 3)), *staging = opdi_cu_staging(lse);
     if (mask) { scores = opd_add(scores, mask); }
-    if (hidden) { scores = opd_add(scores, hidden); }
+    if (hidden) { scores = opd_fmin(scores, hidden); }
     if (!staging || !scores || !(scores = opd_contiguous(scores))) { return -1; }
     const int64_t keys = opd_size(scores, 3), rows = opd_numel(scores) / keys;
     if (opd_dtype(lse) == OPD_FLOAT64
@@ -268,14 +269,15 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1), rows = opd_size(q, 2), keys = opd_size(k, 2);
     opd_tensor *hidden = NULL;
     if (opd_numel(out) == 0 && opd_numel(lse) == 0) { return 0; }
-    if (opd_numel(k) == 0) { return opd_zero_(out) && opd_fill_(lse, opd_value_float(-INFINITY)) ? 0 : -1; }
+    if (keys == 0) { return opd_zero_(out) && opd_zero_(lse) ? 0 : -1; }
     q = opd_mul_Scalar(opd_to_dtype(q, work), opd_value_float(scale));
     k = opdi_cu_heads_repeated(opd_to_dtype(k, work), heads);
     v = opdi_cu_heads_repeated(opd_to_dtype(v, work), heads);
     if (mask) { mask = opd_expand(opd_to_dtype(mask, work), OPD_INTS(batch, heads, rows, keys)); }
     if (causal) {
-        hidden = opd_triu_full(opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work),
-                                             OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE), 1);
+        opd_tensor *all = opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work), OPD_NONE,
+                                        opd_value_device(opd_tensor_device(q)), OPD_NONE);
+        hidden = opd_add(opd_triu_full(all, 1), opd_tril_full(opd_full_like(all, opd_value_float((double)NAN)), 0));
     }
     if (!opd_ok()) { return -1; }
     const int64_t one = rows * keys * (int64_t)opd_dtype_size(work), fit = OPDI_CU_SCORES / one;

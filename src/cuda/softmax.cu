@@ -119,11 +119,10 @@ template <typename C> struct opdi_cu_exps {
         for (int w = 0; w < W; w++) { sum += opdi_cu_exp(x[w] - shift); }
     }
     __device__ __forceinline__ C total() const { return top > opdi_cu_lowest<C>() ? sum : (C)NAN; }
-    /* Writes top + log(sum) to *lse, unless it is NULL.  Then makes a row that has only -inf give zeros. */
+    /* Makes a row that has only -inf give zeros.  Then writes top + log(sum) to *lse, unless it is NULL. */
     __device__ __forceinline__ void safe(C *lse) {
-        const bool empty = !(top > opdi_cu_lowest<C>());
-        if (lse) { *lse = (empty ? (C)0 : top) + (C)log(sum); }
-        if (empty) { top = 0; sum = sum == 0 ? (C)1 : sum; }
+        if (!(top > opdi_cu_lowest<C>())) { top = 0; sum = sum == 0 ? (C)1 : sum; }
+        if (lse) { *lse = top + (C)log(sum); }
     }
 };
 struct opdi_cu_exps_join {
@@ -135,7 +134,7 @@ struct opdi_cu_exps_join {
     }
 };
 /* Writes exp(x - top) / sum or, if `logarithm` is true, x - top - log(sum).  If lse is not NULL, writes top + log(sum)
-   of each row to it, and a row that has only -inf gives zeros instead of NaN. */
+   of each row to it, and a row that has only -inf gives zeros instead of NaN, and 0 in lse. */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n,
                                                              bool logarithm, opdi_cu_acc<T> *lse) {
@@ -169,8 +168,9 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                 }
             }
             sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
+            if (lse && sum == 0) { sum = 1; }
             if (lse && in && lane == 0) { lse[row] = top + (C)log(sum); }
-            sum = logarithm ? (C)log(sum) : (C)1 / (lse && sum == 0 ? (C)1 : sum);
+            sum = logarithm ? (C)log(sum) : (C)1 / sum;
             OPDI_CU_EACH_PACK(p, i) {
                 if (p >= there) { continue; }
                 OPDI_CU_UNROLL

@@ -825,6 +825,39 @@ TEST(attention_of_short_floats_in_one_kernel) {
     }
     CHECK_OK();
 }
+/* A row that sees no key gives zeros, also as the logarithm of its sum.  Infinities and NaN in keys that a causal mask
+   hides change nothing. */
+TEST(attention_of_rows_that_see_no_key) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 16; k++) {
+        OPD_SCOPE {
+            const int how = k / 4;                /* a mask, infinite queries, a causal mask, no keys */
+            const int64_t keys = how == 3 ? 0 : how == 2 ? 9 : 5000;
+            opd_tensor *in[3], *gpu_in[3], *mask = NULL, *want[2], *got[2];
+            for (int i = 0; i < 3; i++) { in[i] = opd_rand(OPD_INTS(1, 2, i ? keys : 9, 8), OPD_FLOAT32); }
+            if (how == 0) {
+                mask = opd_zeros(OPD_INTS(9, keys), OPD_FLOAT32);
+                (void)opd_fill_(opd_select(mask, 0, 3), opd_value_float(-INFINITY));
+            } else if (how == 1) {
+                in[1] = opd_neg(in[1]);
+                (void)opd_fill_(opd_select(in[0], 2, 3), opd_value_float(INFINITY));
+            } else if (how == 2) {
+                (void)opd_fill_(opd_select(in[1], 2, 8), opd_value_float((double)NAN));
+                (void)opd_fill_(opd_select(in[1], 2, 7), opd_value_float(INFINITY));
+            }
+            for (int i = 0; i < 3; i++) { in[i] = opd_to_dtype(in[i], types[k % 4]); gpu_in[i] = to_gpu(in[i]); }
+            (void)opd_scaled_dot_product_flash_attention_for_cpu_full(want, in[0], in[1], in[2], 0, how == 2, mask, OPD_V(0.3));
+            (void)opd_scaled_dot_product_flash_attention_for_cpu_full(got, gpu_in[0], gpu_in[1], gpu_in[2], 0, how == 2, to_gpu(mask), OPD_V(0.3));
+            (void)snprintf(what, sizeof what, "    attention %d of %s", how, opd_dtype_name(types[k % 4]));
+            if (went_well(opd_ok() ? 0 : -1)) {
+                same_values(to_host(got[0]), want[0], tolerance(types[k % 4]));
+                same_values(to_host(got[1]), want[1], tolerance(types[k % 4]));
+            }
+        }
+    }
+    CHECK_OK();
+}
 /* The scores of so many heads that they are computed in parts: two of three heads, and two of three batches. */
 TEST(attention_in_parts) {
     if (!there()) { SKIP("no GPU"); }
