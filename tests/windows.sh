@@ -76,7 +76,12 @@ dlls() {
     echo 'no DLL' >"$tmp/dlls/text.dll"
     echo 'int missing(void) { return 1; }' >"$tmp/missing.c"
     echo 'int missing(void); int needs(void) { return missing(); }' >"$tmp/needs.c"
+    # 95 sections: their headers have more than 4,096 bytes
+    { for i in $(seq 84); do echo "int v$i __attribute__((section(\"part$i\"))) = $i;"; done
+      cat tests/linkage/ops.c; } >"$tmp/sections.c"
     $plugin tests/linkage/ops.c -o "$tmp/dlls/ops.dll" && $plugin tests/linkage/order.c -o "$tmp/dlls/order.dll" &&
+        cp "$tmp/dlls/ops.dll" "$tmp/dlls/order" && $plugin -s "$tmp/sections.c" -o "$tmp/dlls/sections.dll" &&
+        $plugin tests/linkage/errors.c -o "$tmp/dlls/errors.dll" &&
         $plugin tests/linkage/ops.c tests/linkage/ops_cuda.c -o "$tmp/dlls/größe 日/two files.dll" &&
         $cc -shared "$tmp/missing.c" -o "$tmp/dlls/plain.dll" && $cc -shared "$tmp/missing.c" -o "$tmp/missing.dll" &&
         $cc -shared "$tmp/needs.c" "$tmp/missing.dll" -o "$tmp/dlls/needs.dll" &&

@@ -87,12 +87,24 @@ OPDI_WIN(unsigned long) GetFileAttributesW(const wchar_t *path);
 OPDI_WIN(int) DeleteFileW(const wchar_t *path);
 OPDI_WIN(int) MoveFileExW(const wchar_t *from, const wchar_t *to, unsigned long flags);
 OPDI_WIN(unsigned long) GetFullPathNameW(const wchar_t *path, unsigned long cap, wchar_t *whole, wchar_t **name);
+#if defined(NO_STRICT)                            /* windows.h heeds this macro, too */
+typedef void *opdi_windows_library;
+#else
 struct HINSTANCE__;
-OPDI_WIN(struct HINSTANCE__ *) LoadLibraryExW(const wchar_t *path, void *file, unsigned long flags);
+typedef struct HINSTANCE__ *opdi_windows_library;
+#endif
+OPDI_WIN(opdi_windows_library) LoadLibraryExW(const wchar_t *path, void *file, unsigned long flags);
+OPDI_WIN(int) SetThreadErrorMode(unsigned long mode, unsigned long *was);
 OPDI_WIN(void) FlushProcessWriteBuffers(void);
-OPDI_WIN(int) FreeLibrary(struct HINSTANCE__ *library);
+union _LARGE_INTEGER;
+OPDI_WIN(int) QueryPerformanceCounter(union _LARGE_INTEGER *count);
+OPDI_WIN(int) QueryPerformanceFrequency(union _LARGE_INTEGER *count);
+OPDI_WIN(unsigned long) TlsAlloc(void);
+OPDI_WIN(void *) TlsGetValue(unsigned long slot);
+OPDI_WIN(int) TlsSetValue(unsigned long slot, void *value);
+OPDI_WIN(int) FreeLibrary(opdi_windows_library library);
 typedef intptr_t (__stdcall *opdi_windows_fn)(void);
-OPDI_WIN(opdi_windows_fn) GetProcAddress(struct HINSTANCE__ *library, const char *name);
+OPDI_WIN(opdi_windows_fn) GetProcAddress(opdi_windows_library library, const char *name);
 OPDI_WIN(unsigned long) FormatMessageW(unsigned long flags, const void *source, unsigned long code,
                                        unsigned long language, wchar_t *text, unsigned long cap, va_list *arguments);
 OPDI_WIN(int) WideCharToMultiByte(unsigned page, unsigned long flags, const wchar_t *wide, int length, char *text,
@@ -105,7 +117,8 @@ enum {
     OPDI_WIN_UTF8 = 65001, OPDI_WIN_INVALID_FAILS = 8, OPDI_WIN_TOO_SMALL = 122, OPDI_WIN_SHARE_ALL = 7,
     OPDI_WIN_OPEN_EXISTING = 3, OPDI_WIN_ON_DISK = 1, OPDI_WIN_FOLDER = 16, OPDI_WIN_PAGE_WRITECOPY = 8,
     OPDI_WIN_MAP_COPY = 1, OPDI_WIN_REPLACE = 1, OPDI_WIN_WRITE_THROUGH = 8, OPDI_WIN_SEARCH_ITS_FOLDER = 8,
-    OPDI_WIN_SYSTEM_TEXT = 0x1200
+    OPDI_WIN_SYSTEM_TEXT = 0x1200, OPDI_WIN_THREAD_ENDS = 3, OPDI_WIN_NO_DIALOGS = 1, OPDI_WIN_READ_ONLY = 1,
+    OPDI_WIN_IN_USE = 32, OPDI_WIN_LOCKED = 33
 };
 #define OPDI_WIN_READ 0x80000000ul
 #define OPDI_WIN_NO_ATTRIBUTES 0xfffffffful

@@ -7,6 +7,9 @@
 
 /* Returns the system's message for errno. */
 OPDI_INTERNAL const char *opdi_errno_text(void) {
+#if defined(_WIN32)
+    if (errno == EBUSY) { return "another program uses the file"; }
+#endif
     return errno == EILSEQ ? "the path is not valid UTF-8" : strerror(errno);
 }
 
@@ -24,7 +27,8 @@ static int opdi_windows_failed(void) {
     case 8: case 14: case 1455: errno = ENOMEM; break;
     case 39: case 112: errno = ENOSPC; break;
     case 80: case 183: errno = EEXIST; break;
-    case 5: case 32: case 33: case 1224: errno = EACCES; break;     /* 32, 33: in use; 1224: mapped */
+    case OPDI_WIN_IN_USE: case OPDI_WIN_LOCKED: errno = EBUSY; break;
+    case 5: case 1224: errno = EACCES; break;     /* 1224: mapped */
     default: errno = EIO; break;
     }
     return -1;
@@ -36,7 +40,13 @@ OPDI_INTERNAL FILE *opdi_file_open(const char *path, const char *mode) {
     size_t i = 0;
     for (; mode[i] && i < 7; i++) { wide_mode[i] = (wchar_t)mode[i]; }
     wide_mode[i] = 0;
-    return opdi_wide_path(path, wide) ? _wfopen(wide, wide_mode) : NULL;
+    if (!opdi_wide_path(path, wide)) { return NULL; }
+    FILE *const file = _wfopen(wide, wide_mode);
+    if (file || errno != EACCES) { return file; }
+    const unsigned long code = GetLastError(), about = GetFileAttributesW(wide);
+    errno = about != OPDI_WIN_NO_ATTRIBUTES && (about & OPDI_WIN_FOLDER) ? EISDIR
+        : code == OPDI_WIN_IN_USE || code == OPDI_WIN_LOCKED ? EBUSY : EACCES;
+    return NULL;
 }
 /* Makes a new file and opens it for writing.  Returns NULL on failure; if the file exists already, errno is EEXIST. */
 OPDI_INTERNAL FILE *opdi_file_create(const char *path) {
@@ -100,29 +110,53 @@ OPDI_INTERNAL int opdi_file_remove(const char *path) {
     return opdi_wide_path(path, wide) ? _wremove(wide) : -1;
 }
 /* Renames the file `to` to a free name in the same folder, which Windows permits even if the file is mapped.  Returns
-   false on failure. */
+   false and sets errno on failure. */
 static bool opdi_windows_set_aside(const wchar_t *to, wchar_t aside[OPDI_WIDE_PATH]) {
     for (int i = 0; i < 100; i++) {
-        if (_snwprintf(aside, OPDI_WIDE_PATH - 1, L"%ls.old%d", to, i) < 0) { return false; }
+        if (_snwprintf(aside, OPDI_WIDE_PATH - 1, L"%ls.opd-old%d", to, i) < 0) {
+            errno = ENAMETOOLONG;
+            return false;
+        }
         aside[OPDI_WIDE_PATH - 1] = 0;
         (void)DeleteFileW(aside);                 /* a file that an earlier call has left */
         if (MoveFileExW(to, aside, OPDI_WIN_WRITE_THROUGH)) { return true; }
+        (void)opdi_windows_failed();
+        if (errno != EEXIST && errno != EACCES) { return false; }
     }
     return false;
 }
-/* Renames the file `from` to `to`, and so replaces a file of that name.  Windows does not replace a mapped file.  So a
-   mapped file `to` is renamed first, to a name that ends with .old and a number.  A later call that needs this name
-   removes the renamed file if it is no longer mapped.  Returns 0 on success. */
+/* Renames the file `from` to `to`, and so replaces a file of that name, unless the file is read-only.  Windows does not
+   replace a mapped file.  So a mapped file `to` is renamed first, to a name that ends with .opd-old and a number.  A
+   later call that needs this name removes the renamed file if it is no longer mapped.  If another program writes `to`
+   at the same time, tries again.  Returns 0 on success. */
 OPDI_INTERNAL int opdi_file_replace(const char *from, const char *to) {
     wchar_t wide_from[OPDI_WIDE_PATH], wide_to[OPDI_WIDE_PATH], aside[OPDI_WIDE_PATH];
     if (!opdi_wide_path(from, wide_from) || !opdi_wide_path(to, wide_to)) { return -1; }
-    if (MoveFileExW(wide_from, wide_to, OPDI_WIN_REPLACE | OPDI_WIN_WRITE_THROUGH)) { return 0; }
-    int rc = opdi_windows_failed();
-    if (errno != EACCES || opdi_is_special(to) || !opdi_windows_set_aside(wide_to, aside)) { return rc; }
-    if (MoveFileExW(wide_from, wide_to, OPDI_WIN_WRITE_THROUGH)) { rc = 0; }
-    else { (void)MoveFileExW(aside, wide_to, OPDI_WIN_WRITE_THROUGH); }
-    (void)DeleteFileW(aside);
-    return rc;
+    for (int i = 0; i < 100; i++) {
+        const unsigned long about = GetFileAttributesW(wide_to);
+        if (about != OPDI_WIN_NO_ATTRIBUTES && (about & OPDI_WIN_READ_ONLY)) {
+            errno = EACCES;
+            return -1;
+        }
+        if (MoveFileExW(wide_from, wide_to, OPDI_WIN_REPLACE | OPDI_WIN_WRITE_THROUGH)) { return 0; }
+        (void)opdi_windows_failed();
+        if ((errno != EACCES && errno != EBUSY) || opdi_is_special(to)) { return -1; }
+        if (!opdi_windows_set_aside(wide_to, aside)) {
+            if (errno == ENOENT) { continue; }    /* another program has renamed it */
+            return -1;
+        }
+        if (MoveFileExW(wide_from, wide_to, OPDI_WIN_WRITE_THROUGH)) {
+            (void)DeleteFileW(aside);
+            return 0;
+        }
+        (void)opdi_windows_failed();
+        if (!MoveFileExW(aside, wide_to, OPDI_WIN_WRITE_THROUGH) &&
+            GetFileAttributesW(wide_to) != OPDI_WIN_NO_ATTRIBUTES) {
+            (void)DeleteFileW(aside);             /* another program has written a newer file */
+        }
+        if (errno != EEXIST && errno != EACCES) { return -1; }
+    }
+    return -1;
 }
 /* Gives the new file `tmp` the permissions of the file `path`, which `tmp` will replace.  On Windows, does nothing: a
    file has the permissions of its folder. */
@@ -203,3 +237,27 @@ OPDI_INTERNAL char *opdi_real_path(const char *path) {
 }
 #endif
 #endif
+
+//== clock =============================================================================================================
+
+/* Returns the nanoseconds since a fixed time in the past. */
+OPD_UNUSED OPDI_INTERNAL int64_t opdi_clock(void) {
+#if defined(_WIN32)                               /* clock_gettime would need pthreads */
+    static long long rate;
+    long long now = 0, each = OPDI_LOAD(&rate);
+    if (!each) {
+        (void)QueryPerformanceFrequency((union _LARGE_INTEGER *)(void *)&each);
+        OPDI_STORE(&rate, each);
+    }
+    (void)QueryPerformanceCounter((union _LARGE_INTEGER *)(void *)&now);
+    return now / each * 1000000000 + now % each * 1000000000 / each;
+#else
+    struct timespec now;
+#if defined(CLOCK_MONOTONIC)
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+#else
+    (void)timespec_get(&now, TIME_UTC);
+#endif
+    return (int64_t)now.tv_sec * 1000000000 + (int64_t)now.tv_nsec;
+#endif
+}

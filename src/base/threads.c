@@ -25,6 +25,9 @@ OPDI_INTERNAL void opdi_report_pending(opdi_thread *thread) {
 
 #if !defined(OPD_NO_THREADS)
 OPDI_INTERNAL pthread_key_t opdi_thread_key;             /* its destructor is opdi_thread_end */
+#if defined(_WIN32)
+OPDI_INTERNAL unsigned long opdi_thread_slot;            /* the same value as for opdi_thread_key, for Windows itself */
+#endif
 #endif
 /* Called for each new thread, under opdi_threads_lock.  NULL while no observer was ever added. */
 OPDI_INTERNAL void (*opdi_on_new_thread)(opdi_thread *thread);
@@ -75,7 +78,12 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
     if (opdi_on_new_thread) { opdi_on_new_thread(thread); }
     opdi_unlock(&opdi_threads_lock);
 #if !defined(OPD_NO_THREADS)
-    if (thread != &opdi_main_thread) { (void)pthread_setspecific(opdi_thread_key, thread); }
+    if (thread != &opdi_main_thread) {
+        (void)pthread_setspecific(opdi_thread_key, thread);
+#if defined(_WIN32)
+        (void)TlsSetValue(opdi_thread_slot, thread);
+#endif
+    }
 #endif
     opdi_thread_self = thread;
     return thread;

@@ -34,15 +34,6 @@ OPDI_INTERNAL int opdi_works_use(const opd_tensor *tensor);
 OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor);
 OPDI_INTERNAL opdi_group_list opdi_groups = {OPDI_MUTEX_INIT, NULL, NULL};
 
-OPDI_INTERNAL int64_t opdi_group_clock(void) {
-    struct timespec now;
-#if defined(CLOCK_MONOTONIC)
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-#else
-    (void)timespec_get(&now, TIME_UTC);
-#endif
-    return (int64_t)now.tv_sec * 1000000 + (int64_t)now.tv_nsec / 1000;
-}
 OPDI_INTERNAL void opdi_group_release(opd_group *group) {
     if (opdi_ref_down(&group->refs) != 0) { return; }
 #if !defined(OPD_NO_THREADS)

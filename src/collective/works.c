@@ -184,14 +184,14 @@ static int opdi_work_follow(opd_work *work) {
 /* Waits for a work.  Returns 0, or -1 and sets the work's error.  Other threads can call functions of the group in
    the meantime. */
 static int opdi_work_await(opd_work *work) {
-    const int64_t begun = opdi_group_clock(), limit = work->timeout_ms ? work->timeout_ms
+    const int64_t begun = opdi_clock(), limit = work->timeout_ms ? work->timeout_ms
         : work->group->desc.timeout_ms;
     if (work->backend != OPD_CPU && !work->handshake) { return opdi_work_follow(work); }
     for (int turns = 0;; turns++) {
         char why[100];
         const int rc = opdi_work_step(work, turns < 4 ? 50 : 1000);
         if (rc != 0) { return rc < 0 ? -1 : 0; }
-        if (opdi_group_clock() - begun >= limit * 1000) {
+        if ((opdi_clock() - begun) / 1000000 >= limit) {
             (void)snprintf(why, sizeof why, "it did not finish within %.3g s: a rank has ended, or calls another "
                            "operation", (double)limit / 1000);
             return opdi_work_fail(work, opd_ok(), why);

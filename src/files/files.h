@@ -45,6 +45,7 @@ typedef struct opdi_file_buffer {
    and the name of the entry in the file (entry, or NULL). */
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t length; } opdi_source;
 #define OPDI_NOWHERE SIZE_MAX
+#define OPDI_FILE_PART ((size_t)1 << 28)          /* most bytes of one fread or fwrite: 32-bit counts on Windows */
 /* Returns the length of the file whose first source->length bytes are in `source`.  A result above source->length may
    be too small: the function is then called again with that many bytes.  Any other result is the file's length, or an
    error was set. */

@@ -80,7 +80,7 @@ static int opdi_file_buffer_read(opdi_file_buffer *buffer, opdi_source *source, 
     size_t got = 1;
     while (got && buffer->length < want) {
         if (buffer->block < want && opdi_file_buffer_reserve(buffer, want)) { return -1; }
-        got = fread(buffer->data + buffer->length, 1, buffer->block - buffer->length, file);
+        got = fread(buffer->data + buffer->length, 1, OPDI_MIN(buffer->block - buffer->length, OPDI_FILE_PART), file);
         buffer->length += got;
         source->data = buffer->data;
         source->length = buffer->length;

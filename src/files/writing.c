@@ -38,10 +38,15 @@ OPDI_INTERNAL int opdi_sink_open(opdi_sink *sink, const char *who, const char *p
 }
 OPDI_INTERNAL int opdi_sink_put(opdi_sink *sink, const void *data, size_t size) {
     if (sink->table) { sink->crc = opdi_crc_add(sink->table, sink->crc, data, size); }
-    if (sink->file && fwrite(data, 1, size, sink->file) != size) {
-        return opdi_bad_errno(&sink->source, (size_t)sink->at, "cannot be written");
+    const uint64_t begin = sink->at;
+    for (size_t at = 0; at < size;) {
+        const size_t part = OPDI_MIN(size - at, OPDI_FILE_PART);
+        if (sink->file && fwrite((const char *)data + at, 1, part, sink->file) != part) {
+            return opdi_bad_errno(&sink->source, (size_t)begin, "cannot be written");
+        }
+        at += part;
+        sink->at += part;
     }
-    sink->at += size;
     return 0;
 }
 /* Closes the file.  If rc is 0, gives the file its final name, otherwise removes it.  Writes all data to the disk

@@ -26,8 +26,8 @@ typedef Elf32_Shdr opdi_elf_section;
 typedef Elf32_Sym opdi_elf_symbol;
 #endif
 #elif defined(OPDI_DLLS)
-#define opdi_dlclose(handle) ((void)FreeLibrary((struct HINSTANCE__ *)(handle)))
-#define opdi_dlsym(handle, name) ((void *)(uintptr_t)GetProcAddress((struct HINSTANCE__ *)(handle), name))
+#define opdi_dlclose(handle) ((void)FreeLibrary((opdi_windows_library)(handle)))
+#define opdi_dlsym(handle, name) ((void *)(uintptr_t)GetProcAddress((opdi_windows_library)(handle), name))
 #else
 #define opdi_dlclose(handle) ((void)(handle))
 #endif

@@ -53,6 +53,7 @@ static int opdi_pe_check(const char *path) {
     const size_t sections = pe + 24 + opdi_pe_16(head + pe + 20);
     for (size_t i = 0; i < opdi_pe_16(head + pe + 6); i++) {
         const unsigned char *const section = head + sections + i * OPDI_PE_SECTION;
+        if (count == sizeof head && sections + (i + 1) * OPDI_PE_SECTION > count) { break; }    /* not read */
         if (sections + (i + 1) * OPDI_PE_SECTION > count ||
             opdi_pe_32(section + 16) + opdi_pe_32(section + 20) > (uint64_t)bytes) {
             return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is incomplete", path);
@@ -75,18 +76,27 @@ static void *opdi_windows_refuses(const char *path, unsigned long code) {
                    : code == NO_SUCH_FUNCTION ? "; a DLL that it needs lacks a function" : "");
     return NULL;
 }
-/* Loads the library at `path`.  Its own folder is searched for the libraries that it needs.  On failure, returns NULL
-   and sets an error. */
+/* Loads the library at `path`.  Its own folder is searched for the libraries that it needs.  Windows shows no dialog if
+   that fails.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL void *opdi_dlopen(const char *path) {
-    wchar_t wide[OPDI_WIDE_PATH], whole[OPDI_WIDE_PATH];
+    wchar_t wide[OPDI_WIDE_PATH], whole[OPDI_WIDE_PATH + 1];
     if (opdi_pe_check(path) || !opdi_wide_path(path, wide)) { return NULL; }
     const unsigned long length = GetFullPathNameW(wide, OPDI_WIDE_PATH, whole, NULL);
     if (length == 0 || length >= OPDI_WIDE_PATH) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_library_load: the path '%s' is too long", path);
         return NULL;
     }
+    const wchar_t *const folder = wcsrchr(whole, L'\\');
+    if (!wcschr(folder ? folder : whole, L'.')) {  /* Windows would add ".dll" to the name */
+        whole[length] = L'.';
+        whole[length + 1] = 0;
+    }
+    unsigned long was = 0;
+    (void)SetThreadErrorMode(OPDI_WIN_NO_DIALOGS, &was);
     void *const handle = LoadLibraryExW(whole, NULL, OPDI_WIN_SEARCH_ITS_FOLDER);
-    return handle ? handle : opdi_windows_refuses(path, GetLastError());
+    const unsigned long code = handle ? 0 : GetLastError();
+    (void)SetThreadErrorMode(was, NULL);
+    return handle ? handle : opdi_windows_refuses(path, code);
 }
 /* Sets the range of addresses at which a library is mapped; its handle is the first of these addresses.  Returns 0. */
 OPDI_INTERNAL int opdi_plugin_range(opd_plugin *plugin) {

@@ -12,10 +12,11 @@
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* Ends the thread whose opdi_thread is `arg`: reports a pending error, releases objects that the thread did not
-   release, and removes its state from the list of threads. */
+/* Ends the thread whose opdi_thread is `arg`, if that is not NULL: reports a pending error, releases objects that the
+   thread did not release, and removes its state from the list of threads. */
 OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_thread *thread = (opdi_thread *)arg;
+    if (!thread) { return; }                      /* winpthreads also calls this function for a NULL */
     opdi_thread_self = thread;
     opdi_report_pending(thread);
     opdi_observers_leave(thread);
@@ -36,12 +37,31 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
     opdi_ended_allocations += thread->allocations;
     opdi_unlock(&opdi_threads_lock);
     opdi_thread_self = NULL;
+#if !defined(OPD_NO_THREADS) && defined(_WIN32)
+    (void)TlsSetValue(opdi_thread_slot, NULL);
+#endif
     if (thread != &opdi_main_thread) { OPD_FREE(thread); }
     else {
         memset(thread, 0, sizeof *thread);
         OPDI_PUBLISH(&opdi_main_taken, 0);
     }
 }
+#if !defined(OPD_NO_THREADS) && defined(_WIN32)
+/* Ends a thread that was not started by pthread_create.  When such a thread ends, the C library of mingw-w64 may free
+   its thread-local variables before pthreads calls opdi_thread_end, which uses them.  So Windows itself calls this
+   function.  Functions in the section .CRT$XLB are called before those of the C library. */
+static void __stdcall opdi_windows_thread(void *module, unsigned long reason, void *unused) {
+    const bool ends = reason == OPDI_WIN_THREAD_ENDS && OPDI_LOAD(&opdi_main_taken);
+    void *const thread = ends ? TlsGetValue(opdi_thread_slot) : NULL;
+    (void)module;
+    (void)unused;
+    if (!thread) { return; }
+    (void)pthread_setspecific(opdi_thread_key, NULL);
+    opdi_thread_end(thread);
+}
+__attribute__((section(".CRT$XLB"), used)) static void (__stdcall *const opdi_windows_thread_ends)(
+    void *module, unsigned long reason, void *unused) = opdi_windows_thread;
+#endif
 
 int opd_finish(void) {
     opdi_thread *thread = opdi_self();
@@ -155,7 +175,9 @@ OPDI_INTERNAL void opdi_process_begin(void) {
     opdi_above = &higher;
 #if !defined(OPD_NO_THREADS)
     (void)pthread_key_create(&opdi_thread_key, opdi_thread_end);
-#if !defined(_WIN32)
+#if defined(_WIN32)
+    opdi_thread_slot = TlsAlloc();
+#else
     (void)pthread_atfork(opdi_fork_prepare, opdi_fork_release, opdi_fork_child);
 #endif
 #endif

@@ -11,16 +11,6 @@
 OPDI_INTERNAL opdi_profiler_state opdi_profiler = {OPDI_MUTEX_INIT, NULL, 0};
 OPDI_INTERNAL int64_t opdi_profile_most = 10000000;      /* most events of a profile: about 1 GB */
 
-static int64_t opdi_clock(void) {
-    struct timespec t;
-#if defined(CLOCK_MONOTONIC)
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-#else
-    (void)timespec_get(&t, TIME_UTC);
-#endif
-    return (int64_t)t.tv_sec * 1000000000 + (int64_t)t.tv_nsec;
-}
-
 /* Writes the sizes of `count` arguments as "[[2, 3], [], [[1], [2]]]".  An argument that is not a tensor is [].  Sizes
    that do not fit are left out. */
 static void opdi_shapes_text(const opd_value *value, int count, char *buf, size_t cap) {

@@ -680,5 +680,36 @@ TEST(state_is_carried_by_an_explicit_call) {
           end.grad_enabled == before.grad_enabled);
 }
 
+//-- threads that Windows starts ----------------------------------------------------------------------------------------
+
+/* A thread that pthread_create did not start ends: its open scope is closed, and its state is freed. */
+#if defined(_WIN32)
+extern void *__stdcall CreateThread(void *security, size_t stack, unsigned long (__stdcall *work)(void *), void *arg,
+                                    unsigned long flags, unsigned long *id);
+extern unsigned long __stdcall WaitForSingleObject(void *handle, unsigned long ms);
+extern int __stdcall CloseHandle(void *handle);
+static unsigned long __stdcall leave_open(void *arg) {
+    (void)arg;
+    (void)opd_scope_open();
+    (void)opd_ones(OPD_INTS(100), OPD_FLOAT32);
+    return 0;
+}
+TEST(a_thread_of_windows_ends) {
+    int64_t before = 0;
+    int i, ended = 0;
+    OPD_SCOPE { (void)opd_ones(OPD_INTS(100), OPD_FLOAT32); }
+    before = opd_memory_stats().live;
+    for (i = 0; i < 40 && ended == i; i++) {
+        void *const thread = CreateThread(NULL, 0, leave_open, NULL, 0, NULL);
+        ended += thread && WaitForSingleObject(thread, 10000) == 0 && CloseHandle(thread);
+    }
+    CHECK_INT(ended, 40);
+    CHECK_INT(opd_memory_stats().live, before);
+    CHECK_INT(opd_check_invariants(), 0);
+}
+#else
+TEST(a_thread_of_windows_ends) { SKIP("threads of Windows"); }
+#endif
+
 CHECK_MAIN()
 #endif

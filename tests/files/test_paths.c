@@ -1,10 +1,14 @@
 /* Paths with blanks and with letters outside ASCII (UTF-8, also on Windows); replacing a file that is in use. */
 #include "../check.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #if defined(_WIN32)
 #include <wchar.h>
+extern void *__stdcall CreateFileA(const char *path, unsigned long access, unsigned long share, void *security,
+                                   unsigned long how, unsigned long flags, void *like);
+extern int __stdcall CloseHandle(void *handle);
 #endif
 
 static const char *in_folder(const char *name) {
@@ -117,14 +121,81 @@ TEST(a_file_in_use_is_replaced) {
     CHECK(remove(path) == 0);
     (void)in_folder(NULL);                        /* no other file is left */
 }
+/* Only files that the library has renamed itself are removed. */
+TEST(other_files_remain) {
+    const char *const names[] = {"a"};
+    const char *const path = in_folder("model");
+    OPD_SCOPE {
+        CHECK_INT(opd_safetensors_save(path, names, OPD_TENSORS(numbers(1)), NULL), 0);
+        opd_tensor_file *const file = opd_tensor_file_open(path);
+        CHECK(begins_with(opd_tensor_file_get(file, "a"), 1));
+        CHECK_INT(opd_npy_save(in_folder("model.old0"), numbers(5)), 0);
+        CHECK_INT(opd_safetensors_save(in_folder("model"), names, OPD_TENSORS(numbers(2)), NULL), 0);
+        opd_tensor_file_close(file);
+    }
+    OPD_SCOPE { CHECK(begins_with(opd_npy_load(in_folder("model.old0")), 5)); }
+    CHECK(remove(in_folder("model.old0")) == 0);
+    CHECK_INT(opd_safetensors_save(in_folder("model"), names, OPD_TENSORS(numbers(3)), NULL), 0);
+    (void)remove(in_folder("model.opd-old0"));
+    CHECK(remove(in_folder("model")) == 0);
+    (void)in_folder(NULL);
+}
+TEST(a_read_only_file) {
+#if defined(_WIN32)
+    const char *const path = in_folder("read only.npy");
+    CHECK_INT(opd_npy_save(path, numbers(1)), 0);
+    CHECK(_chmod(path, _S_IREAD) == 0);
+    CHECK_INT(opd_npy_save(path, numbers(2)), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be written: Permission denied");
+    OPD_SCOPE { CHECK(begins_with(opd_npy_load(path), 1)); }
+    CHECK(_chmod(path, _S_IREAD | _S_IWRITE) == 0 && remove(path) == 0);
+    (void)in_folder(NULL);                        /* no other file is left */
+#else
+    SKIP("the permissions of the folder decide here");
+#endif
+}
+TEST(a_file_of_another_program) {
+#if defined(_WIN32)
+    const char *const path = in_folder("taken.npy");
+    CHECK_INT(opd_npy_save(path, numbers(1)), 0);
+    void *const taken = CreateFileA(path, 0x80000000ul, 0, NULL, 3, 0, NULL);
+    CHECK_INT(opd_npy_save(path, numbers(2)), -1);
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be written: another program uses the file");
+    CHECK(!opd_npy_load(path));
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be read: another program uses the file");
+    CHECK(CloseHandle(taken));
+    OPD_SCOPE { CHECK(begins_with(opd_npy_load(path), 1)); }
+    CHECK(remove(path) == 0);
+    (void)in_folder(NULL);
+#else
+    SKIP("other programs do not lock files here");
+#endif
+}
+/* The C library of Windows counts the bytes of one write in 32 bits. */
+TEST(a_tensor_of_more_than_2_gib_is_written) {
+    const int64_t bytes = INT64_C(2300000000);
+    if (sizeof(void *) < 8) { SKIP("32-bit addresses"); }
+    void *const data = mmap(NULL, (size_t)bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) { SKIP("no memory"); }
+    OPD_SCOPE {
+        opd_tensor *const tensor = opd_tensor_wrap(data, opd_ints_of(&bytes, 1), NULL, OPD_UINT8, NULL, NULL);
+#if defined(_WIN32)
+        CHECK_INT(opd_npy_save("NUL", tensor), 0);
+#else
+        CHECK_INT(opd_npy_save("/dev/null", tensor), 0);
+#endif
+        CHECK_OK();
+    }
+    (void)munmap(data, (size_t)bytes);
+}
 /* If the path is a folder, nothing is written, and the folder remains. */
 TEST(a_folder_is_not_replaced) {
     const char *const path = in_folder("folder");
     CHECK(mkdir(path, 0700) == 0);
     CHECK_INT(opd_npy_save(path, numbers(1)), -1);
-    CHECK_ERROR(OPD_ERROR_FILE, "cannot be written");
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be written: Is a directory");
     CHECK(!opd_npy_load(path));
-    CHECK_ERROR(OPD_ERROR_FILE, "cannot be read");
+    CHECK_ERROR(OPD_ERROR_FILE, "cannot be read: Is a directory");
     CHECK(rmdir(path) == 0);
     (void)in_folder(NULL);
 }

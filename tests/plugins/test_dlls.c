@@ -27,6 +27,8 @@ TEST(blocks_run_in_the_order_of_the_file) {
 
 #if defined(_WIN32)
 extern void *__stdcall GetModuleHandleA(const char *name);
+extern int __stdcall SetThreadErrorMode(unsigned long mode, unsigned long *was);
+extern unsigned long __stdcall GetThreadErrorMode(void);
 static bool mapped(const char *name) { return GetModuleHandleA(name) != NULL; }
 
 static void hush(void *user, int is_error, const char *text) { (void)user; (void)is_error; (void)text; }
@@ -128,6 +130,31 @@ TEST(blocks_of_a_plugin_run_in_the_order_of_the_file) {
     CHECK_INT(opd_call_value(opd_find("order::which"), NULL, 0).u.i, 3);
     CHECK_INT(opd_library_unload(p), 0);
 }
+/* Windows adds .dll to a name without a dot; but the file of the given name is loaded, not the one with .dll. */
+TEST(a_name_without_an_ending) {
+    opd_plugin *const p = opd_library_load(dll("order"));
+    CHECK_OK();
+    CHECK(opd_find_quiet("linkage::square_plus") && !opd_find_quiet("order::which"));
+    CHECK_INT(opd_library_unload(p), 0);
+}
+TEST(a_dll_of_many_sections) {
+    opd_plugin *const p = opd_library_load(dll("sections.dll"));
+    CHECK_OK();
+    CHECK_INT(opd_library_unload(p), 0);
+}
+/* While a plug-in is loaded, Windows shows no dialog about errors.  The block of errors.c returns the setting. */
+TEST(no_dialogs) {
+    unsigned long was = 4;
+    CHECK(SetThreadErrorMode(0, &was));
+    opd_plugin *const p = opd_library_load(dll("errors.dll"));
+    CHECK_OK();
+    CHECK_INT(opd_call_value(opd_find("errors::mode"), NULL, 0).u.i, 1);
+    CHECK_INT(opd_library_unload(p), 0);
+    CHECK(!opd_library_load(dll("needs.dll")));
+    opd_error_clear();
+    CHECK_INT(GetThreadErrorMode(), 0);
+    (void)SetThreadErrorMode(was, NULL);
+}
 /* A name without a folder is a file of the current folder: no folders are searched. */
 TEST(a_name_alone_is_not_searched) {
     CHECK(!opd_library_load("kernel32.dll"));
@@ -136,6 +163,8 @@ TEST(a_name_alone_is_not_searched) {
 TEST(a_missing_file) {
     CHECK(!opd_library_load(dll("nowhere.dll")));
     CHECK_ERROR(OPD_ERROR_NOT_FOUND, "nowhere.dll': No such file or directory");
+    CHECK(!opd_library_load(dll("")));
+    CHECK_ERROR(OPD_ERROR_NOT_FOUND, "': Is a directory");
     CHECK(!opd_library_load(NULL));
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "the path is NULL");
 }
