@@ -249,8 +249,12 @@ static bool opdi_cu_captured(cudaStream_t stream);
 static cudaError_t opdi_cu_debug_wait(cudaStream_t stream) {
     return !opdi_cu_debug || opdi_cu_captured(stream) ? cudaSuccess : cudaStreamSynchronize(stream);
 }
+/* The most bytes of __shared__ variables in a kernel that is launched with more than 47 KiB of shared memory. */
+#define OPDI_CU_STATIC_SHARED 1024
 /* Runs kernel<<<grid, block, shared>>>(args...) on the current stream.  Returns 0, or -1 and sets an error that names
-   the kernel. */
+   the kernel.  If a kernel uses more than 48 KiB of shared memory, its __shared__ variables included, the size must be
+   allowed before the launch.  This function allows all that the device has instead of only `shared` bytes, because
+   another thread may launch the same kernel with fewer bytes at the same time. */
 template <typename... P, typename... A>
 static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
     cudaLaunchConfig_t config = cudaLaunchConfig_t();
@@ -261,8 +265,9 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
     config.blockDim = block;
     config.dynamicSmemBytes = shared;
     config.stream = opdi_cu_stream();
-    if (shared > 48 * 1024) {
-        e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    if (shared > 48 * 1024 - OPDI_CU_STATIC_SHARED) {
+        e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 opdi_cu_properties()->shared - OPDI_CU_STATIC_SHARED);
     }
     if (e == cudaSuccess) { e = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...); }
     if (e == cudaSuccess) { e = opdi_cu_debug_wait(config.stream); }
@@ -3740,13 +3745,10 @@ static bool opdi_cu_reduce_even(const opdi_cu_reduction *r, int W, bool rows) {
     for (int d = !rows; d < r->nkept; d++) { even = even && r->kstride[d] % W == 0; }
     return even;
 }
-/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about OPDI_CU_REDUCE_BLOCKS blocks.
-   A chunk has at least `least` elements. */
-#if !defined(OPDI_CU_REDUCE_BLOCKS)
-#define OPDI_CU_REDUCE_BLOCKS 2048
-#endif
+/* If there would be fewer than 512 blocks, cuts rows into chunks, so that there are about 1,024 blocks.  A chunk has at
+   least `least` elements. */
 static void opdi_cu_reduce_cut(opdi_cu_reduction *r, int64_t blocks, int64_t least) {
-    int64_t chunks = blocks < 512 ? OPDI_CU_REDUCE_BLOCKS / blocks : 1;
+    int64_t chunks = blocks < 512 ? 1024 / blocks : 1;
     if (chunks > r->n / least) { chunks = r->n / least; }
     if (chunks <= 1) { return; }
     r->chunk = opdi_cu_ceil(opdi_cu_ceil(r->n, chunks), 16) * 16;
@@ -4150,10 +4152,6 @@ static opd_scalar_type opdi_cu_acc_dtype(opd_scalar_type dtype) {
 
 //== softmax ===========================================================================================================
 
-#if !defined(OPDI_CU_LONG_ROW_LOADS)
-#define OPDI_CU_LONG_ROW_LOADS 4                  /* packs of a thread in flight, in rows kept in shared memory */
-#endif
-
 /* The largest element `top` and the sum of exp(x - top) of the elements read so far.  A row that has only -inf, or an
    inf or NaN, gives NaN. */
 template <typename C> struct opdi_cu_exps {
@@ -4168,11 +4166,10 @@ template <typename C> struct opdi_cu_exps {
         for (int w = 0; w < W; w++) { sum += opdi_cu_exp(x[w] - shift); }
     }
     __device__ __forceinline__ C total() const { return top > opdi_cu_lowest<C>() ? sum : (C)NAN; }
-    /* Writes top + log(sum) to *lse, unless it is NULL.  Then makes a row that has only -inf give zeros. */
+    /* Makes a row that has only -inf give zeros.  Then writes top + log(sum) to *lse, unless it is NULL. */
     __device__ __forceinline__ void safe(C *lse) {
-        const bool empty = !(top > opdi_cu_lowest<C>());
-        if (lse) { *lse = (empty ? (C)0 : top) + (C)log(sum); }
-        if (empty) { top = 0; sum = sum == 0 ? (C)1 : sum; }
+        if (!(top > opdi_cu_lowest<C>())) { top = 0; sum = sum == 0 ? (C)1 : sum; }
+        if (lse) { *lse = top + (C)log(sum); }
     }
 };
 struct opdi_cu_exps_join {
@@ -4184,7 +4181,7 @@ struct opdi_cu_exps_join {
     }
 };
 /* Writes exp(x - top) / sum or, if `logarithm` is true, x - top - log(sum).  If lse is not NULL, writes top + log(sum)
-   of each row to it, and a row that has only -inf gives zeros instead of NaN. */
+   of each row to it, and a row that has only -inf gives zeros instead of NaN, and 0 in lse. */
 template <typename T, int W, int PACKS>
 __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, int64_t rows, int64_t n,
                                                              bool logarithm, opdi_cu_acc<T> *lse) {
@@ -4218,8 +4215,9 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
                 }
             }
             sum = opdi_cu_row_reduce(sum, opdi_cu_sum(), (C)0, lanes);
+            if (lse && sum == 0) { sum = 1; }
             if (lse && in && lane == 0) { lse[row] = top + (C)log(sum); }
-            sum = logarithm ? (C)log(sum) : (C)1 / (lse && sum == 0 ? (C)1 : sum);
+            sum = logarithm ? (C)log(sum) : (C)1 / sum;
             OPDI_CU_EACH_PACK(p, i) {
                 if (p >= there) { continue; }
                 OPDI_CU_UNROLL
@@ -4248,10 +4246,8 @@ __global__ void __launch_bounds__(1024) opdi_cu_softmax_rows(const T *x, T *y, i
         }
     }
 }
-/* A row of a softmax that is too long for registers, but fits into shared memory.  A block reads each row once: while
-   it writes its row, it loads the next one to the same places.  Each thread uses only packs that it has stored itself.
-   As rows can begin anywhere, up to W - 1 elements at each end of a row are not in a pack: a thread keeps one of each
-   end in a register. */
+/* The numbers of aligned packs in a row of n elements, and of the elements before and after them.  A row can begin
+   anywhere, so these are up to W - 1 elements at each end. */
 template <typename T, int W> struct opdi_cu_long_row {
     int lead, packs, tail;                        /* elements before the packs; packs; elements after them */
     __device__ __forceinline__ opdi_cu_long_row(const T *row, int n) {
@@ -4260,10 +4256,14 @@ template <typename T, int W> struct opdi_cu_long_row {
         tail = n - lead - packs * W;
     }
 };
+/* Computes the same as opdi_cu_softmax_rows, for rows that are too long for registers, but fit into shared memory.  x
+   and y begin at multiples of 16 bytes.  A block reads each row once: while it writes a row, it loads its next row to
+   the same places in shared memory.  So in its first round, it only loads.  A thread uses only packs that it has stored
+   itself, so no barrier is needed for them.  It keeps one element of each end of the row in a register (ends). */
 template <typename T> __global__ void __launch_bounds__(1024)
 opdi_cu_softmax_long_rows(const T *x, T *y, int64_t rows, int n, bool logarithm, opdi_cu_acc<T> *lse) {
     typedef opdi_cu_acc<T> C;
-    constexpr int W = 16 / sizeof(T), U = sizeof(T) == 8 ? 2 : OPDI_CU_LONG_ROW_LOADS;   /* limited by registers */
+    constexpr int W = 16 / sizeof(T), U = 2;      /* U: packs of a thread in flight */
     const int threads = (int)blockDim.x, thread = (int)threadIdx.x;
     const opdi_cu_exps<C> none = {opdi_cu_lowest<C>(), 0};
     opdi_cu_exps<C> e = none;
@@ -4472,14 +4472,15 @@ static dim3 opdi_cu_column_block(opdi_cu_line l) {
     while (wide * down < 256 && wide < l.inner) { wide *= 2; }
     return dim3(wide, down);
 }
-/* Returns whether a row of n elements and 1,024 bytes for other uses fit into shared memory. */
+/* Returns whether a row of n elements, and the kernel's own __shared__ variables, fit into shared memory. */
 static bool opdi_cu_long_row_fits(int64_t n, size_t size) {
-    return n < INT32_MAX && n * (int64_t)size + 1024 <= opdi_cu_properties()->shared;
+    return n < INT32_MAX && n * (int64_t)size + OPDI_CU_STATIC_SHARED <= opdi_cu_properties()->shared;
 }
 /* Plans at most as many blocks as run at the same time, and about 1,024 threads for each multiprocessor. */
 static opdi_cu_row_plan opdi_cu_long_row_plan(int64_t rows, int64_t n, size_t size) {
     const opdi_cu_device *d = opdi_cu_properties();
-    const int64_t fit = d->shared / (n * (int64_t)size + 1024), want = opdi_cu_ceil(rows, d->multiprocessors);
+    const int64_t fit = d->shared / (n * (int64_t)size + OPDI_CU_STATIC_SHARED);
+    const int64_t want = opdi_cu_ceil(rows, d->multiprocessors);
     const int64_t blocks = want < fit ? want : fit, most = (blocks < 8 ? blocks : 8) * d->multiprocessors;
     unsigned threads = 1024;
     opdi_cu_row_plan p;
@@ -6291,7 +6292,7 @@ static opd_tensor *opdi_cu_expand(opd_tensor *index, int dim, const int64_t *siz
 }
 /* Adds alpha * v to the four floats at p.  Each addition is atomic. */
 static __device__ __forceinline__ void opdi_cu_atomic_add_4(float *p, opdi_cu_vector<float, 4> v, float alpha) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && !defined(OPDI_CU_SCALAR_ATOMICS)
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     atomicAdd(reinterpret_cast<float4 *>(p),
               make_float4(alpha * v.at[0], alpha * v.at[1], alpha * v.at[2], alpha * v.at[3]));
 #else
@@ -6319,22 +6320,18 @@ static __global__ void __launch_bounds__(256) opdi_cu_index_add_packs(const opdi
 }
 /* Returns whether opdi_cu_index_add_packs can add src to out along dim. */
 static bool opdi_cu_index_add_fits(const opd_tensor *out, int dim, const opd_tensor *src) {
-    int64_t inner = 1;
-    if (opd_dtype(out) != OPD_FLOAT32 || opd_dtype(src) != OPD_FLOAT32 || opd_ndim(out) == 0 ||
-        opd_ndim(src) != opd_ndim(out) || !opd_is_contiguous(out) || !opd_is_contiguous(src) ||
-        opd_numel(src) >= INT32_MAX || !opdi_cu_aligned(opdi_cu_data<void>(out)) ||
-        !opdi_cu_aligned(opdi_cu_data<void>(src))) { return false; }
-    for (int d = dim + 1; d < opd_ndim(out); d++) { inner *= opd_size(out, d); }
-    return inner % 4 == 0 && opd_numel(src) > 0;
+    return opd_dtype(out) == OPD_FLOAT32 && opd_dtype(src) == OPD_FLOAT32 && opd_ndim(out) > 0 &&
+        opd_ndim(src) == opd_ndim(out) && opd_is_contiguous(out) && opd_is_contiguous(src) && opd_numel(src) > 0 &&
+        opd_numel(src) < INT32_MAX && opdi_cu_line_of(src, dim).inner % 4 == 0 &&
+        opdi_cu_aligned(opdi_cu_data<void>(out)) && opdi_cu_aligned(opdi_cu_data<void>(src));
 }
 static int opdi_cu_index_add_run(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
                                  double alpha) {
+    const opdi_cu_line l = opdi_cu_line_of(src, dim);
     opdi_cu_index_add f;
-    int64_t inner = 1;
     if (!(index = opdi_cu_as(index, OPD_INT64))) { return -1; }
-    for (int d = dim + 1; d < opd_ndim(out); d++) { inner *= opd_size(out, d); }
-    f.inner = opdi_cu_divide_by((uint32_t)(inner / 4));
-    f.many = opdi_cu_divide_by((uint32_t)opd_size(src, dim));
+    f.inner = opdi_cu_divide_by((uint32_t)(l.inner / 4));
+    f.many = opdi_cu_divide_by((uint32_t)l.n);
     f.all = (uint32_t)(opd_numel(src) / 4);
     f.size = opd_size(out, dim);
     f.alpha = (float)alpha;
@@ -7723,9 +7720,7 @@ template <class T> struct opdi_cu_max_pool {
 /* Max pooling for small windows: two dims, K x K elements, no dilation, contiguous tensors with fewer than 2^31
    elements.  A thread computes several outputs, 256 apart, and loads all of their windows before it compares, so that
    all loads are in flight at once. */
-#if !defined(OPDI_CU_POOL_EACH)
-#define OPDI_CU_POOL_EACH 2                       /* outputs of a thread */
-#endif
+enum { OPDI_CU_POOL_EACH = 2 };                   /* outputs of a thread */
 struct opdi_cu_small_windows {
     int in[2], out[2], s[2], p[2];
     uint32_t all;                                 /* number of outputs */
@@ -9078,14 +9073,12 @@ template <typename T> __global__ void __launch_bounds__(256)
 
 //== convolutions as products with a matrix of columns =================================================================
 
-/* Sets col[n, c, t, o] to x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A
-   thread handles one output position of one channel: it computes the position once, and then writes the elements for
-   all taps. */
+/* The layout of the columns: the element for tap t, output position o, channel c and image n is at n * image + (c *
+   taps + t) * row + o. */
 struct opdi_cu_columns { int64_t image, row; };
 /* Sets col[n, c, t, o] to x[n, c, reads(o, t)] for `images` images, or 0 where a tap reads outside of the image.  A
    thread handles one output position of one channel: it computes the position once, and then writes the elements for
-   all
-   taps. */
+   all taps. */
 template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col,
                                                             opdi_cu_columns to) {
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
@@ -10151,12 +10144,10 @@ static const opdi_cu_registration opdi_cu_table_convolution[] = {
 //  These kernels are for groups of one channel of x and one of y, 3 x 3 taps and strides of 1 or 2, in two dims.  A
 //  thread computes a strip: a few outputs below each other.  It loads all elements that the strip reads before it
 //  multiplies any, and uses an element for up to three outputs.  Threads of neighbouring columns read the same elements
-//  from the L1 cache.  A weight is never multiplied by a 0 from outside of the image, because it may be infinite or
-//  NaN.
+//  from the L1 cache.  A weight, which may be infinite or NaN, is not multiplied by a 0 from outside of the image: rows
+//  outside are left out, and columns outside have the weight 0.
 
-#if !defined(OPDI_CU_DEPTHWISE_ROWS)
-#define OPDI_CU_DEPTHWISE_ROWS 4                  /* outputs of a strip */
-#endif
+enum { OPDI_CU_DEPTHWISE_ROWS = 8 };              /* outputs of a strip */
 struct opdi_cu_depthwise {
     int in[2], out[2], p[2];                      /* sizes of the image that is read, and of the outputs; padding */
     uint32_t all;                                 /* number of strips of all channels and images */
@@ -10285,9 +10276,10 @@ template <typename A> __global__ void opdi_cu_depthwise_end_kernel(const A *part
 }
 static bool opdi_cu_depthwise_fits(const opdi_cu_conv *q, int what) {
     const int64_t x = q->n * q->c * opdi_cu_volume(q->in), y = q->n * q->c * opdi_cu_volume(q->out);
-    return q->groups == q->c && q->c == q->oc && q->in[0] == 1 && q->out[0] == 1 && q->k[0] == 1 && q->k[1] == 3 &&
-        q->k[2] == 3 && q->d[1] == 1 && q->d[2] == 1 && q->s[1] == q->s[2] &&
-        (q->s[1] == 1 || (q->s[1] == 2 && what != OPDI_CU_CONV_GX)) && x < (1 << 30) && y < (1 << 30);
+    return q->groups == q->c && q->c == q->oc && q->in[0] == 1 && q->out[0] == 1 && q->k[0] == 1 && q->p[0] == 0 &&
+        q->k[1] == 3 && q->k[2] == 3 && q->d[1] == 1 && q->d[2] == 1 && q->s[1] == q->s[2] &&
+        (q->s[1] == 1 || (q->s[1] == 2 && what != OPDI_CU_CONV_GX)) && x < (1 << 30) && y < (1 << 30) &&
+        q->c * 9 < (1 << 30);
 }
 /* Computes y, gx or gw, as `what` says.  w has the type of x or, for gw, the type in which sums are computed. */
 template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, int what, T *x, void *w, T *y) {
@@ -10341,10 +10333,8 @@ template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, in
 //  sum and the product so far are scaled down.  Meanwhile, the next 64 keys and values are copied into shared memory.
 //  If the depth (the number of columns of q, k and v) is less than D, it is padded with zeros.
 
-enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
-#if !defined(OPDI_CU_AT_TILES)
-#define OPDI_CU_AT_TILES 2                        /* the most tiles of 16 rows that a warp computes */
-#endif
+/* OPDI_CU_AT_TILES: the most tiles of 16 rows that a warp computes. */
+enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128, OPDI_CU_AT_TILES = 2 };
 /* The heads of a tensor [batch, head, row, depth].  Strides are in elements; that of the depth is 1. */
 struct opdi_cu_heads { void *data; int64_t batch, head, row; };
 struct opdi_cu_attention {
@@ -10523,7 +10513,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
                         opdi_cu_two(opdi_cu_cast<T>(sum[t][d].x[i] * by), opdi_cu_cast<T>(sum[t][d].x[i + 1] * by));
                 }
             }
-            if (M::column(i) == 0) { lse[row * a.lse.row] = most[t][r] * a.scale + logf(all); }
+            if (M::column(i) == 0) { lse[row * a.lse.row] = all == 0 ? 0 : most[t][r] * a.scale + logf(all); }
         }
     }
 }
@@ -10550,11 +10540,13 @@ static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
     h->batch = opd_strides(t)[0]; h->head = opd_strides(t)[1]; h->row = opd_strides(t)[2];
     return h->data != NULL;
 }
+/* Returns whether opdi_cu_attention_kernel can compute this attention.  The scale must not become 0 as a float, because
+   the kernel multiplies -inf by it. */
 static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, const opd_tensor *mask, double scale) {
     const opd_scalar_type t = opd_dtype(q);
     const int64_t depth = opd_size(q, 3);
-    return (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && opdi_cu_tc_compiled() && !mask && scale > 0 && scale < 1e30 &&
-        depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
+    return (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && opdi_cu_tc_compiled() && !mask && scale > 1e-30 &&
+        scale < 1e30 && depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
         opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && opd_size(q, 2) < (1 << 30) && opd_size(k, 2) < (1 << 30);
 }
 /* Repeats each head of k or v for all heads of q that use it.  `heads` is the number of heads of q.  Returns NULL and
@@ -10564,12 +10556,13 @@ static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
         : opd_repeat_interleave_full(t, heads / opd_size(t, 1), opd_value_int(1), OPD_NONE);
 }
 /* Computes attention by separate products and a softmax, in the dtype of lse (float32 or float64), and writes `out` and
-   `lse`.  Returns 0, or -1 and sets an error. */
+   `lse`.  `mask` and `hidden` may be NULL.  hidden[row][key] is -inf if the row does not see the key, otherwise NaN, of
+   which fmin takes the score.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_part(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, opd_tensor *hidden,
     opd_tensor *out, opd_tensor *lse) {
     opd_tensor *scores = opd_matmul(q, opd_transpose(k, 2, 3)), *staging = opdi_cu_staging(lse);
     if (mask) { scores = opd_add(scores, mask); }
-    if (hidden) { scores = opd_add(scores, hidden); }
+    if (hidden) { scores = opd_fmin(scores, hidden); }
     if (!staging || !scores || !(scores = opd_contiguous(scores))) { return -1; }
     const int64_t keys = opd_size(scores, 3), rows = opd_numel(scores) / keys;
     if (opd_dtype(lse) == OPD_FLOAT64
@@ -10584,25 +10577,24 @@ static int opdi_cu_attention_part(opd_tensor *q, opd_tensor *k, opd_tensor *v, o
 static opd_tensor *opdi_cu_heads_part(opd_tensor *t, int64_t n, int64_t count, int64_t h, int64_t heads) {
     return t ? opd_narrow(opd_narrow(t, 0, n, count), 1, h, heads) : NULL;
 }
-/* Calls opdi_cu_attention_part for groups of heads.  The scores of a group have at most OPDI_CU_SCORES bytes (unless
-   one head has more), so that they stay in the L2 cache. */
-#if !defined(OPDI_CU_SCORES)
-#define OPDI_CU_SCORES (32 << 20)                 /* bytes */
-#endif
+enum { OPDI_CU_SCORES = 32 << 20 };               /* bytes of scores that stay in the L2 cache */
+/* Calls opdi_cu_attention_part for groups of heads.  The scores of a group have at most OPDI_CU_SCORES bytes, unless
+   one head has more.  Returns 0, or -1 and sets an error. */
 static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
     bool causal, opd_tensor *out, opd_tensor *lse) {
     const opd_scalar_type work = opd_dtype(lse);
     const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1), rows = opd_size(q, 2), keys = opd_size(k, 2);
     opd_tensor *hidden = NULL;
     if (opd_numel(out) == 0 && opd_numel(lse) == 0) { return 0; }
-    if (opd_numel(k) == 0) { return opd_zero_(out) && opd_fill_(lse, opd_value_float(-INFINITY)) ? 0 : -1; }
+    if (keys == 0) { return opd_zero_(out) && opd_zero_(lse) ? 0 : -1; }
     q = opd_mul_Scalar(opd_to_dtype(q, work), opd_value_float(scale));
     k = opdi_cu_heads_repeated(opd_to_dtype(k, work), heads);
     v = opdi_cu_heads_repeated(opd_to_dtype(v, work), heads);
     if (mask) { mask = opd_expand(opd_to_dtype(mask, work), OPD_INTS(batch, heads, rows, keys)); }
     if (causal) {
-        hidden = opd_triu_full(opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work),
-                                             OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE), 1);
+        opd_tensor *all = opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work), OPD_NONE,
+                                        opd_value_device(opd_tensor_device(q)), OPD_NONE);
+        hidden = opd_add(opd_triu_full(all, 1), opd_tril_full(opd_full_like(all, opd_value_float((double)NAN)), 0));
     }
     if (!opd_ok()) { return -1; }
     const int64_t one = rows * keys * (int64_t)opd_dtype_size(work), fit = OPDI_CU_SCORES / one;
@@ -10623,7 +10615,7 @@ static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, 
     return 0;
 }
 template <typename T> static int opdi_cu_attention_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
-    const int d = a.depth <= 64 ? 64 : 128, tiles = d == 64 && a.rows > OPDI_CU_AT_ROWS ? OPDI_CU_AT_TILES : 1;
+    const int d = a.depth <= 64 ? 64 : 128, tiles = d == 64 && a.rows > OPDI_CU_AT_ROWS ? (int)OPDI_CU_AT_TILES : 1;
     const dim3 grid((unsigned)opdi_cu_ceil(a.rows, tiles * OPDI_CU_AT_ROWS), (unsigned)heads, (unsigned)batch);
     return opdi_cu_launch(d == 128 ? opdi_cu_attention_kernel<T, 128, 1>
                           : tiles == 1 ? opdi_cu_attention_kernel<T, 64, 1>
