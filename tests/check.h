@@ -236,6 +236,14 @@ OPD_UNUSED static bool check_walks(const char *name) {
     const char *const said = getenv("CHECK_PART");
     return check_shares(name, said ? (unsigned)atoi(said) : 1);
 }
+/* Returns whether a loop over the numbers from 0 to count - 1 visits number `at`: all of them, or with CHECK_PART=4 every
+   fourth, but at least one. */
+OPD_UNUSED static bool check_visits(size_t at, size_t count) {
+    const char *const said = getenv("CHECK_PART"), *const turn = getenv("CHECK_TURN");
+    size_t parts = said ? (size_t)atoi(said) : 1;
+    if (parts > count) { parts = count; }
+    return parts < 2 || at % parts == (turn ? (size_t)atoi(turn) : 0) % parts;
+}
 /* The same for walks that call a compiler for each name.  With CHECK_COMPILED_PART=4, which tests/run.sh sets if it runs
    without --whole and without a name, these walks visit one of four shares, too. */
 OPD_UNUSED static bool check_compiles(const char *name) {

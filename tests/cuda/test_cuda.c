@@ -426,6 +426,7 @@ TEST(long_rows_are_searched) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16, OPD_INT64, OPD_INT32, OPD_UINT8};
     if (!there()) { SKIP("no GPU"); }
     for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+        if (!check_visits(d, sizeof dtypes / sizeof *dtypes)) { continue; }
         opd_tensor *x = long_rows(dtypes[d], d < 4), *y = opd_to_device(x, gpu(0), dtypes[d]), *a[2] = {NULL, NULL}, *b[2] = {NULL, NULL};
         for (int k = 0; k < 4; k++) {
             static const int64_t many[] = {1, 50, 300, 2048};
@@ -483,6 +484,7 @@ TEST(views_that_see_elements_more_than_once) {
     if (!there()) { SKIP("no GPU"); }
     for (size_t v = 0; v < sizeof overlapping / sizeof *overlapping; v++) {
         for (size_t d = 0; d < sizeof types / sizeof *types; d++) {
+            if (!check_visits(v * 5 + d, 5 * sizeof overlapping / sizeof *overlapping)) { continue; }
             OPD_SCOPE {
                 static float numbers[16384];
                 const int64_t n = sizeof numbers / sizeof *numbers, offset = (int64_t)(v + d) % 3 * (v % 2 ? 4 : 1);
@@ -785,6 +787,7 @@ TEST(attention_of_short_floats_in_one_kernel) {
         {2, 2, 2, 130, 3, 8, 0, 0}, {1, 1, 1, 1, 1, 24, 1, 1}};
     if (!there()) { SKIP("no GPU"); }
     for (size_t k = 0; k < 2 * sizeof shapes / sizeof *shapes; k++) {
+        if (!check_visits(k, 2 * sizeof shapes / sizeof *shapes)) { continue; }
         OPD_SCOPE {
             const opd_scalar_type type = k % 2 ? OPD_BFLOAT16 : OPD_FLOAT16;
             const int n = (int)(k / 2);

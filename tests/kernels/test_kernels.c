@@ -615,6 +615,7 @@ TEST(kernels_gemm_dtypes) {
         opd_threads_set(threads);
         for (size_t i = 0; i < sizeof dims / sizeof *dims; i++) {
             for (int k = 0; k < 4 * 8; k++) {
+                if (!check_visits(i * 32 + (size_t)k, 32 * sizeof dims / sizeof *dims)) continue;
                 const bool right = kn_gemm_dtype(dtypes[k / 8], dims[i], k % 8, (i + (size_t)k) % 3 == 0);
                 if (!right) { printf("    %s, case %d, mode %d\n", opd_dtype_cname((opd_scalar_type)dtypes[k / 8]), (int)i, k % 8); }
                 CHECK(right);
@@ -646,6 +647,7 @@ TEST(kernels_gemm_threads) {                      /* the same bits with any numb
 TEST(kernels_few_rows_threads) {
     static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
     for (int way = 0; way < 4 * 5; way++) {
+        if (!check_visits((size_t)way, 4 * 5)) continue;
         OPD_SCOPE {
             const int64_t rows = 1 + 4 * (way / 4);
             opd_tensor *a = opd_to_dtype(opd_randn(OPD_INTS(rows, 300), OPD_FLOAT32), dtypes[way % 4]);
@@ -673,6 +675,7 @@ TEST(kernels_row_groups) {
     static opd_op *mm_out;
     static const int64_t dims[][3] = {{2, 130, 131}, {3, 263, 257}, {4, 1100, 2001}, {5, 2049, 1030}, {6, 1501, 1400}, {7, 1501, 1400}};
     for (int way = 0; way < 4 * 6; way++) {
+        if (!check_visits((size_t)way, 4 * 6)) continue;
         OPD_SCOPE {
             const int64_t *d = dims[way / 4];
             const opd_scalar_type dtype = way & 1 ? OPD_FLOAT64 : OPD_FLOAT32;
@@ -877,6 +880,7 @@ TEST(kernels_conv_ways) {                         /* all ways at all levels besi
         OPD_SCOPED;
         const int64_t *d = kn_ways[i / 2];
         const bool turned = i % 2;
+        if (!check_visits(i, 2 * sizeof kn_ways / sizeof *kn_ways)) continue;
         opd_tensor *x = opd_randn(OPD_INTS(d[0], turned ? d[4] : d[1], d[2], d[3]), OPD_FLOAT32);
         opd_tensor *w = opd_randn(OPD_INTS(d[4], d[1] / d[13], d[5], d[6]), OPD_FLOAT32);
         opd_tensor *b = opd_randn(OPD_INTS(turned ? d[1] : d[4]), OPD_FLOAT32);
