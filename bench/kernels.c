@@ -1,7 +1,7 @@
 /* Measures the kernels of operators, beside PyTorch's kernels on the same tensors.
    cc -O2 bench/kernels.c -o bench_kernels -lm -lpthread -ldl
    ./bench_kernels [--quick] [--filter TEXT] [--python PATH] [--threads N] [--markdown] [--help]
-   ci: --filter softmax
+   ci: --filter norm
 
    A row is an expression of TorchScript, which both sides run in turns (see bench/rows.h).  PyTorch is that of PATH
    (default: python3).  If there is none, its column stays empty.  First, the program prints limits of the machine that
