@@ -72,11 +72,11 @@ int opd_jvp_return(opd_jvp_call *jv, int i, opd_tensor *tangent) {
 
 opd_context *opd_jvp_context(const opd_jvp_call *jv) { return jv->ctx; }
 
-static int opdi_forward_unable(const opd_call *call, const char *form, const char *why) {
+OPDI_INTERNAL int opdi_forward_unable(const opd_call *call, const char *form, const char *why) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD with %s%s that does not support it %s",
                     call->op->schema->name, form, why);
 }
-static int opdi_forward_missing(const opd_call *call) {
+OPDI_INTERNAL int opdi_forward_missing(const opd_call *call) {
     return opdi_forward_unable(call, "", "because it has not been implemented yet.");
 }
 
@@ -491,7 +491,7 @@ static int opdi_forward_call(opd_call *call, const opdi_card *card, const opdi_l
 }
 /* Runs a call at Autograd in which an argument has a tangent.  `card` is NULL if the operator was registered without a
    backward function.  Returns 0, or -1 and sets an error. */
-OPDI_NOINLINE static int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_forward_kernel(opd_call *call, const opdi_card *card) {
     opdi_thread *thread = call->th;
     opdi_level_frame within;
     if (!card) { card = OPDI_ACQUIRE(&call->op->card); }
@@ -556,7 +556,7 @@ static int opdi_forward_write(opd_call *call, const opdi_card *card, opd_tensor 
     if (!out[0] && opdi_has_tangent(self) && !(out[0] = opd_zeros_like(self))) { return -1; }
     return out[0] ? opdi_tangent_set(self, out[0], false) : 0;
 }
-OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_forward_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opdi_thread *thread = call->th;
     opdi_level_frame within;
     for (uint64_t mask = call->op->written_args & ~(uint64_t)1; mask; mask &= mask - 1) {
@@ -751,46 +751,3 @@ OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor
 #endif
 
 OPDI_COLD_END
-
-//== the kernels at Autograd ===========================================================================================
-//
-//  Each kernel calls forward mode if an argument has a tangent.  Otherwise it calls the functions of
-//  src/autograd/recording.c and writes.c, which record the call in the autograd graph.
-
-#if defined(OPDI_CORE)
-
-OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
-    return opdi_call_forward(call) ? opdi_forward_kernel(call, card) : opdi_recording_kernel(call, card);
-}
-OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call) {
-    const opdi_card *card = (const opdi_card *)call->user;
-    opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
-    return opdi_call_forward(call) ? opdi_forward_inplace_kernel(call, card, self)
-        : opdi_recording_inplace_kernel(call, card, self);
-}
-
-/* The kernel at Autograd of out= forms, which are never recorded: fails if something requires grad.  Returns 0, or -1
-   and sets an error. */
-OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call) {
-    if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
-    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
-                    "differentiation, but one of the arguments requires grad.", call->op->schema->name);
-}
-#endif
-
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
-OPDI_SHARED int opdi_autograd_fallback(opd_call *call) {
-    return opdi_call_forward(call) ? opdi_forward_kernel(call, NULL) : opdi_recording_fallback(call);
-}
-int opd_autograd_not_implemented(opd_call *call) {
-    if (opdi_call_forward(call)) { return opdi_forward_missing(call); }
-    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
-    return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
-}
-#endif
-OPDI_COLD_END
-

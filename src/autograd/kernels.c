@@ -1,0 +1,44 @@
+#include "autograd.h"
+
+//== the kernels at Autograd ===========================================================================================
+//
+//  Each kernel calls forward mode if an argument has a tangent.  Otherwise it calls the functions of
+//  src/autograd/recording.c and writes.c, which record the call in the autograd graph.
+
+#if defined(OPDI_CORE)
+
+OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    return opdi_call_forward(call) ? opdi_forward_kernel(call, card) : opdi_recording_kernel(call, card);
+}
+OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call) {
+    const opdi_card *card = (const opdi_card *)call->user;
+    opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    return opdi_call_forward(call) ? opdi_forward_inplace_kernel(call, card, self)
+        : opdi_recording_inplace_kernel(call, card, self);
+}
+
+/* The kernel at Autograd of out= forms, which are never recorded: fails if something requires grad.  Returns 0, or -1
+   and sets an error. */
+OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call) {
+    if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
+    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
+                    "differentiation, but one of the arguments requires grad.", call->op->schema->name);
+}
+#endif
+
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
+OPDI_SHARED int opdi_autograd_fallback(opd_call *call) {
+    return opdi_call_forward(call) ? opdi_forward_kernel(call, NULL) : opdi_recording_fallback(call);
+}
+int opd_autograd_not_implemented(opd_call *call) {
+    if (opdi_call_forward(call)) { return opdi_forward_missing(call); }
+    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
+    return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
+}
+#endif
+OPDI_COLD_END
+

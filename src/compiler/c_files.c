@@ -1,0 +1,275 @@
+#include "compiler.h"
+
+//== writing files =====================================================================================================
+
+static void opdi_c_write_pointer(opdi_cfile *file, const opdi_buffer *buffer) {
+    const char *const type = opdi_c_type(buffer->dtype);
+    if (buffer->place >= 0) {
+        opdi_c_write(file, "(%s *)(model->%s + %lld)", type, buffer->fixed ? "fixed" : "arena",
+                     (long long)buffer->place);
+    } else if (buffer->role == OPDI_BUFFER_CONSTANT) {
+        opdi_c_write(file, file->table ? "(const %s *)((const void *const *)(const void *)model->weights)[%lld]"
+                     : "(const %s *)(model->weights + %lld)", type, (long long)buffer->index);
+    } else { opdi_c_write(file, "%s", buffer->name); }
+}
+static void opdi_c_write_port(opdi_cfile *file, const opdi_unit_port *end) {
+    opdi_c_write(file, "%s [", opd_dtype_name(end->dtype));
+    for (int i = 0; i < end->ndim; i++) { opdi_c_write(file, "%s%lld", i ? ", " : "", (long long)end->sizes[i]); }
+    opdi_c_write(file, "]");
+}
+/* If an input is not contiguous, writes its strides into the comment in the header. */
+static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_port *end) {
+    int64_t next = 1;
+    bool rows = true;
+    for (int i = end->ndim - 1; i >= 0; i--) {
+        rows = rows && (end->sizes[i] == 1 || end->strides[i] == next);
+        next *= OPDI_MAX(end->sizes[i], (int64_t)1);
+    }
+    if (rows) { return; }
+    for (int i = 0; i < end->ndim; i++) {
+        opdi_c_write(file, "%s%lld", i ? ", " : ", strides ", (long long)end->strides[i]);
+    }
+}
+/* Texts for the parameters and arguments of C functions; the index is the number of open sizes. */
+static const struct { const char *parameters, *arguments, *first, *given; } opdi_c_open[3] = {
+    {"", "", "", ""}, {", long open_size", ", open_size", "long open_size, ", "open_size"},
+    {", long open_size, long open_size_2", ", open_size, open_size_2", "long open_size, long open_size_2, ",
+     "open_size, open_size_2"}};
+/* Writes the parameters of the function that runs a unit, such as "model *model, const float *in_x, float *out_y". */
+static void opdi_c_write_signature(opdi_cfile *file, const opdi_unit *unit) {
+    opdi_c_write(file, "int %s_run(const %s *model%s", unit->name, unit->name,
+                 opdi_c_open[unit->nopen].parameters);
+    for (int i = 0; i < unit->ninputs; i++) {
+        const opdi_buffer *const buffer = unit->inputs[i].buffer;
+        opdi_c_write(file, ", %s%s *%s", buffer->writes ? "" : "const ", opdi_c_type(buffer->dtype), buffer->name);
+    }
+    for (int i = 0; i < unit->noutputs; i++) {
+        opdi_c_write(file, ", %s *%s", opdi_c_type(unit->outputs[i].buffer->dtype), unit->outputs[i].buffer->name);
+    }
+    opdi_c_write(file, ")");
+}
+static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
+    const char *const name = unit->name;
+    opdi_c_write(file, "/* %s: a graph of %d operators, written as C by opdispatch.\n\n", name, unit->nodes);
+    for (int i = 0; i < unit->ninputs; i++) {
+        opdi_c_write(file, "   in:  %s, ", unit->inputs[i].buffer->name);
+        opdi_c_write_port(file, &unit->inputs[i]);
+        opdi_c_write_strides(file, &unit->inputs[i]);
+        opdi_c_write(file, unit->inputs[i].buffer->writes ? ", which a run writes to\n" : "\n");
+    }
+    for (int i = 0; i < unit->noutputs; i++) {
+        opdi_c_write(file, "   out: %s, ", unit->outputs[i].buffer->name);
+        opdi_c_write_port(file, &unit->outputs[i]);
+        opdi_c_write(file, "\n");
+    }
+    for (int i = 0; i < unit->nopen; i++) {
+        const char *const end = i ? "_2" : "";
+        opdi_c_write(file, "%s   open_size%s is an argument, from %s_LEAST%s to %s_MOST%s.  "
+                     "The arena is for the largest.\n",
+                     i ? "" : "\n", end, name, end, name, end);
+    }
+    opdi_c_write(file, "\n   A bool is stored in a byte, float16 and bfloat16 in 16 bits.  No memory is allocated.\n"
+                 "   Several threads may run one model, each with its own copy of the struct and its own arena. */\n");
+    opdi_c_write(file, "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n", name, name);
+    opdi_c_write(file, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    opdi_c_write(file, "#define %s_WEIGHTS_BYTES %lld   /* of %s.weights */\n", name, (long long)unit->weights, name);
+    opdi_c_write(file, "#define %s_FIXED_BYTES %lld   /* state, and values computed from weights */\n", name,
+                 (long long)OPDI_MAX(unit->fixed, 1));
+    opdi_c_write(file, "#define %s_ARENA_BYTES %lld   /* memory for a run */\n\n", name,
+                 (long long)OPDI_MAX(unit->arena,
+        1));
+    for (int i = 0; i < unit->nopen; i++) {
+        opdi_c_write(file, "#define %s_LEAST%s %lld\n#define %s_MOST%s %lld\n\n", name, i ? "_2" : "",
+                     (long long)unit->least[i], name, i ? "_2" : "", (long long)unit->most[i]);
+    }
+    opdi_c_write(file, "typedef struct %s {\n    const unsigned char *weights;\n"
+                 "    unsigned char *fixed, *arena;\n%s} %s;\n\n", name, !unit->here ? ""
+                 : "    int (*call)(void *context, int which, const void *in, void *out);\n    void *context;\n", name);
+    opdi_c_write(file, "/* Sets the memory of a model, each block aligned to 64 bytes, and computes values that\n"
+                 "   need only weights.  Returns the same as the next function. */\n");
+    opdi_c_write(file, "int %s_init(%s *model, const void *weights, void *fixed, void *arena);\n",
+                 name, name);
+    opdi_c_write(file, "/* Runs the model.  Returns 0; 1 if an index is out of range; 2 for an integer division "
+                 "by zero%s%s. */\n",
+                 unit->nopen ? ";\n   3 if an open_size is out of its range" : "",
+                 unit->recording.called ? ";\n   4 if an operator that it calls fails, with opdispatch's error" : "");
+    opdi_c_write_signature(file, unit);
+    opdi_c_write(file, ";\n/* The same, with arrays of pointers to the inputs and outputs, in their order. */\n");
+    opdi_c_write(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs);\n", name, name,
+                 opdi_c_open[unit->nopen].first);
+    opdi_c_write(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}
+/* Writes the address of a packed operand of a product: `place` bytes after the beginning of the memory for packed
+   operands. */
+static void opdi_c_write_side(opdi_cfile *file, const opdi_group *group, const opdi_contraction *all, bool early,
+                              int64_t place) {
+    opdi_c_write(file, "(%s *)(model->%s + %lld)", opdi_contraction_type(all), early ? "fixed" : "arena",
+                 (long long)(place + (early ? 0 : group->scratch)));
+}
+/* Writes the calls of the functions that pack a product's constant operands. */
+static void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
+    opdi_contraction all;
+    char name[64];
+    opdi_group_name(group, name);
+    opdi_contraction_of(&all, group->nests[0]);
+    for (int i = 0; i < 2; i++) {
+        if (!(i ? all.right_early : all.left_early)) { continue; }
+        opdi_c_write(file, "    FRESH; %s_%s(", name, i ? "right" : "left");
+        opdi_c_write_pointer(file, i ? all.right->buffer : all.left->buffer);
+        opdi_c_write(file, ", ");
+        opdi_c_write_side(file, group, &all, true, i ? group->right : group->left);
+        opdi_c_write(file, ");\n");
+    }
+}
+/* Writes the call of a group's function, and a line that returns if the call has failed. */
+static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
+    char name[64];
+    opdi_group_buffers buffers;
+    bool any = false;
+    opdi_group_name(group, name);
+    (void)opdi_group_uses(group, &buffers);
+    if (unit->here && group->nests[0]->called) {
+        opdi_c_write(file, "    FRESH; if ((rc = model->call(model->context, %d, ", (int)group->nests[0]->called->id);
+    } else { opdi_c_write(file, "    FRESH; if ((rc = %s(", name); }
+    for (int i = 0; i < buffers.count; i++) {
+        if (buffers.all[i]->group) { continue; }
+        opdi_c_write(file, "%s", any ? ", " : "");
+        opdi_c_write_pointer(file, buffers.all[i]);
+        any = true;
+    }
+    if (opdi_group_contracts(group)) {
+        opdi_contraction all;
+        opdi_contraction_of(&all, group->nests[0]);
+        opdi_c_write(file, ", ");
+        opdi_c_write_side(file, group, &all, all.left_early, group->left);
+        opdi_c_write(file, ", ");
+        opdi_c_write_side(file, group, &all, all.right_early, group->right);
+    }
+    opdi_c_write(file, "%s)) != 0) { return rc; }\n", group->early ? "" : opdi_c_open[unit->nopen].arguments);
+}
+/* Writes the functions that users call: init, run and call. */
+static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
+    const char *const name = unit->name;
+    const opdi_recording *const recording = &unit->recording;
+    opdi_c_write(file, "\nint %s_init(%s *model, const void *weights, void *fixed, void *arena) {\n    int rc = 0;\n",
+        name, name);
+    opdi_c_write(file, "    model->weights = (const unsigned char *)weights;\n"
+                 "    model->fixed = (unsigned char *)fixed;\n"
+                 "    model->arena = (unsigned char *)arena;\n");
+    for (int i = 0; i < recording->nbuffers; i++) {
+        const opdi_buffer *const buffer = recording->buffers[i];
+        if (buffer->role == OPDI_BUFFER_CONSTANT && buffer->place >= 0) {
+            opdi_c_write(file, "    memcpy(model->fixed + %lld, model->weights + %lld, %lld);   /* %s */\n",
+                (long long)buffer->place,
+                         (long long)buffer->index, (long long)buffer->bytes, buffer->name);
+        }
+    }
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        if (opdi_group_contracts(group)) { opdi_c_write_early_calls(file, group); }
+    }
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        if (group->early) { opdi_c_write_call(file, unit, group); }
+    }
+    opdi_c_write(file, "    return rc;\n}\n\n");
+    opdi_c_write_signature(file, unit);
+    opdi_c_write(file, " {\n    int rc = 0;\n    (void)model;\n");
+    for (int i = 0; i < unit->nopen; i++) {
+        const char *const end = i ? "_2" : "";
+        opdi_c_write(file, "    if (open_size%s < %s_LEAST%s || open_size%s > %s_MOST%s) { return 3; }\n", end, name,
+                     end,
+                     end, name, end);
+    }
+    for (int i = 0; i < unit->ninputs; i++) { opdi_c_write(file, "    (void)%s;\n", unit->inputs[i].buffer->name); }
+    for (int i = 0; i < unit->noutputs; i++) {
+        const opdi_buffer *const buffer = unit->outputs[i].buffer;
+        if (!buffer->used) { opdi_c_write(file, "    (void)%s;\n", buffer->name); }   /* a buffer without elements is
+                                                                                         not used */
+    }
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        if (!group->early) { opdi_c_write_call(file, unit, group); }
+    }
+    opdi_c_write(file, "    return rc;\n}\n\n");
+    opdi_c_write(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs) {\n", name, name,
+                 opdi_c_open[unit->nopen].first);
+    opdi_c_write(file, "    (void)inputs;\n    (void)outputs;\n    return %s_run(model%s", name,
+                 opdi_c_open[unit->nopen].arguments);
+    for (int i = 0; i < unit->ninputs; i++) {
+        opdi_c_write(file, ", (%s *)inputs[%d]", opdi_c_type(unit->inputs[i].buffer->dtype), i);
+    }
+    for (int i = 0; i < unit->noutputs; i++) {
+        opdi_c_write(file, ", (%s *)outputs[%d]", opdi_c_type(unit->outputs[i].buffer->dtype), i);
+    }
+    opdi_c_write(file, ");\n}\n");
+}
+/* Writes the C text to `source`, and the text of the header to `header`.  If unit->file is true, the C text includes
+   the header; otherwise it contains the text of the header.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_string *header) {
+    opdi_string groups = {NULL, 0, 0, false};
+    opdi_cfile file;
+    memset(&file, 0, sizeof file);
+    file.table = unit->here;
+    file.open = unit->nopen;
+    file.out = &groups;
+    for (opdi_group *group = unit->groups; group && !file.failed; group = group->next) {
+        opdi_c_write_group(&file, group);
+    }
+    file.out = header;
+    opdi_c_write_header(&file, unit);
+    file.out = source;
+    opdi_c_write(&file, "/* The comment above each function has the names of its operators and the sizes of its "
+                 "loops.\n   Sizes of loops that are summed follow a bar. */\n");
+    const bool calls = unit->file && unit->recording.called;
+    if (calls) { opdi_c_write(&file, "#include \"opdispatch.h\"       /* has the operators that are called */\n"); }
+    if (unit->file) { opdi_c_write(&file, "#include \"%s.h\"\n", unit->name); }
+    else if (header->length) { opdi_string_add_n(source, header->data, header->length); }
+    opdi_string_add(source, opdi_c_prelude);
+    for (int i = 0; i < OPDI_C_HELPERS; i++) {
+        if (file.helpers[i / 64] >> (i % 64) & 1) { opdi_string_add(source, opdi_c_helpers[i].text); }
+    }
+    opdi_c_write_families(&file);
+    if (calls) { opdi_string_add(source, opdi_c_given); }
+    if (groups.length) { opdi_string_add_n(source, groups.data, groups.length); }
+    opdi_c_write_functions(&file, unit);
+    const bool failed = file.failed || groups.failed || source->failed || header->failed;
+    opdi_string_free(&groups);
+    if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: the text is too long", unit->what); }
+    return failed ? -1 : 0;
+}
+/* Writes the weights to a file; each begins at a multiple of 64 bytes.  Returns 0, or -1 and sets an error. */
+static int opdi_unit_weights(const opdi_unit *unit, opdi_sink *sink) {
+    static const char zeros[64] = {0};
+    for (int i = 0; i < unit->recording.nbuffers; i++) {
+        const opdi_buffer *const buffer = unit->recording.buffers[i];
+        if (buffer->role != OPDI_BUFFER_CONSTANT || buffer->first < 0) { continue; }
+        if (opdi_sink_put(sink, buffer->data, buffer->bytes) ||
+            opdi_sink_put(sink, zeros, (64 - buffer->bytes % 64) % 64)) { return -1; }
+    }
+    return 0;
+}
+/* Writes the file `folder`/NAME`end`, completely or not at all.  The contents are `text` or, if `text` is NULL, the
+   weights.  Returns 0, or -1 and sets an error. */
+static int opdi_unit_file(const opdi_unit *unit, const char *folder, const char *end, const opdi_string *text) {
+    opdi_sink sink;
+    const size_t size = strlen(folder) + strlen(unit->name) + strlen(end) + 2;
+    char *const path = (char *)opdi_scope_alloc(size);
+    if (!path) { return -1; }
+    (void)snprintf(path, size, "%s/%s%s", folder, unit->name, end);
+    if (opdi_sink_open(&sink, unit->what, path)) { return -1; }
+    return opdi_sink_close(&sink, text ? opdi_sink_put(&sink, text->data, text->length) : opdi_unit_weights(unit,
+        &sink));
+}
+OPDI_INTERNAL int opdi_unit_files(opdi_unit *unit, const char *folder, const opdi_string *source,
+                                  const opdi_string *header) {
+    return opdi_unit_file(unit, folder, ".weights", NULL) || opdi_unit_file(unit, folder, ".c", source) ||
+        opdi_unit_file(unit, folder, ".h", header) ? -1 : 0;
+}
+OPDI_INTERNAL int opdi_unit_write(opdi_unit *unit, const char *folder) {
+    opdi_string source = {NULL, 0, 0, false}, header = {NULL, 0, 0, false};
+    unit->file = true;
+    const int rc = opdi_unit_text(unit, &source, &header) || opdi_unit_files(unit, folder, &source, &header) ? -1 : 0;
+    opdi_string_free(&source);
+    opdi_string_free(&header);
+    return rc;
+}
+
+OPDI_INTERNAL void opdi_unit_free(opdi_unit *unit) { opdi_arena_free(&unit->recording.arena); }
