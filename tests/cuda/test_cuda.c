@@ -303,8 +303,7 @@ static const struct { const char *name, *cases; } larger[] = {
      "(1,1,1), False, (0,0,0), 4; [1,4,1,5,6], [4,1,1,3,3], None, (3,1,1), (1,1,1), (1,1,1), False, (0,0,0), 4"},
     {"aten::convolution_backward", "[3,5,9,7], [3,5,9,7], [5,1,3,3], (5,), (1,1), (1,1), (1,1), False, (0,0), 5, (True,True,True); "
      "[2,4,4,4], [2,4,8,10], [4,1,3,3], (4,), (2,2), (1,0), (1,1), False, (0,0), 4, (True,True,False); "
-     "[1,4,1,5,6], [1,4,1,5,6], [4,1,1,3,3], (4,), (3,1,1), (1,1,1), (1,1,1), False, (0,0,0), 4, (True,True,True); "
-     "[40,300,2,3], [40,300,2,3], [300,1,3,3], (300,), (1,1), (1,1), (1,1), False, (0,0), 300, (False,True,False)"},
+     "[1,4,1,5,6], [1,4,1,5,6], [4,1,1,3,3], (4,), (3,1,1), (1,1,1), (1,1,1), False, (0,0,0), 4, (True,True,True)"},
     {"aten::gather", "[7,9,5], 1, [6,20,4]i9; [64,33], 0, [80,33]i64; [3,4,5,2,3], 2, [3,2,7,1,2]i5"},
     {"aten::scatter_add", "[7,9,5], 1, [6,20,4]i9, [7,20,5]; [3,4], 1, [0,4]i3, [3,4]"},
     {"aten::scatter_reduce.two", "[7,9], 1, [6,20]i9, [7,20], 'sum'; [7,9], 1, [6,20]i9, [7,20], 'mean', include_self=False; "
@@ -708,6 +707,22 @@ TEST(products_of_infinities) {
     }
     CHECK_OK();
 }
+/* The weights' gradients of a depthwise convolution, for so many channels that a block sums over several images. */
+TEST(depthwise_weight_gradients_of_many_channels) {
+    opd_tensor *x, *g, *gw[2];
+    if (!there()) { SKIP("no GPU"); }
+    x = opd_randn(OPD_INTS(20, 300, 2, 3), OPD_FLOAT32);
+    g = opd_randn(OPD_INTS(20, 300, 2, 3), OPD_FLOAT32);
+    for (int at = 0; at < 2; at++) {
+        opd_tensor *w = opd_ones(OPD_INTS(300, 1, 3, 3), OPD_FLOAT32), *y;
+        w = opd_tensor_set_requires_grad(at ? to_gpu(w) : w, true);
+        y = opd_convolution(at ? to_gpu(x) : x, w, NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), 300);
+        (void)opd_backward(opd_sum(opd_mul(y, at ? to_gpu(g) : g)));
+        gw[at] = opd_tensor_grad(w);
+    }
+    if (went_well(gw[0] && gw[1] ? 0 : -1)) { same_values(to_host(gw[1]), gw[0], 1e-4); }
+    CHECK_OK();
+}
 /* Enough images to fill a GPU: float32 convolutions without an im2col matrix, and the sum over images in the gradient
    of w. */
 TEST(float32_convolutions_of_many_images) {
@@ -834,6 +849,7 @@ TEST(attention_of_rows_that_see_no_key) {
     static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
     if (!there()) { SKIP("no GPU"); }
     for (int k = 0; k < 16; k++) {
+        if (!check_visits((size_t)k, 16)) { continue; }
         OPD_SCOPE {
             const int how = k / 4;                /* a mask, infinite queries, a causal mask, no keys */
             const int64_t keys = how == 3 ? 0 : how == 2 ? 9 : 5000;
@@ -865,6 +881,7 @@ TEST(attention_of_rows_that_see_no_key) {
 TEST(attention_in_parts) {
     if (!there()) { SKIP("no GPU"); }
     for (int k = 0; k < 2; k++) {
+        if (!check_visits((size_t)k, 2)) { continue; }
         OPD_SCOPE {
             const int64_t batch = k ? 3 : 1, heads = k ? 1 : 3, keys = 45000;
             opd_tensor *in[3] = {opd_randn(OPD_INTS(batch, heads, 64, 1), OPD_FLOAT32), opd_randn(OPD_INTS(batch, 1, keys, 1), OPD_FLOAT32),
