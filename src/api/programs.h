@@ -72,7 +72,7 @@ OPD_API const char *opd_program_note(const opd_program *program, int64_t i);
    not have changed.
    opd_program_save, if `graph` was traced: The first inputs of the graph must be the tensors of `module`, in this order
    (none if module is NULL).  The other inputs of the graph become the inputs of the program.  Sizes are fixed to the
-   sizes of the trace.  Conditions, loops, and values that are neither tensors nor constants are errors.
+   sizes of the trace.  Fails for conditions, loops, and values that are neither tensors nor constants.
    opd_program_save_open: Saves a function that was traced twice, as graph and other, with two sizes of an input.  Both
    sizes must be at least 2, and they must differ by at least 2 (for example, batches of 7 and of 12).  If the function
    divides a size by a number, the two sizes must also differ by more than this number: otherwise a quotient may be

@@ -83,8 +83,9 @@ typedef struct opd_transform_options {
     int64_t chunk_size;                     /* Jacobians: number of rows computed at once; 0: all; 1: one by one,
                                                without vmap */
     opd_randomness randomness;              /* Jacobians: the randomness of the vmap that computes them */
-    bool strict;                            /* opd_jvp, opd_jacfwd, opd_hessian, opd_linearize: an output that depends
-                                               on no input with a tangent is an error; if false, its tangent is zeros */
+    bool strict;                            /* opd_jvp, opd_jacfwd, opd_hessian, opd_linearize, for an output that
+                                               depends on no input with a tangent: true: fails; false: the tangent of
+                                               this output is zeros */
 } opd_transform_options;
 /* opd_grad: Computes the gradients of fn's 0-dim output (torch.func.grad).  Writes the gradients for the inputs in
    argnums, then the aux outputs.

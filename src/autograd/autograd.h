@@ -375,8 +375,8 @@ typedef struct opdi_snapshot {
                                                      itself */
     opd_tensor *tensor;                           /* a reference; NULL after opd_allow_mutation_end */
     uint32_t version;
-    int32_t refs;                                 /* references: one from each node that saved the tensor, and those of
-                                                     code that uses the entry */
+    int32_t refs;                                 /* number of references: one from each node that saved the tensor,
+                                                     and one from each function that uses the entry */
 } opdi_snapshot;
 typedef struct opdi_mutation {
     opdi_snapshot **rows;                         /* the rows of a hash table, whose keys are storages; nrows is a power

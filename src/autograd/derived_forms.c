@@ -180,7 +180,7 @@ OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
 }
 
 /* Copies `got`, the result, into the tensor `to` with the operator copy_.  If `resize` is true, `to` gets the sizes of
-   got; if false, other sizes are an error.  Returns 0, or -1 and sets an error. */
+   got; if false, fails if the sizes differ.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     static opd_op *copy;
     opd_value args[3];

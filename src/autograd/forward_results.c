@@ -446,7 +446,7 @@ static bool opdi_tracing(const opd_call *call) {
         !(call->keys.functionality & OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK));
 }
 /* Runs the call itself, after all levels that compute its tangents were entered.  Records and traces it, if necessary.
-   During the call, the open levels are those of `first`, as before any level was entered.  Returns 0, or -1 and sets an
+   During the call, the levels of `first` are open, as before any level was entered.  Returns 0, or -1 and sets an
    error. */
 static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_tensor *self,
                                     const opdi_level_frame *first) {

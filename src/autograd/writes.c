@@ -172,7 +172,7 @@ static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int 
 
 /* Makes the CopySlices node of the base, for a write into its view self.  `node` is the operator's own node, and its
    edge number `edge` leads to self.  In the new node, edge 0 leads to the base, and its `spare` is `edge`.  The other
-   edges are copies of those of `node`, except that edge number `edge` is a copy of edge 0 of `node`.  Returns a
+   edges are copies of the edges of `node`, except that edge number `edge` is a copy of edge 0 of `node`.  Returns a
    reference, or NULL. */
 static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
     opd_tensor *base = opdi_view_record_of(self)->base;

@@ -446,7 +446,7 @@ typedef struct opdi_innermost {
     opd_node *node;              /* autograd: the node whose backward function is running */
     struct opdi_engine *engine;  /* autograd: the backward that this thread works for */
     struct opdi_packer *packer;  /* autograd: the innermost pair of saved-tensor hooks */
-    const char *packers_off;     /* autograd: the reason why saved-tensor hooks are refused; NULL: they are not */
+    const char *packers_off;     /* autograd: the reason why saved-tensor hooks fail; NULL: they work */
     struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
     struct opdi_level *level;    /* forward mode: the innermost open level that called operators see */
     struct opdi_level *dual;     /* forward mode: the level, inside `level`, whose tangents are being computed */

@@ -165,7 +165,8 @@ static bool opdi_across_products(const opdi_nest *nest, int lane) {
     }
     return any;
 }
-/* Writes the line that adds one product to each of `lanes` sums, which are those of adjacent results of loop `lane`. */
+/* Writes the line that adds one product to each of `lanes` sums, one for each of `lanes` adjacent results of loop
+   `lane`. */
 static void opdi_c_write_across_product(opdi_cfile *file, const opdi_nest *nest, int lane, int lanes) {
     const opdi_access *x = &nest->value->in[0]->access, *y = &nest->value->in[1]->access;
     if (x->strides[lane] && !y->strides[lane]) {
@@ -369,7 +370,7 @@ static void opdi_c_write_sorted(opdi_cfile *file, const opdi_nest *nest) {
     opdi_c_write(file, ", %lld);\n", (long long)nest->sizes[rows]);
     opdi_c_write_close(file, rows);
 }
-/* Writes the loops of a nest.  The first `outer` loops are those of the group, which are already open. */
+/* Writes the loops of a nest.  The first `outer` loops belong to the group, and are already open. */
 OPDI_INTERNAL void opdi_c_write_nest(opdi_cfile *file, opdi_nest *nest, int outer) {
     const int inner = nest->ndim - nest->nreduce;
     char value[32], sum[32];

@@ -750,7 +750,7 @@ static void opdi_c_write_expr_number(opdi_cfile *file, const opdi_expr *expr, in
 
 typedef struct opdi_formula_args { char names[3][32]; const opdi_expr *expr; } opdi_formula_args;
 /* Writes a pointwise formula as C for the dtype of args->expr.  `text` is the replacement text of the formula's macro.
-   Its operands and constants are replaced by those of `args`. */
+   The operands and constants of `args` replace those in the text. */
 static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t length, const opdi_formula_args *args) {
     const opd_scalar_type dtype = args->expr->dtype;
     const bool wide = dtype == OPD_FLOAT64, whole = dtype == OPD_INT64;

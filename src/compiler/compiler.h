@@ -389,7 +389,7 @@ typedef struct opdi_open {
     bool here, frozen;                            /* as in opdi_unit */
     opdi_open_at points[OPDI_OPEN_POINTS], least, most;
     opdi_arena arena;                             /* memory for the terms in the lists, and for the decisions */
-    opdi_open_list lists[OPDI_OPEN_POINTS], plain, fused;   /* plain: the list that joins those of all recordings;
+    opdi_open_list lists[OPDI_OPEN_POINTS], plain, fused;   /* plain: all lists, joined;
                                                                fused: the same after the recordings were fused */
     opdi_decision *decisions[OPDI_OPEN_POINTS];   /* for each recording: its decisions */
     int32_t ndecisions[OPDI_OPEN_POINTS];

@@ -165,8 +165,8 @@ typedef struct opdi_variant {
     struct opdi_variant *next;
     opdi_arena memory;                            /* the memory of everything to which this struct points */
     opd_value *inputs;                            /* the values of the inputs; of a tensor, only the tag */
-    opdi_unit_port *ends, *outputs;               /* ends: the properties of the input tensors, followed by those of the
-                                                     constants */
+    opdi_unit_port *ends, *outputs;               /* ends: the properties of the input tensors, followed by the
+                                                     properties of the constants */
     bool *written;                                /* for each of `ends`: whether the code writes it */
     int32_t *from;                                /* for each result: its origin, as in opdi_unit.from */
     opd_value *numbers;                           /* the results that are not tensors */
@@ -535,8 +535,7 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     char path[OPDI_PATH], name[64];
     int rc = -1;
     for (int i = 0; flags[i] && rc; i++) {
-        if (i) { opd_error_clear(); }             /* other flags: the C compiler may not know those of the first
-                                                     attempt */
+        if (i) { opd_error_clear(); }             /* other flags: the C compiler may not know the first flags */
         const char *const given = compiled->flags ? compiled->flags : flags[i];
         rc = opdi_build_text(compiled->what, compiled->name, source, given, path);
         if (compiled->flags) { break; }

@@ -10,9 +10,9 @@
 
 typedef int (*opdi_extern_each)(opd_tensor *tensor, int from, int element, void *user);
 
-/* Sets `sizes` to the sizes of loops over a tensor's elements, and the strides in *access to those of the loops.  If
-   the tensor's dtype has no C type, each element is visited as one or several elements of a dtype that has one.
-   Returns the number of loops, or -1 and sets an error. */
+/* Sets `sizes` to the sizes of loops over a tensor's elements, and the strides in *access to the strides of these
+   loops.  If the tensor's dtype has no C type, each element is visited as one or several elements of a dtype that has
+   one.  Returns the number of loops, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_extern_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
     int64_t strides[OPDI_NEST_DIMS];
     int each;

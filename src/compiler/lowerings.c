@@ -418,9 +418,9 @@ OPDI_INTERNAL opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const i
     }
     return opd_copy_(inside, from) ? out : NULL;
 }
-/* Sets the strides of an access to those of windows over `count` dims of self, from dim `first` on.  Along dim first +
-   i, loop at + i moves the window by steps[i] elements, and loop window + i moves inside the window by dilation[i]
-   elements. */
+/* Sets the strides of an access to the strides of windows over `count` dims of self, from dim `first` on.  Along dim
+   first + i, loop at + i moves the window by steps[i] elements, and loop window + i moves inside the window by
+   dilation[i] elements. */
 static void opdi_lower_windows(opdi_access *access, const opd_tensor *self, int first, int count, int at, int window,
                                const int64_t *steps, const int64_t *dilation) {
     for (int i = 0; i < count; i++) {
@@ -640,9 +640,9 @@ static opd_value opdi_lower_least(opd_scalar_type dtype) {
         : opd_value_int(dtype == OPD_UINT8 || dtype == OPD_BOOL ? 0 : dtype == OPD_INT8 ? INT8_MIN
                         : dtype == OPD_INT16 ? INT16_MIN : dtype == OPD_INT32 ? INT32_MIN : INT64_MIN);
 }
-/* Returns an expression for a position in self along pooled dim `dim`: that of element number `at` of the window that
-   loop `loop` selects.  If all elements of a window are the smallest value of the dtype, `at` may be in the padding;
-   the position is then that of the first element of the window outside of the padding. */
+/* Returns an expression for a position in self along pooled dim `dim`: the position of element number `at` of the
+   window that loop `loop` selects.  If all elements of a window are the smallest value of the dtype, `at` may be in the
+   padding; then the result is the position of the first element of the window outside of the padding. */
 static opdi_expr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int loop, opdi_expr *at) {
     opdi_expr *const start = opdi_expr_new(OPDI_EXPR_COUNT, OPD_INT64);
     opdi_expr *const every = opdi_expr_number(OPD_INT64, 0, pool->dilation[dim]);

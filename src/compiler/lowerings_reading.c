@@ -321,7 +321,7 @@ OPDI_INTERNAL int opdi_lower_cumsum(opd_call *call) {
         : strstr(name, "logcum") ? OPD_FORMULA_logaddexp : OPD_FORMULA_add, floating ? OPD_FLOAT64 : OPD_INT64);
     return out && opd_numel(self) ? opdi_lower_return(call, 0, out) : out ? 0 : -1;
 }
-/* Lowers cummax and cummin.  The index is that of the last element that equals the largest or smallest value so far.
+/* Lowers cummax and cummin.  The index names the last element that equals the largest or smallest value so far.
    Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lower_cummax(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "cummax") != NULL;

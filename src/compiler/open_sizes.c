@@ -279,9 +279,9 @@ static void opdi_open_ports(opdi_open_walk *walk, opdi_unit_port *ends, int coun
         }
     }
 }
-/* Adds the words and numbers of a unit to the list: those of its nests, inputs and outputs, groups, and the conditions
-   on which the fused code relies.  If walk->sets is true, sets the unit's numbers from the list instead.  Returns 0, or
-   -1 and sets an error. */
+/* Adds the words and numbers of a unit to the list: of its nests, inputs and outputs, groups, and the conditions on
+   which the fused code relies.  If walk->sets is true, sets the unit's numbers from the list instead.  Returns 0, or -1
+   and sets an error. */
 static int opdi_open_unit(opdi_open_walk *walk, opdi_unit *unit) {
     static const char whether[] = "whether it is computed depends on the open size";
     static const char together[] = "which steps are computed together depends on the open size";

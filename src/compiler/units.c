@@ -217,7 +217,7 @@ static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor,
     return true;
 }
 /* Adds result `at`.  If the code runs in this process, a result that is an input is returned as this input, and a view
-   of an input or of another result is returned as a view.  Other views are an error, because writes to their base would
+   of an input or of another result is returned as a view.  Fails for other views, because writes to their base would
    not change a new tensor.  Returns 0, or -1 and sets an error. */
 static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const char *name) {
     unit->from[at] = unit->noutputs;

@@ -44,8 +44,8 @@ typedef struct opdi_table {
                                                      forward mode on */
     opd_kernel behind[16];                        /* kernels that guarding kernels replaced: see opdi_guard_slot */
     opdi_slot slots[OPD_KEY_SLOTS];
-    opd_kernel jvp;                               /* the opd_jvp_fn of opd_jvp_register; NULL: that of the descriptor is
-                                                     used */
+    opd_kernel jvp;                               /* the opd_jvp_fn of opd_jvp_register; NULL: the function of the
+                                                     descriptor is used */
 } opdi_table;
 /* The backward function that a node runs, and the facts about it that recording needs. */
 typedef struct opdi_derivative {

@@ -463,8 +463,8 @@ typedef struct opdi_graph_args {
     opdi_gvalue *const *named;
     const char *const *names;
     int32_t nnamed;
-    opdi_gvalue **empty;                          /* those of the arguments that are empty lists whose element type is
-                                                     not known yet */
+    opdi_gvalue **empty;                          /* arguments that are empty lists, whose element type is not known
+                                                     yet */
     int32_t nempty;
 } opdi_graph_args;
 /* How a given value becomes an argument.  REPEAT: a number is repeated in a list of fixed size.  LIST: several

@@ -130,9 +130,9 @@ static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_gvalue *value = recorded ? opdi_traced_value(tracer, tensor) : NULL;
     return value && opdi_gvalue_follows(value) ? opdi_traced_escape(tracer, value, "the data") : 0;
 }
-/* Checks the results of a recorded call.  Numbers that the call made from traced tensors are an error, because the
-   graph does not record how they are used.  Operators of PyTorch that read only sizes may return numbers.  Returns 0,
-   or -1 and sets an error. */
+/* Checks the results of a recorded call.  Fails if the call made numbers from traced tensors, because the graph does
+   not record how they are used.  Operators of PyTorch that read only sizes may return numbers.  Returns 0, or -1 and
+   sets an error. */
 static int opdi_traced_check_results(const opdi_graph_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {
@@ -348,8 +348,8 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
         fn == opdi_autograd_out_kernel || fn == opdi_autograd_registered || fn == opd_autograd_not_implemented;
 }
 /* For a call that is recorded as one node.  Returns true if the kernels of the call have given a tangent to one of its
-   results.  If the operator writes no arguments, a result that is a view of an argument does not count, because its
-   tangent is that of the argument. */
+   results.  If the operator writes no arguments, a result that is a view of an argument does not count, because it has
+   the tangent of the argument. */
 static bool opdi_traced_tangents(const opd_call *call) {
     for (int i = 0; i < call->op->nrets; i++) {
         const opd_value *value = &call->rets[i];

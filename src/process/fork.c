@@ -49,7 +49,7 @@ OPD_UNUSED static void opdi_thread_end(void *arg) {
 #if !defined(OPD_NO_THREADS) && defined(_WIN32)
 /* Ends a thread that was not started by pthread_create.  When such a thread ends, the C library of mingw-w64 may free
    its thread-local variables before pthreads calls opdi_thread_end, which uses them.  So Windows itself calls this
-   function.  Functions in the section .CRT$XLB are called before those of the C library. */
+   function.  Functions in the section .CRT$XLB are called before the functions of the C library. */
 static void __stdcall opdi_windows_thread(void *module, unsigned long reason, void *unused) {
     const bool ends = reason == OPDI_WIN_THREAD_ENDS && OPDI_LOAD(&opdi_main_taken);
     void *const thread = ends ? TlsGetValue(opdi_thread_slot) : NULL;

@@ -59,10 +59,10 @@ static bool opdi_region_unknown(const opd_value *predicate) {
     return predicate->tag == OPD_TAG_TENSOR && (predicate->u.t->backend == OPD_META ||
         predicate->u.t->backend == OPD_LAZY || opd_tensor_is_batched(predicate->u.t));
 }
-/* Runs both graphs of a cond; their results must have equal sizes and dtypes.  If the predicate is fake, the results
-   are those of the first graph.  If the predicate is batched, where() chooses between the results of the graphs for
-   each example; if it is in code that is being compiled, where() chooses in each run of the code.  Returns 0, or -1 and
-   sets an error. */
+/* Runs both graphs of a cond; their results must have equal sizes and dtypes.  If the predicate is fake, returns the
+   results of the first graph.  If the predicate is batched, where() chooses between the results of the graphs for each
+   example; if it is in code that is being compiled, where() chooses in each run of the code.  Returns 0, or -1 and sets
+   an error. */
 static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     opd_value *const outputs = opdi_region_values(node->nout), *const others = opdi_region_values(node->nout);
     opd_tensor *holds = args[0].u.t;

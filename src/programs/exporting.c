@@ -187,7 +187,8 @@ static void opdi_program_put_device(opdi_string *to, opd_device device) {
     else { opdi_json_print(to, "%d}", (int)device.index); }
 }
 /* Appends the description of a tensor to `to`, such as {"dtype": 7, "sizes": [..], ...}.  `dims` has the sizes and then
-   the strides of the tensor; `second` has those of the second trace.  Returns 0, or -1 and sets an error. */
+   the strides of the tensor; `second` has the same numbers for the second trace.  Returns 0, or -1 and sets an
+   error. */
 static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
                                  const int64_t *second, int ndim, bool requires_grad, opd_device device,
                                  int64_t offset) {

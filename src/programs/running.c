@@ -262,8 +262,8 @@ static int opdi_program_check(opdi_program_run *run, const opd_value *inputs) {
     }
     return 0;
 }
-/* Returns the device of the first tensor of the module.  If the module has none, returns that of the first input that
-   is a tensor. */
+/* Returns the device of the first tensor of the module.  If the module has no tensor, returns the device of the first
+   input that is a tensor. */
 static opd_device opdi_program_where(const opd_program *program, const opd_value *inputs) {
     const opd_tensor *tensor = opd_module_at(program->module, 0);
     for (int i = 0; i < program->ninputs && !tensor; i++) {

@@ -165,7 +165,7 @@ OPDI_INTERNAL bool opdi_script_clean_folds(opdi_gnode *node) {
     }
     return opdi_script_clean_becomes(node, out);
 }
-/* Calls opdi_script_clean_folds for the nodes of a function and, unless `alone` is true, for those of inlined
+/* Calls opdi_script_clean_folds for the nodes of a function and, unless `alone` is true, for the nodes of inlined
    functions.  Returns whether any node has become a constant. */
 static bool opdi_script_clean_fold(const opdi_script_body *body, bool alone) {
     bool found = false;
@@ -388,7 +388,7 @@ static bool opdi_script_clean_order(const opdi_script_body *body, opdi_gvalue *r
     return moved;
 }
 
-/* The state of a walk that names and numbers values: those of a function, and those of the functions inlined in it. */
+/* The state of a walk that names and numbers the values of a function and of the functions that are inlined in it. */
 typedef struct opdi_script_naming {
     opdi_emitter *task;
     opdi_script_body *body;
@@ -432,7 +432,7 @@ static void opdi_script_naming_walk(opdi_script_naming *naming, int32_t pass) {
     }
     opdi_script_naming_close(naming);
 }
-/* Numbers the values of a graph.  The values of the function itself come first, then those of inlined functions,
+/* Numbers the values of a graph.  The values of the function itself come first, then the values of inlined functions,
    because TorchScript inlines functions after it has copied the graph. */
 static void opdi_script_naming_numbers(opdi_script_naming *naming) {
     opd_graph *const graph = naming->task->graph;

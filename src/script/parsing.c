@@ -258,7 +258,7 @@ static opdi_syntax *opdi_script_parse_text(opdi_script_parser *parser) {
     }
     return opdi_syntax_text(parser, from, &bytes);
 }
-/* Parses a number.  A decimal integer that does not fit in int64 is an error.  Returns the node, or NULL and sets an
+/* Parses a number.  Fails for a decimal integer that does not fit in int64.  Returns the node, or NULL and sets an
    error. */
 static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
     const opdi_script_token *token = opdi_script_token_at(parser);

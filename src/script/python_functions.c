@@ -9,7 +9,7 @@
 //  operator.  A text is read when one of its functions is first needed.
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Functions of torch.nn.functional whose name or arguments differ from those of the operator. */
+/* Functions of torch.nn.functional whose name or arguments differ from the operator. */
 static const char opdi_prelude_activations[] =
     "def relu(input: Tensor, inplace: bool=False) -> Tensor:\n"
     "  return torch.relu_(input) if inplace else torch.relu(input)\n"

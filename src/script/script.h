@@ -264,7 +264,7 @@ typedef struct opdi_script_body {
                                                      placeholders for variables that are not set */
     opdi_gvalue *flags[2];                        /* the constants False and True for flags that the compiler adds */
     opdi_gblock *block;
-    opdi_gnode *before;                           /* NULL: the first node is that of the block */
+    opdi_gnode *before;                           /* NULL: the first node is the first of the block */
     int32_t from;                                 /* the number (id) of its first value */
     opdi_gvalue *self;                            /* of a method: the object, or a constant that represents it */
     opdi_inlined_call *called;                    /* inlined calls, newest first */

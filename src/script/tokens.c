@@ -9,7 +9,7 @@
 
 //== tokens ============================================================================================================
 
-/* Signs with several characters.  opdi_script_token.sign is an index into this array.  Signs such as "+=" are those of
+/* Signs with several characters.  opdi_script_token.sign is an index into this array.  Signs such as "+=" belong to
    augmented assignments. */
 static const char *const opdi_script_signs[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "==", "!=",
                                                 "<=",
@@ -82,8 +82,8 @@ OPDI_INTERNAL int opdi_script_lex_put(opdi_script_lexer *lexer, int kind, int si
     opdi_string_add_n(&lexer->tokens, (const char *)(const void *)&token, sizeof token);
     return lexer->tokens.failed ? -1 : 0;
 }
-/* Begins a line that has tokens and an indentation of `column`.  Adds INDENT or DEDENT tokens if the indentation
-   differs from that of the line before.  Returns 0, or -1 and sets an error. */
+/* Begins a line that has tokens and an indentation of `column`.  Adds INDENT or DEDENT tokens if the line before has
+   another indentation.  Returns 0, or -1 and sets an error. */
 static int opdi_script_lex_indent(opdi_script_lexer *lexer, uint32_t column) {
     const size_t at = lexer->at;
     if (column > lexer->indents[lexer->nindents - 1]) {

@@ -390,8 +390,8 @@ static int opdi_autocast_set_dtype(opd_call *call) {
     return opdi_autocast_again(call, args);
 }
 
-/* Returns the overload of `op` whose arguments are those of `op`, followed by a dtype.  Returns NULL and sets an error
-   if there is none. */
+/* Returns the overload of `op` that has the arguments of `op`, followed by a dtype.  Returns NULL and sets an error if
+   there is none. */
 static opd_op *opdi_autocast_overload(const opd_op *op) {
     opd_overloads *all = opdi_overloads_quiet(op->base_name);
     opd_op *other;

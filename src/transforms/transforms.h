@@ -26,7 +26,7 @@ typedef struct opdi_autocast_states {
 typedef struct opdi_cast {
     struct opdi_cast *next;
     opd_tensor *source, *cast;                    /* references */
-    const char *data;                             /* `data` and `version`: those of `source` when it was cast */
+    const char *data;                             /* `data` and `version` of `source` when it was cast */
     uint32_t version;
 } opdi_cast;
 #define OPDI_CAST_CHAINS 256

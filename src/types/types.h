@@ -225,8 +225,8 @@ static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(tensor + 1) + tensor->capacity);
 }
 /* The record of a tensor that stands for each example of a vmap.  The record lies after the view record.  The tensor
-   has the dims of one example; `value` has all examples.  The tensor's data pointer is that of `value`, but no code
-   reads data there. */
+   has the dims of one example; `value` has all examples.  The tensor has the data pointer of `value`, but no code reads
+   data there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* all examples; this struct holds a reference to `value` */
     int32_t dim, level;          /* dim: the dim of `value` along which the examples are; level: the layer's level */

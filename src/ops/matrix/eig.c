@@ -55,7 +55,7 @@ OPDI_INTERNAL int opdi_eig_one_f64(const opdi_solver *solver, int64_t at);
 OPDI_INTERNAL double opdi_schur_least(int64_t n) { return DBL_MIN * (double)n / DBL_EPSILON; }
 /* Sets v[3] to the first column of (h - s1) (h - s2), divided by a number that prevents overflow.  h[5] holds the
    elements (0, 0), (0, 1), (1, 0), (1, 1) and (2, 1) of the matrix.  shifts[4] holds the real and imaginary part of s1,
-   then those of s2. */
+   then of s2. */
 OPDI_ALWAYS void opdi_chase_start(const double h[5], const double shifts[4], double v[3]) {
     const double size = fabs(h[0] - shifts[2]) + fabs(shifts[3]) + fabs(h[2]);
     v[0] = v[1] = v[2] = 0;

@@ -11,8 +11,8 @@
 //  among the threads; within a large matrix, the matrix product uses threads.
 //
 //  A block (a view of a matrix) has two strides, which may be negative.  So the code for solving with a lower
-//  triangular matrix on the left also serves upper triangular matrices and matrices on the right.  The matrix
-//  products are those of >>op:linalg.
+//  triangular matrix on the left also serves upper triangular matrices and matrices on the right.  Matrix
+//  products are computed by >>op:linalg.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_LOOPS_BEGIN

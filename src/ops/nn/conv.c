@@ -2,8 +2,8 @@
 
 //== convolution: arguments ============================================================================================
 
-/* Returns true if the strides of `tensor` are those of channels last (c10::is_channels_last_strides_2d and 3d).  Then
-   results get this memory format, too. */
+/* Returns true if `tensor` has the strides of the memory format channels last (c10::is_channels_last_strides_2d and
+   3d).  Then results get this memory format, too. */
 OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
     const int64_t *sizes = opdi_sizes(tensor), *strides = opdi_strides(tensor);
     int64_t least = 0;

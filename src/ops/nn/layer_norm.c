@@ -271,7 +271,7 @@ static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
     OPDI_BW_RETURN(5, dw ? opdi_maybe_reshape(dw, shape.u.ints, shape.n) : NULL);
     return opd_bw_return(bw, 3, NULL) || opd_bw_return(bw, 4, NULL) || opd_bw_return(bw, 6, NULL);
 }
-/* Computes native_layer_norm_backward under vmap if weight is batched, or if its gradient or that of bias is needed.
+/* Computes native_layer_norm_backward under vmap if weight is batched, or if the gradient of weight or bias is needed.
    For the gradient of input, multiplies grad by weight, and then calls the operator without weight.  The gradients of
    weight and bias are sums over the rows of each example. */
 static int opdi_layer_norm_back_apart(opd_call *call) {

@@ -7,7 +7,7 @@
 //  and products of contiguous complex64 numbers are computed in float.  Functions have the branch cuts, signed zeros
 //  and infinities of C99's <complex.h>, but do not use <complex.h>.
 //
-//  The pointwise formulas are those of >>api:formulas for complex numbers; a formula that is not here fails for complex
+//  This section has the pointwise formulas of >>api:formulas for complex numbers.  Other formulas fail for complex
 //  tensors.  This section depends on the loops, but not on operators.
 //----------------------------------------------------------------------------------------------------------------------
 

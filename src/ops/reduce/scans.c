@@ -324,8 +324,8 @@ OPDI_OP(cummin) {
 
 //== differences of neighbouring elements: diff ========================================================================
 
-/* Checks `more`, a tensor (or NULL) that diff joins to self along dim: its sizes in other dims must be those of self.
-   Returns 0, or -1 and sets an error. */
+/* Checks `more`, a tensor (or NULL) that diff joins to self along dim: in the other dims, both must have the same
+   sizes.  Returns 0, or -1 and sets an error. */
 static int opdi_diff_end_check(const opd_tensor *self, const opd_tensor *more, int dim) {
     if (!more) { return 0; }
     if (more->ndim != self->ndim) {

@@ -351,7 +351,7 @@ static int opdi_quantile_check(const opd_tensor *self, opd_tensor *q) {
 }
 /* Sets ends[0] and ends[1] to the smallest and the largest element of a tensor with at most one dim, or both to NaN if
    an element is NaN.  Reads the elements directly, not by operators.  Returns false if there is no element, or if
-   elements cannot be read: those of a batched tensor, of a fake tensor or on another device. */
+   elements cannot be read, because the tensor is batched, fake or on another device. */
 static bool opdi_ends_of(const opd_tensor *tensor, double *ends) {
     if (!tensor->data || !tensor->numel || (tensor->flags & OPDI_BATCHED) || tensor->backend != OPD_CPU) {
         return false;

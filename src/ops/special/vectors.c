@@ -3,7 +3,7 @@
 //== special functions in vectors ======================================================================================
 //
 //  These functions compute 64 numbers at a time, in loops without branches, for vector instructions.  For most
-//  arguments, their results are those of the functions in functions.c.  A result of NaN means that the function in
+//  arguments, they return the results of the functions in functions.c.  A result of NaN means that the function in
 //  functions.c must compute this number.
 
 #if defined(OPDI_VECTORS)
@@ -319,8 +319,8 @@ static void opdi_wide_gamma_part(const double *a, const double *x, double *y, bo
 }
 /* The kinds of orthogonal polynomials that opdi_wide_recursion computes, for degrees 0 to 31. */
 enum { OPDI_HERMITE_H, OPDI_HERMITE_HE, OPDI_LAGUERRE, OPDI_LEGENDRE, OPDI_CHEBYSHEV };
-/* Computes the polynomial of degree k + 1 from `value`, the polynomial of degree k, and `last`, that of degree k - 1.
-   For Chebyshev polynomials, x is twice the argument. */
+/* Computes the polynomial of degree k + 1 from `value`, the polynomial of degree k, and `last`, the polynomial of
+   degree k - 1.  For Chebyshev polynomials, x is twice the argument. */
 #define OPDI_NEXT_DEGREE(kind, x, value, last, k) \
     ((kind) == OPDI_CHEBYSHEV ? (x) * (value) - (last) \
      : (kind) == OPDI_HERMITE_H ? 2 * ((x) * (value) - (k) * (last)) \

@@ -75,8 +75,8 @@ static int opdi_clone_kernel(opd_call *call) {
                                        opdi_arg_format(call, 1));
     return out ? opdi_copy_into(out, self) : -1;
 }
-/* Returns true if the elements of tensor, one example of a batch, have gaps between them in memory, but their order in
-   memory is that of a contiguous tensor.  A copy of this example alone would be contiguous. */
+/* Returns true if the elements of tensor, one example of a batch, have gaps between them in memory, but the same order
+   in memory as in a contiguous tensor.  A copy of this example alone would be contiguous. */
 static bool opdi_copies_to_rows(const opd_tensor *tensor) {
     int last = -1;
     for (int dim = 0; dim < tensor->ndim; dim++) {
