@@ -276,13 +276,16 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
 }
 
 /* OPDI_CU_UNROLL and OPDI_CU_ROLLED say whether the following loop is unrolled; they can also be used in macros.
+   OPDI_CU_UNROLL_4 unrolls it 4 times.
    OPDI_CU_NOINLINE: the function is not inlined. */
 #if defined(OPD_CUDA_EMULATED)
 #define OPDI_CU_UNROLL
+#define OPDI_CU_UNROLL_4
 #define OPDI_CU_ROLLED
 #define OPDI_CU_NOINLINE __attribute__((noinline))
 #else
 #define OPDI_CU_UNROLL _Pragma("unroll")
+#define OPDI_CU_UNROLL_4 _Pragma("unroll 4")
 #define OPDI_CU_ROLLED _Pragma("unroll 1")
 #define OPDI_CU_NOINLINE __noinline__
 #endif
@@ -8956,10 +8959,10 @@ static const opdi_cu_registration opdi_cu_table_matmul[] = {
 //
 //  There are three problems: y = conv(x, w), and the gradients gx and gw with respect to x and w.  A transposed
 //  convolution is computed like gx, with x and y exchanged.  For float16 and bfloat16, an implicit matrix product runs
-//  on tensor cores.  For float32, y and gx are computed by an implicit product of plain multiply-adds.  Otherwise,
-//  patches of the image are stored as columns of a matrix, which cuBLAS multiplies.  Integers, and convolutions with
-//  few channels per group, have a simple kernel.  There are up to three spatial dims.  If there are fewer, they are the
-//  last of the three, and the others have size 1.
+//  on tensor cores.  For float32, 3 x 3 taps of many channels are computed by Winograd's method, and otherwise y and gx
+//  by an implicit product of plain multiply-adds.  In all other cases, patches of the image are stored as columns of a
+//  matrix, which cuBLAS multiplies.  Integers, and convolutions with few channels per group, have a simple kernel.
+//  There are up to three spatial dims.  If there are fewer, they are the last of the three, and the others have size 1.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* The sizes of a convolution of x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out].  s: strides, p: padding, d:
@@ -9998,6 +10001,10 @@ static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     }
     return opd_strides(t)[0] == next;
 }
+static bool opdi_cu_wino_fits(const opdi_cu_conv *q, int what);
+static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
+    float *to);
+static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *gy, float *gw);
 static bool opdi_cu_depthwise_fits(const opdi_cu_conv *q, int what);
 template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, int what, T *x, void *w, T *y);
 /* Computes y or gx, as `what` says, for contiguous tensors of one dtype.  The result must not be empty.  Returns 0, or
@@ -10078,15 +10085,18 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias)
             : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
         bias = NULL;
-    } else if (t == OPD_FLOAT32 && opdi_cu_im_fits(q, what)) {
-        const bool back = what == OPDI_CU_CONV_GX;
+    } else if (t == OPD_FLOAT32 && (opdi_cu_wino_fits(q, what) || opdi_cu_im_fits(q, what))) {
         work = opd_is_contiguous(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
-        opd_tensor *from = opd_contiguous(back ? y : x);
-        w = opd_contiguous(w);
+        x = to == x ? work : opd_contiguous(x);
+        y = to == y ? work : opd_contiguous(y);
+        w = to == w ? work : opd_contiguous(w);
         bias = bias ? opd_contiguous(bias) : NULL;
-        if (!work || !from || !w) { return -1; }
-        rc = opdi_cu_conv_im(q, what, opdi_cu_data<float>(from), opdi_cu_data<float>(w),
-                             bias ? opdi_cu_data<float>(bias) : NULL, opdi_cu_data<float>(work));
+        if (!x || !y || !w || !work) { return -1; }
+        float *xs = opdi_cu_data<float>(x), *ys = opdi_cu_data<float>(y), *ws = opdi_cu_data<float>(w);
+        rc = what == OPDI_CU_CONV_GW ? opdi_cu_wino_gw(q, xs, ys, ws)
+            : (opdi_cu_wino_fits(q, what) ? opdi_cu_wino_run : opdi_cu_conv_im)(
+                q, what, what == OPDI_CU_CONV_GX ? ys : xs, ws, bias ? opdi_cu_data<float>(bias) : NULL,
+                what == OPDI_CU_CONV_GX ? xs : ys);
         bias = NULL;
     } else {
         const opd_scalar_type sums = what == OPDI_CU_CONV_GW && shorter ? OPD_FLOAT32 : t;
@@ -10315,16 +10325,300 @@ template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, in
                                            dim3(256), 0, (const A *)parts, static_cast<A *>(w), (int)count,
                                            (int)(q->c * 9));
 }
+//== float32 convolutions by Winograd's method =========================================================================
+//
+//  For 3 x 3 taps, stride 1 and one group, in two dims.  A tile of 4 x 4 results is computed from a patch of 6 x 6
+//  elements: the patch and the weights are transformed into 36 numbers each, which are multiplied and summed over the
+//  channels, and the sums are transformed into the results.  This takes 36 multiplications instead of 144.  For each of
+//  the 36, the sums over the channels are a matrix product, which cuBLAS computes.
+//      y  = A^T [(G w G^T) . (B^T x B)] A
+//      gx: the same, with gy instead of x and turned weights
+//      gw = G^T [(A gy A^T) . (B^T x B)] G
+//  The errors are about ten times those of the direct sum.  An infinity or NaN makes all results of its tiles NaN.
+//  PyTorch's convolutions by cuDNN do the same.  OPD_CUDA_NO_WINOGRAD=1 switches the method off.
+//  Follows: A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks, 2016, F(4 x 4, 3 x 3).
+
+/* OPDI_CU_WINO_PLACES: the fewest results of a channel, in all images, for which the method is used.
+   OPDI_CU_WINO_PRODUCTS: the fewest products of a result and two channels. */
+enum { OPDI_CU_WINO_TILE = 4, OPDI_CU_WINO_ALL = 36, OPDI_CU_WINO_PLACES = 512, OPDI_CU_WINO_PRODUCTS = 1 << 24 };
+/* Transforms of IN numbers, which are `apart` from each other, into OUT numbers. */
+struct opdi_cu_wino_patch {                       /* B^T */
+    enum { IN = 6, OUT = 6 };
+    static __device__ __forceinline__ void apply(const float *x, int apart, float *y) {
+        const float x0 = x[0], x1 = x[apart], x2 = x[2 * apart], x3 = x[3 * apart], x4 = x[4 * apart],
+            x5 = x[5 * apart];
+        const float even = x4 - 4 * x2, odd = x3 - 4 * x1, far = x4 - x2, near = 2 * (x3 - x1);
+        y[0] = 4 * x0 - 5 * x2 + x4;
+        y[1] = even + odd; y[2] = even - odd; y[3] = far + near; y[4] = far - near;
+        y[5] = 4 * x1 - 5 * x3 + x5;
+    }
+};
+struct opdi_cu_wino_result {                      /* A^T */
+    enum { IN = 6, OUT = 4 };
+    static __device__ __forceinline__ void apply(const float *x, int apart, float *y) {
+        const float x1 = x[apart], x2 = x[2 * apart], x3 = x[3 * apart], x4 = x[4 * apart];
+        y[0] = x[0] + (x1 + x2) + (x3 + x4);
+        y[1] = (x1 - x2) + 2 * (x3 - x4);
+        y[2] = (x1 + x2) + 4 * (x3 + x4);
+        y[3] = (x1 - x2) + 8 * (x3 - x4) + x[5 * apart];
+    }
+};
+struct opdi_cu_wino_gradient {                    /* A */
+    enum { IN = 4, OUT = 6 };
+    static __device__ __forceinline__ void apply(const float *x, int apart, float *y) {
+        const float x0 = x[0], x1 = x[apart], x2 = x[2 * apart], x3 = x[3 * apart];
+        y[0] = x0;
+        y[1] = (x0 + x2) + (x1 + x3); y[2] = (x0 + x2) - (x1 + x3);
+        y[3] = (x0 + 4 * x2) + (2 * x1 + 8 * x3); y[4] = (x0 + 4 * x2) - (2 * x1 + 8 * x3);
+        y[5] = x3;
+    }
+};
+struct opdi_cu_wino_weights {                     /* G */
+    enum { IN = 3, OUT = 6 };
+    static __device__ __forceinline__ void apply(const float *x, int apart, float *y) {
+        const float x0 = x[0], x1 = x[apart], x2 = x[2 * apart];
+        y[0] = x0 / 4;
+        y[1] = -(x0 + x2 + x1) / 6; y[2] = -(x0 + x2 - x1) / 6;
+        y[3] = x0 / 24 + x2 / 6 + x1 / 12; y[4] = x0 / 24 + x2 / 6 - x1 / 12;
+        y[5] = x2;
+    }
+};
+struct opdi_cu_wino_turned {                      /* G^T */
+    enum { IN = 6, OUT = 3 };
+    static __device__ __forceinline__ void apply(const float *x, int apart, float *y) {
+        const float x1 = x[apart], x2 = x[2 * apart], x3 = x[3 * apart], x4 = x[4 * apart];
+        y[0] = x[0] / 4 - (x1 + x2) / 6 + (x3 + x4) / 24;
+        y[1] = (x2 - x1) / 6 + (x3 - x4) / 12;
+        y[2] = (x3 + x4) / 6 - (x1 + x2) / 6 + x[5 * apart];
+    }
+};
+/* Transforms the columns of a matrix, then the rows. */
+template <class F> __device__ __forceinline__ void opdi_cu_wino_apply(const float (*x)[F::IN], float (*y)[F::OUT]) {
+    float half[F::IN][F::OUT];
+    OPDI_CU_UNROLL
+    for (int j = 0; j < F::IN; j++) { F::apply(&x[0][j], F::IN, half[j]); }
+    OPDI_CU_UNROLL
+    for (int i = 0; i < F::OUT; i++) { F::apply(&half[0][i], F::OUT, y[i]); }
+}
+/* Images, and their division into tiles.  Matrices of transformed tiles are [part][36][channel][place].  A part has the
+   tiles of some images: `places` is their number. */
+struct opdi_cu_wino {
+    int64_t images, of_part, channels, places;    /* images: of all parts */
+    int in[2], out[2], p[2];                      /* sizes of the image that is read, and of the image that is divided
+                                                     into tiles; padding */
+    opdi_cu_pointwise_divider by_places, by_tiles, by_across;     /* places; tiles of an image; tiles side by side */
+};
+/* Finds the image and the corner of tile number `place` of a part.  Returns false if there is no such image. */
+static __device__ __forceinline__ bool opdi_cu_wino_find(const opdi_cu_wino &q, uint32_t part, uint32_t place,
+                                                         int64_t *image, int *row, int *column) {
+    const uint32_t n = q.by_tiles.of(place), tile = place - n * q.by_tiles.d, line = q.by_across.of(tile);
+    *image = part * q.of_part + n;
+    *row = (int)line * OPDI_CU_WINO_TILE;
+    *column = (int)(tile - line * q.by_across.d) * OPDI_CU_WINO_TILE;
+    return *image < q.images;
+}
+/* Transforms the tiles of x [images, channels, in] by F, which reads F::IN x F::IN elements of each.  Elements outside
+   of the image are 0.  A thread transforms one tile of one channel. */
+template <class F> __global__ void opdi_cu_wino_spread_kernel(opdi_cu_wino q, const float *x, float *to, uint32_t all) {
+    const uint32_t step = gridDim.x * blockDim.x;
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const uint32_t line = q.by_places.of(i), place = i - line * q.by_places.d;
+        const uint32_t part = line / (uint32_t)q.channels, channel = line - part * (uint32_t)q.channels;
+        int64_t image;
+        int row, column;
+        float v[F::IN][F::IN], made[6][6];
+        const bool there = opdi_cu_wino_find(q, part, place, &image, &row, &column);
+        row -= q.p[0]; column -= q.p[1];
+        const float *from = x + (image * q.channels + channel) * q.in[0] * q.in[1];
+        OPDI_CU_UNROLL
+        for (int r = 0; r < F::IN; r++) {
+            OPDI_CU_UNROLL
+            for (int c = 0; c < F::IN; c++) {
+                const bool inside = there && (unsigned)(row + r) < (unsigned)q.in[0] &&
+                    (unsigned)(column + c) < (unsigned)q.in[1];
+                v[r][c] = inside ? from[(row + r) * q.in[1] + column + c] : 0.0f;
+            }
+        }
+        opdi_cu_wino_apply<F>(v, made);
+        float *put = to + ((int64_t)part * OPDI_CU_WINO_ALL * q.channels + channel) * q.places + place;
+        OPDI_CU_UNROLL
+        for (int e = 0; e < OPDI_CU_WINO_ALL; e++) { put[e * q.channels * q.places] = made[e / 6][e % 6]; }
+    }
+}
+/* Transforms products [36][channels][places] into the images y, and adds the bias, unless it is NULL. */
+static __global__ void opdi_cu_wino_result_kernel(opdi_cu_wino q, const float *from, const float *bias, float *y,
+                                                  uint32_t all) {
+    const uint32_t step = gridDim.x * blockDim.x;
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const uint32_t channel = q.by_places.of(i), place = i - channel * q.by_places.d;
+        int64_t image;
+        int row, column;
+        float v[6][6], made[4][4];
+        (void)opdi_cu_wino_find(q, 0, place, &image, &row, &column);
+        OPDI_CU_UNROLL
+        for (int e = 0; e < OPDI_CU_WINO_ALL; e++) { v[e / 6][e % 6] = from[e * q.channels * q.places + i]; }
+        opdi_cu_wino_apply<opdi_cu_wino_result>(v, made);
+        const float more = bias ? bias[channel] : 0.0f;
+        float *to = y + ((image * q.channels + channel) * q.out[0] + row) * q.out[1] + column;
+        OPDI_CU_UNROLL
+        for (int r = 0; r < 4; r++) {
+            OPDI_CU_UNROLL
+            for (int c = 0; c < 4; c++) {
+                if (row + r < q.out[0] && column + c < q.out[1]) { to[r * q.out[1] + c] = made[r][c] + more; }
+            }
+        }
+    }
+}
+/* Transforms the weights w [oc, c, 3, 3] into to[36][rows][channels].  If `back` is true, the rows are the channels c,
+   and the weights are turned by 180 degrees. */
+static __global__ void opdi_cu_wino_weights_kernel(const float *w, float *to, int rows, int channels, bool back) {
+    const int all = rows * channels, step = (int)(gridDim.x * blockDim.x);
+    for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < all; i += step) {
+        const int r = i / channels, c = i - r * channels;
+        const float *from = w + 9 * (int64_t)(back ? c * rows + r : i);
+        float v[3][3], made[6][6];
+        OPDI_CU_UNROLL
+        for (int t = 0; t < 9; t++) { v[t / 3][t % 3] = from[back ? 8 - t : t]; }
+        opdi_cu_wino_apply<opdi_cu_wino_weights>(v, made);
+        OPDI_CU_UNROLL
+        for (int e = 0; e < OPDI_CU_WINO_ALL; e++) { to[(int64_t)e * all + i] = made[e / 6][e % 6]; }
+    }
+}
+/* Sets w [all, 3, 3] to the transformed sums over all parts of from[part][36][all]. */
+static __global__ void opdi_cu_wino_gw_kernel(const float *from, float *w, int parts, int all) {
+    const int step = (int)(gridDim.x * blockDim.x);
+    for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < all; i += step) {
+        float v[6][6], made[3][3];
+        OPDI_CU_UNROLL
+        for (int e = 0; e < OPDI_CU_WINO_ALL; e++) { v[e / 6][e % 6] = 0; }
+        for (int part = 0; part < parts; part++) {
+            OPDI_CU_UNROLL
+            for (int e = 0; e < OPDI_CU_WINO_ALL; e++) {
+                v[e / 6][e % 6] += from[((int64_t)part * OPDI_CU_WINO_ALL + e) * all + i];
+            }
+        }
+        opdi_cu_wino_apply<opdi_cu_wino_turned>(v, made);
+        OPDI_CU_UNROLL
+        for (int t = 0; t < 9; t++) { w[(int64_t)i * 9 + t] = made[t / 3][t % 3]; }
+    }
+}
+/* OPDI_CU_WINO_BYTES: the bytes of transformed tiles that are computed at a time.  OPDI_CU_WINO_PARTS: the fewest
+   products of 64 x 64 sums that keep a GPU busy, of 36 each. */
+enum { OPDI_CU_WINO_BYTES = 128 << 20, OPDI_CU_WINO_PARTS = 16 };
+static bool opdi_cu_no_winograd;                  /* OPD_CUDA_NO_WINOGRAD=1 */
+static int64_t opdi_cu_wino_tiles(const int *out) {
+    return opdi_cu_ceil(out[1], OPDI_CU_WINO_TILE) * opdi_cu_ceil(out[2], OPDI_CU_WINO_TILE);
+}
+/* Returns whether the method can compute what `what` says and is worth using: there are enough channels and images, and
+   less than half of the tiles' elements are outside of the image. */
+static bool opdi_cu_wino_fits(const opdi_cu_conv *q, int what) {
+    const int *out = what == OPDI_CU_CONV_GX ? q->in : q->out;
+    const int64_t area = (int64_t)out[1] * out[2], tiles = opdi_cu_wino_tiles(out);
+    for (int i = 0; i < 3; i++) {
+        if (q->k[i] != (i ? 3 : 1) || q->s[i] != 1 || q->d[i] != 1 || q->p[i] > (i ? 2 : 0)) { return false; }
+    }
+    return !opdi_cu_no_winograd && q->groups == 1 && q->in[0] == 1 && q->c >= 32 && q->oc >= 32 &&
+        opd_float32_matmul_precision() == OPD_MATMUL_HIGHEST && q->c * q->oc < (1 << 26) && area < (1 << 26) &&
+        tiles * (q->c > q->oc ? q->c : q->oc) < (1 << 26) && q->n < (1 << 26) &&
+        tiles * OPDI_CU_WINO_TILE * OPDI_CU_WINO_TILE < 2 * area && q->n * area >= OPDI_CU_WINO_PLACES &&
+        q->n * area * q->c * q->oc >= OPDI_CU_WINO_PRODUCTS;
+}
+/* Sets *w to the division of images into parts of `images` images. */
+static void opdi_cu_wino_set(opdi_cu_wino *w, const int *in, const int *out, const int *p, int64_t images,
+    int64_t all_images, int64_t channels, bool back) {
+    const int64_t across = opdi_cu_ceil(out[2], OPDI_CU_WINO_TILE), tiles = opdi_cu_wino_tiles(out);
+    w->images = all_images;
+    w->of_part = images;
+    w->channels = channels;
+    w->places = images * tiles;
+    for (int i = 0; i < 2; i++) {
+        w->in[i] = in[1 + i]; w->out[i] = out[1 + i]; w->p[i] = back ? 2 - p[1 + i] : p[1 + i];
+    }
+    w->by_places = opdi_cu_divide_by((uint32_t)w->places);
+    w->by_tiles = opdi_cu_divide_by((uint32_t)tiles);
+    w->by_across = opdi_cu_divide_by((uint32_t)across);
+}
+template <class F> static int opdi_cu_wino_spread(const opdi_cu_wino &w, int64_t parts, const float *x, float *to) {
+    const int64_t all = parts * w.channels * w.places;
+    return opdi_cu_launch(opdi_cu_wino_spread_kernel<F>, opdi_cu_grid(all, 256), dim3(256), 0, w, x, to, (uint32_t)all);
+}
+/* Returns how many images of `one` bytes of transformed tiles are computed at a time. */
+static int64_t opdi_cu_wino_images(int64_t images, int64_t one) {
+    const int64_t most = OPDI_CU_WINO_BYTES / one;
+    return most < 1 ? 1 : most < images ? most : images;
+}
+/* Computes y = conv(x, w) + bias, or gx from gy, as `what` says.  `from` is read and `to` is written; both are
+   contiguous.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
+    float *to) {
+    const bool back = what == OPDI_CU_CONV_GX;
+    const int *in = back ? q->out : q->in, *out = back ? q->in : q->out;
+    const int64_t channels = back ? q->oc : q->c, rows = back ? q->c : q->oc, tiles = opdi_cu_wino_tiles(out);
+    const int64_t n = opdi_cu_wino_images(q->n, OPDI_CU_WINO_ALL * (channels + rows) * tiles * 4);
+    float *weights = static_cast<float *>(opdi_cu_scratch(OPDI_CU_WINO_ALL * channels * rows * 4));
+    float *patches = static_cast<float *>(opdi_cu_scratch(OPDI_CU_WINO_ALL * channels * n * tiles * 4));
+    float *products = static_cast<float *>(opdi_cu_scratch(OPDI_CU_WINO_ALL * rows * n * tiles * 4));
+    if (!weights || !patches || !products ||
+        opdi_cu_launch(opdi_cu_wino_weights_kernel, opdi_cu_grid(channels * rows, 128), dim3(128), 0, w, weights,
+                       (int)rows, (int)channels, back)) { return -1; }
+    for (int64_t i = 0; i < q->n; i += n) {
+        const int64_t images = n < q->n - i ? n : q->n - i, places = images * tiles;
+        opdi_cu_wino tile;
+        opdi_cu_wino_set(&tile, in, out, q->p, images, images, channels, back);
+        opdi_cu_product b;
+        const opdi_cu_matrix wm = {weights, channels * rows, channels, 1}, pm = {patches, channels * places, places, 1};
+        b.n = OPDI_CU_WINO_ALL; b.m = rows; b.k = channels; b.p = places; b.a = wm; b.b = pm; b.out = products;
+        b.out_batch = rows * places;
+        if (opdi_cu_wino_spread<opdi_cu_wino_patch>(tile, 1, from + i * channels * in[1] * in[2], patches) ||
+            opdi_cu_gemm(&b, OPD_FLOAT32, OPD_FLOAT32, 1, 0)) { return -1; }
+        tile.channels = rows;
+        if (opdi_cu_launch(opdi_cu_wino_result_kernel, opdi_cu_grid(rows * places, 256), dim3(256), 0, tile,
+                           (const float *)products, bias, to + i * rows * out[1] * out[2],
+                           (uint32_t)(rows * places))) { return -1; }
+    }
+    return 0;
+}
+/* Computes gw from x and gy.  So that there are enough products to keep a GPU busy, the images are divided into parts,
+   whose sums are added in a fixed order.  Returns 0, or -1 and sets an error. */
+static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *gy, float *gw) {
+    const int64_t tiles = opdi_cu_wino_tiles(q->out), all = q->c * q->oc;
+    const int64_t parts = opdi_cu_ceil(OPDI_CU_WINO_PARTS, opdi_cu_ceil(q->c, 64) * opdi_cu_ceil(q->oc, 64));
+    const int64_t images = opdi_cu_wino_images(opdi_cu_ceil(q->n, parts),
+                                               parts * OPDI_CU_WINO_ALL * (q->c + q->oc) * tiles * 4);
+    const int64_t places = images * tiles, planes = parts * OPDI_CU_WINO_ALL;
+    float *patches = static_cast<float *>(opdi_cu_scratch(planes * q->c * places * 4));
+    float *gradients = static_cast<float *>(opdi_cu_scratch(planes * q->oc * places * 4));
+    float *sums = static_cast<float *>(opdi_cu_scratch(planes * all * 4));
+    if (!patches || !gradients || !sums) { return -1; }
+    for (int64_t i = 0; i < q->n; i += parts * images) {
+        const int64_t left = q->n - i, some = left < parts * images ? opdi_cu_ceil(left, images) : parts;
+        const int no_padding[3] = {0, 0, 0};
+        opdi_cu_wino of_x, of_y;
+        opdi_cu_wino_set(&of_x, q->in, q->out, q->p, images, left, q->c, false);
+        opdi_cu_wino_set(&of_y, q->out, q->out, no_padding, images, left, q->oc, false);
+        opdi_cu_product b;
+        const opdi_cu_matrix ym = {gradients, q->oc * places, places, 1}, xm = {patches, q->c * places, 1, places};
+        b.n = some * OPDI_CU_WINO_ALL; b.m = q->oc; b.k = places; b.p = q->c; b.a = ym; b.b = xm;
+        b.out = sums; b.out_batch = all;
+        if (opdi_cu_wino_spread<opdi_cu_wino_patch>(of_x, some, x + i * q->c * q->in[1] * q->in[2], patches) ||
+            opdi_cu_wino_spread<opdi_cu_wino_gradient>(of_y, some, gy + i * q->oc * q->out[1] * q->out[2],
+                                                       gradients) ||
+            opdi_cu_gemm(&b, OPD_FLOAT32, OPD_FLOAT32, 1, i > 0 ? 1 : 0)) { return -1; }
+    }
+    return opdi_cu_launch(opdi_cu_wino_gw_kernel, opdi_cu_grid(all, 128), dim3(128), 0, (const float *)sums, gw,
+                          (int)(q->n < parts * images ? opdi_cu_ceil(q->n, images) : parts), (int)all);
+}
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:attention   attention
 //
-//  For float16 and bfloat16, one kernel computes softmax(scale * q k^T) v without storing the scores in memory.  It
-//  also stores the logarithm of each row's sum of exponentials (lse), which the backward function reads.  All other
-//  cases are computed by separate operators.  The operator has the name of PyTorch's kernel for the CPU, and the same
-//  results.
+//  For float16 and bfloat16, and for float32 if there are more than a few rows, one kernel computes softmax(scale * q
+//  k^T) v without storing the scores in memory.  It also stores the logarithm of each row's sum of exponentials (lse),
+//  which the backward function reads.  All other cases are computed by separate operators.  The operator has the name
+//  of PyTorch's kernel for the CPU, and the same results.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== attention in one kernel ===========================================================================================
+//== attention of 16-bit floats in one kernel ==========================================================================
 //
 //  A block of four warps computes 64 or 128 rows of q (16 or 32 per warp), for 64 keys at a time.  A warp with 32 rows
 //  uses each part of k and v twice that it loads from shared memory; for depths over 64, it would need too many
@@ -10528,26 +10822,203 @@ opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
 #endif
 }
 
+//== attention of float32 in one kernel ================================================================================
+//
+//  A block of 256 threads computes 128 rows of q, for 64 keys at a time, by multiply-adds without tensor cores.  Each
+//  thread has 8 rows: 4 scores of each, then D / 16 columns of the result.  The threads of half a warp have the same
+//  rows.  q, k and the exponentials are stored in shared memory column by column, so that a thread reads 4 of its rows
+//  or keys by one load.  While the exponentials are multiplied with v, the next tile of k is loaded into registers.
+
+/* OPDI_CU_AF_FEWEST: the fewest rows for which the kernel is used. */
+enum { OPDI_CU_AF_ROWS = 128, OPDI_CU_AF_KEYS = 64, OPDI_CU_AF_THREADS = 256, OPDI_CU_AF_FEWEST = 33 };
+typedef opdi_cu_vector<float, 4> opdi_cu_af_four;
+/* Reads 4 numbers. */
+__device__ __forceinline__ void opdi_cu_af_read(float *to, const float *from) {
+    const opdi_cu_af_four v = *reinterpret_cast<const opdi_cu_af_four *>(from);
+    to[0] = v.at[0]; to[1] = v.at[1]; to[2] = v.at[2]; to[3] = v.at[3];
+}
+/* Returns the bytes of shared memory that the kernel for this depth needs. */
+static size_t opdi_cu_af_shared(int64_t depth) {
+    const int d = depth <= 64 ? 64 : 128;
+    return (size_t)(d * (OPDI_CU_AF_ROWS + 2 * OPDI_CU_AF_KEYS) + OPDI_CU_AF_ROWS * OPDI_CU_AF_KEYS) * sizeof(float);
+}
+/* Loads the calling thread's share of `side` rows, from row `first` on: 4 columns of one row, several times.  Rows and
+   columns that do not exist become zeros. */
+template <int D, int SIDE>
+__device__ __forceinline__ void opdi_cu_af_load(opdi_cu_af_four *to, const float *from, int64_t stride, int first,
+                                                int rows, int depth) {
+    constexpr int APART = OPDI_CU_AF_THREADS / SIDE;
+    const int r = first + (int)threadIdx.x % SIDE, c = (int)threadIdx.x / SIDE * 4;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < D / 4 / APART; i++) {
+        const int at = c + i * APART * 4;
+        const opdi_cu_af_four none = {{0, 0, 0, 0}};
+        to[i] = r < rows && at < depth ? *reinterpret_cast<const opdi_cu_af_four *>(from + r * stride + at) : none;
+    }
+}
+/* Stores what opdi_cu_af_load has loaded to to[column][row]. */
+template <int D, int SIDE> __device__ __forceinline__ void opdi_cu_af_turn(float *to, const opdi_cu_af_four *from) {
+    constexpr int APART = OPDI_CU_AF_THREADS / SIDE;
+    float *const mine = to + (int)threadIdx.x / SIDE * 4 * SIDE + (int)threadIdx.x % SIDE;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < D / 4 / APART; i++) {
+        OPDI_CU_UNROLL
+        for (int c = 0; c < 4; c++) { mine[(i * APART * 4 + c) * SIDE] = from[i].at[c]; }
+    }
+}
+/* Returns the address of 4 of the exponentials [key][row].  `four` is the number of these rows / 4.  Rows are stored in
+   another order for each four keys, so that threads with other keys use other banks. */
+__device__ __forceinline__ float *opdi_cu_af_exps(float *ps, int key, int four) {
+    return ps + key * OPDI_CU_AF_ROWS + (four ^ (key / 4 % 8)) * 4;
+}
+/* Does for the thread's 8 rows what opdi_cu_attention_exps does. */
+template <int COLUMNS>
+__device__ __forceinline__ void opdi_cu_af_exponentials(const opdi_cu_attention &a, float (*s)[4] /*[8]*/, int base,
+    int first, float scale, float *most /*[8]*/, float *total /*[8]*/, float (*sum)[COLUMNS] /*[8]*/) {
+    const int row0 = first + (int)threadIdx.x / 16 * 8, key0 = base + (int)threadIdx.x % 16 * 4;
+    const bool all = base + OPDI_CU_AF_KEYS <= a.keys && (!a.causal || base + OPDI_CU_AF_KEYS <= first + 1);
+    OPDI_CU_UNROLL
+    for (int r = 0; r < 8; r++) {
+        float top = most[r];
+        OPDI_CU_UNROLL
+        for (int n = 0; n < 4; n++) {
+            if (!all && (key0 + n >= a.keys || (a.causal && key0 + n > row0 + r))) { s[r][n] = -INFINITY; }
+            top = fmaxf(top, s[r][n]);
+        }
+        OPDI_CU_UNROLL
+        for (int lane = 8; lane > 0; lane /= 2) { top = fmaxf(top, __shfl_xor_sync(OPDI_CU_ALL_LANES, top, lane)); }
+        const float shift = top == -INFINITY ? 0 : top * scale, fade = opdi_cu_exp2(most[r] * scale - shift);
+        total[r] *= fade;
+        most[r] = top;
+        OPDI_CU_UNROLL
+        for (int n = 0; n < 4; n++) {
+            s[r][n] = opdi_cu_exp2(s[r][n] * scale - shift);
+            total[r] += s[r][n];
+        }
+        OPDI_CU_UNROLL
+        for (int c = 0; c < COLUMNS; c++) { sum[r][c] *= fade; }
+    }
+}
+template <int D> __global__ void __launch_bounds__(OPDI_CU_AF_THREADS, D == 64 ? 2 : 1)
+opdi_cu_attention_float_kernel(const __grid_constant__ opdi_cu_attention a) {
+    constexpr int ROWS = OPDI_CU_AF_ROWS, KEYS = OPDI_CU_AF_KEYS, COLUMNS = D / 16;
+    OPDI_CU_SHARED(scratch);
+    float *qs = reinterpret_cast<float *>(scratch), *ks = qs + D * ROWS, *vs = ks + D * KEYS, *ps = vs + KEYS * D;
+    const float scale = a.scale * 1.44269504f;    /* log2(e) */
+    const int head = (int)blockIdx.y, batch = (int)blockIdx.z;
+    const int rows8 = (int)threadIdx.x / 16, of16 = (int)threadIdx.x % 16;
+    const int first = (int)(gridDim.x - 1 - blockIdx.x) * ROWS;
+    const float *q = opdi_cu_head<const float>(a.q, batch, head);
+    const float *k = opdi_cu_head<const float>(a.k, batch, head / a.group);
+    const float *v = opdi_cu_head<const float>(a.v, batch, head / a.group);
+    const int last = a.causal && first + ROWS < a.keys ? first + ROWS : a.keys;
+    float sum[8][COLUMNS], most[8], total[8];
+    opdi_cu_af_four next[COLUMNS];
+    OPDI_CU_UNROLL
+    for (int half = 0; half < 2; half++) {
+        opdi_cu_af_load<D / 2, ROWS>(next, q + half * (D / 2), a.q.row, first, a.rows, a.depth - half * (D / 2));
+        opdi_cu_af_turn<D / 2, ROWS>(qs + half * (D / 2) * ROWS, next);
+    }
+    opdi_cu_af_load<D, KEYS>(next, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_af_turn<D, KEYS>(ks, next);
+    OPDI_CU_UNROLL
+    for (int r = 0; r < 8; r++) {
+        most[r] = -INFINITY;
+        total[r] = 0;
+        OPDI_CU_UNROLL
+        for (int c = 0; c < COLUMNS; c++) { sum[r][c] = 0; }
+    }
+    OPDI_CU_ROLLED
+    for (int base = 0; base < last; base += KEYS) {
+        float s[8][4];
+        __syncthreads();                          /* k has arrived; all threads have finished the previous tile */
+        OPDI_CU_UNROLL
+        for (int i = 0; i < COLUMNS; i++) {
+            const int at = i * OPDI_CU_AF_THREADS + (int)threadIdx.x, r = at / (D / 4), c = at % (D / 4) * 4;
+            const bool there = base + r < a.keys && c < a.depth;
+            opdi_cu_stage_16(vs + r * D + c, there ? v + (base + r) * a.v.row + c : v, there);
+        }
+        opdi_cu_stages_commit();
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 32; i++) { s[i / 4][i % 4] = 0; }
+        OPDI_CU_UNROLL_4
+        for (int d = 0; d < D; d++) {
+            float x[8], y[4];
+            opdi_cu_af_read(x, qs + d * ROWS + rows8 * 8);
+            opdi_cu_af_read(x + 4, qs + d * ROWS + rows8 * 8 + 4);
+            opdi_cu_af_read(y, ks + d * KEYS + of16 * 4);
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 32; i++) { s[i / 4][i % 4] = fmaf(x[i / 4], y[i % 4], s[i / 4][i % 4]); }
+        }
+        opdi_cu_af_exponentials<COLUMNS>(a, s, base, first, scale, most, total, sum);
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) {
+            const int n = i / 2, r = i % 2 * 4;
+            const opdi_cu_af_four exps = {{s[r][n], s[r + 1][n], s[r + 2][n], s[r + 3][n]}};
+            *reinterpret_cast<opdi_cu_af_four *>(opdi_cu_af_exps(ps, of16 * 4 + n, rows8 * 2 + i % 2)) = exps;
+        }
+        if (base + KEYS < last) { opdi_cu_af_load<D, KEYS>(next, k, a.k.row, base + KEYS, a.keys, a.depth); }
+        opdi_cu_stages_wait<0>();
+        __syncthreads();                          /* v and the exponentials have arrived; k is no longer needed */
+        OPDI_CU_UNROLL_4
+        for (int key = 0; key < KEYS; key++) {
+            float x[8], y[COLUMNS];
+            opdi_cu_af_read(x, opdi_cu_af_exps(ps, key, rows8 * 2));
+            opdi_cu_af_read(x + 4, opdi_cu_af_exps(ps, key, rows8 * 2 + 1));
+            OPDI_CU_UNROLL
+            for (int c = 0; c < COLUMNS; c += 4) {
+                opdi_cu_af_read(y + c, vs + key * D + c * 16 + of16 * 4);
+            }
+            OPDI_CU_UNROLL
+            for (int r = 0; r < 8; r++) {
+                OPDI_CU_UNROLL
+                for (int c = 0; c < COLUMNS; c++) { sum[r][c] = fmaf(x[r], y[c], sum[r][c]); }
+            }
+        }
+        if (base + KEYS < last) { opdi_cu_af_turn<D, KEYS>(ks, next); }
+    }
+    float *out = opdi_cu_head<float>(a.out, batch, head), *lse = opdi_cu_head<float>(a.lse, batch, head);
+    OPDI_CU_UNROLL
+    for (int r = 0; r < 8; r++) {
+        const int row = first + rows8 * 8 + r;
+        float all = total[r];
+        OPDI_CU_UNROLL
+        for (int lane = 8; lane > 0; lane /= 2) { all += __shfl_xor_sync(OPDI_CU_ALL_LANES, all, lane); }
+        const float by = all > 0 || all != all ? 1 / all : 0;
+        if (row >= a.rows) { continue; }
+        OPDI_CU_UNROLL
+        for (int c = 0; c < COLUMNS; c++) {
+            const int at = c / 4 * 64 + of16 * 4 + c % 4;
+            if (at < a.depth) { out[row * a.out.row + at] = sum[r][c] * by; }
+        }
+        if (of16 == 0) { lse[row * a.lse.row] = all == 0 ? 0 : most[r] * a.scale + logf(all); }
+    }
+}
+
 //== the operator ======================================================================================================
 
 /* Sets *h to the heads of t.  If rows of t do not begin at multiples of 16 bytes, copies t and uses the heads of the
    copy.  On failure, returns false and sets an error. */
 static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
     bool even = opd_strides(t)[3] == 1 && opdi_cu_aligned(opdi_cu_data<void>(t));
-    for (int d = 0; d < 3; d++) { even = even && opd_strides(t)[d] % 8 == 0; }
+    for (int d = 0; d < 3; d++) { even = even && opd_strides(t)[d] * (int64_t)opd_dtype_size(opd_dtype(t)) % 16 == 0; }
     if (!even && !(t = opd_is_contiguous(t) ? opd_clone(t) : opd_contiguous(t))) { return false; }
     h->data = opdi_cu_data<void>(t);
     h->batch = opd_strides(t)[0]; h->head = opd_strides(t)[1]; h->row = opd_strides(t)[2];
     return h->data != NULL;
 }
-/* Returns whether opdi_cu_attention_kernel can compute this attention.  The scale must not become 0 as a float, because
-   the kernel multiplies -inf by it. */
+/* Returns whether one of the kernels can compute this attention.  The scale must not become 0 as a float, because the
+   kernels multiply -inf by it.  The kernel for float32 is slower than separate operators if there are few rows. */
 static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, const opd_tensor *mask, double scale) {
     const opd_scalar_type t = opd_dtype(q);
-    const int64_t depth = opd_size(q, 3);
-    return (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && opdi_cu_tc_compiled() && !mask && scale > 1e-30 &&
-        scale < 1e30 && depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
-        opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && opd_size(q, 2) < (1 << 30) && opd_size(k, 2) < (1 << 30);
+    const int64_t depth = opd_size(q, 3), rows = opd_size(q, 2);
+    const bool compiled = t == OPD_FLOAT32
+        ? rows >= OPDI_CU_AF_FEWEST &&
+            opdi_cu_af_shared(depth) + OPDI_CU_STATIC_SHARED <= (size_t)opdi_cu_properties()->shared
+        : (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && opdi_cu_tc_compiled();
+    return compiled && !mask && scale > 1e-30 && scale < 1e30 && depth > 0 && depth <= 128 &&
+        depth * (int64_t)opd_dtype_size(t) % 16 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
+        opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && rows < (1 << 30) && opd_size(k, 2) < (1 << 30);
 }
 /* Repeats each head of k or v for all heads of q that use it.  `heads` is the number of heads of q.  Returns NULL and
    sets an error if it fails. */
@@ -10622,6 +11093,11 @@ template <typename T> static int opdi_cu_attention_run(const opdi_cu_attention &
                                        : opdi_cu_attention_kernel<T, 64, OPDI_CU_AT_TILES>,
                           grid, dim3(OPDI_CU_AT_THREADS), (size_t)((tiles + 4) * 64 * (d + 8)) * sizeof(T), a);
 }
+static int opdi_cu_attention_float(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
+    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AF_ROWS), (unsigned)heads, (unsigned)batch);
+    return opdi_cu_launch(a.depth <= 64 ? opdi_cu_attention_float_kernel<64> : opdi_cu_attention_float_kernel<128>,
+                          grid, dim3(OPDI_CU_AF_THREADS), opdi_cu_af_shared(a.depth), a);
+}
 static int opdi_cu_flash_attention(opd_call *call) {
     opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
         *mask = opd_arg_tensor(call, 5), *out, *lse;
@@ -10644,8 +11120,9 @@ static int opdi_cu_flash_attention(opd_call *call) {
     a.scale = (float)scale;
     a.causal = causal;
     const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1);
-    if (opd_dtype(q) == OPD_FLOAT16 ? opdi_cu_attention_run<opdi_cu_f16>(a, batch, heads)
-                                    : opdi_cu_attention_run<opdi_cu_bf16>(a, batch, heads)) { return -1; }
+    if (opd_dtype(q) == OPD_FLOAT32 ? opdi_cu_attention_float(a, batch, heads)
+        : opd_dtype(q) == OPD_FLOAT16 ? opdi_cu_attention_run<opdi_cu_f16>(a, batch, heads)
+                                      : opdi_cu_attention_run<opdi_cu_bf16>(a, batch, heads)) { return -1; }
     return work == out || opd_copy_(out, work) ? 0 : -1;
 }
 
@@ -11031,8 +11508,10 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     opd_backend_desc d = opd_backend_desc();
     const char *debug = getenv("OPD_CUDA_DEBUG");
     const char *no_cache = getenv("OPD_CUDA_NO_CACHE");
+    const char *no_winograd = getenv("OPD_CUDA_NO_WINOGRAD");
     opdi_cu_debug = debug && *debug && *debug != '0';
     opdi_cu_no_cache = no_cache && *no_cache && *no_cache != '0';
+    opdi_cu_no_winograd = no_winograd && *no_winograd && *no_winograd != '0';
     opdi_cu_ndevices = opdi_cu_find_devices();
     if (opdi_cu_ndevices == 0) { return; }
     opdi_cu_all_pieces = new std::unordered_map<void *, opdi_cu_piece *>();

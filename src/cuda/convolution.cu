@@ -3,10 +3,10 @@
 //
 //  There are three problems: y = conv(x, w), and the gradients gx and gw with respect to x and w.  A transposed
 //  convolution is computed like gx, with x and y exchanged.  For float16 and bfloat16, an implicit matrix product runs
-//  on tensor cores.  For float32, y and gx are computed by an implicit product of plain multiply-adds.  Otherwise,
-//  patches of the image are stored as columns of a matrix, which cuBLAS multiplies.  Integers, and convolutions with
-//  few channels per group, have a simple kernel.  There are up to three spatial dims.  If there are fewer, they are the
-//  last of the three, and the others have size 1.
+//  on tensor cores.  For float32, 3 x 3 taps of many channels are computed by Winograd's method, and otherwise y and gx
+//  by an implicit product of plain multiply-adds.  In all other cases, patches of the image are stored as columns of a
+//  matrix, which cuBLAS multiplies.  Integers, and convolutions with few channels per group, have a simple kernel.
+//  There are up to three spatial dims.  If there are fewer, they are the last of the three, and the others have size 1.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* The sizes of a convolution of x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out].  s: strides, p: padding, d:
@@ -1045,6 +1045,10 @@ static bool opdi_cu_is_channels_last(const opd_tensor *t) {
     }
     return opd_strides(t)[0] == next;
 }
+static bool opdi_cu_wino_fits(const opdi_cu_conv *q, int what);
+static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
+    float *to);
+static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *gy, float *gw);
 static bool opdi_cu_depthwise_fits(const opdi_cu_conv *q, int what);
 template <typename T> static int opdi_cu_depthwise_run(const opdi_cu_conv *q, int what, T *x, void *w, T *y);
 /* Computes y or gx, as `what` says, for contiguous tensors of one dtype.  The result must not be empty.  Returns 0, or
@@ -1125,15 +1129,18 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias)
             : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
         bias = NULL;
-    } else if (t == OPD_FLOAT32 && opdi_cu_im_fits(q, what)) {
-        const bool back = what == OPDI_CU_CONV_GX;
+    } else if (t == OPD_FLOAT32 && (opdi_cu_wino_fits(q, what) || opdi_cu_im_fits(q, what))) {
         work = opd_is_contiguous(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
-        opd_tensor *from = opd_contiguous(back ? y : x);
-        w = opd_contiguous(w);
+        x = to == x ? work : opd_contiguous(x);
+        y = to == y ? work : opd_contiguous(y);
+        w = to == w ? work : opd_contiguous(w);
         bias = bias ? opd_contiguous(bias) : NULL;
-        if (!work || !from || !w) { return -1; }
-        rc = opdi_cu_conv_im(q, what, opdi_cu_data<float>(from), opdi_cu_data<float>(w),
-                             bias ? opdi_cu_data<float>(bias) : NULL, opdi_cu_data<float>(work));
+        if (!x || !y || !w || !work) { return -1; }
+        float *xs = opdi_cu_data<float>(x), *ys = opdi_cu_data<float>(y), *ws = opdi_cu_data<float>(w);
+        rc = what == OPDI_CU_CONV_GW ? opdi_cu_wino_gw(q, xs, ys, ws)
+            : (opdi_cu_wino_fits(q, what) ? opdi_cu_wino_run : opdi_cu_conv_im)(
+                q, what, what == OPDI_CU_CONV_GX ? ys : xs, ws, bias ? opdi_cu_data<float>(bias) : NULL,
+                what == OPDI_CU_CONV_GX ? xs : ys);
         bias = NULL;
     } else {
         const opd_scalar_type sums = what == OPDI_CU_CONV_GW && shorter ? OPD_FLOAT32 : t;

@@ -192,13 +192,16 @@ static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t sh
 }
 
 /* OPDI_CU_UNROLL and OPDI_CU_ROLLED say whether the following loop is unrolled; they can also be used in macros.
+   OPDI_CU_UNROLL_4 unrolls it 4 times.
    OPDI_CU_NOINLINE: the function is not inlined. */
 #if defined(OPD_CUDA_EMULATED)
 #define OPDI_CU_UNROLL
+#define OPDI_CU_UNROLL_4
 #define OPDI_CU_ROLLED
 #define OPDI_CU_NOINLINE __attribute__((noinline))
 #else
 #define OPDI_CU_UNROLL _Pragma("unroll")
+#define OPDI_CU_UNROLL_4 _Pragma("unroll 4")
 #define OPDI_CU_ROLLED _Pragma("unroll 1")
 #define OPDI_CU_NOINLINE __noinline__
 #endif

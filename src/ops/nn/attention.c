@@ -772,8 +772,8 @@ static bool opdi_sdpa_mask_fits(const opd_tensor *mask, const opd_tensor *q, con
     return true;
 }
 /* Returns true if one kernel can do all the work.  On the CPU, these are the cases in which PyTorch uses its own
-   kernel (sdp::use_flash_attention_cpp).  On GPUs, q must also be of 16-bit floats with at most 128 elements per
-   row, a multiple of 8, and there must be no mask. */
+   kernel (sdp::use_flash_attention_cpp).  On GPUs, q must also be of 16-bit floats, or of float32 with more than 32
+   rows; its rows have at most 128 elements, a multiple of 8; and there must be no mask. */
 static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout, bool gqa) {
     const opd_tensor *all[3];
@@ -784,9 +784,11 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
     if (dropout != 0 || (backend != OPD_CPU && backend != OPD_CUDA) || !opd_dtype_is_floating(OPDI_DTYPE(q))) {
         return false;
     }
-    if (backend == OPD_CUDA && (mask || (q->dtype != OPD_FLOAT16 && q->dtype != OPD_BFLOAT16) || q->ndim != 4 ||
-                                q->dims[3] > 128 || q->dims[3] % 8)) {
-        return false;
+    if (backend == OPD_CUDA) {
+        if (mask || q->ndim != 4 || q->dims[3] > 128 || q->dims[3] % 8) { return false; }
+        if (q->dtype != OPD_FLOAT16 && q->dtype != OPD_BFLOAT16 && (q->dtype != OPD_FLOAT32 || q->dims[2] <= 32)) {
+            return false;
+        }
     }
     for (int i = 0; i < 3; i++) {
         if (all[i]->ndim != 4 || all[i]->dims[0] != q->dims[0] || all[i]->dims[2] == 0 ||
