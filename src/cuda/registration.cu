@@ -42,10 +42,10 @@ OPD_LIBRARY_IMPL(aten, CUDA, lib) {
     opd_backend_desc d = opd_backend_desc();
     const char *debug = getenv("OPD_CUDA_DEBUG");
     const char *no_cache = getenv("OPD_CUDA_NO_CACHE");
-    const char *no_winograd = getenv("OPD_CUDA_NO_WINOGRAD");
+    const char *winograd = getenv("OPD_WINOGRAD");
     opdi_cu_debug = debug && *debug && *debug != '0';
     opdi_cu_no_cache = no_cache && *no_cache && *no_cache != '0';
-    opdi_cu_no_winograd = no_winograd && *no_winograd && *no_winograd != '0';
+    opdi_cu_no_winograd = winograd && *winograd == '0';
     opdi_cu_ndevices = opdi_cu_find_devices();
     if (opdi_cu_ndevices == 0) { return; }
     opdi_cu_all_pieces = new std::unordered_map<void *, opdi_cu_piece *>();

@@ -7,8 +7,9 @@
 //      y  = A^T [(G w G^T) . (B^T x B)] A
 //      gx: the same, with gy instead of x and turned weights
 //      gw = G^T [(A gy A^T) . (B^T x B)] G
-//  The errors are about ten times those of the direct sum.  An infinity or NaN makes all results of its tiles NaN.
-//  PyTorch's convolutions by cuDNN do the same.  OPD_CUDA_NO_WINOGRAD=1 switches the method off.
+//  The errors are about ten times those of the direct sum, and relative to the largest elements of a tile.  An infinity
+//  or NaN would make all results of its tiles NaN, so results that are not finite are computed again, as direct sums.
+//  OPD_WINOGRAD=0 in the environment switches the method off.
 //  Follows: A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks, 2016, F(4 x 4, 3 x 3).
 
 /* OPDI_CU_WINO_PLACES: the fewest results of a channel, in all images, for which the method is used.
@@ -118,9 +119,10 @@ template <class F> __global__ void opdi_cu_wino_spread_kernel(opdi_cu_wino q, co
         for (int e = 0; e < OPDI_CU_WINO_ALL; e++) { put[e * q.channels * q.places] = made[e / 6][e % 6]; }
     }
 }
-/* Transforms products [36][channels][places] into the images y, and adds the bias, unless it is NULL. */
+/* Transforms products [36][channels][places] into the images y, and adds the bias, unless it is NULL.  Sets *mend to 1
+   if a result is not finite. */
 static __global__ void opdi_cu_wino_result_kernel(opdi_cu_wino q, const float *from, const float *bias, float *y,
-                                                  uint32_t all) {
+                                                  float *mend, uint32_t all) {
     const uint32_t step = gridDim.x * blockDim.x;
     for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
         const uint32_t channel = q.by_places.of(i), place = i - channel * q.by_places.d;
@@ -137,19 +139,46 @@ static __global__ void opdi_cu_wino_result_kernel(opdi_cu_wino q, const float *f
         for (int r = 0; r < 4; r++) {
             OPDI_CU_UNROLL
             for (int c = 0; c < 4; c++) {
-                if (row + r < q.out[0] && column + c < q.out[1]) { to[r * q.out[1] + c] = made[r][c] + more; }
+                if (row + r >= q.out[0] || column + c >= q.out[1]) { continue; }
+                to[r * q.out[1] + c] = made[r][c] + more;
+                if (!isfinite(made[r][c])) { *mend = 1; }
             }
         }
     }
 }
-/* Transforms the weights w [oc, c, 3, 3] into to[36][rows][channels].  If `back` is true, the rows are the channels c,
-   and the weights are turned by 180 degrees. */
+/* Computes results that are not finite again, as sums of products with the weights w, if *mend is not 0.  x [images,
+   reads, in] is read, and y [images, channels, out] is written. */
+static __global__ void opdi_cu_wino_mend_kernel(opdi_cu_wino q, int reads, bool back, const float *x, const float *w,
+                                                const float *bias, const float *mend, float *y) {
+    const int64_t area = (int64_t)q.out[0] * q.out[1], image = (int64_t)q.in[0] * q.in[1];
+    const int64_t all = q.images * q.channels * area, step = (int64_t)gridDim.x * blockDim.x;
+    if (*mend == 0) { return; }
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t plane = i / area, n = plane / q.channels, channel = plane - n * q.channels;
+        const int row = (int)(i % area / q.out[1]) - q.p[0], column = (int)(i % q.out[1]) - q.p[1];
+        float sum = 0;
+        if (isfinite(y[i])) { continue; }
+        for (int c = 0; c < reads && sum == sum; c++) {
+            const float *from = x + (n * reads + c) * image;
+            const float *weights = w + 9 * (back ? c * q.channels + channel : channel * reads + c);
+            for (int t = 0; t < 9; t++) {
+                const int r = row + t / 3, at = column + t % 3;
+                if ((unsigned)r >= (unsigned)q.in[0] || (unsigned)at >= (unsigned)q.in[1]) { continue; }
+                sum += from[(int64_t)r * q.in[1] + at] * weights[back ? 8 - t : t];
+            }
+        }
+        y[i] = bias ? sum + bias[channel] : sum;
+    }
+}
+/* Transforms the weights w [oc, c, 3, 3] into to[36][rows][channels], and writes a 0 after them.  If `back` is true,
+   the rows are the channels c, and the weights are turned by 180 degrees. */
 static __global__ void opdi_cu_wino_weights_kernel(const float *w, float *to, int rows, int channels, bool back) {
     const int all = rows * channels, step = (int)(gridDim.x * blockDim.x);
     for (int i = (int)(blockIdx.x * blockDim.x + threadIdx.x); i < all; i += step) {
         const int r = i / channels, c = i - r * channels;
         const float *from = w + 9 * (int64_t)(back ? c * rows + r : i);
         float v[3][3], made[6][6];
+        if (i == 0) { to[(int64_t)OPDI_CU_WINO_ALL * all] = 0; }
         OPDI_CU_UNROLL
         for (int t = 0; t < 9; t++) { v[t / 3][t % 3] = from[back ? 8 - t : t]; }
         opdi_cu_wino_apply<opdi_cu_wino_weights>(v, made);
@@ -175,10 +204,31 @@ static __global__ void opdi_cu_wino_gw_kernel(const float *from, float *w, int p
         for (int t = 0; t < 9; t++) { w[(int64_t)i * 9 + t] = made[t / 3][t % 3]; }
     }
 }
+/* Computes elements of gw [oc, c, 3, 3] that are not finite again, as sums over all images. */
+static __global__ void opdi_cu_wino_mend_gw_kernel(opdi_cu_wino q, int64_t oc, const float *x, const float *gy,
+                                                   float *gw) {
+    const int64_t all = oc * q.channels * 9, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t o = i / 9 / q.channels, c = i / 9 % q.channels;
+        const int row = (int)(i % 9) / 3 - q.p[0], column = (int)(i % 3) - q.p[1];
+        float sum = 0;
+        if (isfinite(gw[i])) { continue; }
+        for (int64_t line = 0; line < q.images * q.out[0] && sum == sum; line++) {
+            const int64_t n = line / q.out[0], r = line % q.out[0];
+            const float *ys = gy + ((n * oc + o) * q.out[0] + r) * q.out[1];
+            const float *xs = x + ((n * q.channels + c) * q.in[0] + r + row) * q.in[1] + column;
+            if ((uint64_t)(r + row) >= (uint64_t)q.in[0]) { continue; }
+            for (int at = 0; at < q.out[1]; at++) {
+                if ((unsigned)(at + column) < (unsigned)q.in[1]) { sum += xs[at] * ys[at]; }
+            }
+        }
+        gw[i] = sum;
+    }
+}
 /* OPDI_CU_WINO_BYTES: the bytes of transformed tiles that are computed at a time.  OPDI_CU_WINO_PARTS: the fewest
    products of 64 x 64 sums that keep a GPU busy, of 36 each. */
 enum { OPDI_CU_WINO_BYTES = 128 << 20, OPDI_CU_WINO_PARTS = 16 };
-static bool opdi_cu_no_winograd;                  /* OPD_CUDA_NO_WINOGRAD=1 */
+static bool opdi_cu_no_winograd;                  /* OPD_WINOGRAD=0 */
 static int64_t opdi_cu_wino_tiles(const int *out) {
     return opdi_cu_ceil(out[1], OPDI_CU_WINO_TILE) * opdi_cu_ceil(out[2], OPDI_CU_WINO_TILE);
 }
@@ -228,15 +278,16 @@ static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, 
     const int *in = back ? q->out : q->in, *out = back ? q->in : q->out;
     const int64_t channels = back ? q->oc : q->c, rows = back ? q->c : q->oc, tiles = opdi_cu_wino_tiles(out);
     const int64_t n = opdi_cu_wino_images(q->n, OPDI_CU_WINO_ALL * (channels + rows) * tiles * 4);
-    float *weights = static_cast<float *>(opdi_cu_scratch(OPDI_CU_WINO_ALL * channels * rows * 4));
+    float *weights = static_cast<float *>(opdi_cu_scratch((OPDI_CU_WINO_ALL * channels * rows + 1) * 4));
     float *patches = static_cast<float *>(opdi_cu_scratch(OPDI_CU_WINO_ALL * channels * n * tiles * 4));
     float *products = static_cast<float *>(opdi_cu_scratch(OPDI_CU_WINO_ALL * rows * n * tiles * 4));
     if (!weights || !patches || !products ||
         opdi_cu_launch(opdi_cu_wino_weights_kernel, opdi_cu_grid(channels * rows, 128), dim3(128), 0, w, weights,
                        (int)rows, (int)channels, back)) { return -1; }
+    float *mend = weights + OPDI_CU_WINO_ALL * channels * rows;
+    opdi_cu_wino tile;
     for (int64_t i = 0; i < q->n; i += n) {
         const int64_t images = n < q->n - i ? n : q->n - i, places = images * tiles;
-        opdi_cu_wino tile;
         opdi_cu_wino_set(&tile, in, out, q->p, images, images, channels, back);
         opdi_cu_product b;
         const opdi_cu_matrix wm = {weights, channels * rows, channels, 1}, pm = {patches, channels * places, places, 1};
@@ -246,10 +297,12 @@ static int opdi_cu_wino_run(const opdi_cu_conv *q, int what, const float *from, 
             opdi_cu_gemm(&b, OPD_FLOAT32, OPD_FLOAT32, 1, 0)) { return -1; }
         tile.channels = rows;
         if (opdi_cu_launch(opdi_cu_wino_result_kernel, opdi_cu_grid(rows * places, 256), dim3(256), 0, tile,
-                           (const float *)products, bias, to + i * rows * out[1] * out[2],
+                           (const float *)products, bias, to + i * rows * out[1] * out[2], mend,
                            (uint32_t)(rows * places))) { return -1; }
     }
-    return 0;
+    tile.images = q->n;
+    return opdi_cu_launch(opdi_cu_wino_mend_kernel, opdi_cu_grid(q->n * rows * out[1] * out[2], 256), dim3(256), 0,
+                          tile, (int)channels, back, from, w, bias, (const float *)mend, to);
 }
 /* Computes gw from x and gy.  So that there are enough products to keep a GPU busy, the images are divided into parts,
    whose sums are added in a fixed order.  Returns 0, or -1 and sets an error. */
@@ -263,10 +316,10 @@ static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *g
     float *gradients = static_cast<float *>(opdi_cu_scratch(planes * q->oc * places * 4));
     float *sums = static_cast<float *>(opdi_cu_scratch(planes * all * 4));
     if (!patches || !gradients || !sums) { return -1; }
+    opdi_cu_wino of_x, of_y;
     for (int64_t i = 0; i < q->n; i += parts * images) {
         const int64_t left = q->n - i, some = left < parts * images ? opdi_cu_ceil(left, images) : parts;
         const int no_padding[3] = {0, 0, 0};
-        opdi_cu_wino of_x, of_y;
         opdi_cu_wino_set(&of_x, q->in, q->out, q->p, images, left, q->c, false);
         opdi_cu_wino_set(&of_y, q->out, q->out, no_padding, images, left, q->oc, false);
         opdi_cu_product b;
@@ -278,7 +331,10 @@ static int opdi_cu_wino_gw(const opdi_cu_conv *q, const float *x, const float *g
                                                        gradients) ||
             opdi_cu_gemm(&b, OPD_FLOAT32, OPD_FLOAT32, 1, i > 0 ? 1 : 0)) { return -1; }
     }
+    of_x.images = q->n;
     return opdi_cu_launch(opdi_cu_wino_gw_kernel, opdi_cu_grid(all, 128), dim3(128), 0, (const float *)sums, gw,
-                          (int)(q->n < parts * images ? opdi_cu_ceil(q->n, images) : parts), (int)all);
+                          (int)(q->n < parts * images ? opdi_cu_ceil(q->n, images) : parts), (int)all) ||
+        opdi_cu_launch(opdi_cu_wino_mend_gw_kernel, opdi_cu_grid(all * 9, 256), dim3(256), 0, of_x, q->oc, x,
+                       gy, gw) ? -1 : 0;
 }
 

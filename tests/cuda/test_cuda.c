@@ -769,6 +769,32 @@ TEST(float32_convolutions_of_many_images) {
     CHECK_OK();
 }
 
+/* Infinities and NaN reach only the results that read them, although Winograd's method computes tiles. */
+TEST(float32_convolutions_of_infinities) {
+    opd_tensor *x[2], *w[2], *y[2], *g[2];
+    if (!there()) { SKIP("no GPU"); }
+    x[0] = opd_randn(OPD_INTS(3, 40, 32, 45), OPD_FLOAT32);
+    w[0] = opd_randn(OPD_INTS(99, 40, 3, 3), OPD_FLOAT32);
+    g[0] = opd_randn(OPD_INTS(3, 99, 32, 45), OPD_FLOAT32);
+    opd_data_f32(x[0])[2 * 40 * 32 * 45 + 700] = INFINITY;
+    opd_data_f32(x[0])[5] = (float)NAN;
+    opd_data_f32(w[0])[11 * 40 * 9 + 4] = -INFINITY;
+    opd_data_f32(g[0])[50000] = INFINITY;
+    for (int at = 0; at < 2; at++) {
+        x[at] = opd_tensor_set_requires_grad(at ? to_gpu(opd_detach(x[0])) : x[0], true);
+        w[at] = opd_tensor_set_requires_grad(at ? to_gpu(opd_detach(w[0])) : w[0], true);
+        y[at] = opd_convolution(x[at], w[at], NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), 1);
+        (void)opd_backward(opd_sum(opd_mul(y[at], at ? to_gpu(g[0]) : g[0])));
+    }
+    if (went_well(opd_ok() ? 0 : -1)) {
+        (void)snprintf(what, sizeof what, "    convolution of infinities");
+        same_values(to_host(y[1]), opd_detach(y[0]), 1e-3);
+        same_values(to_host(opd_tensor_grad(x[1])), opd_tensor_grad(x[0]), 1e-3);
+        same_values(to_host(opd_tensor_grad(w[1])), opd_tensor_grad(w[0]), 3e-3);
+    }
+    CHECK_OK();
+}
+
 /* Dropout in one pass drops the same elements as on the CPU.  Dropped infinities become NaN, as on the CPU. */
 TEST(dropout_drops_what_the_cpu_drops) {
     static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
