@@ -103,10 +103,10 @@ build_run() {           # $1: name of the program; the rest: command that builds
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$program"; fi
 }
 # Compiles the implementation once as C and once as C++, with all warnings, except the warnings that gcc gives only when
-# it optimises (tests/run.sh checks these).
+# it optimises (tests/run.sh checks these).  check_steps needs -g.
 implementation_object() {
     [ -f "$tmp/implementation.o" ] ||
-        quiet $CC $strict_c -O0 $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" >"$tmp/warnings"
+        quiet $CC $strict_c -O0 -g $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" >"$tmp/warnings"
 }
 implementation_object_cxx() {
     [ -f "$tmp/implementation_cxx.o" ] ||
@@ -650,9 +650,10 @@ without() {             # compiles without one feature
 check_no_threads() { without THREADS; }
 check_no_simd() { without SIMD; }
 check_no_cache() { without CACHE; }
-check_no_everything() { # compiles without all three, and runs
+check_no_everything() { # compiles without all three, and runs.  Clang also reports unused functions.
     flags='-DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE'
-    quiet $CC -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
+    [ "$quick_c" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra $flags $inc "$tmp/implementation.c"
+    quiet $quick_c -O0 -Wall -Wextra $flags $inc -c "$tmp/implementation.c" -o "$tmp/without.o"
     build_run without $CC -O0 $flags $inc "$tmp/main.c" "$tmp/use.c" "$tmp/without.o"
 }
 # Compiles with the checks of glibc's headers, which Ubuntu's gcc switches on.
@@ -985,7 +986,8 @@ info locals
 TEXT
 check_steps() {
     command -v gdb >/dev/null || { echo 'SKIP: gdb is not there'; return; }
-    quiet $CC -O0 -g $inc "$tmp/steps.c" "$tmp/implementation.c" -o "$tmp/steps" $lib
+    implementation_object
+    quiet $CC -O0 -g $inc "$tmp/steps.c" "$tmp/implementation.o" -o "$tmp/steps" $lib
     gdb -batch -nx -ex run "$tmp/steps" 2>&1 | grep -q 'exited normally' || { echo 'SKIP: gdb runs no programs here'; return; }
     gdb -batch -nx -x "$tmp/steps.gdb" "$tmp/steps" >"$tmp/stepped" 2>&1
     for line in 'opd_add (' 'opdi_f32_add (' 'opdi_f32_blocks (' 'for (int j = 0; j < 64; j++) {' \

@@ -46,9 +46,11 @@ refused() {
     case $out in *"$1"*) ;; *) printf 'no "%s" in: %s\n' "$1" "$out" ;; esac
 }
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
-# Compiles the implementation once, position-independent, for programs and libraries.
+# Compiles the implementation once, position-independent, for programs and libraries.  The quick checks link what $CC
+# makes of it; for the slow checks it only has to run.
 implementation() {
-    [ -f "$tmp/implementation.o" ] || $CC -O0 -fPIC $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" 2>&1
+    object_c=$CC; [ "${CHECKS:-}" != slow ] || object_c=$quick_c
+    [ -f "$tmp/implementation.o" ] || $object_c -O0 -fPIC $inc -c "$tmp/implementation.c" -o "$tmp/implementation.o" 2>&1
 }
 # Builds a program without operators twice: one exports no symbols, the other (with -rdynamic) all.
 host() {
