@@ -88,8 +88,18 @@ void races_forget();
 #define OPD_EMU_TELL(call) ((void)0)
 #define OPD_EMU_UNSEEN
 #endif
+/* How fibers are switched.  The address sanitizer replaces longjmp by a function that makes a system call and forgets the
+   limits of all variables on the stack.  Therefore that build does not call it. */
 #if defined(OPD_EMU_ASAN)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
+#define OPD_EMU_SWITCHES __attribute__((no_sanitize("address"), noinline))
+#define OPD_EMU_MARK(at) __builtin_setjmp((void **)(void *)(at))
+#define OPD_EMU_GO_TO(at) __builtin_longjmp((void **)(void *)(at), 1)
+#else
+#define OPD_EMU_SWITCHES OPD_EMU_UNSEEN
+#define OPD_EMU_MARK(at) _setjmp(at)
+#define OPD_EMU_GO_TO(at) _longjmp(at, 1)
 #endif
 
 //-- the language -------------------------------------------------------------------------------------------------
@@ -285,11 +295,11 @@ inline void switch_end(void *fake, const void **bottom, size_t *size) {
 #endif
 }
 /* From a fiber back to the scheduler. */
-OPD_EMU_UNSEEN inline void leave() {
+OPD_EMU_SWITCHES inline void leave() {
     Fiber *f = machine.now->fiber;
-    if (_setjmp(f->at) == 0) {
+    if (OPD_EMU_MARK(f->at) == 0) {
         switch_begin(&f->fake, machine.stack_bottom, machine.stack_size);
-        _longjmp(machine.scheduler, 1);
+        OPD_EMU_GO_TO(machine.scheduler);
     }
     switch_end(f->fake, &machine.stack_bottom, &machine.stack_size);
 }
@@ -316,14 +326,14 @@ inline Fiber *fiber_get() {
     return f;
 }
 /* Lets a thread run until it waits or ends. */
-OPD_EMU_UNSEEN inline void enter(Thread *t) {
+OPD_EMU_SWITCHES inline void enter(Thread *t) {
     machine.now = t;
     machine.thread = t->index;
     if (!t->fiber) { t->fiber = fiber_get(); }
     Fiber *f = t->fiber;
-    if (_setjmp(machine.scheduler) == 0) {
+    if (OPD_EMU_MARK(machine.scheduler) == 0) {
         switch_begin(&machine.fake, f->stack, STACK);
-        if (f->begun) { _longjmp(f->at, 1); }
+        if (f->begun) { OPD_EMU_GO_TO(f->at); }
         f->begun = true;
         getcontext(&f->context);
         f->context.uc_stack.ss_sp = f->stack;
@@ -407,7 +417,13 @@ inline void run_block(bool falling) {
         if (!moved && !machine.stopped) { complain("some of its threads wait at a barrier that others never reach"); }
     }
     for (size_t k = 0; k < n; k++) {              // what is on the stacks of a stopped block is given up
-        if (machine.threads[k].fiber) { machine.threads[k].fiber->begun = false; machine.idle.push_back(machine.threads[k].fiber); }
+        Fiber *f = machine.threads[k].fiber;
+        if (!f) { continue; }
+        f->begun = false;
+        machine.idle.push_back(f);
+#if defined(OPD_EMU_ASAN)
+        __asan_unpoison_memory_region(f->stack, STACK);
+#endif
     }
 }
 [[noreturn]] OPD_EMU_UNSEEN inline void trap() {
