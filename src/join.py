@@ -15,6 +15,8 @@ usage: python3 src/join.py                   writes both files, if they have cha
                                              count lines
        python3 src/join.py --apart FOLDER    writes the files that src/Makefile needs to compile each file separately
        python3 src/join.py --sources [WORD]  lists the files that are compiled separately
+       python3 src/join.py --measure         measures how long the files take to compile, and writes the numbers to
+                                             src/files.txt
 
 Make changes in src/.  If you change a joined file, the change is lost when the files are joined again.
 """
@@ -22,7 +24,10 @@ import argparse
 import functools
 import os
 import re
+import subprocess
 import sys
+import tempfile
+import textwrap
 
 import printing
 
@@ -35,10 +40,10 @@ FRAMES = {'api/config.h', 'api/host_table.h', 'base/implementation.h', 'base/imp
 LIST = 'files.txt'
 COMPANION_LIST = 'cuda/files.txt'
 LISTS = {'api/host_functions.txt'}                                 # read by printing.py, but not in the header
-# Words of the second column of the list: the part for which a file is compiled, and how the file is optimised.
-PARTS = {'core': 'OPDI_CORE', 'operators': 'OPDI_OPERATORS'}
+# Words of the second column of the list: how a file is optimised.
 MODES = {'cold': 'OPDI_COLD', 'once': 'OPDI_ONCE', 'loops': 'OPDI_LOOPS'}
 INCLUDE = re.compile(rb'#include "([^"]+)"\n')
+COMPILERS, MEASURED_PARTS = ('gcc', 'clang'), 64                   # with which --measure measures
 DECLARATIONS, PROTOTYPES = 'declarations.h', '.prototypes.h'       # files that --apart writes
 
 
@@ -53,13 +58,33 @@ def paths():
     return [path for path, _ in rows()]
 
 
+def guards_of(words):
+    """Returns the lines that begin the guards of a row."""
+    return ['#if %sdefined(%s)\n' % ('!' if word.startswith('OPD_NO_') else '', word)
+            for word in words if word not in MODES and not word.isdigit()]
+
+
+def middles():
+    """Returns {path: thousandths of the compile time of all files that lie before the middle of this file}.  The files
+    of aoti/ are counted separately, because they are compiled only with OPD_AOTI."""
+    times = [(path, sum(int(word) for word in words if word.isdigit())) for path, words in rows()]
+    found = {}
+    for some in ([row for row in times if row[1] and row[0].startswith('aoti/') == aoti] for aoti in (False, True)):
+        before, whole = 0, sum(time for _, time in some)
+        for path, time in some:
+            found[path] = (2 * before + time) * 1000 // (2 * whole)
+            before += time
+    return found
+
+
 def frames():
     """Returns {path: (lines before the code of a file, lines after it)}, which follow from the second column of the
     list."""
     found = {}
+    places = middles()
     for path, words in (row for row in rows() if row[1]):
-        guards = ['#if %sdefined(%s)\n' % ('!' if word.startswith('OPD_NO_') else '', PARTS.get(word, word))
-                  for word in words if word not in MODES]
+        guards = ['#if OPDI_IN_PART(%d)\n' % places[path]] if path in places else []
+        guards += guards_of(words)
         modes = [MODES[word] for word in words if word in MODES]
         found[path] = (''.join(guards + ['%s_BEGIN\n' % mode for mode in modes]),
                        ''.join(['%s_END\n' % mode for mode in reversed(modes)] + ['#endif\n' for _ in guards]) + '\n')
@@ -103,7 +128,7 @@ def faults():
             if included(path, line):
                 includes[included(path, line)] = path
     for path, by in includes.items():
-        if path.endswith(printing.SUFFIX):
+        if path.endswith((printing.SUFFIX, PROTOTYPES)):
             continue
         if path not in there:
             found.append('src/%s includes src/%s, which does not exist' % (by, path))
@@ -121,9 +146,8 @@ def faults():
             if path not in there:
                 found.append('src/%s lists %s, which does not exist: remove the row, or restore the file' % (name, path))
     for path, words in rows():
-        found += ['src/files.txt has the word "%s" for %s: it must be core, operators, cold, once, loops, or a macro' %
-                  (word, path) for word in words if word not in PARTS and word not in MODES and
-                  not re.fullmatch('OPD[A-Z_]+', word)]
+        found += ['src/files.txt has the word "%s" for %s: it must be a number, cold, once, loops, or a macro' %
+                  (word, path) for word in words if word not in MODES and not re.fullmatch('OPD[A-Z_]+|[1-9][0-9]*', word)]
     for path in there:
         if not read(os.path.join(SRC, path)).endswith(b'\n'):
             found.append('src/%s does not end with a newline: add one' % path)
@@ -143,7 +167,7 @@ def long_files():
     """Returns messages about files with more lines than MOST_LINES or than their row in long_files.txt allows."""
     excused, found = {path: int(words[0]) for path, words in rows('long_files.txt')}, []
     for path in paths() + sorted({path for path, _, _ in pieces() + companion_pieces()
-                                  if not path.endswith(printing.SUFFIX)} - set(paths())):
+                                  if not path.endswith((printing.SUFFIX, PROTOTYPES))} - set(paths())):
         most, lines = excused.pop(path, MOST_LINES), read(os.path.join(SRC, path)).count(b'\n')
         if lines > most:
             found.append('src/%s has %d lines, but at most %d are allowed: divide it at a section' % (path, lines, most))
@@ -192,14 +216,14 @@ def must_be_listed():
 
 def included(path, line):
     """Returns the file of src/ that a line of the file `path` includes.  If the line includes generated text,
-    returns the name of the text, or '' for a file that --apart writes.  Otherwise returns None."""
+    returns the name of the text, or '' for the declarations that --apart writes.  Otherwise returns None."""
     match = line.startswith(b'#include "') and INCLUDE.fullmatch(line)
     if not match:
         return None
     name = match.group(1).decode('utf-8')
-    if name == DECLARATIONS or name.endswith(PROTOTYPES):
+    if name == DECLARATIONS:
         return ''
-    if name.endswith(printing.SUFFIX):
+    if name.endswith((printing.SUFFIX, PROTOTYPES)):
         return name
     return os.path.normpath(os.path.join(os.path.dirname(path), name)).replace(os.sep, '/')
 
@@ -214,11 +238,12 @@ def tree():
 
 def pasted(path, listed, within=()):
     """Returns [(path, number of the first line, text)] for a file and the files that it includes, in order.  The texts
-    are bytes.  An included file is not inserted if it has a row in the list, or if --apart writes it.
+    are bytes.  An included file is not inserted if it has a row in the list.
     """
     if path in within:
         raise RecursionError('src/%s includes itself: %s' % (path, ' -> '.join(within + (path,))))
-    found, lines, begin = [], read(os.path.join(SRC, path)).splitlines(True), 0
+    data = prototypes(path[:-len(PROTOTYPES)]).encode('utf-8') if path.endswith(PROTOTYPES) else read(os.path.join(SRC, path))
+    found, lines, begin = [], data.splitlines(True), 0
     for i, line in enumerate(lines):
         other = included(path, line)
         if other is None:
@@ -226,6 +251,9 @@ def pasted(path, listed, within=()):
         note, text = b'', []
         if other and other.endswith(printing.SUFFIX):
             note, text = b'', [(other, 1, printing.printed(tree(), other[:-len(printing.SUFFIX)]).encode('utf-8'))]
+        elif other and other.endswith(PROTOTYPES):
+            text = pasted(other, listed, within + (path,)) if prototypes(other[:-len(PROTOTYPES)]) else []
+            note, text = b'#if defined(OPDI_DIVIDED)\n' if text else b'', text + [(path, i + 1, b'#endif\n')] * bool(text)
         elif other and other not in listed:
             note, text = b'/* src/%s */\n' % other.encode('utf-8'), pasted(other, listed, within + (path,))
         found += [(path, begin + 1, b''.join(lines[begin:i]) + note)] + text
@@ -269,10 +297,10 @@ def joined(some=None):
 
 
 def once():
-    """Returns the header with the text of each file only where it occurs first."""
+    """Returns the header with the text of each file only where it occurs first, and without printed prototypes."""
     seen, texts = set(), []
     for path, first, text in pieces():
-        if (path, first) not in seen or path == LIST:
+        if not path.endswith(PROTOTYPES) and ((path, first) not in seen or path == LIST):
             seen.add((path, first))
             texts.append(text)
     return b''.join(texts)
@@ -283,8 +311,10 @@ def where(line, lengths):
     shorter."""
     for path, first, count in lengths:
         if 0 < line <= count:
-            printed = ', which src/printing.py prints' if path.endswith(printing.SUFFIX) else ''
-            return '%s%s:%d%s' % ('' if printed else 'src/', path, first + line - 1, printed)
+            printed = path.endswith((printing.SUFFIX, PROTOTYPES))
+            printer = 'join.py' if path.endswith(PROTOTYPES) else 'printing.py'
+            return '%s%s:%d%s' % ('' if printed else 'src/', path, first + line - 1,
+                                  ', which src/%s prints' % printer if printed else '')
         line -= count
     return None
 
@@ -331,7 +361,7 @@ def check():
 # Stubs of tools that a macro leaves out.  When files are compiled separately, nothing is left out.
 NOT_APART = {'tools/left_out.c'}
 GUARD = re.compile(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b')
-SHARED = re.compile(r'(?:[A-Z_0-9]+(?:\([^()]*\))? )*(?:OPDI_INTERNAL|OPDI_SHARED)\b')
+SHARED = re.compile(r'(?:[A-Z_0-9]+(?:\([^()]*\))? )*OPDI_INTERNAL\b')
 
 
 def sources():
@@ -386,7 +416,7 @@ def prototypes_of(path):
             text, end, i = code_of(lines, i)
             text = prototype(text, end)
             if text:
-                out.append(('', text + '\n'))
+                out.append(('', textwrap.fill(text, 120, subsequent_indent='    ', break_on_hyphens=False) + '\n'))
         else:
             i += 1
     return ''.join(text for _, text in within_guards(out))
@@ -397,12 +427,25 @@ def within_guards(rows):
     kept = []
     for word, text in rows:
         kept.append((word, text))
-        if word == 'endif':
-            begin = max(i for i, row in enumerate(kept) if row[0].startswith('if'))
+        begin = max((i for i, row in enumerate(kept) if row[0].startswith('if')), default=None) if word == 'endif' else None
+        if begin is not None:
             inner = ''.join(row[1] for row in kept[begin:])
             filled = any(row[0] == '' for row in kept[begin:])
             kept[begin:] = [('', inner)] if filled else []
     return kept
+
+
+@functools.lru_cache(None)
+def prototypes(layer):
+    """Returns the declarations of what the files of a layer define, for other files."""
+    text = ''
+    for path, words in rows():
+        inner = prototypes_of(path) if path in sources() and path.startswith(layer + '/') else ''
+        guards = guards_of(words) if inner else []
+        text += ''.join(guards) + inner + '#endif\n' * len(guards)
+    if layer == 'ops':
+        text += ''.join('OPDI_OP(%s);\n' % operator.card for operator in tree().operators())
+    return text
 
 
 def write_apart(folder):
@@ -415,14 +458,46 @@ def write_apart(folder):
     write(os.path.join(folder, DECLARATIONS),
           b''.join(text for path in api for _, _, text in pasted(path, listed)))
     for layer in sorted({path.split('/')[0] for path in sources()}):
-        text = ''.join(prototypes_of(path) for path in sources() if path.startswith(layer + '/'))
-        if layer == 'ops':
-            text += ''.join('OPDI_OP(%s);\n' % operator.card for operator in tree().operators())
-        write(os.path.join(folder, layer + PROTOTYPES), text.encode('utf-8'))
+        write(os.path.join(folder, layer + PROTOTYPES), prototypes(layer).encode('utf-8'))
     for path in sources():
         for name, _, text in pasted(path, listed):
             if name.endswith(printing.SUFFIX):
                 write(os.path.join(folder, name), text)
+
+
+def seconds_of(compiler, folder, options):
+    """Returns the processor seconds in which a compiler compiles the header in a folder, with these options."""
+    before = os.times()
+    subprocess.run([compiler, '-x', 'c', '-std=c11', '-O2', '-w', '-DOPDISPATCH_IMPLEMENTATION', '-DOPD_AOTI', *options, '-c',
+                    os.path.join(folder, 'opdispatch.h'), '-o', os.path.join(folder, 'part.o')], check=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def measure():
+    """Compiles the header in many parts, divides the time of each part among its files in proportion to their old
+    numbers, and writes the new numbers to the list: hundredths of a second, the mean of gcc and clang."""
+    places, words, times = middles(), dict(rows()), {}
+    with tempfile.TemporaryDirectory() as folder:
+        header, whole = os.path.join(folder, 'opdispatch.h'), joined()
+        for compiler in COMPILERS:
+            write(header, re.sub(rb'#if OPDI_IN_PART\(\d+\)', b'#if 0', whole))
+            headers = min(seconds_of(compiler, folder, []) for _ in range(3))
+            write(header, whole)
+            for part in range(MEASURED_PARTS):
+                some = [path for path in places if places[path] * MEASURED_PARTS // 1000 == part]
+                options = ['-DOPDISPATCH_PARTS=%d' % MEASURED_PARTS, '-DOPDISPATCH_PART=%d' % (part + 1)]
+                seconds = min(seconds_of(compiler, folder, options) for _ in range(2)) - headers
+                old = {path: sum(int(word) for word in words[path] if word.isdigit()) for path in some}
+                for path in some:
+                    times[path] = times.get(path, 0) + seconds * old[path] / sum(old.values()) / len(COMPILERS)
+    lines = read(os.path.join(SRC, LIST)).decode('utf-8').splitlines()
+    for i, line in enumerate(lines):
+        path, *others = line.split() or ['']
+        if path in times:
+            lines[i] = ' '.join(['%-35s %3d' % (path, max(1, round(100 * times[path])))] +
+                                [word for word in others if not word.isdigit()])
+    write(os.path.join(SRC, LIST), '\n'.join(lines + ['']).encode('utf-8'))
 
 
 def main():
@@ -436,6 +511,7 @@ def main():
     group.add_argument('--sources', nargs='*', metavar='WORD', help='lists the files that are compiled separately: all, '
                        'or those with one of the words in their row')
     group.add_argument('--once', metavar='FILE', help='writes the header with the text of each file only once to this file')
+    group.add_argument('--measure', action='store_true', help='measures how long the files take to compile')
     o = parser.parse_args()
     if o.check:
         found = check()
@@ -458,6 +534,9 @@ def main():
         return 0
     if o.apart:
         write_apart(o.apart)
+        return 0
+    if o.measure:
+        measure()
         return 0
     if o.sources is not None:
         words = dict(rows())

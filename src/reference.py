@@ -149,7 +149,7 @@ def cuda_rows():
 
 
 # A function that sets fields of several cards.
-FILLS = re.compile(r'^(?:static|OPDI_INTERNAL|OPDI_SHARED) void (opdi_\w+)\(opd_op_desc \*op\b(.*?)\) \{\n((?:.*\n)*?)\}$', re.M)
+FILLS = re.compile(r'^(?:static|OPDI_INTERNAL) void (opdi_\w+)\(opd_op_desc \*op\b(.*?)\) \{\n((?:.*\n)*?)\}$', re.M)
 
 
 def fills_of(files):

@@ -134,7 +134,7 @@ join_says() {           # $1: the fault; $2: a part of the message of --check
     join_tree
 }
 # join.py --apart writes prototypes only for definitions that other files use, within the guards of the file.  The
-# header does not include a private header, because it contains its text.
+# header does not include these and private headers, because it contains their text.
 check_apart() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     join_tree; cd "$tmp/joined/src" || return
@@ -152,17 +152,17 @@ OPDI_INTERNAL int one(int a,            /* first */
     return b[a];
 #endif
 }
-OPDI_SHARED int one(int a, char *b);
+OPDI_INTERNAL int one(int a, char *b);
 static int two(void) { return 0; }
 #else
-OPDI_NOINLINE OPD_PRINTF_LIKE(1, 2) OPDI_SHARED t *three(const char *format, ...) { return 0; }
+OPDI_NOINLINE OPD_PRINTF_LIKE(1, 2) OPDI_INTERNAL t *three(const char *format, ...) { return 0; }
 #endif
 #if C
 OPDI_INTERNAL int (*four)(t);
 #endif
 OPDI_INTERNAL const t five[] = {1, 2};
 OPDI_INTERNAL t six, *seven;
-extern OPDI_SHARED t eight;
+extern OPDI_INTERNAL t eight;
 #include "a.typed.h"
 #include "../typed/f32.h"
 #include "a.typed.h"
@@ -176,7 +176,7 @@ TEXT
 #if A
 OPDI_INTERNAL int one(int a, char *b);
 #else
-OPDI_NOINLINE OPD_PRINTF_LIKE(1, 2) OPDI_SHARED t *three(const char *format, ...);
+OPDI_NOINLINE OPD_PRINTF_LIKE(1, 2) OPDI_INTERNAL t *three(const char *format, ...);
 #endif
 #if C
 extern OPDI_INTERNAL int (*four)(t);
@@ -189,13 +189,16 @@ OPDI_AVX2 OPDI_INTERNAL OPDI_T OPDI_TYPED(nine)(OPDI_T x);
 TEXT
     diff "$tmp/joined/expected" "$tmp/joined/apart/base.prototypes.h"
     python3 join.py >/dev/null
-    [ "$(head -n 5 ../opdispatch.h)" = 'int api;
+    [ "$(head -n 7 ../opdispatch.h)" = 'int api;
 
 typedef int t;
+#if defined(OPDI_DIVIDED)
 #if A
-/* OPDI_INTERNAL int comment(void); */' ] || echo 'the header does not leave the includes of private headers out'
-    [ "$(python3 join.py --where 3 4)" = 'src/base/base.h:2
-src/base/first.c:3' ] || echo "join.py --where does not find lines 3 and 4"
+OPDI_INTERNAL int one(int a, char *b);
+#else' ] || echo 'the header does not have prototypes in the place of the includes of private headers'
+    [ "$(python3 join.py --where 3 5 21)" = 'src/base/base.h:2
+base.prototypes.h:1, which src/join.py prints
+src/base/first.c:3' ] || echo "join.py --where does not find lines 3, 5 and 22"
 }
 check_join() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
@@ -214,7 +217,7 @@ check_join() {
     echo OPDI_COLD_BEGIN >base/first.c; join_says 'a mode' 'src/base/first.c:1: a guard or compile mode begins or ends'
     seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, but at most 1200 are allowed: divide it at a section'
     echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: remove it from src/long_files.txt'
-    sed -i 's/first.c/first.c warm/' files.txt; join_says 'a word' 'has the word "warm" for base/first.c: it must be core, operators, cold, once,'
+    sed -i 's/first.c/first.c warm/' files.txt; join_says 'a word' 'has the word "warm" for base/first.c: it must be a number, cold, once,'
     echo three >cuda/three.cu; join_says 'no row of the CUDA plug-in' 'src/cuda/three.cu is not in src/cuda/files.txt: add a row'
     rm cuda/two.cu; join_says 'no file of the CUDA plug-in' 'src/cuda/files.txt lists cuda/two.cu, which does not exist'
     echo more >>../opdispatch_cuda.cu; join_says 'an edit of the CUDA plug-in' 'opdispatch_cuda.cu differs from the text that src/join.py writes'
@@ -229,11 +232,11 @@ check_join() {
     sed -i '1s/$/ /' base/second.c; python3 join.py >/dev/null; fails python3 join.py --check
     [ "$(python3 join.py --where 2 4)" = 'src/base/first.c:2
 src/base/second.c:2' ] || echo "join.py --where does not find lines 2 and 4"
-    join_tree; printf '// head\n\ncode\n' >base/first.c; sed -i 's/first.c/first.c OPD_NO_B core once cold/' files.txt; python3 join.py >/dev/null
+    join_tree; printf '// head\n\ncode\n' >base/first.c; sed -i 's/first.c/first.c 3 OPD_NO_B once cold/; s/second.c/second.c 1/' files.txt; python3 join.py >/dev/null
     [ "$(cat ../opdispatch.h)" = '// head
 
+#if OPDI_IN_PART(375)
 #if !defined(OPD_NO_B)
-#if defined(OPDI_CORE)
 OPDI_ONCE_BEGIN
 OPDI_COLD_BEGIN
 code
@@ -242,8 +245,10 @@ OPDI_ONCE_END
 #endif
 #endif
 
+#if OPDI_IN_PART(875)
 second
-end' ] || echo 'join.py does not put the guards and modes of the list around the code of a file'
+end
+#endif' ] || echo 'join.py does not put the guards and modes of the list around the code of a file'
     [ "$(python3 join.py --where 3 5 7 8)" = 'src/files.txt:2
 src/files.txt:2
 src/base/first.c:3
@@ -883,35 +888,45 @@ END
     fails $quick_c -O0 "$tmp/host.c" "$tmp/tools.o" -o "$tmp/host" $lib
     "$tmp/host" "$tmp/plugin.so" 2>&1 | grep -q 'tensor(\[1\., 2\., 3\.\])' || echo 'no plug-in is loaded'
 }
-# The two parts compile without a warning.  Together they have each public function and each variable once, and link to
-# a program that runs.
-check_parts() {
-    for part in 1 2; do
-        says -O1 -DOPDISPATCH_PART=$part
-        quiet $quick_c $strict_c -O0 -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part$part.o"
-        quiet $quick_c $strict_c -O1 -fsyntax-only -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
-        quiet $quick_cxx $strict_cxx -O0 -DOPDISPATCH_PART=$part $inc -c "$tmp/implementation.c" -o "$tmp/part_cxx$part.o"
-        quiet $quick_c -fsyntax-only -Wall -Wextra -DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE -DOPD_NO_PLUGINS \
-            -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
-        quiet $quick_c -fsyntax-only -Wall -Wextra -DOPD_NO_OPERATORS -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS \
-            -DOPDISPATCH_PART=$part $inc "$tmp/implementation.c"
-        nm "$tmp/part$part.o" | awk 'NF == 3 && $2 ~ /[bBdD]/ && $3 !~ /\./ { print $3 }' | sort -u >"$tmp/variables$part"
+# The library compiles in 1, 2, 3 and 7 parts, without a warning.  Together, the parts have each public function and each
+# variable once, and link to a program that runs.  Parts with different settings do not link, and wrong numbers are
+# refused.
+parts_of() {            # $1: N; $2: the program; $3: the compiler; the rest: its options
+    n=$1; program_of_parts=$2; parts_compiler=$3; shift 3
+    objects=; part=0
+    while [ $((part += 1)) -le "$n" ]; do
+        quiet $parts_compiler -DOPDISPATCH_PARTS=$n -DOPDISPATCH_PART=$part "$@" $inc -c "$tmp/implementation.c" -o "$tmp/part$part.o"
+        objects="$objects $tmp/part$part.o"
     done
-    comm -12 "$tmp/variables1" "$tmp/variables2" | sed 's/$/: both parts have a variable of this name/'
-    ld -r "$tmp/part1.o" "$tmp/part2.o" -o "$tmp/parts.o" 2>&1 | head -n 3
-    nm -g "$tmp/parts.o" | awk '$2 ~ /^[TDBRSC]$/ && $3 !~ /^opdi_/ { print $3 }' | sort -u >"$tmp/got"
-    prototypes | diff - "$tmp/got" | sed -n 's/^[<>]/not in the parts or not in the header:/p' | head -n 12
-    readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 != "HIDDEN" && $7 != "UND" && $8 ~ /^opdi_/ { print $8 ": not hidden" }'
-    build_run parts $quick_c -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o"
-    build_run parts_cxx $quick_cxx -x c++ -std=c++11 -O0 $inc "$tmp/main.c" "$tmp/use.c" -x none "$tmp/part_cxx1.o" "$tmp/part_cxx2.o"
-    for without in THREADS CACHE; do
-        $quick_c -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_$without $inc -c "$tmp/implementation.c" -o "$tmp/part2.o"
-        $quick_c -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/part2.o" -o "$tmp/parts" $lib 2>&1 |
+    build_run parts $parts_compiler -O0 $inc $program_of_parts -x none $objects
+}
+check_parts() {
+    awk '$1 ~ /\.c$/ && $2 !~ /^[0-9]+$/ { print "src/files.txt has no time for " $1 }' \
+        "$root/src/files.txt"
+    for n in 1 7 3 2; do
+        parts_of $n "$tmp/main.c $tmp/use.c" "$quick_c $strict_c" -O0
+        for object in $objects; do
+            nm "$object" | awk 'NF == 3 && $2 ~ /[bBdD]/ && $3 !~ /\./ { print $3 }' | sort -u
+        done | sort | uniq -d | sed "s/$/: of $n parts, several have a variable of this name/"
+        ld -r $objects -o "$tmp/parts.o" 2>&1 | head -n 3
+        nm -g "$tmp/parts.o" | awk '$2 ~ /^[TDBRSC]$/ && $3 !~ /^opdi_/ { print $3 }' | sort -u >"$tmp/got"
+        prototypes | diff - "$tmp/got" | sed -n "s/^[<>]/not in the $n parts or not in the header:/p" | head -n 12
+        readelf -sW "$tmp/parts.o" | awk '$5 == "GLOBAL" && $6 != "HIDDEN" && $7 != "UND" && $8 ~ /^opdi_/ { print $8 ": not hidden" }'
+    done
+    for without in THREADS CACHE; do              # without OPDISPATCH_PARTS, there are two parts
+        $quick_c -O0 -w -DOPDISPATCH_PART=2 -DOPD_NO_$without $inc -c "$tmp/implementation.c" -o "$tmp/other.o"
+        $quick_c -O0 $inc "$tmp/main.c" "$tmp/use.c" "$tmp/part1.o" "$tmp/other.o" -o "$tmp/parts" $lib 2>&1 |
             grep -qi "opdi_parts_without_$without" || echo "parts with and without $without are linked"
     done
-    for wrong in '-DOPDISPATCH_PART=3' '-DOPDISPATCH_PART=1 -DOPD_STATIC'; do
-        $quick_c $wrong -fsyntax-only $inc "$tmp/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' || echo "$wrong is taken"
+    for wrong in 'PART=3' 'PART=0' 'PART=1 -DOPDISPATCH_PARTS=0' 'PART=1 -DOPDISPATCH_PARTS=65' 'PARTS=2' \
+        'PART=8 -DOPDISPATCH_PARTS=7' 'PART=1 -DOPD_STATIC' 'PART=1 -DOPD_LEAN'; do
+        $quick_c -DOPDISPATCH_$wrong -fsyntax-only $inc "$tmp/implementation.c" 2>&1 | grep -q 'error.*OPDISPATCH_PART' ||
+            echo "-DOPDISPATCH_$wrong is taken"
     done
+    for part in 1 2 3; do says -O1 -DOPDISPATCH_PARTS=3 -DOPDISPATCH_PART=$part; done
+    parts_of 3 "$tmp/main.c $tmp/use.c" "$quick_c $strict_c" -O0 -DOPD_NO_THREADS -DOPD_NO_SIMD -DOPD_NO_CACHE -DOPD_NO_PLUGINS
+    parts_of 2 "$tmp/core.c" "$quick_c $strict_c" -O0 -DOPD_NO_OPERATORS -DOPD_NO_GRAPHS -DOPD_NO_TRANSFORMS
+    parts_of 2 "$tmp/main.c $tmp/use.c" "$quick_cxx $strict_cxx" -O0
 }
 # An argument of a type that no operator takes does not compile as C or C++ (a pointer does not become a bool).  The
 # error has only a few lines.

@@ -44,6 +44,8 @@ ROWS = {
     ('examples/guide/01-install.md', 'cc -O2 -c opdispatch.c'): ('run', {'opdispatch.c': 'implementation'}, None),
     ('examples/guide/01-install.md', 'cc -O2 program.c opdispatch.o -o program -lm'):
         ('run', {'program.c': 'first program without implementation'}, None),
+    ('examples/guide/01-install.md', 'cc -O2 program.c part_*.o -o program -lm'):
+        ('why', 'tests/check_header.sh parts links programs with 1, 2, 3 and 7 parts'),
     ('examples/guide/01-install.md', 'cc -O2 -DOPD_LEAN program.c -o program -lm'):
         ('run', {'program.c': 'first program'}, None),
     ('examples/guide/01-install.md', 'sha256sum -c --ignore-missing opdispatch-0.4.0.sha256'): PACKAGES,
@@ -91,6 +93,7 @@ ROWS = {
     ('src/README.md', 'python3 src/join.py --where 12345'): ('run', {}, None),
     ('src/README.md', 'python3 src/join.py --remap FILE'): ('run', {}, None),
     ('src/README.md', 'python3 src/join.py --once FILE'): ('run', {}, None),
+    ('src/README.md', 'python3 src/join.py --measure'): ('why', 'takes minutes; the numbers only balance the parts'),
     ('src/README.md', 'sh tests/run.sh --rooms autograd'): ('has', '.ci/run', 'tests gcc g++ --rooms'),
     ('src/README.md', 'make -C src'): ('has', '.ci/run', 'make -s -C src'),
     ('src/README.md', 'git add src opdispatch.h'): ('why', 'writes into the repository'),

@@ -254,7 +254,7 @@ def main():
     if args.names is not None:
         found = list(rooms(text, args.names))
     else:
-        begin, end = text.find('!defined(OPDI_IMPLEMENTED)'), text.find('\n#endif /* OPDI_OPERATORS */')
+        begin, end = text.find('!defined(OPDI_IMPLEMENTED)'), text.find('\n#endif /* OPDISPATCH_IMPLEMENTATION */')
         if begin < 0 or end < 0:
             sys.exit('no implementation')
         begin = text.index('\n', begin) + 1

@@ -16,6 +16,11 @@
 #if !defined(OPDI_AOTI_DECLARED)
 #error "with OPD_STATIC, and in a plug-in, define OPD_AOTI above the first include of opdispatch.h"
 #endif
+#if defined(OPDISPATCH_PART) && defined(__GNUC__) && defined(__cplusplus)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"     /* see platform.h */
+#define OPDI_AOTI_QUIET
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 
 //== nodes =============================================================================================================
 
-#if defined(OPDI_CORE)
 /* An edge of the autograd graph.  Along the edge, backward sends a gradient to `vertex`.  If bit 0 of `vertex` is set
    (OPDI_LEAF), `vertex` is a leaf tensor.  Otherwise it is a node, and the gradient is the gradient of the node's
    forward result number `nr`.  If `vertex` is 0, the gradient is not needed. */
@@ -150,11 +149,9 @@ struct opd_context {
     opd_backend amp_device;
     opd_scalar_type amp_dtype;
 };
-#endif
 
 //== recording =========================================================================================================
 
-#if defined(OPDI_CORE)
 OPDI_INTERNAL opdi_level *opdi_level_of(const opd_value *args, int count);
 /* Returns true if forward mode has to compute tangents for this call: a level is open, and an argument has a
    tangent. */
@@ -162,7 +159,6 @@ static inline bool opdi_call_forward(const opd_call *call) {
     return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
         opdi_level_of(call->args, call->op->nargs) != NULL;
 }
-#endif
 /* Runs the call at the keys below Autograd.  Returns 0, or -1 and sets an error. */
 static inline int opdi_below_autograd(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)));
@@ -170,14 +166,11 @@ static inline int opdi_below_autograd(opd_call *call) {
 
 //== views =============================================================================================================
 
-#if defined(OPDI_CORE)
 /* The maximal count of numbers that opdi_slice_pack writes. */
 #define OPDI_MAX_SLICE (3 + 3 * OPD_MAX_DIMS)
-#endif
 
 //== writes ============================================================================================================
 
-#if defined(OPDI_CORE)
 struct opd_backward_call {
     opd_node *node;
     opd_node *base;                               /* the CopySlices node that contains `node`, or NULL */
@@ -190,11 +183,9 @@ struct opd_backward_call {
     bool undefined;                               /* true: the backward function has read a gradient that is
                                                      undefined */
 };
-#endif
 
 //== functions =========================================================================================================
 
-#if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 static inline bool opdi_wants_conjugates(const opd_backward_call *bw) {
     for (int i = 0; i < bw->node->noutputs; i++) {
@@ -203,14 +194,12 @@ static inline bool opdi_wants_conjugates(const opd_backward_call *bw) {
     return false;
 }
 OPDI_COLD_END
-#endif
 
 //== formulas ==========================================================================================================
 
-OPDI_SHARED int opdi_pass_backward(opd_backward_call *bw);
-OPDI_SHARED bool opdi_bw_is_column_major(const opd_backward_call *bw, int i);
-OPDI_SHARED int opdi_refused_backward(opd_backward_call *bw);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_pass_backward(opd_backward_call *bw);
+OPDI_INTERNAL bool opdi_bw_is_column_major(const opd_backward_call *bw, int i);
+OPDI_INTERNAL int opdi_refused_backward(opd_backward_call *bw);
 #define OPDI_TOO_FEW "returned an incorrect number of gradients"
 OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw);
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_conjugated(opd_backward_call *bw);
@@ -228,11 +217,9 @@ static inline int opdi_run_fn(opd_backward_call *bw) {
     if (formula->real && !bw->plain && OPDI_UNLIKELY(opdi_wants_conjugates(bw))) { return opdi_call_conjugated(bw); }
     return OPDI_UNLIKELY(formula->once) ? opdi_call_once(bw) : opdi_call_fn(bw);
 }
-#endif
 
 //== engine ============================================================================================================
 
-#if defined(OPDI_CORE)
 typedef struct opdi_task {
     uintptr_t vertex;
     struct opdi_task *next, *up;                  /* next: the next task in the list of all tasks; up: in the search,
@@ -269,11 +256,9 @@ typedef struct opdi_engine {
     struct opdi_gathering *gatherings;            /* gradients that multi-gradient hooks have received so far */
 } opdi_engine;
 #define OPDI_INLINE_EDGES 16
-#endif
 
 //== tape ==============================================================================================================
 
-#if defined(OPDI_CORE)
 /* A function to call at the end of a backward.  Functions are called in the order in which they were added. */
 typedef struct opdi_final {
     struct opdi_final *next;
@@ -282,11 +267,9 @@ typedef struct opdi_final {
     opd_destroy destroy;
     opd_plugin *plugin;
 } opdi_final;
-#endif
 
 //== hooks =============================================================================================================
 
-#if defined(OPDI_CORE)
 typedef struct opdi_hook {
     int32_t refs;                                 /* references: from the list that has the hook, and from code that
                                                      runs the hook; to a multi-hook: from its members */
@@ -338,11 +321,9 @@ typedef struct opdi_gathering {
                                                      called */
     opd_tensor *grads[1];
 } opdi_gathering;
-#endif
 
 //== saved tensors =====================================================================================================
 
-#if defined(OPDI_CORE)
 /* A pair of saved-tensor hooks.  The region between opd_saved_hooks_begin and opd_saved_hooks_end holds a reference to
    the pair, and so does each tensor that the hooks have packed. */
 typedef struct opdi_packer {
@@ -384,21 +365,16 @@ typedef struct opdi_mutation {
     int64_t nrows, count;
     opdi_packer *packer;
 } opdi_mutation;
-#endif
 
 //== anomaly mode ======================================================================================================
 
-#if defined(OPDI_CORE)
 #define OPDI_FRAMES 48
-#endif
 
 //== forward ===========================================================================================================
 
-#if defined(OPDI_CORE)
 /* The thread's state while the tangents of level `level` are computed.  Operators that are called in this state compute
    tangents only in the levels outside of `level`. */
 typedef struct opdi_level_frame { opdi_level *level, *dual; opdi_state state; } opdi_level_frame;
-#endif
 
 //== forward results ===================================================================================================
 
@@ -417,7 +393,7 @@ struct opd_jvp_call {
 
 //== functions of higher layers that this layer calls ==================================================================
 
-OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw);
+OPDI_INTERNAL int opdi_as_strided_bw(opd_backward_call *bw);
 #include "autograd.prototypes.h"
 #endif
 

@@ -382,7 +382,7 @@ OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, 
 }
 
 /* Returns true if argument i of the forward call was a column-major matrix, so that its gradient becomes one, too. */
-OPDI_SHARED bool opdi_bw_is_column_major(const opd_backward_call *bw, int i) {
+OPDI_INTERNAL bool opdi_bw_is_column_major(const opd_backward_call *bw, int i) {
     const int edge = opdi_bw_edge(bw, i, 0);
     const opdi_edge *to = edge >= 0 ? &opdi_edges(bw->node)[edge] : NULL;
     if (!to || !to->vertex) { return false; }
@@ -440,10 +440,10 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
 /* Returns the incoming gradient as the gradient of argument 0.  If the argument was broadcast, the engine sums the
    gradient. */
-OPDI_SHARED int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+OPDI_INTERNAL int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 /* The backward function of operators whose derivative neither this library nor PyTorch has.  Sets an error and returns
    -1. */
-OPDI_SHARED int opdi_refused_backward(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_refused_backward(opd_backward_call *bw) {
     const opdi_derivative *const formula = bw->node->formula;
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for '%s' is not implemented.",
                     formula->card ? formula->card->op->schema->name : formula->name);

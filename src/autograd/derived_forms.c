@@ -9,8 +9,7 @@
 //  counts writes and refuses forbidden writes.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check);
 
 /* Converts the arguments of a derived form to `args`, the arguments of the functional form.  `target` is the tensor to
    write.  An argument that the derived form lacks gets its default value or, if it is a dtype or device, the dtype or
@@ -303,7 +302,7 @@ OPDI_INTERNAL int opdi_check_fakes(const opd_op *op, const opd_value *args) {
 
 /* Counts a write into `tensor`.  If `check` is true, counts nothing and only checks that the tensor may be written.
    Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check) {
+OPDI_INTERNAL int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool check) {
     if (OPDI_UNLIKELY(opdi_is_inference(tensor))) {
         return !check || thread->state.inference ? 0
             : opd_fail(OPD_ERROR_AUTOGRAD, "Inplace update to inference tensor outside InferenceMode is not allowed. "
@@ -382,11 +381,8 @@ OPDI_INTERNAL int opdi_version_kernel(opd_call *call) {
     }
     return opdi_versions_up(call, false);
 }
-#endif
 
 OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
 
 /* Runs the kernels below and counts the writes of a call.  If the first result shares an argument's memory, makes it a
    view without a backward function.  Returns 0, or -1 and sets an error. */
@@ -415,6 +411,5 @@ int opd_inplace_or_view_not_implemented(opd_call *call) {
     }
     return 0;
 }
-#endif
 OPDI_COLD_END
 

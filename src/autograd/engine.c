@@ -42,8 +42,6 @@
 //          opdi_engine_end                         frees what the engine has made
 //      opdi_captures_end                       hands out the gradients that are asked for
 
-#if defined(OPDI_CORE)
-
 static int opdi_engines;                          /* number of running engines */
 
 OPDI_INTERNAL opd_edge opdi_edge_of(opd_tensor *tensor);
@@ -1027,10 +1025,8 @@ static int opdi_engine_run(opdi_engine *engine, opd_tensor *const *outputs, int 
     return OPDI_LIKELY(opdi_self()->depth < OPDI_NESTED_HERE) ? opdi_engine_here(engine, outputs, count, grads)
         : opdi_engine_on_thread(engine, outputs, count, grads);
 }
-#endif
 
 OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
 
 /* Runs backward from `outputs` and accumulates the gradients into all leaves, or only into options->inputs.  Returns 0,
    or -1 and sets an error. */
@@ -1127,5 +1123,4 @@ OPDI_INTERNAL int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_
     }
     return opdi_captures_end(&engine, grads, rc == 0);
 }
-#endif
 OPDI_COLD_END

@@ -4,8 +4,6 @@
 
 OPDI_COLD_BEGIN
 
-#if defined(OPDI_CORE)
-
 /* Returns the index of element number `element` of argument `i` among the inputs of a forward-mode rule (jv->inputs),
    or -1 if there is no such tensor. */
 static int opdi_jvp_edge(const opd_jvp_call *jv, int i, int element) {
@@ -748,6 +746,5 @@ OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor
     opdi_level_leave(thread, &within);
     return rc;
 }
-#endif
 
 OPDI_COLD_END

@@ -12,7 +12,6 @@
 //  The rules for the values that a custom function returns are PyTorch's (custom_function.cpp).  An opd_context stores
 //  the state of a call: see "contexts" in >>tape.
 
-#if defined(OPDI_CORE)
 
 OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version);
 
@@ -702,7 +701,6 @@ OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
     opdi_node_release(node);
     return rc;
 }
-#endif
 
 //== complex numbers ===================================================================================================
 //
@@ -718,7 +716,6 @@ OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
 //
 //  The gradient of a real input is the real part of the result: the engine takes it when it casts the gradient.
 
-#if defined(OPDI_CORE)
 /* Calls a backward function that is written for real numbers with the conjugates of the gradients, and conjugates its
    results.  Returns 0, or -1 and sets an error. */
 OPDI_NOINLINE OPDI_INTERNAL int opdi_call_conjugated(opd_backward_call *bw) {
@@ -741,4 +738,3 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_conjugated(opd_backward_call *bw) {
     }
     return rc;
 }
-#endif

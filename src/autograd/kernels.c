@@ -5,8 +5,6 @@
 //  Each kernel calls forward mode if an argument has a tangent.  Otherwise it calls the functions of
 //  src/autograd/recording.c and writes.c, which record the call in the autograd graph.
 
-#if defined(OPDI_CORE)
-
 OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     return opdi_call_forward(call) ? opdi_forward_kernel(call, card) : opdi_recording_kernel(call, card);
@@ -26,12 +24,10 @@ OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
                     "differentiation, but one of the arguments requires grad.", call->op->schema->name);
 }
-#endif
 
 OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
 
-OPDI_SHARED int opdi_autograd_fallback(opd_call *call) {
+OPDI_INTERNAL int opdi_autograd_fallback(opd_call *call) {
     return opdi_call_forward(call) ? opdi_forward_kernel(call, NULL) : opdi_recording_fallback(call);
 }
 int opd_autograd_not_implemented(opd_call *call) {
@@ -39,6 +35,5 @@ int opd_autograd_not_implemented(opd_call *call) {
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     return opdi_not_implemented_in(OPDI_ACQUIRE(&call->op->table), call);
 }
-#endif
 OPDI_COLD_END
 

@@ -9,11 +9,10 @@
 //  sum and copies, through the dispatcher.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor);
-OPDI_SHARED bool opdi_tracked(const opd_tensor *tensor);
-OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value);
-OPDI_SHARED int opdi_check_inplace(const opd_tensor *self);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL bool opdi_requires_grad(const opd_tensor *tensor);
+OPDI_INTERNAL bool opdi_tracked(const opd_tensor *tensor);
+OPDI_INTERNAL bool opdi_arg_requires_grad(const opd_value *value);
+OPDI_INTERNAL int opdi_check_inplace(const opd_tensor *self);
 
 #define OPDI_NODE_EVEN 1u        /* all forward results have as many dims as the first result */
 static inline int64_t *opdi_node_metas(const opd_node *node) {
@@ -578,4 +577,3 @@ OPDI_INTERNAL opd_context *opdi_context_setup(const opd_op *op, const opdi_card 
     return ctx;
 }
 OPDI_COLD_END
-#endif

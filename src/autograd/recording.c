@@ -24,16 +24,14 @@
 //    opd_autograd_record           calls opdi_record_manually
 //    opd_autograd_apply            calls opdi_function_record
 
-#if defined(OPDI_CORE)
-
 /* Returns true if tensor requires grad, or is a view whose base does. */
-OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_requires_grad(const opd_tensor *tensor) {
     return tensor &&
         ((tensor->flags & OPDI_REQUIRES_GRAD) ||
          ((tensor->flags & OPDI_IS_VIEW) && (opdi_view_record_of(tensor)->base->flags & OPDI_REQUIRES_GRAD)));
 }
 /* Returns true if `tensor`, or a tensor inside its vmap wrappers, requires grad. */
-OPDI_SHARED bool opdi_tracked(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_tracked(const opd_tensor *tensor) {
     for (; tensor && (tensor->flags & OPDI_BATCHED); tensor = opdi_batched_of(tensor)->value) {
         if (opdi_requires_grad(tensor)) { return true; }
     }
@@ -74,7 +72,7 @@ bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
 }
 
-OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value) {
+OPDI_INTERNAL bool opdi_arg_requires_grad(const opd_value *value) {
     if (value->tag == OPD_TAG_TENSOR) { return (value->u.t->flags & OPDI_REQUIRES_GRAD) != 0; }
     for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
         if (value->u.tensors[k] && (value->u.tensors[k]->flags & OPDI_REQUIRES_GRAD)) { return true; }
@@ -281,10 +279,8 @@ OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_
     if (outs != few) { opdi_free(outs, (size_t)count * sizeof *outs); }
     return rc;
 }
-#endif
 
-OPDI_SHARED int opdi_detach_inplace(opd_tensor *self);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_detach_inplace(opd_tensor *self);
 
 /* Checks that no argument requires grad if the operator's descriptor says that the derivative with respect to it does
    not exist (constant_args).  Returns 0, or -1 and sets an error. */
@@ -470,4 +466,3 @@ OPDI_INTERNAL int opdi_recording_fallback(opd_call *call) {
     return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);
 }
 OPDI_COLD_END
-#endif

@@ -2,8 +2,6 @@
 
 //== tensors in the autograd graph =====================================================================================
 
-#if defined(OPDI_CORE)
-
 bool opd_tensor_requires_grad(const opd_tensor *tensor) {
     return !opdi_is_none(tensor, "opd_tensor_requires_grad") && opdi_requires_grad(tensor);
 }
@@ -71,14 +69,11 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
     if (old) { opdi_drop(old); }
     return 0;
 }
-#endif
 
 //== public functions that read nodes ==================================================================================
 //
 //  In the public interface, an opd_node pointer is the vertex of an edge: the address of a node, or the address of a
 //  leaf tensor with bit 0 set.  An address with bit 0 set stands for the AccumulateGrad node of the leaf.
-
-#if defined(OPDI_CORE)
 
 OPDI_INTERNAL uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
 OPDI_INTERNAL const opd_node *opdi_plain_node(const opd_node *node) {
@@ -262,4 +257,3 @@ OPDI_INTERNAL int opdi_finals_run(opdi_engine *engine) {
     }
     return 0;
 }
-#endif

@@ -214,7 +214,7 @@ OPDI_INTERNAL uint32_t opdi_serial_of(const opd_node *node) {
 /* Checks that autograd can record a write into self: self must not be a leaf that requires grad, a view of such a leaf,
    or a view made in a way that forbids writes.  Called in grad mode if something requires grad.  Returns 0, or -1 and
    sets an error. */
-OPDI_SHARED int opdi_check_inplace(const opd_tensor *self) {
+OPDI_INTERNAL int opdi_check_inplace(const opd_tensor *self) {
     if (self->flags & OPDI_IS_VIEW) {
         const opdi_view_record *record = opdi_view_record_of(self);
         if (record->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(self, false); }

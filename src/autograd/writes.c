@@ -19,8 +19,6 @@
 //  Below Autograd:
 //    opdi_version_kernel             counts writes, so that backward notices that a saved tensor was written
 
-#if defined(OPDI_CORE)
-
 /* Returns a copy of `tensor` without history.  The copy is recorded in the graph that is being traced.  Returns a
    reference, or NULL. */
 static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
@@ -98,7 +96,7 @@ OPDI_INTERNAL int opdi_own_replace(opd_tensor *self) {
     return 0;
 }
 /* Makes self a leaf that does not require grad.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_detach_inplace(opd_tensor *self) {
+OPDI_INTERNAL int opdi_detach_inplace(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (opdi_own_replace(self)) { return -1; }
     self->grad_fn = NULL;
@@ -425,11 +423,8 @@ OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card 
     if (other) { opdi_node_release(other); }
     return rc;
 }
-#endif
 
 OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
 
 /* Checks the arguments of opd_autograd_record.  If an input requires grad, makes the node and makes it the history of
    the results.  A saved tensor may also be a result.  Returns 0, or -1 and sets an error. */
@@ -580,6 +575,5 @@ int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
     opdi_set_dims(tensor, data->dims, data->dims + data->ndim, data->ndim, data->numel);
     return 0;
 }
-#endif
 OPDI_COLD_END
 

@@ -7,8 +7,6 @@
 #define OPDI_ARENA_TIGHT 0
 #endif
 
-#if defined(OPDI_CORE)
-
 /* Adds a new block, with room for at least `count` bytes, to the arena.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_arena_grow(opdi_arena *arena, size_t count) {
     const size_t head = sizeof(opdi_arena_block);
@@ -107,5 +105,4 @@ OPDI_INTERNAL int64_t opdi_pointer_set_add(opdi_pointer_set *found, uintptr_t p)
     }
     return found->table[slot];
 }
-#endif
 

@@ -10,11 +10,9 @@
 
 //== log ===============================================================================================================
 
-#if defined(OPDI_CORE)
 typedef struct opdi_log_target {
     opdi_mutex lock; opd_log_fn fn; void *user;
 } opdi_log_target;
-#endif
 
 //== threads ===========================================================================================================
 
@@ -30,7 +28,7 @@ typedef struct opdi_retired {
 #define OPDI_MEDIUM ((size_t)65536)               /* size of the largest blocks that have a size class */
 /* opdi_fail_on: not 0 if allocations need extra work: bit 0 is set while opd_memory_fail_at counts them, and each
    opdi_poison adds 2.  opdi_fail_forever: all allocations after the failing one fail, too. */
-OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;
+OPDI_VARIABLE int opdi_fail_on, opdi_fail_forever;
 /* opdi_typeof returns the size class of a block of `count` bytes, 1 <= count <= OPDI_MEDIUM.  opdi_typebytes returns
    the size in bytes of the blocks of a class. */
 static inline int opdi_typeof(size_t count) {
@@ -49,7 +47,6 @@ static inline size_t opdi_large_bytes(size_t count) {
     size_t step = (size_t)1 << (opdi_top_bit((uint64_t)count - 1) - 3);
     return (count + step - 1) & ~(step - 1);
 }
-#if defined(OPDI_CORE)
 #if !defined(OPD_NO_CACHE)
 /* The free blocks larger than OPDI_MEDIUM, for all threads: a list for each size.  cached: bytes in the lists.  hand:
    the index of the list from which blocks were freed last. */
@@ -64,15 +61,14 @@ typedef struct opdi_poison {
     int byte, count;
     const void *blocks[OPDI_MAX_POISONED];
 } opdi_poison;
-#endif
-OPDI_SHARED void *opdi_raw_alloc(size_t size);
-OPDI_SHARED void opdi_live_flush(opdi_thread *thread);
-OPDI_NOINLINE OPDI_SHARED void *opdi_out_of_memory(size_t count);
-OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void);
+OPDI_INTERNAL void *opdi_raw_alloc(size_t size);
+OPDI_INTERNAL void opdi_live_flush(opdi_thread *thread);
+OPDI_NOINLINE OPDI_INTERNAL void *opdi_out_of_memory(size_t count);
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_fail_now(void);
 #if !defined(OPD_NO_CACHE)
-OPDI_SHARED void *opdi_large_cache_take(size_t rounded);
+OPDI_INTERNAL void *opdi_large_cache_take(size_t rounded);
 #endif
-OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n);
+OPDI_NOINLINE OPDI_INTERNAL void *opdi_alloc_filled(opdi_thread *thread, size_t n);
 /* Allocates `size` bytes, which the caller frees by opdi_free with the same size.  Returns NULL and sets an error if
    memory runs out. */
 static inline void *opdi_alloc(size_t size) {
@@ -111,10 +107,10 @@ static inline void *opdi_alloc(size_t size) {
     return memory;
 }
 
-OPDI_SHARED void opdi_raw_free(void *memory, size_t size);
+OPDI_INTERNAL void opdi_raw_free(void *memory, size_t size);
 #if !defined(OPD_NO_CACHE)
-OPDI_NOINLINE OPDI_SHARED void opdi_cache_evict(opdi_thread *thread, int size_class);
-OPDI_SHARED bool opdi_large_cache_put(void *memory, size_t rounded);
+OPDI_NOINLINE OPDI_INTERNAL void opdi_cache_evict(opdi_thread *thread, int size_class);
+OPDI_INTERNAL bool opdi_large_cache_put(void *memory, size_t rounded);
 #endif
 /* Frees the `size` bytes at `memory`, which opdi_alloc returned.  Unless the cache is full, a block of up to
    OPDI_MEDIUM bytes goes to this thread's free list of its size class, and a larger block to a list for all threads.
@@ -146,7 +142,6 @@ static inline void opdi_free(void *memory, size_t size) {
 #endif
     opdi_raw_free(memory, size);
 }
-#if defined(OPDI_CORE)
 #if !defined(OPD_NO_CACHE)
 OPDI_NOINLINE OPDI_INTERNAL void opdi_quarantine_fill(opdi_thread *thread, int size_class);
 #endif
@@ -174,11 +169,9 @@ static inline void opdi_free_quarantined(void *memory, size_t size) {
 #endif
     opdi_free(memory, size);
 }
-#endif
 
 //== planned memory ====================================================================================================
 
-#if defined(OPDI_CORE)
 /* The bytes in front of a block's data.  Without them, data whose size is a power of two would always begin at the same
    offset of a page. */
 #define OPDI_DATA_OFFSET 192
@@ -203,7 +196,6 @@ typedef struct opdi_planned {
     opdi_region *region;
     int64_t bytes;               /* size of the region that all ranges share */
 } opdi_planned;
-#endif
 
 //== arenas ============================================================================================================
 
@@ -216,16 +208,12 @@ typedef struct opdi_arena {
     opdi_arena_block *blocks;                     /* the newest block first */
     char *at, *end;                               /* the free part of the newest block */
 } opdi_arena;
-#if defined(OPDI_CORE)
 /* A set of pointers: at[0 .. count) in the order in which they were added, and a hash table of their indices. */
 typedef struct opdi_pointer_set { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_pointer_set;
-#endif
 
 //== functions of higher layers that this layer calls ==================================================================
 
-#if defined(OPDI_CORE)
 OPDI_INTERNAL void opdi_process_begin(void);
-#endif
 #include "base.prototypes.h"
 #endif
 

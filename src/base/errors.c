@@ -1,13 +1,9 @@
 #include "base.h"
 //== errors ============================================================================================================
 
-#if defined(OPDI_CORE)
-
 bool opd_ok(void) { return opdi_self()->error == OPD_OK; }
-#endif
 
 OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
 
 opd_code opd_error_code(void) { return opdi_self()->error; }
 const char *opd_error_message(void) {
@@ -77,7 +73,6 @@ opd_code opd_error_rewind(int mark) {
     thread->error = OPD_OK;
     return code;
 }
-#endif
 
 OPDI_COLD_END
 

@@ -7,18 +7,14 @@
 //  blocks have no headers.
 
 #define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* the most bytes of large free blocks that are kept */
-#if defined(OPDI_CORE)
 #define OPDI_ALIGN ((size_t)64)
 #define OPDI_HUGE ((size_t)2 << 20)
 
-#if defined(OPDI_APART)                           /* base.h declares these variables */
+#if defined(OPDI_DIVIDED)                           /* base.h declares these variables */
 int opdi_fail_on, opdi_fail_forever;
 #endif
 static int64_t opdi_fail_count, opdi_fail_seen;   /* the countdown of opd_memory_fail_at; the number of allocations
                                                      since it was called */
-#endif
-
-#if defined(OPDI_CORE)
 
 static inline int opdi_large_class(size_t rounded) {
     int power = opdi_top_bit((uint64_t)rounded - 1);
@@ -31,7 +27,7 @@ static inline size_t opdi_large_typebytes(int size_class) {
 /* Allocates `size` bytes by OPD_MALLOC.  Returns NULL, without an error, if memory runs out.  Blocks over 1 KiB are
    aligned to a cache line, and blocks of 4 MiB or more to a huge page.  The word before an aligned block holds the
    address that OPD_MALLOC returned. */
-OPDI_SHARED void *opdi_raw_alloc(size_t size) {
+OPDI_INTERNAL void *opdi_raw_alloc(size_t size) {
     size_t align = size >= 2 * OPDI_HUGE ? OPDI_HUGE : OPDI_ALIGN;
     if (size <= 1024) { return OPD_MALLOC(size); }
     if (size > SIZE_MAX / 2) { return NULL; }
@@ -45,7 +41,7 @@ OPDI_SHARED void *opdi_raw_alloc(size_t size) {
     return at;
 }
 
-OPDI_SHARED void opdi_raw_free(void *memory, size_t size) {
+OPDI_INTERNAL void opdi_raw_free(void *memory, size_t size) {
     char *raw;
     if (size <= 1024) {
         OPD_FREE(memory);
@@ -55,19 +51,19 @@ OPDI_SHARED void opdi_raw_free(void *memory, size_t size) {
     OPD_FREE(raw);
 }
 
-OPDI_SHARED void opdi_live_flush(opdi_thread *thread) {
+OPDI_INTERNAL void opdi_live_flush(opdi_thread *thread) {
     int64_t total = OPDI_ADD(&opdi_live_total, thread->live_delta), peak = OPDI_LOAD(&opdi_live_peak);
     thread->live_delta = 0;
     if (total > peak) { OPDI_STORE(&opdi_live_peak, total); }
 }
 
-OPDI_NOINLINE OPDI_SHARED void *opdi_out_of_memory(size_t count) {
+OPDI_NOINLINE OPDI_INTERNAL void *opdi_out_of_memory(size_t count) {
     (void)opd_fail(OPD_ERROR_MEMORY, "out of memory: an allocation of %llu bytes failed", (unsigned long long)count);
     return NULL;
 }
 
 /* Counts an allocation for opd_memory_fail_at.  Returns true if the test wants this allocation to fail. */
-OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void) {
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_fail_now(void) {
     (void)OPDI_ADD(&opdi_fail_seen, 1);
     if (OPDI_LOAD(&opdi_fail_count) <= 0) { return OPDI_LOAD(&opdi_fail_count) < 0; }
     int64_t left = OPDI_ADD(&opdi_fail_count, -1);
@@ -78,7 +74,7 @@ OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void) {
 #if !defined(OPD_NO_CACHE)
 /* Makes room in a thread's cache for a block of size_class: frees cached blocks of other size classes, one class after
    another, so that blocks of earlier work do not stay for ever. */
-OPDI_NOINLINE OPDI_SHARED void opdi_cache_evict(opdi_thread *thread, int size_class) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_cache_evict(opdi_thread *thread, int size_class) {
     opdi_live_flush(thread);
     for (int tried = 0; tried < OPDI_CLASSES && thread->cached > OPDI_THREAD_CACHE / 8 * 7; tried++) {
         const int h = thread->hand = (thread->hand + 1) % OPDI_CLASSES;
@@ -93,7 +89,7 @@ OPDI_NOINLINE OPDI_SHARED void opdi_cache_evict(opdi_thread *thread, int size_cl
 OPDI_INTERNAL opdi_large_blocks opdi_large = {
     OPDI_MUTEX_INIT, 0, 0, {NULL}};
 
-OPDI_SHARED void *opdi_large_cache_take(size_t rounded) {
+OPDI_INTERNAL void *opdi_large_cache_take(size_t rounded) {
     opdi_free_block *block = NULL;
     int size_class = opdi_large_class(rounded);
     opdi_lock(&opdi_large.lock);
@@ -109,7 +105,7 @@ OPDI_SHARED void *opdi_large_cache_take(size_t rounded) {
 /* Puts a large free block of `rounded` bytes into the list of its size, and returns true.  If the cache is full, first
    frees blocks of other sizes, one class after another, so that blocks of earlier work do not stay for ever.  Returns
    false if the cache is still full; then the block is not kept. */
-OPDI_SHARED bool opdi_large_cache_put(void *memory, size_t rounded) {
+OPDI_INTERNAL bool opdi_large_cache_put(void *memory, size_t rounded) {
     const int size_class = opdi_large_class(rounded);
     const int64_t limit = OPDI_LARGE_CACHE - (int64_t)rounded;
     opdi_free_block *block = (opdi_free_block *)memory, *gone = NULL;
@@ -143,7 +139,7 @@ OPDI_SHARED bool opdi_large_cache_put(void *memory, size_t rounded) {
    the bytes that a kernel writes.  Fills the block and the OPDI_GUARD bytes after it with poison->byte.  Returns NULL
    and sets an error if memory runs out. */
 #define OPDI_GUARD ((size_t)64)
-OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
+OPDI_NOINLINE OPDI_INTERNAL void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
     opdi_poison *poison = thread->poison;
     size_t size = n ? n : 1;
     if (size > SIZE_MAX / 4) { return opdi_out_of_memory(n); }
@@ -168,9 +164,6 @@ OPDI_INTERNAL bool opdi_is_overrun(const opdi_poison *poison, const void *block,
     }
     return false;
 }
-#endif
-
-#if defined(OPDI_CORE)
 
 #if !defined(OPD_NO_CACHE)
 /* Fills the list in which freed blocks of a size class wait (see opdi_free_quarantined) with new blocks.  From then on
@@ -242,11 +235,8 @@ OPDI_INTERNAL void opdi_cache_drain(opdi_thread *thread) {
     }
     thread->cached = 0;
 }
-#endif
 
 OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
 
 /* Frees the cached blocks of this thread, and the large blocks that are kept for all threads. */
 void opd_memory_trim(void) {
@@ -308,7 +298,6 @@ int64_t opd_memory_fail_at(int64_t count, bool forever) {
     (void)OPDI_ADD(&opdi_fail_on, (count > 0) - (OPDI_LOAD(&opdi_fail_on) & 1));
     return seen;
 }
-#endif
 
 OPDI_COLD_END
 

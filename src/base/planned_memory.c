@@ -18,9 +18,8 @@
 #endif
 #endif
 
-OPDI_SHARED char *opdi_data_alloc(int64_t bytes);
-OPDI_SHARED void opdi_data_free(char *data, int64_t bytes);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL char *opdi_data_alloc(int64_t bytes);
+OPDI_INTERNAL void opdi_data_free(char *data, int64_t bytes);
 
 #define OPDI_MAX_LIVE_RANGES 4096                 /* the first 4096 blocks of a run are planned, later blocks are not */
 #define OPDI_NEVER INT32_MAX
@@ -125,7 +124,7 @@ static void opdi_planned_freed(opdi_planned *planned, int32_t at) {
 
 /* Allocates memory for the data of a tensor, if it has more than OPDI_INLINE_DATA_MAX bytes, or for a kernel's scratch
    data.  Returns NULL and sets an error if memory runs out. */
-OPDI_NOINLINE OPDI_SHARED char *opdi_data_alloc(int64_t bytes) {
+OPDI_NOINLINE OPDI_INTERNAL char *opdi_data_alloc(int64_t bytes) {
     opdi_thread *const thread = opdi_self();
     opdi_planned *const planned = thread->planned;
     opdi_region *region = NULL;
@@ -150,7 +149,7 @@ OPDI_NOINLINE OPDI_SHARED char *opdi_data_alloc(int64_t bytes) {
     *opdi_data_header_of(data) = front;
     return data;
 }
-OPDI_NOINLINE OPDI_SHARED void opdi_data_free(char *data, int64_t bytes) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_data_free(char *data, int64_t bytes) {
     opdi_thread *const thread = opdi_self();
     const opdi_data_header front = *opdi_data_header_of(data);
     if (front.run && front.run == thread->run) { opdi_planned_freed(thread->planned, front.range); }
@@ -318,5 +317,4 @@ OPDI_INTERNAL void opdi_planned_free(opdi_planned *planned) {
     opdi_free(planned, sizeof *planned);
 }
 OPDI_COLD_END
-#endif
 

@@ -52,7 +52,7 @@ extern int fsync(int fd);
 extern char *realpath(const char *path, char *out);
 #endif
 #endif
-#if defined(_WIN32) && defined(OPDI_CORE)
+#if defined(_WIN32)
 #include <fcntl.h>
 #include <io.h>
 #include <sys/stat.h>
@@ -135,7 +135,6 @@ enum {
 #define OPDI_SPAWNS              /* plug-ins are ELF files, and can be compiled at run time */
 #endif
 #endif
-#if defined(OPDI_CORE)
 #if defined(OPDI_SPAWNS)
 #include <dirent.h>
 #include <dlfcn.h>
@@ -156,7 +155,6 @@ extern int gethostname(char *name, size_t cap);
 extern int sigemptyset(sigset_t *set);
 extern int sigaddset(sigset_t *set, int signal);
 extern char **environ;
-#endif
 #endif
 #endif
 
@@ -204,12 +202,18 @@ extern char **environ;
 #define OPDI_TOOLS_LESS
 #endif
 #if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || \
-    defined(OPD_NO_OP_INDEX) || defined(OPD_NO_COMPLEX) || defined(OPDI_TOOLS_LESS) || defined(OPD_LEAN)
-#define OPDI_LESS                /* helpers of left-out families are still compiled, but unused */
+    defined(OPD_NO_OP_INDEX) || defined(OPD_NO_COMPLEX) || defined(OPDI_TOOLS_LESS) || defined(OPD_LEAN) || \
+    defined(OPDISPATCH_PART)
+#define OPDI_LESS                /* helpers of left-out families or of other parts are compiled, but unused */
 #endif
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
+#if defined(OPDISPATCH_PART) && defined(__cplusplus)
+#pragma GCC diagnostic ignored "-Wattributes"     /* g++ takes `hidden` only in the prototype of a constant */
+#elif defined(OPDISPATCH_PART)
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"        /* some functions are defined by macros */
+#endif
 #endif
 #if defined(__clang__)
 #pragma clang diagnostic push
@@ -237,9 +241,9 @@ extern char **environ;
 #if defined(OPDI_SANITIZED) && !defined(OPD_NO_CACHE)
 #define OPD_NO_CACHE
 #endif
-/* A program must not link if its two parts (OPDISPATCH_PART) were compiled with different settings of OPD_NO_THREADS or
-   OPD_NO_CACHE.  So the name of the function OPDI_PARTS_FIT depends on these settings: one part defines the function,
-   and the other calls it. */
+/* A program must not link if its parts (OPDISPATCH_PART) were compiled with different settings of OPD_NO_THREADS or
+   OPD_NO_CACHE.  So the name of the function OPDI_PARTS_FIT depends on these settings: part 1 defines the function, and
+   each other part calls it. */
 #if defined(OPDISPATCH_PART)
 #if defined(OPD_NO_THREADS) && defined(OPD_NO_CACHE)
 #define OPDI_PARTS_FIT opdi_parts_without_threads_and_cache
@@ -250,9 +254,14 @@ extern char **environ;
 #else
 #define OPDI_PARTS_FIT opdi_parts_whole
 #endif
-OPDI_SHARED void OPDI_PARTS_FIT(void);
-#if defined(OPDI_CORE)
-OPDI_SHARED void OPDI_PARTS_FIT(void) { }
+OPDI_INTERNAL void OPDI_PARTS_FIT(void);
+#if OPDISPATCH_PART == 1
+OPDI_INTERNAL void OPDI_PARTS_FIT(void) { }
+#else
+#if defined(__GNUC__)
+__attribute__((used))
+#endif
+static void opdi_parts_fit(void) { OPDI_PARTS_FIT(); }
 #endif
 #endif
 
@@ -511,19 +520,19 @@ typedef struct opdi_thread {
     const char *places[OPDI_PLACES];              /* "file:line" of each open scope, the outermost first */
 } opdi_thread;
 
-OPDI_SHARED_STATE OPDI_TLS opdi_thread *opdi_thread_self;
+OPDI_VARIABLE OPDI_TLS opdi_thread *opdi_thread_self;
 
-OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void);
+OPDI_NOINLINE OPDI_INTERNAL opdi_thread *opdi_thread_make(void);
 static inline uint32_t opdi_thread_number(const opdi_thread *thread) { return (uint32_t)thread->born & 0xfffff; }
 static inline opdi_thread *opdi_self(void) {
     opdi_thread *thread = opdi_thread_self;
     return OPDI_LIKELY(thread != NULL) ? thread : opdi_thread_make();
 }
 
-#if defined(OPDI_CORE) && !defined(OPDI_APART)
-OPDI_SHARED uint64_t opdi_epoch = 1;              /* increases when a table or kernel is taken out of use */
+#if defined(OPDI_DIVIDED)
+extern OPDI_INTERNAL uint64_t opdi_epoch;
 #else
-extern OPDI_SHARED uint64_t opdi_epoch;
+static uint64_t opdi_epoch = 1;                   /* increases when a table or kernel is taken out of use */
 #endif
 
 /* Begins to read operators' tables or schemas without the registry's lock.  Pass the result to opdi_leave, which ends

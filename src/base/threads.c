@@ -2,9 +2,7 @@
 
 //== threads ===========================================================================================================
 
-#if defined(OPDI_CORE)
-
-#if defined(OPDI_APART)                           /* platform.h declares these variables */
+#if defined(OPDI_DIVIDED)                           /* platform.h declares these variables */
 OPDI_TLS opdi_thread *opdi_thread_self;
 uint64_t opdi_epoch = 1;
 #endif
@@ -39,7 +37,7 @@ static void opdi_at_exit(void) {
 
 /* Makes the state of this thread, enters it in the list of all threads and returns it.  If memory runs out, returns a
    state with a pending error; all threads in that situation share it. */
-OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
+OPDI_NOINLINE OPDI_INTERNAL opdi_thread *opdi_thread_make(void) {
     static const opdi_mutex fresh = OPDI_MUTEX_INIT;
     static int at_exit_done;
     opdi_thread *thread;
@@ -88,7 +86,6 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
     opdi_thread_self = thread;
     return thread;
 }
-#endif
 
 //== freeing tables and kernels that no running call can use ===========================================================
 //
@@ -98,7 +95,6 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
 //  `inside` must become visible before its next reads.  The freeing thread ensures this, by a barrier that the system
 //  sends to all other threads, so that calls need no fence.
 
-#if defined(OPDI_CORE)
 #if !defined(OPD_NO_THREADS) && defined(__linux__) && defined(SYS_membarrier)
 #if !defined(__cplusplus)
 extern long syscall(long number, ...);            /* with -std=c11, the system header does not declare it */
@@ -137,4 +133,3 @@ OPDI_INTERNAL uint64_t opdi_oldest_call(void) {
     opdi_unlock(&opdi_threads_lock);
     return oldest;
 }
-#endif

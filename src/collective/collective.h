@@ -9,7 +9,6 @@
 //== groups ============================================================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
-#if defined(OPDI_CORE)
 struct opd_group {
     opd_group *next;
     int32_t refs;                                 /* number of references by the registry of groups and by works */
@@ -47,12 +46,10 @@ typedef struct opdi_group_list {
     opdi_mutex lock; opd_group *groups; opd_work *works;
 } opdi_group_list;
 #endif
-#endif
 
 //== collective operations that are running (opd_work) =================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
-#if defined(OPDI_CORE)
 /* In a checked group, two ranks that send and receive also exchange the device, dtype and count, without waiting for
    each other.  The sender sends these properties before the data, with the data's tag.  The receiver sends them with
    another tag. */
@@ -65,12 +62,10 @@ typedef struct opdi_handshake {
     char why[200];                                /* the error message, if moving the data failed */
 } opdi_handshake;
 #endif
-#endif
 
 //== data parallel =====================================================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
-#if defined(OPDI_CORE)
 typedef struct opdi_parallel_param {
     opd_parallel *parallel;
     opd_tensor *tensor;          /* a reference */
@@ -107,12 +102,10 @@ struct opd_parallel {
     struct opdi_gathered *kept;                   /* sharded: the newest saved tensor of the list (see opdi_gathered) */
 };
 #endif
-#endif
 
 //== sharded data parallel training ====================================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
-#if defined(OPDI_CORE)
 /* A tensor saved for backward.  If it is a part of a gathered parameter, only its position is saved, and the parameter
    is gathered again; otherwise `kept` is the tensor. */
 typedef struct opdi_gathered {
@@ -126,15 +119,12 @@ typedef struct opdi_gathered {
     struct opdi_gathered *before, *after;         /* previous and next saved tensor in the parallel's list */
 } opdi_gathered;
 #endif
-#endif
 
 //== operators =========================================================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
-OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor);
-#if defined(OPDI_OPERATORS)
+OPDI_INTERNAL int opdi_wait_to_send(const opd_tensor *tensor);
 enum { OPDI_C10D_OPS = 22 };
-#endif
 #endif
 #include "collective.prototypes.h"
 #endif

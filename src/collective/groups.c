@@ -10,22 +10,21 @@
 //  autograd.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
-                                      opd_tensor *written);
-OPDI_SHARED opd_group *opdi_group_of_size(const char *name, int64_t size);
-OPDI_SHARED bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer);
-OPDI_SHARED int opdi_reduction_of(const char *name);
-OPDI_SHARED opd_group *opdi_group_given(const opd_value *value);
+OPDI_INTERNAL opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
+                                        opd_tensor *written);
+OPDI_INTERNAL opd_group *opdi_group_of_size(const char *name, int64_t size);
+OPDI_INTERNAL bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer);
+OPDI_INTERNAL int opdi_reduction_of(const char *name);
+OPDI_INTERNAL opd_group *opdi_group_given(const opd_value *value);
 /* Waits for a work and for the works joined to it, without releasing them.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_works_finish(opd_work *work);
+OPDI_INTERNAL int opdi_works_finish(opd_work *work);
 /* Joins the works `others` to the work `first`, which has just begun, and sets the time limit of `first` (0: that of
    the group).  Returns `first`. */
-OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_t timeout_ms);
+OPDI_INTERNAL opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_t timeout_ms);
 /* Returns a finished work without a transfer, or NULL and sets an error. */
-OPDI_SHARED opd_work *opdi_work_none(opd_group *group);
+OPDI_INTERNAL opd_work *opdi_work_none(opd_group *group);
 /* Records that `tensor` was written: increases the version of its storage. */
-OPDI_SHARED void opdi_move_writes(const opd_tensor *tensor);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL void opdi_move_writes(const opd_tensor *tensor);
 
 //== groups ============================================================================================================
 
@@ -130,7 +129,7 @@ opd_group *opd_group_find(const char *name) {
 }
 /* Returns the group in `value`, an argument of class ProcessGroup: a registered group, or the name of one.  Returns
    NULL and sets an error if there is none. */
-OPDI_SHARED opd_group *opdi_group_given(const opd_value *value) {
+OPDI_INTERNAL opd_group *opdi_group_given(const opd_value *value) {
     if (value->tag == OPD_TAG_STR) { return opd_group_find(value->u.s); }
     opdi_lock(&opdi_groups.lock);
     opd_group *group = opdi_groups.groups;
@@ -178,17 +177,16 @@ OPDI_INTERNAL bool opdi_group_lost(opd_group *group) {
     }
     return true;
 }
-OPDI_SHARED opd_group *opdi_group_of_size(const char *name, int64_t size) {
+OPDI_INTERNAL opd_group *opdi_group_of_size(const char *name, int64_t size) {
     opd_group *const group = opd_group_find(name);
     if (!group || size < 0 || group->desc.size == size) { return group; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "group_size is %lld, but process group '%s' has %d rank(s)", (long long)size,
                    group->name, (int)group->desc.size);
     return NULL;
 }
-OPDI_SHARED int opdi_reduction_of(const char *name) {
+OPDI_INTERNAL int opdi_reduction_of(const char *name) {
     static const char *const names[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
     for (int i = 0; name && i < 8; i++) { if (strcmp(name, names[i]) == 0) { return i; } }
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce_op must be sum, avg, product, min, max, band, bor or bxor, not '%.40s'",
                     name ? name : "");
 }
-#endif

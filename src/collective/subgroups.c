@@ -158,7 +158,7 @@ static int opdi_move_check(const opd_group *group, opd_tensor *tensor, const cha
     }
     return writes ? opdi_wait_for(tensor) : opdi_wait_to_send(tensor);
 }
-OPDI_SHARED void opdi_move_writes(const opd_tensor *tensor) { (void)OPDI_ADD(&tensor->storage->version, 1); }
+OPDI_INTERNAL void opdi_move_writes(const opd_tensor *tensor) { (void)OPDI_ADD(&tensor->storage->version, 1); }
 static opd_work *opdi_group_pair(opd_group *group, opd_collective kind, opd_tensor *tensor, int peer, int tag,
                                  const char *who) {
     opd_transfer transfer;

@@ -219,7 +219,7 @@ void opd_work_release(opd_work *work) {
         work = also;
     }
 }
-OPDI_SHARED int opdi_works_finish(opd_work *work) {
+OPDI_INTERNAL int opdi_works_finish(opd_work *work) {
     int rc = 0;
     for (; work; work = work->also) { if (opdi_work_finish(work)) { rc = -1; } }
     return rc;
@@ -239,7 +239,7 @@ int opd_work_test(opd_work *work) {
     }
     return rc;
 }
-OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_t timeout_ms) {
+OPDI_INTERNAL opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_t timeout_ms) {
     first->also = others;
     first->timeout_ms = timeout_ms;
     return first;
@@ -520,7 +520,7 @@ static opd_work *opdi_work_new(opd_group *group, const opd_transfer *transfer, i
     if (work->average) { work->transfer.reduction = OPD_REDUCTION_SUM; }
     return work;
 }
-OPDI_SHARED opd_work *opdi_work_none(opd_group *group) {
+OPDI_INTERNAL opd_work *opdi_work_none(opd_group *group) {
     opd_transfer transfer;
     memset(&transfer, 0, sizeof transfer);
     transfer.kind = OPD_COLLECTIVE_BARRIER;
@@ -634,7 +634,7 @@ static int opdi_tensor_await(const opd_tensor *tensor, bool writes) {
 }
 /* Waits for works that write the memory of `tensor`, before another work reads it.  Returns 0, or -1 and sets an
    error. */
-OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_wait_to_send(const opd_tensor *tensor) {
     return OPDI_LOAD(&opdi_works_running) == 0 ? 0 : opdi_tensor_await(tensor, false);
 }
 OPDI_INTERNAL int opdi_works_use(const opd_tensor *tensor) {
@@ -707,7 +707,7 @@ OPDI_INTERNAL bool opdi_group_moves(const opd_group *group, const opd_tensor *te
          opdi_table_takes(group, tensor, NULL));
 }
 /* Returns true if a group can move memory on a tensor's device and supports the transfer there. */
-OPDI_SHARED bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer) {
+OPDI_INTERNAL bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer) {
     return opdi_group_moves(group, tensor) &&
         (group->desc.size == 1 || tensor->backend == OPD_CPU || opdi_table_takes(group, tensor, transfer) ||
          (group->moves && group->mover.takes(group->mover.user, transfer)));
@@ -734,8 +734,8 @@ OPDI_INTERNAL opd_work *opdi_group_start_for(opd_group *group, const opd_transfe
 }
 /* Begins a transfer whose memory belongs to `read` and `written`; either may be NULL.  Later code that uses these
    tensors waits for the transfer.  Returns the work, or NULL and sets an error. */
-OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
-                                      opd_tensor *written) {
+OPDI_INTERNAL opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
+                                        opd_tensor *written) {
     const opd_tensor *const any = written ? written : read;
     opd_work *const work = opdi_group_start_for(group, transfer, any);
     if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, read, written); }

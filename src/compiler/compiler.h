@@ -9,7 +9,6 @@
 //== nests =============================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 #define OPDI_NEST_DIMS 12
 #define OPDI_NEST_INDICES 4
 typedef enum opdi_buffer_role {
@@ -155,12 +154,10 @@ typedef struct opdi_recording {
     X(i0e, 1, D, OPD_H(i0e)(x)) X(i1, 1, D, OPD_H(i1)(x)) X(i1e, 1, D, OPD_H(i1e)(x))
 enum { OPDI_FORMULAS = OPD_FORMULA_COUNT + 12 };
 #endif
-#endif
 
 //== called operators ==================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 /* A tensor argument or result of a call.  The tensor is contiguous and begins at byte `place` of a buffer.  If `place`
    is -1, the argument is None.  If it is OPDI_EXTERN_NUMBER, the argument is a number instead of a tensor. */
 #define OPDI_EXTERN_NUMBER (-2)
@@ -188,24 +185,20 @@ typedef struct opdi_extern_call {
                                                      in the order of the recording */
 } opdi_extern_call;
 #endif
-#endif
 
 //== lowerings =========================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 /* The windows of a pooling operator. */
 typedef struct opdi_lower_pool {
     int count;                                    /* the number of dims along which the windows lie */
     int64_t window[3], steps[3], before[3], after[3], dilation[3];
 } opdi_lower_pool;
 #endif
-#endif
 
 //== lowerings reading =================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 /* The elements that tensor[indices] reads or writes: the sizes of the loops and, for each dim of the tensor, the loop
    over this dim, or -1 if an index selects the element. */
 typedef struct opdi_lower_places {
@@ -214,12 +207,10 @@ typedef struct opdi_lower_places {
                                                      number of these loops */
 } opdi_lower_places;
 #endif
-#endif
 
 //== fusing ============================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 typedef void (*opdi_access_seen)(opdi_access *access, void *user);
 #define OPDI_GROUP_NESTS 24
 /* Nests that share their `outer` outermost loops.  An iteration of these loops is called a row: for each row, the nests
@@ -235,12 +226,10 @@ typedef struct opdi_group {
                                                      unless they are packed before all runs */
 } opdi_group;
 #endif
-#endif
 
 //== c text ============================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 /* The state while a C file is written. */
 typedef struct opdi_cfile {
     opdi_string *out;                             /* the text that is being written */
@@ -261,12 +250,10 @@ enum { OPDI_C_HELPERS = 86 };
 /* A helper function that groups call.  In the list of helpers, a helper comes after the helpers that it calls. */
 typedef struct opdi_c_helper { const char *name, *text; } opdi_c_helper;
 #endif
-#endif
 
 //== c loops ===========================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 /* A sum of products of two loads, treated as a matrix product: out[batch, m, n] = sum over k of left[batch, m, k] *
    right[batch, n, k].  The arrays m, n, k and batch have the numbers of the nest's loops.  Along n, elements of `out`
    are adjacent. */
@@ -282,12 +269,10 @@ typedef struct opdi_contraction {
                                                      runs */
 } opdi_contraction;
 #endif
-#endif
 
 //== c groups ==========================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 enum { OPDI_GROUP_BUFFERS = 128 };
 /* The buffers that a group uses, and whether the group writes them. */
 typedef struct opdi_group_buffers {
@@ -296,12 +281,10 @@ typedef struct opdi_group_buffers {
     int count;
 } opdi_group_buffers;
 #endif
-#endif
 
 //== units =============================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 /* A number that depends on open sizes: the sum over i and k of times[i][k] * (first size)^i * (second size)^k. */
 typedef struct opdi_open_terms { int64_t times[3][3]; } opdi_open_terms;
 /* An input or output of a unit. */
@@ -354,12 +337,10 @@ typedef struct opdi_unit {
 #define OPDI_FROM_NUMBER INT32_MIN
 #define OPDI_FROM_VIEW (INT32_MIN + 1)
 #endif
-#endif
 
 //== open sizes ========================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 /* A graph or program to compile, with an example of each input. */
 typedef struct opdi_unit_source {
     const char *what;
@@ -395,18 +376,15 @@ typedef struct opdi_open {
     int32_t ndecisions[OPDI_OPEN_POINTS];
 } opdi_open;
 #endif
-#endif
 
 //== compiling =========================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
 /* The state that opdi_unit_job_end restores: the scope and the grad mode.  Before that, a unit is recorded: new tensors
    are on the lazy device, and generators of random numbers are paused. */
 typedef struct opdi_unit_job { opd_scope scope; bool was; } opdi_unit_job;
-#endif
-OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
-                                    double step);
+OPDI_INTERNAL int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
+                                      double step);
 #endif
 #include "compiler.prototypes.h"
 #endif

@@ -47,8 +47,8 @@ OPDI_INTERNAL opd_tensor *opdi_lower_counts(const int64_t *sizes, int ndim, cons
 }
 /* Records a nest that fills a tensor of one dim.  If `whole` is true, element i is the integer first + every * i,
    otherwise the double start + step * i.  Returns 0; 1 if there is no recording; or -1 and sets an error. */
-OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
-                                    double step) {
+OPDI_INTERNAL int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
+                                      double step) {
     const int64_t one = 1;
     opdi_recording *const recording = opdi_recording_now;
     if (!recording) { return 1; }

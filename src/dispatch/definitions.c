@@ -10,12 +10,11 @@
 
 //== C functions =======================================================================================================
 
-OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn);
-OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_t length);
+OPDI_INTERNAL int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn);
+OPDI_INTERNAL int opdi_arg_index(const opd_schema *schema, const char *name, size_t length);
 /* Sets argument number `arg` as the next result of the call.  If it is a list of lists of tensors, these tensors still
    belong to the caller.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_return_given(opd_call *call, int arg);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_return_given(opd_call *call, int arg);
 
 /* Checks the signature of a C function.  Returns 0, or -1 and sets an error.  If operators cannot have one of its
    types, the error names the type to use instead (c10/core/op_registration/infer_schema.h). */
@@ -81,7 +80,7 @@ static bool opdi_fallback_yields(const opdi_kernel *kernel) {
 
 /* Registers a fallback at one runtime key.  Returns 0, or -1 and sets an error, also if the key already has a fallback
    that may not be replaced. */
-OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
+OPDI_INTERNAL int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn) {
     opdi_registration *registration = opdi_registration_new(lib, 2, key, fn);
     opdi_kernel *kernel = registration ? registration->kernel : NULL, *other = NULL;
     char places[2][300];
@@ -146,7 +145,7 @@ int opd_fallback(opd_library *lib, opd_kernel kernel) {
 //== operator descriptors ==============================================================================================
 
 /* Returns the index of the argument whose name is the `length` bytes at `name`, or -1. */
-OPDI_SHARED int opdi_arg_index(const opd_schema *schema, const char *name, size_t length) {
+OPDI_INTERNAL int opdi_arg_index(const opd_schema *schema, const char *name, size_t length) {
     for (int i = 0; i < schema->nargs; i++) {
         if (strlen(schema->args[i].name) == length && strncmp(schema->args[i].name, name, length) == 0) { return i; }
     }
@@ -732,4 +731,3 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     }
     return 0;
 }
-#endif

@@ -11,9 +11,9 @@
 #define OPDI_MAX_DEPTH 400
 /* The current limit of nested calls.  The limit is 0 while the dispatch trace is on or collectives run, so that each
    call takes the slow path (opdi_beyond_limit). */
-#if defined(OPDI_APART)
+#if defined(OPDI_DIVIDED)
 extern OPDI_INTERNAL int32_t opdi_depth_limit;
-#elif defined(OPDI_CORE)
+#else
 static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
 #endif
 
@@ -193,9 +193,7 @@ struct opd_call {
     bool stands_in;                               /* a Meta kernel runs with stand-ins for the arguments: it makes new
                                                      results */
 };
-#if defined(OPDI_CORE)
 #define OPDI_FLAGS_KNOWN 256u
-#endif
 /* The hash table of names, with open addressing; its slots follow the struct.  Tables are read without a lock.  When a
    table grows, a larger copy is published, and the old table waits to be freed (opdi_retire). */
 typedef struct opdi_names { opdi_retired gone; size_t mask, used; } opdi_names;
@@ -230,7 +228,6 @@ typedef struct opdi_register {
     bool warned_override, warned_gone;
     int extra[OPDI_EXTRAS];                       /* 1: the group OPDI_EXTRA_* is registered */
 } opdi_register;
-#if defined(OPDI_CORE)
 struct opd_plugin {
     void *handle;                                 /* from dlopen */
     uintptr_t begin, end;                         /* the addresses at which the plug-in is mapped */
@@ -245,7 +242,6 @@ struct opd_plugin {
     opd_plugin *next;
     char *path;
 };
-#endif
 
 //== names =============================================================================================================
 
@@ -285,7 +281,6 @@ static inline bool opdi_is_defined(const opd_op *op) { return OPDI_ACQUIRE(&op->
 
 //== tables ============================================================================================================
 
-#if defined(OPDI_CORE)
 /* The rule by which the kernel of a slot was chosen, with PyTorch's names for its dumps. */
 typedef enum opdi_chosen {
     OPDI_CHOSEN_KERNEL, OPDI_CHOSEN_DEFAULT, OPDI_CHOSEN_NESTED, OPDI_CHOSEN_AMBIGUOUS, OPDI_CHOSEN_MATH,
@@ -304,7 +299,6 @@ typedef struct opdi_higher {
     opd_tensor *(*wrapped_number)(opd_value number);
     int (*batch_copy)(opd_tensor *dst, const opd_tensor *src);
 } opdi_higher;
-#endif
 /* Tags of built-in descriptors that opd_op_tags does not return.  FORMULA: a pointwise operator with a formula.
    NUMBERS: a number as second operand is wrapped.  OUT_CORE, OUT_DYNAMIC: the out= form also has the tag CORE, or
    DYNAMIC_OUTPUT_SHAPE.  CONJUGATES: `backward` is correct for complex numbers, too.
@@ -324,21 +318,17 @@ typedef struct opdi_higher {
 #define OPDI_OPTAG_OUT_SELF (1u << 14)
 #define OPDI_OPTAG_OUT_APART (OPDI_OPTAG_OUT_PART | OPDI_OPTAG_OUT_SELF)
 #define OPDI_OPTAG_SENDS (1u << 17)               /* has side effects, so graphs do not drop its calls */
-#if defined(OPDI_CORE)
 #define OPDI_OPTAG_PRIVATE (OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_CORE | OPDI_OPTAG_OUT_DYNAMIC | \
                             OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_SENDS | OPDI_OPTAG_OUT_CASTS | \
                             OPDI_OPTAG_OUT_APART)
-#endif
 
 //== listeners =========================================================================================================
 
-#if defined(OPDI_CORE)
 struct opd_listener {
     opd_listener_fn defined, undefined;
     void *user;
     opd_listener *next;
 };
-#endif
 
 //== scopes ============================================================================================================
 
@@ -383,7 +373,6 @@ typedef struct opdi_fake {
     /* Makes a fake of a tensor on `device`, in the innermost scope.  Returns NULL and sets an error if that fails. */
     opd_tensor *(*make)(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 } opdi_fake;
-#if defined(OPDI_CORE)
 /* The largest data, in bytes, that lies in the block of its tensor.  Larger data has a separate block, so that blocks
    with a tensor's header are small: see opdi_free_quarantined. */
 #define OPDI_INLINE_DATA_MAX 256
@@ -435,11 +424,9 @@ static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const o
     if (OPDI_UNLIKELY((thread->top & (OPDI_ROOT_WARNING - 1)) == 0)) { opdi_root_warn(thread, op); }
 }
 static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_push_of(thread, tensor, NULL); }
-#endif
 
 //== observers =========================================================================================================
 
-#if defined(OPDI_CORE)
 struct opdi_observer {
     opd_observer desc;
     int64_t handle;
@@ -461,11 +448,9 @@ struct opd_span { opdi_observing observing; opdi_thread *th; };
 static inline bool opdi_observe_on(const opdi_thread *thread) {
     return OPDI_LOAD(&thread->observed) != 0 && !thread->innermost.observe_off && !thread->observing;
 }
-#endif
 
 //== stored dtypes =====================================================================================================
 
-#if defined(OPDI_CORE)
 /* How a built-in operator handles tensors of stored dtypes (see >>stored_dtypes).  NOT: the call fails.  PLAIN: the
    kernel gets them unchanged.  MOVED: as integers of the same size.  WIDE: converted to int64, float32 or complex64;
    the first result is converted back.  COUNTED: converted as for WIDE, but results are not converted back.  FLOAT:
@@ -473,11 +458,9 @@ static inline bool opdi_observe_on(const opdi_thread *thread) {
    uint64 is mapped to int64 so that the order of numbers is kept. */
 enum { OPDI_STORED_NOT, OPDI_STORED_PLAIN, OPDI_STORED_MOVED, OPDI_STORED_WIDE, OPDI_STORED_COUNTED,
        OPDI_STORED_FLOAT, OPDI_STORED_PROMOTED, OPDI_STORED_ORDERED };
-#endif
 
 //== calls =============================================================================================================
 
-#if defined(OPDI_CORE)
 /* The arguments that a caller gives.  If `keywords` is set, arguments may be given by name, and keyword-only arguments
    must be given by name. */
 typedef struct opdi_given {
@@ -596,11 +579,9 @@ OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *thre
     return opdi_slot_for(thread, call, table, sets, (sets->flags & OPDI_REQUIRES_GRAD) && !thread->state.no_grad ? 16
                          : 0);
 }
-#endif
 
 //== overloads =========================================================================================================
 
-#if defined(OPDI_CORE)
 typedef struct opdi_overload_list {
     opdi_retired gone;                            /* entry for the list of objects that wait to be freed */
     int64_t count;                                /* number of operators, which follow the struct */
@@ -613,7 +594,7 @@ struct opd_overloads {
 };
 
 OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op);
-OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
+OPDI_INTERNAL const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
 OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot);
 /* Runs the kernel that a table has for these keys; table may be NULL.  `call` has the arguments and gets the results.
    Returns 0, or -1 and sets an error. */
@@ -647,19 +628,15 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
     call->cursor = other.cursor;
     return rc;
 }
-#endif
 
 //== dumps =============================================================================================================
 
-#if defined(OPDI_CORE)
 typedef struct opdi_text { char *buf; size_t cap, length; } opdi_text;
-#endif
 
 //== functions of higher layers that this layer calls ==================================================================
 
-OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
-OPDI_SHARED int opdi_detach__kernel(opd_call *call);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_autograd_fallback(opd_call *call);
+OPDI_INTERNAL int opdi_detach__kernel(opd_call *call);
 OPDI_INTERNAL int opdi_dead_argument(opd_call *call);
 OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw);
 OPDI_INTERNAL int opdi_missing_formula(opd_backward_call *bw);
@@ -673,9 +650,8 @@ OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call);
-#endif
 
-OPDI_SHARED const char *opdi_builtin_name(int i);
+OPDI_INTERNAL const char *opdi_builtin_name(int i);
 #include "dispatch.prototypes.h"
 #endif
 

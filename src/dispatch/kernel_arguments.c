@@ -302,7 +302,7 @@ int opd_return_value(opd_call *call, opd_value value) {
     call->filled |= 1u << i;
     return 0;
 }
-OPDI_SHARED int opdi_return_given(opd_call *call, int arg) {
+OPDI_INTERNAL int opdi_return_given(opd_call *call, int arg) {
     const opd_value value = call->args[arg];
     size_t bytes = (size_t)value.n * sizeof(opd_value);
     if (value.tag != OPD_TAG_LIST) { return opd_return_value(call, value); }

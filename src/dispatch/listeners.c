@@ -105,7 +105,7 @@ static void opdi_definition_reclaim(opdi_retired *gone) {
 }
 
 /* Undoes the registrations of a library that are newer than `keep`, the newest first; all of them if keep is NULL. */
-OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
+OPDI_INTERNAL void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
     opdi_lock(&opdi_registry.lock);
     while (lib->registrations && lib->registrations != keep) {
         opdi_registration *registration = lib->registrations;

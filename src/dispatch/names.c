@@ -21,8 +21,6 @@ OPDI_INTERNAL opd_op *opdi_lookup(const char *name, size_t length) {
 
 OPDI_COLD_BEGIN
 
-#if defined(OPDI_CORE)
-
 /* Returns true if observers do not see calls of operators with this base name, as in PyTorch
    (ATen/core/dispatch/ObservedOperators.cpp). */
 static bool opdi_is_unobserved(const char *base) {
@@ -281,7 +279,6 @@ OPDI_INTERNAL int opdi_not_found(const char *name) {
 #endif
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s", name, near_text);
 }
-#endif
 
 OPDI_COLD_END
 
@@ -307,8 +304,6 @@ static int opdi_lean_check(const opd_library *lib, const char *name, const char 
                                  "keep: write OPD_KEEP before this line, with %s", what, name, card);
 }
 #endif
-
-#if defined(OPDI_CORE)
 
 /* Finds an operator that may not be registered yet: waits if another thread is just registering, and registers the
    built-in operators of this name.  Returns NULL if there is no such operator. */
@@ -360,11 +355,8 @@ opd_op *opd_find(const char *name) {
     opd_op *op = opdi_find_defined(name, length);
     return OPDI_LIKELY(op && opd_ok()) ? op : opdi_find_slow(name, length);
 }
-#endif
 
 OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
 
 const char *opd_op_name(const opd_op *op) { return op ? op->name : ""; }
 const opd_schema *opd_op_schema(const opd_op *op) { return op && opdi_is_defined(op) ? op->schema : NULL; }
@@ -474,5 +466,4 @@ opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature)
     OPDI_PUBLISH(handle, op);
     return op;
 }
-#endif
 OPDI_COLD_END

@@ -9,15 +9,9 @@
 //  that the data of a callback is not freed while the callback runs.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_CORE)
-
 static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /* protected by opdi_threads_lock */
 
-#endif
-
 OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
 
 static void opdi_observer_drop(opdi_observer *observer, int32_t count) {
     opd_plugin *plugin = observer->plugin;
@@ -328,7 +322,6 @@ void opd_span_close(opd_span *span) {
     opdi_observe_end(span->th, &span->observing, NULL, 0);
     opdi_free(span, sizeof *span);
 }
-#endif
 
 OPDI_COLD_END
 

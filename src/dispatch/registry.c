@@ -8,9 +8,7 @@
 //  lock.  This section uses schemas and keys, and does not depend on tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_CORE)
-
-#if defined(OPDI_APART)                           /* dispatch.h declares this variable */
+#if defined(OPDI_DIVIDED)                           /* dispatch.h declares this variable */
 int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
 #endif
 OPDI_INTERNAL bool opdi_calls_shown;
@@ -24,14 +22,9 @@ OPDI_INTERNAL int (*opdi_works_before_use)(const opd_tensor *tensor);
    while there are no such parts. */
 OPDI_INTERNAL bool (*opdi_is_part)(const opd_tensor *tensor);
 /* The number of collectives that are running. */
-OPDI_SHARED int32_t opdi_works_running;
-#else
-extern OPDI_SHARED int32_t opdi_works_running;
-#endif
+OPDI_INTERNAL int32_t opdi_works_running;
 
-#if defined(OPDI_CORE)
-
-OPDI_SHARED opdi_register opdi_registry = {
+OPDI_INTERNAL opdi_register opdi_registry = {
     /* lock, names */ OPDI_MUTEX_INIT, NULL,
     /* name_memory, op_memory */ {NULL, 0, NULL}, {NULL, 0, NULL},
     /* ranks, first_defined, last_defined */ 0, NULL, NULL,
@@ -40,12 +33,8 @@ OPDI_SHARED opdi_register opdi_registry = {
     /* aten, builtin, family_first, family_next, making */ NULL, {NULL}, {0}, {0}, 0,
     /* gone, gone_end, gone_count */ NULL, NULL, 0,
     /* listeners, warned_override, warned_gone, extra */ NULL, false, false, {0, 0}};
-#else
-extern OPDI_SHARED opdi_register opdi_registry;
-#endif
 
-OPDI_SHARED bool opdi_same_family(const char *first, const char *second);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL bool opdi_same_family(const char *first, const char *second);
 
 OPDI_INTERNAL void opdi_plugin_unpin(opd_plugin *plugin);
 OPDI_INTERNAL int opdi_autograd_registered(opd_call *call);
@@ -207,12 +196,12 @@ static size_t opdi_family(const char *name) {
     while (length > 0 && name[length - 1] == '_') { length--; }
     return length;
 }
-OPDI_SHARED bool opdi_same_family(const char *first, const char *second) {
+OPDI_INTERNAL bool opdi_same_family(const char *first, const char *second) {
     const size_t length = opdi_family(first);
     return opdi_family(second) == length && memcmp(first, second, length) == 0;
 }
 #if defined(OPD_LEAN)
-OPDI_SHARED const char *opdi_builtin_name(int i) {
+OPDI_INTERNAL const char *opdi_builtin_name(int i) {
     const opdi_lean_card *const card = OPDI_LOAD(&opdi_lean_cards[i]);
     return card ? card->name : "";
 }
@@ -241,7 +230,7 @@ static unsigned opdi_family_slot(const char *name) {
 static const char *const opdi_builtin_names[] = {
 #include "operator_names.printed.h"
 };
-OPDI_SHARED const char *opdi_builtin_name(int i) { return opdi_builtin_names[i]; }
+OPDI_INTERNAL const char *opdi_builtin_name(int i) { return opdi_builtin_names[i]; }
 /* Makes lists of the built-in operators by family, each in the order of their numbers, so that a look-up visits only
    the operators of its family. */
 static void opdi_families_note(void) {
@@ -419,8 +408,8 @@ static opdi_manual_derivative *opdi_manual_find(const char *name, opd_backward_f
 }
 /* Returns the derivative with this name and backward function.  The derivative is made at the first use and kept.
    Returns NULL if memory runs out. */
-OPDI_INTERNAL const opdi_derivative *opdi_manual_formula(const char *name, opd_backward_fn fn, bool context,
-                                                         bool once) {
+OPDI_INTERNAL const opdi_derivative *opdi_manual_formula(const char *name, opd_backward_fn fn, bool context, bool once)
+                                                         {
     const size_t size = strlen(name) + 1;
     opdi_manual_derivative *manual = opdi_manual_find(name, fn, context, once);
     if (manual) { return &manual->formula; }
@@ -457,5 +446,4 @@ OPDI_INTERNAL void opdi_manuals_forget(const opd_plugin *plugin) {
     }
 }
 OPDI_COLD_END
-#endif
 

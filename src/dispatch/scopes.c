@@ -11,9 +11,8 @@
 
 //== references ========================================================================================================
 
-OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor);
-OPDI_SHARED void *opdi_scope_alloc(size_t size);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL opd_tensor *opdi_own(opd_tensor *tensor);
+OPDI_INTERNAL void *opdi_scope_alloc(size_t size);
 
 OPDI_INTERNAL opdi_release_hooks opdi_on_release;
 
@@ -248,7 +247,7 @@ OPDI_COLD_END
 
 /* Moves a reference to `tensor` to the innermost scope and returns `tensor`.  If memory runs out, drops the reference,
    sets an error and returns NULL. */
-OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_own(opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     if (!tensor) { return NULL; }
     if (opdi_scope_reserve(thread, 1)) {
@@ -260,7 +259,7 @@ OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor) {
 }
 
 /* Returns `size` bytes that live as long as the innermost scope, or NULL and sets an error. */
-OPDI_SHARED void *opdi_scope_alloc(size_t size) {
+OPDI_INTERNAL void *opdi_scope_alloc(size_t size) {
     opdi_thread *thread = opdi_self();
     if (opdi_scope_reserve(thread, 1) || size > SIZE_MAX / 2) { return NULL; }
     opdi_block *block = (opdi_block *)opdi_alloc(size + sizeof *block);
@@ -385,5 +384,4 @@ opd_scope_info opd_scope_stats(void) {
     info.handles = thread->top;
     return info;
 }
-#endif
 

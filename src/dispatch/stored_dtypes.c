@@ -111,14 +111,14 @@ static bool opdi_stored_guards(const opd_op *op, opd_key key) {
 }
 /* Returns the slot whose kernel a call with tensors of stored dtypes runs: opdi_stored_kernel instead of a built-in
    kernel in `slot`, else `slot`. */
-OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot) {
+OPDI_INTERNAL const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot) {
     static const opdi_slot guard = {opdi_stored_kernel, NULL};
     return call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + 16 && slot->fn != opd_fallthrough &&
         opdi_stored_guards(call->op, call->slot) ? &guard : slot;
 }
 /* Checks a stored dtype that was given as an argument, not by a tensor.  Sets an error and returns -1 if the built-in
    operator cannot make tensors of this dtype.  Otherwise returns 0. */
-OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype) {
+OPDI_INTERNAL int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype) {
     const opd_op *op = call->op;
     if (!opdi_has_own_kernel(op)) { return 0; }
     return opdi_stored_mode(op, opdi_stored_set((int)dtype)) == OPDI_STORED_PLAIN ? 0

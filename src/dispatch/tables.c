@@ -2,8 +2,6 @@
 
 //== computed tables ===================================================================================================
 
-#if defined(OPDI_CORE)
-
 OPDI_INTERNAL const char *const opdi_chosen_names[] = {"kernel", "default backend kernel", "nested kernel",
     "ambiguous autogradother", "math kernel", "autograd kernel", "batched kernel", "backend fallback", "missing"};
 
@@ -28,13 +26,11 @@ static bool opdi_has_backend_kernel(const opd_op *op, opd_key key) {
 static bool opdi_is_autocast_slot(int slot) {
     return slot >= OPDI_AUTOCAST_SLOT && slot < OPDI_AUTOCAST_SLOT + OPD_BACKEND_COUNT;
 }
-#endif
 
-OPDI_SHARED int opdi_hidden_fallback(opd_call *call);
-OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
-OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype);
-OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_hidden_fallback(opd_call *call);
+OPDI_INTERNAL const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
+OPDI_INTERNAL int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype);
+OPDI_INTERNAL void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
 OPDI_INTERNAL uint32_t opdi_formula_backends;            /* a bit for each registered backend that runs formulas */
 OPDI_INTERNAL bool opdi_backend_pointwise(int type) { return OPDI_LOAD(&opdi_formula_backends) >> type & 1; }
 /* Returns true if op is a built-in pointwise operator with a formula, and `key` belongs to a device that runs formulas.
@@ -143,7 +139,7 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
 
 /* Runs the fallback of the call's slot.  A kernel that is registered for every backend calls this function if it has
    nothing to do in this call. */
-OPDI_SHARED int opdi_hidden_fallback(opd_call *call) {
+OPDI_INTERNAL int opdi_hidden_fallback(opd_call *call) {
     opdi_lock(&opdi_registry.lock);
     const opdi_kernel *kernel = opdi_registry.fallbacks[call->slot];
     opd_kernel fn = kernel && kernel->fn != opd_fallthrough ? kernel->fn : opdi_missing_kernel;
@@ -322,4 +318,3 @@ OPDI_INTERNAL const char *opdi_place_text(opdi_origin place, char *buf, size_t c
     else { (void)snprintf(buf, cap, "%s", place.file); }
     return buf;
 }
-#endif

@@ -9,7 +9,6 @@
 //== bits ==============================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-#if defined(OPDI_CORE)
 /* The lookup tables for CRC-32, which is computed eight bytes at a time. */
 typedef struct opdi_crc { uint32_t rows[8][256]; } opdi_crc;
 /* A prefix code (Huffman code).  `quick` is indexed by the next 9 bits of input: it holds symbol * 16 + the length of
@@ -25,12 +24,10 @@ typedef struct opdi_inflate {
     opdi_prefix literals, distances;
 } opdi_inflate;
 #endif
-#endif
 
 //== reading ===========================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-#if defined(OPDI_CORE)
 /* Memory that an open file and its tensors share. */
 typedef struct opdi_file_buffer {
     int32_t refs;
@@ -53,12 +50,10 @@ typedef uint64_t (*opdi_file_length_fn)(const opdi_source *source);
 /* A position in a text, with the end of the text. */
 typedef struct opdi_scanner { const opdi_source *source; size_t at, end; } opdi_scanner;
 #endif
-#endif
 
 //== writing ===========================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-#if defined(OPDI_CORE)
 /* The destination of written bytes: a temporary file in the folder of the final file, a checksum, or both. */
 typedef struct opdi_sink {
     opdi_source source;
@@ -72,12 +67,10 @@ typedef struct opdi_sink {
     bool swap;                   /* true: the byte order of elements is reversed while they are written */
 } opdi_sink;
 #endif
-#endif
 
 //== json ==============================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-#if defined(OPDI_CORE)
 #define OPDI_JSON_DEPTH 500
 /* A value, or the key of an object's member.  at: position of the first character in the text; next: number of the
    first entry after the value and its members, combined with OPDI_JSON_* flags. */
@@ -88,12 +81,10 @@ struct opd_json {
     int64_t count;
 };
 #endif
-#endif
 
 //== pickles ===========================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-#if defined(OPDI_CORE)
 /* The kinds of nodes of the tree that a pickle describes.  The comments say what the node's items and its other fields
    (see opdi_pickle_node) contain. */
 enum {
@@ -165,12 +156,10 @@ typedef struct opdi_pickle_known {
     const char *module, *name; int call; opd_scalar_type dtype; int bytes;
 } opdi_pickle_known;
 #endif
-#endif
 
 //== tensor files ======================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-#if defined(OPDI_CORE)
 enum { OPDI_SAFETENSORS_DTYPES = 22 };
 /* A dtype of safetensors, with its size in bits.  The rows are in the order in which the format sorts tensors; a dtype
    that this library lacks has OPD_DTYPE_NONE. */
@@ -222,20 +211,16 @@ struct opd_tensor_file {
     int64_t nstorages;
 };
 #endif
-#endif
 
 //== safetensors =======================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-#if defined(OPDI_CORE)
 #define OPDI_SAFETENSORS_HEADER 100000000 /* the largest header, in bytes, that the format allows */
-#endif
 #endif
 
 //== checkpoints =======================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-#if defined(OPDI_CORE)
 typedef struct opdi_checkpoint_walk {
     opd_tensor_file *file;
     const opdi_source *pickled;  /* the bytes of data.pkl */
@@ -253,12 +238,10 @@ typedef struct opdi_checkpoint_walk {
 #define OPDI_CHECKPOINT_DEPTH 100
 #define OPDI_FOREIGN_TENSORS (-4)    /* opdi_file_entry.strange: a value of an unknown class that contains tensors */
 #endif
-#endif
 
 //== saving checkpoints ================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
-#if defined(OPDI_CORE)
 typedef struct opdi_zip_writer {
     opdi_sink *sink;
     opdi_crc table;
@@ -274,7 +257,6 @@ typedef struct opdi_checkpoint_writer {
     opdi_pointer_set storages;   /* opdi_storage * */
     opdi_string dtypes;          /* int[]: dtype of each storage; negative: its tensors have several dtypes */
 } opdi_checkpoint_writer;
-#endif
 #endif
 
 #include "files.prototypes.h"

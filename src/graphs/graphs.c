@@ -8,8 +8,7 @@
 //  call.  This section knows operators only by their schemas.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_tracer_kernel(opd_call *call);
 
 struct opdi_gnode;
 
@@ -231,4 +230,3 @@ OPDI_INTERNAL opdi_gvalue *opdi_graph_constants(opd_graph *graph, const opd_valu
     return opdi_graph_list(graph, OPDI_GNODE_LIST, value->tag, opdi_graph_list_rows[row].word, list, value->n);
 }
 OPDI_COLD_END
-#endif

@@ -9,7 +9,6 @@
 //== types =============================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 typedef enum opdi_gtype_kind {
     OPDI_GTYPE_ANY, OPDI_GTYPE_NONE, OPDI_GTYPE_TENSOR, OPDI_GTYPE_INT, OPDI_GTYPE_FLOAT, OPDI_GTYPE_BOOL,
     OPDI_GTYPE_COMPLEX, OPDI_GTYPE_NUMBER, OPDI_GTYPE_STR, OPDI_GTYPE_DEVICE, OPDI_GTYPE_GENERATOR, OPDI_GTYPE_STREAM,
@@ -66,12 +65,10 @@ typedef struct opdi_gspace {
 } opdi_gspace;
 #define OPDI_MAX_GTYPE_DEPTH 64
 #endif
-#endif
 
 //== cells =============================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 typedef struct opdi_cell {
     int32_t refs;
     uint8_t kind;                                 /* an opd_cell_kind */
@@ -98,21 +95,17 @@ typedef struct opdi_cell {
 } opdi_cell;
 #define OPDI_MAX_CELL_DEPTH 64
 #endif
-#endif
 
 //== cell texts ========================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 /* A text that grows.  If memory runs out, `failed` becomes true and an error is set. */
 typedef struct opdi_text_builder { char *text; int64_t length, cap; bool failed; } opdi_text_builder;
-#endif
 #endif
 
 //== graphs ============================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 /* A C function that computes a node's results from the arguments `args`.  Stores a reference of each result in `rets`
    and returns 0.  On failure, stores no results, returns -1 and sets an error. */
 typedef int (*opdi_gfunction_run)(const struct opdi_gnode *node, const opd_value *args, opd_value *rets);
@@ -288,12 +281,10 @@ typedef struct opdi_graph_names {
 /* A row of the table of list types: the tag of the list, the tag of its elements, and the name of the element type. */
 typedef struct opdi_graph_list_row { int32_t list, element; const char *word; } opdi_graph_list_row;
 #endif
-#endif
 
 //== recording =========================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
 /* An autograd node that was recorded inside a call that is being traced.  When the call ends, saved-tensor hooks pack
    the values that the node has saved. */
@@ -312,12 +303,10 @@ typedef struct opdi_graph_tracer {
     int64_t nwaiting, waiting_cap;
 } opdi_graph_tracer;
 #endif
-#endif
 
 //== running ===========================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_value *rets, const opd_value *args);
 /* Runs the operator of `step` on `args`, and stores references of the results in `rets`.  Returns 0, or -1 and sets an
    error. */
@@ -348,22 +337,18 @@ OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *thread, const opdi_gst
     return opdi_graph_op(thread, step, args, &vals[slots[step->nin]]);
 }
 #endif
-#endif
 
 //== running blocks ====================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 /* A function that is called for each number that a graph computes from other numbers in a run on this thread.  `name`
    is the name of the operator or builtin in the graph's text. */
 typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int nargs, const opd_value *ret);
-#endif
 #endif
 
 //== builtin numbers ===================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 /* Values of `what` (see opdi_builtin) for functions that several builtins share.  They tell which operation to
    compute. */
 enum {
@@ -379,12 +364,10 @@ enum {
     OPDI_FN_COMPLEX, OPDI_FN_TRUNC, OPDI_FN_ANGLE
 };
 #endif
-#endif
 
 //== builtin texts =====================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 enum { OPDI_CASE_UPPER = 1, OPDI_CASE_LOWER, OPDI_CASE_SWAP, OPDI_CASE_TITLE, OPDI_CASE_CAPITALIZE };
 enum {
     OPDI_TEST_DIGIT = 1, OPDI_TEST_ALNUM, OPDI_TEST_ALPHA, OPDI_TEST_SPACE, OPDI_TEST_PRINTABLE, OPDI_TEST_UPPER,
@@ -395,12 +378,10 @@ enum { OPDI_FIND_FIRST = 1, OPDI_FIND_LAST, OPDI_FIND_INDEX, OPDI_FIND_RINDEX, O
 enum { OPDI_STRIP_LEFT = 1, OPDI_STRIP_RIGHT, OPDI_STRIP_BOTH };
 enum { OPDI_PAD_LEFT = 1, OPDI_PAD_RIGHT, OPDI_PAD_BOTH, OPDI_PAD_ZERO };
 #endif
-#endif
 
 //== builtin quantized =================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 /* The classes of packed weights of quantized layers in archives.  Scripts have no names for the attributes of these
    objects.  A linear layer keeps the int8 weight (or a float weight); all other layers keep a float weight, which has
    the numbers that the quantized weight represents. */
@@ -430,32 +411,26 @@ enum { OPDI_Q_PLAIN, OPDI_Q_RELU, OPDI_Q_TANH, OPDI_Q_LEAKY };
 enum { OPDI_PACK_LINEAR, OPDI_PACK_CONV, OPDI_PACK_LINE, OPDI_PACK_TURNED, OPDI_PACK_TURNED_LINE, OPDI_PACK_ROWS };
 enum { OPDI_LIST_INDEX = 1, OPDI_LIST_REMOVE, OPDI_LIST_CONTAINS, OPDI_LIST_COUNT };
 #endif
-#endif
 
 //== builtin containers ================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 enum { OPDI_DICT_KEYS = 1, OPDI_DICT_VALUES, OPDI_DICT_ITEMS };
-#endif
 #endif
 
 //== builtin tensors ===================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 enum {
     OPDI_OF_SIZE = 1, OPDI_OF_DTYPE, OPDI_OF_DEVICE, OPDI_OF_GRAD, OPDI_OF_LAYOUT, OPDI_OF_ITEMSIZE, OPDI_OF_NBYTES,
     OPDI_OF_STRIDE, OPDI_OF_CPU, OPDI_OF_CUDA, OPDI_OF_META, OPDI_OF_DATA, OPDI_OF_DETACH, OPDI_OF_LEAF, OPDI_OF_INDEX,
     OPDI_OF_SIGN, OPDI_OF_DIMS, OPDI_OF_NUMBER, OPDI_OF_RETAINS
 };
 #endif
-#endif
 
 //== blocks ============================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 /* The arguments of a call: `in` are positional; `named` are keyword arguments with the names `names`. */
 typedef struct opdi_graph_args {
     opdi_gvalue *const *in;
@@ -497,12 +472,10 @@ typedef struct opdi_graph_match_state {
 /* An insertion point for nodes: in block `into`, before node `at` (NULL: at the end). */
 typedef struct opdi_graph_insert_point { opdi_gblock *into; opdi_gnode *at; } opdi_graph_insert_point;
 #endif
-#endif
 
 //== parsing ===========================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 typedef struct opdi_graph_parser {
     opd_graph *graph;
     const char *text, *at;
@@ -518,7 +491,6 @@ typedef struct opdi_graph_parser {
     bool lenient;                                 /* true: unknown operators become nodes that fail when they run */
 } opdi_graph_parser;
 #define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
-#endif
 #endif
 #include "graphs.prototypes.h"
 #endif

@@ -367,7 +367,7 @@ static bool opdi_traced_tangents(const opd_call *call) {
 /* The kernel at the Tracer key: records a call as a node.  If arguments have tangents, leaves the recording to forward
    mode (opdi_forward_record_call), so that the computation of the tangents is recorded, too.  Returns 0, or -1 and sets
    an error. */
-OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_tracer_kernel(opd_call *call) {
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
     const bool tangents = call->th->innermost.tracer && opdi_call_forward(call);
     opdi_gnode *node;

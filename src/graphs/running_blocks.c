@@ -2,8 +2,6 @@
 
 //== steps of graphs with blocks or cells ==============================================================================
 
-#if defined(OPDI_CORE)
-
 OPDI_COLD_BEGIN
 static int opdi_graph_unpack(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
     const opd_value list = opdi_value_plain(&vals[slots[0]]);
@@ -401,16 +399,12 @@ int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs
     opdi_leave(thread, was);
     return rc ? opdi_no_tensors(outputs, cap) : graph->noutputs;
 }
-#endif
 
 OPDI_ONCE_BEGIN
-
-#if defined(OPDI_CORE)
 
 int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
     const opd_graph *called = (const opd_graph *)graph;
     return opd_graph_run(called, inputs, ninputs, outputs,
                          called ? OPDI_MIN(called->noutputs, OPD_TRANSFORM_OUTPUTS) : 1);
 }
-#endif
 OPDI_ONCE_END

@@ -8,15 +8,14 @@
 #include "../typed/typed.h"
 
 /* The result of opdi_cpu_level, or -1 before its first call. */
-#if defined(OPDI_APART)
+#if defined(OPDI_DIVIDED)
 extern OPDI_INTERNAL int opdi_cpu_known;
-#elif defined(OPDI_OPERATORS)
+#else
 static int opdi_cpu_known = -1;
 #endif
 
 //== threads ===========================================================================================================
 
-#if defined(OPDI_OPERATORS)
 /* Vector code is left out if the compiler does not optimise: then, code with intrinsics is slower than plain C and
    takes longer to compile. */
 #if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
@@ -63,11 +62,9 @@ OPDI_LOOPS_END
    opdi_parallel_for); a range may span several grains. */
 typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
 #define OPDI_SCRATCH_BYTES(bytes) (((bytes) + 63) & ~(size_t)63) /* bytes, rounded up to 64 */
-#endif
 
 //== vector math =======================================================================================================
 
-#if defined(OPDI_OPERATORS)
 #define OPDI_VSTEP 16
 #define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: a float plus this number is rounded to an integer */
 /* Rounds `sum` to its type, even if the compiler evaluates expressions with more digits (x87). */
@@ -138,11 +135,9 @@ OPDI_ALWAYS float opdi_log1(int lv, float a) {
     return opdi_select_f32(a == 0.0f, -HUGE_VALF, y);
 }
 OPDI_LOOPS_END
-#endif
 
 //== double math =======================================================================================================
 
-#if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
 /* Splits x = m * 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and sets *exponent to e.  x is positive and normal.  The
    exponent is converted to a double by writing it into the low bits of 2^52. */
@@ -287,11 +282,9 @@ OPDI_ALWAYS double opdi_exp_square1_f64(double x) {
 }
 OPDI_LOOPS_END
 #endif
-#endif
 
 //== matrix product ====================================================================================================
 
-#if defined(OPDI_OPERATORS)
 #if defined(__GNUC__)
 typedef uint32_t opdi_word32 __attribute__((may_alias));      /* an element of 4 bytes, of any type */
 typedef uint64_t opdi_word64 __attribute__((may_alias));
@@ -470,11 +463,9 @@ typedef struct opdi_gemm_job {
 #define OPDI_ROW_GROUPS_BYTES 16384               /* bytes of the results that opdi_row_groups_try computes together */
 #define OPDI_FEW_PAIRS 32                         /* largest number of rows of bfloat16 that opdi_few_rows_try
                                                      multiplies as pairs */
-#endif
 
 //== convolution =======================================================================================================
 
-#if defined(OPDI_OPERATORS)
 typedef struct opdi_conv {
     size_t size;                                  /* 4: float, 8: double */
     bool exact;                                   /* all elements of the operands (not of the results) are representable
@@ -499,15 +490,12 @@ OPDI_LOOPS_END
 typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
 #endif
-#endif
 
 //== functions of higher layers that this layer calls ==================================================================
 
-#if defined(OPDI_OPERATORS)
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y);
-#endif
 
-#if defined(OPDI_OPERATORS) && defined(OPDI_VECTORS)
+#if defined(OPDI_VECTORS)
 OPDI_LOOPS_BEGIN
 #include "../typed/f32_avx2.h"
 #include "halves_to_floats.typed.h"

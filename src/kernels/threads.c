@@ -13,7 +13,7 @@
 
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
-#if defined(OPDI_APART)                           /* kernels.h declares it */
+#if defined(OPDI_DIVIDED)                           /* kernels.h declares it */
 int opdi_cpu_known = -1;
 #endif
 OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_detect(void) {

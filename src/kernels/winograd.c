@@ -21,7 +21,7 @@
 //  transform overflows.  OPD_WINOGRAD=0 in the environment turns this method off.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS) && !defined(OPD_NO_OP_CONV)
+#if !defined(OPD_NO_OP_CONV)
 OPDI_LOOPS_BEGIN
 #define OPDI_TILE_BLOCK 16                        /* channels that are transformed side by side */
 #define OPDI_TILE_OUT 32                          /* output channels that are multiplied together */

@@ -11,8 +11,7 @@
 //  kernels at both keys are in >>batching.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
 
 //== the stack of layers ===============================================================================================
 
@@ -246,7 +245,7 @@ opd_tensor *opd_batch_front(opd_tensor *tensor, int dim) {
     for (int i = 0; i < tensor->ndim; i++) { sizes[i + 1] = tensor->dims[i]; }
     return opd_expand(tensor, opd_ints_of(sizes, tensor->ndim + 1));
 }
-OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
+OPDI_INTERNAL opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
     int dim;
     opd_tensor *tensor = opd_batch_arg(call, i, &dim);
     return opd_batch_front(tensor, dim);
@@ -280,10 +279,8 @@ int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count
     }
     return out ? opd_return_tensors(call, out, count) : -1;
 }
-#endif
 
 OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
 
 /* Returns true if an element of any example of `tensor` is NaN (if `nan` is true) or nonzero (if `nan` is false). */
 OPDI_INTERNAL bool opdi_any_element(opd_tensor *tensor, bool nan) {
@@ -302,6 +299,5 @@ OPDI_INTERNAL bool opdi_any_element(opd_tensor *tensor, bool nan) {
     thread->state = was;
     return found;
 }
-#endif
 OPDI_COLD_END
 

@@ -31,7 +31,6 @@ typedef struct opdi_layer {
     int (*compute)(opd_context *ctx);             /* vmap: opdi_function_compute */
 } opdi_layer;
 
-#if defined(OPDI_CORE)
 #define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
 /* Makes `layer` the thread's innermost layer, which sees calls first.  NULL means that there is no layer. */
 static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
@@ -91,7 +90,6 @@ static inline int opdi_batch_check(opd_tensor *tensor, const opdi_layer *layer) 
 static inline bool opdi_batched_at(const opd_tensor *tensor, int level) {
     return tensor && (tensor->flags & OPDI_BATCHED) && opdi_batched_of(tensor)->level == level;
 }
-#endif
 #include "levels.prototypes.h"
 #endif
 

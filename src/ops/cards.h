@@ -6,7 +6,4 @@
 //  function; src/README.md lists everything that is generated from the descriptors.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS)
-
 #define OPDI_OP(name) OPDI_INTERNAL void opdi_card_##name(opd_op_desc *op)
-#endif

@@ -9,7 +9,6 @@
 
 //== complex numbers ===================================================================================================
 
-#if defined(OPDI_OPERATORS)
 static inline opdi_complex opdi_complex_make(double re, double im) {
     opdi_complex z;
     z.re = re;
@@ -84,11 +83,9 @@ static inline const char *opdi_shape_text(const opd_tensor *tensor, char text[25
     return opdi_sizes_text(opdi_sizes(tensor), tensor->ndim, text, 256);
 }
 OPDI_COLD_END
-#endif
 
 //== options of operators that create tensors ==========================================================================
 
-#if defined(OPDI_OPERATORS)
 /* The options of an operator that creates a tensor.  format: the memory format, or -1 if none was given.  The options
    layout and pin_memory are not stored, because they have only one supported value. */
 typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
@@ -97,25 +94,19 @@ enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_
 #define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 #define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
 #define OPDI_INTS_TEXT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#endif
 
 //== random numbers ====================================================================================================
 
-#if defined(OPDI_OPERATORS)
 #define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
-#endif
 
 //== geometry of views =================================================================================================
 
-#if defined(OPDI_OPERATORS)
 /* The sizes and strides of a new view, which begin as those of a tensor. */
 typedef struct opdi_geometry { int ndim; int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1]; } opdi_geometry;
-#endif
 
 //== pointwise operators ===============================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
 static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
 static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
@@ -254,24 +245,20 @@ static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *tensor) {
 }
 OPDI_COLD_END
 #endif
-#endif
 
 //== backward functions and test cases of binary operators =============================================================
 
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 /* Returns expr from a backward function as the gradient of argument i, if that gradient is needed. */
 #define OPDI_BW_RETURN(i, expr) \
     do { if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, expr) != 0) { return -1; } } while (0)
 #define OPDI_CASES_BINARY "[2,3], [2,3]; [2,3], [3]; [2,1], [1,3]; [2,3], []"
 #define OPDI_CASES_DIV "[2,3], [2,3]+; [2,3], [3]+; [2,1], [1,3]+"
 #endif
-#endif
 
 //== reductions ========================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 #define OPDI_ALL_DIMS (~(uint64_t)0)
 typedef struct opdi_folded {
     double f, g;                                  /* for float and double; the parts of complex numbers */
@@ -372,12 +359,10 @@ OPDI_LOOPS_END
 #define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
 #define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
 #endif
-#endif
 
 //== operators along one dim ===========================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 typedef struct opdi_lines opdi_lines;
 /* Elements [from, from + count) of a line in pass number `pass`. */
 typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
@@ -413,30 +398,24 @@ struct opdi_lines {
 #define OPDI_LINE_WIDE(wide)
 #endif
 #endif
-#endif
 
 //== cumulative operators, sorting: results ============================================================================
 
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 #define OPDI_PAIR " -> (Tensor values, Tensor indices)"
-#endif
 #endif
 
 //== sort keys =========================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 /* A sort key and the index of its element.  Unsigned keys have the order of the elements: NaN is above all numbers, -0
    equals 0. */
 typedef struct opdi_key { uint64_t key; int64_t index; } opdi_key;
-#endif
 #endif
 
 //== matrix products ===================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 #define OPDI_DTYPE(t) ((opd_scalar_type)(t)->dtype)
 /* A batch of matrices: element (b, i, j) is b * bs + i * rs + j * cs elements after data. */
 typedef struct opdi_matrix { char *data; int64_t bs, rs, cs; } opdi_matrix;
@@ -453,12 +432,10 @@ typedef struct opdi_products {
    example has ndim dims. */
 typedef struct opdi_factor { opd_tensor *tensor; int dim, ndim; } opdi_factor;
 #endif
-#endif
 
 //== matrix factorizations =============================================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
 /* The arguments of a kernel that processes one matrix of a batch: sizes, and up to four tensors `data`, each with the
    distance `step` of its matrices in elements. */
 typedef struct opdi_solver {
@@ -486,12 +463,10 @@ OPDI_LOOPS_END
     OPDI_INTERNAL int opdi_##name##_f64(const opdi_solver *solver, int64_t at);
 enum { OPDI_PANEL = 32 };                         /* reflections that are applied together */
 #endif
-#endif
 
 //== complex matrices ==================================================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
 /* A view of a complex matrix.  Element (i, j) is at[i * rs + j * cs] or, if `conj`, its conjugate. */
 typedef struct opdi_cblock {
     opdi_complex *at;
@@ -508,30 +483,24 @@ static inline void opdi_cblock_put(const opdi_cblock *block, int64_t i, int64_t 
 }
 OPDI_LOOPS_END
 #endif
-#endif
 
 //== results of kernels on matrices ====================================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
 /* The results of a kernel while they are computed: out [count], and for each a contiguous tensor `work` to compute in.
    If some results are real and others complex, the real results are computed in float64. */
 typedef struct opdi_results { opd_tensor *out[4], *work[4]; int count; } opdi_results;
-#endif
 #endif
 
 //== eigenvalues and singular values ===================================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
 enum { OPDI_SWEEPS = 60 };                        /* iterations for one value, after which it has not converged */
-#endif
 #endif
 
 //== special functions =================================================================================================
 
 #if !defined(OPD_NO_OP_SPECIAL)
-#if defined(OPDI_OPERATORS)
 #define OPDI_PI 3.14159265358979323846
 OPDI_LOOPS_BEGIN
 /* Returns (x^2 - z1^2) (x^2 - z2^2) for the two zeros z1, z2 of j0 below 8.  Each zero is stored in two parts, so that
@@ -560,12 +529,10 @@ typedef struct opdi_special {
     double (*two)(double x, double y);
 } opdi_special;
 #endif
-#endif
 
 //== convolutions ======================================================================================================
 
 #if !defined(OPD_NO_OP_CONV)
-#if defined(OPDI_OPERATORS)
 /* A convolution of x [n, c, in] with weights w [oc, c / groups, kernel] to y [n, oc, out]. */
 typedef struct opdi_vol {
     int dtype;                                    /* float32, float64 or int64 */
@@ -576,21 +543,17 @@ typedef struct opdi_vol {
 /* The tensor to compute: y, the gradient of x, or the gradient of w. */
 enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
 #endif
-#endif
 
 //== memory formats ====================================================================================================
 
 #if !defined(OPD_NO_OP_RESAMPLE)
-#if defined(OPDI_OPERATORS)
 /* The memory format torch.contiguous_format as a value. */
 #define OPDI_MEMORY_DENSE opd_value_int(0)
-#endif
 #endif
 
 //== normalizations ====================================================================================================
 
 #if !defined(OPD_NO_OP_NORM)
-#if defined(OPDI_OPERATORS)
 /* A normalization of x [a, c, n].  In a layer or group norm, each group of `per` neighbouring channels with the same
    index a has its own statistics.  In a batch norm, each channel has its own statistics, over all a and n.  A layer
    norm has c = 1 and n weights. */
@@ -639,37 +602,30 @@ typedef enum opdi_channel_kind {
     OPDI_CHANNEL_COUNT                            /* an int: the number of channels, or of groups */
 } opdi_channel_kind;
 #endif
-#endif
 
 //== reductions of losses ==============================================================================================
 
 #if !defined(OPD_NO_OP_LOSS)
-#if defined(OPDI_OPERATORS)
 enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
-#endif
 #endif
 
 //== walks of gather and scatter =======================================================================================
 
 #if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
 /* The operations of a walk over pairs of an element of a, selected by an index, and an element of b (see >>op:index):
    copies a to b (gather) or b to a (scatter), or combines b with a. */
 enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
-#endif
 #endif
 
 //== scatter with scratch memory for a few rows ========================================================================
 
 #if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
 /* A scatter of src into a few slices of dim of self.  rows: the indices of these slices; part: a copy of them; scratch:
    this copy in the dtype of the computation. */
 typedef struct opdi_row_subset { opd_tensor *self, *scratch, *part, *rows, *index, *src; int dim; } opdi_row_subset;
 #endif
-#endif
 
-#if !defined(OPD_NO_OP_SOLVE) && defined(OPDI_OPERATORS)
+#if !defined(OPD_NO_OP_SOLVE)
 #include "../typed/f32.h"
 #include "matrix/matrix_views.typed.h"
 #include "../typed/f64.h"
@@ -679,7 +635,7 @@ typedef struct opdi_row_subset { opd_tensor *self, *scratch, *part, *rows, *inde
 
 //== prototypes of functions that macros define ========================================================================
 
-#if !defined(OPD_NO_OPERATORS) && defined(OPDI_OPERATORS)
+#if !defined(OPD_NO_OPERATORS)
 OPDI_INTERNAL void opdi_fold_sum_i64(OPDI_FOLD_ARGS);
 OPDI_INTERNAL void opdi_fold_sum_f64(OPDI_FOLD_ARGS);
 OPDI_INTERNAL void opdi_fold_sum_c128(OPDI_FOLD_ARGS);
@@ -687,7 +643,7 @@ OPDI_INTERNAL void opdi_fold_max_f64(OPDI_FOLD_ARGS);
 OPDI_INTERNAL void opdi_fold_min_f64(OPDI_FOLD_ARGS);
 OPDI_INTERNAL void opdi_fold_count_f32(OPDI_FOLD_ARGS);
 OPDI_INTERNAL void opdi_fold_count_f64(OPDI_FOLD_ARGS);
-#if defined(OPDI_APART)
+#if defined(OPDI_DIVIDED)
 #define OPDI_DECLARED(type, name) \
     OPDI_INTERNAL void opdi_##type##_##name(void *const *data, int64_t count, const opdi_params *params);
 #define OPDI_DECLARED_ALL(name, inputs, kind, formula) \
@@ -718,10 +674,10 @@ OPDI_INTERNAL void opdi_i1e_f32(int64_t count, float *out, const float *x);
 
 //== registration ======================================================================================================
 
-OPDI_SHARED int opdi_register_builtins(void);
-OPDI_SHARED int opdi_register_card(int i);
-OPDI_SHARED int opdi_register_extra(int which);
-OPDI_SHARED const char *opdi_left_out(const char *name);
+OPDI_INTERNAL int opdi_register_builtins(void);
+OPDI_INTERNAL int opdi_register_card(int i);
+OPDI_INTERNAL int opdi_register_extra(int which);
+OPDI_INTERNAL const char *opdi_left_out(const char *name);
 #include "ops.prototypes.h"
 #endif
 

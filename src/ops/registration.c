@@ -1,7 +1,5 @@
 #include "ops.h"
 
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>builtins     the list of all operator descriptors, and their registration
 //
@@ -71,13 +69,10 @@ OPDI_LOOPS_END
 
 /* Opens the library of the built-in operators, before any library block runs, and registers the fallbacks.  Returns 0,
    or -1 and sets an error; then the next use tries again. */
-OPDI_SHARED int opdi_register_builtins(void) {
+OPDI_INTERNAL int opdi_register_builtins(void) {
     opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
     opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
     const char *show = getenv("OPD_SHOW_DISPATCH_TRACE");
-#if defined(OPDI_PARTS_FIT)
-    OPDI_PARTS_FIT();
-#endif
     if (show && *show && strcmp(show, "0") != 0) { (void)opd_dispatch_trace_set(true); }
     if (!all || opdi_register_fallbacks(all)) {
         opd_library_close(all);
@@ -160,12 +155,12 @@ static int opdi_register_collectives(void) {
     return 0;
 }
 #if defined(OPD_LEAN)
-OPDI_SHARED int opdi_register_extra(int which) {
+OPDI_INTERNAL int opdi_register_extra(int which) {
     const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[(int)OPD_OP_COUNT + which]);
     return noted ? noted->all() : 0;
 }
 #else
-OPDI_SHARED int opdi_register_extra(int which) {
+OPDI_INTERNAL int opdi_register_extra(int which) {
     return which == OPDI_EXTRA_VISION ? opdi_register_vision() : opdi_register_collectives();
 }
 #endif
@@ -178,7 +173,7 @@ static opdi_card_fn opdi_card_at(int i) {
 }
 /* Returns the name of the macro that left out this operator or, for a derived form, its base operator.  Returns NULL if
    none did. */
-OPDI_SHARED const char *opdi_left_out(const char *name) {
+OPDI_INTERNAL const char *opdi_left_out(const char *name) {
     for (int i = 0; i < OPD_OP_COUNT; i++) {
         const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[i]);
         if (noted && noted->macro && opdi_same_family(noted->name, name)) { return noted->macro; }
@@ -202,7 +197,7 @@ static opdi_card_fn opdi_card_at(int i) {
 }
 /* Returns the name of the macro that left out this operator or, for a derived form, its base operator.  Returns NULL if
    none did. */
-OPDI_SHARED const char *opdi_left_out(const char *name) {
+OPDI_INTERNAL const char *opdi_left_out(const char *name) {
     int first;
     for (int i = 0; i < OPD_OP_COUNT; i++) {
         const int family = opdi_family_at(i, &first);
@@ -216,7 +211,7 @@ OPDI_SHARED const char *opdi_left_out(const char *name) {
 
 /* Registers the operator of card i and its derived forms; does nothing if its family was left out.  Returns 0.  On
    failure, registers nothing, returns -1 and sets an error. */
-OPDI_SHARED int opdi_register_card(int i) {
+OPDI_INTERNAL int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;
     const char *const name = opdi_builtin_name(i);
@@ -235,4 +230,3 @@ OPDI_SHARED int opdi_register_card(int i) {
     return opd_fail(OPD_ERROR_REGISTER, "%s: the descriptor and its in-place and out= forms must have the same "
                     "name before the dot", name);
 }
-#endif

@@ -7,7 +7,7 @@
 //  src/printing.py.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if (defined(OPDI_CORE) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS)
+#if (defined(OPDI_IMPLEMENTED) || defined(OPDISPATCH_PLUGIN)) && !defined(OPDISPATCH_WRAPPERS)
 #define OPDISPATCH_WRAPPERS
 #include <stdarg.h>
 

@@ -11,8 +11,6 @@
 
 OPD_HOST_STRUCT;
 
-#if defined(OPDI_CORE)
-
 OPDI_ONCE_BEGIN
 
 /* Appends `length` bytes of text to `string`.  If memory runs out, sets string->failed; then later calls do nothing. */
@@ -504,4 +502,3 @@ opd_plugin *opd_library_load(const char *path) {
 }
 #endif
 OPDI_ONCE_END
-#endif

@@ -8,7 +8,6 @@
 
 //== loading ===========================================================================================================
 
-#if defined(OPDI_CORE)
 /* A string that grows.  If `failed` is set, memory has run out and an error is pending. */
 typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
 #if defined(OPDI_SPAWNS)
@@ -37,22 +36,17 @@ typedef Elf32_Sym opdi_elf_symbol;
 #else
 #define OPDI_NO_COMPILER_HERE "on Windows, nothing is compiled at run time: build a DLL (opd_library_load loads it)"
 #endif
-#endif
 
 //== compiling =========================================================================================================
 
-#if defined(OPDI_CORE)
 #if defined(OPDI_SPAWNS)
 #define OPDI_PATH 1024
-#endif
 #endif
 
 //== code addresses ====================================================================================================
 
-#if defined(OPDI_CORE)
 typedef void (*opdi_any_fn)(void);
 #define OPDI_PLACE 256                            /* bytes of the text of a place, with its final 0 */
-#endif
 
 #include "plugins.prototypes.h"
 #endif

@@ -10,7 +10,6 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
 
 /* Ends the thread whose opdi_thread is `arg`, if that is not NULL: reports a pending error, releases objects that the
    thread did not release, and removes its state from the list of threads. */
@@ -81,9 +80,6 @@ int opd_finish(void) {
 }
 
 #if !defined(OPD_NO_THREADS) && !defined(_WIN32)
-#if !defined(OPDI_OPERATORS)
-extern OPDI_SHARED opdi_mutex opdi_generator_lock;
-#endif
 static opdi_mutex *const opdi_fork_locks[] = {
     &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_key_lock,
 #if !defined(OPD_NO_CACHE)
@@ -182,5 +178,4 @@ OPDI_INTERNAL void opdi_process_begin(void) {
 #endif
 #endif
 }
-#endif
 OPDI_COLD_END

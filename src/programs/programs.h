@@ -9,7 +9,6 @@
 //== sizes =============================================================================================================
 
 #if !defined(OPD_NO_PROGRAMS)
-#if defined(OPDI_CORE)
 /* From where an input of the graph comes; `at` is a member of opdi_program_place. */
 typedef enum opdi_program_source {
     OPDI_FROM_MODULE,            /* tensor number `at` of the module */
@@ -103,12 +102,10 @@ typedef struct opdi_program_sizes {
 } opdi_program_sizes;
 #define OPDI_PROGRAM_SIZE (INT64_C(1) << 40)      /* an expression with a larger value is not evaluated */
 #endif
-#endif
 
 //== control flow ======================================================================================================
 
 #if !defined(OPD_NO_PROGRAMS)
-#if defined(OPDI_CORE)
 typedef struct opdi_program_region {
     opd_graph *graphs[2];
     bool wants_device[2];
@@ -126,12 +123,10 @@ typedef struct opdi_region_kind {
                                     lists */
 } opdi_region_kind;
 #endif
-#endif
 
 //== nodes =============================================================================================================
 
 #if !defined(OPD_NO_PROGRAMS)
-#if defined(OPDI_CORE)
 /* The state while a graph is read from the JSON text. */
 typedef struct opdi_program_graph {
     opd_graph *graph;
@@ -144,7 +139,6 @@ typedef struct opdi_program_graph {
     struct opdi_program_graph *outer;             /* in the graph of a vmap: the outer graph, whose values the graph can
                                                      use; else NULL */
 } opdi_program_graph;
-#endif
 #endif
 #include "programs.prototypes.h"
 #endif

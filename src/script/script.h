@@ -9,7 +9,6 @@
 //== tokens ============================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
 /* The place in a source (file, line and column) from which the text from byte `at` on was made. */
 typedef struct opdi_script_place {
     uint32_t at, line, column;
@@ -45,12 +44,10 @@ typedef struct opdi_script_lexer {
     bool pending;                /* true: a line with tokens has begun, and has not ended yet */
 } opdi_script_lexer;
 #endif
-#endif
 
 //== parsing ===========================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
 /* Kinds of syntax nodes.  Each comment lists the members that a node of this kind uses, and then its parts, in
    order. */
 typedef enum opdi_syntax_kind {
@@ -117,12 +114,10 @@ enum { OPDI_SIGN_NONE, OPDI_SIGN_WRITTEN, OPDI_SIGN_NEEDED };
 /* The kind that decorators give to a method: `op` of the method's node. */
 enum { OPDI_METHOD_PLAIN, OPDI_METHOD_PROPERTY, OPDI_METHOD_SETTER, OPDI_METHOD_STATIC };
 #endif
-#endif
 
 //== types =============================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
 /* A parameter of a function. */
 typedef struct opdi_script_formal {
     const char *name;
@@ -312,12 +307,10 @@ typedef struct opdi_script_enum_object {
     opd_value object;
 } opdi_script_enum_object;
 #endif
-#endif
 
 //== building ==========================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
 /* An entry of a list of values. */
 typedef struct opdi_value_entry {
     struct opdi_value_entry *next;
@@ -348,21 +341,17 @@ typedef struct opdi_script_wrapped_number {
     opd_tensor *number;
 } opdi_script_wrapped_number;
 #endif
-#endif
 
 //== python functions ==================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
 typedef struct opdi_prelude { const char *text; size_t size; } opdi_prelude;
 enum { OPDI_SCRIPT_PRELUDES = 16 };
-#endif
 #endif
 
 //== expressions =======================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
 /* The type that a variable has if a condition is true, or if it is false. */
 typedef struct opdi_refinement {
     struct opdi_refinement *next;
@@ -380,12 +369,10 @@ typedef struct opdi_cond_value {
    implement it. */
 typedef struct opdi_script_operator { const char *name, *written, *method; } opdi_script_operator;
 #endif
-#endif
 
 //== control flow ======================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
 /* A prim::If that is being compiled, its two blocks, and the variables that are set in each block. */
 typedef struct opdi_script_branch {
     opdi_gnode *node;
@@ -425,19 +412,16 @@ typedef struct opdi_script_loop {
                                                      elements */
 } opdi_script_loop;
 #endif
-#endif
 
 //== archives ==========================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
 /* An open archive.  It exists as long as its script. */
 typedef struct opdi_script_archive {
     opdi_arena arena;
     opd_tensor_file *file;
     const char *root;                             /* the prefix of the names of all entries, such as "model/" */
 } opdi_script_archive;
-#endif
 #endif
 #include "script.prototypes.h"
 #endif

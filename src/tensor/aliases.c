@@ -40,7 +40,7 @@ OPDI_INTERNAL int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t 
 }
 /* Gives `tensor` other sizes with contiguous strides, as resize_ does.  If necessary, the memory grows and keeps its
    contents.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
+OPDI_INTERNAL int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const int64_t need = opdi_resize_bytes(tensor, sizes, ndim);
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
     const int64_t numel = need < 0 ? -1 : opdi_count(sizes, ndim, element), offset = opd_offset(tensor);
@@ -81,8 +81,8 @@ OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) 
 
 /* Gives `tensor` other sizes and strides in its storage.  `offset` (in elements) is added to the position of its first
    element.  The caller has checked that all elements stay inside.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                                int64_t offset) {
+OPDI_INTERNAL int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                  int64_t offset) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)tensor->dtype));
     opdi_meta *meta = tensor->meta;
     if (numel < 0) { return -1; }

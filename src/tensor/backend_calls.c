@@ -64,7 +64,7 @@ static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
 
 /* Fills `tensor` with a number by the device's fill_, and sets *rc to the result of that call, 0 or -1.  Returns false
    if the device has no fill_. */
-OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
+OPDI_INTERNAL bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
     static opd_op *op;
     opd_value args[2];
     if (!opdi_device_has(OPD_OP(&op, OPDI_NAME(fill__Scalar, "aten::fill_.Scalar")), tensor->backend,
@@ -76,7 +76,7 @@ OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) 
 }
 
 /* Returns true if both tensors have the same dtype and sizes and are contiguous. */
-OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
+OPDI_INTERNAL bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
     return first->dtype == second->dtype && opdi_has_sizes(first, second->dims, second->ndim) &&
         (first->flags & second->flags & OPDI_CONTIGUOUS);
 }
@@ -131,7 +131,7 @@ static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
 /* Copies src to dst if one of them is batched or on a device.  If their elements lie in the same order without gaps,
    all bytes are copied at once.  Within a device, the device's copy_ or its pointwise formulas are used.  All other
    copies go through the host.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
+OPDI_INTERNAL int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
     static opd_op *op;
     const bool within = opdi_place_of(dst) == opdi_place_of(src);
     opd_value args[3];
@@ -220,7 +220,7 @@ static opd_kernel opdi_guarded_kernel(opd_call *call, int i) {
 /* The compiler's function that runs a kernel of the lazy device, or NULL.  If the kernel fails, the function removes
    the operators that the kernel has recorded, and records a call of the kernel's operator instead. */
 static int (*opdi_lazy_round)(opd_call *call, opd_kernel kernel);
-OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel)) { opdi_lazy_round = round; }
+OPDI_INTERNAL void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel)) { opdi_lazy_round = round; }
 /* Makes the device of a call the current device, runs the kernel that the guarding kernel replaced
    (opdi_guarded_kernel), and then restores the previous device.  If `mixes` is true, the tensors may be on several
    devices. */
@@ -469,7 +469,7 @@ opd_tensor *opd_result_update(opd_call *call) {
 
 /* Returns tensor if it is on the host, or else its copy on the host, which belongs to the scope.  Returns NULL and sets
    an error if that fails. */
-OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_on_host(opd_tensor *tensor) {
     return tensor && opdi_on_device(tensor) ? opdi_own(opdi_host_copy(tensor)) : tensor;
 }
 
@@ -631,7 +631,7 @@ static int opdi_resolved_back(opd_call *call, const opd_value *args) {
    conjugated or negated when they are read.  Then it runs the operator below the key, and copies new values of written
    arguments back.  View operators, and operators that only change how self is read, get the arguments unchanged
    (aten/src/ATen/native/MathBitsFallback.h). */
-OPDI_SHARED int opdi_lazy_fallback(opd_call *call) {
+OPDI_INTERNAL int opdi_lazy_fallback(opd_call *call) {
     const opd_op *const op = call->op;
     const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(opdi_key_functionality(call->slot)));
     const bool looks = (opd_op_tags(op) & OPD_OPTAG_INPLACE_VIEW) != 0;

@@ -8,18 +8,17 @@
 //  No built-in kernel touches the memory of a device.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED opdi_backend *opdi_backend_of(int type);
-OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what);
-OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
-OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
-OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second);
-OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL opdi_backend *opdi_backend_of(int type);
+OPDI_INTERNAL int opdi_backend_rc(int rc, int type, const char *what);
+OPDI_INTERNAL bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
+OPDI_INTERNAL int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
+OPDI_INTERNAL bool opdi_like(const opd_tensor *first, const opd_tensor *second);
+OPDI_INTERNAL opd_tensor *opdi_on_host(opd_tensor *tensor);
 
 static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
 OPDI_INTERNAL opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* protects opdi_backends, except published fields */
 
-OPDI_SHARED opdi_backend *opdi_backend_of(int type) {
+OPDI_INTERNAL opdi_backend *opdi_backend_of(int type) {
     return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
         : NULL;
 }
@@ -35,7 +34,7 @@ OPDI_INTERNAL int opdi_backend_missing(int type) {
                     : "register its memory and copies first (opd_backend_register)");
 }
 /* Returns 0 if rc, returned by the backend's function `what`, is 0.  Otherwise returns -1 and sets an error. */
-OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what) {
+OPDI_INTERNAL int opdi_backend_rc(int rc, int type, const char *what) {
     if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%s: %s failed", opdi_device_name(type), what); }
     return rc ? -1 : 0;
 }
@@ -600,4 +599,3 @@ void *opd_device_data(const opd_tensor *tensor, opd_backend backend) {
     else { (void)opdi_device_differs(call, opd_device_current(backend), tensor); }
     return NULL;
 }
-#endif

@@ -330,7 +330,7 @@ OPDI_INTERNAL opdi_convert opdi_store_of(int compute, int dtype) {
 }
 
 /* Converts *number, which has the type `from` (int64, float64 or complex128), to an element of dtype `dtype`. */
-OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element) {
+OPDI_INTERNAL void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element) {
     opdi_store_of(from == OPD_INT64 ? OPDI_I64 : from == OPD_FLOAT64 ? OPDI_F64 : OPDI_C128, dtype)(element, number, 1);
 }
 

@@ -361,7 +361,7 @@ OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) 
 
 /* Copies src, which broadcasts to dst, to dst.  Both may have any dtypes and strides (copy_, contiguous, to, clone).
    Returns 0, or -1 and sets an error if src does not broadcast or the memory overlaps. */
-OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
+OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     opdi_iter iter;
     if (src->ndim > dst->ndim) {

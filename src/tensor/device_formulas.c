@@ -105,7 +105,7 @@ OPDI_INTERNAL int opdi_device_run(opd_tensor *const *ops, int nops, int formula,
 }
 /* Copies src to dst, on the device of dst, by the backend's function for pointwise operators (desc.pointwise).  src is
    on the same device, or is a CPU tensor with one element.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
+OPDI_INTERNAL int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
     opd_tensor *ops[2];
     ops[0] = dst;
     ops[1] = (opd_tensor *)(uintptr_t)src;

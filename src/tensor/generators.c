@@ -141,7 +141,7 @@ OPDI_INTERNAL void opdi_fill_random(int kind, int64_t count, void *out, uint64_t
 //  its numbers from these words, so the numbers do not depend on the number of threads or on the device.
 
 OPDI_COLD_BEGIN
-OPDI_SHARED opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
 static opd_generator opdi_generator_default;
 
 void opd_generator_seed(opd_generator *generator, uint64_t seed) {
@@ -151,14 +151,14 @@ void opd_generator_seed(opd_generator *generator, uint64_t seed) {
     generator->used = 0;
     opdi_unlock(&opdi_generator_lock);
 }
-OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]) {
+OPDI_INTERNAL void opdi_random_get(opd_generator *generator, uint64_t state[2]) {
     if (!generator) { generator = &opdi_generator_default; }
     opdi_lock(&opdi_generator_lock);
     state[0] = generator->seed;
     state[1] = generator->used;
     opdi_unlock(&opdi_generator_lock);
 }
-OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]) {
+OPDI_INTERNAL void opdi_random_set(opd_generator *generator, const uint64_t state[2]) {
     if (!generator) { generator = &opdi_generator_default; }
     opdi_lock(&opdi_generator_lock);
     generator->seed = state[0];
@@ -185,27 +185,27 @@ OPDI_COLD_END
    code has tried to take random numbers while `paused` was set.  sides: both sides of a condition are being recorded.
    lazy: factories make tensors on the lazy device. */
 static OPDI_TLS bool opdi_generator_paused, opdi_generator_missed, opdi_generator_sides, opdi_usual_lazy;
-OPDI_SHARED void opdi_generator_pause_set(bool on) {
+OPDI_INTERNAL void opdi_generator_pause_set(bool on) {
     opdi_generator_paused = on;
     opdi_generator_missed = false;
 }
 /* Returns true if code has tried to take random numbers since opdi_generator_pause_set(true). */
-OPDI_SHARED bool opdi_generator_was_missed(void) { return opdi_generator_missed; }
+OPDI_INTERNAL bool opdi_generator_was_missed(void) { return opdi_generator_missed; }
 /* Sets the flag that both sides of a condition are being recorded, and returns the previous setting.  As a run takes
    only one side, random operators cannot be recorded then. */
-OPDI_SHARED bool opdi_generator_sides_set(bool on) {
+OPDI_INTERNAL bool opdi_generator_sides_set(bool on) {
     const bool was = opdi_generator_sides;
     opdi_generator_sides = on;
     return was;
 }
-OPDI_SHARED bool opdi_generator_has_sides(void) { return opdi_generator_sides; }
-OPDI_SHARED bool opdi_usual_lazy_set(bool on) {
+OPDI_INTERNAL bool opdi_generator_has_sides(void) { return opdi_generator_sides; }
+OPDI_INTERNAL bool opdi_usual_lazy_set(bool on) {
     const bool was = opdi_usual_lazy;
     opdi_usual_lazy = on;
     return was;
 }
 /* Returns the device on which factories make tensors if none is given. */
-OPDI_SHARED opd_device opdi_usual_device(void) {
+OPDI_INTERNAL opd_device opdi_usual_device(void) {
     return opdi_usual_lazy ? opd_device_of(OPD_LAZY, 0) : opd_device_of(OPD_CPU, -1);
 }
 /* Takes words from the generator, in whole blocks of 64 words.  Sets *key to the generator's seed.  Returns the index

@@ -241,7 +241,7 @@ static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) {
    without leaving registers.  The resulting bits are the same as with separate passes.  For bfloat16, OPDI_HALF_BF16 is
    added to the number of the operation. */
 enum { OPDI_HALF_ADD = 1, OPDI_HALF_SUB, OPDI_HALF_MUL, OPDI_HALF_BF16 = 4 };
-#if defined(OPDI_OPERATORS) && !defined(OPD_NO_OPERATORS)
+#if !defined(OPD_NO_OPERATORS)
 OPDI_INTERNAL void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
 OPDI_INTERNAL void opdi_f32_sub(void *const *data, int64_t count, const opdi_params *params);
 OPDI_INTERNAL void opdi_f32_mul(void *const *data, int64_t count, const opdi_params *params);

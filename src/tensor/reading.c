@@ -36,7 +36,7 @@ bool opd_is_contiguous(const opd_tensor *tensor) {
     return !opdi_is_none(tensor, "opd_is_contiguous") && (tensor->flags & OPDI_CONTIGUOUS) != 0;
 }
 /* Returns true if the elements of a tensor of 4 or 5 dims are one block in memory, with the channels last. */
-OPDI_SHARED bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndim) {
+OPDI_INTERNAL bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndim) {
     int64_t stride = 1;
     if (tensor->ndim != ndim) { return false; }
     for (int32_t i = 0; i < ndim; i++) {           /* dim 1, then from the last dim to dim 2, then dim 0 */
@@ -88,7 +88,7 @@ int64_t opd_size(const opd_tensor *tensor, int dim) {
 
 /* Waits for running collectives that write or read the memory of `tensor`, because the caller may be about to write it.
    Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_wait_for(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_wait_for(const opd_tensor *tensor) {
     return OPDI_LIKELY(OPDI_LOAD(&opdi_works_running) == 0) ? 0 : OPDI_ACQUIRE(&opdi_works_before_use)(tensor);
 }
 /* For each dtype with a typed data function: the name of the function and of the dtype's constant. */
@@ -223,7 +223,7 @@ static int opdi_item_check(const opd_tensor *tensor) {
 }
 /* Returns a tensor whose single element the host can read: `tensor` itself, or a copy.  For a tensor on a device, the
    copy is *one, with its data in buffer[2].  Returns NULL and sets an error if that fails. */
-OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *buffer /*[2]*/) {
+OPDI_INTERNAL const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *buffer /*[2]*/) {
     if (opdi_item_check(tensor)) { return NULL; }
     if (OPDI_UNLIKELY(tensor->flags & OPDI_LAZY) && !(tensor = opdi_resolved(tensor))) { return NULL; }
     if (OPDI_LIKELY(tensor->backend == OPD_CPU)) { return tensor; }
@@ -257,7 +257,7 @@ double opd_item_f64(const opd_tensor *tensor) {
 }
 /* Returns the element of a tensor of one element as an integer.  Returns 0 and sets an error if an int64_t cannot hold
    it. */
-OPDI_SHARED int64_t opdi_item_whole(const opd_tensor *tensor) {
+OPDI_INTERNAL int64_t opdi_item_whole(const opd_tensor *tensor) {
     const int64_t value = opdi_element_i64(tensor, 0);
     if (OPDI_UNLIKELY(tensor->dtype == OPD_UINT64 && value < 0)) {
         (void)opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type int64_t without overflow: it is %llu, of "
@@ -273,7 +273,7 @@ int64_t opd_item_i64(const opd_tensor *tensor) {
 }
 
 OPDI_INTERNAL opdi_mutex opdi_meta_lock = OPDI_MUTEX_INIT;   /* several threads may run backward over one leaf */
-OPDI_SHARED opdi_meta *opdi_meta_of(opd_tensor *tensor) {
+OPDI_INTERNAL opdi_meta *opdi_meta_of(opd_tensor *tensor) {
     opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
     if (meta) { return meta; }
     opdi_meta *fresh = (opdi_meta *)opdi_alloc(sizeof *fresh);

@@ -2,11 +2,9 @@
 
 //== results of kernels ================================================================================================
 
-#if defined(OPDI_CORE)
-
 OPDI_COLD_BEGIN
 /* Returns true if several elements of `tensor` may lie at one address: a stride is zero, or strides do not nest. */
-OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_overlaps_itself(const opd_tensor *tensor) {
     const int64_t *sizes = tensor->dims, *strides = tensor->dims + tensor->ndim;
     int64_t reach = 0, last = -1;
     if ((tensor->flags & OPDI_CONTIGUOUS) || tensor->numel < 2) { return false; }
@@ -33,7 +31,7 @@ OPDI_COLD_END
     "Please clone() the tensor before performing the operation."
 
 /* Returns true if every element has its own memory and there are no gaps between them. */
-OPDI_SHARED bool opdi_is_dense(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_is_dense(const opd_tensor *tensor) {
     int64_t expect = 1;
     int i;
     if (tensor->flags & OPDI_CONTIGUOUS) { return true; }
@@ -67,11 +65,9 @@ static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
     }
     return false;
 }
-#endif
 
-OPDI_SHARED bool opdi_updates_self(opd_call *call);
-OPDI_SHARED opd_device opdi_call_device(const opd_call *call);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL bool opdi_updates_self(opd_call *call);
+OPDI_INTERNAL opd_device opdi_call_device(const opd_call *call);
 
 /* Fails if the target `to` does not have `dtype`, the dtype of the result.  Used for operators that do not convert
    results.  But a real result of a pointwise operator on complex numbers, such as abs, may be written to a target of
@@ -93,8 +89,8 @@ OPDI_INTERNAL int opdi_check_exact(const opd_call *call, const opd_tensor *to, o
 }
 /* Checks that result number `i`, with these sizes and this dtype, may be written to the call's target; does not change
    the target.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, int ndim,
-                                    opd_scalar_type dtype) {
+OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype)
+                                    {
     const opd_tensor *out = call->targets[i];
     const opd_scalar_type have = (opd_scalar_type)out->dtype;
     if (have != dtype && !opd_can_cast(dtype, have)) {
@@ -138,7 +134,7 @@ static opd_tensor *opdi_result_target(opd_call *call, int i, const int64_t *size
 
 /* If the call is an in-place form and no other argument uses the memory of argument 0, makes argument 0 the result and
    returns true.  Otherwise returns false. */
-OPDI_SHARED bool opdi_updates_self(opd_call *call) {
+OPDI_INTERNAL bool opdi_updates_self(opd_call *call) {
     opd_tensor *self = call->args[0].u.t;
     if (!call->targets || !call->inplace || call->targets[0] != self || opdi_overlaps_itself(self)) { return false; }
     for (int i = 1; i < call->op->nargs; i++) {
@@ -203,12 +199,11 @@ opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, cons
 }
 
 /* Returns the device of a call's results: the device of the highest backend among its arguments, or the CPU. */
-OPDI_SHARED opd_device opdi_call_device(const opd_call *call) {
+OPDI_INTERNAL opd_device opdi_call_device(const opd_call *call) {
     return opd_device_of(call->keys.backends ? (opd_backend)opdi_top_bit(call->keys.backends) : OPD_CPU, -1);
 }
 
 opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     return opd_result_strided(call, i, sizes, NULL, ndim, dtype, opdi_call_device(call));
 }
-#endif
 

@@ -21,7 +21,7 @@ static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_ty
     if (opd_dtype_is_floating(higher)) { return higher == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64; }
     return opd_promote_types(higher, lower);
 }
-OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count) {
+OPDI_INTERNAL opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count) {
     opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* of tensors with dims, of 0-dim
                                                                                      tensors, of numbers */
     for (int i = 0; i < count; i++) {
@@ -39,7 +39,7 @@ OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count
 OPDI_COLD_BEGIN
 /* Returns dim as an index from 0; a negative dim counts from the end (c10::maybe_wrap_dim).  For a 0-dim tensor, 0 and
    -1 are valid.  Returns -1 and sets an error if dim is out of range. */
-OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim) {
+OPDI_INTERNAL int opdi_dim_of(int64_t dim, int ndim) {
     const int count = OPDI_MAX(ndim, 1);
     if (dim < -count || dim >= count) {
         return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
@@ -122,7 +122,7 @@ OPDI_INTERNAL int opdi_check_internal_overlap(const opd_tensor *tensor) {
 /* Fails if an output overlaps an input in part (at::assert_no_partial_overlap).  If both have the same elements in the
    same order, this is allowed, unless `any` is true.  As in PyTorch, tensors with gaps are not checked, because an
    exact test would cost too much.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any) {
+OPDI_INTERNAL int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any) {
     if ((out == in && !any) || !out->storage || !opdi_same_memory(out, in)) { return 0; }
     if (!out->data || !out->numel || !in->numel || !opdi_is_dense(out) || !opdi_is_dense(in)) { return 0; }
     const char *b0 = out->data;
@@ -139,6 +139,6 @@ OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, 
                     "unsupported operation: some elements of the input tensor and the written-to tensor "
                     "refer to a single memory location. Please clone() the tensor before performing the operation.");
 }
-OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
+OPDI_INTERNAL int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
     return opdi_check_overlap(out, in, false);
 }

@@ -8,16 +8,15 @@
 //  the operator again.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED double opdi_float_top(opd_scalar_type dtype);
-OPDI_SHARED const char *opdi_type_name(opd_scalar_type dtype);
-OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype);
-OPDI_SHARED int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL double opdi_float_top(opd_scalar_type dtype);
+OPDI_INTERNAL const char *opdi_type_name(opd_scalar_type dtype);
+OPDI_INTERNAL bool opdi_stored_fits(opd_value value, opd_scalar_type dtype);
+OPDI_INTERNAL int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/);
 
 //== numbers as elements ===============================================================================================
 
 /* Returns the largest finite number of a floating type. */
-OPDI_SHARED double opdi_float_top(opd_scalar_type dtype) {
+OPDI_INTERNAL double opdi_float_top(opd_scalar_type dtype) {
     switch (dtype) {
         case OPD_FLOAT16: return 65504.0;
         case OPD_BFLOAT16: return 255 * ldexp(1, 120);
@@ -30,7 +29,7 @@ OPDI_SHARED double opdi_float_top(opd_scalar_type dtype) {
     }
 }
 /* Returns the C++ name of a dtype, which a few messages print. */
-OPDI_SHARED const char *opdi_type_name(opd_scalar_type dtype) {
+OPDI_INTERNAL const char *opdi_type_name(opd_scalar_type dtype) {
     static const char *const names[OPDI_DTYPES] = {"unsigned char", "signed char", "short int", "int", "long int",
         "c10::Half", "float", "double", "c10::complex<c10::Half>", "c10::complex<float>", "c10::complex<double>",
         "bool", "?", "?", "?", "c10::BFloat16", "c10::Float8_e5m2", "c10::Float8_e4m3fn", "c10::Float8_e5m2fnuz",
@@ -39,7 +38,7 @@ OPDI_SHARED const char *opdi_type_name(opd_scalar_type dtype) {
 }
 /* Returns true if a number can be cast to a stored dtype, by the rules of c10::overflows.  For an unsigned dtype,
    negative integers are allowed, because they wrap around. */
-OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype) {
+OPDI_INTERNAL bool opdi_stored_fits(opd_value value, opd_scalar_type dtype) {
     const bool whole = value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL;
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
         : (double)value.u.i;
@@ -55,7 +54,7 @@ OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype) {
 }
 /* Converts a number to an element of a stored dtype and writes it to `out`, as opdi_element_of does for other dtypes.
    Returns 0, or -1 and sets an error if the number does not fit. */
-OPDI_SHARED int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
+OPDI_INTERNAL int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
     const bool whole = value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL;
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
         : (double)value.u.i;
@@ -386,4 +385,3 @@ OPDI_INTERNAL int opdi_stored_kernel(opd_call *call) {
     if (change.list) { opdi_free(change.list, bytes); }
     return rc;
 }
-#endif

@@ -22,7 +22,7 @@ OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) 
 }
 /* Puts `tensor` into a new family, so that it no longer shares tangents with other tensors over its memory.  Returns 0,
    or -1 if memory runs out. */
-OPDI_SHARED int opdi_family_new(opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_family_new(opd_tensor *tensor) {
     static uint64_t families;
     opdi_meta *meta = opdi_meta_of(tensor);
     if (!meta) { return -1; }
@@ -47,7 +47,7 @@ OPDI_INTERNAL opdi_dual *opdi_dual_find(const opd_tensor *tensor) {
     return opdi_dual_at(tensor, opdi_self()->innermost.dual);
 }
 /* Returns true if tensor has a tangent in any level. */
-OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_is_dual(const opd_tensor *tensor) {
     const uint64_t family = opdi_family_of(tensor);
     const opdi_dual *dual;
     if (!OPDI_ACQUIRE(&tensor->storage->duals)) { return false; }

@@ -11,7 +11,7 @@
 #define OPDI_TENSOR_KEYS                                                                                    \
     (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
      OPD_BIT_OF(OPD_F_AUTOCAST))
-OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim);
+OPDI_NOINLINE OPDI_INTERNAL int64_t opdi_count_error(const int64_t *sizes, int ndim);
 /* Returns the number of elements of a tensor with sizes[ndim] and elements of `element` bytes.  Returns -1 and sets an
    error if the tensor has more than 2^62 bytes or a size is negative. */
 static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
@@ -42,8 +42,8 @@ static inline int64_t opdi_size_times(int64_t first, int64_t second) {
     return first < 0 ? first : first > INT64_MAX / second ? INT64_MAX : first * second;
 }
 
-OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim);
-OPDI_NOINLINE OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor);
+OPDI_INTERNAL bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim);
+OPDI_NOINLINE OPDI_INTERNAL void opdi_strides_bound(opd_tensor *tensor);
 /* Sets the sizes, the strides (NULL: contiguous), numel and the flag OPDI_CONTIGUOUS of a tensor. */
 static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                  int64_t numel) {
@@ -70,7 +70,6 @@ static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const
     tensor->flags = (uint8_t)(tensor->flags & ~OPDI_CONTIGUOUS);
     if (opdi_strides_contiguous(dims, dims + ndim, ndim)) { tensor->flags |= OPDI_CONTIGUOUS; }
 }
-#if defined(OPDI_CORE)
 #define OPDI_GRAD_KEYS (OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD))
 static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, int backend, int ndim) {
     tensor->refs = 1;
@@ -108,11 +107,9 @@ static inline bool opdi_batch_fits(const opd_tensor *tensor) {
     }
     return true;
 }
-#endif
 
 //== tangents ==========================================================================================================
 
-#if defined(OPDI_CORE)
 typedef struct opdi_dual {
     struct opdi_dual *next;                       /* the next entry in the storage's list */
     struct opdi_dual *after, **at;                /* after: the next entry in the level's list; at: the address of the
@@ -129,11 +126,9 @@ typedef struct opdi_level {
     bool transform;                               /* the level belongs to that layer */
     int16_t around;                               /* state.forward of the thread before the level was opened */
 } opdi_level;
-#endif
 
 //== recordings ========================================================================================================
 
-#if defined(OPDI_CORE)
 struct opdi_gnode;
 /* Functions of the recording in progress on a thread (opdi_innermost.tracer), which tensors and autograd call.  Each
    returns 0, or -1 and sets an error, unless its comment says otherwise. */
@@ -160,7 +155,6 @@ typedef struct opdi_tracer {
        that the call returned. */
     int (*done)(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc);
 } opdi_tracer;
-#endif
 
 //== results ===========================================================================================================
 
@@ -174,21 +168,18 @@ static inline bool opdi_has_sizes(const opd_tensor *tensor, const int64_t *sizes
 
 //== random ============================================================================================================
 
-#if defined(OPDI_OPERATORS)
 struct opd_generator { uint64_t seed, used; };
-#endif
-OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]);
-OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]);
-OPDI_SHARED void opdi_generator_pause_set(bool on);
-OPDI_SHARED bool opdi_generator_was_missed(void);
-OPDI_SHARED bool opdi_generator_sides_set(bool on);
-OPDI_SHARED bool opdi_generator_has_sides(void);
-OPDI_SHARED bool opdi_usual_lazy_set(bool on);
-OPDI_SHARED opd_device opdi_usual_device(void);
+OPDI_INTERNAL void opdi_random_get(opd_generator *generator, uint64_t state[2]);
+OPDI_INTERNAL void opdi_random_set(opd_generator *generator, const uint64_t state[2]);
+OPDI_INTERNAL void opdi_generator_pause_set(bool on);
+OPDI_INTERNAL bool opdi_generator_was_missed(void);
+OPDI_INTERNAL bool opdi_generator_sides_set(bool on);
+OPDI_INTERNAL bool opdi_generator_has_sides(void);
+OPDI_INTERNAL bool opdi_usual_lazy_set(bool on);
+OPDI_INTERNAL opd_device opdi_usual_device(void);
 
 //== conversions =======================================================================================================
 
-#if defined(OPDI_OPERATORS)
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
 #define OPDI_IVDEP _Pragma("GCC ivdep")
 #define OPDI_UNROLL _Pragma("GCC unroll 8")       /* unrolls loops over vectors, so that sums stay in registers */
@@ -265,17 +256,15 @@ static inline int64_t opdi_to_i64(double x) {
 OPDI_LOOPS_END
 /* Converts `count` contiguous elements from one dtype to another. */
 typedef void (*opdi_convert)(void *dst, const void *src, int64_t count);
-#endif
-OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element);
+OPDI_INTERNAL void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element);
 
 //== shapes ============================================================================================================
 
-OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim);
-OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any);
-OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
-OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
-OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
-#if defined(OPDI_OPERATORS)
+OPDI_INTERNAL int opdi_dim_of(int64_t dim, int ndim);
+OPDI_INTERNAL int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any);
+OPDI_INTERNAL int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
+OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src);
+OPDI_INTERNAL opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
 static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count) {
     return count == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
         ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, count);
@@ -292,11 +281,9 @@ static inline int64_t opdi_broadcast_bytes(const opd_tensor *tensor, const int64
     return (int64_t)((uint64_t)opdi_broadcast_stride(tensor, sizes, ndim,
                                                      dim) * opd_dtype_size((opd_scalar_type)tensor->dtype));
 }
-#endif
 
 //== iterator ==========================================================================================================
 
-#if defined(OPDI_OPERATORS)
 /* How a loop reads an operand: by its strides; element after element in memory; or as one number that is repeated. */
 enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
 typedef struct opdi_operand {
@@ -358,7 +345,6 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
     loop(data, out->numel, params);
     return 0;
 }
-#endif
 
 //== backends ==========================================================================================================
 
@@ -369,18 +355,16 @@ typedef struct opdi_backend {
     opd_plugin *plugin;                           /* the pinned plug-in that contains the backend's functions */
     opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
 } opdi_backend;
-#if defined(OPDI_CORE)
 #define OPDI_DEVICE_WITH(device, hook, what) opdi_device_with(device, offsetof(opd_backend_desc, hook), what)
-#endif
-OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel));
-OPDI_SHARED int opdi_lazy_fallback(opd_call *call);
-OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                                int64_t offset);
+OPDI_INTERNAL void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel));
+OPDI_INTERNAL int opdi_lazy_fallback(opd_call *call);
+OPDI_INTERNAL int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                  int64_t offset);
 
 //== functions of higher layers that this layer calls ==================================================================
 
-OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call);
-OPDI_SHARED int opdi_copy__kernel(opd_call *call);
+OPDI_INTERNAL int opdi_fill_Scalar_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_copy__kernel(opd_call *call);
 #include "tensor.prototypes.h"
 #endif
 

@@ -8,10 +8,9 @@
 //  knows only that a tensor may be a view.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
-OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor);
-OPDI_SHARED int opdi_wait_for(const opd_tensor *tensor);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
+OPDI_INTERNAL bool opdi_on_device(const opd_tensor *tensor);
+OPDI_INTERNAL int opdi_wait_for(const opd_tensor *tensor);
 
 OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
 OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim,
@@ -19,7 +18,7 @@ OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t
 OPDI_INTERNAL opdi_storage *opdi_device_storage(int64_t bytes, int place);
 OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
                                    size_t bytes);
-OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
 }
 /* If a recording is in progress on this thread, tells it that `copy`, another tensor with the memory of `tensor`, is
@@ -34,16 +33,14 @@ OPDI_INTERNAL int opdi_traced_read(const opd_tensor *tensor) {
     const opdi_tracer *tracer = opdi_self()->innermost.tracer;
     return tracer ? tracer->read(tensor) : 0;
 }
-#endif
 OPDI_COLD_BEGIN
 
 //== making tensors ====================================================================================================
 
-OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap);
 
 /* Writes sizes as "[2, 3]" to buf.  Returns buf. */
-OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_text_add(&text, "[");
     for (int i = 0; i < ndim; i++) { opdi_text_add(&text, "%s%lld", i ? ", " : "", (long long)sizes[i]); }
@@ -52,7 +49,7 @@ OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *bu
 }
 
 /* Sets the error that sizes are negative, too many, or too large for memory.  Returns -1. */
-OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim) {
+OPDI_NOINLINE OPDI_INTERNAL int64_t opdi_count_error(const int64_t *sizes, int ndim) {
     char text[256];
     if (ndim < 0 || ndim > OPD_MAX_DIMS) {
         return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %d", OPD_MAX_DIMS, ndim);
@@ -66,15 +63,13 @@ OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndi
     }
     return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
 }
-#endif
 OPDI_COLD_END
 
-OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim);
 
 /* Returns the number of elements from the first to the last element that sizes and strides reach.  Returns 0 if there
    are no elements, or -1 on overflow. */
-OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
+OPDI_INTERNAL int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
     uint64_t last = 0;
     for (int i = 0; i < ndim; i++) {
         if (sizes[i] == 0) { return 0; }
@@ -86,7 +81,7 @@ OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, in
     return (int64_t)last + 1;
 }
 
-OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
+OPDI_INTERNAL bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
     int64_t want = 1;
     for (int i = 0; i < ndim; i++) {
         if (sizes[i] == 0) { return true; }
@@ -97,60 +92,54 @@ OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *st
     }
     return true;
 }
-#endif
 
-OPDI_SHARED void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim);
 
-OPDI_SHARED void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) {
+OPDI_INTERNAL void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) {
     int64_t count = 1;
     for (int i = ndim; i-- > 0;) {
         strides[i] = count;
         count = opdi_size_times(count, OPDI_MAX(sizes[i], 1));
     }
 }
-#endif
 
 /* Limits the strides of a tensor to 2^62 bytes.  Only strides that reach no element can be larger, but offsets are
    computed with them, too. */
-OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor);
-#if defined(OPDI_CORE)
-OPDI_NOINLINE OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor) {
+OPDI_INTERNAL void opdi_strides_bound(opd_tensor *tensor);
+OPDI_NOINLINE OPDI_INTERNAL void opdi_strides_bound(opd_tensor *tensor) {
     const int64_t most = ((int64_t)1 << 62) / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     for (int i = 0; i < tensor->ndim; i++) {
         int64_t *stride = &tensor->dims[tensor->ndim + i];
         *stride = OPDI_MIN(*stride, most);
     }
 }
-#endif
 
-OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
-                                         int backend);
-OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
-                                       int ndim, opd_scalar_type dtype, int backend);
-OPDI_SHARED void opdi_view_of(opd_tensor *view, opd_tensor *tensor);
-OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view);
-OPDI_SHARED void opdi_view_untie(opd_tensor *view);
-OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                                  int64_t offset);
-OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *buffer /*[2]*/);
-OPDI_SHARED int64_t opdi_item_whole(const opd_tensor *tensor);
-OPDI_SHARED opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys);
-OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor);
-OPDI_SHARED opdi_meta *opdi_meta_of(opd_tensor *tensor);
-OPDI_SHARED int opdi_family_new(opd_tensor *tensor);
-OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor);
-OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim);
-OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor);
-OPDI_SHARED bool opdi_is_dense(const opd_tensor *tensor);
-OPDI_SHARED bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndim);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim,
+                                           opd_scalar_type dtype, int backend);
+OPDI_INTERNAL opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes,
+                                         const int64_t *strides, int ndim, opd_scalar_type dtype, int backend);
+OPDI_INTERNAL void opdi_view_of(opd_tensor *view, opd_tensor *tensor);
+OPDI_INTERNAL opd_tensor *opdi_view_of_many(opd_tensor *view);
+OPDI_INTERNAL void opdi_view_untie(opd_tensor *view);
+OPDI_INTERNAL opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                    int64_t offset);
+OPDI_INTERNAL const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *buffer /*[2]*/);
+OPDI_INTERNAL int64_t opdi_item_whole(const opd_tensor *tensor);
+OPDI_INTERNAL opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys);
+OPDI_INTERNAL opd_tensor *opdi_resolved(const opd_tensor *tensor);
+OPDI_INTERNAL opdi_meta *opdi_meta_of(opd_tensor *tensor);
+OPDI_INTERNAL int opdi_family_new(opd_tensor *tensor);
+OPDI_INTERNAL bool opdi_is_dual(const opd_tensor *tensor);
+OPDI_INTERNAL int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim);
+OPDI_INTERNAL bool opdi_overlaps_itself(const opd_tensor *tensor);
+OPDI_INTERNAL bool opdi_is_dense(const opd_tensor *tensor);
+OPDI_INTERNAL bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndim);
 
 #define OPDI_MOST_META ((uint64_t)INT64_MAX / 2)
 /* Makes a tensor and returns the caller's reference to it. backend is an opdi_place.  Returns NULL and sets an error if
    that fails. */
-OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
-                                         int backend) {
+OPDI_INTERNAL opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim,
+                                           opd_scalar_type dtype, int backend) {
     size_t element = opd_dtype_size(dtype);
     int64_t numel, extent;
     opd_tensor *tensor;
@@ -203,8 +192,8 @@ OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *st
 
 /* Makes a tensor over the memory of `storage`, with its first element at `data`, and with room for an opdi_view_record.
    Bounds are not checked, and no reference to storage is taken.  Returns NULL if memory runs out. */
-OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
-                                       int ndim, opd_scalar_type dtype, int backend) {
+OPDI_INTERNAL opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes,
+                                         const int64_t *strides, int ndim, opd_scalar_type dtype, int backend) {
     int64_t numel = opdi_count(sizes, ndim, opd_dtype_size(dtype));
     if (numel < 0) { return NULL; }
     opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
@@ -330,7 +319,7 @@ OPDI_INTERNAL opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
 
 /* Returns a tensor over the memory of `tensor` with these OPDI_LAZY_KEYS, without history, in the innermost scope.
    Returns NULL and sets an error if that fails. */
-OPDI_SHARED opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys) {
+OPDI_INTERNAL opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys) {
     opd_tensor *stored = opdi_shallow_copy(tensor);
     if (stored) { opdi_set_lazy(stored, keys); }
     return stored ? opdi_own(stored) : NULL;
@@ -338,7 +327,7 @@ OPDI_SHARED opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys) 
 /* Returns a copy of `tensor` whose memory has the values themselves, not their conjugates or negatives.  The copy has
    no history and belongs to the innermost scope.  The operators that compute it run below Conjugate and all higher
    keys.  Returns NULL and sets an error if that fails. */
-OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_resolved(const opd_tensor *tensor) {
     const uint64_t keys = tensor->functionality & OPDI_LAZY_KEYS;
     opd_key_guard guard = opd_keys_exclude(opd_keyset_make(~(OPD_BIT_OF(OPD_F_CONJUGATE) - 1), 0));
     opd_tensor *value = opdi_stored_as(tensor, 0);
@@ -368,14 +357,14 @@ OPDI_INTERNAL void opdi_view_tie(opd_tensor *view, opd_tensor *tensor, unsigned 
     record->creation = creation;
     view->flags |= OPDI_IS_VIEW;
 }
-OPDI_SHARED void opdi_view_of(opd_tensor *view, opd_tensor *tensor) {
+OPDI_INTERNAL void opdi_view_of(opd_tensor *view, opd_tensor *tensor) {
     const opdi_state *state = &opdi_self()->state;
     opdi_share_storage(view, tensor);
     opdi_view_tie(view, tensor, OPDI_UNLIKELY(state->inference) ? OPDI_VIEW_INFERENCE
                   : state->no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
 }
 /* Marks view as one of several views that a call returns.  Returns view. */
-OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view) {
+OPDI_INTERNAL opd_tensor *opdi_view_of_many(opd_tensor *view) {
     opdi_view_record *record = view && view->flags & OPDI_IS_VIEW ? opdi_view_record_of(view) : NULL;
     const opdi_state *state = &opdi_self()->state;
     if (record && !state->no_grad && record->creation != OPDI_VIEW_INFERENCE) {
@@ -384,7 +373,7 @@ OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view) {
     return view;
 }
 /* Makes `view` a tensor that shares memory, but is no longer a view. */
-OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
+OPDI_INTERNAL void opdi_view_untie(opd_tensor *view) {
     opd_tensor *base = opdi_view_base(view);
     if (!base) { return; }
     view->flags &= (uint8_t)~OPDI_IS_VIEW;
@@ -394,8 +383,8 @@ OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
 /* Returns a view of `tensor`, as view operators do, with these sizes and strides.  `offset` counts elements from the
    first element of `tensor`.  The caller has checked that all elements stay inside.  The view belongs to the innermost
    scope.  Returns NULL and sets an error if that fails. */
-OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                                  int64_t offset) {
+OPDI_INTERNAL opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                    int64_t offset) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
     /* only a view without elements can begin so far back; it is moved to the end */
     if (OPDI_UNLIKELY(offset >> 40 > 0)) {
@@ -620,4 +609,3 @@ opd_tensor *opd_tensor_wrapped_number(opd_value number) {
 }
 
 OPDI_COLD_END
-#endif

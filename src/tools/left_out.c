@@ -6,12 +6,11 @@
 //  ownership of arguments.  Functions that free or close something do nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
-OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor);
+OPDI_INTERNAL bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
+OPDI_INTERNAL int opdi_cast_device(const opd_tensor *tensor);
 #if defined(OPD_NO_GRAPHS)
-OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_tracer_kernel(opd_call *call);
 #endif
-#if defined(OPDI_CORE)
 #if defined(OPDI_TOOLS_LESS)
 OPDI_ONCE_BEGIN
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -22,7 +21,7 @@ OPDI_ONCE_BEGIN
 //== functions that other sections of the library call =================================================================
 
 #if defined(OPD_NO_AUTOCAST)                      /* no region can be open: only the thread's `allow` bit decides */
-OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
+OPDI_INTERNAL bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
     return (thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST)) != 0;
 }
 static int opdi_autocast_kernel(opd_call *call) { /* runs the program's kernel */
@@ -34,11 +33,11 @@ static int opdi_autocast_of_fakes(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOCAST)));
 }
 static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) { return NULL; }
-OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
-OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
+OPDI_INTERNAL bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
+OPDI_INTERNAL int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
 #endif
 #if defined(OPD_NO_GRAPHS)                        /* nothing is ever recorded */
-OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_tracer_kernel(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)));
 }
 #endif
@@ -63,6 +62,5 @@ static void opdi_no_results(void *results, int64_t count, size_t bytes) {
 #pragma GCC diagnostic pop
 #endif
 OPDI_ONCE_END
-#endif
 #endif
 

@@ -9,7 +9,6 @@
 //== optimizers ========================================================================================================
 
 #if !defined(OPD_NO_TRAINING)
-#if defined(OPDI_CORE)
 struct opd_optimizer {                            /* a group of parameters; the first group is the optimizer */
     struct opd_optimizer *next;                   /* the next group, or NULL */
     int kind, count;
@@ -23,12 +22,10 @@ struct opd_optimizer {                            /* a group of parameters; the 
     size_t bytes;
 };
 #endif
-#endif
 
 //== modules ===========================================================================================================
 
 #if !defined(OPD_NO_MODULES)
-#if defined(OPDI_CORE)
 typedef struct opdi_module_item {
     char *name;
     size_t bytes;                /* length of the name, with its final 0 */
@@ -42,12 +39,10 @@ struct opd_module {
     int64_t *table;              /* [2 * cap]: indices of items by the hash of their names; -1: free */
 };
 #endif
-#endif
 
 //== profiler ==========================================================================================================
 
 #if !defined(OPD_NO_PROFILER)
-#if defined(OPDI_CORE)
 typedef struct opdi_trace {
     struct opdi_trace *next, *parent;            /* next: the event that began next; parent: the event around this
                                                     event */
@@ -87,7 +82,6 @@ struct opd_profile {
 typedef struct opdi_profiler_state {
     opdi_mutex lock; opd_profile *running; uint64_t number;
 } opdi_profiler_state;
-#endif
 #endif
 #include "tools.prototypes.h"
 #endif

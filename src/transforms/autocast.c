@@ -16,8 +16,6 @@ OPDI_COLD_BEGIN
 
 //== regions ===========================================================================================================
 
-#if defined(OPDI_CORE)
-
 OPDI_INTERNAL opdi_autocast_states opdi_autocasts = {
     OPDI_MUTEX_INIT, 0, {{0, 0, {0}}}};
 static const opdi_autocast_state opdi_autocast_outside = {0xffff, 0, {0}};
@@ -34,7 +32,7 @@ static void opdi_autocast_allow(opdi_thread *thread, bool on) {
     const uint64_t bit = OPD_BIT_OF(OPD_F_AUTOCAST);
     thread->state.allow = on ? thread->state.allow | bit : thread->state.allow & ~bit;
 }
-OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
+OPDI_INTERNAL bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
     return opdi_autocast_allowed(thread) && (opdi_autocast_here(thread)->on >> device & 1);
 }
 
@@ -215,12 +213,10 @@ void opd_autocast_cache_clear(void) {
         opdi_cast_free(cast);
     }
 }
-#endif
 OPDI_COLD_END
 
-OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor);
-OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_cast_device(const opd_tensor *tensor);
+OPDI_INTERNAL bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
 
 static bool opdi_cast_fits(const opdi_cast *cast, opd_scalar_type dtype, const opd_tensor *tensor) {
     return cast->source == tensor && cast->cast->dtype == (int8_t)dtype && cast->data == tensor->data &&
@@ -263,7 +259,7 @@ static bool opdi_cast_castable(const opd_tensor *tensor) {
 }
 /* Returns the device whose autocast regions apply to `tensor`: its own device or, for a fake tensor, the device that it
    stands for. */
-OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_cast_device(const opd_tensor *tensor) {
     return tensor->backend == OPD_META ? (int)opd_tensor_device(tensor).type : tensor->backend;
 }
 static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *tensor) {
@@ -303,7 +299,7 @@ opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor) {
 //== policies ==========================================================================================================
 
 static int opdi_autocast_device(const opd_call *call) { return call->slot - OPDI_AUTOCAST_SLOT; }
-OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) {
+OPDI_INTERNAL bool opdi_autocast_eligible(const opd_tensor *tensor, int device) {
     const int its = opdi_cast_castable(tensor) ? opdi_cast_device(tensor) : -1;
     return its == device || (its == OPD_XLA && device == OPD_CUDA);
 }
@@ -618,4 +614,3 @@ OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call) {
     call->slot = was;
     return rc;
 }
-#endif

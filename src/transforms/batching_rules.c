@@ -2,8 +2,6 @@
 
 //== batching rules ====================================================================================================
 
-#if defined(OPDI_CORE)
-
 static int opdi_batch_missing(const opd_call *call, const char *why) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
 }
@@ -52,7 +50,7 @@ static int opdi_batch_slot(opd_call *call, const opdi_slot *slot) {
     opdi_layer_set(thread, top);
     return rc;
 }
-OPDI_SHARED int opdi_batch_as(opd_call *call, opd_kernel fn) {
+OPDI_INTERNAL int opdi_batch_as(opd_call *call, opd_kernel fn) {
     opdi_slot slot;
     slot.fn = fn;
     slot.user = NULL;
@@ -82,7 +80,7 @@ static int opdi_batch_deep(int64_t ndim) {
 }
 /* Returns `value`, whose dim 0 counts the examples, with dims of size 1 inserted after dim 0, so that each example has
    `ndim` dims.  Returns NULL and sets an error on failure. */
-OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
+OPDI_INTERNAL opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     int count = 0;
     if (!value || value->ndim - 1 >= ndim) { return value; }
@@ -103,7 +101,7 @@ OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
    If `zero_dim` is true, some arguments have examples without dims and another dtype than the other arguments.  In type
    promotion, a tensor without dims has less weight than a tensor with dims.  The tensor of all examples has a dim, so
    it is cast first.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
+OPDI_INTERNAL int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
     const opd_op *op = call->op;
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
         const int i = opdi_low_bit(mask);
@@ -358,7 +356,7 @@ static int opdi_batch_ones(opd_call *call, opd_value *rets) {
 }
 /* Makes the results of a call without examples, with the sizes that the results for an example of ones have.  Returns
    0, or -1 and sets an error. */
-OPDI_SHARED int opdi_batch_empty(opd_call *call) {
+OPDI_INTERNAL int opdi_batch_empty(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
 }
@@ -387,7 +385,7 @@ int opd_batch_loop(opd_call *call) {
 
 /* Handles sizes or dtypes that a rule does not support.  If they are invalid, calling the operator for an example of
    ones reports the error; otherwise the operator runs example by example.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_batch_unfit(opd_call *call) {
+OPDI_INTERNAL int opdi_batch_unfit(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
     return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
 }
@@ -489,27 +487,27 @@ int opd_batch_view(opd_call *call) {
 
 /* The rule of operators that read sizes and similar properties: calls the operator for one example.  Returns 0, or -1
    and sets an error. */
-OPDI_SHARED int opdi_batch_query(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
+OPDI_INTERNAL int opdi_batch_query(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
 
 /* The rule of operators whose results have sizes that depend on data.  Sets an error and returns -1. */
-OPDI_SHARED int opdi_batch_dynamic(opd_call *call) {
+OPDI_INTERNAL int opdi_batch_dynamic(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic shape. "
                     "Attempted to vmap over %s.", call->op->name);
 }
-OPDI_SHARED int opdi_batch_item(opd_call *call) {
+OPDI_INTERNAL int opdi_batch_item(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
                     "over calling .item() on a Tensor, please try to rewrite what you're doing with other operations "
                     "(%s).", call->op->name);
 }
 
 /* The rule of detach_: detaches the value that has all examples.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_batch_detach_(opd_call *call) {
+OPDI_INTERNAL int opdi_batch_detach_(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *value = opd_detach(opdi_batch_front_arg(call, 0));
     return !value || opdi_batch_become(tensor, value) ? -1 : opd_return_tensor(call, tensor);
 }
 /* The rule of resize_ and resize_as_: each example keeps its first elements.  Sets an error if the new sizes need more
    elements, or if the examples are not contiguous.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_batch_resize(opd_call *call) {
+OPDI_INTERNAL int opdi_batch_resize(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_value *to = &call->args[1];
     if (opdi_batch_check_written(call)) { return -1; }
@@ -564,13 +562,13 @@ static int opdi_dims_analyze(opd_op *op) {
 
 /* Writes 1, 2, ... to dims[64], and returns them as a list.  These are the dims of an example with `ndim` dims, if dim
    0 counts the examples.  An example without dims counts as having one dim. */
-OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
+OPDI_INTERNAL opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
     int count;
     for (count = 0; count < OPDI_MAX(ndim, 1); count++) { dims[count] = count + 1; }
     return opd_ints_of(dims, count);
 }
 /* Returns `value` with the sizes [number of examples, number of elements of an example], or NULL and sets an error. */
-OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value) {
+OPDI_INTERNAL opd_tensor *opdi_batch_flat(opd_tensor *value) {
     int64_t sizes[2], i;
     if (!value || value->ndim == 2) { return value; }
     sizes[0] = value->dims[0];
@@ -605,7 +603,7 @@ static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int n
 }
 /* Writes `first` and then the numbers of `rest` to buffer[64], and returns them as a list.  If the list is too long,
    returns a list without data and sets an error. */
-OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *buffer) {
+OPDI_INTERNAL opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *buffer) {
     if (rest.n >= OPD_MAX_DIMS) {
         (void)opdi_batch_deep(rest.n);
         return opd_ints_of(NULL, 0);
@@ -713,8 +711,8 @@ OPDI_COLD_BEGIN
 
 /* opdi_batch_merge merges dims `at` and at + 1 of `tensor`: one counts the examples, the other has `count` entries per
    example.  opdi_batch_split splits the merged dim again. */
-OPDI_SHARED opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at) { return opd_flatten_full(tensor, at, at + 1); }
-OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count) {
+OPDI_INTERNAL opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at) { return opd_flatten_full(tensor, at, at + 1); }
+OPDI_INTERNAL opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int k = 0;
     if (!tensor) { return NULL; }
@@ -736,7 +734,7 @@ static int opdi_batch_split_result(opd_value *value, int64_t count) {
 /* Runs a call for all examples at once, with the arguments `given`.  In the arguments whose bits are set in `folded`,
    dim 0 (the operator's own batch) gets the entries of all examples.  If `single` is true, the arguments have no batch,
    and the examples become the batch.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
+OPDI_INTERNAL int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
     opd_op *op = call->op;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     int dim;
@@ -783,12 +781,12 @@ static int opdi_batch_fold_nd(opd_call *call, int nd) {
     }
     return opdi_batch_fold(call, call->args, ~(uint64_t)0, ndim == nd + 1);
 }
-OPDI_SHARED int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
-OPDI_SHARED int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
-OPDI_SHARED int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
+OPDI_INTERNAL int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
+OPDI_INTERNAL int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
+OPDI_INTERNAL int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
 /* Merges the examples of `tensor`, which dim number `dim` counts (-1: the tensor is not batched), into its channels,
    the second dim.  Returns a tensor [N, B C, ...], where B is the number of examples, or NULL and sets an error. */
-OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
+OPDI_INTERNAL opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
     if (tensor && dim < 0) {
         tensor = opd_batch_front(tensor, -1);
         dim = 0;
@@ -944,17 +942,15 @@ OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
 }
 /* The kernel at FuncTorchBatched of every operator.  If no rule of the tensor's layer is running, the tensor has
    escaped from its vmap: sets an error and returns -1. */
-OPDI_SHARED int opdi_batched_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_batched_kernel(opd_call *call) {
     const opdi_layer *layer = call->th->innermost.rule;
     return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
         ? opdi_batched_rule(call) : opdi_batch_escaped(call);
 }
-#endif
 
 OPDI_COLD_BEGIN
 
-OPDI_SHARED int opdi_batch_drawn(opd_call *call);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_batch_drawn(opd_call *call);
 
 /* Checks that random numbers may be drawn once for all examples: the examples must not have different parameters.  A
    tensor that is written is not a parameter.  Returns 0, or -1 and sets an error. */
@@ -989,7 +985,7 @@ static int opdi_batch_draw_once(opd_call *call) {
 
 /* The rule of operators that draw a random number for each element, in place or with parameters that are tensors, such
    as bernoulli_ and normal.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_batch_drawn(opd_call *call) {
+OPDI_INTERNAL int opdi_batch_drawn(opd_call *call) {
     const opd_op *op = call->op;
     const opd_value *const was = call->args;
     opd_value args[OPD_MAX_ARGS];
@@ -1033,7 +1029,6 @@ static int opdi_batch_random(opd_call *call, const opdi_card *card) {
     }
     return opdi_batch_draw_once(call);
 }
-#endif
 
 OPDI_COLD_END
 

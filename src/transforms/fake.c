@@ -8,15 +8,14 @@
 //  the call.  Bytes are counted when storages are made and freed.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED int64_t opdi_fake_size(int64_t min, int64_t max);
-OPDI_SHARED double opdi_flops_none(const opd_call *call);
-OPDI_SHARED double opdi_flops_elements(const opd_call *call);
-OPDI_SHARED double opdi_flops_product(const opd_call *call);
-OPDI_SHARED double opdi_flops_added_product(const opd_call *call);
-OPDI_SHARED double opdi_flops_convolution(const opd_call *call);
-OPDI_SHARED double opdi_flops_convolution_backward(const opd_call *call);
-OPDI_SHARED int opdi_fake_kernel(opd_call *call);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int64_t opdi_fake_size(int64_t min, int64_t max);
+OPDI_INTERNAL double opdi_flops_none(const opd_call *call);
+OPDI_INTERNAL double opdi_flops_elements(const opd_call *call);
+OPDI_INTERNAL double opdi_flops_product(const opd_call *call);
+OPDI_INTERNAL double opdi_flops_added_product(const opd_call *call);
+OPDI_INTERNAL double opdi_flops_convolution(const opd_call *call);
+OPDI_INTERNAL double opdi_flops_convolution_backward(const opd_call *call);
+OPDI_INTERNAL int opdi_fake_kernel(opd_call *call);
 
 /* Stores, in a new meta storage, the device that it stands for.  If a kernel is running, counts the bytes of the
    storage. */
@@ -162,7 +161,7 @@ opd_tensor *opd_fake_tensor(opd_tensor *tensor) {
 
 /* Returns the size that a fake mode takes for a size that depends on data: `max`, or `min` if `max` is negative.
    Stores these bounds.  Returns -1 and sets an error on failure. */
-OPDI_SHARED int64_t opdi_fake_size(int64_t min, int64_t max) {
+OPDI_INTERNAL int64_t opdi_fake_size(int64_t min, int64_t max) {
     opdi_fake_mode *fake = opdi_fake_mode_of(opdi_self());
     const int64_t value = max >= 0 ? max : min;
     if (!fake) {
@@ -305,11 +304,11 @@ static double opdi_cost_elements(const opd_value *value, int count) {
 /* Functions for the field `flops` of operator descriptors; they return the number of floating-point operations of a
    call.  opdi_flops_none: for operators that only copy; returns 0.  opdi_flops_elements: for operators like sums;
    returns the number of elements of the largest argument or result. */
-OPDI_SHARED double opdi_flops_none(const opd_call *call) {
+OPDI_INTERNAL double opdi_flops_none(const opd_call *call) {
     (void)call;
     return 0;
 }
-OPDI_SHARED double opdi_flops_elements(const opd_call *call) {
+OPDI_INTERNAL double opdi_flops_elements(const opd_call *call) {
     return OPDI_MAX(opdi_cost_elements(call->args, call->op->nargs), opdi_cost_elements(call->rets, call->op->nrets));
 }
 /* Returns the number of operations of a matrix product: two for each product of two elements.  Each element of the
@@ -320,8 +319,8 @@ static double opdi_flops_of_product(const opd_call *call, const opd_value *arg) 
     return 2. * (double)out->numel * (double)opd_size(arg->u.t, -1) *
         (arg->u.t->ndim > out->ndim && out->ndim == 2 ? (double)arg->u.t->dims[0] : 1);
 }
-OPDI_SHARED double opdi_flops_product(const opd_call *call) { return opdi_flops_of_product(call, &call->args[0]); }
-OPDI_SHARED double opdi_flops_added_product(const opd_call *call) {
+OPDI_INTERNAL double opdi_flops_product(const opd_call *call) { return opdi_flops_of_product(call, &call->args[0]); }
+OPDI_INTERNAL double opdi_flops_added_product(const opd_call *call) {
     return opdi_flops_of_product(call, &call->args[1]);
 }
 /* Returns the number of operations of a convolution: two for each product of an element of `places` and a weight.
@@ -329,12 +328,12 @@ OPDI_SHARED double opdi_flops_added_product(const opd_call *call) {
 static double opdi_flops_of_places(const opd_tensor *places, const opd_tensor *weight) {
     return 2. * (double)places->numel * (double)weight->numel / (double)OPDI_MAX(weight->dims[0], 1);
 }
-OPDI_SHARED double opdi_flops_convolution(const opd_call *call) {
+OPDI_INTERNAL double opdi_flops_convolution(const opd_call *call) {
     const bool transposed = call->args[6].u.i != 0;
     if (call->rets[0].tag != OPD_TAG_TENSOR) { return 0; }
     return opdi_flops_of_places(transposed ? call->args[0].u.t : call->rets[0].u.t, call->args[1].u.t);
 }
-OPDI_SHARED double opdi_flops_convolution_backward(const opd_call *call) {
+OPDI_INTERNAL double opdi_flops_convolution_backward(const opd_call *call) {
     const bool transposed = call->args[7].u.i != 0;
     const double one = opdi_flops_of_places(call->args[transposed ? 1 : 0].u.t, call->args[2].u.t);
     return one * ((call->rets[0].tag == OPD_TAG_TENSOR) + (call->rets[1].tag == OPD_TAG_TENSOR));
@@ -369,7 +368,7 @@ static bool opdi_fake_is_composite(const opd_op *op) {
 }
 /* The kernel at the Fake key: runs the call at Meta with fakes instead of real tensors, and adds its cost to opd_cost,
    if costs are counted.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_fake_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_fake_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_fake_mode *fake = opdi_fake_mode_of(thread);
     const opd_value *const given = call->args;
@@ -491,4 +490,3 @@ size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap) {
                   opdi_cost_number((double)sum.given, 1024, "B", second, sizeof second));
     return text.length;
 }
-#endif

@@ -24,29 +24,28 @@
 //           opd_batch_decompose       if there is no rule: runs a composite kernel, or calls opd_batch_loop
 //       opdi_batched_kernel       the kernel at FuncTorchBatched: reports a tensor that has escaped from its vmap
 
-OPDI_SHARED int opdi_front_kernel(opd_call *call);
-OPDI_SHARED int opdi_back_kernel(opd_call *call);
-OPDI_SHARED int opdi_batch_as(opd_call *call, opd_kernel fn);
-OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim);
-OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim);
-OPDI_SHARED int opdi_batch_empty(opd_call *call);
-OPDI_SHARED int opdi_batch_unfit(opd_call *call);
-OPDI_SHARED int opdi_batch_query(opd_call *call);
-OPDI_SHARED int opdi_batch_dynamic(opd_call *call);
-OPDI_SHARED int opdi_batch_item(opd_call *call);
-OPDI_SHARED int opdi_batch_detach_(opd_call *call);
-OPDI_SHARED int opdi_batch_resize(opd_call *call);
-OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims);
-OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value);
-OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *buffer);
-OPDI_SHARED opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at);
-OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count);
-OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single);
-OPDI_SHARED int opdi_batch_fold_1d(opd_call *call);
-OPDI_SHARED int opdi_batch_fold_2d(opd_call *call);
-OPDI_SHARED int opdi_batch_fold_3d(opd_call *call);
-OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_front_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_back_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_batch_as(opd_call *call, opd_kernel fn);
+OPDI_INTERNAL opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim);
+OPDI_INTERNAL int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim);
+OPDI_INTERNAL int opdi_batch_empty(opd_call *call);
+OPDI_INTERNAL int opdi_batch_unfit(opd_call *call);
+OPDI_INTERNAL int opdi_batch_query(opd_call *call);
+OPDI_INTERNAL int opdi_batch_dynamic(opd_call *call);
+OPDI_INTERNAL int opdi_batch_item(opd_call *call);
+OPDI_INTERNAL int opdi_batch_detach_(opd_call *call);
+OPDI_INTERNAL int opdi_batch_resize(opd_call *call);
+OPDI_INTERNAL opd_ints opdi_batch_all_dims(int ndim, int64_t *dims);
+OPDI_INTERNAL opd_tensor *opdi_batch_flat(opd_tensor *value);
+OPDI_INTERNAL opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *buffer);
+OPDI_INTERNAL opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at);
+OPDI_INTERNAL opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count);
+OPDI_INTERNAL int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single);
+OPDI_INTERNAL int opdi_batch_fold_1d(opd_call *call);
+OPDI_INTERNAL int opdi_batch_fold_2d(opd_call *call);
+OPDI_INTERNAL int opdi_batch_fold_3d(opd_call *call);
+OPDI_INTERNAL opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
 
 /* Runs the call again after the layers have handled it: below the layers, or, if `back` is true, at the autograd
    kernels of a vmap layer.  Returns 0, or -1 and sets an error. */
@@ -158,7 +157,7 @@ static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_
 /* The kernel at DynamicLayerFront, above all keys.  Passes the call to the autograd kernels inside of its vmap layer,
    or directly to the rule of that layer.  Without a vmap layer, runs the call as usual, because all layers share one
    autograd graph.  Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_front_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_front_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
     opdi_layer *const rule = thread->innermost.rule, *const layer = opdi_layer_of(call),
         *innermost = thread->innermost.layer;
@@ -190,7 +189,7 @@ OPDI_SHARED int opdi_front_kernel(opd_call *call) {
 
 /* The kernel at DynamicLayerBack, below the autograd keys: runs the batching rule of the call for its vmap layer.
    Returns 0, or -1 and sets an error. */
-OPDI_SHARED int opdi_back_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_back_kernel(opd_call *call) {
     opdi_layer *layer = opdi_layer_of(call);
     const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* the arguments are already
                                                                                          cast */
@@ -226,4 +225,3 @@ OPDI_COLD_END
 
 OPDI_INTERNAL int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
 OPDI_INTERNAL bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
-#endif

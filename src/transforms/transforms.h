@@ -9,7 +9,6 @@
 //== autocast ==========================================================================================================
 
 #if !defined(OPD_NO_AUTOCAST)
-#if defined(OPDI_CORE)
 /* The state of autocast that results from the open regions: for each device, whether autocast is on, and its dtype. */
 typedef struct opdi_autocast_state {
     uint16_t on;                 /* one bit per device */
@@ -32,12 +31,10 @@ typedef struct opdi_cast {
 #define OPDI_CAST_CHAINS 256
 typedef struct opdi_cast_cache { opdi_mutex lock; int64_t n; opdi_cast *chains[OPDI_CAST_CHAINS]; } opdi_cast_cache;
 #endif
-#endif
 
 //== derivatives =======================================================================================================
 
 #if !defined(OPD_NO_TRANSFORMS)
-#if defined(OPDI_CORE)
 OPDI_INTERNAL int opdi_function_compute(opd_context *ctx);
 typedef struct opdi_diff {
     const char *who;
@@ -66,7 +63,6 @@ struct opd_derivative {
     int nouts, vmaps;
     opd_transform_options o;                      /* a copy of the program's options */
 };
-#endif
 #endif
 
 //== fake ==============================================================================================================
@@ -97,12 +93,12 @@ struct opd_cost {
     int64_t begun, most, given;                   /* begun: live bytes at the start; most: the most live bytes so far;
                                                      given: bytes of real tensors that were passed */
 };
-OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
-OPDI_SHARED int opdi_batched_kernel(opd_call *call);
+OPDI_INTERNAL bool opdi_autocast_is_on(const opdi_thread *thread, int device);
+OPDI_INTERNAL int opdi_batched_kernel(opd_call *call);
 
 //== functions of higher layers that this layer calls ==================================================================
 
-OPDI_SHARED int opdi_detach_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_detach_kernel(opd_call *call);
 #include "transforms.prototypes.h"
 #endif
 

@@ -6,8 +6,6 @@
 
 //== vmap ==============================================================================================================
 
-#if defined(OPDI_CORE)
-
 static opdi_layer *opdi_layer_at(int level, opdi_layer_kind kind, const char *who) {
     opdi_layer *layer = opdi_self()->innermost.layer;
     while (layer && layer->level != level) { layer = layer->outer; }
@@ -106,11 +104,8 @@ int opd_vmap_end(int level) {
     opdi_layer_pop(layer);
     return 0;
 }
-#endif
 
 OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
 
 /* The arguments of opd_vmap, which are the same for all chunks.  `size` is the number of examples. */
 typedef struct opdi_mapped {
@@ -312,6 +307,5 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
     const int count = opdi_vmap(fn, user, inputs, ninputs, options, outputs ? out : NULL);
     return opdi_outputs_return(outputs, out, count, options && options->out_dims ? OPDI_MAX(options->nout_dims, 1) : 1);
 }
-#endif
 
 OPDI_COLD_END

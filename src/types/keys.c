@@ -8,10 +8,9 @@
 //  functions, and does not depend on operators.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_SHARED int opdi_key_functionality(opd_key key);
-OPDI_SHARED bool opdi_key_is_runtime(opd_key key);
-OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_key_functionality(opd_key key);
+OPDI_INTERNAL bool opdi_key_is_runtime(opd_key key);
+OPDI_INTERNAL bool opdi_key_covers(opd_key alias, opd_key slot);
 #define OPDI_FUNCTIONALITY_MASK (((uint64_t)1 << (OPD_F_COUNT - 1)) - 1)
 
 /* Bits of the role of a functionality.  There is a bit for each alias key that contains the functionality, in the order
@@ -98,7 +97,7 @@ static const opdi_old_key opdi_old_keys[] = {
 /* Numbers of keys */
 
 /* Returns the functionality of the key, or -1 for an alias key or a number that is not a key. */
-OPDI_SHARED int opdi_key_functionality(opd_key key) {
+OPDI_INTERNAL int opdi_key_functionality(opd_key key) {
     if (key >= 0 && key < OPD_F_COUNT) { return (int)key; }
     if (key < OPD_KEY_BACKEND_BASE || key >= OPD_KEY_SLOTS || (key & 15) >= OPD_BACKEND_COUNT) { return -1; }
     return opdi_row_functionality[(key - OPD_KEY_BACKEND_BASE) >> 4];
@@ -115,7 +114,7 @@ OPDI_INTERNAL bool opdi_functionality_per_backend(int functionality) {
 
 /* Returns true if the key is a slot of the dispatch table. "Dense" and the other six per-backend functionalities are
    slots only together with a backend. */
-OPDI_SHARED bool opdi_key_is_runtime(opd_key key) {
+OPDI_INTERNAL bool opdi_key_is_runtime(opd_key key) {
     int functionality = opdi_key_functionality(key);
     return functionality >= 0 && (key >= OPD_KEY_BACKEND_BASE || !opdi_functionality_per_backend(functionality));
 }
@@ -133,7 +132,7 @@ static uint32_t opdi_key_role(opd_key slot) {
 OPDI_COLD_BEGIN
 /* Returns true if a registration at the key `alias` fills `slot` of the dispatch table.  A key that is not an alias key
    fills only its own slot. */
-OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot) {
+OPDI_INTERNAL bool opdi_key_covers(opd_key alias, opd_key slot) {
     uint32_t role = opdi_key_role(slot);
     int backend = opdi_key_backend(slot);
     if (!opd_key_is_alias(alias)) { return alias == slot && opdi_key_is_runtime(slot); }
@@ -375,10 +374,8 @@ OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after) {
 static void opdi_keyset_append(char *buf, size_t cap, size_t *at, const char *text) {
     while (*text && *at + 1 < cap) { buf[(*at)++] = *text++; }
 }
-#endif
 
 OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
 
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     const char *comma = "";
@@ -393,9 +390,6 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
     if (cap > 0) { buf[at] = 0; }
     return buf;
 }
-#endif
-
-#if defined(OPDI_CORE)
 
 OPDI_INTERNAL opdi_mutex opdi_key_lock = OPDI_MUTEX_INIT;
 
@@ -423,12 +417,9 @@ opd_key opd_key_define(int functionality, const char *name) {
                    name);
     return OPD_KEY_INVALID;
 }
-#endif
 OPDI_COLD_END
 
 //== guards ============================================================================================================
-
-#if defined(OPDI_CORE)
 
 opd_keyset opd_keys_included(void) { return opd_keyset_make(opdi_self()->state.include, 0); }
 opd_keyset opd_keys_excluded(void) { return opd_keyset_make(~opdi_self()->state.allow, 0); }
@@ -464,5 +455,4 @@ OPDI_INTERNAL void opdi_back_keys(opdi_state *state) {
     state->include |= OPDI_BACK_BIT;
     state->allow &= ~(OPD_BIT_OF(OPD_F_BATCHED) | OPD_BIT_OF(OPD_F_TRACER));
 }
-#endif
 

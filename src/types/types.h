@@ -111,18 +111,14 @@ static inline bool opdi_is_float8(int dtype) {
 static inline bool opdi_is_bare_unsigned(int dtype) { return dtype >= OPD_UINT16 && dtype <= OPD_UINT64; }
 /* Returns true for a dtype that few operators compute with: see >>stored_dtypes. */
 static inline bool opdi_is_stored_dtype(int dtype) { return dtype > OPD_BFLOAT16 || dtype == OPD_COMPLEX32; }
-#if defined(OPDI_CORE)
 enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, OPDI_CLASS_COMPLEX };
 /* A row of the table of dtypes, see opdi_dtype_at.  `size` is in bytes, and 0 for a number that is not a dtype; `kind`
    is OPDI_CLASS_*. */
 typedef struct opdi_dtype_info { const char *name, *cname; uint8_t size, kind; } opdi_dtype_info;
-#endif
 #define OPDI_MAX_DEVICE_INDEX 127                 /* as in PyTorch, where c10::DeviceIndex has 8 bits */
-#if defined(OPDI_CORE)
 /* The name that a program gave to one of PrivateUse1 to 3, and the names of its keys by row (see opdi_row_names); NULL
    if none was given.  Filled once, under opdi_backend_lock, and read without a lock. */
 typedef struct opdi_given_name { const char *name, *keys[7]; char text[8][48]; } opdi_given_name;
-#endif
 /* The memory of one or more tensors.  The struct is part of the block of the tensor for which the memory was allocated
    or, for foreign memory, of an opdi_foreign.  When `refs` becomes zero, `block` is freed, and so is the memory at
    `data` if it lies in a separate block (opdi_is_apart). */
@@ -298,7 +294,6 @@ struct opd_schema {
     int32_t nargs, nreturns;
     bool vararg, varret;
 };
-#if defined(OPDI_CORE)
 #define OPDI_MAX_TYPE_NODES 512
 #define OPDI_MAX_ALIAS_SETS 32
 #define OPDI_MAX_UNION 32
@@ -355,11 +350,9 @@ typedef struct opdi_name {
     const char *ns, *name, *overload;
     int nns, nname, noverload;
 } opdi_name;
-#endif
 
 //== schema types ======================================================================================================
 
-#if defined(OPDI_CORE)
 typedef struct opdi_parser {
     opdi_lexer lx;
     opdi_arena *arena;
@@ -374,22 +367,18 @@ typedef struct opdi_parser {
 /* The words that are types, with their kinds and printed forms. */
 typedef struct opdi_base_type { const char *spelled; opdi_type type; } opdi_base_type;
 enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 25 };      /* rows of opdi_base_types */
-#endif
 
 //== schema constants ==================================================================================================
 
-#if defined(OPDI_CORE)
 /* A number that was read.  `i` is valid if `integral` is set and `overflow` is not, `d` always. */
 typedef struct opdi_lexed {
     bool integral, imaginary, overflow;           /* overflow: integral, but too large for int64_t */
     int64_t i;
     double d;
 } opdi_lexed;
-#endif
 
 //== schema printer ====================================================================================================
 
-#if defined(OPDI_CORE)
 /* A buffer for text.  The text is cut to `cap` bytes; `length` is the length of the uncut text.  If `plain` is set,
    types are written by their kind (SymInt as int), without annotations and without N of T[N]. */
 typedef struct opdi_writer {
@@ -397,11 +386,9 @@ typedef struct opdi_writer {
     size_t cap, length;
     bool plain;
 } opdi_writer;
-#endif
 
 //== keys ==============================================================================================================
 
-#if defined(OPDI_CORE)
 #define OPDI_BACKEND_MASK (((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
 #define OPDI_ROWS 7                               /* number of per-backend functionalities */
 /* For each functionality, its slot in the dispatch table.  A per-backend functionality has a row of slots: then
@@ -413,12 +400,9 @@ static const uint8_t opdi_key_base[64] = {
 };
 /* A number beyond all keys, at which forward-mode rules (jvp) are registered. */
 #define OPDI_KEY_JVP (OPD_KEY_COUNT + 1)
-#endif
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                             OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
-#if defined(OPDI_CORE)
 #define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
-#endif
 #include "types.prototypes.h"
 #endif
 

@@ -16,8 +16,6 @@ OPDI_INTERNAL const opdi_f8_form opdi_f8_e4m3fnuz = {3, 8, 0x7f, 0x80, 0x80, tru
 
 //== dtypes ============================================================================================================
 
-#if defined(OPDI_CORE)
-
 static const opdi_dtype_info opdi_dtypes[OPDI_DTYPES] = {
     {"uint8", "Byte", 1, OPDI_CLASS_INT}, {"int8", "Char", 1, OPDI_CLASS_INT}, {"int16", "Short", 2, OPDI_CLASS_INT},
     {"int32", "Int", 4, OPDI_CLASS_INT}, {"int64", "Long", 8, OPDI_CLASS_INT}, {"float16", "Half", 2, OPDI_CLASS_FLOAT},
@@ -86,12 +84,10 @@ OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to) {
     int kf = opdi_dtype(from)->kind, kt = opdi_dtype(to)->kind;
     return kf != OPDI_CLASS_NONE && kt != OPDI_CLASS_NONE && (kt >= kf);
 }
-#endif
 
 //== devices ===========================================================================================================
 
-OPDI_SHARED const char *opdi_device_name(int backend);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL const char *opdi_device_name(int backend);
 
 OPDI_INTERNAL opdi_given_name opdi_given_names[3];
 OPDI_INTERNAL const opdi_given_name *opdi_given_name_of(int backend) {
@@ -104,7 +100,7 @@ OPDI_INTERNAL const char *const opdi_device_names[OPD_BACKEND_COUNT] = {
     "cpu", "cuda", "hip", "xla", "mps", "ipu", "xpu", "hpu", "ve", "lazy", "mtia", "privateuseone", "privateusetwo",
     "privateusethree", "meta"
 };
-OPDI_SHARED const char *opdi_device_name(int backend) {
+OPDI_INTERNAL const char *opdi_device_name(int backend) {
     const opdi_given_name *name = opdi_given_name_of(backend);
     return name ? name->name : backend >= 0 && backend < OPD_BACKEND_COUNT ? opdi_device_names[backend] : "?";
 }
@@ -128,10 +124,8 @@ invalid:
     (void)opd_fail(OPD_ERROR_ARGUMENT, "Invalid device string: '%s'", text);
     return false;
 }
-#endif
 
 OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
 
 static int opdi_device_unknown(const char *text) {
     char names[256];
@@ -183,19 +177,17 @@ OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap) {
     }
     return buf;
 }
-#endif
 OPDI_COLD_END
 
 //== elements ==========================================================================================================
 
-OPDI_SHARED double opdi_element_f64(const opd_tensor *tensor, int64_t offset);
-OPDI_SHARED int64_t opdi_f64_to_i64(double d);
-OPDI_SHARED int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset);
-#if defined(OPDI_CORE)
+OPDI_INTERNAL double opdi_element_f64(const opd_tensor *tensor, int64_t offset);
+OPDI_INTERNAL int64_t opdi_f64_to_i64(double d);
+OPDI_INTERNAL int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset);
 
 /* Returns the element that lies `offset` bytes after the first element of `tensor` as a double.  Of a complex number,
    returns the real part; the imaginary part lies half an element further. */
-OPDI_SHARED double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
+OPDI_INTERNAL double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
     const char *at = tensor->data + offset;
     union { float f; double d; uint16_t h; int16_t s; int32_t i; int64_t l; uint32_t w; uint64_t q; } u;
     switch ((opd_scalar_type)tensor->dtype) {
@@ -223,7 +215,7 @@ OPDI_SHARED double opdi_element_f64(const opd_tensor *tensor, int64_t offset) {
 
 /* Returns a double as an integer, rounded towards zero.  A number out of range becomes INT64_MIN or INT64_MAX, and NaN
    becomes 0. */
-OPDI_SHARED int64_t opdi_f64_to_i64(double d) {
+OPDI_INTERNAL int64_t opdi_f64_to_i64(double d) {
     if (d != d) { return 0; }
     if (d >= 9223372036854775808.0) { return INT64_MAX; }
     return d <= -9223372036854775808.0 ? INT64_MIN : (int64_t)d;
@@ -231,7 +223,7 @@ OPDI_SHARED int64_t opdi_f64_to_i64(double d) {
 
 /* Returns the element that lies `offset` bytes after the first element of `tensor` as an integer, converted as
    opdi_f64_to_i64 does.  Of uint64, returns the bits. */
-OPDI_SHARED int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset) {
+OPDI_INTERNAL int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset) {
     if (tensor->dtype == OPD_INT64 || tensor->dtype == OPD_UINT64) {
         int64_t value;
         memcpy(&value, tensor->data + offset, 8);
@@ -239,5 +231,4 @@ OPDI_SHARED int64_t opdi_element_i64(const opd_tensor *tensor, int64_t offset) {
     }
     return opdi_f64_to_i64(opdi_element_f64(tensor, offset));
 }
-#endif
 

@@ -451,7 +451,7 @@ OPDI_INTERNAL opd_tensor *opdi_written(opd_call *call) {
     }
     return opd_return_tensor(call, self) ? NULL : opdi_each_place_once(self);
 }
-OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_fill_Scalar_kernel(opd_call *call) {
     return opdi_made(opdi_written(call), opd_arg_value(call, 1));
 }
 static int opdi_zero_kernel(opd_call *call) { return opdi_made(opdi_written(call), opd_value_int(0)); }

@@ -3,7 +3,6 @@
 //== inner, tensordot, kron ============================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
@@ -716,5 +715,4 @@ OPDI_INTERNAL int64_t opdi_floor_div(int64_t first, int64_t second) {
     return first / second - (first % second != 0 && (first < 0) != (second < 0));
 }
 OPDI_INTERNAL opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
-#endif
 #endif   /* OPD_NO_OPERATORS */

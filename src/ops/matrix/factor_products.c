@@ -1,7 +1,6 @@
 #include "../ops.h"
 
 #if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:factor    factorizations of matrices: Cholesky, LU, QR, L D L^T; triangular solves
@@ -158,5 +157,4 @@ enum { OPDI_LAPACK_MOST = 20000 };                /* the largest number of rows:
 #endif
 #include "../../typed/end.h"
 OPDI_LOOPS_END
-#endif
 #endif

@@ -1,7 +1,6 @@
 #include "../ops.h"
 
 #if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:norm      normalisation
@@ -64,9 +63,7 @@ OPDI_COLD_END
 OPDI_LOOPS_END
 
 #endif
-#endif
 #if !defined(OPD_NO_OP_NORM)
-#if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
 
 //== rows of numbers: sums that depend only on the row =================================================================
@@ -239,5 +236,4 @@ OPDI_INTERNAL bool opdi_batch_is(opd_call *call, int i) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-#endif
 #endif

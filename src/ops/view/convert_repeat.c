@@ -402,7 +402,7 @@ static int opdi_as_strided__kernel(opd_call *call) {
     if (!value || opdi_redescribe(self, sizes.data, strides.data, (int)sizes.n, offset - own)) { return -1; }
     return opd_return_tensor(call, self);
 }
-OPDI_SHARED int opdi_detach__kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+OPDI_INTERNAL int opdi_detach__kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 static int opdi_detach__autograd(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (self->flags & OPDI_IS_VIEW) {

@@ -12,7 +12,7 @@ OPDI_INTERNAL int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
     if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
     return opdi_copy(dst, src);
 }
-OPDI_SHARED int opdi_copy__kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_copy__kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1);
     if (self != src && opdi_check_internal_overlap(self)) { return -1; }
     call->th->no_wait = opd_arg_bool(call, 2) && self->backend != src->backend && opdi_like(self, src);

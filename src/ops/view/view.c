@@ -495,7 +495,7 @@ static int opdi_alias_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_return_view(call, self, opdi_sizes(self), opdi_strides(self), self->ndim, 0);
 }
-OPDI_SHARED int opdi_detach_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_detach_kernel(opd_call *call) {
     if (opdi_alias_kernel(call)) { return -1; }
     opdi_view_untie(call->rets[0].u.t);
     return 0;
@@ -601,7 +601,7 @@ static int opdi_as_strided_kernel(opd_call *call) {
 }
 /* Computes the gradient of as_strided.  The saved values are the sizes and strides of self, the sizes and strides of
    the result, and the offset of the result from self. */
-OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_as_strided_bw(opd_backward_call *bw) {
     opd_value values[4];
     for (int i = 0; i < 4; i++) { values[i] = opd_bw_value(bw, i); }
     return opd_bw_return(bw, 0, opd_as_strided_backward(opd_bw_grad(bw, 0), opd_ints_of(values[0].u.ints, values[0].n),
