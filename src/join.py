@@ -440,7 +440,7 @@ def prototypes(layer):
     """Returns the declarations of what the files of a layer define, for other files."""
     text = ''
     for path, words in rows():
-        inner = prototypes_of(path) if path in sources() and path.startswith(layer + '/') else ''
+        inner = prototypes_of(path) if path.endswith('.c') and path.startswith(layer + '/') else ''
         guards = guards_of(words) if inner else []
         text += ''.join(guards) + inner + '#endif\n' * len(guards)
     if layer == 'ops':

@@ -635,6 +635,10 @@ typedef struct opdi_row_subset { opd_tensor *self, *scratch, *part, *rows, *inde
 
 //== prototypes of functions that macros define ========================================================================
 
+#if defined(OPDI_DIVIDED)
+OPDI_INTERNAL void opdi_c64_conj(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_c128_conj(void *const *data, int64_t count, const opdi_params *params);
+#endif
 #if !defined(OPD_NO_OPERATORS)
 OPDI_INTERNAL void opdi_fold_sum_i64(OPDI_FOLD_ARGS);
 OPDI_INTERNAL void opdi_fold_sum_f64(OPDI_FOLD_ARGS);
@@ -665,8 +669,6 @@ OPDI_DECLARED(f32, vfmod)
 OPDI_DECLARED(f64, vfmod)
 OPDI_DECLARED(f32, vremainder)
 OPDI_DECLARED(f64, vremainder)
-OPDI_DECLARED(c64, conj)
-OPDI_DECLARED(c128, conj)
 OPDI_INTERNAL void opdi_erfinv_f32(int64_t count, float *out, const float *x);
 OPDI_INTERNAL void opdi_i1e_f32(int64_t count, float *out, const float *x);
 #endif
