@@ -1,5 +1,5 @@
-/* The second half of the library: see OPDISPATCH_PART. Two cores compile both halves in half the time. */
+/* The second part of the library: see OPDISPATCH_PARTS. Two cores compile both parts in half the time. */
+#define OPDISPATCH_PARTS 2
 #define OPDISPATCH_PART 2
 #define OPDISPATCH_IMPLEMENTATION
-#undef OPD_AOTI                                   /* the first half has these functions */
 #include "opdispatch.h"
