@@ -1,6 +1,7 @@
 #include "../ops.h"
 
-//== lines: operators along one dim ====================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:lines     operators along one dim: softmax, cumulative sums
 //
 //  The operators of this section compute, from each line of a tensor along one dim, a new line, which may have another
 //  length: softmax, scans, sorting.  A line function gets contiguous input, of the type in which it computes, and
@@ -9,6 +10,7 @@
 //  If operands of long lines must be copied, the lines are processed in pieces, so that the copies stay small.
 //  lines->passes tells how many times all pieces of a line are passed to the function.  The function keeps its state
 //  between calls in tmp, and writes the output in the last pass.
+//----------------------------------------------------------------------------------------------------------------------
 
 #define OPDI_LINE_PIECE 2048     /* elements */
 /* Fills in *lines for the lines of ops[nops] along dim; the first nin operands are the inputs, the others the outputs.
