@@ -225,9 +225,15 @@ static __global__ void opdi_cu_wino_mend_gw_kernel(opdi_cu_wino q, int64_t oc, c
         gw[i] = sum;
     }
 }
-/* OPDI_CU_WINO_BYTES: the bytes of transformed tiles that are computed at a time.  OPDI_CU_WINO_PARTS: the fewest
-   products of 64 x 64 sums that keep a GPU busy, of 36 each. */
-enum { OPDI_CU_WINO_BYTES = 128 << 20, OPDI_CU_WINO_PARTS = 16 };
+/* OPDI_CU_WINO_BYTES: the bytes of transformed tiles that are computed at a time; in the emulation few, so that small
+   tests also compute them in several passes.  OPDI_CU_WINO_PARTS: the fewest products of 64 x 64 sums that keep a GPU
+   busy, of 36 each. */
+#if defined(OPD_CUDA_EMULATED)
+enum { OPDI_CU_WINO_BYTES = 5 << 20 };
+#else
+enum { OPDI_CU_WINO_BYTES = 128 << 20 };
+#endif
+enum { OPDI_CU_WINO_PARTS = 16 };
 static bool opdi_cu_no_winograd;                  /* OPD_WINOGRAD=0 */
 static int64_t opdi_cu_wino_tiles(const int *out) {
     return opdi_cu_ceil(out[1], OPDI_CU_WINO_TILE) * opdi_cu_ceil(out[2], OPDI_CU_WINO_TILE);

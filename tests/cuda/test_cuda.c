@@ -734,7 +734,7 @@ TEST(float32_convolutions_of_many_images) {
     if (!there()) { SKIP("no GPU"); }
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         OPD_SCOPE {
-            const int64_t n = emulated() ? 3 : shapes[k].c < 32 ? 400 : 30, stride[3] = {shapes[k].s, shapes[k].s, shapes[k].s};
+            const int64_t n = emulated() ? 3 : shapes[k].c < 32 ? 400 : 60, stride[3] = {shapes[k].s, shapes[k].s, shapes[k].s};
             const int64_t pad[3] = {shapes[k].p, shapes[k].p, shapes[k].p}, apart[3] = {shapes[k].d, shapes[k].d, shapes[k].d};
             const int64_t none[3] = {0, 0, 0};
             const int dims = shapes[k].dims;
