@@ -198,7 +198,7 @@ OPDI_INTERNAL int one(int a, char *b);
 #else' ] || echo 'the header does not have prototypes in the place of the includes of private headers'
     [ "$(python3 join.py --where 3 5 21)" = 'src/base/base.h:2
 base.prototypes.h:1, which src/join.py prints
-src/base/first.c:3' ] || echo "join.py --where does not find lines 3, 5 and 22"
+src/base/first.c:3' ] || echo "join.py --where does not find lines 3, 5 and 21"
 }
 check_join() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi

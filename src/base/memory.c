@@ -10,7 +10,7 @@
 #define OPDI_ALIGN ((size_t)64)
 #define OPDI_HUGE ((size_t)2 << 20)
 
-#if defined(OPDI_DIVIDED)                           /* base.h declares these variables */
+#if defined(OPDI_DIVIDED)                         /* base.h declares these variables */
 int opdi_fail_on, opdi_fail_forever;
 #endif
 static int64_t opdi_fail_count, opdi_fail_seen;   /* the countdown of opd_memory_fail_at; the number of allocations

@@ -397,7 +397,8 @@ static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
     return h->data != NULL;
 }
 /* Returns whether one of the kernels can compute this attention.  The scale must not become 0 as a float, because the
-   kernels multiply -inf by it.  The kernel for float32 is slower than separate operators if there are few rows. */
+   kernels multiply -inf by it.  The kernel for float32 is not used for few rows, because most of its threads would then
+   compute rows that do not exist.  scaled_dot_product_attention (src/ops/nn/attention.c) has the same limit. */
 static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, const opd_tensor *mask, double scale) {
     const opd_scalar_type t = opd_dtype(q);
     const int64_t depth = opd_size(q, 3), rows = opd_size(q, 2);

@@ -1110,7 +1110,7 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
     opd_tensor *bias) {
     opd_tensor *to = what == OPDI_CU_CONV_Y ? y : what == OPDI_CU_CONV_GX ? x : w, *work;
     const opd_scalar_type t = opd_dtype(to);
-    const bool shorter = t == OPD_FLOAT16 || t == OPD_BFLOAT16;
+    const bool shorter = t == OPD_FLOAT16 || t == OPD_BFLOAT16, wino = t == OPD_FLOAT32 && opdi_cu_wino_fits(q, what);
     int rc = -1;
     if (opd_numel(to) == 0) { return 0; }
     if (opd_numel(x) == 0 || opd_numel(w) == 0 || opd_numel(y) == 0) {
@@ -1129,7 +1129,7 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias)
             : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
         bias = NULL;
-    } else if (t == OPD_FLOAT32 && (opdi_cu_wino_fits(q, what) || opdi_cu_im_fits(q, what))) {
+    } else if (wino || (t == OPD_FLOAT32 && opdi_cu_im_fits(q, what))) {
         work = opd_is_contiguous(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
         x = to == x ? work : opd_contiguous(x);
         y = to == y ? work : opd_contiguous(y);
@@ -1138,9 +1138,9 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         if (!x || !y || !w || !work) { return -1; }
         float *xs = opdi_cu_data<float>(x), *ys = opdi_cu_data<float>(y), *ws = opdi_cu_data<float>(w);
         rc = what == OPDI_CU_CONV_GW ? opdi_cu_wino_gw(q, xs, ys, ws)
-            : (opdi_cu_wino_fits(q, what) ? opdi_cu_wino_run : opdi_cu_conv_im)(
-                q, what, what == OPDI_CU_CONV_GX ? ys : xs, ws, bias ? opdi_cu_data<float>(bias) : NULL,
-                what == OPDI_CU_CONV_GX ? xs : ys);
+            : (wino ? opdi_cu_wino_run : opdi_cu_conv_im)(q, what, what == OPDI_CU_CONV_GX ? ys : xs, ws,
+                                                          bias ? opdi_cu_data<float>(bias) : NULL,
+                                                          what == OPDI_CU_CONV_GX ? xs : ys);
         bias = NULL;
     } else {
         const opd_scalar_type sums = what == OPDI_CU_CONV_GW && shorter ? OPD_FLOAT32 : t;

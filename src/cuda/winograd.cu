@@ -7,9 +7,10 @@
 //      y  = A^T [(G w G^T) . (B^T x B)] A
 //      gx: the same, with gy instead of x and turned weights
 //      gw = G^T [(A gy A^T) . (B^T x B)] G
-//  The errors are about ten times those of the direct sum, and relative to the largest elements of a tile.  An infinity
-//  or NaN would make all results of its tiles NaN, so results that are not finite are computed again, as direct sums.
-//  OPD_WINOGRAD=0 in the environment switches the method off.
+//  Accuracy, for normally distributed numbers, in the emulation: the largest error of y and gx is 2.1e-6 to 2.6e-6 of
+//  the largest result, which is 1.2 to 3.7 times as much as with direct sums.  Errors are relative to the largest
+//  elements of a tile.  An infinity or NaN would make all results of its tiles NaN, so results that are not finite are
+//  computed again, as direct sums.  OPD_WINOGRAD=0 in the environment switches the method off.
 //  Follows: A. Lavin and S. Gray, Fast Algorithms for Convolutional Neural Networks, 2016, F(4 x 4, 3 x 3).
 
 /* OPDI_CU_WINO_PLACES: the fewest results of a channel, in all images, for which the method is used.
