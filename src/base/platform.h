@@ -369,9 +369,12 @@ typedef pthread_mutex_t opdi_mutex;
 #undef OPDI_COLD_BEGIN
 #undef OPDI_COLD_END
 #undef OPDI_COLD
-#define OPDI_COLD_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\")")
+/* Without estimates of how often branches are taken, gcc compiles faster, and the code is smaller. */
+#define OPDI_COLD_BEGIN _Pragma("GCC push_options") \
+    _Pragma("GCC optimize (\"Og\", \"no-guess-branch-probability\", \"no-reorder-blocks\", \"no-shrink-wrap\")") \
+    _Pragma("GCC optimize (\"no-if-conversion\", \"no-split-wide-types\")")
 #define OPDI_COLD_END _Pragma("GCC pop_options")
-#define OPDI_COLD __attribute__((optimize("Og")))
+#define OPDI_COLD __attribute__((optimize("Og", "no-guess-branch-probability")))
 #undef OPDI_ONCE_BEGIN
 #undef OPDI_ONCE_END
 /* In two cases, code that runs once is compiled like cold code, because -O0 has a problem.  With OPD_LEAN: gcc keeps
