@@ -121,6 +121,9 @@ ROWS = {
     ('bench/README.md', 'python3 bench/peers/compiled_models.py FOLDER'): ('why', 'needs PyTorch and torchvision'),
     ('bench/README.md', 'cc -O2 bench/compiled.c -o bench_compiled -lm -lpthread -ldl && '
      './bench_compiled --quick --python python3 FOLDER'): ('built', 'bench/compiled.c'),
+    ('bench/README.md', 'python3 bench/peers/torch_steps.py FOLDER'): ('why', 'needs PyTorch and torchvision'),
+    ('bench/README.md', 'cc -O2 bench/steps.c -o bench_steps -lm -lpthread -ldl && '
+     './bench_steps --python python3 FOLDER'): ('built', 'bench/steps.c'),
     ('bench/README.md', 'mpicc -O2 bench/collectives.c -o bench_collectives -lm && '
      'mpirun -n 2 ./bench_collectives --python python3'): ('built', 'bench/collectives.c'),
     ('bench/README.md', 'mpicc -O2 -DSCALING_MPI bench/scaling.c -o bench_scaling_mpi -lm && '
