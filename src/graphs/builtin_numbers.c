@@ -317,10 +317,6 @@ OPDI_INTERNAL int opdi_fn_not(opdi_bcall *call) {
     return opdi_return_value(call, opd_value_bool(call->args[0].u.i == 0));
 }
 
-static double opdi_half_even(double x) {
-    const double down = floor(x), rest = x - down;
-    return rest < 0.5 ? down : rest > 0.5 ? down + 1 : fabs(fmod(down, 2)) < 0.25 ? down : down + 1;
-}
 static double opdi_unary_float(double x, int32_t what) {
     const double pi = 3.14159265358979323846;
     switch (what) {
@@ -348,10 +344,10 @@ static double opdi_unary_float(double x, int32_t what) {
     case OPDI_FN_ERFC: return erfc(x);
     case OPDI_FN_GAMMA: return tgamma(x);
     case OPDI_FN_LGAMMA: return lgamma(x);
-    case OPDI_FN_ROUND: return opdi_half_even(x);
-    case OPDI_FN_DEGREES: return x * 180 / pi;
-    case OPDI_FN_RADIANS: return x * pi / 180;
-    default: return x < 0 ? pi : 0;               /* OPDI_FN_ANGLE */
+    case OPDI_FN_ROUND: return nearbyint(x);
+    case OPDI_FN_DEGREES: return x * (180 / pi);
+    case OPDI_FN_RADIANS: return x * (pi / 180);
+    default: return signbit(x) ? pi : 0;          /* OPDI_FN_ANGLE */
     }
 }
 /* Calls the operator `name` for the complex number pair[0] + pair[1] i, and stores the result in out[2].  Returns 0, or
@@ -397,7 +393,7 @@ OPDI_INTERNAL int opdi_fn_unary(opdi_bcall *call) {
     }
     if (what == OPDI_FN_FLOOR || what == OPDI_FN_CEIL || what == OPDI_FN_TRUNC) {
         const double whole = what == OPDI_FN_FLOOR ? floor(x) : what == OPDI_FN_CEIL ? ceil(x) : trunc(x);
-        if (!(fabs(whole) < 9.3e18)) { return opd_fail(OPD_ERROR_ARGUMENT, "cannot convert float %g to integer", x); }
+        if (!opdi_fits_i64(whole)) { return opd_fail(OPD_ERROR_ARGUMENT, "cannot convert float %g to integer", x); }
         return opdi_return_value(call, opd_value_int((int64_t)whole));
     }
     return opdi_return_value(call, opd_value_float(opdi_unary_float(x, what)));
@@ -530,7 +526,7 @@ OPDI_INTERNAL int opdi_fn_convert(opdi_bcall *call) {
     if (what == OPDI_FN_FLOAT) { value = opd_value_float(opdi_real_of(&value)); }
     if (what == OPDI_FN_BOOL) { value = opd_value_bool(opdi_real_of(&value) < 0 || !(opdi_real_of(&value) <= 0)); }
     if (what == OPDI_FN_INT) {
-        if (value.tag == OPD_TAG_FLOAT && !(fabs(value.u.d) < 9.3e18)) {
+        if (value.tag == OPD_TAG_FLOAT && !opdi_fits_i64(value.u.d)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "cannot convert float %g to integer", value.u.d);
         }
         value = opd_value_int(value.tag == OPD_TAG_FLOAT ? (int64_t)value.u.d : value.u.i);

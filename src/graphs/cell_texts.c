@@ -28,7 +28,7 @@ OPDI_INTERNAL void opdi_text_builder_add_text(opdi_text_builder *out, const char
 static void opdi_float_text(double value, char *buf, size_t cap) {
     if (isnan(value)) { (void)snprintf(buf, cap, "nan"); }
     else if (isinf(value)) { (void)snprintf(buf, cap, "%s", value > 0 ? "inf" : "-inf"); }
-    else if (fabs(value) <= 9.2e18 && (double)(int64_t)value >= value && (double)(int64_t)value <= value) {
+    else if (opdi_fits_i64(value) && (double)(int64_t)value >= value && (double)(int64_t)value <= value) {
         (void)snprintf(buf, cap, "%lld.", (long long)value);
     } else { (void)snprintf(buf, cap, "%.17g", value); }
 }

@@ -517,7 +517,7 @@ static int opdi_sym_one(const char *name, opdi_program_sym sym, const opd_value 
         *ret = opd_value_float(sqrt(number));
         return 0;
     default:                                      /* math.trunc, torch.sym_int */
-        if (!integral && !(number >= -9223372036854775808.0 && number < 9223372036854775808.0)) {
+        if (!integral && !opdi_fits_i64(number)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: cannot convert %g to integer", name, number);
         }
         *ret = opd_value_int(integral ? value->u.i : (int64_t)number);

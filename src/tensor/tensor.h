@@ -251,7 +251,7 @@ OPDI_LOOPS_BEGIN
    undefined.  A number out of range, or NaN, becomes INT64_MIN.  Narrower types take the low bits of the result
    (c10::convert). */
 static inline int64_t opdi_to_i64(double x) {
-    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+    return opdi_fits_i64(x) ? (int64_t)x : INT64_MIN;
 }
 OPDI_LOOPS_END
 /* Converts `count` contiguous elements from one dtype to another. */

@@ -99,6 +99,8 @@ static inline uint8_t opdi_f32_to_e8m0(float f) {
     return (uint8_t)(exponent + up);
 }
 #define OPDI_DTYPES 24                            /* number of rows in tables of dtypes, see opdi_dtype_at */
+/* Returns true if the integer part of x is an int64.  NaN has none. */
+static inline bool opdi_fits_i64(double x) { return x >= -9223372036854775808.0 && x < 9223372036854775808.0; }
 /* Returns the row of a dtype in tables.  A number that is not a dtype has row 12, which is empty. */
 static inline int opdi_dtype_at(int dtype) {
     if ((unsigned)dtype < 16) { return dtype; }

@@ -43,4 +43,41 @@ TEST_KEEPS(functions_give_what_pytorch_gives) {       /* schemas that are read s
     CHECK(count > 1000);
     CHECK_INT(wrong, 0);
 }
+
+/* Checks that aten::NAME(x) with a result of `type` prints as `want`, and, if `want` is a float, that 1 with the sign of
+   the result prints as `sign`. */
+static bool gives_of(const char *name, const char *x, const char *type, const char *want, const char *sign) {
+    char text[1000];
+    (void)snprintf(text, sizeof text, "graph():\n  %%0 : float = prim::Constant[value=%s]()\n"
+                   "  %%1 : float = prim::Constant[value=1.]()\n  %%2 : %s = aten::%s(%%0)\n"
+                   "  %%3 : float = aten::copysign(%%1, %%2)\n  %%4 : (%s, float) = prim::TupleConstruct(%%2, %%3)\n"
+                   "  %%5 : str = aten::str(%%4)\n  return (%%5)\n", x, type, name, type);
+    char all[100];
+    (void)snprintf(all, sizeof all, *want == '!' ? "!" : "=(%s, %s)", want, sign);
+    return gives(text, all);
+}
+/* Numbers at which a result has another sign, is out of range, or depends on the order of multiplying and dividing. */
+TEST_KEEPS(functions_of_one_number_at_its_limits) {
+    CHECK(gives_of("round", "-1e-310", "float", "0.", "-1."));
+    CHECK(gives_of("round", "1e-310", "float", "0.", "1."));
+    CHECK(gives_of("round", "-0.3", "float", "0.", "-1."));
+    CHECK(gives_of("round", "-0.5", "float", "0.", "-1."));
+    CHECK(gives_of("round", "-0.", "float", "0.", "-1."));
+    CHECK(gives_of("round", "-1.5", "float", "-2.", "-1."));
+    CHECK(gives_of("round", "2.5", "float", "2.", "1."));
+    CHECK(gives_of("round", "0.49999999999999994", "float", "0.", "1."));
+    CHECK(gives_of("round", "4503599627370497.5", "float", "4503599627370498.", "1."));
+    CHECK(gives_of("round", "-inf", "float", "-inf", "-1."));
+    CHECK(gives_of("floor", "-1e-310", "int", "-1", "-1."));
+    CHECK(gives_of("ceil", "-1e-310", "int", "0", "1."));
+    CHECK(gives_of("floor", "-9223372036854775808.", "int", "-9223372036854775808", "-1."));
+    CHECK(gives_of("floor", "9223372036854775808.", "int", "!", NULL));
+    CHECK(gives_of("ceil", "9.25e18", "int", "!", NULL));
+    CHECK(gives_of("Int", "9.25e18", "int", "!", NULL));
+    CHECK(gives_of("neg", "9223372036854775808.", "float", "-9223372036854775808.", "-1."));
+    CHECK(gives_of("neg", "-9223372036854775808.", "float", "9.2233720368547758e+18", "1."));
+    CHECK(gives_of("radians", "1.5", "float", "0.026179938779914945", "1."));
+    CHECK(gives_of("degrees", "2.75", "float", "157.56339366097637", "1."));
+    CHECK(gives_of("angle", "-0.", "float", "3.1415926535897931", "1."));
+}
 CHECK_MAIN()

@@ -190,7 +190,7 @@ static int opdi_constrain_kernel(opd_call *call) {
     const bool sized = strstr(call->op->schema->name, "for_size") != NULL;
     const opd_value *given = &call->args[0];
     const double number = opdi_scalar_of(given);
-    if (!(number >= -9223372036854775808.0 && (number < 9223372036854775808.0 || given->tag == OPD_TAG_INT))) {
+    if (given->tag != OPD_TAG_INT && !opdi_fits_i64(number)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "value cannot be converted to type int64_t without overflow");
     }
     const int64_t size = given->tag == OPD_TAG_INT ? given->u.i : (int64_t)number;
