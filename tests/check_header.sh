@@ -9,13 +9,13 @@ set -u
 
 names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything fortified wrong_arguments fast_math
-std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
+std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations newer_standards'
 [ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 # The checks that compile the header again and again; tests/run.sh runs them only with --whole.
 slow='families tools parts steps no_everything fortified symbols symbols_cxx aoti two_files cxx_with_c_implementation
 cxx_implementation core_alone static_in_two_files no_threads no_simd no_cache beside_dlpack build_lines pragmas
-std11_c_implementation std11_cxx_implementation commands'
+std11_c_implementation std11_cxx_implementation newer_standards commands'
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/tests/checks.sh"
@@ -1023,6 +1023,11 @@ check_std11_c_implementation() { implementation_object; cat "$tmp/warnings"; }
 check_std11_c_declarations() { quiet $CC $strict_c -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
 check_std11_cxx_implementation() { implementation_object_cxx; cat "$tmp/warnings_cxx"; }
 check_std11_cxx_declarations() { quiet $CXX $strict_cxx -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
+# C++20 and C23 have warnings of their own.  Older compilers know these standards as c++2a and c2x.
+check_newer_standards() {
+    quiet $CXX -x c++ -std=c++2a -Wall -Wextra -O0 -fsyntax-only $inc "$tmp/implementation.c"
+    quiet $CC -std=c2x -Wall -Wextra -O0 -fsyntax-only $inc "$tmp/implementation.c"
+}
 printf '#include "opdispatch.h"\n#include <stdio.h>\n' >"$tmp/strict_declarations.c"
 
 for check in $names; do

@@ -1067,7 +1067,7 @@ static const opdi_c10d_op opdi_c10d_ops[] = {
     {"allreduce_(Tensor[] tensors, " OPDI_C10D_REDUCE ", Tensor? sparse_indices" OPDI_C10D_TIMED "(Tensor[], "
      OPDI_C10D_WORK ")", opdi_c10d_in_place, OPD_COLLECTIVE_ALL_REDUCE},
     {"allreduce_coalesced_(Tensor[] tensors, " OPDI_C10D_REDUCE OPDI_C10D_TIMED OPDI_C10D_WORK, opdi_c10d_in_place,
-     OPD_COLLECTIVE_ALL_REDUCE | OPDI_C10D_EACH},
+     (int)OPD_COLLECTIVE_ALL_REDUCE | OPDI_C10D_EACH},
     {"broadcast_(Tensor[] tensors, " OPDI_C10D_GROUP ", int root_rank, int root_tensor" OPDI_C10D_TIMED "(Tensor[], "
      OPDI_C10D_WORK ")", opdi_c10d_in_place, OPD_COLLECTIVE_BROADCAST},
     {"reduce_(Tensor[] tensors, " OPDI_C10D_REDUCE ", int root_rank, int root_tensor" OPDI_C10D_TIMED OPDI_C10D_WORK,
