@@ -521,6 +521,7 @@ static int draw(const plan *p, const kernels *k, const settings *s) {
 
 //-- measured steps ----------------------------------------------------------------------------------------------------
 
+#if defined(SCALING_MPI) || defined(SCALING_CHECKS)
 /* The lower quartile, the median and the upper quartile of some times. */
 typedef struct spread { double low, middle, high; } spread;
 static int by_size(const void *a, const void *b) {
@@ -533,7 +534,7 @@ static double sorted_at(const double *sorted, double place) {
     const double part = place - i;
     return part > 0 ? sorted[i] + part * (sorted[i + 1] - sorted[i]) : sorted[i];
 }
-static inline spread spread_of(double *values, int count) {
+static spread spread_of(double *values, int count) {
     spread result;
     qsort(values, (size_t)count, sizeof *values, by_size);
     result.low = sorted_at(values, 0.25 * (count - 1));
@@ -545,7 +546,7 @@ static inline spread spread_of(double *values, int count) {
    many pairs of steps; step: the time of a step without; moved: the time of only the communication.  The error of the
    median of n values is 0.93 quartile ranges / sqrt n (larger in one of three cases).  If this error is a large part of
    the communication, the number would be meaningless, and is not written. */
-static inline void hidden_says(spread more, int pairs, double step, double moved, char *buf, size_t cap) {
+static void hidden_says(spread more, int pairs, double step, double moved, char *buf, size_t cap) {
     const double off = 0.93 * (more.high - more.low) / sqrt(pairs), hidden = 1 - more.middle / moved;
     if (moved < 0.03 * step) {
         (void)snprintf(buf, cap, "nothing to hide (%.1f%% of a step)", 100 * moved / step);
@@ -556,6 +557,7 @@ static inline void hidden_says(spread more, int pairs, double step, double moved
                        hidden + 2 * off / moved < 0.7 ? ", under the target" : "");
     }
 }
+#endif
 #if defined(SCALING_MPI)
 /* Waits for all ranks of a group, sleeping, so that ranks that still work have the cores. */
 static void meet(opd_group *group) {

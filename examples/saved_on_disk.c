@@ -9,6 +9,8 @@
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { ROWS = 2048, WIDTH = 256, LAYERS = 200, SMALL = 16 * 1024 };
 

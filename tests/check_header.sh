@@ -10,7 +10,7 @@ set -u
 names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything fortified wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations newer_standards'
-[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines program_warnings helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 # The checks that compile the header again and again; tests/run.sh runs them only with --whole.
 slow='families tools parts steps no_everything fortified symbols symbols_cxx aoti two_files cxx_with_c_implementation
@@ -1023,6 +1023,16 @@ check_std11_c_implementation() { implementation_object; cat "$tmp/warnings"; }
 check_std11_c_declarations() { quiet $CC $strict_c -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
 check_std11_cxx_implementation() { implementation_object_cxx; cat "$tmp/warnings_cxx"; }
 check_std11_cxx_declarations() { quiet $CXX $strict_cxx -O1 $inc -c "$tmp/strict_declarations.c" -o "$tmp/strict.o"; }
+# Examples and benchmarks compile without warnings, with declarations only.  Programs that include other libraries are
+# left out if these are not installed.
+check_program_warnings() {
+    for program in "$root"/bench/*.c "$root"/examples/*.c; do
+        sed 's/^#define OPDISPATCH_IMPLEMENTATION.*//' "$program" |
+            $quick_c -Wall -Wextra -fsyntax-only $inc -I"$(dirname "$program")" -x c - >"$tmp/program" 2>&1
+        grep -q 'fatal error: .*\(mpi\|Magick[A-Za-z]*\).h' "$tmp/program" ||
+            grep -E '(warning|error): ' "$tmp/program" | sed "s|^|$(basename "$program"): |" | head -n 4
+    done
+}
 # C++20 and C23 have warnings of their own.  Older compilers know these standards as c++2a and c2x.
 check_newer_standards() {
     quiet $CXX -x c++ -std=c++2a -Wall -Wextra -O0 -fsyntax-only $inc "$tmp/implementation.c"

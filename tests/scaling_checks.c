@@ -1,5 +1,6 @@
 /* Tests the computations of bench/scaling.c.  Nothing here depends on how long anything takes.  See tests/mpi.sh. */
 #define main scaling_main
+#define SCALING_CHECKS                      /* the functions for measured steps, without MPI */
 #include "../bench/scaling.c"
 #undef main
 
