@@ -51,7 +51,8 @@ OPD_API int opd_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor 
 OPD_API bool opd_grad_mode_enabled(void);
 /* Sets the grad mode of this thread and returns the previous one:
    `bool was = opd_grad_mode_set(false); ... opd_grad_mode_set(was);`  As blocks: OPD_NO_GRAD { }, OPD_ENABLE_GRAD { },
-   OPD_GRAD_MODE(on) { } (torch.no_grad, enable_grad, set_grad_enabled). */
+   OPD_GRAD_MODE(on) { } (torch.no_grad, enable_grad, set_grad_enabled).  With tcc, a return inside such a block does
+   not restore the mode. */
 OPD_API bool opd_grad_mode_set(bool on);
 typedef struct opd_grad_block { bool was, open; } opd_grad_block;
 OPD_INLINE opd_grad_block opd_grad_begin(bool on) {

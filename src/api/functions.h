@@ -203,8 +203,11 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
 #endif
 
 /* Macros for blocks that run code when they end: also when they are left by return or goto and, in C++, by break,
-   continue or an exception.  If the compiler lacks the cleanup attribute (tcc), the code runs only at the end of the
-   block.
+   continue or an exception.
+   tcc 0.9.27 has no cleanup attribute, and so does not run the code if a block is left by return, goto or break: the
+   scope stays open until the scope around it ends, and the mode stays on.  For example, gradients stay off after a
+   return inside OPD_NO_GRAD.  With tcc, set a variable in the block and return after the block.  The scope of
+   OPD_SCOPED always stays open there.
    In C, a block is a loop, so break and continue apply to the block.  continue ends the block.  break ends it and sets
    an error.  To make the body of a loop a scope that break may leave, begin the body with OPD_SCOPED, which works
    everywhere.  In C++, put braces around a block under a bare `if`. */
@@ -258,7 +261,7 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 /* OPD_SCOPE { ... } is a block that is a scope.  OPD_SCOPED; makes the rest of the enclosing block a scope. */
 #define OPD_SCOPE \
     OPD_GUARDED(opd_scope, OPD_GUARD_NAME(scope), opd_scope_open_at(OPD_HERE), opd_scope_close, OPD_IS_OPEN)
-/* Blocks with a grad mode.  After the block, the previous mode is restored. */
+/* Blocks with a grad mode.  After the block, the previous mode is restored (with tcc: not after a return inside). */
 #define OPD_GRAD_MODE(on) \
     OPD_GUARDED(opd_grad_block, OPD_GUARD_NAME(grad), opd_grad_begin(on), opd_grad_end, OPD_IS_OPEN)
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
