@@ -6,7 +6,7 @@
 # The compilers are CC and CXX, and for some checks gcc and clang, if they are installed.  Prints "ok NAME",
 # "FAIL NAME: why" or "skip NAME: why" for each check.  The last line is "N passed, N failed".
 set -u
-names='first_program no_warnings kept_by_name as_whole loaders hints refused left_out tcc operators'
+names='first_program no_warnings kept_by_name random as_whole loaders hints refused left_out tcc operators'
 # Test files that look up no built-in operators by name, except for operators that they keep with OPD_KEEP.
 tests='autograd/test_engine autograd/test_function autograd/test_print dispatch/test_custom_ops dispatch/test_scopes
 files/test_bad_checkpoints files/test_checkpoints files/test_json graphs/test_blocks graphs/test_builtins
@@ -85,6 +85,24 @@ check_kept_by_name() {
     case $("$tmp/number" 2>&1) in *'to keep OPD_OP_conv2d, for example, write OPD_KEEP(conv2d) before this line'*) ;; *) "$tmp/number" ;; esac
     # without OPD_LEAN the macro does nothing
     quiet $quick -fsyntax-only -Wall -Wextra -DOPDISPATCH_IMPLEMENTATION -I. -DNAME='"aten::conv2d"' -DKEPT "$tmp/named.c"
+}
+# Whether an operator that is not kept is random is unknown: an error says how to keep it.
+check_random() {
+    source_of random '        const char *const texts[] = {"aten::rrelu(Tensor self) -> Tensor", "aten::relu_(Tensor self) -> Tensor",
+            "aten::poisson.out(Tensor self) -> Tensor", "my::rrelu(Tensor self) -> Tensor", "aten::rrelu(Tensor self) -> Tensor"};
+        for (int i = 0; i < 5; i++) {
+            opd_schema *schema = opd_schema_parse(texts[i]);
+            if (i == 4) { OPD_KEEP(rrelu); }
+            const bool random = opd_schema_is_nondeterministic(schema, NULL);
+            printf("%d %s\n", random, opd_ok() ? "" : strstr(opd_error_message(), "write OPD_KEEP"));
+            opd_error_clear();
+            opd_schema_free(schema);
+        }' '#include <stdio.h>
+#include <string.h>'
+    quiet $quickest $lean "$tmp/random.c" -o "$tmp/random" $lib
+    "$tmp/random" >"$tmp/random.out" 2>&1
+    printf '%s\n' '0 write OPD_KEEP(rrelu) before this line' '0 write OPD_KEEP(relu) before this line' \
+        '0 write OPD_KEEP before this line, with poisson' '0 ' '1 ' | diff - "$tmp/random.out"
 }
 # Features that use operators that the program does not call work as without OPD_LEAN, or give an error: kernels that
 # the program registers for built-in operators, the choice among overloads, and autocast on other devices.

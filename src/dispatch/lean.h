@@ -71,7 +71,7 @@ static void opdi_lean_all(void) {
 #define OPDI_NEEDS_ALL() opdi_lean_all()
 /* Checks a registration by a library of the program for operator `name`.  If it is a built-in operator that is not
    kept, sets an error and returns -1, because the operator's kernels would be registered later and would run instead.
-   Otherwise returns 0. */
+   Otherwise returns 0.  If `lib` is NULL, checks a question about the operator by the function `what`. */
 static int opdi_lean_check(const opd_library *lib, const char *name, const char *what);
 #define OPDI_LEAN_CHECK(lib, name, what) opdi_lean_check(lib, name, what)
 #else

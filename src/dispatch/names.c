@@ -290,18 +290,19 @@ OPDI_INTERNAL opd_op *opdi_lookup_used(const char *name, size_t length) {
 
 #if defined(OPD_LEAN)
 static int opdi_lean_check(const opd_library *lib, const char *name, const char *what) {
+    const opd_code code = lib ? OPD_ERROR_REGISTER : OPD_ERROR_NOT_FOUND;
     char card[400];
     if (lib == opdi_registry.aten || strncmp(name, "aten::", 6) != 0) { return 0; }
     opdi_builtins_make(name);
     const opd_op *const op = opdi_lookup_used(name, strlen(name));
     if (op && opdi_is_defined(op)) { return 0; }
     if (opdi_lean_card_of(name, card, sizeof card)) {
-        return opd_fail(OPD_ERROR_REGISTER, "%s: %s is a built-in operator that OPD_LEAN does not keep: write "
-                        "OPD_KEEP(%s) before this line", what, name, card);
+        return opd_fail(code, "%s: %s is a built-in operator that OPD_LEAN does not keep: write OPD_KEEP(%s) before "
+                        "this line", what, name, card);
     }
     if (strstr(name + strcspn(name, "."), "out")) { opdi_lean_family(name, card, sizeof card); } else { card[0] = 0; }
-    return !*card ? 0 : opd_fail(OPD_ERROR_REGISTER, "%s: %s is a form of a built-in operator that OPD_LEAN does not "
-                                 "keep: write OPD_KEEP before this line, with %s", what, name, card);
+    return !*card ? 0 : opd_fail(code, "%s: %s is a form of a built-in operator that OPD_LEAN does not keep: write "
+                                 "OPD_KEEP before this line, with %s", what, name, card);
 }
 #endif
 
