@@ -38,9 +38,10 @@ OPD_API opd_tensor *opd_npy_load(const char *path);
 /* Reads the contents of a .npy file from `size` bytes of memory, as opd_npy_load does. */
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
 /* Writes a .npy file (numpy.save).  The tensor may have any strides and device, and may require grad.  If NumPy lacks
-   the dtype, this fails.  All functions that save write a temporary file in the same folder (if the path is a link, in
-   the folder of its target).  When all bytes are on the disk, they rename the temporary file, so there is never half a
-   file.  The new file has the permissions of the old one.  Returns 0, or -1 with an error. */
+   the dtype, this fails.  All functions that save write a temporary file in the same folder.  When all bytes are on the
+   disk, they rename the temporary file, so there is never half a file.  The new file has the permissions of the old
+   one.  If the path is a symbolic link, the link remains, and the file that it leads to is written (not on Windows).
+   Returns 0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 
 /* A file of several tensors by name: .safetensors, .npz or a checkpoint of torch.save (.pt, .pth, also the format of

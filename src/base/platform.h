@@ -50,6 +50,7 @@ extern int pthread_attr_getstack(const pthread_attr_t *attr, void **low, size_t 
 extern int fileno(FILE *file);
 extern int fsync(int fd);
 extern char *realpath(const char *path, char *out);
+extern ssize_t readlink(const char *path, char *out, size_t size);
 #endif
 #endif
 #if defined(_WIN32)

@@ -164,12 +164,6 @@ OPDI_INTERNAL void opdi_same_mode(const char *tmp, const char *path) {
     (void)tmp;
     (void)path;
 }
-/* Returns the path of the file to which `path` leads through links, or NULL if that path is not known.  The caller
-   frees the result by free(). */
-OPDI_INTERNAL char *opdi_real_path(const char *path) {
-    (void)path;
-    return NULL;
-}
 
 #else
 OPDI_INTERNAL FILE *opdi_file_open(const char *path, const char *mode) { return fopen(path, mode); }
@@ -209,7 +203,6 @@ OPDI_INTERNAL void opdi_same_mode(const char *tmp, const char *path) {
     struct stat st;
     if (stat(path, &st) == 0) { (void)chmod(tmp, st.st_mode & 0777); }
 }
-OPDI_INTERNAL char *opdi_real_path(const char *path) { return realpath(path, NULL); }
 
 #else
 OPDI_INTERNAL bool opdi_is_special(const char *path) {
@@ -231,9 +224,41 @@ OPDI_INTERNAL void opdi_same_mode(const char *tmp, const char *path) {
     (void)tmp;
     (void)path;
 }
-OPDI_INTERNAL char *opdi_real_path(const char *path) {
-    (void)path;
-    return NULL;
+#endif
+#endif
+
+/* Copies `path` to a new string, without its last `cut` bytes and followed by the `length` bytes of `end`.  Sets *bytes
+   to the size of the string.  Returns NULL and sets an error if memory runs out. */
+static char *opdi_path_with(const char *path, size_t cut, const char *end, size_t length, size_t *bytes) {
+    const size_t kept = strlen(path) - cut;
+    char *const made = (char *)opdi_alloc(*bytes = kept + length + 1);
+    if (!made) { return NULL; }
+    memcpy(made, path, kept);
+    if (length) { memcpy(made + kept, end, length); }
+    made[kept + length] = 0;
+    return made;
 }
+/* Returns the path of the file that is written if a program writes to `path`.  If `path` is a symbolic link, this is
+   the file that the link leads to, perhaps through more links; it may be missing.  On Windows and on systems without
+   POSIX, this is `path` itself.  Sets *bytes to the size of the result, which the caller frees by opdi_free.  If the
+   links have no end, returns NULL and sets errno.  If memory runs out, returns NULL and sets an error. */
+OPDI_INTERNAL char *opdi_written_path(const char *path, size_t *bytes) {
+    char *to = opdi_path_with(path, 0, NULL, 0, bytes);
+#if defined(OPDI_MAPS)
+    char target[4096];
+    ssize_t length;
+    for (int links = 0; to && (length = readlink(to, target, sizeof target)) > 0; links++) {
+        if (links == 40 || (size_t)length == sizeof target) {
+            opdi_free(to, *bytes);
+            errno = links == 40 ? ELOOP : ENAMETOOLONG;
+            return NULL;
+        }
+        const char *const slash = strrchr(to, '/');
+        const size_t size = *bytes, name = slash ? strlen(slash + 1) : size - 1;
+        char *const next = opdi_path_with(to, *target == '/' ? size - 1 : name, target, (size_t)length, bytes);
+        opdi_free(to, size);
+        to = next;
+    }
 #endif
-#endif
+    return to;
+}

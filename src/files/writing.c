@@ -2,15 +2,16 @@
 
 //== writing ===========================================================================================================
 
-/* Sets sink->to to `path` or, if path is a link, to the file that it refers to.  Makes space for sink->tmp after this
-   name.  Returns 0, or -1 if memory runs out. */
+/* Sets sink->to to `path` or, if path is a link, to the file that it leads to.  Makes space for sink->tmp after this
+   name.  Returns 0, or -1 and sets an error. */
 static int opdi_sink_names(opdi_sink *sink, const char *path) {
-    char *const real = opdi_real_path(path);
-    const char *const to = real ? real : path;
-    sink->bytes = 2 * strlen(to) + 16;
+    size_t size;
+    char *const to = opdi_written_path(path, &size);
+    if (!to) { return opd_ok() ? opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written") : -1; }
+    sink->bytes = 2 * size + 15;
     sink->to = (char *)opdi_alloc(sink->bytes);
-    if (sink->to) { sink->tmp = (char *)memcpy(sink->to, to, strlen(to) + 1) + strlen(to) + 1; }
-    free(real);
+    if (sink->to) { sink->tmp = (char *)memcpy(sink->to, to, size) + size; }
+    opdi_free(to, size);
     return sink->to ? 0 : -1;
 }
 /* Opens a new temporary file for writing, in the folder of `path`; if `path` exists and is not a regular file (a pipe,
@@ -26,7 +27,7 @@ OPDI_INTERNAL int opdi_sink_open(opdi_sink *sink, const char *who, const char *p
     } else {
         if (opdi_sink_names(sink, path)) { return -1; }
         for (int i = 0; i < 100 && !sink->file && (i == 0 || errno == EEXIST); i++) {
-            (void)snprintf(sink->tmp, 15 + strlen(sink->to), "%s.tmp%d", sink->to, i);
+            (void)snprintf(sink->tmp, 16 + strlen(sink->to), "%s.tmp%d", sink->to, i);
             sink->file = opdi_file_create(sink->tmp);
         }
         if (sink->file) { opdi_same_mode(sink->tmp, sink->to); }

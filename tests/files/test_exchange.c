@@ -1173,7 +1173,7 @@ TEST(pipes_end_where_they_say) {
     (void)remove(path);
 }
 /* The temporary file can be read only by users who can read the old file.  A link remains a link, and its target is
-   replaced, unless the target does not exist. */
+   replaced. */
 TEST(permissions_stay) {
     const char *path = in_folder("mode"), *other = in_folder("other");
     opd_tensor *t = opd_ones(ints(NULL, 0), OPD_FLOAT32);
@@ -1191,11 +1191,53 @@ TEST(permissions_stay) {
     CHECK(lstat(path, &st) == 0 && S_ISLNK(st.st_mode));
     CHECK(opd_npy_load(path) != NULL);
     (void)remove(path);
-    CHECK(symlink(in_folder("nowhere"), path) == 0);
-    CHECK_INT(opd_npy_save(path, t), 0);
-    CHECK(opd_npy_load(path) && access(in_folder("nowhere"), F_OK) != 0);
-    (void)remove(path);
     (void)remove(other);
+}
+/* Saves to the link `path`, to which `target` is written, and removes the link.  Returns true if the link is still a
+   link to `target` and, if rc is 0, the tensor is in the file. */
+static bool link_stays(const char *path, const char *target, int rc) {
+    opd_tensor *t = opd_ones(ints(NULL, 0), OPD_FLOAT32);
+    char is[600] = "";
+    bool stays = symlink(target, path) == 0 && opd_npy_save(path, t) == rc;
+    stays = stays && readlink(path, is, sizeof is - 1) == (ssize_t)strlen(target) && strcmp(is, target) == 0;
+    stays = stays && (rc || opd_npy_load(path));
+    return remove(path) == 0 && stays;
+}
+/* The path is a link: to a file that is missing, to another link, to itself, into a folder that cannot be written. */
+TEST(links_stay) {
+    char path[600], second[600], folder[600], file[700];
+    (void)snprintf(path, sizeof path, "%s", in_folder("link"));
+    (void)snprintf(second, sizeof second, "%s", in_folder("second"));
+    (void)snprintf(folder, sizeof folder, "%s", in_folder("folder"));
+    (void)snprintf(file, sizeof file, "%s/file", folder);
+    CHECK(link_stays(path, file, -1));                            /* the folder is missing, too */
+    CHECK_ERROR(OPD_ERROR_FILE, "/link: cannot be written: No such file or directory");
+    CHECK(mkdir(folder, 0700) == 0);
+    CHECK(link_stays(path, file, 0) && access(file, F_OK) == 0);
+    CHECK(link_stays(path, file, 0) && remove(file) == 0);
+    CHECK(link_stays(path, "folder/file", 0) && remove(file) == 0);
+    CHECK(symlink("folder/../folder/file", second) == 0);
+    CHECK(link_stays(path, "second", 0));
+    CHECK(link_stays(path, second, 0) && remove(file) == 0 && remove(second) == 0);
+    CHECK(symlink("../third", file) == 0);                        /* relative to the folder of the second link */
+    CHECK(link_stays(path, "folder/file", 0) && remove(file) == 0 && remove(in_folder("third")) == 0);
+    CHECK(link_stays(path, path, -1));
+    CHECK_ERROR(OPD_ERROR_FILE, "/link: cannot be written: Too many levels of symbolic links");
+    CHECK(symlink("link", second) == 0 && link_stays(path, "second", -1) && remove(second) == 0);
+    CHECK_ERROR(OPD_ERROR_FILE, "Too many levels of symbolic links");
+    CHECK(link_stays(path, folder, -1));
+    CHECK_ERROR(OPD_ERROR_FILE, "/link: cannot be written: Is a directory");
+    write_file(file, "y", 1);
+    CHECK(chmod(folder, 0500) == 0);
+    if (access(folder, W_OK) != 0) {                              /* not as root */
+        CHECK(link_stays(path, file, -1));
+        CHECK_ERROR(OPD_ERROR_FILE, "/link: cannot be written: Permission denied");
+    }
+#if defined(__linux__)
+    CHECK(link_stays(path, "/proc/self/missing", -1));            /* as root, too */
+    CHECK_ERROR(OPD_ERROR_FILE, "/link: cannot be written: ");
+#endif
+    CHECK(chmod(folder, 0700) == 0 && remove(file) == 0 && rmdir(folder) == 0);    /* no other file is left */
 }
 /* Text from a file never reaches a terminal unescaped. */
 TEST(errors_are_plain_text) {
