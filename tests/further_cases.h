@@ -33,7 +33,8 @@ static const struct { const char *name, *cases; } further[] = {
     {"aten::searchsorted.Tensor", "[2,4], [2,3]; [4], []; [2,4], [2,3], right=True, sorter=[2,4]i4; [4], [2,2], sorter=[4]i4, out_int32=True"},
     {"aten::bucketize.Tensor", "[], [4]; [2,2], [3], out_int32=True, right=True"},
     {"torchvision::nms", "[5,4]u, [5]u, 0.3; [4,4], [4], 0.5; [0,4], [0], 0.5"},
-    {"torchvision::roi_align", "[2,2,6,5], [3,5]u, 6., 2, 3, 2, True; [2,1,4,4], [2,5]u, 5., 2, 2, -1, False; [1,2,3,3], [0,5], 1., 2, 2, 1, True"},
+    {"torchvision::roi_align", "[2,2,6,5], [3,5]u, 6., 2, 3, 2, True; [2,1,4,4], [2,5]u, 5., 2, 2, -1, False; [1,2,3,3], [0,5], 1., 2, 2, 1, True; "
+     "[1,1,4,4], [2,5]u, 1., 2, 2, 1, True"},
     {"torchvision::_roi_align_backward", "[3,2,2,3], [3,5]u, 6., 2, 3, 2, 2, 6, 5, 2, True; [2,1,2,2], [2,5]u, 5., 2, 2, 2, 1, 4, 4, -1, False"},
     {"aten::constant_pad_nd", "[3], (1,2); [2,3], (0,0,1,1); [2,3], ()"},
     {"aten::reflection_pad1d", "[3,4], (1,2)"},

@@ -330,9 +330,9 @@ static int opdi_batch_check_loop(opd_call *call) {
     return opdi_batch_check_written(call);
 }
 
-/* Calls the operator with an example of ones, and writes the results to `rets`.  The caller needs only their sizes and
-   dtypes.  Returns 0, or -1 and sets an error. */
-static int opdi_batch_ones(opd_call *call, opd_value *rets) {
+/* Calls the operator with an example of ones or, if `ones` is false, of zeros, and writes the results to `rets`.  The
+   caller needs only their sizes and dtypes.  Returns 0, or -1 and sets an error. */
+static int opdi_batch_filled(opd_call *call, opd_value *rets, bool ones) {
     const opd_op *op = call->op;
     const int level = call->th->innermost.rule->level;
     opd_value args[OPD_MAX_ARGS];
@@ -346,7 +346,8 @@ static int opdi_batch_ones(opd_call *call, opd_value *rets) {
             opd_tensor *tensor = value->tag == OPD_TAG_TENSORS ? value->u.tensors[j] : value->u.t;
             list[j] = tensor;
             if (opdi_batched_at(tensor, level)) {
-                list[j] = opd_new_ones(opdi_batched_of(tensor)->value, opd_ints_of(tensor->dims, tensor->ndim));
+                list[j] = opd_new_full(opdi_batched_of(tensor)->value, opd_ints_of(tensor->dims, tensor->ndim),
+                                       opd_value_int(ones));
             }
             if (tensor && !list[j]) { return -1; }
         }
@@ -354,11 +355,20 @@ static int opdi_batch_ones(opd_call *call, opd_value *rets) {
     }
     return opd_call_all(call->op, rets, args, op->nargs);
 }
-/* Makes the results of a call without examples, with the sizes that the results for an example of ones have.  Returns
-   0, or -1 and sets an error. */
+/* Calls the operator with an example of ones or, if ones are wrong (for example, as indexes of a single element), with
+   an example of zeros.  Returns 0, or -1 and sets the error for ones. */
+static int opdi_batch_made(opd_call *call, opd_value *rets) {
+    if (opdi_batch_filled(call, rets, true) == 0) { return 0; }
+    opd_error_clear();
+    if (opdi_batch_filled(call, rets, false) == 0) { return 0; }
+    opd_error_clear();
+    return opdi_batch_filled(call, rets, true);
+}
+/* Makes the results of a call without examples, with the sizes that the results for an example have.  Returns 0, or -1
+   and sets an error. */
 OPDI_INTERNAL int opdi_batch_empty(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
-    return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
+    return opdi_batch_made(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
 }
 
 /* Runs the operator once for each example and stacks the results.  Returns 0, or -1 and sets an error. */
@@ -383,11 +393,24 @@ int opd_batch_loop(opd_call *call) {
     return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
 }
 
-/* Handles sizes or dtypes that a rule does not support.  If they are invalid, calling the operator for an example of
-   ones reports the error; otherwise the operator runs example by example.  Returns 0, or -1 and sets an error. */
+/* Calls the operator for the first example.  Writes only to copies.  Returns 0, or -1 and sets an error. */
+static int opdi_batch_first(opd_call *call, opd_value *rets) {
+    opd_value args[OPD_MAX_ARGS];
+    if (opdi_batch_example(call, args, 0)) { return -1; }
+    for (uint64_t mask = call->op->written_args; mask; mask &= mask - 1) {
+        opd_value *value = &args[opdi_low_bit(mask)];
+        opd_tensor **list = value->tag == OPD_TAG_TENSORS ? (opd_tensor **)(uintptr_t)value->u.tensors : &value->u.t;
+        const int32_t count = value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR;
+        for (int32_t i = 0; i < count; i++) { if (list[i] && !(list[i] = opd_clone(list[i]))) { return -1; } }
+    }
+    return opd_call_all(call->op, rets, args, call->op->nargs);
+}
+/* Handles sizes or dtypes that a rule does not support.  If they are invalid, calling the operator for one example
+   reports the error; otherwise the operator runs example by example.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_batch_unfit(opd_call *call) {
     opd_value rets[OPDI_MAX_RETURNS];
-    return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
+    const bool none = call->th->innermost.rule->size == 0;
+    return (none ? opdi_batch_made(call, rets) : opdi_batch_first(call, rets)) ? -1 : opd_batch_loop(call);
 }
 
 OPDI_INTERNAL int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {

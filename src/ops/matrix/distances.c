@@ -243,6 +243,7 @@ static int opdi__cdist_backward_backward(opd_backward_call *bw) {
 static int opdi_matrices_batch(opd_call *call) {
     opd_value args[OPD_MAX_ARGS], ret;
     int ndim = 0;
+    if (opd_batch_size() == 0) { return opdi_batch_empty(call); }     /* the gradient of no distances has x1's sizes */
     for (int i = 0; i < call->op->nargs; i++) {
         args[i] = call->args[i];
         if (args[i].tag == OPD_TAG_TENSOR) { ndim = OPDI_MAX(ndim, (int)args[i].u.t->ndim); }
