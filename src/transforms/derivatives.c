@@ -523,7 +523,8 @@ static int opdi_jvp_check(const opdi_diff *diff, opd_tensor *const *tangents, co
                             "corresponding primal", who, i, opd_dtype_name((opd_scalar_type)tensor->dtype),
                             opd_dtype_name((opd_scalar_type)primal->dtype));
         }
-        if (opdi_place_of(tensor) != opdi_place_of(primal)) {
+        /* in a fake mode, the device that a fake stands for */
+        if (opdi_place(opd_tensor_device(tensor)) != opdi_place(opd_tensor_device(primal))) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: tangent:%d is on another device than the corresponding primal",
                             who, i);
         }

@@ -594,4 +594,35 @@ TEST(allocations_that_fail) {
     CHECK(!opd_fake_enabled());
 }
 
+/* In a fake mode, a tangent and its primal may be a fake and a real tensor.  They must stand for the same device. */
+static int times_sine(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_mul(in[0], opd_sin(in[0]));
+    return 1;
+}
+TEST(tangents_of_fakes) {
+    opd_tensor *const real = opd_ones(OPD_INTS(3, 2), OPD_FLOAT32), *tensors[2], *out[1], *along[1];
+    OPD_FAKE_MODE {
+        tensors[0] = real;
+        tensors[1] = opd_ones(OPD_INTS(3, 2), OPD_FLOAT32);
+        for (int i = 0; i < 4; i++) {
+            opd_derivative *derivative;
+            opd_tensor *const primal = tensors[i % 2], *const tangent = tensors[i / 2];
+            CHECK_INT(opd_jvp(times_sine, NULL, &primal, &tangent, 1, NULL, out, along), 1);
+            CHECK(opd_size(out[0], 0) == 3 && opd_size(along[0], 0) == 3 && opd_ndim(along[0]) == 2);
+            CHECK(!opd_data(along[0]) && opd_tensor_device(along[0]).type == OPD_CPU);
+            CHECK_INT(opd_linearize(times_sine, NULL, &primal, 1, NULL, out, &derivative), 1);
+            CHECK(opd_derivative_call(derivative, &tangent, 1, 0, along) == 1 && !opd_data(along[0]));
+        }
+        opd_tensor *const other = opd_tensor_new_on(OPD_INTS(3, 2), OPD_FLOAT32, opd_device_of(OPD_CUDA, 0));
+        CHECK_INT(opd_jvp(times_sine, NULL, &other, &other, 1, NULL, out, along), 1);
+        CHECK(opd_tensor_device(along[0]).type == OPD_CUDA);
+        for (int i = 0; i < 2; i++) {
+            CHECK_INT(opd_jvp(times_sine, NULL, &other, &tensors[i], 1, NULL, out, along), -1);
+            CHECK_ERROR(OPD_ERROR_ARGUMENT, "jvp: tangent:0 is on another device than the corresponding primal");
+        }
+    }
+}
+
 CHECK_MAIN()
