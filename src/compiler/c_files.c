@@ -84,7 +84,10 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
     }
     opdi_c_write(file, "typedef struct %s {\n    const unsigned char *weights;\n"
                  "    unsigned char *fixed, *arena;\n%s} %s;\n\n", name, !unit->here ? ""
-                 : "    int (*call)(void *context, int which, const void *in, void *out);\n    void *context;\n", name);
+                 : "    int (*call)(void *context, int which, const void *in, void *out);\n"
+                 "    int (*kernel)(void *context, int which, const void *left, const void *right, void *out);\n"
+                 "    void (*clock)(void *context, int which);\n"
+                 "    const unsigned char *ways;\n    void *context;\n", name);
     opdi_c_write(file, "/* Sets the memory of a model, each block aligned to 64 bytes, and computes values that\n"
                  "   need only weights.  Returns the same as the next function. */\n");
     opdi_c_write(file, "int %s_init(%s *model, const void *weights, void *fixed, void *arena);\n",
@@ -121,22 +124,49 @@ static void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
         opdi_c_write(file, ");\n");
     }
 }
-/* Writes the call of a group's function, and a line that returns if the call has failed. */
-static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
-    char name[64];
+/* Writes the addresses of the buffers that a group uses, as arguments of a C function. */
+static void opdi_c_write_buffers(opdi_cfile *file, opdi_group *group) {
     opdi_group_buffers buffers;
     bool any = false;
-    opdi_group_name(group, name);
     (void)opdi_group_uses(group, &buffers);
-    if (unit->here && group->nests[0]->called) {
-        opdi_c_write(file, "    FRESH; if ((rc = model->call(model->context, %d, ", (int)group->nests[0]->called->id);
-    } else { opdi_c_write(file, "    FRESH; if ((rc = %s(", name); }
     for (int i = 0; i < buffers.count; i++) {
         if (buffers.all[i]->group) { continue; }
         opdi_c_write(file, "%s", any ? ", " : "");
         opdi_c_write_pointer(file, buffers.all[i]);
         any = true;
     }
+}
+/* Writes the call of the kernel that may compute a group, and of the loops after it. */
+static void opdi_c_write_kernel(opdi_cfile *file, const opdi_nest *nest) {
+    const opdi_nest_kernel *const kernel = nest->kernel;
+    char name[64];
+    opdi_c_write(file, "    if (model->clock) { model->clock(model->context, %d); }\n", (int)kernel->id);
+    opdi_c_write(file, "    if (model->ways[%d]) {\n        FRESH; if ((rc = model->kernel(model->context, %d, ",
+                 (int)kernel->id, (int)kernel->id);
+    for (int i = 0; i < 2; i++) {
+        opdi_c_write_pointer(file, kernel->operands[i]->buffer);
+        opdi_c_write(file, ", ");
+    }
+    opdi_c_write_pointer(file, kernel->raw ? kernel->raw : nest->out.buffer);
+    opdi_c_write(file, ")) != 0) { return rc; }\n");
+    if (kernel->after) {
+        opdi_group_name(kernel->after, name);
+        opdi_c_write(file, "        FRESH; if ((rc = %s(", name);
+        opdi_c_write_buffers(file, kernel->after);
+        opdi_c_write(file, ")) != 0) { return rc; }\n");
+    }
+    opdi_c_write(file, "    } else {\n");
+}
+/* Writes the call of a group's function, and a line that returns if the call has failed. */
+static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
+    char name[64];
+    const bool choice = group->nests[0]->kernel && !group->early;
+    opdi_group_name(group, name);
+    if (choice) { opdi_c_write_kernel(file, group->nests[0]); }
+    if (unit->here && group->nests[0]->called) {
+        opdi_c_write(file, "    FRESH; if ((rc = model->call(model->context, %d, ", (int)group->nests[0]->called->id);
+    } else { opdi_c_write(file, "    FRESH; if ((rc = %s(", name); }
+    opdi_c_write_buffers(file, group);
     if (opdi_group_contracts(group)) {
         opdi_contraction all;
         opdi_contraction_of(&all, group->nests[0]);
@@ -146,6 +176,7 @@ static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_grou
         opdi_c_write_side(file, group, &all, all.right_early, group->right);
     }
     opdi_c_write(file, "%s)) != 0) { return rc; }\n", group->early ? "" : opdi_c_open[unit->nopen].arguments);
+    if (choice) { opdi_c_write(file, "    }\n    if (model->clock) { model->clock(model->context, -1); }\n"); }
 }
 /* Writes the functions that users call: init, run and call. */
 static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {

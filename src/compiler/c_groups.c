@@ -263,4 +263,8 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
     }
     opdi_c_write_close(file, group->outer);
     opdi_c_write(file, "    return 0;\n}\n");
+    const opdi_nest_kernel *const kernel = group->nests[0]->kernel;
+    if (!kernel || !kernel->after) { return; }
+    kernel->after->id = group->id;
+    opdi_c_write_group(file, kernel->after);
 }

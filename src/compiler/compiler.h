@@ -114,6 +114,9 @@ typedef struct opdi_nest {
                                                      size, and those whose stride in `out` does */
     const char *what;                             /* the name of the operator that has recorded the nest */
     struct opdi_extern_call *called;              /* the call, if the nest is a call of an operator; else NULL */
+    const opdi_conv *conv;                        /* the sizes of the convolution of padded input that was recorded as
+                                                     this nest; else NULL */
+    struct opdi_nest_kernel *kernel;              /* the kernel of the library that can compute the nest, or NULL */
 } opdi_nest;
 /* A result that the graph has computed, while it was recorded, from numbers that may depend on open sizes: a truth
    value (which may decide which nodes run), a quotient, a remainder, a maximum or a minimum. */
@@ -139,8 +142,10 @@ typedef struct opdi_recording {
     bool calls;                                   /* true: an operator that cannot be written in C is recorded as a
                                                      call */
     bool draws;                                   /* true: this also holds for operators that use random numbers */
+    bool here;                                    /* true: the code will run in this process */
     struct opdi_extern_call *called;              /* the calls of operators, the newest first */
-    int32_t ncalled;
+    int32_t ncalled, nkernels;
+    struct opdi_nest_kernel *kernels;                  /* the kernels of nests, the newest first */
     opdi_fact *facts;
     int32_t nfacts, facts_capacity, ndecisions;
     opdi_decision *decisions, *last_decision;
@@ -246,7 +251,7 @@ typedef struct opdi_cfile {
     const opdi_group *group;
     const char *result;                           /* the name of the C variable that has a reduction's result */
 } opdi_cfile;
-enum { OPDI_C_HELPERS = 86 };
+enum { OPDI_C_HELPERS = 87 };
 /* A helper function that groups call.  In the list of helpers, a helper comes after the helpers that it calls. */
 typedef struct opdi_c_helper { const char *name, *text; } opdi_c_helper;
 #endif
@@ -268,6 +273,32 @@ typedef struct opdi_contraction {
     bool left_early, right_early;                 /* true: the operand is a constant, and is packed once before all
                                                      runs */
 } opdi_contraction;
+#endif
+
+//== library kernels ===================================================================================================
+
+#if !defined(OPD_NO_COMPILER)
+/* A product with fewer multiplications is always computed by its loops. */
+enum { OPDI_KERNEL_LEAST = 1 << 15 };
+/* A call of a kernel of the library that computes a nest, except for nest->finish: a convolution, or matrix products.
+   Strides are in elements, and `places` and `steps` in bytes; index 0 is the left operand (of a convolution: the
+   weight), 1 the right operand (the padded input), 2 the result. */
+typedef struct opdi_nest_kernel {
+    struct opdi_nest_kernel *next;
+    opdi_conv conv;                               /* conv.size is 0 if the nest consists of matrix products */
+    const opdi_access *operands[2];
+    opd_scalar_type dtype, dtypes[2];             /* of the result, and of the operands */
+    int64_t places[3];                            /* where the operands and the result begin in their buffers */
+    int64_t rows, columns, depth;
+    int64_t left[2], right[2], out[2];            /* the strides of rows and columns */
+    int32_t id, nbatch;
+    int64_t batch[OPDI_NEST_DIMS], steps[OPDI_NEST_DIMS][3];        /* the loops around the matrix product */
+    opdi_group *after;                            /* the loops that compute nest->finish after the call, or NULL */
+    opdi_buffer *raw;                             /* NULL, or memory for the contiguous result of a convolution, which
+                                                     `after` copies to the nest's result */
+    int64_t strides[OPDI_NEST_DIMS];              /* the strides of the nest's loops in `raw` */
+} opdi_nest_kernel;
+OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest);
 #endif
 
 //== c groups ==========================================================================================================

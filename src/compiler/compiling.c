@@ -158,6 +158,12 @@ typedef struct opdi_c_model {
     unsigned char *fixed, *arena;
     int (*call)(void *context, int which, const void *in, void *out);          /* calls operator number `which`, which
                                                                                   cannot be written in C */
+    int (*kernel)(void *context, int which, const void *left, const void *right, void *out);   /* runs kernel number
+                                                                                                  `which` of the
+                                                                                                  library */
+    void (*clock)(void *context, int which);      /* NULL, or is called before the nest of kernel number `which`; and
+                                                     with -1 after it */
+    const unsigned char *ways;                    /* for each kernel: 1 if it computes its nest, 0 if the loops do */
     void *context;
 } opdi_c_model;
 /* A variant: the code that was compiled for one kind of inputs (dtypes, sizes, ...). */
@@ -190,6 +196,13 @@ typedef struct opdi_variant {
     opdi_c_model model;
     opdi_extern_call **called;                    /* the operators that the code calls; the index is the operator's
                                                      number */
+    opdi_nest_kernel *kernels;                    /* the kernels of the library; the index is the kernel's number */
+    unsigned char *ways;                          /* as in opdi_c_model */
+    int64_t (*times)[2], started;                 /* times[i][k]: the shortest time of the nest of kernel i, computed in
+                                                     way k, or 0; started: when the current nest began */
+    int nkernels, timed;                          /* timed: the kernel whose nest is running while nests are timed */
+    bool once;                                    /* true: the code cannot be timed, because a second run with the same
+                                                     inputs may have another effect */
     int (*call)(const opdi_c_model *model, void *const *inputs, void *const *outputs);
     const char *why;                              /* the reason why this kind of inputs is not compiled; NULL if it is
                                                      compiled */
@@ -455,6 +468,22 @@ static int opdi_variant_extern(void *context, int which, const void *in, void *o
     const opdi_variant *const variant = (const opdi_variant *)context;
     return opdi_extern_run(variant->called[which], (const unsigned char *)in, (unsigned char *)out);
 }
+static int opdi_variant_kernel(void *context, int which, const void *left, const void *right, void *out) {
+    return opdi_kernel_run(&((const opdi_variant *)context)->kernels[which], left, right, out);
+}
+/* Copies the kernels of a recording to a variant.  Returns 0, or -1 and sets an error. */
+static int opdi_variant_kernels(opdi_variant *variant, const opdi_recording *recording) {
+    const int count = variant->nkernels = recording->nkernels;
+    variant->kernels = (opdi_nest_kernel *)opdi_variant_alloc(variant, count, sizeof *variant->kernels);
+    variant->ways = (unsigned char *)opdi_variant_alloc(variant, count, 1);
+    variant->times = (int64_t (*)[2])opdi_variant_alloc(variant, count, sizeof *variant->times);
+    if (!variant->kernels || !variant->ways || !variant->times) { return -1; }
+    for (const opdi_nest_kernel *kernel = recording->kernels; kernel; kernel = kernel->next) {
+        variant->kernels[kernel->id] = *kernel;
+    }
+    variant->model.ways = variant->ways;
+    return 0;
+}
 /* Copies the properties of a unit that runs need to a variant.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     const opdi_recording *const recording = &unit->recording;
@@ -517,11 +546,13 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
     variant->called = (opdi_extern_call **)opdi_variant_alloc(variant, recording->ncalled, sizeof *variant->called);
     for (const opdi_extern_call *called = recording->called; called && variant->called; called = called->next) {
         variant->draws = variant->draws || called->draws;
+        variant->once = variant->once || strncmp(opd_op_name(called->op), "aten::", 6) != 0;
         if (!(variant->called[called->id] = opdi_extern_keep(&variant->memory, called))) { return -1; }
     }
     variant->model.call = opdi_variant_extern;
+    variant->model.kernel = opdi_variant_kernel;
     variant->model.context = variant;
-    return variant->called ? 0 : -1;
+    return variant->called ? opdi_variant_kernels(variant, recording) : -1;
 }
 /* Compiles the C text `source` and loads it.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const char *source) {
@@ -531,7 +562,13 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     return opd_fail(OPD_ERROR_REGISTER, "%s: %s", compiled->what, OPDI_NO_COMPILER_HERE);
 #else
     typedef int (*opdi_init)(opdi_c_model *model, const void *weights, void *fixed, void *arena);
-    static const char *const flags[] = {"-O3 -march=native -fno-math-errno -fno-trapping-math -w", "-O2", NULL};
+#if defined(__x86_64__)
+#define OPDI_C_WIDTH " -mprefer-vector-width=512"
+#else
+#define OPDI_C_WIDTH ""
+#endif
+    static const char *const flags[] = {"-O3 -march=native -fno-math-errno -fno-trapping-math -w" OPDI_C_WIDTH, "-O2",
+                                        NULL};
     char path[OPDI_PATH], name[64];
     int rc = -1;
     for (int i = 0; flags[i] && rc; i++) {
@@ -590,7 +627,7 @@ static int opdi_compiled_text(const opd_compiled *compiled, opdi_unit *unit, con
                                      &compiled->open};
     opdi_string header = {NULL, 0, 0, false};
     opdi_unit_job job = opdi_unit_job_begin(unit);
-    unit->here = unit->recording.calls = unit->recording.draws = true;
+    unit->here = unit->recording.here = unit->recording.calls = unit->recording.draws = true;
     unit->frozen = compiled->frozen;
     const int rc = opdi_compiled_kinds(compiled, inputs, ninputs) || opdi_unit_record(unit, &source, inputs) ||
         opdi_unit_fuse(unit) || opdi_unit_text(unit, text, &header) ? -1 : 0;
@@ -710,6 +747,100 @@ static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_va
     opdi_variant_free(variant);
     return NULL;
 }
+//== choosing the faster way ===========================================================================================
+
+/* Returns the time in nanoseconds: the processor time of this thread, or the real time if kernels use several
+   threads. */
+static int64_t opdi_choice_clock(void) {
+#if defined(CLOCK_THREAD_CPUTIME_ID)
+    struct timespec now;
+    if (opd_threads() == 1 && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0) {
+        return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    }
+#endif
+    return opdi_clock();
+}
+/* Compiled code calls this function before and after each nest that a kernel of the library can compute. */
+static void opdi_variant_clock(void *context, int which) {
+    opdi_variant *const variant = (opdi_variant *)context;
+    const int64_t now = opdi_choice_clock();
+    if (which >= 0) {
+        variant->timed = which;
+        variant->started = now;
+        return;
+    }
+    int64_t *const best = &variant->times[variant->timed][variant->ways[variant->timed]];
+    const int64_t time = OPDI_MAX(now - variant->started, (int64_t)1);
+    if (!*best || time < *best) { *best = time; }
+}
+/* Runs the code of a variant once.  Returns the time in nanoseconds, or -1 if it cannot run. */
+static int64_t opdi_variant_timed(opdi_variant *variant, const opd_value *inputs) {
+    const int64_t sizes[2] = {0, 0};
+    opd_scope scope = opd_scope_open();
+    opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(variant->nends + 1) * sizeof *all);
+    opd_value *const results = (opd_value *)opdi_scope_alloc((size_t)(variant->nresults + 1) * sizeof *results);
+    int64_t time = -1;
+    if (all && results && !opdi_variant_tensors(opdi_self(), variant, inputs, all)) {
+        const int64_t start = opdi_choice_clock();
+        if (opdi_variant_run(variant, sizes, all, results) == 0) { time = opdi_choice_clock() - start; }
+    }
+    opd_scope_close(&scope);
+    if (!opd_ok()) { opd_error_clear(); }
+    return time;
+}
+enum { OPDI_CHOICE_ROUNDS = 4 };
+/* Chooses for each nest that a kernel of the library can compute whether the kernel or the loops compute it.  Runs the
+   code several times with each, and keeps the way whose shortest time is shorter.  If the code cannot run twice with
+   the same inputs, the kernels compute all these nests. */
+static void opdi_variant_choose(opdi_variant *variant, const opd_value *inputs) {
+    const bool once = variant->once || variant->writes || variant->draws;
+    if (!variant->nkernels) { return; }
+    variant->model.clock = opdi_variant_clock;
+    for (int round = 0; round < 2 * OPDI_CHOICE_ROUNDS && !once; round++) {
+        memset(variant->ways, round % 2, (size_t)variant->nkernels);
+        if (opdi_variant_timed(variant, inputs) < 0) { break; }
+    }
+    variant->model.clock = NULL;
+    for (int i = 0; i < variant->nkernels; i++) {
+        const int64_t *const times = variant->times[i];
+        variant->ways[i] = !times[0] || !times[1] || times[1] < times[0];
+    }
+}
+/* Runs the graph or program uncompiled.  Returns the number of results, or -1 and sets an error. */
+static int opdi_compiled_uncompiled(const opd_compiled *compiled, const opd_value *inputs, int ninputs,
+                                    opd_value *outputs, int cap) {
+#if !defined(OPD_NO_PROGRAMS)
+    if (!compiled->graph) { return opd_program_run(compiled->program, inputs, ninputs, outputs, cap); }
+#endif
+    return opd_graph_run_values(compiled->graph, inputs, ninputs, outputs, cap);
+}
+/* Runs the graph or program uncompiled.  Returns the time in nanoseconds, or -1 if the run fails. */
+static int64_t opdi_compiled_timed(const opd_compiled *compiled, const opd_value *inputs, int ninputs, int nresults) {
+    opd_scope scope = opd_scope_open();
+    opd_value *const results = (opd_value *)opdi_scope_alloc((size_t)(nresults + 1) * sizeof *results);
+    const int64_t start = opdi_choice_clock();
+    const int rc = results ? opdi_compiled_uncompiled(compiled, inputs, ninputs, results, nresults) : -1;
+    const int64_t time = rc < 0 ? -1 : opdi_choice_clock() - start;
+    opd_scope_close(&scope);
+    if (!opd_ok()) { opd_error_clear(); }
+    return time;
+}
+/* Runs that take less than 200 microseconds are not compared with uncompiled runs: a disturbance could decide. */
+enum { OPDI_GUARD_LEAST = 200000, OPDI_GUARD_ROUNDS = 5 };
+/* If uncompiled runs are faster than the code of a variant, lets later runs stay uncompiled. */
+static void opdi_variant_guard(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs) {
+    int64_t here = INT64_MAX, plain = INT64_MAX;
+    if (variant->once || variant->writes || variant->draws || variant->nopen) { return; }
+    for (int round = 0; round < OPDI_GUARD_ROUNDS; round++) {
+        const int64_t time = opdi_variant_timed(variant, inputs);
+        if (time < OPDI_GUARD_LEAST) { return; }
+        const int64_t other = opdi_compiled_timed(compiled, inputs, variant->ninputs, variant->nresults);
+        if (other < 0) { return; }
+        here = OPDI_MIN(here, time);
+        plain = OPDI_MIN(plain, other);
+    }
+    if (plain < here) { variant->why = "uncompiled runs are faster"; }
+}
 /* Adds a variant for the kind of these inputs, which an uncompiled run has shown to be valid.  If the kind cannot be
    compiled, adds a variant without code, so that later runs with such inputs stay uncompiled.  The caller holds the
    lock. */
@@ -736,6 +867,10 @@ static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, i
         if (!compiled->said) { opd_warn("%s: '%s' runs uncompiled: %s", compiled->what, compiled->name, why); }
         compiled->said = true;
     }
+    if (!variant->why) {
+        opdi_variant_choose(variant, inputs);
+        opdi_variant_guard(variant, compiled, inputs);
+    }
     variant->next = compiled->variants;
     compiled->count++;
     OPDI_PUBLISH(&compiled->variants, variant);
@@ -747,11 +882,7 @@ static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, 
     opdi_lock(&compiled->lock);
     compiled->plain++;
     opdi_unlock(&compiled->lock);
-    int rc;
-    if (compiled->graph) { rc = opd_graph_run_values(compiled->graph, inputs, ninputs, outputs, cap); }
-#if !defined(OPD_NO_PROGRAMS)
-    else { rc = opd_program_run(compiled->program, inputs, ninputs, outputs, cap); }
-#endif
+    const int rc = opdi_compiled_uncompiled(compiled, inputs, ninputs, outputs, cap);
     opdi_lock(&compiled->lock);
     if (--compiled->plain == 0 && rc >= 0 && !why && compiled->count < compiled->kinds) {
         const opdi_variant *variant = compiled->variants;

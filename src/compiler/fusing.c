@@ -1103,9 +1103,9 @@ OPDI_INTERNAL opdi_group *opdi_fuse_rows(opdi_recording *recording) {
     opdi_group *first = NULL, *last = NULL;
     int32_t id = 0;
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
-        const bool contracts = opdi_nest_contracts(nest) || opdi_nest_stays(nest);
+        const bool contracts = opdi_nest_contracts(nest) || opdi_nest_stays(nest) || nest->kernel;
         if (last && !contracts && !opdi_nest_stays(last->nests[0]) && last->nnests < OPDI_GROUP_NESTS &&
-            !opdi_nest_contracts(last->nests[0])) {
+            !opdi_nest_contracts(last->nests[0]) && !last->nests[0]->kernel) {
             const int64_t mine = opdi_nest_rounds(nest, nest->ndim - nest->nreduce);
             const int64_t others = last->nnests > 1 ? opdi_nest_rounds(last->nests[0], last->outer)
                 : opdi_nest_rounds(last->nests[0], last->nests[0]->ndim - last->nests[0]->nreduce);

@@ -80,6 +80,12 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
     {"aten::special_i1e", opdi_lower_special}, {"aten::special_modified_bessel_i0", opdi_lower_special},
     {"aten::special_modified_bessel_i1", opdi_lower_special}
 };
+/* Returns whether a graph is recorded that is compiled for this process, and a kernel with `work` multiplications
+   should be called instead of written as loops. */
+OPDI_INTERNAL bool opdi_lazy_calls(int64_t work) {
+    const opdi_recording *const recording = opdi_recording_now;
+    return recording && recording->here && !recording->open && work >= OPDI_KERNEL_LEAST;
+}
 /* The fallback kernel of the lazy device.  Runs the lowering of an operator; if there is none, records a call of the
    operator.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {

@@ -428,6 +428,31 @@ static void opdi_lower_windows(opdi_access *access, const opd_tensor *self, int 
         access->strides[window + i] += opd_strides(self)[first + i] * dilation[i];
     }
 }
+/* Returns the sizes of a convolution of padded input in one or two dimensions, or NULL and sets an error. */
+static const opdi_conv *opdi_lower_conv_of(const opd_tensor *out, const opd_tensor *self, const opd_tensor *weight,
+                                           const int64_t *steps, const int64_t *dilation, int64_t groups) {
+    opdi_conv *const conv = (opdi_conv *)opdi_recording_alloc(opdi_recording_now, sizeof *conv);
+    const int last = opd_ndim(self) - 1, count = last - 1;
+    if (!conv) { return NULL; }
+    memset(conv, 0, sizeof *conv);
+    conv->n = opd_sizes(self)[0];
+    conv->c = opd_sizes(self)[1];
+    conv->oc = opd_sizes(out)[1];
+    conv->groups = groups;
+    conv->h = conv->kh = conv->sh = conv->dh = conv->oh = 1;
+    conv->w = opd_sizes(self)[last];
+    conv->kw = opd_sizes(weight)[last];
+    conv->ow = opd_sizes(out)[last];
+    conv->sw = steps[count - 1];
+    conv->dw = dilation[count - 1];
+    if (count < 2) { return conv; }
+    conv->h = opd_sizes(self)[2];
+    conv->kh = opd_sizes(weight)[2];
+    conv->oh = opd_sizes(out)[2];
+    conv->sh = steps[0];
+    conv->dh = dilation[0];
+    return conv;
+}
 /* Records a convolution of padded input: out[n, g, co, o...] = sum over ci and k of self[n, g, ci, o * step + k *
    dilation] * weight[g, co, ci, k...].  If `flip` is true, the weight is [g, ci, co, k...], and is read backwards along
    k.  Returns 0, or -1 and sets an error. */
@@ -468,6 +493,7 @@ static int opdi_lower_convolve(opd_tensor *out, opd_tensor *self, opd_tensor *we
         w->access.strides[window + i] = flip ? -weights[2 + i] : weights[2 + i];
         if (flip) { w->access.offset += weights[2 + i] * (opd_sizes(weight)[2 + i] - 1); }
     }
+    nest->conv = flip || count > 2 ? NULL : opdi_lower_conv_of(out, self, weight, steps, dilation, groups);
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     return opdi_nest_add(nest,
                          opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(w, wide), opdi_expr_cast(x, wide)));

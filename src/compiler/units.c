@@ -134,6 +134,7 @@ static int opdi_unit_check_unchanged(const opdi_unit *unit) {
 /* Adds a tensor that is not an input of the user.  The tensor becomes a constant or, if the code runs in this process
    and constants are not frozen, an input after the user's inputs.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
+    if (!name) { return NULL; }
     if (!unit->here || unit->frozen) {
         return opdi_unit_note_stand_in(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
     }
@@ -308,6 +309,7 @@ OPDI_INTERNAL int opdi_unit_fuse_nests(opdi_unit *unit, bool folds) {
 /* Fuses the recorded nests and puts them into groups.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_groups(opdi_unit *unit) {
     if (opdi_unit_fuse_nests(unit, true)) { return -1; }
+    if (unit->recording.here && !unit->recording.open && opdi_kernels_find(&unit->recording)) { return -1; }
     if (unit->recording.first && !(unit->groups = opdi_fuse_rows(&unit->recording))) { return -1; }
     for (opdi_group *group = unit->groups; group; group = group->next) { unit->ngroups++; }
     return opd_ok() ? 0 : -1;
@@ -604,6 +606,8 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
             if (buffer->first < 0) { buffer->first = group->id; }
             buffer->last = group->id;
         }
+        const opdi_nest_kernel *const kernel = group->nests[0]->kernel;
+        if (kernel && kernel->raw) { kernel->raw->first = kernel->raw->last = group->id; }
         if (!opdi_group_contracts(group)) { continue; }
         opdi_contraction all;
         opdi_contraction_of(&all, group->nests[0]);

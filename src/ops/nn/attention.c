@@ -774,9 +774,21 @@ static bool opdi_sdpa_mask_fits(const opd_tensor *mask, const opd_tensor *q, con
     }
     return true;
 }
+/* Returns true if q and k belong to a graph that is compiled, and the compiled code may call the kernel. */
+static bool opdi_sdpa_called(const opd_tensor *q, const opd_tensor *k) {
+#if defined(OPD_NO_COMPILER)
+    (void)q;
+    (void)k;
+    return false;
+#else
+    return opd_tensor_device(q).type == OPD_LAZY && q->ndim == 4 && k->ndim == 4 &&
+        opdi_lazy_calls(q->dims[0] * q->dims[1] * q->dims[2] * k->dims[2] * q->dims[3]);
+#endif
+}
 /* Returns true if one kernel can do all the work.  On the CPU, these are the cases in which PyTorch uses its own
    kernel (sdp::use_flash_attention_cpp).  On GPUs, q must also be of 16-bit floats, or of float32 with more than 32
-   rows; its rows have at most 128 elements, a multiple of 8; and there must be no mask. */
+   rows; its rows have at most 128 elements, a multiple of 8; and there must be no mask.  A graph that is compiled calls
+   the kernel if the scores of q and k are many. */
 static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout, bool gqa) {
     const opd_tensor *all[3];
@@ -784,7 +796,8 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
     all[1] = k;
     all[2] = v;
     const int backend = opd_tensor_device(q).type;
-    if (dropout != 0 || (backend != OPD_CPU && backend != OPD_CUDA) || !opd_dtype_is_floating(OPDI_DTYPE(q))) {
+    if (dropout != 0 || (backend != OPD_CPU && backend != OPD_CUDA && !opdi_sdpa_called(q, k)) ||
+        !opd_dtype_is_floating(OPDI_DTYPE(q))) {
         return false;
     }
     if (backend == OPD_CUDA) {

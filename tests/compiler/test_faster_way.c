@@ -1,0 +1,207 @@
+/* Products, convolutions and attention of compiled graphs are computed by loops or by kernels of the library, whichever
+   is faster.  The flag -O0 makes the loops slow, so that the kernels are chosen. */
+#include "../cases.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[64];
+
+static bool begin(void) {
+    check_quick_compiler();
+    if (system("${CC:-cc} -v >/dev/null 2>&1") != 0) { return false; }
+    if (!*folder) {
+        (void)snprintf(folder, sizeof folder, "/tmp/opd_faster.XXXXXX");
+        CHECK(mkdtemp(folder) != NULL);
+        (void)setenv("XDG_CACHE_HOME", folder, 1);
+    }
+    return true;
+}
+static opd_tensor *ramp(const int64_t *sizes, int ndim, int seed, opd_scalar_type dtype) {
+    opd_tensor *const x = opd_empty(opd_ints_of(sizes, ndim), OPD_FLOAT32);
+    for (int64_t i = 0; x && i < opd_numel(x); i++) { opd_data_f32(x)[i] = (float)((i + seed) * 7 % 23 - 11) * 0.0625f; }
+    return opd_to_dtype(x, dtype);
+}
+static opd_scalar_type dtype_now = OPD_FLOAT32;
+static opd_tensor *numbers(int seed, int64_t a, int64_t b, int64_t c, int64_t d) {
+    const int64_t sizes[4] = {a, b, c, d};
+    return ramp(sizes, 4, seed, dtype_now);
+}
+static opd_tensor *matrix(int seed, int64_t rows, int64_t columns) {
+    const int64_t sizes[2] = {rows, columns};
+    return ramp(sizes, 2, seed, dtype_now);
+}
+static opd_tensor *row(int seed, int64_t size) { return ramp(&size, 1, seed, dtype_now); }
+
+/* A layer whose result has another order of dims: a depthwise convolution, whose results are contiguous along the
+   channels, and a product with gelu and a residual. */
+static opd_tensor *weights[8];
+static int block(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t one[2] = {1, 1}, seven[2] = {2, 2}, channels = 16;
+    (void)user;
+    (void)n;
+    opd_tensor *x = opd_conv2d_full(in[0], weights[0], weights[1], opd_ints_of(one, 2), opd_ints_of(one, 2),
+                                    opd_ints_of(one, 2), 1);
+    x = opd_relu(x);
+    opd_tensor *y = opd_conv2d_full(x, weights[2], weights[3], opd_ints_of(one, 2), opd_ints_of(seven, 2),
+                                    opd_ints_of(one, 2), 16);
+    y = opd_layer_norm(opd_permute(y, OPD_INTS(0, 2, 3, 1)), opd_ints_of(&channels, 1));
+    y = opd_gelu(opd_linear_full(y, weights[4], weights[5]));
+    y = opd_linear(y, weights[6]);
+    out[0] = opd_add(x, opd_permute(y, OPD_INTS(0, 3, 1, 2)));
+    return out[0] ? 1 : -1;
+}
+static void make_weights(void) {
+    weights[0] = numbers(1, 16, 8, 3, 3);
+    weights[1] = row(2, 16);
+    weights[2] = numbers(3, 16, 1, 5, 5);
+    weights[3] = row(4, 16);
+    weights[4] = matrix(5, 48, 16);
+    weights[5] = row(6, 48);
+    weights[6] = matrix(7, 16, 48);
+    weights[7] = numbers(8, 1, 1, 1, 48);
+    for (int i = 0; i < 8; i++) { weights[i] = opd_keep(weights[i]); }
+}
+static void release_weights(void) { for (int i = 0; i < 8; i++) { opd_release(weights[i]); } }
+/* Strided and dilated convolutions, groups, one dim, batches, and images whose channels are the innermost dim. */
+static int convolutions(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    const int64_t one[2] = {1, 1}, two[2] = {2, 1};
+    (void)user;
+    (void)n;
+    opd_tensor *const turned = opd_permute(in[0], OPD_INTS(0, 2, 3, 1)), *x;
+    out[0] = opd_conv2d_full(in[0], weights[0], NULL, opd_ints_of(two, 2), opd_ints_of(one, 2), opd_ints_of(two, 2), 1);
+    x = opd_conv2d_full(in[0], opd_narrow(weights[0], 1, 0, 4), weights[1], opd_ints_of(one, 2), opd_ints_of(two, 2),
+                        opd_ints_of(one, 2), 2);
+    out[1] = opd_contiguous(opd_permute(x, OPD_INTS(0, 3, 2, 1)));
+    out[2] = opd_conv2d(opd_permute(opd_contiguous(turned), OPD_INTS(0, 3, 1, 2)), weights[0]);
+    out[3] = opd_conv1d(opd_select(in[0], 2, 3), opd_select(weights[0], 2, 1));
+    return out[3] ? 4 : -1;
+}
+/* Products with other strides, several of them at once, and with a cast of the result. */
+static int products(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    opd_tensor *const a = opd_select(in[0], 0, 0), *const b = opd_select(in[0], 0, 1);
+    out[0] = opd_matmul(a, opd_transpose(b, 1, 2));
+    out[1] = opd_exp(opd_matmul(opd_transpose(a, 1, 2), b));
+    out[2] = opd_to_dtype(opd_matmul(opd_select(a, 0, 0), opd_t(opd_select(b, 0, 1))), OPD_FLOAT32);
+    out[3] = opd_permute(opd_matmul(a, opd_t(opd_select(b, 0, 2))), OPD_INTS(2, 0, 1));
+    return out[3] ? 4 : -1;
+}
+static int attention(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    opd_tensor *const q = in[0], *const k = opd_mul_Scalar(in[0], opd_value_float(0.5)), *const v = opd_neg(in[0]);
+    out[0] = opd_add(opd_scaled_dot_product_attention(q, k, v), q);
+    out[1] = opd_scaled_dot_product_attention_full(q, k, v, weights[7], 0, false, opd_value_none(), false);
+    out[2] = opd_scaled_dot_product_attention_full(q, k, opd_contiguous(v), NULL, 0, true, opd_value_float(0.25), false);
+    return out[2] ? 3 : -1;
+}
+/* Compares runs of a function with uncompiled ones, for two inputs of the same kind. */
+static void compare(opd_transform_fn fn, int outputs, const int64_t sizes[4], const char *flags, bool frozen) {
+    opd_compile_options options;
+    OPD_SCOPED;
+    memset(&options, 0, sizeof options);
+    options.frozen = frozen;
+    options.flags = flags;
+    opd_tensor *x = numbers(9, sizes[0], sizes[1], sizes[2], sizes[3]), *got[4], *want[4];
+    opd_graph *const graph = opd_graph_trace(fn, NULL, &x, 1, NULL);
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, &options) : NULL;
+    CHECK_OR_RETURN(compiled != NULL);
+    for (int i = 0; i < 4; i++) {
+        x = numbers(9 + i % 2, sizes[0], sizes[1], sizes[2], sizes[3]);
+        CHECK_INT(opd_graph_run(graph, &x, 1, want, outputs), outputs);
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, got), outputs);
+        for (int k = 0; k < outputs && opd_ok(); k++) {
+            CHECK(opd_allclose_full(got[k], want[k], 1e-4, 2e-5, true).u.i != 0);
+        }
+    }
+    const char *const why = opd_compiled_reason(compiled);
+    if (why && !strstr(why, "faster")) { CHECK_STR(why, NULL); }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+}
+TEST(both_ways_give_the_same_results) {
+    static const int64_t images[4] = {1, 8, 14, 15}, batches[4] = {2, 8, 12, 11}, heads[4] = {2, 3, 48, 40};
+    static const struct { opd_transform_fn fn; int outputs; const int64_t *sizes; } graphs[] = {
+        {block, 1, images}, {block, 1, batches}, {convolutions, 4, images}, {convolutions, 4, batches},
+        {products, 4, heads}, {attention, 3, heads}};
+    if (!begin()) { SKIP("no cc"); }
+    for (int kind = 0; kind < 2; kind++) {
+        dtype_now = kind ? OPD_FLOAT64 : OPD_FLOAT32;
+        OPD_SCOPED;
+        make_weights();
+        for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+            for (int way = 0; way < 4; way++) {
+                compare(graphs[i].fn, graphs[i].outputs, graphs[i].sizes, way % 2 ? "-O0" : NULL, way > 1);
+            }
+        }
+        release_weights();
+    }
+    dtype_now = OPD_FLOAT32;
+}
+/* If the code is slower than uncompiled runs, later runs are uncompiled. */
+static int many_logarithms(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = in[0];
+    for (int i = 0; i < 4 && out[0]; i++) { out[0] = opd_sigmoid(opd_log(opd_exp(out[0]))); }
+    return out[0] ? 1 : -1;
+}
+TEST(slow_code_does_not_stay) {
+    opd_compile_options options;
+    if (!begin()) { SKIP("no cc"); }
+    memset(&options, 0, sizeof options);
+    options.flags = "-O0";
+    opd_tensor *x = matrix(1, 1024, 256), *got, *want;
+    opd_graph *const graph = opd_graph_trace(many_logarithms, NULL, &x, 1, NULL);
+    opd_compiled *const compiled = opd_graph_compile(graph, &options);
+    CHECK_OR_RETURN(compiled != NULL);
+    CHECK_INT(opd_graph_run(graph, &x, 1, &want, 1), 1);
+    for (int i = 0; i < 3; i++) {
+        CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1);
+        CHECK(opd_allclose_full(got, want, 1e-5, 1e-6, true).u.i != 0);
+    }
+    const char *const why = opd_compiled_reason(compiled);
+#if defined(__OPTIMIZE__) && !defined(CHECK_SANITIZED)
+    CHECK(why && strstr(why, "faster") != NULL);
+#else
+    CHECK(!why || strstr(why, "faster") != NULL);
+#endif
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+}
+/* Each allocation fails once: the run is uncompiled, or fails with an error, and no memory is lost. */
+static int compile_and_run(void *arg) {
+    opd_tensor *x = numbers(9, 1, 8, 14, 15), *out[4];
+    opd_graph *const graph = x ? opd_graph_trace(convolutions, NULL, &x, 1, NULL) : NULL;
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
+    int rc = compiled ? 0 : -1;
+    (void)arg;
+    for (int k = 0; k < 2 && rc == 0; k++) { rc = opd_compiled_function(compiled, &x, 1, out) == 4 ? 0 : -1; }
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    return rc;
+}
+static void say_nothing(void *user, int is_error, const char *text) {
+    (void)user;
+    (void)is_error;
+    (void)text;
+}
+TEST(allocations_that_fail) {
+    if (!begin()) { SKIP("no cc"); }
+    make_weights();
+    CHECK_INT(compile_and_run(NULL), 0);
+    opd_log_set(say_nothing, NULL);
+    check_allocations(compile_and_run, NULL, "opd_graph_compile, with kernels", 400, false);
+    opd_log_set(NULL, NULL);
+    release_weights();
+}
+TEST(the_cache_goes) {
+    char command[100];
+    if (!*folder) { SKIP("nothing was compiled"); }
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    CHECK_INT(system(command), 0);
+}
+CHECK_MAIN()
