@@ -294,6 +294,17 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    const float tail = 1.0f - exp_f32(-size), end = a > 4.0f ? 1.0f : tail, value = a >= 0.93f ? end : small;\n"
     "    return copysignf(value, x);\n"
     "}\n"},
+    {"gelu_f32",
+    "/* x times the normal distribution function, 1/2 + x * P(x^2) / Q(x^2); the absolute error of the latter is at most "
+    "2e-7. */\n"
+    "static inline float gelu_f32(float x) {\n"
+    "    const float high = x > 5.6f ? 5.6f : x, a = high < -5.6f ? -5.6f : high, z = a * a;\n"
+    "    const float l = 0.00470335987f + z * (0.000173217964f + z * (6.34756685e-6f + z * 2.21612200e-8f));\n"
+    "    const float p = 0.398942226f + z * (0.0343191040f + z * l);\n"
+    "    const float m = 0.00190941968f + z * (7.48746640e-5f + z * 1.18001065e-6f);\n"
+    "    const float q = 1.0f + z * (0.252691010f + z * (0.0289064122f + z * m)), phi = a * p / q + 0.5f;\n"
+    "    return x * (x <= -5.6f ? 0.0f : x >= 5.6f ? 1.0f : phi);\n"
+    "}\n"},
     {"atan_f32",
     "/* Beyond 1, atan(x) = pi/2 - atan(1/x). */\n"
     "static inline float atan_f32(float x) {\n"
@@ -839,6 +850,7 @@ static const char *opdi_formula_text(const opdi_expr *expr) {
             return opdi_formula_int_texts[i].text;
         }
     }
+    if (expr->formula == OPD_FORMULA_gelu && expr->dtype == OPD_FLOAT32) { return "OPD_H(gelu)(x)"; }
     return opdi_formula_texts[expr->formula];
 }
 
