@@ -295,8 +295,7 @@ OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     "    return copysignf(value, x);\n"
     "}\n"},
     {"gelu_f32",
-    "/* x times the normal distribution function, 1/2 + x * P(x^2) / Q(x^2); the absolute error of the latter is at most "
-    "2e-7. */\n"
+    "/* x times the normal distribution function 1/2 + x P(x^2) / Q(x^2), whose absolute error is at most 2e-7. */\n"
     "static inline float gelu_f32(float x) {\n"
     "    const float high = x > 5.6f ? 5.6f : x, a = high < -5.6f ? -5.6f : high, z = a * a;\n"
     "    const float l = 0.00470335987f + z * (0.000173217964f + z * (6.34756685e-6f + z * 2.21612200e-8f));\n"

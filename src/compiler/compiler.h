@@ -279,7 +279,7 @@ typedef struct opdi_contraction {
 
 #if !defined(OPD_NO_COMPILER)
 /* A product with fewer multiplications is always computed by its loops. */
-enum { OPDI_KERNEL_LEAST = 1 << 15 };
+enum { OPDI_KERNEL_LEAST = 1 << 12 };
 /* A call of a kernel of the library that computes a nest, except for nest->finish: a convolution, or matrix products.
    Strides are in elements, and `places` and `steps` in bytes; index 0 is the left operand (of a convolution: the
    weight), 1 the right operand (the padded input), 2 the result. */

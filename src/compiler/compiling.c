@@ -825,7 +825,7 @@ static int64_t opdi_compiled_timed(const opd_compiled *compiled, const opd_value
     if (!opd_ok()) { opd_error_clear(); }
     return time;
 }
-/* Runs that take less than 200 microseconds are not compared with uncompiled runs: a disturbance could decide. */
+/* Code that takes less than 200 microseconds is not compared with uncompiled runs: a disturbance could decide. */
 enum { OPDI_GUARD_LEAST = 200000, OPDI_GUARD_ROUNDS = 5 };
 /* If uncompiled runs are faster than the code of a variant, lets later runs stay uncompiled. */
 static void opdi_variant_guard(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs) {

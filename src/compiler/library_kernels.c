@@ -47,12 +47,19 @@ static int64_t opdi_kernel_inner(opdi_nest_kernel *kernel, const opdi_nest *nest
     for (int i = 0; i < *count; i++) { size *= nest->sizes[loops[i]]; }
     return size;
 }
+/* Returns whether the library's products can read an operand of dtype `from` if their result has dtype `dtype`. */
+static bool opdi_kernel_reads(opd_scalar_type from, opd_scalar_type dtype) {
+    return from == dtype || (dtype == OPD_FLOAT32 && (from == OPD_BFLOAT16 || from == OPD_FLOAT16));
+}
 /* Sets *kernel to the matrix products that a nest consists of.  Returns false if it is no matrix product. */
 static bool opdi_kernel_product(opdi_nest_kernel *kernel, opdi_nest *nest) {
     opdi_contraction all;
     if (!opdi_nest_contracts(nest)) { return false; }
     opdi_contraction_of(&all, nest);
-    if (!opdi_kernel_joins(nest, all.k, all.nk, all.left, all.right)) { return false; }
+    if (!opdi_kernel_joins(nest, all.k, all.nk, all.left, all.right) ||
+        !opdi_kernel_reads(all.left->dtype, nest->out.dtype) || !opdi_kernel_reads(all.right->dtype, nest->out.dtype)) {
+        return false;
+    }
     kernel->operands[0] = all.left;
     kernel->operands[1] = all.right;
     for (int i = 0; i < all.nbatch; i++) { opdi_kernel_repeat(kernel, nest, all.batch[i]); }
@@ -89,7 +96,7 @@ static opdi_nest *opdi_kernel_usual(const opdi_conv *conv, opd_scalar_type dtype
     return nest;
 }
 /* Finds for each loop of a nest the loop of `usual` with the same size and the same strides in both operands; the order
-   of the loops may differ.  Sets like[i] to the loop for loop i.  Returns false if there is not exactly one for each. */
+   of the loops may differ.  Sets like[i] to the loop for loop i.  Returns false if a loop has no such counterpart. */
 static bool opdi_kernel_alike(const opdi_nest *nest, const opdi_nest *usual, int like[OPDI_NEST_DIMS]) {
     const int inner = nest->ndim - nest->nreduce;
     uint32_t done = 0;

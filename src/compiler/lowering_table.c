@@ -84,7 +84,7 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
    should be called instead of written as loops. */
 OPDI_INTERNAL bool opdi_lazy_calls(int64_t work) {
     const opdi_recording *const recording = opdi_recording_now;
-    return recording && recording->here && !recording->open && work >= OPDI_KERNEL_LEAST;
+    return recording && recording->here && !recording->open && work >= 8 * OPDI_KERNEL_LEAST;
 }
 /* The fallback kernel of the lazy device.  Runs the lowering of an operator; if there is none, records a call of the
    operator.  Returns 0, or -1 and sets an error. */

@@ -78,7 +78,8 @@ static int convolutions(void *user, opd_tensor *const *in, int n, opd_tensor **o
     out[3] = opd_conv1d(opd_select(in[0], 2, 3), opd_select(weights[0], 2, 1));
     return out[3] ? 4 : -1;
 }
-/* Products with other strides, several of them at once, and with a cast of the result. */
+/* Products with other strides, several of them at once, with a cast of the result, and with operands of other
+   dtypes. */
 static int products(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
     (void)n;
@@ -87,7 +88,11 @@ static int products(void *user, opd_tensor *const *in, int n, opd_tensor **out) 
     out[1] = opd_exp(opd_matmul(opd_transpose(a, 1, 2), b));
     out[2] = opd_to_dtype(opd_matmul(opd_select(a, 0, 0), opd_t(opd_select(b, 0, 1))), OPD_FLOAT32);
     out[3] = opd_permute(opd_matmul(a, opd_t(opd_select(b, 0, 2))), OPD_INTS(2, 0, 1));
-    return out[3] ? 4 : -1;
+    opd_tensor *const small = opd_to_dtype(opd_mul_Scalar(b, opd_value_float(8)), OPD_INT8);
+    opd_tensor *const half = opd_to_dtype(b, OPD_BFLOAT16);
+    out[4] = opd_matmul(a, opd_transpose(opd_to_dtype(small, opd_dtype(a)), 1, 2));
+    out[5] = opd_matmul(a, opd_transpose(opd_to_dtype(half, opd_dtype(a)), 1, 2));
+    return out[5] ? 6 : -1;
 }
 static int attention(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
@@ -105,7 +110,7 @@ static void compare(opd_transform_fn fn, int outputs, const int64_t sizes[4], co
     memset(&options, 0, sizeof options);
     options.frozen = frozen;
     options.flags = flags;
-    opd_tensor *x = numbers(9, sizes[0], sizes[1], sizes[2], sizes[3]), *got[4], *want[4];
+    opd_tensor *x = numbers(9, sizes[0], sizes[1], sizes[2], sizes[3]), *got[6], *want[6];
     opd_graph *const graph = opd_graph_trace(fn, NULL, &x, 1, NULL);
     opd_compiled *const compiled = graph ? opd_graph_compile(graph, &options) : NULL;
     CHECK_OR_RETURN(compiled != NULL);
@@ -126,7 +131,7 @@ TEST(both_ways_give_the_same_results) {
     static const int64_t images[4] = {1, 8, 14, 15}, batches[4] = {2, 8, 12, 11}, heads[4] = {2, 3, 48, 40};
     static const struct { opd_transform_fn fn; int outputs; const int64_t *sizes; } graphs[] = {
         {block, 1, images}, {block, 1, batches}, {convolutions, 4, images}, {convolutions, 4, batches},
-        {products, 4, heads}, {attention, 3, heads}};
+        {products, 6, heads}, {attention, 3, heads}};
     if (!begin()) { SKIP("no cc"); }
     for (int kind = 0; kind < 2; kind++) {
         dtype_now = kind ? OPD_FLOAT64 : OPD_FLOAT32;
