@@ -7,6 +7,9 @@
    For each model, FOLDER has a file MODEL.pt2 of torch.export, and a file MODEL.npz with the inputs (in0, in1, ...) and
    the results (out0, ...).  bench/peers/compiled_models.py writes these files.  The program uses one thread.  A time is
    processor time, the median of several rounds.  In each round, all ways to run the model take turns.
+   The columns c/plain and f/plain are the times of compiled and of frozen runs, divided by those of uncompiled runs.  A
+   row in which one of them is above 1.00 is marked.  If the library has found that uncompiled runs of a model are
+   faster, compiled runs are uncompiled, too, and the row says so.
    bench/peers/torch_compiled.py measures PyTorch.  Its times include a call from Python, which takes ten microseconds
    or more.  The first run also compiles the models, which takes seconds for each. */
 #define OPDISPATCH_IMPLEMENTATION
@@ -47,6 +50,7 @@ typedef struct model {
     long calls[SIDES];
     double us[SIDES], difference;                 /* 0: it cannot run in this way */
     const char *why;
+    bool kept[SIDES];                             /* the compiled runs are uncompiled, because these are faster */
 } model;
 
 static double now(void) {
@@ -174,8 +178,10 @@ static void measure(model *m, options *o) {
         if (side != PLAIN && count >= 0) { count = run_once(m, side, out); }
         const double far = count < 0 ? 0 : far_from(m, out, count);
         m->difference = fmax(m->difference, far);
-        if (side != PLAIN && opd_compiled_reason(m->compiled[side])) { m->why = opd_compiled_reason(m->compiled[side]); }
-        there[side] = count >= 0 && (side == PLAIN || !opd_compiled_reason(m->compiled[side]));
+        const char *const why = side == PLAIN ? NULL : opd_compiled_reason(m->compiled[side]);
+        m->kept[side] = why && strstr(why, "are faster");
+        if (why) { m->why = why; }
+        there[side] = count >= 0 && (!why || m->kept[side]);
         opd_error_clear();
     }
     if (o->pid > 0) {
@@ -213,14 +219,16 @@ static void print_model(const model *m, const options *o) {
     for (int side = LIVE; side < SIDES; side++) {
         if (m->us[side] > 0) { printf(" %10.1f%s", m->us[side], end); } else { printf(" %10s%s", "", end); }
     }
-    if (!o->markdown) {
-        print_ratio(o, m->us[LIVE], m->us[PLAIN]);
-        print_ratio(o, m->us[FROZEN], m->us[PLAIN]);
-    }
+    print_ratio(o, m->us[LIVE], m->us[PLAIN]);
+    print_ratio(o, m->us[FROZEN], m->us[PLAIN]);
     print_ratio(o, m->us[FROZEN], m->us[TORCH]);
     print_ratio(o, m->us[FROZEN], m->us[AOTI]);
-    printf("%s\n", m->difference > 1e-3 ? "   differs" : "");
-    if (m->why && !o->markdown) { printf("    %s\n", m->why); }
+    const bool slower = m->us[LIVE] > 1.005 * m->us[PLAIN] || m->us[FROZEN] > 1.005 * m->us[PLAIN];
+    printf("%s%s\n", m->difference > 1e-3 ? "   differs" : "", slower && !o->markdown ? "   above 1" : "");
+    if (m->why && !o->markdown) {
+        printf("    %s%s\n", m->kept[LIVE] && m->kept[FROZEN] ? "" : m->kept[LIVE] ? "compiled: " : m->kept[FROZEN]
+               ? "frozen: " : "", m->why);
+    }
     fflush(stdout);
 }
 static void say_nothing(void *user, int is_error, const char *text) {
@@ -255,8 +263,9 @@ int main(int argc, char **argv) {
     (void)opd_grad_mode_set(false);
     opd_log_set(say_nothing, NULL);
     if (o.python) { start_torch(&o); }
-    printf(o.markdown ? "| one run | not compiled | compiled | frozen | torch.compile | AOTInductor | frozen / torch.compile "
-           "| frozen / AOTInductor |\n|---|---|---|---|---|---|---|---|\n"
+    printf(o.markdown ? "| one run, us | not compiled | compiled | frozen | torch.compile | AOTInductor | compiled / not "
+           "compiled | frozen / not compiled | frozen / torch.compile | frozen / AOTInductor |\n"
+           "|---|---|---|---|---|---|---|---|---|---|\n"
            : "one run, us             plain   compiled     frozen      torch       aoti  c/plain  f/plain  f/torch   f/aoti\n");
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         model m;
