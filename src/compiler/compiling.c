@@ -562,13 +562,7 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     return opd_fail(OPD_ERROR_REGISTER, "%s: %s", compiled->what, OPDI_NO_COMPILER_HERE);
 #else
     typedef int (*opdi_init)(opdi_c_model *model, const void *weights, void *fixed, void *arena);
-#if defined(__x86_64__)
-#define OPDI_C_WIDTH " -mprefer-vector-width=512"
-#else
-#define OPDI_C_WIDTH ""
-#endif
-    static const char *const flags[] = {"-O3 -march=native -fno-math-errno -fno-trapping-math -w" OPDI_C_WIDTH, "-O2",
-                                        NULL};
+    static const char *const flags[] = {"-O3 -march=native -fno-math-errno -fno-trapping-math -w", "-O2", NULL};
     char path[OPDI_PATH], name[64];
     int rc = -1;
     for (int i = 0; flags[i] && rc; i++) {
