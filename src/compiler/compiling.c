@@ -821,9 +821,12 @@ static int64_t opdi_compiled_timed(const opd_compiled *compiled, const opd_value
 }
 /* Code that takes less than 200 microseconds is not compared with uncompiled runs: a disturbance could decide. */
 enum { OPDI_GUARD_LEAST = 200000, OPDI_GUARD_ROUNDS = 5 };
-/* If uncompiled runs are faster than the code of a variant, lets later runs stay uncompiled. */
+/* If uncompiled runs are faster than the code of a variant, lets later runs stay uncompiled.  OPD_COMPILED_ALWAYS=1 in
+   the environment turns this off. */
 static void opdi_variant_guard(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs) {
     int64_t here = INT64_MAX, plain = INT64_MAX;
+    const char *const always = getenv("OPD_COMPILED_ALWAYS");
+    if (always && strcmp(always, "1") == 0) { return; }
     if (variant->once || variant->writes || variant->draws || variant->nopen) { return; }
     for (int round = 0; round < OPDI_GUARD_ROUNDS; round++) {
         const int64_t time = opdi_variant_timed(variant, inputs);
