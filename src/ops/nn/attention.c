@@ -140,8 +140,7 @@ static void opdi_attention_slope(float *g, const float *p, float c, float k, int
 }
 
 /* Replaces x [count] by the softmax of scale * x + mask; elements of mask are `stride` apart.  Returns the logarithm of
-   the sum of exponentials.  If all numbers are -inf, writes zeros and returns 0.  If a number is inf and none is NaN,
-   writes NaN and zeros, and returns inf. */
+   the sum of exponentials.  If all numbers are -inf, writes zeros and returns 0. */
 static double opdi_attention_row_f32(float *x, int64_t count, float scale, const float *mask, int64_t stride) {
     const bool later = !mask && scale > 0;        /* true: multiply by scale only after subtracting the largest
                                                      number */
@@ -157,13 +156,11 @@ static double opdi_attention_row_f32(float *x, int64_t count, float scale, const
         }
         top = 0;                                  /* all numbers are -inf or NaN */
     }
-    bool nan = false;
-    for (int64_t i = 0; top == (float)OPDI_INF && i < count && !nan; i++) { nan = x[i] != x[i]; }
     opdi_line_affine(x, x, top, scale, count);
     opdi_vexp(count, x, x);
     const double sum = opdi_line_sum(x, count);
     opdi_line_affine(x, x, 0, (float)(1 / sum), count);
-    return top == (float)OPDI_INF && !nan ? OPDI_INF : (double)top * (double)scale + log(sum);
+    return (double)top * (double)scale + log(sum);
 }
 static double opdi_attention_row_f64(double *x, int64_t count, double scale, const double *mask, int64_t stride) {
     double sum = 0, top = -OPDI_INF;
@@ -180,7 +177,7 @@ static double opdi_attention_row_f64(double *x, int64_t count, double scale, con
     top = top == -OPDI_INF ? 0 : top;
     for (int64_t i = 0; i < count; i++) { sum += x[i] = exp(x[i] - top); }
     for (int64_t i = 0; i < count; i++) { x[i] /= sum; }
-    return top == OPDI_INF && !nan ? OPDI_INF : top + log(sum);
+    return top + log(sum);
 }
 /* Returns the address of row number `row` of head `head` of sample n in `tensor`. */
 static char *opdi_attention_at(const opd_tensor *tensor, int64_t n, int64_t head, int64_t row) {
