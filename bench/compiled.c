@@ -14,13 +14,11 @@
    or more.  The first run also compiles the models, which takes seconds for each. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
+#include "peer.h"
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *const models[] = {
@@ -29,15 +27,13 @@ static const char *const models[] = {
     "lstm_256", "unet_128", "convnext_tiny_224", "small_mlp", "small_cnn", "chain_of_ten"};
 enum { MOST_ENDS = 64, ROUNDS = 15, SIDES = 5 };
 enum { PLAIN, LIVE, FROZEN, TORCH, AOTI };
-/* The options, and PyTorch's process (pid 0: there is none). */
+/* The options, and PyTorch's process. */
 typedef struct options {
     const char *folder, *filter, *python;
     int rounds;
     double round_us;
     bool markdown;
-    pid_t pid;
-    FILE *to, *from;
-    char version[80];
+    bench_peer peer;
 } options;
 /* A model, loaded once for each way to run it. */
 typedef struct model {
@@ -53,15 +49,6 @@ typedef struct model {
     bool kept[SIDES];                             /* the compiled runs are uncompiled, because these are faster */
 } model;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-static int order(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 /* Returns a tensor of the .npz file, where bfloat16 is stored as int16 with the suffix .bf16; NULL if there is none. */
 static opd_tensor *array(const opd_tensor_file *file, const char *kind, int at) {
     char name[40];
@@ -121,48 +108,21 @@ static double far_from(const model *m, const opd_value *out, int count) {
     return most;
 }
 static double time_here(const model *m, int side, long calls) {
-    const double start = now();
+    const double start = bench_now(1);
     for (long i = 0; i < calls; i++) {
         opd_value out[MOST_ENDS];
         OPD_SCOPED;
         if (run_once(m, side, out) < 0) { return 0; }
     }
-    return (now() - start) / (double)calls;
+    return (bench_now(1) - start) / (double)calls;
 }
 
 //-- PyTorch in another process ----------------------------------------------------------------------------------------
 
-static bool answer(options *o, char *line, int size) {
-    fflush(o->to);
-    if (!fgets(line, size, o->from)) { return false; }
-    line[strcspn(line, "\n")] = 0;
-    return true;
-}
-static void start_torch(options *o) {
-    int down[2], up[2];
-    signal(SIGPIPE, SIG_IGN);
-    if (pipe(down) || pipe(up)) { return; }
-    o->pid = fork();
-    if (!o->pid) {
-        dup2(down[0], 0);
-        dup2(up[1], 1);
-        close(down[1]);
-        close(up[0]);
-        execlp(o->python, o->python, "bench/peers/torch_compiled.py", (char *)NULL);
-        _exit(1);
-    }
-    close(down[0]);
-    close(up[1]);
-    o->to = fdopen(down[1], "w");
-    o->from = fdopen(up[0], "r");
-    if (o->pid > 0 && answer(o, o->version, sizeof o->version)) { return; }
-    fprintf(stderr, "PyTorch was not found (use --python PATH): its column stays empty\n");
-    o->pid = 0;
-}
 static double time_torch(options *o, int side, long calls) {
     char line[100];
-    fprintf(o->to, "%s %ld\n", side == AOTI ? "aoti" : "time", calls);
-    return answer(o, line, sizeof line) ? atof(line) : 0;
+    fprintf(o->peer.to, "%s %ld\n", side == AOTI ? "aoti" : "time", calls);
+    return bench_answer(&o->peer, line, sizeof line) ? atof(line) : 0;
 }
 
 //-- a model ------------------------------------------------------------------------------------------------------------
@@ -184,9 +144,9 @@ static void measure(model *m, options *o) {
         there[side] = count >= 0 && (!why || m->kept[side]);
         opd_error_clear();
     }
-    if (o->pid > 0) {
-        fprintf(o->to, "model %s/%s\n", o->folder, m->name);
-        there[TORCH] = answer(o, line, sizeof line) && !strncmp(line, "ok", 2);
+    if (o->peer.pid > 0) {
+        fprintf(o->peer.to, "model %s/%s\n", o->folder, m->name);
+        there[TORCH] = bench_answer(&o->peer, line, sizeof line) && !strncmp(line, "ok", 2);
         there[AOTI] = there[TORCH] && !strcmp(line, "ok aoti");
         if (!there[TORCH]) { fprintf(stderr, "%s: PyTorch: %s\n", m->name, line); }
     }
@@ -205,7 +165,7 @@ static void measure(model *m, options *o) {
     }
     for (int side = 0; side < SIDES; side++) {
         if (!there[side]) { continue; }
-        qsort(all[side], (size_t)o->rounds, sizeof **all, order);
+        qsort(all[side], (size_t)o->rounds, sizeof **all, bench_order);
         m->us[side] = all[side][o->rounds / 2];
     }
 }
@@ -262,7 +222,7 @@ int main(int argc, char **argv) {
     opd_threads_set(1);
     (void)opd_grad_mode_set(false);
     opd_log_set(say_nothing, NULL);
-    if (o.python) { start_torch(&o); }
+    if (o.python) { bench_peer_start(&o.peer, o.python, "torch_compiled.py", 1, false); }
     printf(o.markdown ? "| one run, us | not compiled | compiled | frozen | torch.compile | AOTInductor | compiled / not "
            "compiled | frozen / not compiled | frozen / torch.compile | frozen / AOTInductor |\n"
            "|---|---|---|---|---|---|---|---|---|---|\n"
@@ -279,9 +239,7 @@ int main(int argc, char **argv) {
         close_model(&m);
     }
     if (!found) { printf("no models in %s\n", o.folder); }
-    if (o.version[0]) { printf("%s%s\n", o.markdown ? "\n" : "", o.version); }
-    if (o.to) { fclose(o.to); }
-    if (o.from) { fclose(o.from); }
-    if (o.pid > 0) { waitpid(o.pid, NULL, 0); }
+    if (o.peer.version[0]) { printf("%s%s\n", o.markdown ? "\n" : "", o.peer.version); }
+    bench_peer_end(&o.peer);
     return 0;
 }

@@ -16,13 +16,10 @@
 #ifndef BENCH_ROWS_H
 #define BENCH_ROWS_H
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+#include "peer.h"
 
 enum { BENCH_GRAD = 1, BENCH_LOOSE = 2 /* BENCH_LOOSE: results may differ by 1e-4, and doubles by 1e-9 */ };
 enum { BENCH_ROUNDS = 15, BENCH_ARGS = 6, BENCH_WORST = 10 };
@@ -37,15 +34,13 @@ typedef struct bench_figures {
     double ours, theirs, gigabytes, difference;
     bool agrees;
 } bench_figures;
-/* The options, and PyTorch's process (pid 0: there is none). */
+/* The options, and PyTorch's process. */
 typedef struct bench_run {
     const char *filter, *python;
     int threads, rounds;
     double round_us;
     bool quick, markdown;
-    pid_t pid;
-    FILE *to, *from;
-    char version[80];
+    bench_peer peer;
 } bench_run;
 /* One row while it is measured. */
 typedef struct bench_case {
@@ -55,20 +50,6 @@ typedef struct bench_case {
     int nargs, nwanted;
     int64_t bytes;
 } bench_case;
-
-static void bench_stop(const char *where, const char *why) {
-    fprintf(stderr, "%s: %s\n", where, why);
-    exit(1);
-}
-static double bench_now(int threads) {
-    struct timespec t;
-    clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-static int bench_order(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
 
 //-- tensors and expressions --------------------------------------------------------------------------------------------
 
@@ -153,56 +134,19 @@ static opd_tensor *bench_call(bench_case *one) {
 //-- PyTorch in another process ----------------------------------------------------------------------------------------
 
 static void bench_ask(bench_run *run, char *line, int size) {
-    fflush(run->to);
-    if (!fgets(line, size, run->from)) { bench_stop("bench/peers/torch_rows.py", "ended before its time"); }
-    line[strcspn(line, "\n")] = 0;
-}
-/* Starts PyTorch's process, with an allocator that keeps freed memory, as ours does. */
-static void bench_start(bench_run *run) {
-    int down[2], up[2];
-    char threads[16], line[80];
-    snprintf(threads, sizeof threads, "%d", run->threads);
-    signal(SIGPIPE, SIG_IGN);
-    if (pipe(down) || pipe(up)) { bench_stop("pipe", "none"); }
-    run->pid = fork();
-    if (!run->pid) {
-        dup2(down[0], 0);
-        dup2(up[1], 1);
-        close(down[1]);
-        close(up[0]);
-        setenv("MALLOC_MMAP_MAX_", "0", 1);
-        setenv("MALLOC_TRIM_THRESHOLD_", "8589934592", 1);
-        execlp(run->python, run->python, "bench/peers/torch_rows.py", "--threads", threads, (char *)NULL);
-        _exit(1);
-    }
-    close(down[0]);
-    close(up[1]);
-    run->to = fdopen(down[1], "w");
-    run->from = fdopen(up[0], "r");
-    if (run->pid > 0 && fgets(line, sizeof line, run->from)) {
-        line[strcspn(line, "\n")] = 0;
-        strcpy(run->version, line);
-        return;
-    }
-    fprintf(stderr, "no PyTorch (--python PATH says where): its column stays empty\n");
-    run->pid = 0;
-}
-static void bench_finish(bench_run *run) {
-    if (run->to) { fclose(run->to); }
-    if (run->from) { fclose(run->from); }
-    if (run->pid > 0) { waitpid(run->pid, NULL, 0); }
+    if (!bench_answer(&run->peer, line, size)) { bench_stop("bench/peers/torch_rows.py", "ended before its time"); }
 }
 static bool bench_send(bench_run *run, const bench_case *one) {
     char line[300];
     for (int i = 0; i < one->nargs; i++) {
         const opd_tensor *t = one->args[i];
         const size_t bytes = (size_t)opd_numel(t) * opd_dtype_size(opd_dtype(t));
-        fprintf(run->to, "tensor %c %s ", 'a' + i, opd_dtype_name(opd_dtype(t)));
-        for (int d = 0; d < opd_ndim(t); d++) { fprintf(run->to, "%s%lld", d ? "," : "", (long long)opd_size(t, d)); }
-        fprintf(run->to, " %zu\n", bytes);
-        fwrite(opd_data(t), 1, bytes, run->to);
+        fprintf(run->peer.to, "tensor %c %s ", 'a' + i, opd_dtype_name(opd_dtype(t)));
+        for (int d = 0; d < opd_ndim(t); d++) { fprintf(run->peer.to, "%s%lld", d ? "," : "", (long long)opd_size(t, d)); }
+        fprintf(run->peer.to, " %zu\n", bytes);
+        fwrite(opd_data(t), 1, bytes, run->peer.to);
     }
-    fprintf(run->to, "row %s %s\n", one->row->flags & BENCH_GRAD ? "grad" : "plain", one->row->expression);
+    fprintf(run->peer.to, "row %s %s\n", one->row->flags & BENCH_GRAD ? "grad" : "plain", one->row->expression);
     bench_ask(run, line, sizeof line);
     if (strcmp(line, "ok")) { fprintf(stderr, "%s: PyTorch: %s\n", one->row->name, line); }
     return !strcmp(line, "ok");
@@ -217,13 +161,13 @@ static double bench_difference(bench_run *run, opd_tensor *ours) {
         count *= 2;
     }
     const double *x = opd_data_f64(opd_contiguous(opd_to_dtype(ours, OPD_FLOAT64)));
-    fprintf(run->to, "result\n");
+    fprintf(run->peer.to, "result\n");
     bench_ask(run, line, sizeof line);
     bool same = bench_sizes(line, sizes) == opd_ndim(ours);
     for (int d = 0; same && d < opd_ndim(ours); d++) { same = sizes[d] == opd_size(ours, d); }
     if (!same) { bench_stop(line, "are the sizes of PyTorch's result, not ours"); }
     for (int64_t i = 0; i < count; i++) {
-        if (fread(&theirs, sizeof theirs, 1, run->from) != 1) { bench_stop("PyTorch", "gave no result"); }
+        if (fread(&theirs, sizeof theirs, 1, run->peer.from) != 1) { bench_stop("PyTorch", "gave no result"); }
         if (isnan(theirs) != isnan(x[i]) || isinf(theirs) != isinf(x[i])) { worst = HUGE_VAL; }
         if (!isfinite(theirs) || !isfinite(x[i])) { continue; }
         if (fabs(theirs - x[i]) > worst) { worst = fabs(theirs - x[i]); }
@@ -249,7 +193,7 @@ static double bench_time(const bench_run *run, bench_case *one, int count) {
 }
 static double bench_peer_time(bench_run *run, int count) {
     char line[80];
-    fprintf(run->to, "time %d\n", count);
+    fprintf(run->peer.to, "time %d\n", count);
     bench_ask(run, line, sizeof line);
     return atof(line);
 }
@@ -269,7 +213,7 @@ static void bench_measure(bench_run *run, const bench_row *row, bench_figures *o
     memset(out, 0, sizeof *out);
     out->row = row;
     one.bytes += opd_numel(made) * (int64_t)opd_dtype_size(opd_dtype(made));
-    peer = run->pid && bench_send(run, &one);
+    peer = run->peer.pid && bench_send(run, &one);
     if (peer) { out->difference = bench_difference(run, made); }
     out->agrees = out->difference <= bench_tolerance(row);
     for (int round = -2; round < run->rounds; round++) {
@@ -318,7 +262,7 @@ static void bench_summary(const bench_run *run, bench_figures *all, int count) {
         logs += log(all[i].ours / all[i].theirs);
     }
     printf("\n%s, %d thread%s: **%.0f%%** of %d rows take at most 1.05 times its time; "
-           "geometric mean of the ratios %.2f; the results of %d rows differ.\n", run->version, run->threads, run->threads == 1 ? "" : "s", 100.0 * held / count, count,
+           "geometric mean of the ratios %.2f; the results of %d rows differ.\n", run->peer.version, run->threads, run->threads == 1 ? "" : "s", 100.0 * held / count, count,
            exp(logs / count), wrong);
     qsort(all, (size_t)count, sizeof *all, bench_by_ratio);
     printf("The largest ratios:");
@@ -375,7 +319,7 @@ static int bench_main(int argc, char **argv, const bench_row *rows, size_t nrows
     bench_figures *all = (bench_figures *)calloc(nrows, sizeof *all);
     if (!all) { bench_stop("rows", "out of memory"); }
     opd_threads_set(run.threads);
-    bench_start(&run);
+    bench_peer_start(&run.peer, run.python, "torch_rows.py", run.threads, true);
     if (run.markdown) {
         printf("| kind | operator | tensors | here | PyTorch | ratio | here, GB/s |\n|---|---|---|---|---|---|---|\n");
     }
@@ -386,8 +330,8 @@ static int bench_main(int argc, char **argv, const bench_row *rows, size_t nrows
         OPD_SCOPE { bench_measure(&run, row, &all[count]); }
         bench_print(&run, &all[count++]);
     }
-    if (run.pid && count) { bench_summary(&run, all, count); }
-    bench_finish(&run);
+    if (run.peer.pid && count) { bench_summary(&run, all, count); }
+    bench_peer_end(&run.peer);
     free(all);
     return opd_finish();
 }

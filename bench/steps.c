@@ -11,26 +11,24 @@
    (Linux only).  The program also compares the losses of both sides after the same steps. */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
+#include "peer.h"
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 static const char *const models[] = {"mlp", "lstm", "transformer", "gpt_small", "gpt2_124m", "mobilenet_v3", "resnet18"};
 enum { STEP, RUN, WAYS, MOST_INPUTS = 8, MOST_ROUNDS = 9 };
 static const char *const ways[] = {"step", "run"};
-/* The options, and PyTorch's process (pid 0: there is none). */
+/* The options, and PyTorch's process. */
 typedef struct options {
     const char *folder, *filter, *python;
     int rounds, threads;
     double round_us;
     bool markdown;
-    pid_t pid;
-    FILE *to, *from;
+    bench_peer peer;
 } options;
 /* A model, and what was measured: by us [0] and by PyTorch [1]. */
 typedef struct model {
@@ -43,19 +41,6 @@ typedef struct model {
     double us[WAYS][2], loss[2], memory[2];       /* memory: in MiB */
 } model;
 
-static void stop(const char *where, const char *why) {
-    fprintf(stderr, "%s: %s\n", where, why);
-    exit(1);
-}
-static double now(int threads) {
-    struct timespec t;
-    clock_gettime(threads > 1 ? CLOCK_MONOTONIC : CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-static int order(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 /* Returns a number of /proc/self/status in MiB: VmRSS is the memory in use, VmHWM the most so far. */
 static double resident(const char *field) {
     FILE *const status = fopen("/proc/self/status", "r");
@@ -70,53 +55,19 @@ static double resident(const char *field) {
 
 //-- PyTorch in another process ----------------------------------------------------------------------------------------
 
-static bool answer(options *o, char *line, int size) {
-    fflush(o->to);
-    if (!fgets(line, size, o->from)) { return false; }
-    line[strcspn(line, "\n")] = 0;
-    return true;
-}
-/* Starts PyTorch's process, with an allocator that keeps freed memory, as ours does. */
-static void start_torch(options *o) {
-    int down[2], up[2];
-    char line[80];
-    signal(SIGPIPE, SIG_IGN);
-    if (pipe(down) || pipe(up)) { return; }
-    o->pid = fork();
-    if (!o->pid) {
-        dup2(down[0], 0);
-        dup2(up[1], 1);
-        close(down[1]);
-        close(up[0]);
-        setenv("MALLOC_MMAP_MAX_", "0", 1);
-        setenv("MALLOC_TRIM_THRESHOLD_", "8589934592", 1);
-        execlp(o->python, o->python, "bench/peers/torch_steps.py", (char *)NULL);
-        _exit(1);
-    }
-    close(down[0]);
-    close(up[1]);
-    o->to = fdopen(down[1], "w");
-    o->from = fdopen(up[0], "r");
-    if (o->pid > 0 && answer(o, line, sizeof line)) {
-        fprintf(o->to, "threads %d\n", o->threads);
-        if (answer(o, line, sizeof line)) { return; }
-    }
-    fprintf(stderr, "PyTorch was not found (use --python PATH): its columns stay empty\n");
-    o->pid = 0;
-}
 /* Sends a request to PyTorch's process.  Returns the time of one call; 0 if there is none. */
 static double time_torch(model *m, options *o, int way, long calls) {
     char line[300];
-    fprintf(o->to, "%s %ld\n", ways[way], calls);
-    if (!answer(o, line, sizeof line)) { stop(m->name, "PyTorch's process has ended"); }
-    if (!strncmp(line, "error", 5)) { stop(m->name, line); }
+    fprintf(o->peer.to, "%s %ld\n", ways[way], calls);
+    if (!bench_answer(&o->peer, line, sizeof line)) { bench_stop(m->name, "PyTorch's process has ended"); }
+    if (!strncmp(line, "error", 5)) { bench_stop(m->name, line); }
     if (way == STEP) { m->loss[1] = atof(strchr(line, ' ')); }
     return atof(line);
 }
 static bool load_torch(const model *m, options *o) {
     char line[300];
-    fprintf(o->to, "model %s/%s\n", o->folder, m->name);
-    if (!answer(o, line, sizeof line)) { stop(m->name, "PyTorch's process has ended"); }
+    fprintf(o->peer.to, "model %s/%s\n", o->folder, m->name);
+    if (!bench_answer(&o->peer, line, sizeof line)) { bench_stop(m->name, "PyTorch's process has ended"); }
     if (strcmp(line, "ok")) { fprintf(stderr, "%s: PyTorch: %s\n", m->name, line); }
     return !strcmp(line, "ok");
 }
@@ -137,7 +88,7 @@ static void open_model(model *m, const options *o, const char *name) {
     m->file = opd_tensor_file_open(path);
     snprintf(path, sizeof path, "%s/%s.pt2", o->folder, name);
     m->program = opd_program_load(path, NULL);
-    if (!opd_ok()) { stop(path, opd_error_message()); }
+    if (!opd_ok()) { bench_stop(path, opd_error_message()); }
     m->ninputs = opd_program_ninputs(m->program);
     for (int i = 0; i < m->ninputs && i < MOST_INPUTS; i++) {
         char in[20];
@@ -145,7 +96,7 @@ static void open_model(model *m, const options *o, const char *name) {
         m->inputs[i] = opd_value_tensor(opd_tensor_file_get(m->file, in));
     }
     m->optimizer = opd_module_sgd(opd_program_module(m->program), NULL, NULL);
-    if (!opd_ok() || m->ninputs > MOST_INPUTS) { stop(path, opd_ok() ? "has too many inputs" : opd_error_message()); }
+    if (!opd_ok() || m->ninputs > MOST_INPUTS) { bench_stop(path, opd_ok() ? "has too many inputs" : opd_error_message()); }
 }
 static void close_model(model *m) {
     opd_optimizer_free(m->optimizer);
@@ -165,22 +116,22 @@ static double call(const model *m, int way) {
         }
         if (opd_ok()) { loss = opd_item_f64(opd_detach(out.u.t)); }
     }
-    if (!opd_ok()) { stop(m->name, opd_error_message()); }
+    if (!opd_ok()) { bench_stop(m->name, opd_error_message()); }
     return loss;
 }
 static double time_here(model *m, int way, long calls) {
-    const double start = now(m->threads);
+    const double start = bench_now(m->threads);
     const int before = opd_grad_mode_set(way == STEP);
     double loss = 0;
     for (long i = 0; i < calls; i++) { loss = call(m, way); }
     (void)opd_grad_mode_set(before);
     if (way == STEP) { m->loss[0] = loss; }
-    return (now(m->threads) - start) / (double)calls;
+    return (bench_now(m->threads) - start) / (double)calls;
 }
 /* Both sides make the same number of steps in all, so that their losses can be compared at the end. */
 static void measure(model *m, options *o, double before) {
     double all[WAYS][2][MOST_ROUNDS];
-    const bool peer = o->pid > 0 && load_torch(m, o);
+    const bool peer = o->peer.pid > 0 && load_torch(m, o);
     char line[300];
     for (int way = 0; way < WAYS; way++) {
         double us = time_here(m, way, 1);
@@ -192,14 +143,14 @@ static void measure(model *m, options *o, double before) {
             all[way][1][round] = peer ? time_torch(m, o, way, calls) : 0;
         }
         for (int side = 0; side < 2; side++) {
-            qsort(all[way][side], (size_t)o->rounds, sizeof(double), order);
+            qsort(all[way][side], (size_t)o->rounds, sizeof(double), bench_order);
             m->us[way][side] = all[way][side][o->rounds / 2];
         }
     }
     m->memory[0] = resident("VmHWM") - before;
     if (peer) {
-        fprintf(o->to, "memory\n");
-        if (answer(o, line, sizeof line)) { m->memory[1] = atof(line) / 1024; }
+        fprintf(o->peer.to, "memory\n");
+        if (bench_answer(&o->peer, line, sizeof line)) { m->memory[1] = atof(line) / 1024; }
     }
 }
 static void print_pair(const options *o, const char *form, const double *pair) {
@@ -261,18 +212,16 @@ static bool measure_alone(options *o, const char *name) {
         double before;
         opd_threads_set(o->threads);
         if (!there(o, name)) { exit(2); }
-        if (o->python) { start_torch(o); }
+        if (o->python) { bench_peer_start(&o->peer, o->python, "torch_steps.py", o->threads, true); }
         before = resident("VmRSS");
         open_model(&m, o, name);
         measure(&m, o, before);
         print_model(&m, o);
         close_model(&m);
-        if (o->to) { fclose(o->to); }
-        if (o->from) { fclose(o->from); }
-        if (o->pid > 0) { waitpid(o->pid, NULL, 0); }
+        bench_peer_end(&o->peer);
         exit(0);
     }
-    if (child < 0 || waitpid(child, &status, 0) != child) { stop(name, "cannot be measured in a new process"); }
+    if (child < 0 || waitpid(child, &status, 0) != child) { bench_stop(name, "cannot be measured in a new process"); }
     if (!WIFEXITED(status) || WEXITSTATUS(status) == 1) { exit(1); }
     return WEXITSTATUS(status) == 0;
 }

@@ -266,6 +266,30 @@ OPD_UNUSED static void check_quick_compiler(void) {
     if (getenv("CHECK_PART") && system("tcc -v >/dev/null 2>&1") == 0) { (void)setenv("CC", "tcc", 1); }
 }
 
+#if !defined(_WIN32)
+static char check_cache[64];
+/* Uses a new folder as the cache of code that is compiled while the program runs.  Returns false if there is no
+   compiler. */
+OPD_UNUSED static bool check_cache_begin(void) {
+    check_quick_compiler();
+    if (system("${CC:-cc} -v >/dev/null 2>&1") != 0) { return false; }
+    if (!*check_cache) {
+        (void)snprintf(check_cache, sizeof check_cache, "/tmp/opd_check.XXXXXX");
+        CHECK(mkdtemp(check_cache) != NULL);
+        (void)setenv("XDG_CACHE_HOME", check_cache, 1);
+    }
+    return true;
+}
+/* Removes the folder.  Returns false if there is none. */
+OPD_UNUSED static bool check_cache_end(void) {
+    char command[100];
+    if (!*check_cache) { return false; }
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", check_cache);
+    CHECK_INT(system(command), 0);
+    return true;
+}
+#endif
+
 OPD_UNUSED static void check_add(check_case *c, const char *name, void (*run)(void), int keeps) {
     c->name = name;
     c->run = run;

@@ -110,20 +110,20 @@ ROWS = {
         ('built', 'bench/linalg.c'),
     ('bench/README.md',
      'cc -O2 bench/kernels.c -o bench_kernels -lm -lpthread -ldl && ./bench_kernels --quick --python python3'):
-        ('built', 'bench/kernels.c', 'bench/rows.h'),
+        ('built', 'bench/kernels.c', 'bench/rows.h', 'bench/peer.h'),
     ('bench/README.md',
      'cc -O2 bench/functions.c -o bench_functions -lm -lpthread -ldl && ./bench_functions --quick --python python3'):
-        ('built', 'bench/functions.c', 'bench/rows.h'),
+        ('built', 'bench/functions.c', 'bench/rows.h', 'bench/peer.h'),
     ('bench/README.md', 'cc -O2 bench/scaling.c -o bench_scaling -lm -lpthread && ./bench_scaling --quick'):
         ('built', 'bench/scaling.c'),
     ('bench/README.md', 'sh bench/instructions.sh'): ('why', 'needs a cross compiler and takes minutes',
                                                       'bench/instructions.c', 'bench/instructions_counter.c'),
     ('bench/README.md', 'python3 bench/peers/compiled_models.py FOLDER'): ('why', 'needs PyTorch and torchvision'),
     ('bench/README.md', 'cc -O2 bench/compiled.c -o bench_compiled -lm -lpthread -ldl && '
-     './bench_compiled --quick --python python3 FOLDER'): ('built', 'bench/compiled.c'),
+     './bench_compiled --quick --python python3 FOLDER'): ('built', 'bench/compiled.c', 'bench/peer.h'),
     ('bench/README.md', 'python3 bench/peers/torch_steps.py FOLDER'): ('why', 'needs PyTorch and torchvision'),
     ('bench/README.md', 'cc -O2 bench/steps.c -o bench_steps -lm -lpthread -ldl && '
-     './bench_steps --python python3 FOLDER'): ('built', 'bench/steps.c'),
+     './bench_steps --python python3 FOLDER'): ('built', 'bench/steps.c', 'bench/peer.h'),
     ('bench/README.md', 'mpicc -O2 bench/collectives.c -o bench_collectives -lm && '
      'mpirun -n 2 ./bench_collectives --python python3'): ('built', 'bench/collectives.c'),
     ('bench/README.md', 'mpicc -O2 -DSCALING_MPI bench/scaling.c -o bench_scaling_mpi -lm && '

@@ -1,12 +1,12 @@
 """Writes the models of bench/steps.c, and measures their training steps in PyTorch.
     python3 bench/peers/torch_steps.py FOLDER     writes NAME.pt2 and NAME.npz for each model, unless they are there
-    python3 bench/peers/torch_steps.py            measures; bench/steps.c starts this, and writes one request per line to
+    python3 bench/peers/torch_steps.py --threads N
+                                                  measures; bench/steps.c starts this, and writes one request per line to
                                                   its standard input:
     model PATH    makes the model of PATH.pt2, with the tensors of the file.  The answer is "ok" or "error TEXT".
     step COUNT    makes COUNT steps of SGD.  The answer is the time of one step in microseconds, and the last loss.
     run COUNT     computes the loss COUNT times, without gradients.  The answer has the same form.
     memory        answers how much more memory the process has used since the model was made, at most, in KiB
-    threads N     uses N threads.  The answer is "ok".
 With one thread, a time is processor time; with more threads, it is time on the clock.
 A model returns its loss.  It has random weights, and is in training mode."""
 import os
@@ -196,9 +196,6 @@ def serve():
                 model = None
                 model = Measured(rest)
                 answer = "ok"
-            elif word == "threads":
-                torch.set_num_threads(int(rest))
-                answer = "ok"
             elif word == "memory":
                 answer = "%d" % (resident("VmHWM") - model.before)
             else:
@@ -212,8 +209,11 @@ def serve():
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        write(sys.argv[1])
-    else:
+    if sys.argv[1:2] == ["--threads"]:
+        torch.set_num_threads(int(sys.argv[2]))
         print("PyTorch " + torch.__version__, flush=True)
         serve()
+    elif len(sys.argv) == 2 and not sys.argv[1].startswith("-"):
+        write(sys.argv[1])
+    else:
+        sys.exit(__doc__)

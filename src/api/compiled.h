@@ -62,10 +62,11 @@ typedef struct opd_compile_options {
    Runs are uncompiled for gradients, transforms, autocast, other devices and sizes that depend on data.  They are also
    uncompiled if written tensors share memory, if results are views of a part of each other, if a run transposes its
    inputs in place (t_) or has side effects (prints), or if there is no compiler.
-   Matrix products, convolutions and attention are computed by C loops or by the library's kernels, whichever is faster.
-   To find that out, the first run of a kind also runs the code several times with each, unless a run writes an input,
-   draws random numbers or calls an operator of the program.  If the code takes at least 0.2 milliseconds and uncompiled
-   runs are faster, later runs of the kind are uncompiled, unless the environment has OPD_COMPILED_ALWAYS=1.
+   Matrix products and convolutions are computed by C loops or by the library's kernels, whichever is faster.  To find
+   that out, the first run of a kind also runs the code several times with each, unless a run writes an input, draws
+   random numbers or calls an operator of the program.  Large attention is always computed by the library's kernel.
+   If the code takes at least 0.2 milliseconds and uncompiled runs are faster, later runs of the kind are uncompiled,
+   unless the environment has OPD_COMPILED_ALWAYS=1.
    The first failure of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each value
    of the size is a separate kind. */
 typedef struct opd_compiled opd_compiled;

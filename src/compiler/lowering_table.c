@@ -82,7 +82,7 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
 };
 /* Returns whether a graph is recorded that is compiled for this process, and a kernel with `work` multiplications
    should be called instead of written as loops. */
-OPDI_INTERNAL bool opdi_lazy_calls(int64_t work) {
+OPDI_INTERNAL bool opdi_lazy_calls(double work) {
     const opdi_recording *const recording = opdi_recording_now;
     return recording && recording->here && !recording->open && work >= 8 * OPDI_KERNEL_LEAST;
 }

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static char folder[64];
 static int warnings;
 
 static void count_warnings(void *user, int is_error, const char *text) {
@@ -21,17 +20,6 @@ static void count_sizes(void *user, int is_error, const char *text) {
     (void)user;
     (void)is_error;
     warnings += strstr(text, "is compiled for each size") != NULL;
-}
-/* Uses a separate folder as the cache.  Returns false if there is no compiler. */
-static bool begin(void) {
-    check_quick_compiler();
-    if (system("${CC:-cc} -v >/dev/null 2>&1") != 0) { return false; }
-    if (!*folder) {
-        (void)snprintf(folder, sizeof folder, "/tmp/opd_compile.XXXXXX");
-        CHECK(mkdtemp(folder) != NULL);
-        (void)setenv("XDG_CACHE_HOME", folder, 1);
-    }
-    return true;
 }
 static opd_tensor *ramp(int64_t rows, int64_t columns) {
     const int64_t sizes[2] = {rows, columns};
@@ -76,7 +64,7 @@ TEST(a_size_that_is_open) {
     opd_graph *graph;
     int frozen;
     size_t i;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     memset(&options, 0, sizeof options);
     options.open = open;
     options.least = 1;
@@ -104,7 +92,7 @@ TEST(deep_conditions) {
     int k;
     opd_graph *graph;
     opd_compiled *compiled;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     at = (size_t)snprintf(text, sizeof text, "graph(%%x):\n  %%one : int = prim::Constant[value=1]()\n"
                           "  %%n : int = aten::dim(%%x)\n  %%yes : bool = aten::gt(%%n, %%one)\n");
     for (k = 0; k < DEPTH; k++) {
@@ -142,7 +130,7 @@ TEST(a_size_that_cannot_be_open) {
         "graph(%x):\n  %zero : int = prim::Constant[value=0]()\n  %n : int = aten::size(%x, %zero)\n"
         "  %two : int = aten::mul(%n, %n)\n  %three : int = aten::mul(%two, %n)\n  %y = aten::mul(%x, %three)\n"
         "  return (%y)\n");
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     CHECK_OR_RETURN(graph != NULL);
     memset(&options, 0, sizeof options);
     options.open = open;
@@ -172,7 +160,7 @@ TEST(two_sizes_that_are_open) {
     opd_compiled *compiled;
     size_t i;
     opd_program *const program = opd_program_load(golden("tokens", ".pt2"), NULL);
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     CHECK_OR_RETURN(program != NULL);
     (void)opd_grad_mode_set(false);
     memset(&options, 0, sizeof options);
@@ -205,7 +193,7 @@ TEST(kinds_of_inputs) {
     opd_graph *graph;
     opd_compiled *compiled;
     int k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     memset(&options, 0, sizeof options);
     options.kinds = 2;
     graph = layer_graph();
@@ -224,7 +212,7 @@ TEST(kinds_of_inputs) {
 TEST(constants_that_change) {
     opd_compile_options options;
     int frozen;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     memset(&options, 0, sizeof options);
     for (frozen = 0; frozen < 2; frozen++) {
         opd_graph *const graph = layer_graph();
@@ -254,7 +242,7 @@ TEST(norms_that_change) {
     opd_compile_options options;
     const int64_t five = 5;
     int i, k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     memset(&options, 0, sizeof options);
     for (k = 0; k < 10; k++) {   /* first not frozen, then frozen; the weight or a tensor of the norm is changed */
         opd_tensor *x = ramp(3, 4);
@@ -292,7 +280,7 @@ TEST(constants_with_many_ways_to_them) {
     opd_compile_options options;
     const int64_t five = 5;
     opd_tensor *x = ramp(3, 4);
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     memset(&options, 0, sizeof options);
     weight = opd_keep(ramp(5, 4));
     norm[0] = opd_keep(opd_full(opd_ints_of(&five, 1), opd_value_float(0.5), OPD_FLOAT32));
@@ -316,7 +304,7 @@ TEST(gradients_and_transforms) {
     opd_tensor *x, *batch, *out[2], *want[2], *gradient = NULL;
     opd_graph *graph, *again;
     const int64_t sizes[] = {2, 3, 4};
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     graph = layer_graph();
     shared = opd_graph_compile(graph, NULL);
     CHECK_OR_RETURN(shared != NULL);
@@ -379,7 +367,7 @@ TEST(memory_that_is_written_or_shared) {
     opd_graph *graph;
     opd_compiled *compiled;
     int k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     in[0] = ramp(4, 4);
     in[1] = ramp(4, 4);
     graph = opd_graph_trace(writes, NULL, in, 2, NULL);
@@ -436,7 +424,7 @@ TEST(errors_and_compilers_that_fail) {
     opd_graph *graph;
     opd_compiled *compiled;
     int k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     in[0] = ramp(4, 4);
     in[1] = opd_zeros_like(opd_to_dtype(opd_select(in[0], 0, 0), OPD_INT64));
     graph = opd_graph_trace(looks_up, NULL, in, 2, NULL);
@@ -528,7 +516,7 @@ TEST(inputs_and_constants_that_are_turned) {
     opd_graph *graph;
     opd_compiled *compiled;
     int k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     opd_log_set(say_nothing, NULL);
     x = ramp(2, 3);
     graph = opd_graph_trace(turns_input, NULL, &x, 1, NULL);
@@ -562,7 +550,7 @@ TEST(constants_with_other_memory) {
     opd_compiled *compiled;
     opd_value value, result;
     int k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     opd_log_set(say_nothing, NULL);
     weight = opd_keep(ramp(3, 3));
     x = ramp(2, 3);
@@ -636,7 +624,7 @@ TEST(scripts_that_ask) {
         {"x.storage_offset() == 0", false}, {"x.is_contiguous()", true}, {"x.size(0) == 3", true}};
     size_t i;
     int k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     opd_log_set(say_nothing, NULL);
     for (i = 0; i < sizeof scripts / sizeof *scripts; i++) {
         char source[200];
@@ -723,7 +711,7 @@ static void compile_operators(opd_scalar_type dtype, int least) {
     char was[200];
     const opd_op *op;
     int count[2] = {0, 0};
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     (void)snprintf(was, sizeof was, "%s", cc ? cc : "cc");
     if (quick) { (void)setenv("CC", "tcc", 1); }
     opd_log_set(say_nothing, NULL);
@@ -775,7 +763,7 @@ TEST(functions_of_floats_are_right_to_few_ulp) {
     const int64_t count = COUNT;
     opd_tensor *got[7], *x;
     int i, k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     x = opd_empty(opd_ints_of(&count, 1), OPD_FLOAT32);
     for (k = 0; x && k < COUNT; k++) {
         const uint32_t bits = (uint32_t)k * 65521u + 65536u / 3;      /* of all sizes and signs, NaNs, infinities */
@@ -920,7 +908,7 @@ static int own_operators(void *user, opd_tensor *const *in, int n, opd_tensor **
 TEST(operators_that_are_called) {
     opd_tensor *x, *got[4], *want[4];
     int k, i;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     x = ramp(3, 4);
     opd_graph *const graph = opd_graph_trace(own_operators, NULL, &x, 1, NULL);
     opd_compiled *const compiled = opd_graph_compile(graph, NULL);
@@ -952,7 +940,7 @@ static int factored_after_writing(void *user, opd_tensor *const *in, int n, opd_
 TEST(errors_of_operators_that_are_called) {
     opd_tensor *in[2], *out[1], *want[1];
     int k, i;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     for (k = 0; k < 2; k++) {
         OPD_SCOPED;
         in[0] = opd_mul_Scalar(opd_eye(3, OPD_FLOAT32), OPD_V(4));
@@ -1001,7 +989,7 @@ static int drawing(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
 }
 TEST(draws) {
     int kind, run;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     for (kind = 0; kind < 7; kind++) {
         opd_tensor *x = ramp(5, 40), *got[2], *want[2], *after[2];
         const opd_compile_options frozen = {NULL, NULL, kind == 4, 0, NULL, 0, 0, NULL, 0, 0};
@@ -1037,7 +1025,7 @@ static int cast_product(void *user, opd_tensor *const *in, int n, opd_tensor **o
 }
 TEST(products_of_what_is_cast_twice) {
     int kind;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     for (kind = 0; kind < 12; kind++) {
         opd_tensor *in[2], *got, *want;
         OPD_SCOPED;
@@ -1058,7 +1046,7 @@ TEST(draws_on_one_side_of_a_condition) {
     opd_program *const program = opd_program_load(golden("branch_draws", ".pt2"), NULL);
     opd_compiled *const compiled = program ? opd_program_compile(program, NULL) : NULL;
     int run;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     CHECK_OR_RETURN(compiled != NULL);
     for (run = 0; run < 4; run++) {
         opd_tensor *x, *got, *want, *after[2];
@@ -1104,7 +1092,7 @@ static int shares_memory(void *user, opd_tensor *const *in, int n, opd_tensor **
 TEST(arguments_of_calls_that_share_memory) {
     opd_tensor *x, *mine, *got[2], *want[2];
     int which, k, i;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     opd_log_set(say_nothing, NULL);
     for (which = 0; which < 9; which++) {
         OPD_SCOPED;
@@ -1142,7 +1130,7 @@ TEST(calls_that_give_fewer_results) {
     opd_c_options options;
     opd_tensor *x, *got;
     int k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     x = opd_full(OPD_INTS(4), OPD_V(-1), OPD_FLOAT32);
     opd_graph *const graph = opd_graph_trace(three_parts, NULL, &x, 1, NULL);
     opd_compiled *const compiled = opd_graph_compile(graph, NULL);
@@ -1157,8 +1145,8 @@ TEST(calls_that_give_fewer_results) {
     memset(&options, 0, sizeof options);           /* a file asks how many there are, too */
     options.name = "parts";
     options.calls = true;
-    CHECK_INT(opd_graph_write_c(graph, &x, 1, folder, &options), 0);
-    (void)snprintf(place, sizeof place, "%s/parts.c", folder);
+    CHECK_INT(opd_graph_write_c(graph, &x, 1, check_cache, &options), 0);
+    (void)snprintf(place, sizeof place, "%s/parts.c", check_cache);
     FILE *const file = fopen(place, "r");
     CHECK_OR_RETURN(file != NULL);
     while (fgets(line, sizeof line, file)) { asks = asks || strstr(line, "element < value->n ?") != NULL; }
@@ -1178,7 +1166,7 @@ TEST(constants_of_operators_that_are_called) {
     opd_compile_options options;
     opd_tensor *x, *got, *want;
     int k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     memset(&options, 0, sizeof options);
     options.frozen = true;
     weight = opd_keep(ramp(4, 5));
@@ -1216,25 +1204,25 @@ TEST(files_that_call_operators) {
     opd_tensor *in[2];
     opd_c_options options;
     FILE *file;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     if (system("tcc -v >/dev/null 2>&1") != 0) { SKIP("no tcc"); }
     in[0] = opd_eye(3, OPD_FLOAT32);
     in[1] = opd_ones(OPD_INTS(3, 3), OPD_FLOAT32);
     opd_graph *const graph = opd_graph_trace(factored, NULL, in, 2, NULL);
     memset(&options, 0, sizeof options);
     options.name = "called";
-    CHECK_INT(opd_graph_write_c(graph, in, 2, folder, &options), -1);
+    CHECK_INT(opd_graph_write_c(graph, in, 2, check_cache, &options), -1);
     CHECK(strstr(opd_error_message(), "linalg_cholesky_ex cannot be compiled") != NULL);
     opd_error_clear();
     options.calls = true;
-    CHECK_INT(opd_graph_write_c(graph, in, 2, folder, &options), 0);
+    CHECK_INT(opd_graph_write_c(graph, in, 2, check_cache, &options), 0);
     opd_graph_free(graph);
-    (void)snprintf(place, sizeof place, "%s/main.c", folder);
+    (void)snprintf(place, sizeof place, "%s/main.c", check_cache);
     file = fopen(place, "w");
     CHECK_OR_RETURN(file != NULL);
     CHECK(fputs(text, file) >= 0 && fclose(file) == 0);
     (void)snprintf(command, sizeof command, "tcc -w -I'%s' '%s/main.c' '%s/called.c' -o '%s/called' -lm -lpthread -ldl "
-                   ">/dev/null && '%s/called'", check_include(), folder, folder, folder, folder);
+                   ">/dev/null && '%s/called'", check_include(), check_cache, check_cache, check_cache, check_cache);
     file = popen(command, "r");
     CHECK_OR_RETURN(file != NULL);
     CHECK(fgets(line, sizeof line, file) != NULL);
@@ -1262,7 +1250,7 @@ static int product_of_bits(void *user, opd_tensor *const *in, int n, opd_tensor 
 TEST(products_of_memory_of_another_type) {
     opd_tensor *x, *got[2], *want[2];
     int i;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     weight = opd_keep(ramp(8, 5));
     x = opd_view_dtype(ramp(7, 8), OPD_FLOAT64);
     opd_graph *const graph = opd_graph_trace(product_of_bits, NULL, &x, 1, NULL);
@@ -1282,7 +1270,7 @@ TEST(memory_of_several_types) {
     const char *const was = getenv("CC");
     char kept[512] = "", command[64];
     size_t i, k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     if (was) { (void)snprintf(kept, sizeof kept, "%s", was); }
     for (i = 0; i < sizeof compilers / sizeof *compilers; i++) {
         (void)snprintf(command, sizeof command, "%s -v >/dev/null 2>&1", compilers[i]);
@@ -1332,7 +1320,7 @@ TEST(places_of_nans_and_from_the_end) {
     static const float special[] = {NAN, 1, -INFINITY, 2, NAN, INFINITY, 0};
     opd_tensor *x, *got[4], *want[4];
     int turn, i, k;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     for (turn = 0; turn < 2; turn++) {
         OPD_SCOPED;
         x = opd_empty(OPD_INTS(2, 6, 7), OPD_FLOAT32);
@@ -1367,7 +1355,7 @@ TEST(programs) {
                                         "quantized", "state", "two", "branch", "branch_other", "size_as_input", "fours",
                                         NULL};
     int i, k, frozen, right = 0;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     opd_log_set(say_nothing, NULL);
     (void)opd_grad_mode_set(false);
     for (i = 0; files[i]; i++) {
@@ -1413,7 +1401,7 @@ TEST(programs) {
 /* If the parameters of a program require gradients, a run that autograd records is not compiled. */
 TEST(programs_that_train) {
     opd_value got[64];
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     opd_program *const program = opd_program_load(golden("mlp", ".pt2"), NULL);
     opd_tensor_file *const file = opd_tensor_file_open(golden("mlp", ".npz"));
     opd_compiled *const compiled = opd_program_compile(program, NULL);
@@ -1445,7 +1433,7 @@ static void *run_often(void *arg) {
 TEST(threads) {
     pthread_t threads[4];
     int i;
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     opd_graph *const graph = layer_graph();
     opd_compiled *const compiled = opd_graph_compile(graph, NULL);
     CHECK_OR_RETURN(compiled != NULL);
@@ -1484,14 +1472,14 @@ static int compile_calls_and_run(void *arg) {
     return rc;
 }
 TEST(allocations_of_calls_that_fail) {
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     CHECK_INT(compile_calls_and_run(NULL), 0);
     opd_log_set(say_nothing, NULL);
     check_allocations(compile_calls_and_run, NULL, "opd_graph_compile, with calls", 400, false);
     opd_log_set(NULL, NULL);
 }
 TEST(allocations_that_fail) {
-    if (!begin()) { SKIP("no cc"); }
+    if (!check_cache_begin()) { SKIP("no cc"); }
     weight = opd_keep(ramp(4, 5));
     CHECK_INT(compile_and_run(NULL), 0);
     opd_log_set(say_nothing, NULL);
@@ -1500,9 +1488,6 @@ TEST(allocations_that_fail) {
     opd_release(weight);
 }
 TEST(the_cache_goes) {
-    char command[100];
-    if (!*folder) { SKIP("nothing was compiled"); }
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    CHECK_INT(system(command), 0);
+    if (!check_cache_end()) { SKIP("nothing was compiled"); }
 }
 CHECK_MAIN()

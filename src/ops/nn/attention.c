@@ -779,7 +779,7 @@ static bool opdi_sdpa_called(const opd_tensor *q, const opd_tensor *k) {
     return false;
 #else
     return opd_tensor_device(q).type == OPD_LAZY && q->ndim == 4 && k->ndim == 4 &&
-        opdi_lazy_calls(q->dims[0] * q->dims[1] * q->dims[2] * k->dims[2] * q->dims[3]);
+        opdi_lazy_calls((double)q->numel * (double)k->dims[2]);
 #endif
 }
 /* Returns true if one kernel can do all the work.  On the CPU, these are the cases in which PyTorch uses its own
