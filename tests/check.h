@@ -266,7 +266,11 @@ OPD_UNUSED static void check_quick_compiler(void) {
     if (getenv("CHECK_PART") && system("tcc -v >/dev/null 2>&1") == 0) { (void)setenv("CC", "tcc", 1); }
 }
 
-#if !defined(_WIN32)
+#if defined(_WIN32)
+/* windows.sh sets the folder and the compiler, and removes the folder. */
+OPD_UNUSED static bool check_cache_begin(void) { return getenv("OPD_REQUESTS") != NULL; }
+OPD_UNUSED static bool check_cache_end(void) { return false; }
+#else
 static char check_cache[64];
 /* Uses a new folder as the cache of code that is compiled while the program runs.  Returns false if there is no
    compiler. */

@@ -4,7 +4,7 @@ set -u
 
 # Test files for features that depend on Windows: files, DLLs, threads, thread-locals, memory, the size of long,
 # printing.
-usual='paths dlls json keys memory registration scopes threads gradcheck graphs vmap_api print modules'
+usual='paths dlls compile json keys memory registration scopes threads gradcheck graphs vmap_api print modules'
 help() {
     cat <<TEXT
 usage: sh tests/windows.sh [--whole] [NAME...]
@@ -22,9 +22,8 @@ TEXT
 # Prints a line for each FILE or FILE:CASE that is left out, with the reason.
 left_out() {
     cat <<'TEXT'
-plugins                     needs the compiler at run time; test_dlls.c has the cases for DLLs
-compile                     needs the compiler at run time
-compiled                    needs the compiler at run time
+plugins                     ELF files and shell commands; test_dlls.c has the cases for Windows
+compiled                    shell commands; test_compile.c has the cases for Windows
 extension                   libraries of PyTorch for Linux
 aoti                        libraries of PyTorch for Linux
 kernels                     contains the implementation itself
@@ -55,7 +54,10 @@ if [ -z "$wine" ] || ! have $cc; then echo 'skip windows: no wine or no mingw-w6
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_windows.XXXXXX") || exit 1
 export WINEDEBUG=-all TMPDIR="$tmp" WINEPREFIX="${WINEPREFIX:-$tmp/wine}"
 # wine's server ends some seconds after the last program, and writes files into a prefix in $tmp until then.
-remove() { for again in 1 2 3 4 5 6 7 8 9; do rm -rf "$tmp" 2>/dev/null && return; sleep 1; done; }
+remove() {
+    [ -z "${server:-}" ] || kill "$server" 2>/dev/null
+    for again in 1 2 3 4 5 6 7 8 9; do rm -rf "$tmp" 2>/dev/null && return; sleep 1; done
+}
 trap remove EXIT
 trap 'exit 130' INT TERM
 limit=; have timeout && limit='timeout 900'
@@ -90,6 +92,36 @@ dlls() {
 case " $usual $* " in *' dlls '*)
     dlls >"$tmp/out" 2>&1 || bad 'the DLLs do not build' "$tmp/out"
     export OPD_DLLS="$tmp/dlls"
+esac
+
+# Compiles what programs under wine ask for: see tests/plugins/compiler_for_wine.c.
+serve() {
+    while [ -d "$tmp/requests" ]; do
+        for request in "$tmp"/requests/*.request; do
+            [ -e "$request" ] || continue
+            set --
+            while IFS= read -r word; do
+                case $word in [cCzZ]:*|-I[cCzZ]:*)
+                    word=$(printf %s "$word" | tr '\\' / |
+                           sed "s|^\(-I\)\{0,1\}[zZ]:|\1|; s|^\(-I\)\{0,1\}[cC]:|\1$WINEPREFIX/drive_c|") ;;
+                esac
+                set -- "$@" "$word"
+            done <"$request"
+            rm "$request"
+            $cc "$@" >"${request%request}output" 2>&1
+            echo $? >"$tmp/status.new"
+            mv "$tmp/status.new" "${request%request}status"
+        done
+        sleep 0.02
+    done
+}
+case " ${whole:+plugins}${*:-$usual} " in *' dlls '*|*plugins*|*compile*)
+    mkdir "$tmp/requests" "$tmp/cache" "$tmp/bin 日"
+    $cc -O0 -static -municode tests/plugins/compiler_for_wine.c -o "$tmp/bin 日/cc.exe" >"$tmp/out" 2>&1 ||
+        bad 'compiler_for_wine.c does not build' "$tmp/out"
+    export OPD_REQUESTS="Z:$tmp/requests" XDG_CACHE_HOME="Z:$tmp/cache" CC="Z:$tmp/bin 日/cc.exe" OPD_INCLUDE="Z:$root"
+    serve 2>/dev/null &
+    server=$!
 esac
 
 names=${*:-$usual}

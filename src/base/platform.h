@@ -110,6 +110,26 @@ OPDI_WIN(unsigned long) FormatMessageW(unsigned long flags, const void *source, 
                                        unsigned long language, wchar_t *text, unsigned long cap, va_list *arguments);
 OPDI_WIN(int) WideCharToMultiByte(unsigned page, unsigned long flags, const wchar_t *wide, int length, char *text,
                                   int cap, const char *other, int *was_other);
+OPDI_WIN(void) SetLastError(unsigned long code);
+OPDI_WIN(unsigned long) GetEnvironmentVariableW(const wchar_t *name, wchar_t *value, unsigned long cap);
+OPDI_WIN(unsigned long) GetModuleFileNameW(opdi_windows_library library, wchar_t *path, unsigned long cap);
+OPDI_WIN(unsigned long) SearchPathW(const wchar_t *folders, const wchar_t *name, const wchar_t *ending,
+                                    unsigned long cap, wchar_t *path, wchar_t **last);
+OPDI_WIN(unsigned long) GetCurrentProcessId(void);
+struct _PROC_THREAD_ATTRIBUTE_LIST;
+struct _STARTUPINFOW;
+struct _PROCESS_INFORMATION;
+OPDI_WIN(int) InitializeProcThreadAttributeList(struct _PROC_THREAD_ATTRIBUTE_LIST *list, unsigned long count,
+                                                unsigned long flags, opdi_windows_size *bytes);
+OPDI_WIN(int) UpdateProcThreadAttribute(struct _PROC_THREAD_ATTRIBUTE_LIST *list, unsigned long flags,
+                                        opdi_windows_size attribute, void *value, opdi_windows_size bytes,
+                                        void *previous, opdi_windows_size *needed);
+OPDI_WIN(void) DeleteProcThreadAttributeList(struct _PROC_THREAD_ATTRIBUTE_LIST *list);
+OPDI_WIN(int) CreateProcessW(const wchar_t *program, wchar_t *line, struct _SECURITY_ATTRIBUTES *process,
+                             struct _SECURITY_ATTRIBUTES *thread, int inherit, unsigned long flags, void *environment,
+                             const wchar_t *folder, struct _STARTUPINFOW *startup, struct _PROCESS_INFORMATION *made);
+OPDI_WIN(unsigned long) WaitForSingleObject(void *handle, unsigned long milliseconds);
+OPDI_WIN(int) GetExitCodeProcess(void *process, unsigned long *status);
 #if defined(__cplusplus)
 }
 #endif
@@ -119,9 +139,10 @@ enum {
     OPDI_WIN_OPEN_EXISTING = 3, OPDI_WIN_ON_DISK = 1, OPDI_WIN_FOLDER = 16, OPDI_WIN_PAGE_WRITECOPY = 8,
     OPDI_WIN_MAP_COPY = 1, OPDI_WIN_REPLACE = 1, OPDI_WIN_WRITE_THROUGH = 8, OPDI_WIN_SEARCH_ITS_FOLDER = 8,
     OPDI_WIN_SYSTEM_TEXT = 0x1200, OPDI_WIN_THREAD_ENDS = 3, OPDI_WIN_NO_DIALOGS = 1, OPDI_WIN_READ_ONLY = 1,
-    OPDI_WIN_IN_USE = 32, OPDI_WIN_LOCKED = 33
+    OPDI_WIN_IN_USE = 32, OPDI_WIN_LOCKED = 33, OPDI_WIN_MAKE_EMPTY = 2
 };
 #define OPDI_WIN_READ 0x80000000ul
+#define OPDI_WIN_WRITE 0x40000000ul
 #define OPDI_WIN_NO_ATTRIBUTES 0xfffffffful
 #define OPDI_WIN_NO_FILE ((void *)(intptr_t)-1)
 #define OPDI_WIDE_PATH 4096                       /* the longest path in UTF-16, with its final 0 */

@@ -14,14 +14,37 @@ OPDI_INTERNAL const char *opdi_errno_text(void) {
 }
 
 #if defined(_WIN32)
-/* Converts a path to UTF-16.  Returns false and sets errno if the path is not valid UTF-8 or is too long. */
+/* Converts `length` bytes of text from UTF-8 to UTF-16.  Returns the number of characters.  Returns 0 and sets errno if
+   the text is not valid UTF-8 or is too long. */
+OPDI_INTERNAL int opdi_utf16(const char *text, size_t length, wchar_t wide[OPDI_WIDE_PATH]) {
+    const int count = length >= 4 * OPDI_WIDE_PATH ? 0 : MultiByteToWideChar(
+        OPDI_WIN_UTF8, OPDI_WIN_INVALID_FAILS, text, (int)length, wide, OPDI_WIDE_PATH);
+    if (count <= 0) {
+        errno = length >= 4 * OPDI_WIDE_PATH || GetLastError() == OPDI_WIN_TOO_SMALL ? ENAMETOOLONG : EILSEQ;
+    }
+    return count > 0 ? count : 0;
+}
+/* Converts a path to UTF-16.  A path that Windows would find too long gets its long form: \\?\ and the absolute path.
+   Returns false and sets errno if the path is not valid UTF-8 or is too long. */
 OPDI_INTERNAL bool opdi_wide_path(const char *path, wchar_t wide[OPDI_WIDE_PATH]) {
-    if (MultiByteToWideChar(OPDI_WIN_UTF8, OPDI_WIN_INVALID_FAILS, path, -1, wide, OPDI_WIDE_PATH) > 0) { return true; }
-    errno = GetLastError() == OPDI_WIN_TOO_SMALL ? ENAMETOOLONG : EILSEQ;
-    return false;
+    enum { SHORT = 248, PREFIX = 8 };             /* Windows' limit for folders; the longest prefix */
+    wchar_t whole[OPDI_WIDE_PATH];
+    if (!opdi_utf16(path, strlen(path) + 1, wide)) { return false; }
+    const unsigned long length = GetFullPathNameW(wide, OPDI_WIDE_PATH, whole, NULL);
+    if (length < SHORT) { return true; }
+    if (length >= OPDI_WIDE_PATH - PREFIX) {
+        errno = ENAMETOOLONG;
+        return false;
+    }
+    const bool drive = whole[1] == L':';
+    if (drive || (whole[0] == L'\\' && whole[1] == L'\\' && whole[2] != L'?' && whole[2] != L'.')) {
+        (void)wcscpy(wide, drive ? L"\\\\?\\" : L"\\\\?\\UNC");      /* \\server becomes \\?\UNC\server */
+        (void)wcscat(wide, drive ? whole : whole + 1);
+    }
+    return true;
 }
 /* Sets errno to the reason why a function of Windows failed.  Returns -1. */
-static int opdi_windows_failed(void) {
+OPDI_INTERNAL int opdi_windows_failed(void) {
     switch (GetLastError()) {
     case 2: case 3: case 123: errno = ENOENT; break;
     case 8: case 14: case 1455: errno = ENOMEM; break;

@@ -556,10 +556,10 @@ static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
 }
 /* Compiles the C text `source` and loads it.  Returns 0, or -1 and sets an error. */
 static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const char *source) {
-#if !defined(OPDI_SPAWNS)
+#if !defined(OPDI_COMPILES)
     (void)variant;
     (void)source;
-    return opd_fail(OPD_ERROR_REGISTER, "%s: %s", compiled->what, OPDI_NO_COMPILER_HERE);
+    return opd_fail(OPD_ERROR_REGISTER, "%s: this program was built with OPD_NO_PLUGINS", compiled->what);
 #else
     typedef int (*opdi_init)(opdi_c_model *model, const void *weights, void *fixed, void *arena);
     static const char *const flags[] = {"-O3 -march=native -fno-math-errno -fno-trapping-math -w", "-O2", NULL};
@@ -573,9 +573,9 @@ static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled
     }
     if (rc || !(variant->library = opdi_dlopen(path))) { return -1; }
     (void)snprintf(name, sizeof name, "%s_init", compiled->name);
-    void *const init = dlsym(variant->library, name);
+    void *const init = opdi_dlsym(variant->library, name);
     (void)snprintf(name, sizeof name, "%s_call", compiled->name);
-    void *const call = dlsym(variant->library, name);
+    void *const call = opdi_dlsym(variant->library, name);
     if (!init || !call) { return opd_fail(OPD_ERROR_REGISTER, "%s: %s has no %s", compiled->what, path, name); }
     opdi_init start;
     memcpy(&start, &init, sizeof start);

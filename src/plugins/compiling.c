@@ -2,30 +2,16 @@
 
 //== compiling at run time =============================================================================================
 //
-//  The result of a compilation is the file <name>-<key>-<contents>.so.  <key> is a hash of flags, compiler, version and
+//  The result of a compilation is the file <name>-<key>-<contents>.so (on Windows .dll).  <key> is a hash of flags, compiler, version and
 //  paths.  <contents> is a hash of every file that the compiler read; <name>-<key>.deps lists these files.  All files
 //  are made as tmp.*, or in a new folder tmp.*, and then renamed.  The remains of a killed build are ignored, and
 //  removed after a day.
-
-static uint64_t opdi_hash_bytes(uint64_t hash, const void *data, size_t size) {
-    const char *at = (const char *)data;
-    uint64_t word;
-    hash = (hash ^ size) * 0x9e3779b97f4a7c15u;
-    for (; size; at += OPDI_MIN(size, 8), size -= OPDI_MIN(size, 8)) {
-        word = 0;
-        memcpy(&word, at, OPDI_MIN(size, 8));
-        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
-        hash ^= hash >> 32;
-    }
-    return hash;
-}
-static uint64_t opdi_hash_text(uint64_t hash, const char *text) { return opdi_hash_bytes(hash, text, strlen(text)); }
 
 /* Mixes the contents of the file at `path` into *hash.  Returns false if the file cannot be read. */
 static bool opdi_hash_file(uint64_t *hash, const char *path) {
     char part[16384];
     size_t count;
-    FILE *file = fopen(path, "rb");
+    FILE *file = opdi_file_open(path, "rb");
     if (!file) { return false; }
     while ((count = fread(part, 1, sizeof part, file)) > 0) { *hash = opdi_hash_bytes(*hash, part, count); }
     count = (size_t)ferror(file);
@@ -37,7 +23,7 @@ static bool opdi_hash_file(uint64_t *hash, const char *path) {
 static bool opdi_string_read(opdi_string *string, const char *path) {
     char part[4096];
     size_t count;
-    FILE *file = fopen(path, "rb");
+    FILE *file = opdi_file_open(path, "rb");
     if (!file) { return false; }
     opdi_string_add_n(string, "", 0);
     while ((count = fread(part, 1, sizeof part, file)) > 0) { opdi_string_add_n(string, part, count); }
@@ -45,27 +31,19 @@ static bool opdi_string_read(opdi_string *string, const char *path) {
     return !string->failed;
 }
 
-OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    int count = vsnprintf(out, OPDI_PATH, format, ap);
-    va_end(ap);
-    return count >= 0 && count < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
-}
-
 /* Appends data to the open file `fd`, makes it readable only for this user, writes it to the disk, and closes it.
    Returns false on failure. */
 static bool opdi_file_end(int fd, const char *data, size_t length) {
-    bool ok = fd >= 0 && fchmod(fd, 0600) == 0;
+    bool ok = fd >= 0 && opdi_fd_private(fd);
     while (ok && length) {
-        const ssize_t put = write(fd, data, length);
+        const int64_t put = opdi_fd_write(fd, data, length);
         ok = put >= 0 || errno == EINTR;
         if (put > 0) {
             data += put;
             length -= (size_t)put;
         }
     }
-    ok = ok && fsync(fd) == 0;
+    ok = ok && opdi_fd_flush(fd);
     return fd >= 0 && close(fd) == 0 && ok;
 }
 
@@ -74,182 +52,52 @@ static bool opdi_file_end(int fd, const char *data, size_t length) {
 static int opdi_file_write(const char *dir, const char *path, const char *data, size_t length) {
     char tmp[OPDI_PATH];
     if (opdi_path(tmp, "%s/tmp.XXXXXX", dir)) { return -1; }
-    int fd = mkstemp(tmp);
-    if (opdi_file_end(fd, data, length) && rename(tmp, path) == 0) { return 0; }
-    (void)opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", path, strerror(errno));
-    if (fd >= 0) { (void)remove(tmp); }
+    int fd = opdi_temporary_file(tmp);
+    if (opdi_file_end(fd, data, length) && opdi_file_replace(tmp, path) == 0) { return 0; }
+    (void)opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", path, opdi_errno_text());
+    if (fd >= 0) { (void)opdi_file_remove(tmp); }
     return -1;
 }
-
-/* Removes a file, or a folder that contains files but no folders. */
-static void opdi_folder_remove(const char *path) {
-    DIR *d = opendir(path);
-    const struct dirent *e;
-    char file[OPDI_PATH];
-    while (d && (e = readdir(d)) != NULL) {
-        if (*e->d_name != '.' && snprintf(file, sizeof file, "%s/%s", path, e->d_name) < OPDI_PATH) {
-            (void)remove(file);
-        }
-    }
-    if (d) { (void)closedir(d); }
-    (void)remove(path);
-}
-
-/* Removes files in `dir` that killed compilations have left, if they are older than a day. */
-static void opdi_cache_sweep(const char *dir) {
-    DIR *d = opendir(dir);
-    const struct dirent *e;
-    struct stat s;
-    char path[OPDI_PATH];
-    while (d && (e = readdir(d)) != NULL) {
-        if (strncmp(e->d_name, "tmp.", 4) == 0 && snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < OPDI_PATH &&
-            lstat(path, &s) == 0 && s.st_mtime < time(NULL) - 24 * 60 * 60) {
-            opdi_folder_remove(path);
-        }
-    }
-    if (d) { (void)closedir(d); }
-}
-
-/* Returns true if only this user and the system (root, or the owner of /) can replace the file at `path`, a path
-   without links.  No folder of the path may belong to another user.  Other users may write into a folder only if it is
-   sticky, which means that only the owner of a file can remove it.  If `strict` is false, folders of other users are
-   allowed, except inside a folder into which other users can write.  Sets `bad` to the first unsafe folder. */
-static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
-    struct stat top, s;
-    bool ok = stat("/", &top) == 0, shared = false;
-    size_t length = 1;
-    for (; ok; length += 1 + strcspn(path + length + 1, "/")) {
-        (void)snprintf(bad, OPDI_PATH, "%.*s", (int)length, path);
-        ok = lstat(bad, &s) == 0 &&
-             (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
-        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* a group counts if it is not
-                                                                                          the user's own */
-        ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
-        if (length == 1 && path[1]) { length = 0; }
-        else if (!path[length]) { return ok; }
-    }
-    return false;
-}
-
-/* Finds or makes the folder for results, and writes its path to `dir`.  Only this user may write into this folder,
-   and nobody else can replace it.  Returns 0, or -1 and sets an error. */
-static int opdi_cache_dir(char *dir) {
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const bool own = xdg && *xdg == '/';
-    struct stat s;
-    char parent[OPDI_PATH], bad[OPDI_PATH];
-    if (geteuid() != getuid()) {
-        return opd_fail(OPD_ERROR_REGISTER, "a program that runs with the rights of another user (set-user-ID) cannot "
-                        "compile code");
-    }
-    if (!own && !(home && *home == '/')) {
-        return opd_fail(OPD_ERROR_REGISTER, "there is no folder for compiled code: neither $XDG_CACHE_HOME nor $HOME "
-                        "is an absolute path");
-    }
-    if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache")) { return -1; }
-    (void)mkdir(parent, 0700);
-    char *real = realpath(parent, NULL);
-    int rc = opdi_path(dir, "%s/opdispatch", real ? real : parent);
-    bool guarded = real && opdi_path_guarded(real, true, bad);
-    free(real);
-    if (rc) { return -1; }
-    (void)mkdir(dir, 0700);
-    if (lstat(dir, &s) || !S_ISDIR(s.st_mode)) {
-        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot make the folder %s: %s", dir,
-                        strerror(errno ? errno : ENOTDIR));
-    }
-    if (!guarded || s.st_uid != geteuid() || (s.st_mode & 022)) {
-        return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code is not safe: %s belongs to another user, "
-                        "or others may write in it (set $XDG_CACHE_HOME to another folder)", dir, guarded ? dir : bad);
-    }
-    return 0;
-}
-
-/* A compilation: the files to compile, folders and flags. */
-typedef struct opdi_build {
-    const char *what, *name, *flags;
-    const char *const *files;
-    bool cxx;                                                 /* at least one file is C++ */
-    char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
-    char include[OPDI_PATH];                                  /* folder of opdispatch.h, or "" (`hint` tells why) */
-    const char *hint;
-} opdi_build;
 
 static bool opdi_is_cxx(const char *file) {
     const char *dot = strrchr(file, '.');
     return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"));
 }
 
-static const char *opdi_compiler(bool cxx) {
-    const char *command = getenv(cxx ? "CXX" : "CC");
+/* Returns the compiler command: $CC or $CXX, or the system's default.  `out` has room for it. */
+static const char *opdi_compiler(bool cxx, char out[OPDI_PATH]) {
+    const char *command = opdi_setting(cxx ? "CXX" : "CC", out);
     if (command) { command += strspn(command, " \t\n"); }
-    return command && *command ? command : cxx ? "c++" : "cc";
+    return command && *command ? command : opdi_default_compiler(cxx);
 }
 
-/* Returns `hash` mixed with the compiler command and with the path, size and time of the compiler, so that another
-   version of the compiler gives another key. */
-static uint64_t opdi_hash_compiler(uint64_t hash, const char *command) {
-    const size_t n = strcspn(command, " \t");
-    const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
-    char file[OPDI_PATH];
-    hash = opdi_hash_text(hash, command);
-    for (path = path ? path : "/usr/bin:/bin"; path; path = *path == ':' ? path + 1 : NULL) {
-        const size_t length = strcspn(path, ":");
-        struct stat s;
-        const int len = snprintf(file, sizeof file, "%.*s%s%.*s", (int)length, path, length ? "/" : "", (int)n,
-                                 command);
-        if (len < (int)sizeof file && stat(file, &s) == 0 && S_ISREG(s.st_mode)) {
-            const int64_t id[2] = {(int64_t)s.st_size, (int64_t)s.st_mtime};
-            return opdi_hash_bytes(opdi_hash_text(hash, file), id, sizeof id);
-        }
-        path += length;
-    }
-    return hash;
-}
-
-/* Finds the folder of opdispatch.h: $OPD_INCLUDE, or else the folder from which this file was compiled.  A relative
-   path is searched in the program's folder and the folders above it, but never in the current folder, into which
-   another user may have put files.  If the header is not found, the compiler may still find it through the flags or the
-   system's folders; otherwise the compiler's error will contain `hint`.  Returns 0, or -1 and sets an error. */
+/* Finds the folder of opdispatch.h: $OPD_INCLUDE, or else the folder from which this file was compiled.  If the header
+   is not found, the compiler may still find it through the flags or the system's folders; otherwise the compiler's
+   error will contain `hint`.  Returns 0, or -1 and sets an error. */
 static int opdi_build_include(opdi_build *build) {
-    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
-    char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *up;
+    char own[OPDI_PATH], path[OPDI_PATH];
+    const char *given = opdi_setting("OPD_INCLUDE", own);
     if (given && *given) {
         build->hint = "not in the folder that $OPD_INCLUDE names";
         if (opdi_path(path, "%s/opdispatch.h", given)) { return -1; }
-        return access(path, R_OK) == 0 ? opdi_path(build->include, "%s", given) : 0;
-    }
-    if (*here != '/') {
-        const ssize_t n = readlink("/proc/self/exe", at, sizeof at - 1);
-        at[n > 0 && n < OPDI_PATH ? n : 0] = 0;
+        return opdi_is_readable(path) ? opdi_path(build->include, "%s", given) : 0;
     }
     build->hint = "not found from the program's folder or one above, by the path that the program was compiled with";
-    do {
-        if ((up = strrchr(at, '/')) != NULL) { *up = 0; }
-        if (opdi_path(path, "%s/%s", at, here + (*here == '/'))) { return -1; }
-        char *real = realpath(path, NULL);
-        if (real && opdi_path_guarded(real, false, bad)) {
-            strrchr(real, '/')[1] = 0;
-            (void)opdi_path(build->include, "%s", real);
-        } else if (real) {
-            build->hint = "in the folder where the program was compiled, but other users may change it there";
-        }
-        free(real);
-    } while (up && !*build->include && opd_ok());
-    return opd_ok() ? 0 : -1;
+    return opdi_header_search(build, __FILE__);
 }
 
 /* Sets `include` and `stem` (which contains the key).  Returns 0, or -1 and sets an error. */
 static int opdi_build_key(opdi_build *build) {
     uint64_t hash = opdi_hash_text(1, OPD_VERSION);
+    char command[OPDI_PATH];
     if (opdi_build_include(build)) { return -1; }
-    hash = opdi_hash_compiler(hash, opdi_compiler(false));
-    if (build->cxx) { hash = opdi_hash_compiler(hash, opdi_compiler(true)); }
+    hash = opdi_hash_compiler(hash, opdi_compiler(false, command));
+    if (build->cxx) { hash = opdi_hash_compiler(hash, opdi_compiler(true, command)); }
     hash = opdi_hash_text(opdi_hash_text(hash, build->flags), build->include);
     if (strstr(build->flags, "native")) {         /* the host's name: computers that share the folder may have other
                                                      processors */
         char host[256] = "";
-        (void)gethostname(host, sizeof host - 1);
+        opdi_host_name(host, sizeof host);
         hash = opdi_hash_text(hash, host);
     }
     for (int i = 0; build->files[i]; i++) { hash = opdi_hash_text(hash, build->files[i]); }
@@ -264,7 +112,8 @@ static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, 
         hash = opdi_hash_text(hash, deps->data + at);
         if (!opdi_hash_file(&hash, deps->data + at)) { return false; }
     }
-    return snprintf(out, OPDI_PATH, "%s-%016llx.so", build->stem, (unsigned long long)hash) < OPDI_PATH;
+    return snprintf(out, OPDI_PATH, "%s-%016llx" OPDI_LIBRARY_ENDING, build->stem,
+                    (unsigned long long)hash) < OPDI_PATH;
 }
 
 /* Adds the paths in `rule`, a make rule "object: a b" as compilers write it, to `deps`, a list of strings that each end
@@ -284,7 +133,7 @@ static void opdi_deps_add(opdi_string *deps, const char *rule) {
             in = false;
             continue;
         }
-        if ((escaped && strchr(" #:\\", at[1])) || (*at == '$' && at[1] == '$')) { at++; }
+        if ((escaped && strchr(OPDI_ESCAPED, at[1])) || (*at == '$' && at[1] == '$')) { at++; }
         opdi_string_add_n(deps, at, 1);
         in = true;
     }
@@ -301,14 +150,11 @@ static void opdi_argv_split(opdi_string *words, const char *text) {
         text += length;
     }
 }
-
-OPDI_INTERNAL int opdi_wait(pid_t pid) {
-    int status = 0;
-    while (waitpid(pid, &status, 0) < 0) {
-        if (errno != EINTR) { return 0; }         /* if SIGCHLD is ignored, there is no status: the caller looks for the
-                                                     result */
-    }
-    return status;
+static void opdi_argv_command(opdi_string *words, const char *command) {
+    const size_t length = opdi_command_name(command);
+    opdi_string_add_n(words, command, length);
+    opdi_string_add_n(words, "", 1);
+    opdi_argv_split(words, command + length);
 }
 
 static void opdi_print_command(char *const *argv) {
@@ -329,14 +175,10 @@ static bool opdi_verbose(void) {
 /* Runs a command without a shell; its output goes to a file.  Returns 0.  If the command fails or has not made the
    file `made`, returns -1 and sets an error with the command's output. */
 static int opdi_build_run(const opdi_build *build, const opdi_string *words, const char *made) {
-    posix_spawn_file_actions_t files;
-    posix_spawnattr_t attr;
-    sigset_t children;
     char log[OPDI_PATH];
     size_t length = 0, i = 0;
     opdi_string said = {NULL, 0, 0, false};
-    int status = 0;
-    pid_t pid;
+    bool failed = false;
     if (words->failed || opdi_path(log, "%s/log", build->tmp)) { return -1; }
     for (size_t at = 0; at < words->length; at += strlen(words->data + at) + 1) { length++; }
     char **argv = (char **)opdi_alloc((length + 1) * sizeof *argv);
@@ -344,26 +186,12 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
     for (size_t at = 0; at < words->length; at += strlen(words->data + at) + 1) { argv[i++] = words->data + at; }
     argv[length] = NULL;
     if (opdi_verbose()) { opdi_print_command(argv); }
-    int rc = posix_spawn_file_actions_init(&files);
-    if (rc == 0) {
-        rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-        if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
-        if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
-        (void)sigemptyset(&children);             /* restores the default SIGCHLD: a compiler waits for its linker */
-        (void)sigaddset(&children, SIGCHLD);
-        if (!rc && (rc = posix_spawnattr_init(&attr)) == 0) {
-            rc = posix_spawnattr_setsigdefault(&attr, &children);
-            if (!rc) { rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF); }
-            if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, &attr, argv, environ); }
-            (void)posix_spawnattr_destroy(&attr);
-        }
-        (void)posix_spawn_file_actions_destroy(&files);
-    }
-    if (rc == 0) { status = opdi_wait(pid) || access(made, R_OK) ? 1 : 0; }
+    const int rc = opdi_command_run(argv, log, &failed);
+    failed = rc == 0 && (failed || !opdi_is_readable(made));
     if (rc) {
         (void)opd_fail(rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s",
                        build->what, argv[0], strerror(rc));
-    } else if (opdi_string_read(&said, log) && status) {
+    } else if (opdi_string_read(&said, log) && failed) {
         const bool lost = !*build->include && strstr(said.data, "opdispatch.h");
         (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s", build->what, argv[0], build->name,
                        said.data, lost ? "opdispatch.h: " : "", lost ? build->hint : "",
@@ -373,21 +201,21 @@ static int opdi_build_run(const opdi_build *build, const opdi_string *words, con
     }
     opdi_free(argv, (length + 1) * sizeof *argv);
     opdi_string_free(&said);
-    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", build->what); }
-    return rc || status || !opd_ok() ? -1 : 0;
+    if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", build->what); }
+    return rc || failed || !opd_ok() ? -1 : 0;
 }
 
 /* Compiles file number `i`, and adds the files that the compiler read to `deps`.  Returns 0, or -1 and sets an
    error. */
 static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) {
     opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
-    char object[OPDI_PATH], dep[OPDI_PATH];
+    char object[OPDI_PATH], dep[OPDI_PATH], command[OPDI_PATH];
     const size_t before = deps->length;
     if (opdi_path(object, "%s/%d.o", build->tmp, i) || opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
-    opdi_argv_split(&words, opdi_compiler(opdi_is_cxx(build->files[i])));
+    opdi_argv_command(&words, opdi_compiler(opdi_is_cxx(build->files[i]), command));
     opdi_argv_add(&words, "-O2");
     opdi_argv_split(&words, build->flags);
-    opdi_argv_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
+    opdi_argv_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN" OPDI_PIC " -I" : "-DOPDISPATCH_PLUGIN" OPDI_PIC);
     words.length -= words.length > 0 && *build->include;  /* drops the last 0, so that -I and the folder are one word */
     if (*build->include) { opdi_argv_add(&words, build->include); }
     opdi_argv_split(&words, "-MD -MF");
@@ -427,28 +255,28 @@ static int opdi_checksum_append(const char *path, const char *out) {
     bool ok = opdi_string_read(&string, path);
     if (ok) {
         const opdi_checksum trailer = opdi_checksum_of(string.data, string.length);
-        ok = opdi_file_end(open(path, O_WRONLY | O_APPEND), (const char *)&trailer, sizeof trailer) &&
-            rename(path, out) == 0;
+        ok = opdi_file_end(open(path, O_WRONLY | O_APPEND | OPDI_BINARY), (const char *)&trailer, sizeof trailer) &&
+            opdi_file_replace(path, out) == 0;
     }
     opdi_string_free(&string);
-    return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
+    return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, opdi_errno_text());
 }
 
 /* Links `count` object files.  Moves the result, and the list `deps` of the files that were read, to their final
    places.  Writes the path of the result to `out`.  Returns 0, or -1 and sets an error. */
 static int opdi_build_link(const opdi_build *build, int count, const opdi_string *deps, char *out) {
     opdi_string words = {NULL, 0, 0, false};
-    char path[OPDI_PATH], list[OPDI_PATH];
+    char path[OPDI_PATH], list[OPDI_PATH], command[OPDI_PATH];
     int rc = 0;
-    opdi_argv_split(&words, opdi_compiler(build->cxx));
-    opdi_argv_add(&words, "-shared");
+    opdi_argv_command(&words, opdi_compiler(build->cxx, command));
+    opdi_argv_split(&words, OPDI_SHARED);
     for (int i = 0; i < count && rc == 0; i++) {
         rc = opdi_path(path, "%s/%d.o", build->tmp, i);
         opdi_argv_add(&words, path);
     }
     opdi_argv_split(&words, build->flags);
     opdi_argv_split(&words, "-lm -o");
-    if (rc || opdi_path(path, "%s/so", build->tmp)) {
+    if (rc || opdi_path(path, "%s/library" OPDI_LIBRARY_ENDING, build->tmp)) {
         opdi_string_free(&words);
         return -1;
     }
@@ -467,9 +295,9 @@ static int opdi_build_all(opdi_build *build, char *out) {
     int count, rc = 0;
     opdi_cache_sweep(build->dir);
     if (opdi_path(build->tmp, "%s/tmp.XXXXXX", build->dir)) { return -1; }
-    if (!mkdtemp(build->tmp)) {
+    if (!opdi_temporary_folder(build->tmp)) {
         return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "%s: cannot make %s: %s", build->what, build->tmp,
-                        strerror(errno));
+                        opdi_errno_text());
     }
     for (count = 0; build->files[count] && rc == 0; count++) { rc = opdi_build_object(build, count, &deps); }
     if (rc == 0) { rc = opdi_build_link(build, count, &deps, out); }

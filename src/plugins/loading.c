@@ -211,10 +211,9 @@ int opd_library_unload(opd_plugin *plugin) {
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "%s", wrong) : 0;
 }
 
-#if !defined(OPDI_SPAWNS)
-
+#if defined(OPD_NO_PLUGINS)
 static opd_plugin *opdi_no_plugins(const char *who) {
-    (void)opd_fail(OPD_ERROR_REGISTER, "%s: %s", who, OPDI_NO_COMPILER_HERE);
+    (void)opd_fail(OPD_ERROR_REGISTER, "%s: this program was built with OPD_NO_PLUGINS", who);
     return NULL;
 }
 opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
@@ -229,8 +228,6 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
     (void)flags;
     return opdi_no_plugins("opd_load_inline");
 }
-#endif
-#if defined(OPD_NO_PLUGINS)
 opd_plugin *opd_library_load(const char *path) {
     (void)path;
     return opdi_no_plugins("opd_library_load");

@@ -30,17 +30,34 @@ typedef Elf32_Sym opdi_elf_symbol;
 #else
 #define opdi_dlclose(handle) ((void)(handle))
 #endif
-/* A text for errors: why nothing is compiled at run time. */
-#if defined(OPD_NO_PLUGINS)
-#define OPDI_NO_COMPILER_HERE "this program was built with OPD_NO_PLUGINS"
-#else
-#define OPDI_NO_COMPILER_HERE "on Windows, nothing is compiled at run time: build a DLL (opd_library_load loads it)"
-#endif
 
 //== compiling =========================================================================================================
 
-#if defined(OPDI_SPAWNS)
-#define OPDI_PATH 1024
+#if !defined(OPD_NO_PLUGINS)
+#define OPDI_COMPILES            /* C can be compiled at run time */
+#define OPDI_PATH 1024           /* the longest path, with its final 0 */
+#if defined(_WIN32)
+#define OPDI_LIBRARY_ENDING ".dll"
+#define OPDI_PIC ""
+#define OPDI_SHARED "-shared -static"
+#define OPDI_ESCAPED " #:"                        /* after \ in the list of files that a compiler has read */
+#define OPDI_BINARY _O_BINARY
+#else
+#define OPDI_LIBRARY_ENDING ".so"
+#define OPDI_PIC " -fPIC"
+#define OPDI_SHARED "-shared"
+#define OPDI_ESCAPED " #:\\"
+#define OPDI_BINARY 0
+#endif
+/* A compilation: the files to compile, folders and flags. */
+typedef struct opdi_build {
+    const char *what, *name, *flags;
+    const char *const *files;
+    bool cxx;                                                 /* at least one file is C++ */
+    char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
+    char include[OPDI_PATH];                                  /* folder of opdispatch.h, or "" (`hint` tells why) */
+    const char *hint;
+} opdi_build;
 #endif
 
 //== code addresses ====================================================================================================

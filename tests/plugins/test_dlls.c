@@ -2,6 +2,7 @@
    windows.sh builds the DLLs, most of them from tests/linkage/ops.c, in the folder that OPD_DLLS names. */
 #include "../check.h"
 
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +28,8 @@ TEST(blocks_run_in_the_order_of_the_file) {
 
 #if defined(_WIN32)
 extern void *__stdcall GetModuleHandleA(const char *name);
+extern int __stdcall MultiByteToWideChar(unsigned page, unsigned long flags, const char *text, int length, wchar_t *wide,
+                                         int cap);
 extern int __stdcall SetThreadErrorMode(unsigned long mode, unsigned long *was);
 extern unsigned long __stdcall GetThreadErrorMode(void);
 static bool mapped(const char *name) { return GetModuleHandleA(name) != NULL; }
@@ -199,12 +202,197 @@ TEST(a_dll_with_its_own_implementation) {
     CHECK_ERROR(OPD_ERROR_REGISTER, "contains its own implementation of opdispatch");
     CHECK(!mapped("own.dll"));
 }
-TEST(nothing_is_compiled_at_run_time) {
-    const char *const files[] = {"x.c", NULL};
-    CHECK(!opd_load("x", files, NULL));
-    CHECK_ERROR(OPD_ERROR_REGISTER, "on Windows, nothing is compiled at run time");
-    CHECK(!opd_load_inline("x", "int x;", NULL));
-    CHECK_ERROR(OPD_ERROR_REGISTER, "build a DLL");
+
+//-- compiling at run time ---------------------------------------------------------------------------------------------
+
+static int commands;
+static void count_commands(void *user, int is_error, const char *text) {
+    (void)user;
+    commands += is_error < 0 && strstr(text, "-o\" ") == NULL && strstr(text, " -o ") != NULL;
+}
+#define ANSWER(ns, value) \
+    "#include \"opdispatch.h\"\nstatic int k(opd_call *call) { return opd_return_int(call, " value "); }\n" \
+    "OPD_LIBRARY(" ns ", lib) { opd_def(lib, \"answer() -> int\"); opd_impl(lib, \"answer\", k); }\n"
+/* Calls the operator of a library that was compiled, and unloads the library. */
+static int64_t answer(opd_plugin *plugin, const char *name) {
+    int64_t result = -1;
+    CHECK_OK();
+    if (plugin) {
+        result = opd_call_value(opd_find(name), NULL, 0).u.i;
+        CHECK_INT(opd_library_unload(plugin), 0);
+    }
+    CHECK_OK();
+    return result;
+}
+/* Sets a variable of the environment for a case.  If `value` is NULL, sets it back. */
+static void with(const wchar_t *name, const wchar_t *value) {
+    static wchar_t old[1000];
+    if (value) { (void)_snwprintf(old, 999, L"%ls", _wgetenv(name)); }
+    (void)_wputenv_s(name, value ? value : old);
+}
+static void write_text(const char *path, const char *text) {
+    wchar_t wide[700];
+    FILE *const file = MultiByteToWideChar(65001, 0, path, -1, wide, 700) > 0 ? _wfopen(wide, L"wb") : NULL;
+    CHECK_OR_RETURN(file != NULL);
+    (void)fputs(text, file);
+    (void)fclose(file);
+}
+
+TEST(a_text_is_compiled_once) {
+    static const char *const flags[] = {NULL, NULL, "-DOTHER", NULL};
+    int i;
+    if (!check_cache_begin()) { SKIP("no compiler"); }
+    (void)setenv("OPD_VERBOSE", "1", 1);
+    opd_log_set(count_commands, NULL);
+    for (i = 0; i < 4; i++) {
+        commands = 0;
+        CHECK_INT(answer(opd_load_inline("once", i < 3 ? ANSWER("once", "41") : ANSWER("once", "42"), flags[i]),
+                         "once::answer"), i < 3 ? 41 : 42);
+        CHECK_INT(commands, i == 1 ? 0 : 2);      /* compiles and links */
+    }
+    (void)unsetenv("OPD_VERBOSE");
+    opd_log_set(NULL, NULL);
+    CHECK(!mapped("once"));
+}
+/* Words reach the compiler as they are: with spaces in paths, quotes and \ in flags, letters outside ASCII. */
+TEST(words_of_commands) {
+    const char *files[3] = {dll("größe 日/first part.c"), dll("größe 日/second.c"), NULL};
+    char paths[2][700], flag[800];
+    opd_plugin *plugin;
+    int i;
+    if (!check_cache_begin()) { SKIP("no compiler"); }
+    for (i = 0; i < 2; i++) { (void)snprintf(paths[i], sizeof paths[i], "%s", files[i]); files[i] = paths[i]; }
+    write_text(dll("größe 日/words.h"), "enum { FROM_HEADER = 30 };\n");
+    for (i = 0; i < 2; i++) {
+        write_text(files[i], i ? "int second(void) { return 4; }\n"
+                   : "#include <string.h>\n#include \"words.h\"\nint second(void);\n"
+                   ANSWER("words", "FROM_HEADER + second() + 100 * strcmp(WORD, \"a\\\\b\\\"c\\\\\")"));
+    }
+    (void)snprintf(flag, sizeof flag, "-DWORD=\"a\\\\b\\\"c\\\\\"");
+    plugin = opd_load("words", files, flag);
+    CHECK_INT(answer(plugin, "words::answer"), 34);
+    /* a file that the compiler has read changes: another result */
+    write_text(dll("größe 日/words.h"), "enum { FROM_HEADER = 50 };\n");
+    CHECK_INT(answer(opd_load("words", files, flag), "words::answer"), 54);
+}
+TEST(what_the_compiler_says) {
+    if (!check_cache_begin()) { SKIP("no compiler"); }
+    CHECK(!opd_load_inline("wrong", "int x = nothing_here;\n", NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "nothing_here");
+    CHECK(!opd_load_inline("wrong", "int missing(void); int f(void) { return missing(); }\n", NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "missing");
+    CHECK(!opd_load_inline("wrong", "int f(void) { return 1; }\n", NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "registers nothing");
+    with(L"OPD_INCLUDE", L"");
+    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "set $OPD_INCLUDE to its folder");
+    with(L"OPD_INCLUDE", NULL);
+    with(L"CC", L"no-such-compiler -m64");
+    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot run the compiler 'no-such-compiler': No such file");
+    with(L"CC", NULL);
+    with(L"CC", L"");
+    CHECK(!opd_load_inline("wrong", ANSWER("wrong", "1"), NULL));      /* %PATH% under wine has no gcc */
+    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot run the compiler 'gcc': No such file");
+    with(L"CC", NULL);
+    CHECK(!opd_load_inline("a/b", ANSWER("wrong", "1"), NULL));
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "a name must have");
+}
+TEST(folders_for_compiled_code) {
+    char deep[900], *end;
+    int i;
+    if (!check_cache_begin()) { SKIP("no compiler"); }
+    with(L"XDG_CACHE_HOME", L"\\temp");             /* depends on the current drive: %LOCALAPPDATA% is used */
+    CHECK_INT(answer(opd_load_inline("place", ANSWER("place", "1"), NULL), "place::answer"), 1);
+    (void)snprintf(deep, sizeof deep, "%s/opdispatch", getenv("LOCALAPPDATA"));
+    CHECK(access(deep, 0) == 0);
+    with(L"XDG_CACHE_HOME", NULL);
+    with(L"XDG_CACHE_HOME", L"C:\\windows\\win.ini");
+    CHECK(!opd_load_inline("place", ANSWER("place", "2"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "cannot make the folder");
+    with(L"XDG_CACHE_HOME", NULL);
+    /* longer than the 259 characters of Windows' short paths */
+    (void)snprintf(deep, sizeof deep, "%s", dll(""));
+    end = deep + strlen(deep);
+    for (i = 0; i < 3; i++) {
+        memset(end, 'a' + i, 90);
+        end[90] = 0;
+        CHECK(i == 2 || _mkdir(deep) == 0);
+        end[90] = i < 2 ? 47 : 0;
+        end += 91;
+    }
+    (void)setenv("XDG_CACHE_HOME", deep, 1);
+    CHECK_INT(answer(opd_load_inline("place", ANSWER("place", "3"), NULL), "place::answer"), 3);
+    with(L"XDG_CACHE_HOME", NULL);
+}
+/* A result that is damaged is built again, also while the old one is loaded. */
+TEST(damaged_results) {
+    struct _finddata_t entry, other;
+    char path[700], folder[700];
+    opd_plugin *first, *second;
+    intptr_t list;
+    int i, count = 0;
+    if (!check_cache_begin()) { SKIP("no compiler"); }
+    (void)snprintf(folder, sizeof folder, "%s/opdispatch", getenv("XDG_CACHE_HOME"));
+    for (i = 0; i < 3; i++) {
+        FILE *file;
+        first = opd_load_inline("damage", ANSWER("damage", "7"), NULL);
+        CHECK_OK();
+        if (i < 2) { CHECK_INT(answer(first, "damage::answer"), 7); }
+        (void)snprintf(path, sizeof path, "%s/damage-*.dll", folder);
+        list = _findfirst(path, &entry);
+        CHECK_OR_RETURN(list != -1);
+        CHECK(_findnext(list, &other) != 0);      /* one result */
+        (void)_findclose(list);
+        (void)snprintf(path, sizeof path, "%s/%s", folder, entry.name);
+        if (i == 2) { break; }
+        CHECK_OR_RETURN((file = fopen(path, i ? "r+b" : "wb")) != NULL);
+        CHECK(fseek(file, i ? -20 : 0, SEEK_END) == 0 && fputc('x', file) == 'x');
+        (void)fclose(file);
+    }
+    CHECK(remove(path) != 0);                     /* loaded */
+    second = opd_load_inline("damage", ANSWER("damage", "7"), NULL);
+    CHECK(second == first);
+    CHECK_INT(answer(first, "damage::answer"), 7);
+    /* nothing is left of compilations */
+    (void)snprintf(path, sizeof path, "%s/tmp.*", folder);
+    list = _findfirst(path, &entry);
+    for (i = 0; list != -1 && i == 0; count++) { i = _findnext(list, &entry); }
+    if (list != -1) { (void)_findclose(list); }
+    CHECK_INT(count, 0);
+}
+static void *compile_and_call(void *out) {
+    opd_plugin *const plugin = opd_load_inline("both", ANSWER("both", "9"), NULL);
+    *(int64_t *)out = plugin ? opd_call_value(opd_find("both::answer"), NULL, 0).u.i : -1;
+    if (!opd_ok()) { printf("%s\n", opd_error_message()); }
+    return plugin;
+}
+TEST(two_threads_compile_the_same) {
+    pthread_t thread;
+    int64_t results[2];
+    void *plugins[2];
+    if (!check_cache_begin()) { SKIP("no compiler"); }
+    CHECK_OR_RETURN(pthread_create(&thread, NULL, compile_and_call, &results[0]) == 0);
+    plugins[1] = compile_and_call(&results[1]);
+    (void)pthread_join(thread, &plugins[0]);
+    CHECK(results[0] == 9 && results[1] == 9);
+    CHECK(plugins[0] == plugins[1]);
+    CHECK_INT(opd_library_unload((opd_plugin *)plugins[0]), 0);
+}
+TEST(no_memory_compiling) {
+    opd_plugin *plugin = NULL;
+    int n;
+    if (!check_cache_begin()) { SKIP("no compiler"); }
+    for (n = 1; n < 200; n++) {
+        (void)opd_memory_fail_at(n, true);
+        plugin = opd_load_inline("lack", ANSWER("lack", "5"), NULL);
+        (void)opd_memory_fail_at(0, false);
+        if (plugin) { break; }
+        CHECK_ERROR(OPD_ERROR_MEMORY, "memory");
+        CHECK(!opd_find_quiet("lack::answer"));
+    }
+    CHECK(n > 5 && n < 200);
+    CHECK_INT(answer(plugin, "lack::answer"), 5);
 }
 #else
 TEST(dlls) { SKIP("DLLs are for Windows"); }

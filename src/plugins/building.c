@@ -1,0 +1,38 @@
+#include "plugins.h"
+
+//== for all systems that compile at run time ==========================================================================
+
+/* Returns `hash` mixed with `size` bytes. */
+OPDI_INTERNAL uint64_t opdi_hash_bytes(uint64_t hash, const void *data, size_t size) {
+    const char *at = (const char *)data;
+    uint64_t word;
+    hash = (hash ^ size) * 0x9e3779b97f4a7c15u;
+    for (; size; at += OPDI_MIN(size, 8), size -= OPDI_MIN(size, 8)) {
+        word = 0;
+        memcpy(&word, at, OPDI_MIN(size, 8));
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+OPDI_INTERNAL uint64_t opdi_hash_text(uint64_t hash, const char *text) { return opdi_hash_bytes(hash, text, strlen(text)); }
+
+/* Writes a path to `out`, which has OPDI_PATH bytes.  Returns 0, or -1 and sets an error if the path is too long. */
+OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL int opdi_path(char *out, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    int count = vsnprintf(out, OPDI_PATH, format, ap);
+    va_end(ap);
+    return count >= 0 && count < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
+}
+
+OPDI_INTERNAL bool opdi_is_readable(const char *path) {
+    FILE *const file = opdi_file_open(path, "rb");
+    if (file) { (void)fclose(file); }
+    return file != NULL;
+}
+/* Returns the length of the program's name at the beginning of a command.  The name has spaces only if the whole
+   command is the path of a file. */
+OPDI_INTERNAL size_t opdi_command_name(const char *command) {
+    return opdi_is_readable(command) ? strlen(command) : strcspn(command, " \t\n");
+}
