@@ -267,8 +267,13 @@ OPD_UNUSED static void check_quick_compiler(void) {
 }
 
 #if defined(_WIN32)
+static char check_cache[200];
 /* windows.sh sets the folder and the compiler, and removes the folder. */
-OPD_UNUSED static bool check_cache_begin(void) { return getenv("OPD_REQUESTS") != NULL; }
+OPD_UNUSED static bool check_cache_begin(void) {
+    if (!getenv("OPD_REQUESTS")) { return false; }
+    (void)snprintf(check_cache, sizeof check_cache, "%s", getenv("XDG_CACHE_HOME"));
+    return true;
+}
 OPD_UNUSED static bool check_cache_end(void) { return false; }
 #else
 static char check_cache[64];

@@ -116,10 +116,10 @@ serve() {
     done
 }
 case " ${whole:+plugins}${*:-$usual} " in *' dlls '*|*plugins*|*compile*)
-    mkdir "$tmp/requests" "$tmp/cache" "$tmp/bin 日"
-    $cc -O0 -static -municode tests/plugins/compiler_for_wine.c -o "$tmp/bin 日/cc.exe" >"$tmp/out" 2>&1 ||
+    mkdir "$tmp/requests" "$tmp/cache" "$tmp/bin of gcc"
+    $cc -O0 -static -municode tests/plugins/compiler_for_wine.c -o "$tmp/bin of gcc/cc.exe" >"$tmp/out" 2>&1 ||
         bad 'compiler_for_wine.c does not build' "$tmp/out"
-    export OPD_REQUESTS="Z:$tmp/requests" XDG_CACHE_HOME="Z:$tmp/cache" CC="Z:$tmp/bin 日/cc.exe" OPD_INCLUDE="Z:$root"
+    export OPD_REQUESTS="Z:$tmp/requests" XDG_CACHE_HOME="Z:$tmp/cache" CC="Z:$tmp/bin of gcc/cc.exe" OPD_INCLUDE="Z:$root"
     serve 2>/dev/null &
     server=$!
 esac

@@ -32,9 +32,9 @@ static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_port *end) {
 }
 /* Texts for the parameters and arguments of C functions; the index is the number of open sizes. */
 static const struct { const char *parameters, *arguments, *first, *given; } opdi_c_open[3] = {
-    {"", "", "", ""}, {", long open_size", ", open_size", "long open_size, ", "open_size"},
-    {", long open_size, long open_size_2", ", open_size, open_size_2", "long open_size, long open_size_2, ",
-     "open_size, open_size_2"}};
+    {"", "", "", ""}, {", ptrdiff_t open_size", ", open_size", "ptrdiff_t open_size, ", "open_size"},
+    {", ptrdiff_t open_size, ptrdiff_t open_size_2", ", open_size, open_size_2",
+     "ptrdiff_t open_size, ptrdiff_t open_size_2, ", "open_size, open_size_2"}};
 /* Writes the parameters of the function that runs a unit, such as "model *model, const float *in_x, float *out_y". */
 static void opdi_c_write_signature(opdi_cfile *file, const opdi_unit *unit) {
     opdi_c_write(file, "int %s_run(const %s *model%s", unit->name, unit->name,
@@ -70,7 +70,7 @@ static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
     }
     opdi_c_write(file, "\n   A bool is stored in a byte, float16 and bfloat16 in 16 bits.  No memory is allocated.\n"
                  "   Several threads may run one model, each with its own copy of the struct and its own arena. */\n");
-    opdi_c_write(file, "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n", name, name);
+    opdi_c_write(file, "#ifndef %s_H\n#define %s_H\n#include <stddef.h>\n#include <stdint.h>\n", name, name);
     opdi_c_write(file, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
     opdi_c_write(file, "#define %s_WEIGHTS_BYTES %lld   /* of %s.weights */\n", name, (long long)unit->weights, name);
     opdi_c_write(file, "#define %s_FIXED_BYTES %lld   /* state, and values computed from weights */\n", name,

@@ -238,8 +238,8 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
             ? "double" : "float");
     }
     static const char *const open[3] = {
-        ") {\n", ", long open_size) {\n    (void)open_size;\n",
-        ", long open_size, long open_size_2) {\n    (void)open_size;\n    (void)open_size_2;\n"};
+        ") {\n", ", ptrdiff_t open_size) {\n    (void)open_size;\n",
+        ", ptrdiff_t open_size, ptrdiff_t open_size_2) {\n    (void)open_size;\n    (void)open_size_2;\n"};
     opdi_c_write(file, "%s", open[group->early ? 0 : file->open]);
     file->indent = 1;
     for (int i = 0; i < group->outer; i++) { opdi_c_write_for(file, i, group->nests[0]->sizes[i]); }

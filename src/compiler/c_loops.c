@@ -63,7 +63,7 @@ static void opdi_c_write_sixteens(char text[48], const opdi_nest *nest, int loop
 static void opdi_c_write_lane(opdi_cfile *file, const opdi_nest *nest, int loop, const char *first) {
     uint32_t loops = 0;
     opdi_fold_loops(nest->value, nest->ndim, &loops);
-    if (loops >> loop & 1) { opdi_c_write_line(file, "const long i%d = %s + l;", loop, first); }
+    if (loops >> loop & 1) { opdi_c_write_line(file, "const ptrdiff_t i%d = %s + l;", loop, first); }
 }
 static bool opdi_over_places(opdi_over reduction) {
     return reduction == OPDI_REDUCTION_ARGMAX || reduction == OPDI_REDUCTION_ARGMIN ||
@@ -118,7 +118,7 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
     if (lanes) {
         char lane[48];
         (void)snprintf(lane, sizeof lane, "%s_16[l]", sum);
-        opdi_c_write_open(file, "for (long j = 0; j < %s; j += 16) {", sixteens);
+        opdi_c_write_open(file, "for (ptrdiff_t j = 0; j < %s; j += 16) {", sixteens);
         opdi_c_write_open(file, "for (int l = 0; l < 16; l++) {");
         opdi_c_write_lane(file, nest, last, "j");
         opdi_expr_round++;
@@ -127,7 +127,7 @@ static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char
         opdi_c_write_close(file, 2);
     }
     if (!lanes || size % 16 || opdi_nest_open(nest, last)) {
-        opdi_c_write_open(file, "for (long i%d = %s; i%d < %lld; i%d++) {", last, sixteens, last, (long long)size,
+        opdi_c_write_open(file, "for (ptrdiff_t i%d = %s; i%d < %lld; i%d++) {", last, sixteens, last, (long long)size,
                           last);
         opdi_expr_round++;
         opdi_c_write_value(file, nest->value, nest->ndim, value);
@@ -193,7 +193,7 @@ static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane
     if (!opdi_nest_deep(nest, 1) && opdi_across_products(nest, lane)) {
         char helper[16];
         (void)snprintf(helper, sizeof helper, "sums_%d", lanes);
-        opdi_c_write_line(file, "const long i%d = start;", lane);
+        opdi_c_write_line(file, "const ptrdiff_t i%d = start;", lane);
         opdi_c_write_line(file, "%s sums = NO_SUMS_%d;", helper, lanes);
         for (int i = inner; i < nest->ndim; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
         opdi_c_write_across_product(file, nest, lane, lanes);
@@ -227,22 +227,22 @@ static void opdi_c_write_across(opdi_cfile *file, opdi_nest *nest, int lane) {
     char value[64], sum[64], end[32];
     (void)snprintf(sum, sizeof sum, parts ? "v%d[i%d - part + %d]" : "v%d[i%d]", number, lane, lanes);
     (void)snprintf(end, sizeof end, parts ? "end" : "%lld", (long long)size);
-    opdi_c_write_open(file, parts ? "for (long part = 0; part < %lld; part += %d) {" : "{", (long long)size, part);
+    opdi_c_write_open(file, parts ? "for (ptrdiff_t part = 0; part < %lld; part += %d) {" : "{", (long long)size, part);
     if (parts) {
-        opdi_c_write_line(file, "const long end = part + %d < %lld ? part + %d : %lld;", part, (long long)size, part,
-                          (long long)size);
+        opdi_c_write_line(file, "const ptrdiff_t end = part + %d < %lld ? part + %d : %lld;", part,
+                          (long long)size, part, (long long)size);
     }
     opdi_c_write_line(file, "%s v%d[%lld];", opdi_c_value(nest->value->dtype), number,
                       (long long)(parts ? part + lanes : size));
-    opdi_c_write_open(file, "for (long j = %s; j < %s; j += %d) {", parts ? "part" : "0", end, lanes);
+    opdi_c_write_open(file, "for (ptrdiff_t j = %s; j < %s; j += %d) {", parts ? "part" : "0", end, lanes);
     if (size % lanes || parts) {
-        opdi_c_write_line(file, "const long start = j + %d <= %s ? j : %s - %d;", lanes, end, end, lanes);
-    } else { opdi_c_write_line(file, "const long start = j;"); }
+        opdi_c_write_line(file, "const ptrdiff_t start = j + %d <= %s ? j : %s - %d;", lanes, end, end, lanes);
+    } else { opdi_c_write_line(file, "const ptrdiff_t start = j;"); }
     opdi_c_write_line(file, "%s *const row = v%d + start%s;", opdi_c_value(nest->value->dtype), number,
                       parts ? " - part" : "");
     opdi_c_write_across_sums(file, nest, lane, lanes, parts ? lanes : 0);
     opdi_c_write_close(file, 1);
-    opdi_c_write_open(file, "for (long i%d = %s; i%d < %s; i%d++) {", lane, parts ? "part" : "0", lane, end, lane);
+    opdi_c_write_open(file, "for (ptrdiff_t i%d = %s; i%d < %s; i%d++) {", lane, parts ? "part" : "0", lane, end, lane);
     (void)snprintf(value, sizeof value, "%s", sum);
     if (nest->finish) {
         file->result = sum;
@@ -259,21 +259,21 @@ static const struct { const char *type, *end; bool floats; } opdi_c_keys[] = {
    the suffix of the type. */
 static const char opdi_c_first[] =
     "/* Returns whether place i comes before place k in sorted order.  NaN is the largest key. */\n"
-    "static inline int first_@(const $ *keys, long step, int most, int64_t i, int64_t k) {\n"
+    "static inline int first_@(const $ *keys, ptrdiff_t step, int most, int64_t i, int64_t k) {\n"
     "    const $ x = keys[step * i], y = keys[step * k];\n"
     "    const int less = x < y || (y != y && x == x), more = x > y || (x != x && y == y);\n"
     "    return most ? more || (!less && i < k) : less || (!more && i < k);\n"
     "}\n",
     opdi_c_first_whole[] =
     "/* Returns whether place i comes before place k in sorted order. */\n"
-    "static inline int first_@(const $ *keys, long step, int most, int64_t i, int64_t k) {\n"
+    "static inline int first_@(const $ *keys, ptrdiff_t step, int most, int64_t i, int64_t k) {\n"
     "    const $ x = keys[step * i], y = keys[step * k];\n"
     "    return (most ? x > y : x < y) || (x == y && i < k);\n"
     "}\n",
     opdi_c_sorted[] =
     "/* Moves element i down the heap until it comes after its children in sorted order. */\n"
-    "static void sink_@(const $ *keys, long step, int most, int64_t *heap, long count, long i) {\n"
-    "    for (long below = 2 * i + 1; below < count; i = below, below = 2 * i + 1) {\n"
+    "static void sink_@(const $ *keys, ptrdiff_t step, int most, int64_t *heap, ptrdiff_t count, ptrdiff_t i) {\n"
+    "    for (ptrdiff_t below = 2 * i + 1; below < count; i = below, below = 2 * i + 1) {\n"
     "        if (below + 1 < count && first_@(keys, step, most, heap[below], heap[below + 1])) { below++; }\n"
     "        if (!first_@(keys, step, most, heap[i], heap[below])) { return; }\n"
     "        const int64_t place = heap[i];\n"
@@ -282,15 +282,15 @@ static const char opdi_c_first[] =
     "    }\n"
     "}\n"
     "/* Writes the places of the first `count` of all keys to heap, in sorted order. */\n"
-    "static void sorted_@(const $ *keys, long step, long all, int most, int64_t *heap, long count) {\n"
-    "    for (long i = 0; i < count; i++) { heap[i] = i; }\n"
-    "    for (long i = count / 2 - 1; i >= 0; i--) { sink_@(keys, step, most, heap, count, i); }\n"
-    "    for (long i = count; i < all; i++) {\n"
+    "static void sorted_@(const $ *keys, ptrdiff_t step, ptrdiff_t all, int most, int64_t *heap, ptrdiff_t count) {\n"
+    "    for (ptrdiff_t i = 0; i < count; i++) { heap[i] = i; }\n"
+    "    for (ptrdiff_t i = count / 2 - 1; i >= 0; i--) { sink_@(keys, step, most, heap, count, i); }\n"
+    "    for (ptrdiff_t i = count; i < all; i++) {\n"
     "        if (!first_@(keys, step, most, i, heap[0])) { continue; }\n"
     "        heap[0] = i;\n"
     "        sink_@(keys, step, most, heap, count, 0);\n"
     "    }\n"
-    "    for (long i = count - 1; i > 0; i--) {\n"
+    "    for (ptrdiff_t i = count - 1; i > 0; i--) {\n"
     "        const int64_t place = heap[i];\n"
     "        heap[i] = heap[0];\n"
     "        heap[0] = place;\n"
@@ -310,13 +310,13 @@ static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
     const char *const type = wide ? "double" : "float", *const vector = wide ? "vector64" : "vector";
     const char *const width = wide ? "WIDTH64" : "WIDTH";
     opdi_c_write_line(file, "/* tile[%d][%s] = sum over k of left[k][row] * right[k * step + column]. */", rows, width);
-    opdi_c_write_open(file, "static void tile%d_%s(long depth, const %s *left, const %s *right, long step, %s *tile) {",
-                      rows, wide ? "f64" : "f32", type, type, type);
+    opdi_c_write_open(file, "static void tile%d_%s(ptrdiff_t depth, const %s *left, const %s *right, ptrdiff_t step, "
+                      "%s *tile) {", rows, wide ? "f64" : "f32", type, type, type);
     for (int i = 0; i < rows; i++) { opdi_c_write_line(file, "%s sum%d[PARTS];", vector, i); }
     opdi_c_write_open(file, "for (int p = 0; p < PARTS; p++) {");
     for (int i = 0; i < rows; i++) { opdi_c_write_line(file, "sum%d[p] = (%s){0};", i, vector); }
     opdi_c_write_close(file, 1);
-    opdi_c_write_open(file, "for (long k = 0; k < depth; k++) {");
+    opdi_c_write_open(file, "for (ptrdiff_t k = 0; k < depth; k++) {");
     opdi_c_write_line(file, "const %s *const row = (const %s *)(const void *)(right + k * step);", vector, vector);
     opdi_c_write_open(file, "for (int p = 0; p < PARTS; p++) {");
     for (int i = 0; i < rows; i++) { opdi_c_write_line(file, "sum%d[p] += left[%d * k + %d] * row[p];", i, rows, i); }
@@ -330,7 +330,7 @@ static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
 /* The text of the C function that calls the tile function for one to six rows.  $ is replaced by the type, and @ by the
    suffix of the type. */
 static const char opdi_c_tiles[] =
-    "static void tiles_@(long rows, long depth, const $ *left, const $ *right, long step, $ *tile) {\n"
+    "static void tiles_@(ptrdiff_t rows, ptrdiff_t depth, const $ *left, const $ *right, ptrdiff_t step, $ *tile) {\n"
     "    switch (rows) {\n"
     "    case 1: tile1_@(depth, left, right, step, tile); break;\n"
     "    case 2: tile2_@(depth, left, right, step, tile); break;\n"
@@ -503,13 +503,13 @@ static void opdi_c_write_digits(opdi_cfile *file, const opdi_access *access, con
     }
     if (!any) { opdi_c_write(file, "0"); }
 }
-/* Writes a line such as "const long i3 = at / 7 % 5;" for each of `loops`, which computes its index.  The loops are
-   treated as one loop, and `at` is the number of its iteration. */
+/* Writes a line such as "const ptrdiff_t i3 = at / 7 % 5;" for each of `loops`, which computes its index.  The loops
+   are treated as one loop, and `at` is the number of its iteration. */
 static void opdi_c_write_loops(opdi_cfile *file, const opdi_nest *nest, const int *loops, int count, const char *at) {
     int64_t below = 1;
     for (int i = count - 1; i >= 0; i--) {
         opdi_c_write_indent(file);
-        opdi_c_write(file, "const long i%d = %s", loops[i], at);
+        opdi_c_write(file, "const ptrdiff_t i%d = %s", loops[i], at);
         if (below > 1) { opdi_c_write(file, " / %lld", (long long)below); }
         if (i > 0) { opdi_c_write(file, " %% %lld", (long long)nest->sizes[loops[i]]); }
         opdi_c_write(file, ";\n");
@@ -530,14 +530,14 @@ static void opdi_contraction_high(const opdi_contraction *all, char text[16]) {
 }
 static void opdi_c_write_high(opdi_cfile *file, const opdi_contraction *all, const char *first) {
     if (!all->few) { return; }
-    opdi_c_write_line(file, "const long high = %lld - %s < %d ? %lld - %s : %d;", (long long)all->rows, first,
+    opdi_c_write_line(file, "const ptrdiff_t high = %lld - %s < %d ? %lld - %s : %d;", (long long)all->rows, first,
                       all->tile,
                       (long long)all->rows, first, all->tile);
 }
 /* Writes the loops over the depth of an operand, and the line that declares `from`, the operand's address at this
    depth. */
 static void opdi_c_write_depth(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
-    opdi_c_write_line(file, "long depth = 0;");
+    opdi_c_write_line(file, "ptrdiff_t depth = 0;");
     for (int i = 0; i < all->nk; i++) { opdi_c_write_for(file, all->k[i], all->nest->sizes[all->k[i]]); }
     opdi_c_write_indent(file);
     opdi_c_write(file, "const %s *const from = source", opdi_c_type(access->dtype));
@@ -553,8 +553,8 @@ static void opdi_c_write_depth(opdi_cfile *file, const opdi_contraction *all, co
 static void opdi_c_write_pack_left(opdi_cfile *file, const opdi_contraction *all) {
     char width[16];
     opdi_contraction_high(all, width);
-    opdi_c_write_open(file, "for (long row = 0; row < %s; row++) {", width);
-    opdi_c_write_line(file, "const long at = first + row < %lld ? first + row : %lld;", (long long)all->rows,
+    opdi_c_write_open(file, "for (ptrdiff_t row = 0; row < %s; row++) {", width);
+    opdi_c_write_line(file, "const ptrdiff_t at = first + row < %lld ? first + row : %lld;", (long long)all->rows,
                       (long long)all->rows - 1);
     opdi_c_write_indent(file);
     opdi_c_write(file, "places[row] = ");
@@ -563,7 +563,7 @@ static void opdi_c_write_pack_left(opdi_cfile *file, const opdi_contraction *all
     opdi_c_write_close(file, 1);
     opdi_c_write_depth(file, all, all->left);
     opdi_c_write_indent(file);
-    opdi_c_write(file, "for (long row = 0; row < %s; row++) { to[depth * %s + row] = ", width, width);
+    opdi_c_write(file, "for (ptrdiff_t row = 0; row < %s; row++) { to[depth * %s + row] = ", width, width);
     opdi_c_write_operand(file, all->left, "from", "places[row]");
     opdi_c_write(file, "; }\n");
     opdi_c_write_line(file, "depth++;");
@@ -575,8 +575,8 @@ static void opdi_c_write_pack_right(opdi_cfile *file, const opdi_contraction *al
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
     const long long step = all->nn ? (long long)all->right->strides[all->n[all->nn - 1]] : 0;
     char place[32];
-    opdi_c_write_line(file, "long runs = 0;");
-    opdi_c_write_open(file, "for (long row = 0; row < columns; row++) {");
+    opdi_c_write_line(file, "ptrdiff_t runs = 0;");
+    opdi_c_write_open(file, "for (ptrdiff_t row = 0; row < columns; row++) {");
     opdi_c_write_indent(file);
     opdi_c_write(file, "places[row] = ");
     opdi_c_write_digits(file, all->right, all->nest, all->n, all->nn, "(first + row)");
@@ -585,17 +585,17 @@ static void opdi_c_write_pack_right(opdi_cfile *file, const opdi_contraction *al
     opdi_c_write_close(file, 1);
     opdi_c_write_line(file, "begins[runs] = columns;");
     opdi_c_write_depth(file, all, all->right);
-    opdi_c_write_open(file, "for (long run = 0; run < runs; run++) {");
-    opdi_c_write_line(file, "const long begin = begins[run], count = begins[run + 1] - begin;");
+    opdi_c_write_open(file, "for (ptrdiff_t run = 0; run < runs; run++) {");
+    opdi_c_write_line(file, "const ptrdiff_t begin = begins[run], count = begins[run + 1] - begin;");
     opdi_c_write_line(file, "const %s *RESTRICT const row = from + places[begin];", opdi_c_type(all->right->dtype));
     opdi_c_write_line(file, "%s *RESTRICT const into = to + depth * %s + begin;", type, width);
     opdi_c_write_indent(file);
-    opdi_c_write(file, "for (long i = 0; i < count; i++) { into[i] = ");
+    opdi_c_write(file, "for (ptrdiff_t i = 0; i < count; i++) { into[i] = ");
     (void)snprintf(place, sizeof place, step == 1 ? "i" : "%lld * i", step);
     opdi_c_write_operand(file, all->right, "row", place);
     opdi_c_write(file, "; }\n");
     opdi_c_write_close(file, 1);
-    opdi_c_write_line(file, "for (long i = columns; i < %s; i++) { to[depth * %s + i] = 0; }", width, width);
+    opdi_c_write_line(file, "for (ptrdiff_t i = columns; i < %s; i++) { to[depth * %s + i] = 0; }", width, width);
     opdi_c_write_line(file, "depth++;");
     opdi_c_write_close(file, all->nk);
 }
@@ -616,12 +616,12 @@ static void opdi_c_write_source(opdi_cfile *file, const opdi_contraction *all, c
 }
 /* Writes the loops that pack all tiles of rows of the left operand. */
 static void opdi_c_write_left(opdi_cfile *file, const opdi_contraction *all) {
-    opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %d) {", (long long)all->rows, all->tile);
+    opdi_c_write_open(file, "for (ptrdiff_t first = 0; first < %lld; first += %d) {", (long long)all->rows, all->tile);
     opdi_c_write_high(file, all, "first");
     opdi_c_write_source(file, all, all->left);
     opdi_c_write_line(file, "%s *const to = left_rows + first * %lld;", opdi_contraction_type(all),
                       (long long)all->depth);
-    opdi_c_write_line(file, "long places[%d];", all->tile);
+    opdi_c_write_line(file, "ptrdiff_t places[%d];", all->tile);
     opdi_c_write_pack_left(file, all);
     opdi_c_write_close(file, 1);
 }
@@ -637,7 +637,7 @@ static void opdi_c_write_right_pack(opdi_cfile *file, const opdi_contraction *al
     }
     opdi_c_write_line(file, "%s *const to = right_rows%s;", opdi_contraction_type(all),
                       all->right_early ? " + first * depths" : "");
-    opdi_c_write_line(file, "long places[%s], begins[%s + 1];", opdi_contraction_width(all),
+    opdi_c_write_line(file, "ptrdiff_t places[%s], begins[%s + 1];", opdi_contraction_width(all),
                       opdi_contraction_width(all));
     opdi_c_write_pack_right(file, all);
     if (all->direct) { opdi_c_write_close(file, 1); }
@@ -646,16 +646,16 @@ static void opdi_c_write_right_pack(opdi_cfile *file, const opdi_contraction *al
    finds their address. */
 static void opdi_c_write_right(opdi_cfile *file, const opdi_contraction *all) {
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
-    opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %s) {", (long long)all->columns, width);
-    opdi_c_write_line(file, "const long left = %lld - first, columns = left < %s ? left : %s;", (long long)all->columns,
-                      width, width);
+    opdi_c_write_open(file, "for (ptrdiff_t first = 0; first < %lld; first += %s) {", (long long)all->columns, width);
+    opdi_c_write_line(file, "const ptrdiff_t left = %lld - first, columns = left < %s ? left : %s;",
+                      (long long)all->columns, width, width);
     if (all->right_early) {
         opdi_c_write_line(file, "const %s *const rows = right_rows + first * %lld;", type, (long long)all->depth);
-        opdi_c_write_line(file, "const long step = %s;", width);
+        opdi_c_write_line(file, "const ptrdiff_t step = %s;", width);
         return;
     }
     opdi_c_write_line(file, "%s%s *rows = right_rows;", "const ", type);
-    opdi_c_write_line(file, "long step = %s;", width);
+    opdi_c_write_line(file, "ptrdiff_t step = %s;", width);
     opdi_c_write_right_pack(file, all);
 }
 /* Writes the functions that pack constant operands.  They are called once, before all runs. */
@@ -675,10 +675,10 @@ OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contrac
         opdi_c_write(file, "static void %s_right(const %s *RESTRICT %s, %s *RESTRICT right_rows) {\n", name,
                      opdi_c_type(all->right->buffer->dtype), operand, type);
         file->indent = 1;
-        opdi_c_write_line(file, "const long depths = %lld;", (long long)all->depth);
-        opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %s) {", (long long)all->columns,
+        opdi_c_write_line(file, "const ptrdiff_t depths = %lld;", (long long)all->depth);
+        opdi_c_write_open(file, "for (ptrdiff_t first = 0; first < %lld; first += %s) {", (long long)all->columns,
                           opdi_contraction_width(all));
-        opdi_c_write_line(file, "const long left = %lld - first, columns = left < %s ? left : %s;",
+        opdi_c_write_line(file, "const ptrdiff_t left = %lld - first, columns = left < %s ? left : %s;",
                           (long long)all->columns, opdi_contraction_width(all), opdi_contraction_width(all));
         opdi_c_write_right_pack(file, all);
         opdi_c_write_close(file, 1);
@@ -692,19 +692,19 @@ static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     const opdi_nest *const nest = all->nest;
     const int last = all->nn - 1;
     if (all->nn < 2) {
-        opdi_c_write_open(file, "for (long column = 0; column < columns; column++) {");
-        if (all->nn) { opdi_c_write_line(file, "const long i%d = first + column;", all->n[last]); }
+        opdi_c_write_open(file, "for (ptrdiff_t column = 0; column < columns; column++) {");
+        if (all->nn) { opdi_c_write_line(file, "const ptrdiff_t i%d = first + column;", all->n[last]); }
         return 1;
     }
     const long long run = (long long)nest->sizes[all->n[last]];
     char outer[48];
-    opdi_c_write_open(file, "for (long done = 0, count; done < columns; done += count) {");
-    opdi_c_write_line(file, "const long n = first + done, start = n %% %lld;", run);
+    opdi_c_write_open(file, "for (ptrdiff_t done = 0, count; done < columns; done += count) {");
+    opdi_c_write_line(file, "const ptrdiff_t n = first + done, start = n %% %lld;", run);
     opdi_c_write_line(file, "count = %lld - start < columns - done ? %lld - start : columns - done;", run, run);
     (void)snprintf(outer, sizeof outer, "(n / %lld)", run);
     opdi_c_write_loops(file, nest, all->n, last, outer);
-    opdi_c_write_open(file, "for (long column = 0; column < count; column++) {");
-    opdi_c_write_line(file, "const long i%d = start + column;", all->n[last]);
+    opdi_c_write_open(file, "for (ptrdiff_t column = 0; column < count; column++) {");
+    opdi_c_write_line(file, "const ptrdiff_t i%d = start + column;", all->n[last]);
     return 2;
 }
 /* Writes the code that computes a tile.  If the depth is large, it computes the tile in parts, which it adds as
@@ -722,13 +722,13 @@ static void opdi_c_write_tile(opdi_cfile *file, const opdi_contraction *all, con
         return;
     }
     opdi_c_write_line(file, "double tile[%d * %s] = {0};", all->tile, width);
-    opdi_c_write_open(file, "for (long k = 0; k < %lld; k += %d) {", depth, OPDI_C_ADDED);
-    opdi_c_write_line(file, "const long count = %lld - k < %d ? %lld - k : %d;", depth, OPDI_C_ADDED, depth,
+    opdi_c_write_open(file, "for (ptrdiff_t k = 0; k < %lld; k += %d) {", depth, OPDI_C_ADDED);
+    opdi_c_write_line(file, "const ptrdiff_t count = %lld - k < %d ? %lld - k : %d;", depth, OPDI_C_ADDED, depth,
                       OPDI_C_ADDED);
     opdi_c_write_line(file, "float part[%d * %s];", all->tile, width);
     opdi_c_write_line(file, "%s(%scount, left_rows + row * %lld + k * %s, rows + k * step, step, part);", helper, rows,
                       depth, high);
-    opdi_c_write_line(file, "for (long i = 0; i < %s * %s; i++) { tile[i] += part[i]; }", high, width);
+    opdi_c_write_line(file, "for (ptrdiff_t i = 0; i < %s * %s; i++) { tile[i] += part[i]; }", high, width);
     opdi_c_write_close(file, 1);
 }
 /* Writes the loops of a matrix product. */
@@ -747,9 +747,9 @@ OPDI_INTERNAL void opdi_c_write_contraction(opdi_cfile *file, opdi_nest *nest) {
     for (int i = 0; i < all.nbatch; i++) { opdi_c_write_for(file, all.batch[i], nest->sizes[all.batch[i]]); }
     if (!all.left_early) { opdi_c_write_left(file, &all); }
     opdi_c_write_right(file, &all);
-    opdi_c_write_open(file, "for (long row = 0; row < %lld; row += %d) {", (long long)all.rows, all.tile);
+    opdi_c_write_open(file, "for (ptrdiff_t row = 0; row < %lld; row += %d) {", (long long)all.rows, all.tile);
     opdi_c_write_tile(file, &all, helper);
-    opdi_c_write_open(file, "for (long m = row; m < %lld && m < row + %d; m++) {", (long long)all.rows, all.tile);
+    opdi_c_write_open(file, "for (ptrdiff_t m = row; m < %lld && m < row + %d; m++) {", (long long)all.rows, all.tile);
     opdi_c_write_loops(file, nest, all.m, all.nm, "m");
     const int loops = opdi_c_write_columns(file, &all);
     opdi_c_write_line(file, "const %s sum = (%s)tile[(m - row) * %s + %scolumn];", type, type, width,

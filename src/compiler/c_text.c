@@ -58,6 +58,7 @@ OPDI_INTERNAL void opdi_c_write_close(opdi_cfile *file, int count) {
    APART: forbids inlining, because gcc no longer unrolls loops after some hundred inlined calls. */
 OPDI_INTERNAL const char opdi_c_prelude[] =
     "#include <math.h>\n"
+    "#include <stddef.h>\n"
     "#include <stdint.h>\n"
     "#include <string.h>\n"
     "#if defined(__cplusplus)\n#define RESTRICT __restrict\n#elif defined(__TINYC__)\n#define RESTRICT\n"
@@ -68,8 +69,9 @@ OPDI_INTERNAL const char opdi_c_prelude[] =
     "#if defined(_WIN64) && defined(__AVX__) && defined(__GNUC__) && !defined(__clang__)\n"
     "/* gcc does not align the stack for these instructions (GCC's bug 54412). */\n"
     "#define MOVE(aligned, unaligned) \".macro \" aligned \" all:vararg\\n\" unaligned \" \\\\all\\n.endm\\n\"\n"
-    "__asm__(\".ifndef opd_moves\\n.set opd_moves, 1\\n\" MOVE(\"vmovaps\", \"vmovups\") MOVE(\"vmovapd\", \"vmovupd\")\n"
-    "        MOVE(\"vmovdqa\", \"vmovdqu\") MOVE(\"vmovdqa32\", \"vmovdqu32\") MOVE(\"vmovdqa64\", \"vmovdqu64\") "
+    "__asm__(\".ifndef opd_moves\\n.set opd_moves, 1\\n\" MOVE(\"vmovaps\", \"vmovups\")\n"
+    "        MOVE(\"vmovapd\", \"vmovupd\") "
+    "MOVE(\"vmovdqa\", \"vmovdqu\") MOVE(\"vmovdqa32\", \"vmovdqu32\") MOVE(\"vmovdqa64\", \"vmovdqu64\") "
     "\".endif\\n\");\n"
     "#endif\n"
     "#if defined(__AVX512F__)\n#define LANES 16\n#define PARTS 4\n"
@@ -964,5 +966,5 @@ OPDI_INTERNAL void opdi_c_write_store(opdi_cfile *file, opdi_nest *nest, const c
     } else { opdi_c_write(file, " = %s;\n", name); }
 }
 OPDI_INTERNAL void opdi_c_write_for(opdi_cfile *file, int loop, int64_t size) {
-    opdi_c_write_open(file, "for (long i%d = 0; i%d < %lld; i%d++) {", loop, loop, (long long)size, loop);
+    opdi_c_write_open(file, "for (ptrdiff_t i%d = 0; i%d < %lld; i%d++) {", loop, loop, (long long)size, loop);
 }

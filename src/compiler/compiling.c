@@ -374,13 +374,13 @@ static opd_tensor *opdi_variant_output(const opdi_unit_port *end, const opdi_ope
    success. */
 static int opdi_variant_call(const opdi_variant *variant, const opdi_c_model *model, const int64_t sizes[2],
                              void *const *inputs, void *const *outputs) {
-    int (*one)(const opdi_c_model *, long, void *const *, void *const *);
-    int (*two)(const opdi_c_model *, long, long, void *const *, void *const *);
+    int (*one)(const opdi_c_model *, ptrdiff_t, void *const *, void *const *);
+    int (*two)(const opdi_c_model *, ptrdiff_t, ptrdiff_t, void *const *, void *const *);
     if (!variant->nopen) { return variant->call(model, inputs, outputs); }
     memcpy(&one, &variant->call, sizeof one);
     memcpy(&two, &variant->call, sizeof two);
-    return variant->nopen == 1 ? one(model, (long)sizes[0], inputs, outputs)
-        : two(model, (long)sizes[0], (long)sizes[1], inputs, outputs);
+    return variant->nopen == 1 ? one(model, (ptrdiff_t)sizes[0], inputs, outputs)
+        : two(model, (ptrdiff_t)sizes[0], (ptrdiff_t)sizes[1], inputs, outputs);
 }
 /* Returns memory for the arena of a run: the memory that an earlier run gave to opdi_variant_arena_put, or new
    memory. */

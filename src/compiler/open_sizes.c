@@ -844,8 +844,8 @@ static bool opdi_open_text(opdi_string *out, const opdi_string *texts, const opd
     for (int i = 1; i < npoints; i++) { if (*at[i]) { return false; } }
     return !out->failed;
 }
-/* Adds a check to the text for machines on which a long has 32 bits.  There, numbers could overflow although the sizes
-   are in their ranges.  The check makes the code return 3 for such sizes. */
+/* Adds a check to the text for machines on which a ptrdiff_t has 32 bits.  There, numbers could overflow although the
+   sizes are in their ranges.  The check makes the code return 3 for such sizes. */
 static void opdi_open_small(const opdi_open *open, opdi_string *text, const opdi_open_terms *most) {
     static const char begin[] = "{ return 3; }\n";
     opdi_string all = {NULL, 0, 0, false};
@@ -859,7 +859,7 @@ static void opdi_open_small(const opdi_open *open, opdi_string *text, const opdi
     while ((next = strstr(next, begin)) != NULL) { at = next += strlen(begin); }
     if (worst <= 2147483647.0 || text->failed || at == text->data) { return; }
     opdi_string_add_n(&all, text->data, (size_t)(at - text->data));
-    opdi_string_add(&all, "    if (sizeof open_size < 8 &&   /* a long holds no larger numbers */\n        0.0");
+    opdi_string_add(&all, "    if (sizeof open_size < 8 &&   /* 32 bits hold no larger numbers */\n        0.0");
     for (int i = 0; i < 9; i++) {
         const int64_t times = most->times[i / 3][i % 3];
         if (!times) { continue; }
