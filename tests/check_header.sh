@@ -10,7 +10,7 @@ set -u
 names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything fortified wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations newer_standards'
-[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines program_warnings helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes platforms documents commands checked build_lines program_warnings helps tcc msvc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 # The checks that compile the header again and again; tests/run.sh runs them only with --whole.
 slow='families tools parts steps no_everything fortified symbols symbols_cxx aoti two_files cxx_with_c_implementation
@@ -648,6 +648,8 @@ check_tcc() {
     out=$(fails tcc $inc "$tmp/whole.c" -o "$tmp/whole_tcc" -lm)
     if [ -n "$out" ]; then printf '%s\n' "$out"; else fails "$tmp/whole_tcc"; fi
 }
+#| Windows on x86-64, code for Microsoft's compiler | clang for this target, with an error for each GNU attribute | small programs | only compiled
+check_msvc() { CLANG=clang sh "$root/tests/msvc.sh"; }
 without() {             # compiles without one feature
     quiet $quick_c -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$tmp/implementation.c"
     [ "$quick_c" = "$CC" ] || quiet $CC -fsyntax-only -Wall -Wextra "-DOPD_NO_$1" $inc "$tmp/implementation.c"

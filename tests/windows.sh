@@ -4,13 +4,14 @@ set -u
 
 # Test files for features that depend on Windows: files, DLLs, threads, thread-locals, memory, the size of long,
 # printing.
-usual='paths dlls compile json keys memory registration scopes threads gradcheck graphs vmap_api print modules'
+usual='msvc paths dlls compile json keys memory registration scopes threads gradcheck graphs vmap_api print modules'
 help() {
     cat <<TEXT
 usage: sh tests/windows.sh [--whole] [NAME...]
 
 Builds the implementation and test files (tests/*/test_NAME.c) for Windows with mingw-w64, without optimisation, and
 runs them under wine.  Without names, these are: $usual.
+msvc is no test file: it is sh tests/msvc.sh --run.
 Cases that Windows or wine cannot pass are left out: the list in this script says why.
 
   --whole         all test files, except fuzz tests and the files in this list (about 20 minutes)
@@ -29,6 +30,7 @@ aoti                        libraries of PyTorch for Linux
 kernels                     contains the implementation itself
 cuda                        needs CUDA
 fuzz_scripts                needs signals of a timer
+compile:memory_of_several_types              needs clang and gcc under wine
 engine:backward_in_a_forked_child            needs fork
 threads:children_of_a_fork_register          needs fork
 TEXT
@@ -125,9 +127,18 @@ case " ${whole:+plugins}${*:-$usual} " in *' dlls '*|*plugins*|*compile*)
 esac
 
 names=${*:-$usual}
-if [ -n "$whole" ]; then names=$(ls tests/*/test_*.c | sed 's|.*/test_||; s|\.c$||' | grep -v '^fuzz_'); fi
+if [ -n "$whole" ]; then names=msvc\ $(ls tests/*/test_*.c | sed 's|.*/test_||; s|\.c$||' | grep -v '^fuzz_'); fi
 for name in $names; do
     left_out | grep -q "^$name " && continue
+    if [ "$name" = msvc ]; then
+        export OBJECT; WINE=$wine $limit sh tests/msvc.sh --run >"$tmp/out" 2>&1
+        case $(cat "$tmp/out") in
+            '') passed=$((passed + 1)) ;;
+            SKIP:*) skipped=$((skipped + 1)); sed 's/^SKIP:/skip windows: msvc.sh:/' "$tmp/out" ;;
+            *) bad msvc.sh "$tmp/out" ;;
+        esac
+        continue
+    fi
     without=$(left_out | sed -n "s/^$name:\([^ ]*\) .*/--without=\1/p")
     if ! $cc -O0 -w -I"$tmp/headers" -include tests/on_windows.h tests/*/test_"$name".c "$OBJECT" -static \
          -o "$tmp/program.exe" -lm -lpthread >"$tmp/out" 2>&1; then

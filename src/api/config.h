@@ -1,9 +1,17 @@
 #ifndef OPDISPATCH_H
 #define OPDISPATCH_H
 
-#if !defined(__cplusplus) && !defined(__TINYC__) && !defined(_MSC_VER)
+#if !defined(__cplusplus) && !defined(__TINYC__)
 #if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
+#if defined(_MSC_VER)
+#error "opdispatch.h needs C11: compile with /std:c11 or /std:c17 (Visual Studio 2019 16.8 or later), or as C++: /TP"
+#else
 #error "opdispatch.h needs C11: compile with -std=c11 or later, or without -std"
+#endif
+#elif defined(_MSVC_TRADITIONAL)
+#if _MSVC_TRADITIONAL
+#error "the macros of opdispatch.h need the standard preprocessor: compile with /Zc:preprocessor, or as C++: /TP"
+#endif
 #endif
 #endif
 
@@ -35,10 +43,26 @@
 #define OPD_PRINTF_LIKE(f, a)
 #define OPD_UNUSED
 #endif
-#if defined(_WIN32) || !defined(__GNUC__)
-#define OPD_EXPORT
+#if defined(_WIN32)
+#if defined(__GNUC__)
+#define OPD_EXPORT               /* a DLL of mingw-w64 exports everything */
 #else
+#define OPD_EXPORT __declspec(dllexport)
+#endif
+#if !defined(OPD_DLL)
+#define OPD_API_EXPORT
+#elif defined(OPDISPATCH_IMPLEMENTATION)
+#define OPD_API_EXPORT __declspec(dllexport)
+#else
+#define OPD_API_EXPORT __declspec(dllimport)
+#endif
+#else
+#if defined(__GNUC__)
 #define OPD_EXPORT __attribute__((visibility("default")))       /* works with -fvisibility=hidden too */
+#else
+#define OPD_EXPORT
+#endif
+#define OPD_API_EXPORT OPD_EXPORT
 #endif
 #if defined(OPDISPATCH_PLUGIN) && defined(OPDISPATCH_IMPLEMENTATION)
 #error "a plug-in uses the implementation of the program that loads it: do not define OPDISPATCH_IMPLEMENTATION"
@@ -56,9 +80,13 @@
 #endif
 #endif
 #if defined(OPD_STATIC) || defined(OPDISPATCH_PLUGIN)
-#define OPD_API static OPD_UNUSED
+#if defined(_MSC_VER)
+#define OPD_API static inline    /* without `inline`, Microsoft's compiler warns of each unused function */
 #else
-#define OPD_API extern OPD_EXPORT
+#define OPD_API static OPD_UNUSED
+#endif
+#else
+#define OPD_API extern OPD_API_EXPORT
 #endif
 #if defined(OPDISPATCH_PLUGIN)
 #define OPD_API_OPEN extern      /* variadic functions; plug-ins call them by macros, see >>api:host */
@@ -72,5 +100,37 @@
 
 #ifdef __cplusplus
 extern "C" {
+#endif
+
+/* The next macros read and write a handle of OPD_OP, which other threads may read and write at the same time. */
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_HANDLE_READ(handle) __atomic_load_n(handle, __ATOMIC_ACQUIRE)
+#define OPD_HANDLE_WRITE(handle, op) __atomic_store_n(handle, op, __ATOMIC_RELEASE)
+#elif defined(_MSC_VER)
+void *_InterlockedExchangePointer(void *volatile *target, void *value);
+#pragma intrinsic(_InterlockedExchangePointer)
+#define OPD_HANDLE_READ(handle) (*OPD_CAST(opd_op *volatile *, handle))
+#define OPD_HANDLE_WRITE(handle, op) \
+    ((void)_InterlockedExchangePointer(OPD_CAST(void *volatile *, OPD_CAST(void *, handle)), op))
+#else
+#define OPD_HANDLE_READ(handle) (*(handle))
+#define OPD_HANDLE_WRITE(handle, op) ((void)(*(handle) = (op)))
+#endif
+#if defined(_MSC_VER)
+/* Microsoft's C library calls the functions in the section .CRT$XCU before main, or when the DLL is loaded.  /include
+   keeps the variable, which nothing else uses.  So the variable is external, and its name contains the namespace, the
+   number and the line of the block.  If the linker reports that two files define the variable, move one of the blocks
+   to another line. */
+#pragma section(".CRT$XCU", read)
+#define OPD_MICROSOFT_AT_LOAD(fn, id, n, line) OPD_MICROSOFT_AT_LOAD_(fn, id, n, line)
+#define OPD_MICROSOFT_AT_LOAD_(fn, id, n, line) OPD_MICROSOFT_POINTER(fn, id##_##n##_##line)
+#define OPD_MICROSOFT_POINTER(fn, pointer) \
+    __pragma(comment(linker, "/include:" OPD_MICROSOFT_SYMBOL(pointer))) \
+    __declspec(allocate(".CRT$XCU")) void (__cdecl *const pointer)(void) = fn;
+#if defined(_M_IX86)
+#define OPD_MICROSOFT_SYMBOL(name) "_" #name
+#else
+#define OPD_MICROSOFT_SYMBOL(name) #name
+#endif
 #endif
 

@@ -294,28 +294,19 @@ OPD_API int opd_overloads_call(opd_overloads *overloads, opd_value *rets, const 
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
 /* Finds an operator once and keeps it in *handle: OPD_OP(&handle, "ns::name"). */
 OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
-#if defined(__GNUC__) && !defined(__TINYC__)
-    opd_op *op = __atomic_load_n(handle, __ATOMIC_ACQUIRE);
+    opd_op *op = OPD_HANDLE_READ(handle);
     if (!op) {
         op = opd_find(name);
-        __atomic_store_n(handle, op, __ATOMIC_RELEASE);
+        OPD_HANDLE_WRITE(handle, op);
     }
     return op;
-#else
-    if (!*handle) { *handle = opd_find(name); }
-    return *handle;
-#endif
 }
 #define OPD_OP(handle, name) opd_op_cached(handle, name)
 /* Finds an operator as opd_op_cached does.  When the name is looked up, also checks the signature (see opd_op_check).
    Returns NULL with an error if the signature does not fit. */
 OPD_API opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature);
 OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *signature) {
-#if defined(__GNUC__) && !defined(__TINYC__)
-    opd_op *op = __atomic_load_n(handle, __ATOMIC_ACQUIRE);
-#else
-    opd_op *op = *handle;
-#endif
+    opd_op *op = OPD_HANDLE_READ(handle);
     return op ? op : opd_op_look_up(handle, name, signature);
 }
 

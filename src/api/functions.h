@@ -204,13 +204,14 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
 
 /* Macros for blocks that run code when they end: also when they are left by return or goto and, in C++, by break,
    continue or an exception.
-   tcc 0.9.27 has no cleanup attribute, and so does not run the code if a block is left by return, goto or break: the
-   scope stays open until the scope around it ends, and the mode stays on.  For example, gradients stay off after a
-   return inside OPD_NO_GRAD.  With tcc, set a variable in the block and return after the block.  The scope of
-   OPD_SCOPED always stays open there.
+   tcc 0.9.27 and Microsoft's compiler have no cleanup attribute in C, and so do not run the code if a block is left by
+   return, goto or break: the scope stays open until the scope around it ends, and the mode stays on.  For example,
+   gradients stay off after a return inside OPD_NO_GRAD.  With these compilers, set a variable in the block and return
+   after the block.  With tcc, the scope of OPD_SCOPED always stays open.  With Microsoft's compiler, OPD_SCOPED is an
+   error in C.
    In C, a block is a loop, so break and continue apply to the block.  continue ends the block.  break ends it and sets
-   an error.  To make the body of a loop a scope that break may leave, begin the body with OPD_SCOPED, which works
-   everywhere.  In C++, put braces around a block under a bare `if`. */
+   an error.  To make the body of a loop a scope that break may leave, begin the body with OPD_SCOPED.  In C++, put
+   braces around a block under a bare `if`. */
 #if defined(__cplusplus)
 template <class T, void (*end)(T *)> struct opd_guard {
     T at;
@@ -246,7 +247,12 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 #define OPD_GUARDED_(type, g, on, begin, end, is_open) \
     for (int on = 1; on; on = on && opd_guard_broken(__FILE__, __LINE__)) \
         for (OPD_AT_END(end) type g = begin; is_open(g) || (on = 0); end(&g))
+#if defined(_MSC_VER)
+#define OPD_SCOPED \
+    _Static_assert(0, "Microsoft's C compiler cannot close OPD_SCOPED: write OPD_SCOPE { }, or compile as C++ (/TP)")
+#else
 #define OPD_SCOPED OPD_AT_END(opd_scope_close) opd_scope OPD_GUARD_NAME(scoped) = opd_scope_open_at(OPD_HERE)
+#endif
 #endif
 #define OPD_HERE __FILE__ ":" OPD_HERE_(__LINE__)
 #define OPD_HERE_(line) OPD_HERE_2(line)

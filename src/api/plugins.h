@@ -73,6 +73,11 @@ OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const 
 #define OPD_AT_LOAD(n, id) \
     __attribute__((constructor)) static void opd_block_at_load_##n(void) { opd_block_use_##n(); }
 #define OPD_USE_BLOCKS(id) (void)0
+#elif defined(_MSC_VER)
+#define OPD_AT_LOAD(n, id) \
+    static void __cdecl opd_block_at_load_##n(void) { opd_block_use_##n(); } \
+    OPD_MICROSOFT_AT_LOAD(opd_block_at_load_##n, id, n, __LINE__)
+#define OPD_USE_BLOCKS(id) (void)0
 #else
 /* Without constructors, the n-th block of a file fills its slot n, and OPD_USE_LIBRARY searches the slots. */
 typedef struct opd_block_slot { const char *id; void (*use)(void); } opd_block_slot;
@@ -97,8 +102,8 @@ OPD_INLINE void opd_block_use_all(const char *id) {
 }
 #define OPD_AT_LOAD(n, id) \
     typedef char opd_block_too_many_##n[(n) < 64 ? 1 : -1];                                              \
-    static opd_block_slot opd_block_slot_##n = {id, opd_block_use_##n};
-#define OPD_USE_BLOCKS(id) opd_block_use_all(id)
+    static opd_block_slot opd_block_slot_##n = {#id, opd_block_use_##n};
+#define OPD_USE_BLOCKS(id) opd_block_use_all(#id)
 #endif
 #define OPD_BLOCK(n, id, kind_, ns_, key_, lib) OPD_BLOCK_(n, id, kind_, ns_, key_, lib)
 #define OPD_BLOCK_(n, id, kind_, ns_, key_, lib)                                                         \
@@ -112,12 +117,13 @@ OPD_INLINE void opd_block_use_all(const char *id) {
     static void opd_block_run_##n(opd_library *lib)
 /* Each block defines a type, which OPD_USE_LIBRARY uses.  So a wrong name in OPD_USE_LIBRARY is a compile error. */
 #define OPD_LIBRARY(ns, lib) \
-    typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, #ns, OPD_DEF, #ns, NULL, lib)
+    typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, opd_block_of_##ns, OPD_DEF, #ns, NULL, lib)
 #define OPD_LIBRARY_IMPL(ns, key, lib) \
-    typedef int opd_block_of_##ns##_##key; OPD_BLOCK(OPD_BLOCK_NUMBER, #ns "_" #key, OPD_IMPL, #ns, #key, lib)
+    typedef int opd_block_of_##ns##_##key;                                                           \
+    OPD_BLOCK(OPD_BLOCK_NUMBER, opd_block_of_##ns##_##key, OPD_IMPL, #ns, #key, lib)
 #define OPD_LIBRARY_FRAGMENT(ns, lib) \
-    typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, #ns, OPD_FRAGMENT, #ns, NULL, lib)
-#define OPD_USE_LIBRARY(id) ((void)sizeof(opd_block_of_##id), OPD_USE_BLOCKS(#id))
+    typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, opd_block_of_##ns, OPD_FRAGMENT, #ns, NULL, lib)
+#define OPD_USE_LIBRARY(id) ((void)sizeof(opd_block_of_##id), OPD_USE_BLOCKS(opd_block_of_##id))
 
 /* OPD_CALL(op, a, b, 3) calls op with C values and returns the first result.  OPD_CALL_N(op, rets, a, b) writes all
    results to rets and returns 0, or -1 and sets an error.  Both take up to 16 arguments.  None is NULL in C, and

@@ -20,7 +20,7 @@
 #include <unwind.h>
 #endif
 
-#if !defined(OPD_NO_THREADS) && (defined(__TINYC__) || defined(_MSC_VER) || \
+#if !defined(OPD_NO_THREADS) && (defined(__TINYC__) || !defined(__GNUC__) || \
                                  (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)))
 #define OPD_NO_THREADS
 #endif

@@ -746,7 +746,7 @@ static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_va
 /* Returns the time in nanoseconds: the processor time of this thread, or the real time if kernels use several
    threads. */
 static int64_t opdi_choice_clock(void) {
-#if defined(CLOCK_THREAD_CPUTIME_ID)
+#if defined(CLOCK_THREAD_CPUTIME_ID) && !defined(_WIN32)
     struct timespec now;
     if (opd_threads() == 1 && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0) {
         return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;

@@ -140,8 +140,9 @@ static void close_values(opd_tensor *got, opd_tensor *want, double tolerance, co
 /* Calls a unit's function with an open size, or without one. */
 static int call_unit(const unit *u, const entry *e, const model *m, long size, long size_2, void *const *in,
                      void *const *out) {
-    typedef int (*open_call)(const void *model, long open_size, void *const *inputs, void *const *outputs);
-    typedef int (*both_call)(const void *model, long open_size, long size_2, void *const *inputs, void *const *outputs);
+    typedef int (*open_call)(const void *model, ptrdiff_t open_size, void *const *inputs, void *const *outputs);
+    typedef int (*both_call)(const void *model, ptrdiff_t open_size, ptrdiff_t size_2, void *const *inputs,
+                             void *const *outputs);
     if (u->open_2) { return ((both_call)(void (*)(void))e->call)(m, size, size_2, in, out); }
     return u->open ? ((open_call)(void (*)(void))e->call)(m, size, in, out) : e->call(m, in, out);
 }
