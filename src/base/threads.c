@@ -30,9 +30,15 @@ OPDI_INTERNAL unsigned long opdi_thread_slot;            /* the same value as fo
 /* Called for each new thread, under opdi_threads_lock.  NULL while no observer was ever added. */
 OPDI_INTERNAL void (*opdi_on_new_thread)(opdi_thread *thread);
 
-/* Reports an error that is still pending at the end of the program. */
+/* Reports an error that is still pending at the end of the program.  If the library is a DLL, Windows calls this
+   function when the thread-local variables are freed already: only the state of the main thread still exists. */
 static void opdi_at_exit(void) {
-    if (opdi_thread_self) { opdi_report_pending(opdi_thread_self); }
+#if defined(_WIN32)
+    opdi_thread *const thread = opdi_main_taken ? &opdi_main_thread : NULL;
+#else
+    opdi_thread *const thread = opdi_thread_self;
+#endif
+    if (thread) { opdi_report_pending(thread); }
 }
 
 /* Makes the state of this thread, enters it in the list of all threads and returns it.  If memory runs out, returns a
