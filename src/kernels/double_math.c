@@ -90,6 +90,12 @@ OPDI_AVX512 static void opdi_vmath64_avx512(int function, int64_t count, double 
 #endif
 /* Applies function number `function` of OPDI_VMATH64_LIST to `count` elements, a multiple of eight. */
 static void opdi_vmath64_steps(int function, int64_t count, double *out, const double *a) {
+#if defined(OPDI_NEON) && !defined(OPD_NO_OPERATORS)
+    if (function == 0) {
+        opdi_exp_neon_f64(count, out, a);
+        return;
+    }
+#endif
     OPDI_WIDEST(opdi_cpu_level() > 1 ? 2 : 1, opdi_vmath64_avx512, opdi_vmath64_avx2)(function, count, out, a);
 }
 /* Computes again, with the C library, those elements that are too large for the range reduction of sin, cos and

@@ -235,6 +235,12 @@ static void opdi_vmath_steps(int function, int64_t count, float *out, const floa
         return;
     }
 #endif
+#if defined(OPDI_NEON) && !defined(OPD_NO_OPERATORS)
+    if (level == 1 && function == 0) {
+        opdi_exp_neon_f32(count, out, a);
+        return;
+    }
+#endif
     if (level == 1) {
         opdi_vmath_avx2(function, count, out, a);
         return;

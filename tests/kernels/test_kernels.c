@@ -68,6 +68,33 @@ TEST(kernels_vector_math) {
     }
 }
 
+/* The exponential of an element does not depend on its neighbours, which may be too large for the vector code, nor on
+   whether the result replaces the argument. */
+TEST(kernels_vector_math_beside_large_elements) {
+    float x[48], y[48], alone[48];
+    double x64[48], y64[48], alone64[48];
+    static const double large[] = {88.5, -88.5, 1e30, -1e30, 709.5, -740.0};
+    for (int i = 0; i < 48; i++) { x64[i] = x[i] = (float)(i * 3.625 - 80); }
+    opdi_vexp(48, alone, x);
+    opdi_vexp64(48, alone64, x64);
+    for (int i = 0; i < 48; i += 5) {
+        x64[i] = large[i % 6];
+        x[i] = i == 40 ? NAN : (float)large[i % 6];
+    }
+    opdi_vexp(48, y, x);
+    opdi_vexp64(48, y64, x64);
+    for (int i = 0; i < 48; i++) {
+        if (i % 5) { CHECK(y[i] == alone[i] && y64[i] == alone64[i]); }
+        else if (isnan(x[i])) { CHECK(isnan(y[i])); }
+        else { CHECK(y[i] == (float)exp((double)x[i]) || fabs(y[i] / exp((double)x[i]) - 1) < 1e-6); }
+        if (i % 5 == 0 && y64[i] < HUGE_VAL && y64[i] > 1e-300) { CHECK(fabs(y64[i] / exp(x64[i]) - 1) < 1e-15); }
+    }
+    opdi_vexp(48, x, x);
+    opdi_vexp64(48, x64, x64);
+    CHECK(memcmp(x64, y64, sizeof y64) == 0);
+    for (int i = 0; i < 48; i++) { CHECK(x[i] == y[i] || isnan(y[i])); }
+}
+
 /* exp and sigmoid in double, compared with the C library (exact within 1 ulp), at a few hundred thousand places and
    at the limits of the range. */
 TEST(kernels_vector_math_in_double) {
