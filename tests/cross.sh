@@ -168,7 +168,7 @@ for target in ${*:-$all}; do
         armhf) linux arm-linux-gnueabihf qemu-arm ;;
         #| Linux on i686 | gcc | tests of dispatcher, tensors, autograd and graphs, an example | natively
         i686) linux i686-linux-gnu '' -msse2 -mfpmath=sse ;;
-        #| Windows on x86-64 (compiles nothing at run time) | mingw-w64 gcc | tests of dispatcher, tensors, autograd, graphs, files and plug-ins, an example | with wine, if it is installed
+        #| Windows on x86-64 | mingw-w64 gcc | tests of dispatcher, tensors, autograd, graphs, files, plug-ins and compiling at run time, an example | with wine, if it is installed
         #| Windows on x86-64, code for Microsoft's compiler | clang for this target, with the C library of mingw-w64 | an example (with the library; with a DLL of the library; a plug-in) | with wine, if it is installed
         mingw) mingw ;;
         #| browser (no plug-ins, no threads) | emscripten | an example | with node

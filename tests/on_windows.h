@@ -92,6 +92,7 @@ static inline int check_windows_lacks(void) {
 #define alarm(seconds) ((void)(seconds))
 #define pipe(ends) ((void)(ends), check_windows_lacks())
 #define symlink(to, path) ((void)(to), (void)(path), check_windows_lacks())
+#define readlink(path, to, size) ((void)(path), (void)(to), (void)(size), check_windows_lacks())
 #define lstat stat
 #define S_ISLNK(mode) ((void)(mode), 0)
 #define RLIMIT_FSIZE 0

@@ -4,7 +4,7 @@ set -u
 
 # Test files for features that depend on Windows: files, DLLs, threads, thread-locals, memory, the size of long,
 # printing.
-usual='msvc paths dlls compile json keys memory registration scopes threads gradcheck graphs vmap_api print modules'
+usual='msvc paths dlls compile exchange json keys memory registration scopes threads gradcheck graphs vmap_api print modules'
 help() {
     cat <<TEXT
 usage: sh tests/windows.sh [--whole] [NAME...]
@@ -31,6 +31,9 @@ kernels                     contains the implementation itself
 cuda                        needs CUDA
 fuzz_scripts                needs signals of a timer
 compile:memory_of_several_types              needs clang and gcc under wine
+exchange:files_without_room                  needs a limit for the size of files
+exchange:permissions_stay                    permissions and symbolic links of POSIX
+exchange:links_stay                          symbolic links of POSIX
 engine:backward_in_a_forked_child            needs fork
 threads:children_of_a_fork_register          needs fork
 TEXT

@@ -28,14 +28,14 @@ OPD_API int opd_library_unload(opd_plugin *plugin);
    opd_plugin_path: Returns the path as it was given, which lives as long as the library is loaded. */
 OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
 OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
-/* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX) or cc (c++) into a plug-in and loads it
-   (torch.utils.cpp_extension.load).  No shell is used.  Returns the plug-in.  On failure, returns NULL and sets an
-   error with the compiler's message.  If $OPD_VERBOSE is set, commands are logged.  On Windows, this function always
-   fails.
+/* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX), or cc (c++), on Windows gcc (g++), into a plug-in
+   and loads it (torch.utils.cpp_extension.load).  No shell is used.  Returns the plug-in.  On failure, returns NULL and
+   sets an error with the compiler's message.  If $OPD_VERBOSE is set, commands are logged.
    files: Ends with NULL.
    flags: Words separated by blanks, for compiler and linker, or NULL.
    name: Letters, digits and _.+-, used in the names of files in the cache.
-   Cache: The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch), which only the user may write.  The
+   Cache: The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch, or on Windows
+   %LOCALAPPDATA%\opdispatch), which only the user may write.  The
    result is used again while flags, compiler, version, the files and their includes stay the same.  A result that a
    crash or a full disk damaged is built again.
    Includes: opdispatch.h is searched in the folders of the flags (-I), then in $OPD_INCLUDE or, if that is not set, in

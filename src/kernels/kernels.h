@@ -27,8 +27,8 @@ static int opdi_cpu_known = -1;
 #define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
 #endif
 #if defined(_WIN32) && !defined(__clang__)
-/* gcc for Windows may place vectors of 32 and 64 bytes on the stack, which is only aligned to 16 bytes, and move them by
-   instructions that need the larger alignment (GCC's bug 54412).  The assembler replaces these instructions. */
+/* gcc for Windows may place vectors of 32 and 64 bytes on the stack, which is only aligned to 16 bytes, and move them
+   by instructions that need the larger alignment (GCC's bug 54412).  The assembler replaces these instructions. */
 #define OPDI_MOVE(aligned, unaligned) ".macro " aligned " all:vararg\n" unaligned " \\all\n.endm\n"
 __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
         OPDI_MOVE("vmovaps", "vmovups") OPDI_MOVE("vmovapd", "vmovupd") OPDI_MOVE("vmovdqa", "vmovdqu")

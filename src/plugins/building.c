@@ -15,7 +15,9 @@ OPDI_INTERNAL uint64_t opdi_hash_bytes(uint64_t hash, const void *data, size_t s
     }
     return hash;
 }
-OPDI_INTERNAL uint64_t opdi_hash_text(uint64_t hash, const char *text) { return opdi_hash_bytes(hash, text, strlen(text)); }
+OPDI_INTERNAL uint64_t opdi_hash_text(uint64_t hash, const char *text) {
+    return opdi_hash_bytes(hash, text, strlen(text));
+}
 
 /* Writes a path to `out`, which has OPDI_PATH bytes.  Returns 0, or -1 and sets an error if the path is too long. */
 OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL int opdi_path(char *out, const char *format, ...) {

@@ -2,10 +2,10 @@
 
 //== compiling at run time =============================================================================================
 //
-//  The result of a compilation is the file <name>-<key>-<contents>.so (on Windows .dll).  <key> is a hash of flags, compiler, version and
-//  paths.  <contents> is a hash of every file that the compiler read; <name>-<key>.deps lists these files.  All files
-//  are made as tmp.*, or in a new folder tmp.*, and then renamed.  The remains of a killed build are ignored, and
-//  removed after a day.
+//  The result of a compilation is the file <name>-<key>-<contents>.so, or .dll on Windows.  <key> is a hash of flags,
+//  compiler, version and paths.  <contents> is a hash of every file that the compiler read; <name>-<key>.deps lists
+//  these files.  All files are made as tmp.*, or in a new folder tmp.*, and then renamed.  The remains of a killed
+//  build are ignored, and removed after a day.
 
 /* Mixes the contents of the file at `path` into *hash.  Returns false if the file cannot be read. */
 static bool opdi_hash_file(uint64_t *hash, const char *path) {

@@ -210,7 +210,8 @@ typedef struct opdi_windows_process { void *process, *thread; unsigned long ids[
 /* Opens a file that a new process will inherit. */
 static void *opdi_open_inherited(const wchar_t *path, unsigned long access, unsigned long how) {
     opdi_windows_security security = {sizeof security, NULL, 1};
-    return CreateFileW(path, access, OPDI_WIN_SHARE_ALL, (struct _SECURITY_ATTRIBUTES *)(void *)&security, how, 0, NULL);
+    return CreateFileW(path, access, OPDI_WIN_SHARE_ALL, (struct _SECURITY_ATTRIBUTES *)(void *)&security, how, 0,
+                       NULL);
 }
 /* Starts a process with files[0] as its input, files[1] as its output, and files[2] for its errors, which is files[1].
    It inherits nothing else.  Returns the process, or NULL on failure; GetLastError has the reason. */
