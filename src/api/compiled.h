@@ -43,7 +43,8 @@ typedef struct opd_compile_options {
     const char *name;            /* the name in files and messages, as in opd_c_options; NULL: "model" */
     const char *flags;           /* flags of the compiler; NULL: the fastest code for this machine */
     bool frozen;                 /* constants, or the program's tensors, do not change: values that depend only on them
-        are computed once.  If one changes, later runs are uncompiled */
+        are computed once.  If one changes, later runs are uncompiled.  Changes that opd_tensor_version does not count,
+        such as those through pointers or opd_tensor_data, are not noticed.  Inference tensors are read in each run */
     int kinds;                   /* the largest number of kinds of inputs (see opd_compiled) that are compiled; 0 means
                                     8 */
     const int *open;             /* sizes that may differ within one kind, as in opd_c_options; NULL: none */

@@ -132,10 +132,11 @@ static int opdi_unit_check_unchanged(const opdi_unit *unit) {
     return 0;
 }
 /* Adds a tensor that is not an input of the user.  The tensor becomes a constant or, if the code runs in this process
-   and constants are not frozen, an input after the user's inputs.  Returns its stand-in, or NULL and sets an error. */
+   and constants are not frozen, an input after the user's inputs.  Inference tensors are never frozen: writes to them
+   are not counted, so a run could not tell that they have changed.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     if (!name) { return NULL; }
-    if (!unit->here || unit->frozen) {
+    if (!unit->here || (unit->frozen && !opdi_is_inference(tensor))) {
         return opdi_unit_note_stand_in(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
     }
     unit->constants[unit->nconstants++] = tensor;

@@ -229,6 +229,32 @@ TEST(constants_that_change) {
         opd_release(weight);
     }
 }
+/* Writes to inference tensors are not counted, so these tensors are read in each run, even if constants are frozen. */
+TEST(inference_tensors_that_change) {
+    static const int open[1] = {0};
+    opd_compile_options options;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    for (int kind = 0; kind < 4; kind++) {        /* not frozen, or frozen; all sizes are fixed, or one is open */
+        opd_inference_block block = opd_inference_begin(true);
+        opd_graph *const graph = layer_graph();
+        memset(&options, 0, sizeof options);
+        options.frozen = kind % 2;
+        options.open = kind > 1 ? open : NULL;
+        options.least = 1;
+        options.most = 8;
+        opd_compiled *const compiled = opd_graph_compile(graph, &options);
+        CHECK_OR_RETURN(compiled != NULL && opd_tensor_is_inference(weight));
+        CHECK(agree(compiled, graph, ramp(3, 4), false));
+        for (int i = 0; i < 3; i++) {
+            CHECK(agree(compiled, graph, ramp(kind > 1 ? 2 + i : 3, 4), true));
+            (void)opd_mul_Scalar_(weight, opd_value_float(0.5));
+        }
+        opd_inference_end(&block);
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+        opd_release(weight);
+    }
+}
 /* A batch norm that was folded into a weight: changes of the tensors of the batch norm are noticed, too. */
 static opd_tensor *norm[4];
 static int normed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
