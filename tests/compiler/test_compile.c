@@ -877,6 +877,12 @@ static int parts_fake(opd_call *call) { return parts_of(call, 3); }
 static int plus_one(opd_call *call) {
     return opd_return_tensor(call, opd_add_Scalar(opd_arg_tensor(call, 0), OPD_V(1)));
 }
+/* my::by_square(x) multiplies x by a square matrix, which a compiled graph computes.  It is made of operator calls. */
+static opd_compiled *square;
+static int by_square(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *by;
+    return opd_compiled_function(square, &weight, 1, &by) == 1 ? opd_return_tensor(call, opd_matmul(x, by)) : -1;
+}
 static int same_fake(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 OPD_LIBRARY(my, called_lib) {
     opd_op_desc card;
@@ -908,6 +914,10 @@ OPD_LIBRARY(my, called_lib) {
     card.schema = "same(Tensor x) -> Tensor";
     card.cpu = plus_one;
     card.fake = same_fake;
+    opd_define(called_lib, &card);
+    memset(&card, 0, sizeof card);
+    card.schema = "by_square(Tensor x) -> Tensor";
+    card.composite = by_square;
     opd_define(called_lib, &card);
 }
 OPD_LIBRARY(q, short_lib) {
@@ -951,6 +961,41 @@ TEST(operators_that_are_called) {
     }
     opd_compiled_free(compiled);
     opd_graph_free(graph);
+}
+/* While a graph is compiled, new tensors have no memory.  If an operator then runs another compiled graph, this run is
+   uncompiled. */
+static int squared(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_matmul(in[0], in[0]);
+    return out[0] ? 1 : -1;
+}
+static int product_by_square(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = OPD_CALL(opd_find("my::by_square"), in[0]);
+    out[1] = opd_sum(in[0]);
+    return out[0] && out[1] ? 2 : -1;
+}
+TEST(compiled_graphs_inside_of_operators) {
+    opd_tensor *x = ramp(3, 4), *by;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    weight = opd_keep(ramp(4, 4));
+    opd_graph *const inner = opd_graph_trace(squared, NULL, &weight, 1, NULL);
+    square = opd_graph_compile(inner, NULL);
+    for (int i = 0; i < 2; i++) { CHECK_INT(opd_compiled_function(square, &weight, 1, &by), 1); }
+    CHECK_STR(opd_compiled_reason(square), NULL);
+    opd_graph *const graph = opd_graph_trace(product_by_square, NULL, &x, 1, NULL);
+    opd_compiled *const compiled = graph ? opd_graph_compile(graph, NULL) : NULL;
+    CHECK_OR_RETURN(compiled != NULL);
+    opd_log_set(count_warnings, NULL);
+    for (int i = 0; i < 2; i++) { CHECK(agree(compiled, graph, x, false)); }
+    opd_log_set(NULL, NULL);
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
+    opd_compiled_free(square);
+    opd_graph_free(inner);
+    opd_release(weight);
 }
 static int factored(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     (void)user;
