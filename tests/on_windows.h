@@ -51,6 +51,16 @@ static inline int check_windows_mkstemp(char *path) {
 }
 #define mkstemp check_windows_mkstemp
 #define mkdir(path, mode) _mkdir(path)
+/* mingw-w64's own is in the top folder of the drive. */
+static inline FILE *check_windows_tmpfile(void) {
+    char path[300];
+    int fd;
+    (void)snprintf(path, sizeof path, "%s/opd_tmp_XXXXXX", getenv("TEMP") ? getenv("TEMP") : ".");
+    check_windows_name(path);
+    fd = _open(path, _O_CREAT | _O_EXCL | _O_RDWR | _O_BINARY | _O_TEMPORARY, _S_IREAD | _S_IWRITE);
+    return fd < 0 ? NULL : _fdopen(fd, "w+b");
+}
+#define tmpfile check_windows_tmpfile
 
 //-- memory whose access is withdrawn: tests/tensor/test_backend.c -----------------------------------------------------
 

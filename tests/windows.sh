@@ -29,11 +29,21 @@ extension                   libraries of PyTorch for Linux
 aoti                        libraries of PyTorch for Linux
 kernels                     contains the implementation itself
 cuda                        needs CUDA
+texts                       asks for terabytes of memory, which wine grants
 fuzz_scripts                needs signals of a timer
 compile:memory_of_several_types              needs clang and gcc under wine
 exchange:files_without_room                  needs a limit for the size of files
 exchange:permissions_stay                    permissions and symbolic links of POSIX
 exchange:links_stay                          symbolic links of POSIX
+hooks:anomaly_mode_names_the_call            addresses of code have no names on Windows
+hooks:anomaly_mode_tells_the_parents         addresses of code have no names on Windows
+collectives:checkpoints_of_parts_are_loaded_by_any_number_of_ranks   shell commands
+collectives:allocations_that_fail_are_errors shell commands
+faster_way:slow_code_does_not_stay           the library is built without optimisation, so that no code is slower
+builtins:functions_give_what_pytorch_gives    last digits of Windows' C library
+special:values_are_those_of_mpmath_and_pytorch  last digits of Windows' C library
+sym_numbers:numbers_of_programs_are_pythons  last digits of Windows' C library
+mistakes:printing                            sends the standard output to a file
 engine:backward_in_a_forked_child            needs fork
 threads:children_of_a_fork_register          needs fork
 TEXT

@@ -111,6 +111,7 @@ OPDI_WIN(unsigned long) FormatMessageW(unsigned long flags, const void *source, 
 OPDI_WIN(int) WideCharToMultiByte(unsigned page, unsigned long flags, const wchar_t *wide, int length, char *text,
                                   int cap, const char *other, int *was_other);
 OPDI_WIN(void) SetLastError(unsigned long code);
+OPDI_WIN(void) Sleep(unsigned long milliseconds);
 OPDI_WIN(unsigned long) GetEnvironmentVariableW(const wchar_t *name, wchar_t *value, unsigned long cap);
 OPDI_WIN(unsigned long) GetModuleFileNameW(opdi_windows_library library, wchar_t *path, unsigned long cap);
 OPDI_WIN(unsigned long) SearchPathW(const wchar_t *folders, const wchar_t *name, const wchar_t *ending,

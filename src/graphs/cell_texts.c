@@ -69,9 +69,12 @@ static opdi_numbering opdi_numbering_of(const double *numbers, int64_t count) {
     return all;
 }
 static void opdi_numbering_write(opdi_text_builder *out, const opdi_numbering *all, double number) {
-    char text[400];
+    char text[400], digits[40];
     number /= all->scale;
-    if (all->letter == 'g') { (void)snprintf(text, sizeof text, "%*g", all->width, number); }
+    if (all->letter == 'g') {                     /* mingw-w64's printf pads 1100 wrongly if %g has a width */
+        (void)snprintf(digits, sizeof digits, "%g", number);
+        (void)snprintf(text, sizeof text, "%*s", all->width, digits);
+    }
     else if (all->letter == 'e') { (void)snprintf(text, sizeof text, "%*.4e", all->width, number); }
     else { (void)snprintf(text, sizeof text, "%*.4f", all->width, number); }
     opdi_text_builder_add_text(out, text);

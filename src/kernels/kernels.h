@@ -29,10 +29,10 @@ static int opdi_cpu_known = -1;
 #if defined(_WIN32) && !defined(__clang__)
 /* gcc for Windows may place vectors of 32 and 64 bytes on the stack, which is only aligned to 16 bytes, and move them
    by instructions that need the larger alignment (GCC's bug 54412).  The assembler replaces these instructions. */
-#define OPDI_MOVE(aligned, unaligned) ".macro " aligned " all:vararg\n" unaligned " \\all\n.endm\n"
+#define OPDI_UNALIGN(aligned, unaligned) ".macro " aligned " all:vararg\n" unaligned " \\all\n.endm\n"
 __asm__(".ifndef opdi_moves\n.set opdi_moves, 1\n"
-        OPDI_MOVE("vmovaps", "vmovups") OPDI_MOVE("vmovapd", "vmovupd") OPDI_MOVE("vmovdqa", "vmovdqu")
-        OPDI_MOVE("vmovdqa32", "vmovdqu32") OPDI_MOVE("vmovdqa64", "vmovdqu64") ".endif\n");
+        OPDI_UNALIGN("vmovaps", "vmovups") OPDI_UNALIGN("vmovapd", "vmovupd") OPDI_UNALIGN("vmovdqa", "vmovdqu")
+        OPDI_UNALIGN("vmovdqa32", "vmovdqu32") OPDI_UNALIGN("vmovdqa64", "vmovdqu64") ".endif\n");
 #endif
 /* On 64-bit ARM, level 1 is NEON, which every processor has: vectors of 16 bytes and 32 registers.  Its functions have
    `avx2` in their names, like all functions of level 1.  32-bit ARM runs plain C, because its NEON has no vectors of

@@ -89,7 +89,9 @@ static void opdi_folder_clear(const char *path, bool old) {
         else if (old) { opdi_folder_clear(inside, false); }
     } while (_wfindnext64(list, &entry) == 0);
     (void)_findclose(list);
-    if (!old && opdi_wide_path(path, wide)) { (void)_wrmdir(wide); }
+    if (old || !opdi_wide_path(path, wide)) { return; }
+    for (int i = 0; i < 50 && _wrmdir(wide) && errno != ENOENT; i++) { Sleep(2); }     /* a process that has ended may
+                                                                                        still hold a file */
 }
 OPDI_INTERNAL void opdi_folder_remove(const char *path) { opdi_folder_clear(path, false); }
 OPDI_INTERNAL void opdi_cache_sweep(const char *dir) { opdi_folder_clear(dir, true); }

@@ -56,18 +56,18 @@ TEST(kept_nodes_outlive_their_tensors) {
 //-- order -------------------------------------------------------------------------------------------------------------
 
 static char told[400];
-static void tell(const char *what) { strncat(told, what, sizeof told - strlen(told) - 1); }
-static opd_tensor *tell_tensor(opd_tensor *grad, void *user) { (void)grad; tell((const char *)user); return NULL; }
-static int tell_pre(opd_tensor **grads, int n, void *user) { (void)grads; (void)n; tell((const char *)user); return 0; }
+static void tells(const char *what) { strncat(told, what, sizeof told - strlen(told) - 1); }
+static opd_tensor *tell_tensor(opd_tensor *grad, void *user) { (void)grad; tells((const char *)user); return NULL; }
+static int tell_pre(opd_tensor **grads, int n, void *user) { (void)grads; (void)n; tells((const char *)user); return 0; }
 static int tell_post(opd_tensor **out, int nout, opd_tensor *const *grads, int n, void *user) {
     (void)out; (void)nout; (void)grads; (void)n;
-    tell((const char *)user);
+    tells((const char *)user);
     return 0;
 }
 static opd_tensor *watched;
 static int tell_accumulated(opd_tensor *t, void *user) {
     CHECK(t == watched && opd_tensor_grad(t) != NULL);
-    tell((const char *)user);
+    tells((const char *)user);
     return 0;
 }
 #define TEXT(s) ((void *)(uintptr_t)(s))

@@ -166,7 +166,7 @@ static void fill_line(char **words, int count) {
         sscanf(text, "(%lf%lf", &pair[0], &pair[1]);
         number = opd_value_complex(pair);
     } else if (*text == 'T' || *text == 'F') { number = opd_value_bool(*text == 'T'); }
-    else if (strpbrk(text, ".ein")) { number = opd_value_float(atof(text)); }
+    else if (strpbrk(text, ".ein")) { number = opd_value_float(strtod(text, NULL)); }
     else { number = opd_value_int(atoll(text)); }
     got = opd_full(OPD_INTS(2), number, dtype);
     if (*words[3] == '!') {
