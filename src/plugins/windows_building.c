@@ -5,6 +5,7 @@
 //  Folders, files and processes for >>compiling.  Results are kept in the user's folder for local data, which Windows
 //  protects from other users.  Paths are UTF-8, with / or \ between folders.
 
+#if defined(OPDI_DLLS)
 enum { OPDI_TRIES = 1000 };                       /* names that are tried for a temporary file */
 
 static bool opdi_narrow_path(const wchar_t *wide, char out[OPDI_PATH]) {
@@ -278,3 +279,4 @@ OPDI_INTERNAL int opdi_command_run(char *const *argv, const char *log, bool *fai
     opdi_string_free(&line);
     return rc;
 }
+#endif
