@@ -15,9 +15,13 @@
 enum { IMAGES = 256, PIXELS = 64, CLASSES = 10, PARAMETERS = 8, INPUTS = PARAMETERS + 2 };
 
 static double now_ms(void) {
+#if defined(TIME_UTC)
     struct timespec t;
     timespec_get(&t, TIME_UTC);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+#else                            /* on Windows, clock() counts the time that has passed */
+    return (double)clock() * 1e3 / CLOCKS_PER_SEC;
+#endif
 }
 
 /* Reads the first images of the file.  A line has 64 pixels from 0 to g (16) and the label. */
