@@ -130,14 +130,12 @@ serve() {
         sleep 0.02
     done
 }
-case " ${whole:+plugins}${*:-$usual} " in *' dlls '*|*plugins*|*compile*)
-    mkdir "$tmp/requests" "$tmp/cache" "$tmp/bin of gcc"
-    $cc -O0 -static -municode tests/plugins/compiler_for_wine.c -o "$tmp/bin of gcc/cc.exe" >"$tmp/out" 2>&1 ||
-        bad 'compiler_for_wine.c does not build' "$tmp/out"
-    export OPD_REQUESTS="Z:$tmp/requests" XDG_CACHE_HOME="Z:$tmp/cache" CC="Z:$tmp/bin of gcc/cc.exe" OPD_INCLUDE="Z:$root"
-    serve 2>/dev/null &
-    server=$!
-esac
+mkdir "$tmp/requests" "$tmp/cache" "$tmp/bin of gcc"
+$cc -O0 -static -municode tests/plugins/compiler_for_wine.c -o "$tmp/bin of gcc/cc.exe" >"$tmp/out" 2>&1 ||
+    bad 'compiler_for_wine.c does not build' "$tmp/out"
+export OPD_REQUESTS="Z:$tmp/requests" XDG_CACHE_HOME="Z:$tmp/cache" CC="Z:$tmp/bin of gcc/cc.exe" OPD_INCLUDE="Z:$root"
+serve 2>/dev/null &
+server=$!
 
 names=${*:-$usual}
 if [ -n "$whole" ]; then names=msvc\ $(ls tests/*/test_*.c | sed 's|.*/test_||; s|\.c$||' | grep -v '^fuzz_'); fi

@@ -28,6 +28,7 @@ OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL int opdi_path(char *out, const char *format,
     return count >= 0 && count < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
 }
 
+/* Returns true if the file at `path` can be opened for reading. */
 OPDI_INTERNAL bool opdi_is_readable(const char *path) {
     FILE *const file = opdi_file_open(path, "rb");
     if (file) { (void)fclose(file); }
@@ -36,5 +37,6 @@ OPDI_INTERNAL bool opdi_is_readable(const char *path) {
 /* Returns the length of the program's name at the beginning of a command.  The name has spaces only if the whole
    command is the path of a file. */
 OPDI_INTERNAL size_t opdi_command_name(const char *command) {
-    return opdi_is_readable(command) ? strlen(command) : strcspn(command, " \t\n");
+    const size_t length = strcspn(command, " \t\n");
+    return command[length] && opdi_is_readable(command) ? strlen(command) : length;
 }

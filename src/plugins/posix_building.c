@@ -17,6 +17,7 @@ OPDI_INTERNAL void opdi_host_name(char *name, size_t size) { (void)gethostname(n
    They return -1 or false, and set errno, on failure. */
 OPDI_INTERNAL int opdi_temporary_file(char *path) { return mkstemp(path); }
 OPDI_INTERNAL bool opdi_temporary_folder(char *path) { return mkdtemp(path) != NULL; }
+/* Makes an open file readable only for this user, writes it to the disk, or writes bytes to it. */
 OPDI_INTERNAL bool opdi_fd_private(int fd) { return fchmod(fd, 0600) == 0; }
 OPDI_INTERNAL bool opdi_fd_flush(int fd) { return fsync(fd) == 0; }
 OPDI_INTERNAL int64_t opdi_fd_write(int fd, const char *data, size_t length) { return write(fd, data, length); }

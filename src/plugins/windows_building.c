@@ -11,13 +11,20 @@ enum { OPDI_TRIES = 1000 };                       /* names that are tried for a 
 static bool opdi_narrow_path(const wchar_t *wide, char out[OPDI_PATH]) {
     return WideCharToMultiByte(OPDI_WIN_UTF8, 0, wide, -1, out, OPDI_PATH, NULL, NULL) > 0;
 }
-/* Writes the value of a variable of the environment to `out`.  Returns `out`, or NULL if the variable is not set. */
+/* Writes the value of a variable of the environment to `out`.  Returns `out`, or NULL if the variable is not set.
+   Returns NULL and sets an error if the value is too long. */
 OPDI_INTERNAL const char *opdi_setting(const char *name, char out[OPDI_PATH]) {
     wchar_t wide_name[OPDI_WIDE_PATH], wide[OPDI_WIDE_PATH];
     if (!opdi_utf16(name, strlen(name) + 1, wide_name)) { return NULL; }
     const unsigned long length = GetEnvironmentVariableW(wide_name, wide, OPDI_WIDE_PATH);
-    return length > 0 && length < OPDI_WIDE_PATH && opdi_narrow_path(wide, out) ? out : NULL;
+    if (length > 0 && length < OPDI_WIDE_PATH && opdi_narrow_path(wide, out)) { return out; }
+    if (length > 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "the value of the environment variable %s has more than %d bytes", name,
+                       OPDI_PATH - 1);
+    }
+    return NULL;
 }
+/* Writes the name of this computer to `name`, which has `size` bytes. */
 OPDI_INTERNAL void opdi_host_name(char *name, size_t size) {
     char text[OPDI_PATH];
     const char *const host = opdi_setting("COMPUTERNAME", text);
@@ -91,8 +98,8 @@ static void opdi_folder_clear(const char *path, bool old) {
     } while (_wfindnext64(list, &entry) == 0);
     (void)_findclose(list);
     if (old || !opdi_wide_path(path, wide)) { return; }
-    for (int i = 0; i < 50 && _wrmdir(wide) && errno != ENOENT; i++) { Sleep(2); }     /* a process that has ended may
-                                                                                        still hold a file */
+    /* tries again, because a process that has just ended may still hold a file */
+    for (int i = 0; i < 50 && _wrmdir(wide) && errno != ENOENT; i++) { Sleep(2); }
 }
 OPDI_INTERNAL void opdi_folder_remove(const char *path) { opdi_folder_clear(path, false); }
 OPDI_INTERNAL void opdi_cache_sweep(const char *dir) { opdi_folder_clear(dir, true); }
@@ -123,7 +130,7 @@ OPDI_INTERNAL int opdi_cache_dir(char *dir) {
    in the program's folder and the folders above it, but neither in the current folder nor at the top of a drive: other
    users may have put files there.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_header_search(opdi_build *build, const char *here) {
-    wchar_t program[OPDI_WIDE_PATH];
+    wchar_t program[OPDI_WIDE_PATH], whole[OPDI_WIDE_PATH];
     char at[OPDI_PATH] = "", path[OPDI_PATH];
     if (opdi_is_absolute(here)) {
         if (opdi_path(path, "%s", here)) { return -1; }
@@ -140,7 +147,10 @@ OPDI_INTERNAL int opdi_header_search(opdi_build *build, const char *here) {
             if (opdi_path(path, "%s/%s", at, here)) { return -1; }
         } while (!opdi_is_readable(path));
     }
-    if (!opdi_is_readable(path)) { return 0; }
+    /* the whole path, without . and .. */
+    if (!opdi_is_readable(path) || !opdi_utf16(path, strlen(path) + 1, program)) { return 0; }
+    const unsigned long length = GetFullPathNameW(program, OPDI_WIDE_PATH, whole, NULL);
+    if (length == 0 || length >= OPDI_WIDE_PATH || !opdi_narrow_path(whole, path)) { return 0; }
     size_t end = strlen(path);
     while (end > 0 && !opdi_is_separator(path[end - 1])) { end--; }
     return opdi_path(build->include, "%.*s", (int)(end > 3 ? end - 1 : end), path);

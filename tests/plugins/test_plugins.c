@@ -916,6 +916,26 @@ TEST(compiler_speaks) {
     if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
     CHECK(!opd_find_quiet("wrong::answer"));
 }
+/* If $CC is the path of a file, it may have spaces. */
+TEST(path_of_a_compiler_with_spaces) {
+    const char *cc = getenv("CC");
+    char was[300] = "", path[800], script[400];
+    set_up();
+    if (cc) { snprintf(was, sizeof was, "%s", cc); }
+    snprintf(script, sizeof script, "#!/bin/sh\nexec %s \"$@\"\n", cc && *cc ? cc : "cc");
+    write_file("my compiler", script);
+    snprintf(path, sizeof path, "%s/my compiler", cache);
+    CHECK_INT(chmod(path, 0700), 0);
+    (void)setenv("CC", path, 1);
+    CHECK_INT(opd_library_unload(opd_load_inline("spaces", ANSWER("spaces", "1"), NULL)), 0);
+    (void)strcat(path, " -O1");                   /* options follow: the first word is the program */
+    (void)setenv("CC", path, 1);
+    CHECK(!opd_load_inline("spaces", ANSWER("spaces", "2"), NULL));
+    CHECK_ERROR(OPD_ERROR_REGISTER, "/my': No such file");
+    if (*was) { (void)setenv("CC", was, 1); } else { (void)unsetenv("CC"); }
+    snprintf(path, sizeof path, "%s/my compiler", cache);
+    CHECK_INT(remove(path), 0);
+}
 /* A program that ignores SIGCHLD gets no status of the compiler. */
 TEST(compiler_speaks_without_a_status) {
     void (*was)(int) = signal(SIGCHLD, SIG_IGN);
