@@ -351,6 +351,8 @@ typedef struct opdi_unit {
     bool here, frozen;                            /* here: true if the code runs in this process; frozen: true if this
                                                      code finds constants in a table of pointers; false if constants are
                                                      passed as inputs */
+    const opdi_recording *earlier;                /* NULL, or an earlier recording of the graph: constants that it
+                                                     writes are not frozen */
     opd_tensor **stand_ins;                       /* the stand-ins of the inputs */
     opdi_lazy_stand_in *lent;                     /* the stand-ins of inputs and constants; the graph must not change
                                                      their sizes, strides or memory */
@@ -380,6 +382,7 @@ typedef struct opdi_unit_source {
     const opd_value *inputs;
     int ninputs;
     const opd_c_options *options;
+    const opdi_recording *earlier;                /* as in opdi_unit */
 } opdi_unit_source;
 enum { OPDI_OPEN_POINTS = 10 };
 /* A value for each of the one or two open sizes. */
@@ -408,7 +411,7 @@ typedef struct opdi_open {
 } opdi_open;
 #endif
 
-//== compiling =========================================================================================================
+//== writing and running units =========================================================================================
 
 #if !defined(OPD_NO_COMPILER)
 /* The state that opdi_unit_job_end restores: the scope and the grad mode.  Before that, a unit is recorded: new tensors
@@ -416,6 +419,80 @@ typedef struct opdi_open {
 typedef struct opdi_unit_job { opd_scope scope; bool was; } opdi_unit_job;
 OPDI_INTERNAL int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
                                       double step);
+
+/* The struct of a model, as the generated code declares it. */
+typedef struct opdi_c_model {
+    const unsigned char *weights;                 /* the weights; if constants are frozen, a table of pointers */
+    unsigned char *fixed, *arena;
+    int (*call)(void *context, int which, const void *in, void *out);          /* calls operator number `which`, which
+                                                                                  cannot be written in C */
+    int (*kernel)(void *context, int which, const void *left, const void *right, void *out);   /* runs kernel number
+                                                                                                  `which` of the
+                                                                                                  library */
+    void (*clock)(void *context, int which);      /* NULL, or is called before the nest of kernel number `which`; and
+                                                     with -1 after it */
+    const unsigned char *ways;                    /* for each kernel: 1 if it computes its nest, 0 if the loops do */
+    void *context;
+} opdi_c_model;
+/* A variant: the code that was compiled for one kind of inputs (dtypes, sizes, ...). */
+typedef struct opdi_variant {
+    struct opdi_variant *next;
+    opdi_arena memory;                            /* the memory of everything to which this struct points */
+    opd_value *inputs;                            /* the values of the inputs; of a tensor, only the tag */
+    opdi_unit_port *ends, *outputs;               /* ends: the properties of the input tensors, followed by the
+                                                     properties of the constants */
+    bool *written;                                /* for each of `ends`: whether the code writes it */
+    int32_t *from;                                /* for each result: its origin, as in opdi_unit.from */
+    opd_value *numbers;                           /* the results that are not tensors */
+    opdi_unit_view *views;                        /* the results that are views */
+    opd_tensor **constants, **frozen;
+    opdi_unit_port *kept;                         /* the properties of the frozen constants */
+    opdi_storage **storages;                      /* the storages of the frozen constants; references, so that no other
+                                                     storage gets their addresses */
+    uint32_t *versions;
+    const void **table;                           /* the addresses of the data of the frozen constants */
+    int ninputs, nends, nconstants, nfrozen, noutputs, nresults;
+    bool writes, draws, whole, asks;              /* writes: the code writes an input; draws: the code calls an operator
+                                                     that uses random numbers; whole, asks: as in opdi_unit */
+    int64_t arena_bytes, fixed_bytes;
+    int nopen;                                    /* number of open sizes */
+    int *open[2];                                 /* open[0], open[1]: for each input, the dim that has the first or
+                                                     second open size, or -1 */
+    int64_t least[2], most[2];
+    opdi_open_terms *shapes;                      /* the sizes and strides of the outputs, as in opdi_unit */
+    void *library, *fixed, *spare;                /* spare: memory for the arena of a run, while no run uses it */
+    opdi_c_model model;
+    opdi_extern_call **called;                    /* the operators that the code calls; the index is the operator's
+                                                     number */
+    opdi_nest_kernel *kernels;                    /* the kernels of the library; the index is the kernel's number */
+    unsigned char *ways;                          /* as in opdi_c_model */
+    int64_t (*times)[2], started;                 /* times[i][k]: the shortest time of the nest of kernel i, computed in
+                                                     way k, or 0; started: when the current nest began */
+    int nkernels, timed;                          /* timed: the kernel whose nest is running while nests are timed */
+    bool once;                                    /* true: the code cannot be timed, because a second run with the same
+                                                     inputs may have another effect */
+    int (*call)(const opdi_c_model *model, void *const *inputs, void *const *outputs);
+    const char *why;                              /* the reason why this kind of inputs is not compiled; NULL if it is
+                                                     compiled */
+} opdi_variant;
+struct opd_compiled {
+    const opd_graph *graph;                       /* NULL if a program is compiled */
+    const opd_program *program;
+    const char *what;
+    char name[48];
+    char *flags;                                  /* the flags for the C compiler; NULL: flags for this machine */
+    bool frozen, said;                            /* said: a warning has said that these inputs run uncompiled */
+    int kinds, count;                             /* kinds: the most variants that are made; count: the number of
+                                                     variants */
+    int ninputs, *dims;                           /* dims: the arrays `open` and `open_2` of the options, one after the
+                                                     other */
+    opd_c_options open;                           /* the options about open sizes */
+    opdi_mutex lock;                              /* is held while code is compiled; protects plain, count and
+                                                     variants */
+    int plain;                                    /* the number of uncompiled runs that are in progress */
+    opdi_variant *variants;
+    const char *reason;                           /* the reason why the last run was not compiled, or NULL */
+};
 #endif
 #include "compiler.prototypes.h"
 #endif

@@ -5,7 +5,7 @@
 //
 //  A nest that is a matrix product or a convolution gets an opdi_nest_kernel, if it has the form that a kernel of the
 //  library computes.  The C code then has both ways to compute the nest: its loops, or a call of the kernel and the
-//  loops of nest->finish.  The first runs of the code show which way is faster (opdi_variant_choose in >>compiling).
+//  loops of nest->finish.  The first runs of the code show which way is faster (>>choosing).
 //----------------------------------------------------------------------------------------------------------------------
 
 /* Returns whether `count` loops, the outermost first, can run as one loop in both accesses. */

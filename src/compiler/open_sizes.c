@@ -16,6 +16,7 @@
 
 /* Records a graph or program with the inputs `inputs`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *source, const opd_value *inputs) {
+    unit->earlier = source->earlier;
     if (source->graph) {
         opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(source->ninputs + 1) * sizeof *all);
         for (int i = 0; i < source->ninputs && all; i++) { all[i] = inputs[i].u.t; }

@@ -131,12 +131,22 @@ static int opdi_unit_check_unchanged(const opdi_unit *unit) {
     }
     return 0;
 }
+/* Returns whether a recording writes the memory of `tensor`, which is a constant. */
+static bool opdi_recording_changes(const opdi_recording *recording, const opd_tensor *tensor) {
+    for (const opdi_nest *nest = recording->first; nest; nest = nest->next) {
+        const opd_tensor *const written = nest->out.buffer->tensor;
+        if (written && written->storage == tensor->storage) { return true; }
+    }
+    return false;
+}
 /* Adds a tensor that is not an input of the user.  The tensor becomes a constant or, if the code runs in this process
-   and constants are not frozen, an input after the user's inputs.  Inference tensors are never frozen: writes to them
-   are not counted, so a run could not tell that they have changed.  Returns its stand-in, or NULL and sets an error. */
+   and constants are not frozen, an input after the user's inputs.  Constants that the graph writes are never frozen.
+   Inference tensors are never frozen either: writes to them are not counted, so a run could not tell that they have
+   changed.  Returns its stand-in, or NULL and sets an error. */
 static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
     if (!name) { return NULL; }
-    if (!unit->here || (unit->frozen && !opdi_is_inference(tensor))) {
+    const bool written = unit->earlier && opdi_recording_changes(unit->earlier, tensor);
+    if (!unit->here || (unit->frozen && !written && !opdi_is_inference(tensor))) {
         return opdi_unit_note_stand_in(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
     }
     unit->constants[unit->nconstants++] = tensor;

@@ -255,6 +255,53 @@ TEST(inference_tensors_that_change) {
         opd_release(weight);
     }
 }
+/* Constants that a graph writes, such as the cache of an attention layer, are not frozen. */
+static opd_tensor *cache, *cache_row;                /* cache_row: a row of the cache, or NULL */
+static int cached_layer(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    opd_tensor *const y = opd_matmul(in[0], opd_mul(weight, weight));
+    (void)opd_add_(opd_narrow(cache, 0, 1, 1), opd_sum_dim_full(y, OPD_INTS(0), true, opd_value_none()));
+    out[0] = opd_add(y, opd_sum_dim_full(cache, OPD_INTS(0), true, opd_value_none()));
+    out[1] = opd_sum(cache_row ? opd_mul(cache_row, cache_row) : y);
+    return out[1] ? 2 : -1;
+}
+TEST(frozen_constants_that_are_written) {
+    static const int open[1] = {0};
+    opd_compile_options options;
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    for (int kind = 0; kind < 6; kind++) {        /* all sizes are fixed, or one is open; not shared, or shared */
+        opd_tensor *x = ramp(3, 4), *got[2], *want[2];
+        memset(&options, 0, sizeof options);
+        options.frozen = kind < 4;
+        options.open = kind % 2 ? open : NULL;
+        options.least = 1;
+        options.most = 8;
+        weight = opd_keep(ramp(4, 5));
+        cache = opd_keep(opd_zeros(OPD_INTS(4, 5), OPD_FLOAT32));
+        cache_row = kind == 2 || kind == 3 ? opd_keep(opd_select(cache, 0, 1)) : NULL;
+        opd_graph *const graph = opd_graph_trace(cached_layer, NULL, &x, 1, NULL);
+        opd_compiled *const compiled = opd_graph_compile(graph, &options);
+        CHECK_OR_RETURN(compiled != NULL);
+        for (int i = 0; i < 5; i++) {
+            OPD_SCOPED;
+            x = ramp(kind % 2 ? 2 + i : 3, 4);
+            opd_tensor *const before = opd_clone(cache);
+            CHECK_INT(opd_graph_run(graph, &x, 1, want, 2), 2);
+            opd_tensor *const after = opd_clone(cache);
+            CHECK(opd_copy_(cache, before) != NULL);
+            CHECK_INT(opd_compiled_function(compiled, &x, 1, got), 2);
+            CHECK(close_to(got[0], want[0]) && close_to(got[1], want[1]) && close_to(cache, after));
+            CHECK_INT(opd_compiled_reason(compiled) == NULL, i > 0 && !cache_row);
+        }
+        if (cache_row) { CHECK(strstr(opd_compiled_reason(compiled), "shares its memory") != NULL); }
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+        opd_release(cache_row);
+        opd_release(cache);
+        opd_release(weight);
+    }
+}
 /* A batch norm that was folded into a weight: changes of the tensors of the batch norm are noticed, too. */
 static opd_tensor *norm[4];
 static int normed(void *user, opd_tensor *const *in, int n, opd_tensor **out) {

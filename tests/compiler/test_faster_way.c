@@ -173,7 +173,7 @@ TEST(slow_code_does_not_stay) {
     run_slow_code(false);
     run_slow_code(true);
 }
-/* A run that writes to a weight, such as a running mean, is not repeated to measure it. */
+/* Timed runs do not change the tensors that a run writes: weights, such as a running mean, and inputs. */
 static opd_tensor *means[3];                      /* the running mean, the running variance, and the weight of a product */
 static int trained(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     opd_tensor *const made = opd_mm(in[0], means[2]);
@@ -182,14 +182,48 @@ static int trained(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
     out[0] = opd_batch_norm(made, NULL, NULL, means[0], means[1], true, 0.25, 1e-5, false);
     return out[0] ? 1 : -1;
 }
-TEST(writes_are_not_repeated) {
+static int adds_to_input(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_add_(in[1], opd_mm(in[0], means[2]));
+    out[1] = opd_select(in[1], 0, 0);
+    return out[1] ? 2 : -1;
+}
+TEST(timed_runs_do_not_write_inputs) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    means[2] = matrix(3, 64, 96);
+    for (int way = 0; way < 3; way++) {           /* compared with uncompiled runs, which are slower or faster, or not
+                                                     compared */
+        opd_compile_options options;
+        opd_tensor *in[2] = {matrix(1, 512, 64), opd_t(matrix(2, 96, 512))}, *got[2], *want = opd_clone(in[1]);
+        memset(&options, 0, sizeof options);
+        options.flags = way == 1 ? "-O0" : NULL;
+        (void)setenv("OPD_COMPILED_ALWAYS", way == 2 ? "1" : "0", 1);
+        opd_graph *const graph = opd_graph_trace(adds_to_input, NULL, in, 2, NULL);
+        opd_compiled *const compiled = graph ? opd_graph_compile(graph, &options) : NULL;
+        CHECK_OR_RETURN(compiled != NULL);
+        CHECK(opd_copy_(in[1], want) != NULL);
+        for (int i = 0; i < 4; i++) {
+            CHECK(opd_add_(want, opd_mm(in[0], means[2])) != NULL);
+            CHECK_INT(opd_compiled_function(compiled, in, 2, got), 2);
+            CHECK(got[0] == in[1] && opd_data(got[1]) == opd_data(in[1]));
+            CHECK(opd_allclose_full(in[1], want, 1e-4, 1e-5, false).u.i != 0);
+        }
+        if (way == 2) { CHECK_STR(opd_compiled_reason(compiled), NULL); }
+        opd_compiled_free(compiled);
+        opd_graph_free(graph);
+    }
+    (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
+}
+TEST(timed_runs_do_not_write_weights) {
     if (!check_cache_begin()) { SKIP("no cc"); }
     opd_tensor *x = matrix(1, 2048, 64), *out, *want[2], *const product = matrix(3, 64, 96);
     (void)setenv("OPD_COMPILED_ALWAYS", "0", 1);
-    for (int way = 0; way < 3; way++) {           /* uncompiled, compiled, compiled by -O0 */
+    for (int way = 0; way < 5; way++) {           /* uncompiled, compiled, compiled by -O0, frozen, frozen by -O0 */
         opd_compile_options options;
         memset(&options, 0, sizeof options);
-        options.flags = way == 2 ? "-O0" : NULL;
+        options.flags = way && way % 2 == 0 ? "-O0" : NULL;
+        options.frozen = way > 2;
         means[2] = product;
         for (int i = 0; i < 2; i++) { means[i] = opd_ones(OPD_INTS(96), OPD_FLOAT32); }
         opd_graph *const graph = opd_graph_trace(trained, NULL, &x, 1, NULL);
@@ -204,10 +238,46 @@ TEST(writes_are_not_repeated) {
             if (way == 0) { want[i] = opd_clone(means[i]); }
             else { CHECK(opd_allclose_full(means[i], want[i], 1e-4, 1e-5, false).u.i != 0); }
         }
+        if (way) { CHECK_STR(opd_compiled_reason(compiled), NULL); }
         opd_compiled_free(compiled);
         opd_graph_free(graph);
     }
     (void)setenv("OPD_COMPILED_ALWAYS", "1", 1);
+}
+/* Slow code is timed only once in each way, so that the first run does not take long. */
+static int histograms;
+static void *sleep_before_histc(const opd_event *event, void *user) {
+    (void)user;
+    if (strcmp(event->name, "aten::histc") == 0) {
+        histograms++;
+        (void)usleep(600000);
+    }
+    return NULL;
+}
+static int counts_product(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
+    (void)user;
+    (void)n;
+    out[0] = opd_histc(opd_mm(in[0], in[0]), 4);
+    return out[0] ? 1 : -1;
+}
+TEST(slow_code_is_timed_twice) {
+    if (!check_cache_begin()) { SKIP("no cc"); }
+    opd_tensor *x = matrix(1, 128, 128), *got;
+    opd_observer observer;
+    memset(&observer, 0, sizeof observer);
+    observer.begin = sleep_before_histc;
+    opd_graph *const graph = opd_graph_trace(counts_product, NULL, &x, 1, NULL);
+    opd_compiled *const compiled = opd_graph_compile(graph, NULL);
+    CHECK_OR_RETURN(compiled != NULL);
+    const int64_t handle = opd_observer_add_local(&observer);
+    CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1);
+    CHECK(opd_observer_remove(handle));
+    CHECK_INT(histograms, 4);                     /* uncompiled; with loops; with the kernel; and a run that is too
+                                                     short to be compared with uncompiled runs */
+    CHECK_INT(opd_compiled_function(compiled, &x, 1, &got), 1);
+    CHECK_STR(opd_compiled_reason(compiled), NULL);
+    opd_compiled_free(compiled);
+    opd_graph_free(graph);
 }
 /* Each allocation fails once: the run is uncompiled, or fails with an error, and no memory is lost. */
 static int compile_and_run(void *arg) {

@@ -1,0 +1,145 @@
+#include "compiler.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>choosing     choosing the faster way to run compiled code
+//
+//  After a graph has been compiled for a kind of inputs, its code runs several times.  For each product, convolution
+//  and attention, these runs show whether the loops or a kernel of the library is faster; and they show whether the
+//  code is faster than uncompiled runs.  Timed runs write copies of tensors, so they change nothing.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* CHOICE_ROUNDS, GUARD_ROUNDS: the most pairs of runs that are compared.  MOST: no further pair begins after this time,
+   in nanoseconds.  GUARD_LEAST: code that takes less time is not compared with uncompiled runs, because a disturbance
+   could decide. */
+enum { OPDI_CHOICE_ROUNDS = 4, OPDI_GUARD_ROUNDS = 5, OPDI_CHOICE_MOST = 500000000, OPDI_GUARD_LEAST = 200000 };
+
+/* Returns the time in nanoseconds: the processor time of this thread, or the real time if kernels use several
+   threads. */
+static int64_t opdi_choice_clock(void) {
+#if defined(CLOCK_THREAD_CPUTIME_ID) && !defined(_WIN32)
+    struct timespec now;
+    if (opd_threads() == 1 && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now) == 0) {
+        return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    }
+#endif
+    return opdi_clock();
+}
+/* Compiled code calls this function before and after each nest that a kernel of the library can compute. */
+static void opdi_variant_clock(void *context, int which) {
+    opdi_variant *const variant = (opdi_variant *)context;
+    const int64_t now = opdi_choice_clock();
+    if (which >= 0) {
+        variant->timed = which;
+        variant->started = now;
+        return;
+    }
+    int64_t *const best = &variant->times[variant->timed][variant->ways[variant->timed]];
+    const int64_t time = OPDI_MAX(now - variant->started, (int64_t)1);
+    if (!*best || time < *best) { *best = time; }
+}
+/* Returns a copy of a tensor, with the same strides, for a run that writes it. */
+static opd_tensor *opdi_choice_copy(opd_tensor *tensor) {
+    opd_tensor *const copy = opd_empty_strided(opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)),
+                                               opd_ints_of(opd_strides(tensor), opd_ndim(tensor)), opd_dtype(tensor));
+    return copy ? opd_copy_(copy, tensor) : NULL;
+}
+/* Returns the inputs of a timed run: copies of those that the code writes, and the others themselves.  They belong to
+   the innermost scope.  On failure, returns NULL and sets an error. */
+static opd_value *opdi_choice_inputs(const opdi_variant *variant, const opd_value *inputs) {
+    opd_value *const all = (opd_value *)opdi_scope_alloc((size_t)(variant->ninputs + 1) * sizeof *all);
+    for (int i = 0, end = 0; i < variant->ninputs && all; i++) {
+        all[i] = inputs[i];
+        if (inputs[i].tag != OPD_TAG_TENSOR || !variant->written[end++]) { continue; }
+        opd_tensor *const copy = opdi_choice_copy(inputs[i].u.t);
+        if (!copy) { return NULL; }
+        all[i] = opd_value_tensor(copy);
+    }
+    return all;
+}
+/* Runs the code of a variant once, on copies of the tensors that it writes.  Returns the time in nanoseconds, or -1 if
+   it cannot run. */
+static int64_t opdi_variant_timed(opdi_variant *variant, const opd_value *inputs) {
+    const int64_t sizes[2] = {0, 0};
+    int64_t time = -1;
+    opd_scope scope = opd_scope_open();
+    opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(variant->nends + 1) * sizeof *all);
+    opd_value *const results = (opd_value *)opdi_scope_alloc((size_t)(variant->nresults + 1) * sizeof *results);
+    const opd_value *const given = all && results ? opdi_choice_inputs(variant, inputs) : NULL;
+    bool fits = given && !opdi_variant_tensors(opdi_self(), variant, given, all);
+    for (int i = variant->nends - variant->nconstants; i < variant->nends && fits; i++) {
+        if (variant->written[i]) { fits = (all[i] = opdi_choice_copy(all[i])) != NULL; }
+    }
+    if (fits) {
+        const int64_t start = opdi_choice_clock();
+        if (opdi_variant_run(variant, sizes, all, results) == 0) { time = opdi_choice_clock() - start; }
+    }
+    opd_scope_close(&scope);
+    if (!opd_ok()) { opd_error_clear(); }
+    return time;
+}
+/* Chooses for each nest that a kernel of the library can compute whether the kernel or the loops compute it.  Runs the
+   code several times with each, and keeps the way whose shortest time is shorter.  If the code cannot run twice with
+   the same inputs, the kernels compute all these nests. */
+OPDI_INTERNAL void opdi_variant_choose(opdi_variant *variant, const opd_value *inputs) {
+    const bool once = variant->once || variant->draws;
+    const int64_t begin = opdi_clock();
+    if (!variant->nkernels) { return; }
+    variant->model.clock = opdi_variant_clock;
+    for (int run = 0; run < 2 * OPDI_CHOICE_ROUNDS && !once; run++) {
+        if (run >= 2 && run % 2 == 0 && opdi_clock() - begin > OPDI_CHOICE_MOST) { break; }
+        memset(variant->ways, run % 2, (size_t)variant->nkernels);
+        if (opdi_variant_timed(variant, inputs) < 0) { break; }
+    }
+    variant->model.clock = NULL;
+    for (int i = 0; i < variant->nkernels; i++) {
+        const int64_t *const times = variant->times[i];
+        variant->ways[i] = !times[0] || !times[1] || times[1] < times[0];
+    }
+}
+/* Runs the graph or program uncompiled.  Returns the number of results, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_compiled_uncompiled(const opd_compiled *compiled, const opd_value *inputs, int ninputs,
+                                    opd_value *outputs, int cap) {
+#if !defined(OPD_NO_PROGRAMS)
+    if (!compiled->graph) { return opd_program_run(compiled->program, inputs, ninputs, outputs, cap); }
+#endif
+    return opd_graph_run_values(compiled->graph, inputs, ninputs, outputs, cap);
+}
+/* Runs the graph or program uncompiled, on copies of the inputs that it writes.  Returns the time in nanoseconds, or -1
+   if the run fails. */
+static int64_t opdi_compiled_timed(const opd_compiled *compiled, const opdi_variant *variant,
+                                   const opd_value *inputs) {
+    int64_t time = -1;
+    opd_scope scope = opd_scope_open();
+    opd_value *const results = (opd_value *)opdi_scope_alloc((size_t)(variant->nresults + 1) * sizeof *results);
+    const opd_value *const given = results ? opdi_choice_inputs(variant, inputs) : NULL;
+    const int64_t start = opdi_choice_clock();
+    if (given && opdi_compiled_uncompiled(compiled, given, variant->ninputs, results, variant->nresults) >= 0) {
+        time = opdi_choice_clock() - start;
+    }
+    opd_scope_close(&scope);
+    if (!opd_ok()) { opd_error_clear(); }
+    return time;
+}
+/* If uncompiled runs are faster than the code of a variant, lets later runs stay uncompiled.  OPD_COMPILED_ALWAYS=1 in
+   the environment turns this off.  Code that writes constants is not compared, because uncompiled runs would write
+   them, too. */
+OPDI_INTERNAL void opdi_variant_guard(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs) {
+    int64_t here = INT64_MAX, plain = INT64_MAX;
+    const char *const always = getenv("OPD_COMPILED_ALWAYS");
+    const int64_t begin = opdi_clock();
+    if (always && strcmp(always, "1") == 0) { return; }
+    if (variant->once || variant->draws || variant->nopen) { return; }
+    for (int i = variant->nends - variant->nconstants; i < variant->nends; i++) {
+        if (variant->written[i]) { return; }
+    }
+    for (int round = 0; round < OPDI_GUARD_ROUNDS; round++) {
+        if (round && opdi_clock() - begin > OPDI_CHOICE_MOST) { break; }
+        const int64_t time = opdi_variant_timed(variant, inputs);
+        if (time < OPDI_GUARD_LEAST) { return; }
+        const int64_t other = opdi_compiled_timed(compiled, variant, inputs);
+        if (other < 0) { return; }
+        here = OPDI_MIN(here, time);
+        plain = OPDI_MIN(plain, other);
+    }
+    if (plain < here) { variant->why = "uncompiled runs are faster"; }
+}

@@ -1,0 +1,255 @@
+#include "compiler.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>compiled     compiled graphs: public functions
+//
+//  The first run with a new kind of inputs runs the graph uncompiled, then compiles it for this kind.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+/* Returns whether the inputs have the dims that have open sizes, and their sizes are in the requested ranges. */
+static bool opdi_compiled_opens(const opd_compiled *compiled, const opd_value *inputs, int ninputs) {
+    const opd_c_options *const options = &compiled->open;
+    if (!options->open || ninputs != compiled->ninputs) { return false; }
+    for (int i = 0; i < ninputs; i++) {
+        for (int k = 0; k < (options->open_2 ? 2 : 1); k++) {
+            const int dim = k ? options->open_2[i] : options->open[i];
+            const opd_tensor *const tensor = inputs[i].tag == OPD_TAG_TENSOR ? inputs[i].u.t : NULL;
+            const int64_t least = k ? options->least_2 : options->least, most = k ? options->most_2 : options->most;
+            if (dim >= 0 && (!tensor || dim >= tensor->ndim || !opd_is_contiguous(tensor) ||
+                             tensor->dims[dim] < least || tensor->dims[dim] > most)) { return false; }
+        }
+    }
+    return true;
+}
+/* Makes a variant with open sizes for these inputs and returns it.  If that is impossible, returns NULL; unless memory
+   ran out, it also warns, and does not try open sizes again later. */
+static opdi_variant *opdi_compiled_add_open(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
+    if (!opdi_compiled_opens(compiled, inputs, ninputs)) { return NULL; }
+    opdi_variant *const variant = opdi_variant_new(inputs, ninputs);
+    if (variant && variant->inputs && opdi_variant_make(variant, compiled, inputs, ninputs, true) == 0) {
+        return variant;
+    }
+    if (opd_error_code() != OPD_ERROR_MEMORY) {
+        opd_warn("%s: '%s' is compiled for each size: %s", compiled->what, compiled->name, opd_error_message());
+        compiled->open.open = compiled->open.open_2 = NULL;
+    }
+    opd_error_clear();
+    opdi_variant_free(variant);
+    return NULL;
+}
+/* Adds a variant for the kind of these inputs, which an uncompiled run has shown to be valid.  If the kind cannot be
+   compiled, adds a variant without code, so that later runs with such inputs stay uncompiled.  The caller holds the
+   lock. */
+static void opdi_compiled_add(opd_compiled *compiled, const opd_value *inputs, int ninputs) {
+    opdi_variant *variant = opdi_compiled_add_open(compiled, inputs, ninputs);
+    const bool made = variant != NULL;
+    char why[700];
+    variant = made ? variant : opdi_variant_new(inputs, ninputs);
+    if (!variant) {
+        opd_error_clear();
+        return;
+    }
+    if (!made && (!variant->inputs || opdi_variant_make(variant, compiled, inputs, ninputs, false))) {
+        const bool memory = opd_error_code() == OPD_ERROR_MEMORY;
+        (void)snprintf(why, sizeof why, "%s", opd_error_message());
+        opd_error_clear();
+        variant->why = memory || !variant->inputs ? NULL : opdi_arena_copy(&variant->memory, why, strlen(why));
+        if (!variant->why || opdi_variant_ports(variant, inputs)) {      /* memory ran out: a later run tries to compile
+                                                                            again */
+            opd_error_clear();
+            opdi_variant_free(variant);
+            return;
+        }
+        if (!compiled->said) { opd_warn("%s: '%s' runs uncompiled: %s", compiled->what, compiled->name, why); }
+        compiled->said = true;
+    }
+    if (!variant->why) {
+        opdi_variant_choose(variant, inputs);
+        opdi_variant_guard(variant, compiled, inputs);
+    }
+    variant->next = compiled->variants;
+    compiled->count++;
+    OPDI_PUBLISH(&compiled->variants, variant);
+}
+/* Runs the graph or program uncompiled.  Then compiles it for this kind of inputs, unless `why` is a reason not to, or
+   another uncompiled run is in progress.  Returns the number of results, or -1 and sets an error. */
+static int opdi_compiled_plain(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs,
+                               int cap, const char *why) {
+    opdi_lock(&compiled->lock);
+    compiled->plain++;
+    opdi_unlock(&compiled->lock);
+    const int rc = opdi_compiled_uncompiled(compiled, inputs, ninputs, outputs, cap);
+    opdi_lock(&compiled->lock);
+    if (--compiled->plain == 0 && rc >= 0 && !why && compiled->count < compiled->kinds) {
+        const opdi_variant *variant = compiled->variants;
+        int64_t sizes[2];
+        while (variant && !opdi_variant_fits(variant, inputs, ninputs, sizes)) { variant = variant->next; }
+        if (!variant) { opdi_compiled_add(compiled, inputs, ninputs); }
+    }
+    OPDI_STORE(&compiled->reason, why ? why : compiled->count < compiled->kinds ? "inputs of this kind are new"
+               : "there are more kinds of inputs than the limit for compiling (opd_compile_options.kinds)");
+    opdi_unlock(&compiled->lock);
+    return rc;
+}
+/* Stores the options that tell which dims have open sizes.  Returns 0, or -1 and sets an error. */
+static int opdi_compiled_open(opd_compiled *compiled, const opd_compile_options *options) {
+    const int n = compiled->ninputs;
+    compiled->open.name = compiled->name;
+    if (!options || !options->open) { return 0; }
+    if (!(compiled->dims = (int *)opdi_alloc((size_t)(2 * n + 1) * sizeof *compiled->dims))) { return -1; }
+    memcpy(compiled->dims, options->open, (size_t)n * sizeof *compiled->dims);
+    compiled->open.open = compiled->dims;
+    compiled->open.least = options->least;
+    compiled->open.most = options->most;
+    if (!options->open_2) { return 0; }
+    memcpy(compiled->dims + n, options->open_2, (size_t)n * sizeof *compiled->dims);
+    compiled->open.open_2 = compiled->dims + n;
+    compiled->open.least_2 = options->least_2;
+    compiled->open.most_2 = options->most_2;
+    return 0;
+}
+static opd_compiled *opdi_compiled_new(const char *what, const opd_compile_options *options, int ninputs) {
+    opd_compiled *const compiled = (opd_compiled *)opdi_alloc(sizeof *compiled);
+    static const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    const char *const flags = options ? options->flags : NULL;
+    opd_c_options name;
+    opdi_unit unit;
+    if (!compiled) { return NULL; }
+    memset(compiled, 0, sizeof *compiled);
+    memset(&name, 0, sizeof name);
+    name.name = options ? options->name : NULL;
+    compiled->lock = fresh;
+    compiled->what = what;
+    compiled->frozen = options && options->frozen;
+    compiled->kinds = options && options->kinds > 0 ? options->kinds : 8;
+    compiled->reason = "it has not run";
+    int rc = opdi_unit_begin(&unit, what, &name);
+    if (rc == 0) { (void)snprintf(compiled->name, sizeof compiled->name, "%s", unit.name); }
+    compiled->ninputs = ninputs;
+    rc = rc || opdi_compiled_open(compiled, options) ? -1 : 0;
+    if (rc == 0 && flags) {
+        compiled->flags = (char *)opdi_alloc(strlen(flags) + 1);
+        if (compiled->flags) { memcpy(compiled->flags, flags, strlen(flags) + 1); } else { rc = -1; }
+    }
+    if (rc == 0) { return compiled; }
+    opd_compiled_free(compiled);
+    return NULL;
+}
+opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options) {
+    if (!opd_ok()) { return NULL; }
+    if (!graph) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_compile: the graph is NULL");
+        return NULL;
+    }
+    opd_compiled *const compiled = opdi_compiled_new("opd_graph_compile", options, graph->ninputs);
+    if (compiled) { compiled->graph = graph; }
+    return compiled;
+}
+opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options) {
+#if defined(OPD_NO_PROGRAMS)
+    (void)program;
+    (void)options;
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_program_compile is left out: OPD_NO_PROGRAMS was defined");
+    return NULL;
+#else
+    if (!opd_ok()) { return NULL; }
+    if (!program) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_program_compile: the program is NULL");
+        return NULL;
+    }
+    opd_compiled *const compiled = opdi_compiled_new("opd_program_compile", options, program->ninputs);
+    if (compiled) { compiled->program = program; }
+    return compiled;
+#endif
+}
+void opd_compiled_free(opd_compiled *compiled) {
+    if (!compiled) { return; }
+    for (opdi_variant *variant = compiled->variants, *next; variant; variant = next) {
+        next = variant->next;
+        opdi_variant_free(variant);
+    }
+    if (compiled->flags) { opdi_free(compiled->flags, strlen(compiled->flags) + 1); }
+    if (compiled->dims) { opdi_free(compiled->dims, (size_t)(2 * compiled->ninputs + 1) * sizeof *compiled->dims); }
+    opdi_free(compiled, sizeof *compiled);
+}
+const char *opd_compiled_reason(const opd_compiled *compiled) {
+    return compiled ? (const char *)OPDI_LOAD(&compiled->reason) : "the compiled graph is NULL";
+}
+OPDI_COLD_END
+
+/* Returns a reason why these inputs cannot be passed to any compiled code, or NULL if they can. */
+static const char *opdi_compiled_inputs(const opdi_thread *thread, const opd_value *inputs, int ninputs) {
+    if (ninputs > 0 && !inputs) { return "the pointer to the inputs is NULL"; }
+    for (int i = 0; i < ninputs; i++) {
+        const opd_value *const value = &inputs[i];
+        if (value->tag == OPD_TAG_TENSOR) {
+            const char *const why = value->u.t ? opdi_compiled_tensor(thread, value->u.t, false) : "an input is NULL";
+            if (why) { return why; }
+        } else if (value->tag != OPD_TAG_INT && value->tag != OPD_TAG_FLOAT && value->tag != OPD_TAG_BOOL &&
+                   value->tag != OPD_TAG_NONE && value->tag != OPD_TAG_DEFAULT) {
+            return "an input is neither a tensor nor a number";
+        }
+    }
+    return NULL;
+}
+/* Returns a reason why the tensors of a program's module cannot be passed to compiled code, or NULL if they can. */
+static const char *opdi_compiled_module(const opdi_thread *thread, const opd_compiled *compiled) {
+    const char *why = NULL;
+#if !defined(OPD_NO_PROGRAMS)
+    const int64_t count = compiled->program ? opd_module_count(compiled->program->module) : 0;
+    for (int64_t i = 0; i < count && !why; i++) {
+        why = opdi_compiled_tensor(thread, opd_module_at(compiled->program->module, i), false);
+    }
+#else
+    (void)thread;
+    (void)compiled;
+#endif
+    return why;
+}
+int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
+    opdi_thread *const thread = opdi_self();
+    opdi_variant *variant = NULL;
+    int64_t sizes[2] = {0, 0};
+    if (!opd_ok()) { return -1; }
+    if (!compiled) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_run: the compiled graph is NULL"); }
+    const char *why = opdi_compiled_modes(thread);
+    if (!why) { why = opdi_compiled_inputs(thread, inputs, ninputs); }
+    if (!why) {
+        variant = OPDI_ACQUIRE(&compiled->variants);
+        while (variant && !opdi_variant_fits(variant, inputs, ninputs, sizes)) { variant = variant->next; }
+        why = variant ? variant->why : NULL;
+    }
+    if (!variant && !why) { why = opdi_compiled_module(thread, compiled); }
+    if (variant && !why && variant->asks && !thread->state.no_grad) { why = "the result depends on the grad mode"; }
+    if (variant && !why && (cap < variant->nresults || !outputs)) { why = "the array for the outputs is too small"; }
+    if (!variant || why) { return opdi_compiled_plain(compiled, inputs, ninputs, outputs, cap, why); }
+    opd_scope scope = opd_scope_open();
+    opd_span *const span = opd_span_open(compiled->name);
+    opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(variant->nends + 1) * sizeof *all);
+    why = all ? opdi_variant_tensors(thread, variant, inputs, all) : NULL;
+    const int rc = !all ? -1 : why ? 1 : opdi_variant_run(variant, sizes, all, outputs);
+    bool held = rc == 0;
+    for (int i = 0; i < variant->nresults && held; i++) { held = opdi_value_hold(&outputs[i]) == 0; }
+    opd_span_close(span);
+    opd_scope_close(&scope);
+    if (rc > 0) {
+        return opdi_compiled_plain(compiled, inputs, ninputs, outputs, cap, why ? why : "compiled code found an error");
+    }
+    for (int i = 0; i < variant->nresults && held; i++) { outputs[i] = opdi_value_own(outputs[i]); }
+    OPDI_STORE(&compiled->reason, NULL);
+    return held && opd_ok() ? variant->nresults : -1;
+}
+int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    opd_value values[OPD_MAX_ARGS], results[OPD_TRANSFORM_OUTPUTS];
+    if (ninputs < 0 || ninputs > OPD_MAX_ARGS || (ninputs && !inputs) || !outputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_compiled_function: there must be at most %d inputs, and the arrays "
+                        "must not be NULL", OPD_MAX_ARGS);
+    }
+    for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
+    const int count = opd_compiled_run((opd_compiled *)compiled, values, ninputs, results, OPD_TRANSFORM_OUTPUTS);
+    for (int i = 0; i < count && i < OPD_TRANSFORM_OUTPUTS; i++) {
+        outputs[i] = results[i].tag == OPD_TAG_TENSOR ? results[i].u.t : NULL;
+    }
+    return count;
+}

@@ -1,0 +1,295 @@
+#include "compiler.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>making_variants compiling a graph for one kind of inputs
+//
+//  Records a graph, writes the C code, compiles and loads it, and keeps in an opdi_variant what its runs need.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* Frees a variant and unloads its code. */
+OPDI_INTERNAL void opdi_variant_free(opdi_variant *variant) {
+    if (!variant) { return; }
+    if (variant->library) { opdi_dlclose(variant->library); }
+    for (int i = 0; i < variant->nfrozen; i++) {
+        if (variant->storages[i]) { opdi_storage_drop(variant->storages[i]); }
+    }
+    if (variant->fixed) { opdi_free(variant->fixed, (size_t)variant->fixed_bytes + 64); }
+    if (variant->spare) { opdi_free(variant->spare, (size_t)variant->arena_bytes + 64); }
+    opdi_arena_free(&variant->memory);
+    opdi_free(variant, sizeof *variant);
+}
+static void *opdi_variant_alloc(opdi_variant *variant, int count, size_t size) {
+    void *const memory = opdi_arena_alloc(&variant->memory, (size_t)(count + 1) * size);
+    if (memory) { memset(memory, 0, (size_t)(count + 1) * size); }
+    return memory;
+}
+/* Copies the kernels of a recording to a variant.  Returns 0, or -1 and sets an error. */
+static int opdi_variant_kernels(opdi_variant *variant, const opdi_recording *recording) {
+    const int count = variant->nkernels = recording->nkernels;
+    variant->kernels = (opdi_nest_kernel *)opdi_variant_alloc(variant, count, sizeof *variant->kernels);
+    variant->ways = (unsigned char *)opdi_variant_alloc(variant, count, 1);
+    variant->times = (int64_t (*)[2])opdi_variant_alloc(variant, count, sizeof *variant->times);
+    if (!variant->kernels || !variant->ways || !variant->times) { return -1; }
+    for (const opdi_nest_kernel *kernel = recording->kernels; kernel; kernel = kernel->next) {
+        variant->kernels[kernel->id] = *kernel;
+    }
+    variant->model.ways = variant->ways;
+    return 0;
+}
+/* Copies the properties of a unit that runs need to a variant.  Returns 0, or -1 and sets an error. */
+static int opdi_variant_keep(opdi_variant *variant, const opdi_unit *unit) {
+    const opdi_recording *const recording = &unit->recording;
+    variant->nends = unit->ninputs;
+    variant->noutputs = unit->noutputs;
+    variant->nresults = unit->nresults;
+    variant->nconstants = unit->nconstants;
+    variant->whole = unit->whole;
+    variant->asks = unit->asks;
+    variant->ends = (opdi_unit_port *)opdi_variant_alloc(variant, unit->ninputs, sizeof *variant->ends);
+    variant->outputs = (opdi_unit_port *)opdi_variant_alloc(variant, unit->noutputs, sizeof *variant->outputs);
+    variant->written = (bool *)opdi_variant_alloc(variant, unit->ninputs, sizeof *variant->written);
+    variant->from = (int32_t *)opdi_variant_alloc(variant, unit->nresults, sizeof *variant->from);
+    variant->numbers = (opd_value *)opdi_variant_alloc(variant, unit->nresults, sizeof *variant->numbers);
+    variant->views = (opdi_unit_view *)opdi_variant_alloc(variant, unit->nresults, sizeof *variant->views);
+    variant->constants = (opd_tensor **)opdi_variant_alloc(variant, unit->nconstants, sizeof *variant->constants);
+    variant->frozen = (opd_tensor **)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->frozen);
+    variant->kept = (opdi_unit_port *)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->kept);
+    variant->storages = (opdi_storage **)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->storages);
+    variant->versions = (uint32_t *)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->versions);
+    variant->table = (const void **)opdi_variant_alloc(variant, (int)unit->weights, sizeof *variant->table);
+    if (!opd_ok()) { return -1; }
+    variant->nfrozen = (int)unit->weights;
+    for (int i = 0; i < unit->ninputs; i++) {
+        variant->ends[i] = unit->inputs[i];
+        variant->ends[i].buffer = NULL;
+        variant->written[i] = unit->inputs[i].buffer->writes != 0;
+        variant->writes = variant->writes || variant->written[i];
+    }
+    for (int i = 0; i < unit->noutputs; i++) { variant->outputs[i] = unit->outputs[i]; }
+    for (int i = 0; i < unit->nresults; i++) {
+        variant->from[i] = unit->from[i];
+        variant->numbers[i] = unit->numbers[i];
+        variant->views[i] = unit->views[i];
+    }
+    for (int i = 0; i < unit->nconstants; i++) { variant->constants[i] = (opd_tensor *)(uintptr_t)unit->constants[i]; }
+    for (int i = 0; i < recording->nbuffers; i++) {
+        const opdi_buffer *const buffer = recording->buffers[i];
+        if (buffer->role != OPDI_BUFFER_CONSTANT || (buffer->first < 0 && !buffer->folded)) { continue; }
+        opd_tensor *const tensor = (opd_tensor *)(uintptr_t)buffer->tensor;
+        if (buffer->writes) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: a frozen constant is written", unit->what);
+        }
+        if (!tensor) {                            /* a constant that was computed while the graph was recorded */
+            void *const copy = opdi_arena_alloc(&variant->memory, buffer->bytes);
+            if (!copy) { return -1; }
+            memcpy(copy, buffer->data, buffer->bytes);
+            variant->table[buffer->index] = copy;
+            continue;
+        }
+        variant->frozen[buffer->index] = tensor;
+        variant->storages[buffer->index] = tensor->storage;
+        opdi_ref_up(&tensor->storage->refs);
+        opdi_port_keep(&variant->kept[buffer->index], tensor);
+        variant->versions[buffer->index] = OPDI_LOAD(&tensor->storage->version);
+        variant->table[buffer->index] = tensor->data;
+    }
+    variant->arena_bytes = unit->arena;
+    variant->fixed_bytes = unit->fixed;
+    variant->called = (opdi_extern_call **)opdi_variant_alloc(variant, recording->ncalled, sizeof *variant->called);
+    for (const opdi_extern_call *called = recording->called; called && variant->called; called = called->next) {
+        variant->draws = variant->draws || called->draws;
+        variant->once = variant->once || strncmp(opd_op_name(called->op), "aten::", 6) != 0;
+        if (!(variant->called[called->id] = opdi_extern_keep(&variant->memory, called))) { return -1; }
+    }
+    variant->model.call = opdi_variant_extern;
+    variant->model.kernel = opdi_variant_kernel;
+    variant->model.context = variant;
+    return variant->called ? opdi_variant_kernels(variant, recording) : -1;
+}
+/* Compiles the C text `source` and loads it.  Returns 0, or -1 and sets an error. */
+static int opdi_variant_load(opdi_variant *variant, const opd_compiled *compiled, const char *source) {
+#if !defined(OPDI_COMPILES)
+    (void)variant;
+    (void)source;
+    return opd_fail(OPD_ERROR_REGISTER, "%s: this program was built with OPD_NO_PLUGINS", compiled->what);
+#else
+    typedef int (*opdi_init)(opdi_c_model *model, const void *weights, void *fixed, void *arena);
+    static const char *const flags[] = {"-O3 -march=native -fno-math-errno -fno-trapping-math -w", "-O2", NULL};
+    char path[OPDI_PATH], name[64];
+    int rc = -1;
+    for (int i = 0; flags[i] && rc; i++) {
+        if (i) { opd_error_clear(); }             /* other flags: the C compiler may not know the first flags */
+        const char *const given = compiled->flags ? compiled->flags : flags[i];
+        rc = opdi_build_text(compiled->what, compiled->name, source, given, path);
+        if (compiled->flags) { break; }
+    }
+    if (rc || !(variant->library = opdi_dlopen(path))) { return -1; }
+    (void)snprintf(name, sizeof name, "%s_init", compiled->name);
+    void *const init = opdi_dlsym(variant->library, name);
+    (void)snprintf(name, sizeof name, "%s_call", compiled->name);
+    void *const call = opdi_dlsym(variant->library, name);
+    if (!init || !call) { return opd_fail(OPD_ERROR_REGISTER, "%s: %s has no %s", compiled->what, path, name); }
+    opdi_init start;
+    memcpy(&start, &init, sizeof start);
+    memcpy(&variant->call, &call, sizeof variant->call);
+    if (!(variant->fixed = opdi_alloc((size_t)variant->fixed_bytes + 64)) ||
+        !(variant->spare = opdi_alloc((size_t)variant->arena_bytes + 64))) { return -1; }
+    if (start(&variant->model, variant->table, (void *)(((uintptr_t)variant->fixed + 63) & ~(uintptr_t)63),
+              (void *)(((uintptr_t)variant->spare + 63) & ~(uintptr_t)63))) {
+        return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "%s: the values that are computed from constants could not be "
+                                   "computed", compiled->what) : -1;
+    }
+    return 0;
+#endif
+}
+/* Checks that graphs in C support the kinds of the inputs.  Returns 0, or -1 and sets an error. */
+static int opdi_compiled_kinds(const opd_compiled *compiled, const opd_value *inputs, int ninputs) {
+    bool wrong = false;
+    for (int i = 0; i < ninputs && compiled->graph; i++) { wrong = wrong || inputs[i].tag != OPD_TAG_TENSOR; }
+#if !defined(OPD_NO_PROGRAMS)
+    const opd_program *const program = compiled->program;
+    wrong = wrong || (program && ninputs != program->ninputs);
+    for (int i = 0; i < ninputs && program && !wrong; i++) {
+        wrong = inputs[i].tag == OPD_TAG_TENSOR && program->inputs[i].tag != OPD_TAG_TENSOR;
+    }
+#endif
+    return wrong ? opd_fail(OPD_ERROR_ARGUMENT, "%s: an input is missing, or is a number although the graph expects a "
+                            "tensor, or a tensor although the program expects a number", compiled->what) : 0;
+}
+/* Stores the properties of the input tensors in a variant that has no code.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_variant_ports(opdi_variant *variant, const opd_value *inputs) {
+    int count = 0;
+    variant->ends = (opdi_unit_port *)opdi_variant_alloc(variant, variant->ninputs, sizeof *variant->ends);
+    for (int i = 0; i < variant->ninputs && variant->ends; i++) {
+        if (inputs[i].tag != OPD_TAG_TENSOR) { continue; }
+        opdi_port_keep(&variant->ends[count++], inputs[i].u.t);
+    }
+    return variant->ends ? 0 : -1;
+}
+/* Records the graph as `earlier`, whose recording tells which constants the graph writes.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_compiled_record_writes(const opd_compiled *compiled, const opdi_unit_source *source,
+                                       opdi_unit *earlier) {
+    if (opdi_unit_begin(earlier, compiled->what, &compiled->open)) { return -1; }
+    opdi_unit_job job = opdi_unit_job_begin(earlier);
+    earlier->here = earlier->frozen = earlier->recording.here = earlier->recording.calls = earlier->recording.draws =
+        true;
+    const int rc = opdi_compiled_kinds(compiled, source->inputs, source->ninputs) ||
+        opdi_unit_record(earlier, source, source->inputs) ? -1 : 0;
+    opdi_unit_job_end(&job);
+    return rc;
+}
+/* Records a graph as a unit, and writes its C code to `text`.  Returns 0, or -1 and sets an error. */
+static int opdi_compiled_text(const opd_compiled *compiled, opdi_unit *unit, const opdi_unit_source *source,
+                              opdi_string *text) {
+    opdi_string header = {NULL, 0, 0, false};
+    opdi_unit_job job = opdi_unit_job_begin(unit);
+    unit->here = unit->recording.here = unit->recording.calls = unit->recording.draws = true;
+    unit->frozen = compiled->frozen;
+    const int rc = opdi_compiled_kinds(compiled, source->inputs, source->ninputs) ||
+        opdi_unit_record(unit, source, source->inputs) || opdi_unit_fuse(unit) ||
+        opdi_unit_text(unit, text, &header) ? -1 : 0;
+    opdi_unit_job_end(&job);
+    opdi_string_free(&header);
+    return rc;
+}
+/* Records a graph as a unit with open sizes, and writes its C code to `text`.  Returns 0, or -1 and sets an error. */
+static int opdi_compiled_text_open(const opd_compiled *compiled, opdi_open *open, const opdi_unit_source *source,
+                                   opdi_string *text) {
+    opdi_string header = {NULL, 0, 0, false};
+    opdi_unit_job job = opdi_unit_job_begin(&open->units[0]);
+    open->here = true;
+    open->frozen = compiled->frozen;
+    open->source = source;
+    const int rc = opdi_compiled_kinds(compiled, source->inputs, source->ninputs) ||
+        opdi_open_find(open, text, &header) ? -1 : 0;
+    opdi_unit_job_end(&job);
+    opdi_string_free(&header);
+    return rc;
+}
+/* Stores the properties of a unit in a variant; compiles and loads the C text of the unit.  Returns 0, or -1 and sets
+   an error. */
+static int opdi_variant_made(opdi_variant *variant, const opd_compiled *compiled, opdi_unit *unit,
+                             const opdi_string *text) {
+    unit->nresults = compiled->graph ? compiled->graph->noutputs : 0;
+#if !defined(OPD_NO_PROGRAMS)
+    if (compiled->program) { unit->nresults = compiled->program->noutputs; }
+#endif
+    return opdi_variant_keep(variant, unit) || opdi_variant_load(variant, compiled, text->data) ? -1 : 0;
+}
+/* Makes the code of a variant with open sizes: records, writes, compiles and loads it.  Returns 0, or -1 and sets an
+   error. */
+static int opdi_variant_make_open(opdi_variant *variant, const opd_compiled *compiled,
+                                  const opdi_unit_source *source) {
+    opdi_string text = {NULL, 0, 0, false};
+    opdi_open *const open = (opdi_open *)opdi_alloc(sizeof *open);
+    int count = 0;
+    if (!open) { return -1; }
+    memset(open, 0, sizeof *open);
+    int rc = opdi_unit_begin(&open->units[0], compiled->what, &compiled->open) ||
+        opdi_compiled_text_open(compiled, open, source, &text) ||
+        opdi_variant_made(variant, compiled, &open->units[0], &text) ? -1 : 0;
+    const int dims = rc ? 0 : opdi_open_dims(&open->units[0]);
+    opdi_open_terms *const shapes = rc ? NULL
+        : (opdi_open_terms *)opdi_variant_alloc(variant, 2 * dims, sizeof *shapes);
+    if (shapes) {
+        memcpy(shapes, open->units[0].shapes, 2 * (size_t)dims * sizeof *shapes);
+        variant->shapes = shapes;
+        variant->nopen = open->n;
+        variant->open[0] = (int *)(uintptr_t)compiled->open.open;
+        variant->open[1] = (int *)(uintptr_t)compiled->open.open_2;
+        for (int i = 0; i < 2; i++) {
+            variant->least[i] = open->least.sizes[i];
+            variant->most[i] = open->most.sizes[i];
+        }
+        for (int i = 0; i < source->ninputs; i++) {
+            if (source->inputs[i].tag != OPD_TAG_TENSOR) { continue; }
+            opdi_port_keep(&variant->ends[count++], source->inputs[i].u.t);
+        }
+    } else { rc = -1; }
+    for (int i = 0; i < 2; i++) { opdi_unit_free(&open->units[i]); }
+    opdi_arena_free(&open->arena);
+    opdi_string_free(&text);
+    opdi_free(open, sizeof *open);
+    return rc;
+}
+/* Makes the code of a variant without open sizes, as opdi_variant_make_open does. */
+static int opdi_variant_make_fixed(opdi_variant *variant, const opd_compiled *compiled,
+                                   const opdi_unit_source *source) {
+    opdi_string text = {NULL, 0, 0, false};
+    opdi_unit unit;
+    const int rc = opdi_unit_begin(&unit, compiled->what, &compiled->open) ||
+        opdi_compiled_text(compiled, &unit, source, &text) ||
+        opdi_variant_made(variant, compiled, &unit, &text) ? -1 : 0;
+    opdi_unit_free(&unit);
+    opdi_string_free(&text);
+    return rc;
+}
+/* Makes the code of a variant, with open sizes if `open` is true.  Returns 0, or -1 and sets an error. */
+OPDI_INTERNAL int opdi_variant_make(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs, int ninputs,
+                             bool open) {
+    opdi_unit_source source = {compiled->what, compiled->graph, compiled->program, inputs, ninputs, &compiled->open,
+                               NULL};
+    opdi_unit earlier;
+    int rc = 0;
+    memset(&earlier, 0, sizeof earlier);
+    if (compiled->frozen) {
+        rc = opdi_compiled_record_writes(compiled, &source, &earlier);
+        source.earlier = &earlier.recording;
+    }
+    if (rc == 0) {
+        rc = open ? opdi_variant_make_open(variant, compiled, &source)
+            : opdi_variant_make_fixed(variant, compiled, &source);
+    }
+    opdi_unit_free(&earlier);
+    return rc;
+}
+OPDI_INTERNAL opdi_variant *opdi_variant_new(const opd_value *inputs, int ninputs) {
+    opdi_variant *const variant = (opdi_variant *)opdi_alloc(sizeof *variant);
+    if (!variant) { return NULL; }
+    memset(variant, 0, sizeof *variant);
+    variant->ninputs = ninputs;
+    variant->inputs = (opd_value *)opdi_variant_alloc(variant, ninputs, sizeof *variant->inputs);
+    for (int i = 0; i < ninputs && variant->inputs; i++) { variant->inputs[i] = inputs[i]; }
+    return variant;
+}
