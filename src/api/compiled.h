@@ -44,7 +44,8 @@ typedef struct opd_compile_options {
     const char *flags;           /* flags of the compiler; NULL: the fastest code for this machine */
     bool frozen;                 /* constants, or the program's tensors, do not change: values that depend only on them
         are computed once.  If one changes, later runs are uncompiled.  Changes that opd_tensor_version does not count,
-        such as those through pointers or opd_tensor_data, are not noticed.  Inference tensors are read in each run */
+        such as those through pointers or opd_tensor_data, are not noticed.  Two kinds of constants are not frozen:
+        inference tensors, and constants that the graph itself writes, such as a cache or a running mean */
     int kinds;                   /* the largest number of kinds of inputs (see opd_compiled) that are compiled; 0 means
                                     8 */
     const int *open;             /* sizes that may differ within one kind, as in opd_c_options; NULL: none */
@@ -64,10 +65,11 @@ typedef struct opd_compile_options {
    uncompiled if written tensors share memory, if results are views of a part of each other, if a run transposes its
    inputs in place (t_) or has side effects (prints), or if there is no compiler.
    Matrix products and convolutions are computed by C loops or by the library's kernels, whichever is faster.  To find
-   that out, the first run of a kind also runs the code several times with each, unless a run writes an input, draws
-   random numbers or calls an operator of the program.  Large attention is always computed by the library's kernel.
-   If the code takes at least 0.2 milliseconds and uncompiled runs are faster, later runs of the kind are uncompiled,
-   unless the environment has OPD_COMPILED_ALWAYS=1.
+   that out, the first run of a kind also runs the code up to four times with each, for about half a second.  These
+   runs write copies of the tensors that the graph writes.  Nothing is timed if a run draws random numbers or calls an
+   operator of the program.  Large attention is always computed by the library's kernel.  If the code takes at least
+   0.2 milliseconds and uncompiled runs are faster, later runs of the kind are uncompiled, unless the environment has
+   OPD_COMPILED_ALWAYS=1, or the graph writes its constants.
    The first failure of the compiler gives a warning.  If a size cannot be open, there is a warning, too, and each value
    of the size is a separate kind. */
 typedef struct opd_compiled opd_compiled;
