@@ -270,7 +270,7 @@ static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
         const int64_t high = opdi_band_at(tr, item, at);
         for (int64_t i = 0; i < iter->sizes[0]; i += OPDI_TILE) {
             tile(at[0] + i * size, across, at[1] + i * step, step, OPDI_MIN((int64_t)OPDI_TILE, iter->sizes[0] - i),
-                 high);
+                 high, opdi_tile_next(iter, 1, i));
         }
     }
 }

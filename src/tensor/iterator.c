@@ -421,29 +421,38 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
 }
 #define OPDI_MAX_TRANSPOSED 2                     /* the most operands of a pass that are transposed by tiles */
 /* Transposes a tile of at most 64 x 64 elements: dst[j][i] = src[i][j], i < ni, j < nj.  Rows of dst are `ds` bytes
-   apart, rows of src `ss` bytes.  With the buffer `table`, src is read and dst is written along cache lines.  For
-   whole tiles, the loops have a constant length. */
+   apart, rows of src `ss` bytes.  With the buffer `table`, src is read and dst is written along cache lines.  The next
+   tile begins `next` bytes after src.  Its rows are fetched into the cache, because the processor cannot foresee reads
+   of so many rows.  For whole tiles, the loops have a constant length. */
 #define OPDI_TILE_MOVE(type, ni_, nj_) do {                                                                 \
         for (i = 0; i < ni_; i++) {                                                                         \
             const type *sizes = (const type *)(const void *)(src + i * ss);                                 \
+            opdi_tile_fetch(sizes, next, (nj_) * (int64_t)sizeof(type));                                    \
             for (j = 0; j < nj_; j++) { table[j][i] = sizes[j]; }                                           \
         }                                                                                                   \
         for (j = 0; j < nj_; j++) { memcpy(dst + j * ds, table[j], (size_t)(ni_) * sizeof(type)); }         \
     } while (0)
 #define OPDI_TRANSPOSE(type)                                                                                \
-    static void opdi_transpose_##type(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj) { \
+    static void opdi_transpose_##type(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj, \
+                                      int64_t next) {                                                       \
         type table[OPDI_TILE][OPDI_TILE];                                                                   \
         int64_t i, j;                                                                                       \
         if (ni == OPDI_TILE && nj == OPDI_TILE) { OPDI_TILE_MOVE(type, OPDI_TILE, OPDI_TILE); }             \
         else { OPDI_TILE_MOVE(type, ni, nj); }                                                              \
     }
+/* Fetches into the cache the `bytes` bytes that begin `next` bytes after `row`. */
+OPDI_ALWAYS void opdi_tile_fetch(const void *row, int64_t next, int64_t bytes) {
+    for (int64_t at = 0; at < bytes; at += 64) { OPDI_PREFETCH((uintptr_t)row + (uintptr_t)(next + at)); }
+}
 /* Transposes a tile of 4-byte elements in blocks of 4 x 4, which are held in registers. */
-static void opdi_transpose_uint32_t(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj) {
+static void opdi_transpose_uint32_t(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj,
+                                    int64_t next) {
     uint32_t table[OPDI_TILE][OPDI_TILE];
     for (int64_t i = 0; i < ni; i += 4) {
         const char *row = src + i * ss;
         int64_t j = 0;
         for (; i + 4 <= ni && j + 4 <= nj; j += 4, row += 16) {
+            for (int64_t k = 0; k < 4 && j % 16 == 0; k++) { opdi_tile_fetch(row + k * ss, next, 64); }
             opdi_transpose4(row, row + ss, row + 2 * ss, row + 3 * ss, &table[j][i], OPDI_TILE);
         }
         for (; j < nj; j++, row += 4) {
@@ -461,6 +470,13 @@ OPDI_INTERNAL opdi_tile_fn opdi_transpose_of(int size) {
     if (size == 1) { return opdi_transpose_uint8_t; }
     if (size == 2) { return opdi_transpose_uint16_t; }
     return size == 4 ? opdi_transpose_uint32_t : opdi_transpose_uint64_t;
+}
+/* Returns the distance, in bytes, from the tile that begins at index i of dim 0 to the next tile of operand k: the next
+   one in the band, or the first one of the next band. */
+OPDI_INTERNAL int64_t opdi_tile_next(const opdi_iter *iter, int k, int64_t i) {
+    const opdi_operand *const operand = &iter->op[k];
+    return i + OPDI_TILE < iter->sizes[0] ? OPDI_TILE * operand->stride[0]
+        : OPDI_TILE * (int64_t)operand->size - i * operand->stride[0];
 }
 /* Computes at[nops], the addresses at which the operands of band number `item` begin.  A band covers OPDI_TILE indices
    of dim `across` and all indices of dim 0, at one index of each other dim.  Returns its length in dim `across`. */
@@ -517,7 +533,8 @@ static void opdi_iter_bands(void *ctx, int64_t begin, int64_t end) {
                 if (!opdi_iter_transposed(iter, k, tr->across)) { continue; }
                 char *const tile = (char *)tiles[turned++];
                 step[k] = OPDI_TILE * operand->size;
-                opdi_transpose_of(operand->size)(tile, step[k], from[k], operand->stride[0], count, high);
+                opdi_transpose_of(operand->size)(tile, step[k], from[k], operand->stride[0], count, high,
+                                                 opdi_tile_next(iter, k, i));
                 from[k] = tile;
             }
             for (int64_t j = 0; j < high; j++) {

@@ -314,7 +314,7 @@ static inline int64_t opdi_iter_most(const opdi_iter *iter) {
 /* The number of rows and columns of a tile that is transposed. */
 #define OPDI_TILE 64
 /* Transposes a tile: see OPDI_TRANSPOSE. */
-typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
+typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj, int64_t next);
 /* A pass that runs by tiles, which extend along dim 0 and dim `across`. */
 typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
 

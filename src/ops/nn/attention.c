@@ -274,7 +274,8 @@ static void opdi_attention_transpose(size_t size, char *to, int64_t ts, const ch
     for (int64_t i = 0; i < rows; i += OPDI_TILE) {
         for (int64_t j = 0; j < count; j += OPDI_TILE) {
             tile(to + (j * ts + i) * bytes, ts * bytes, from + (i * fs + j) * bytes, fs * bytes,
-                 OPDI_MIN(rows - i, (int64_t)OPDI_TILE), OPDI_MIN(count - j, (int64_t)OPDI_TILE));
+                 OPDI_MIN(rows - i, (int64_t)OPDI_TILE), OPDI_MIN(count - j, (int64_t)OPDI_TILE),
+                 (j + OPDI_TILE < count ? OPDI_TILE : OPDI_TILE * fs - j) * bytes);
         }
     }
 }
