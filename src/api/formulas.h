@@ -28,11 +28,11 @@
     X(relu, 1, V, x < 0 ? 0 : x) \
     X(clamp, 1, V, (x < a ? a : x) > b ? b : (x < a ? a : x)) \
     X(threshold, 2, V, x <= a ? b : y) \
-    X(hardtanh_backward, 2, S, ((y > a) & (y < b)) ? x : 0) \
+    X(hardtanh_backward, 2, V, ((y > a) & (y < b)) ? x : 0) \
     X(maximum, 2, V, ((x > y) | (x != x)) ? x : y) \
     X(minimum, 2, V, ((x < y) | (x != x)) ? x : y) \
-    X(fmax, 2, S, ((x >= y) | (y != y)) ? x : y) \
-    X(fmin, 2, S, ((x <= y) | (y != y)) ? x : y) \
+    X(fmax, 2, V, ((x >= y) | (y != y)) ? x : y) \
+    X(fmin, 2, V, ((x <= y) | (y != y)) ? x : y) \
     X(where, 3, V, x != 0 ? y : z) \
     X(addcmul, 3, V, OPD_ADD(x, OPD_MUL(OPD_MUL(a, y), z))) \
     X(eq, 2, V, (OPD_T)(x == y)) \
@@ -45,7 +45,7 @@
     X(logical_and, 2, D, (OPD_T)((x != 0) & (y != 0))) \
     X(logical_or, 2, D, (OPD_T)((x != 0) | (y != 0))) \
     X(logical_xor, 2, D, (OPD_T)((x != 0) ^ (y != 0))) \
-    X(isnan, 1, D, (OPD_T)(x != x)) \
+    X(isnan, 1, V, (OPD_T)(x != x)) \
     X(heaviside, 2, D, x == 0 ? y : (OPD_T)(x > 0))
 
 /* Formulas for float and double. */
@@ -59,11 +59,11 @@
     X(pow, 2, S, OPD_FN(pow)(x, y)) \
     X(reciprocal, 1, V, 1 / x) \
     X(exp, 1, N, OPD_FN(exp)(x)) \
-    X(exp2, 1, D, OPD_FN(exp2)(x)) \
+    X(exp2, 1, M, OPD_FN(exp2)(x)) \
     X(expm1, 1, M, OPD_FN(expm1)(x)) \
     X(log, 1, N, OPD_FN(log)(x)) \
-    X(log2, 1, D, OPD_FN(log2)(x)) \
-    X(log10, 1, D, OPD_FN(log10)(x)) \
+    X(log2, 1, M, OPD_FN(log2)(x)) \
+    X(log10, 1, M, OPD_FN(log10)(x)) \
     X(log1p, 1, M, OPD_FN(log1p)(x)) \
     X(sqrt, 1, N, OPD_FN(sqrt)(x)) \
     X(rsqrt, 1, N, 1 / OPD_FN(sqrt)(x)) \
@@ -86,14 +86,14 @@
     X(ceil, 1, V, OPD_FN(ceil)(x)) \
     X(round, 1, V, OPD_FN(nearbyint)(x)) \
     X(trunc, 1, V, OPD_FN(trunc)(x)) \
-    X(frac, 1, S, x - OPD_FN(trunc)(x)) \
+    X(frac, 1, V, x - OPD_FN(trunc)(x)) \
     X(round_decimals, 1, S, b != 0 ? OPD_FN(nearbyint)(x / a) * a : OPD_FN(nearbyint)(x * a) / a) \
-    X(isinf, 1, D, (OPD_T)(OPD_FN(fabs)(x) == (OPD_T)INFINITY)) \
-    X(isfinite, 1, D, (OPD_T)(OPD_FN(fabs)(x) < (OPD_T)INFINITY)) \
+    X(isinf, 1, V, (OPD_T)(OPD_FN(fabs)(x) == (OPD_T)INFINITY)) \
+    X(isfinite, 1, V, (OPD_T)(OPD_FN(fabs)(x) < (OPD_T)INFINITY)) \
     X(isposinf, 1, D, (OPD_T)(x == (OPD_T)INFINITY)) \
     X(isneginf, 1, D, (OPD_T)(x == -(OPD_T)INFINITY)) \
     X(signbit, 1, D, (OPD_T)(OPD_FN(copysign)((OPD_T)1, x) < 0)) \
-    X(copysign, 2, D, OPD_FN(copysign)(x, y)) \
+    X(copysign, 2, V, OPD_FN(copysign)(x, y)) \
     X(nextafter, 2, S, OPD_FN(nextafter)(x, y)) \
     X(nextafter_bf16, 2, S, OPD_H(nextafter_bf16)(x, y)) \
     X(nextafter_f16, 2, S, OPD_H(nextafter_f16)(x, y)) \
@@ -107,13 +107,13 @@
     X(lerp, 3, V, OPD_FN(fabs)(z) < (OPD_T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z)) \
     X(lerp_scalar, 2, V, OPD_FN(fabs)(a) < (OPD_T)0.5 ? x + a * (y - x) : y - (y - x) * (1 - a)) \
     X(addcdiv, 3, V, x + a * y / z) \
-    X(clamp_tensor, 3, S, OPD_H(clamp)(x, y, z)) \
+    X(clamp_tensor, 3, V, OPD_H(clamp)(x, y, z)) \
     X(leaky_relu, 1, V, x > 0 ? x : x * a) \
     X(leaky_relu_backward, 2, V, x > 0 ? y : y * a) \
-    X(elu, 1, S, x <= 0 ? OPD_FN(expm1)(x * c) * a : x * b) \
+    X(elu, 1, D, x <= 0 ? OPD_FN(expm1)(x * c) * a : x * b) \
     X(elu_backward, 2, D, y > 0 ? x * b : x * c * a * OPD_FN(exp)(y * c)) \
-    X(elu_backward_result, 2, D, y > 0 ? x * b : x * c * (y + a)) \
-    X(softplus, 1, S, x * a > b ? x : OPD_FN(log1p)(OPD_FN(exp)(x * a)) / a) \
+    X(elu_backward_result, 2, V, y > 0 ? x * b : x * c * (y + a)) \
+    X(softplus, 1, D, x * a > b ? x : OPD_FN(log1p)(OPD_FN(exp)(x * a)) / a) \
     X(softplus_backward, 2, D, y * a > b ? x : x * OPD_FN(exp)(y * a) / (OPD_FN(exp)(y * a) + 1)) \
     X(gelu, 1, D, (OPD_T)0.5 * x * (1 + OPD_FN(erf)(x * (OPD_T)0.70710678118654752440))) \
     X(gelu_tanh, 1, D, (OPD_T)0.5 * x * (1 + OPD_FN(tanh)(OPD_H(gelu_inner)(x)))) \
@@ -124,20 +124,20 @@
     X(mish, 1, D, x * OPD_FN(tanh)(OPD_FN(log1p)(OPD_FN(exp)(x)))) \
     X(mish_backward, 2, D, x * OPD_H(mish_slope)(y)) \
     X(hardsigmoid, 1, V, OPD_H(relu6)(x + 3) / 6) \
-    X(hardsigmoid_backward, 2, S, ((y > -3) & (y < 3)) ? x / 6 : 0) \
+    X(hardsigmoid_backward, 2, V, ((y > -3) & (y < 3)) ? x / 6 : 0) \
     X(hardswish, 1, V, x * OPD_H(relu6)(x + 3) / 6) \
-    X(hardswish_backward, 2, S, y <= -3 ? 0 : y < 3 ? x * (y / 3 + (OPD_T)0.5) : x) \
+    X(hardswish_backward, 2, V, y <= -3 ? 0 : y < 3 ? x * (y / 3 + (OPD_T)0.5) : x) \
     X(tanh_backward, 2, V, x * (1 - y * y)) \
     X(sigmoid_backward, 2, V, x * (1 - y) * y) \
     X(log_sigmoid, 1, D, (x < 0 ? x : 0) - OPD_FN(log1p)(OPD_FN(exp)(-OPD_FN(fabs)(x)))) \
     X(log_sigmoid_backward, 2, D, y < 0 ? x - x * OPD_H(exp_ratio)(y) : x * OPD_H(exp_ratio)(y)) \
-    X(softshrink, 1, S, x > a ? x - a : x < -a ? x + a : x != x ? x : 0) \
-    X(hardshrink, 1, S, ((x >= -a) & (x <= a)) ? 0 : x) \
-    X(shrink_backward, 2, S, ((y > a) | (y < -a)) ? x : 0) \
+    X(softshrink, 1, V, x > a ? x - a : x < -a ? x + a : x != x ? x : 0) \
+    X(hardshrink, 1, V, ((x >= -a) & (x <= a)) ? 0 : x) \
+    X(shrink_backward, 2, V, ((y > a) | (y < -a)) ? x : 0) \
     X(logit, 1, D, OPD_H(logit)(x, a, b)) \
     X(logit_backward, 2, D, ((y < a) | (y > b)) ? c : x / (y * (1 - y))) \
     X(sinc, 1, D, x == 0 ? 1 : OPD_FN(sin)(x * (OPD_T)3.14159265358979323846) / (x * (OPD_T)3.14159265358979323846)) \
-    X(nan_to_num, 1, S, x != x ? a : x == (OPD_T)INFINITY ? b : x == -(OPD_T)INFINITY ? c : x)
+    X(nan_to_num, 1, V, x != x ? a : x == (OPD_T)INFINITY ? b : x == -(OPD_T)INFINITY ? c : x)
 
 /* Formulas for int64_t: the formulas that floats have, too, and the formulas that only integers have.  Narrower
    integers and bool are computed in int64_t. */
@@ -149,16 +149,16 @@
     X(fmod, 2, S, OPD_H(fmod)(x, y)) \
     X(remainder, 2, S, OPD_H(remainder)(x, y)) \
     X(pow, 2, S, OPD_H(pow)(x, y)) \
-    X(clamp_tensor, 3, S, OPD_H(clamp)(x, y, z)) \
+    X(clamp_tensor, 3, V, OPD_H(clamp)(x, y, z)) \
     X(floor, 1, S, x) \
     X(signbit, 1, S, (OPD_T)(x < 0))
 #define OPD_FORMULAS_INT_OWN(X) \
     X(zero, 1, S, 0 * x) \
     X(one, 1, S, 0 * x + 1) \
-    X(bitwise_and, 2, V, x & y) \
-    X(bitwise_or, 2, V, x | y) \
-    X(bitwise_xor, 2, V, x ^ y) \
-    X(bitwise_not, 1, V, ~x) \
+    X(bitwise_and, 2, W, x & y) \
+    X(bitwise_or, 2, W, x | y) \
+    X(bitwise_xor, 2, W, x ^ y) \
+    X(bitwise_not, 1, W, ~x) \
     X(bitwise_left_shift, 2, S, OPD_H(shift_left)(x, y)) \
     X(bitwise_right_shift, 2, S, OPD_H(shift_right)(x, y)) \
     X(gcd, 2, S, OPD_H(gcd)(x, y)) \

@@ -14,8 +14,8 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_H(remainder)(OPD_T x, OPD_T y) {
     return mod != 0 && (y < 0) != (mod < 0) ? mod + y : mod;
 }
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(clamp)(OPD_T x, OPD_T y, OPD_T z) {
-    OPD_T m = x > y || x != x ? x : y;
-    return m < z || m != m ? m : z;
+    const OPD_T m = ((x > y) | (x != x)) ? x : y;
+    return ((m < z) | (m != m)) ? m : z;
 }
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(relu6)(OPD_T x) { return x < 0 ? 0 : x > 6 ? 6 : x; }
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(logaddexp)(OPD_T x, OPD_T y) {

@@ -15,8 +15,9 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(fmod)(OPD_T x, OPD_T y OPD_NOTES) {
     return y == -1 ? 0 : x % y;
 }
 OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(div_floor)(OPD_T x, OPD_T y OPD_NOTES) {
-    OPD_T q = OPD_HELPER(div_trunc)(x, y OPD_PASS_NOTES);
-    return y != 0 && y != -1 && x % y != 0 && (x < 0) != (y < 0) ? q - 1 : q;
+    const OPD_T q = OPD_HELPER(div_trunc)(x, y OPD_PASS_NOTES);
+    if (y == 0 || y == -1) { return q; }
+    return q * y != x && (x < 0) != (y < 0) ? q - 1 : q;
 }
 OPD_FORMULA_QUALIFIERS OPD_T OPD_HELPER(remainder)(OPD_T x, OPD_T y OPD_NOTES) {
     OPD_T ret = OPD_HELPER(fmod)(x, y OPD_PASS_NOTES);

@@ -102,20 +102,24 @@ OPDI_ALWAYS float opdi_select_f32(int condition, float a, float b) {
     return opdi_float(opdi_select_bits(condition, opdi_bits(a), opdi_bits(b)));
 }
 OPDI_ALWAYS float opdi_pow2(int32_t count) { return opdi_float((uint32_t)(count + 127) << 23); }
-/* Returns e^(x - less) = 2^count * e^r for a small `less`.  2^count is applied in two factors, so that very large and
-   very small results are rounded only once. */
-OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
-    int32_t count;
-    x = opdi_select_f32(x > 89.0f, 89.0f, x);
-    x = opdi_select_f32(x < -104.0f, -104.0f, x);
-    float r = opdi_exp_reduce(lv, x, &count) - less;
+/* Returns 2^count * e^r for |r| <= 0.35.  2^count is applied in two factors, so that very large and very small results
+   are rounded only once. */
+OPDI_ALWAYS float opdi_exp_scaled(int lv, float r, int32_t count) {
     float q = OPDI_FMAF(lv, 0.00139505544f, r, 0.00836892892f);
     q = OPDI_FMAF(lv, q, r, 0.041666206f);
     q = OPDI_FMAF(lv, q, r, 0.166665182f);
     q = OPDI_FMAF(lv, q, r, 0.5f);
     q = OPDI_FMAF(lv, q, r * r, r) + 1.0f;
-    count &= -(int32_t)(x == x);
+    count &= -(int32_t)(r == r);
     return q * opdi_pow2(count >> 1) * opdi_pow2(count - (count >> 1));
+}
+/* Returns e^(x - less) for a small `less`. */
+OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
+    int32_t count;
+    x = opdi_select_f32(x > 89.0f, 89.0f, x);
+    x = opdi_select_f32(x < -104.0f, -104.0f, x);
+    const float r = opdi_exp_reduce(lv, x, &count) - less;
+    return opdi_exp_scaled(lv, r, count);
 }
 OPDI_ALWAYS float opdi_exp1(int lv, float x) { return opdi_exp_less(lv, x, 0.0f); }
 /* Returns log(m * 2^e) for m in [sqrt(1/2), sqrt(2)], where f = m - 1. */
@@ -133,14 +137,23 @@ OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
     y = OPDI_FMAF(lv, -0.5f, z, y);
     return OPDI_FMAF(lv, e, 0.693359375f, f + y);
 }
-OPDI_ALWAYS float opdi_log1(int lv, float a) {
+/* Splits a = m * 2^e, m in [sqrt(1/2), sqrt(2)): returns m - 1, and sets *exponent to e.  a is positive and finite. */
+OPDI_ALWAYS float opdi_log_split(float a, float *exponent) {
     int tiny = opdi_bits(a) < 0x00800000u;       /* denormal */
     uint32_t bits = opdi_bits(opdi_select_f32(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
-    float e = (float)(((int32_t)bits >> 23) - (23 & -tiny));
-    float y = opdi_log_core(lv, opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f, e);
+    *exponent = (float)(((int32_t)bits >> 23) - (23 & -tiny));
+    return opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f;
+}
+/* Returns the logarithm y of a, or the logarithm of an `a` that is negative, 0, infinite or NaN. */
+OPDI_ALWAYS float opdi_log_special(float a, float y) {
     y = opdi_select_f32(a < HUGE_VALF, y, a);              /* inf and NaN are returned */
     y = opdi_select_f32(a < 0.0f, NAN, y);
     return opdi_select_f32(a == 0.0f, -HUGE_VALF, y);
+}
+OPDI_ALWAYS float opdi_log1(int lv, float a) {
+    float e;
+    const float f = opdi_log_split(a, &e);
+    return opdi_log_special(a, opdi_log_core(lv, f, e));
 }
 OPDI_LOOPS_END
 

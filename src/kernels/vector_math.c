@@ -6,8 +6,8 @@
 //  for each instruction set.  `lv` is the level of instructions (opdi_cpu_level), a constant after inlining.
 //
 //  Error bounds in units in the last place, with and without FMA (a test checks them on a sample of all floats): exp,
-//  log 1.1; erf 1.3; log1p, expm1 1.6; sin, cos 1.8; atan 1.9; tan 2; sigmoid 2.5; tanh 2.6; erfc 4; powers of floats
-//  0.6; powers of doubles 1.5.  Results differ in the last place between levels.
+//  log 1.1; exp2 1.2; erf 1.3; log1p, expm1 1.6; log2 1.7; sin, cos 1.8; atan 1.9; tan, log10 2; sigmoid 2.5; tanh
+//  2.6; erfc 4; powers of floats 0.6; powers of doubles 1.5.  Results differ in the last place between levels.
 
 /* Returns e^x - 1 = 2^count * (e^r - 1) + (2^count - 1), where x = count * ln(2) + r.  All terms are halved, so that
    count = 128 does not overflow early. */
@@ -38,6 +38,27 @@ OPDI_ALWAYS float opdi_log1p1(int lv, float a) {
     y = opdi_select_f32(a < -1.0f, NAN, y);
     y = opdi_select_f32(a == -1.0f, -HUGE_VALF, y);
     return opdi_select_f32((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
+}
+
+/* Returns 2^a = 2^count * e^r, where a = count + r / ln(2). */
+OPDI_ALWAYS float opdi_exp21(int lv, float a) {
+    float x = opdi_select_f32(a > 129.0f, 129.0f, a);
+    x = opdi_select_f32(x < -151.0f, -151.0f, x);
+    const float t = OPDI_ROUNDED(float, x + OPDI_MAGIC), r = (x - (t - OPDI_MAGIC)) * 0.693147181f;
+    return opdi_exp_scaled(lv, r, (int32_t)(opdi_bits(t) - 0x4b400000u));
+}
+/* Return the logarithm of a to the base 2 or 10: for a = m * 2^e, the logarithm of m plus that of 2^e.  Logarithms of
+   powers of the base are exact. */
+OPDI_ALWAYS float opdi_log21(int lv, float a) {
+    float e;
+    const float f = opdi_log_split(a, &e);
+    return opdi_log_special(a, OPDI_FMAF(lv, opdi_log_core(lv, f, 0.0f), 1.44269504f, e));
+}
+OPDI_ALWAYS float opdi_log101(int lv, float a) {
+    float e;
+    const float f = opdi_log_split(a, &e);
+    const float rest = OPDI_FMAF(lv, opdi_log_core(lv, f, 0.0f), 0.434294482f, e * 4.60503907e-6f);
+    return opdi_log_special(a, OPDI_FMAF(lv, e, 0.301025391f, rest));
 }
 
 /* Returns tanh(a).  For x = |a|, tanh(x) = m / (m + 2) with m = e^(2x) - 1. */
@@ -195,7 +216,8 @@ OPDI_ALWAYS float opdi_atan1(int lv, float a) {
 #define OPDI_VMATH_LIST(X) X(log, 1) X(sin, 6) X(cos, 7)
 #else
 #define OPDI_VMATH_LIST(X) X(exp, 0) X(log, 1) X(log1p, 2) X(expm1, 3) X(tanh, 4) X(erf, 5) X(sin, 6) X(cos, 7) \
-    X(sigmoid, 8) X(phi, 9) X(gelu, 10) X(silu, 11) X(tan, 12) X(atan, 13) X(erfc, 14)
+    X(sigmoid, 8) X(phi, 9) X(gelu, 10) X(silu, 11) X(tan, 12) X(atan, 13) X(erfc, 14) \
+    X(exp2, 15) X(log2, 16) X(log10, 17)
 #endif
 
 /* The case of a switch for the function `name`: computes out[i] = name(a[i]) for i < count, where out may be a.  Each
@@ -291,6 +313,9 @@ OPDI_INTERNAL void opdi_vsigmoid(int64_t count, float *out, const float *a) { op
 OPDI_INTERNAL void opdi_vphi(int64_t count, float *out, const float *a) { opdi_vmath(9, count, out, a); }
 OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) { opdi_vtrig(12, count, out, a); }
 OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(14, count, out, a); }
+OPDI_INTERNAL void opdi_vexp2(int64_t count, float *out, const float *a) { opdi_vmath(15, count, out, a); }
+OPDI_INTERNAL void opdi_vlog2(int64_t count, float *out, const float *a) { opdi_vmath(16, count, out, a); }
+OPDI_INTERNAL void opdi_vlog10(int64_t count, float *out, const float *a) { opdi_vmath(17, count, out, a); }
 OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(13, count, out, a); }
 
 /* The following functions compute square roots or, if `inverse` is true, their reciprocals.  They use assembly, because

@@ -120,6 +120,8 @@ OPDI_LOOPS_END
 #define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take its inputs' strides */
 #define OPDI_NUMBER_KEPT 32                       /* if the other operand is a 16-bit float, a number is
                                                      not rounded to 16 bits */
+#define OPDI_BY_WORDS 64                          /* the int64 loop gives the same bits if each of its elements holds
+                                                     several elements of a narrower dtype */
 /* A pointwise formula.  loop: its loops, by the type in which they compute (OPDI_F32, ...), or NULL; if there is a
    double loop but no float loop, floats are computed in double.  what: the kernel's name in the message "not
    implemented for".  rule: the flags above.  number: the opd_formula for floats, and the one for integers. */
@@ -201,13 +203,17 @@ OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
    loops. */
 #define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f)
 /* The macros OPDI_FORMULA_.. define opdi_formula_ID.  The letters in their names say which loops the formula has.  A:
-   float, double, int64.  F: float, double.  D: double.  DI: double, int64.  I: int64.  DV: double, by a vector
-   function.  V: float and double, by vector functions, and int64. */
+   float, double, int64.  F: float, double.  B: float by blocks (see >>op:float_blocks), double.  D: double.  DI:
+   double, int64.  I: int64.  DV: double, by a vector function.  V: float and double, by vector functions, and
+   int64. */
 #define OPDI_FORMULA_A(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_F(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_B(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_##name, NULL}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};
 #define OPDI_FORMULA_D(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, #id "_cpu", \

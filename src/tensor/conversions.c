@@ -89,7 +89,9 @@ OPDI_CONVERT(opdi_cvt_f64_b, double, uint8_t, (double)(x != 0))
 OPDI_CONVERT_WIDE(opdi_cvt_i64_u8, int64_t, uint8_t, (int64_t)x)
 OPDI_CONVERT_WIDE(opdi_cvt_i64_i32, int64_t, int32_t, (int64_t)x)
 OPDI_CONVERT_WIDE(opdi_cvt_i64_b, int64_t, uint8_t, (int64_t)(x != 0))
-OPDI_CONVERT(opdi_cvt_u8_f32, uint8_t, float, OPDI_WRAP_u8(opdi_to_i64((double)x)))
+/* Floats that do not fit into int32 are multiples of 256, so that the low bits of the int64 are 0, as those of
+   INT32_MIN. */
+OPDI_CONVERT_WIDE(opdi_cvt_u8_f32, uint8_t, float, OPDI_WRAP_u8(opdi_f32_to_i32(x)))
 OPDI_CONVERT_WIDE(opdi_cvt_i32_f32, int32_t, float, opdi_f32_to_i32(x))
 OPDI_CONVERT_WIDE(opdi_cvt_i64_f32, int64_t, float, opdi_f32_to_i64(x))
 OPDI_CONVERT(opdi_cvt_b_f32, uint8_t, float, (uint8_t)(x != 0))
@@ -158,8 +160,8 @@ OPDI_CONVERT(opdi_cvt_f64_i8, double, int8_t, (double)x)
 OPDI_CONVERT(opdi_cvt_f64_i16, double, int16_t, (double)x)
 OPDI_CONVERT(opdi_cvt_i64_i8, int64_t, int8_t, (int64_t)x)
 OPDI_CONVERT(opdi_cvt_i64_i16, int64_t, int16_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_i8_f32, int8_t, float, OPDI_WRAP_i8(opdi_to_i32((double)x)))
-OPDI_CONVERT(opdi_cvt_i16_f32, int16_t, float, OPDI_WRAP_i16(opdi_to_i32((double)x)))
+OPDI_CONVERT(opdi_cvt_i8_f32, int8_t, float, OPDI_WRAP_i8(opdi_f32_to_i32(x)))
+OPDI_CONVERT(opdi_cvt_i16_f32, int16_t, float, OPDI_WRAP_i16(opdi_f32_to_i32(x)))
 OPDI_CONVERT(opdi_cvt_u8_f64, uint8_t, double, OPDI_WRAP_u8(opdi_to_i64(x)))
 OPDI_CONVERT(opdi_cvt_i8_f64, int8_t, double, OPDI_WRAP_i8(opdi_to_i32(x)))
 OPDI_CONVERT(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
@@ -168,9 +170,9 @@ OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
 /* Converts in two steps, through float, as c10::Half and c10::BFloat16 do. */
 static void opdi_convert_via(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
                              opdi_convert first, opdi_convert second) {
-    float block[64];
+    float block[512];
     for (int64_t i = 0, n; i < count; i += n) {
-        n = OPDI_MIN(count - i, (int64_t)64);
+        n = OPDI_MIN(count - i, (int64_t)512);
         first(block, (const char *)src + i * from_size, n);
         second((char *)dst + i * to_size, block, n);
     }
@@ -191,7 +193,7 @@ OPDI_CONVERT_VIA(opdi_cvt_i64_bf16, opdi_cvt_f32_bf16, opdi_cvt_i64_f32, 2, 8)
 OPDI_CONVERT(opdi_cvt_f32_u16, float, uint16_t, (float)x)
 OPDI_CONVERT(opdi_cvt_f64_u16, double, uint16_t, (double)x)
 OPDI_CONVERT(opdi_cvt_i64_u16, int64_t, uint16_t, (int64_t)x)
-OPDI_CONVERT(opdi_cvt_u16_f32, uint16_t, float, OPDI_WRAP_u16(opdi_to_i32((double)x)))
+OPDI_CONVERT(opdi_cvt_u16_f32, uint16_t, float, OPDI_WRAP_u16(opdi_f32_to_i32(x)))
 OPDI_CONVERT(opdi_cvt_u16_f64, uint16_t, double, OPDI_WRAP_u16(opdi_to_i32(x)))
 OPDI_CONVERT(opdi_cvt_u16_i64, uint16_t, int64_t, OPDI_WRAP_u16(x))
 OPDI_CONVERT(opdi_cvt_f32_u32, float, uint32_t, (float)x)

@@ -44,6 +44,15 @@ static double kn_ulp(void (*f)(int64_t, float *, const float *), double (*ref)(d
     return worst;
 }
 
+/* The loops of asin and acos as functions of arrays. */
+static void kn_asin(int64_t count, float *out, const float *x) {
+    void *data[2] = {out, (void *)(uintptr_t)x};
+    opdi_f32_vasin(data, count, &opdi_no_params);
+}
+static void kn_acos(int64_t count, float *out, const float *x) {
+    void *data[2] = {out, (void *)(uintptr_t)x};
+    opdi_f32_vacos(data, count, &opdi_no_params);
+}
 /* Every 10,007th float at the level of this machine (OPD_CPU_LEVEL lowers it); OPD_TEST_ALL_FLOATS: every one. */
 TEST(kernels_vector_math) {
     static const struct {
@@ -56,7 +65,8 @@ TEST(kernels_vector_math) {
         {"erfc", opdi_verfc, erfc, 4.0},
         {"sin", opdi_vsin, sin, 1.8}, {"cos", opdi_vcos, cos, 1.8}, {"sigmoid", opdi_vsigmoid, kn_sigmoid, 2.5},
         {"tan", opdi_vtan, tan, 2.0}, {"atan", opdi_vatan, atan, 1.9}, {"sqrt", opdi_vsqrt, sqrt, 0.6},
-        {"rsqrt", opdi_vrsqrt, kn_rsqrt, 1.6}};
+        {"rsqrt", opdi_vrsqrt, kn_rsqrt, 1.6}, {"exp2", opdi_vexp2, exp2, 1.2}, {"log2", opdi_vlog2, log2, 1.7},
+        {"log10", opdi_vlog10, log10, 2.0}, {"asin", kn_asin, asin, 2.4}, {"acos", kn_acos, acos, 1.3}};
     uint64_t step = getenv("OPD_TEST_ALL_FLOATS") ? 1 : 10007;
     for (size_t i = 0; i < sizeof t / sizeof t[0]; i++) {
         int bad;
@@ -65,6 +75,189 @@ TEST(kernels_vector_math) {
             printf("    %-8s %.3f ulp, %d bad, level %d\n", t[i].name, e, bad, opdi_cpu_level());
         CHECK(e <= t[i].bound);
         CHECK_INT(bad, 0);
+    }
+}
+
+/* Powers of two and of ten have exact logarithms, and whole numbers have exact powers of two. */
+TEST(kernels_logarithms_of_powers) {
+    float x[278], y[278];
+    for (int i = 0; i < 278; i++) { x[i] = ldexpf(1, i - 149); }
+    opdi_vlog2(277, y, x);
+    for (int i = 0; i < 277; i++) { CHECK(y[i] == (float)(i - 149)); }
+    for (int i = 0; i < 77; i++) { x[i] = (float)pow(10, i - 38); }
+    opdi_vlog10(77, y, x);
+    for (int i = 0; i < 77; i++) { CHECK(y[i] == (float)log10((double)x[i])); }
+    for (int i = 0; i < 278; i++) { x[i] = (float)(i - 149); }
+    opdi_vexp2(277, y, x);
+    for (int i = 0; i < 277; i++) { CHECK(y[i] == ldexpf(1, i - 149)); }
+}
+/* Formulas of two floats that run by blocks or by vector instructions, compared with the C library, for pairs of special
+   numbers and for random pairs. */
+static double kn_logaddexp(double x, double y) {
+    const double most = x > y || x != x ? x : y;
+    return x == y && isinf(x) ? x : most + log1p(exp(-fabs(x - y)));
+}
+static double kn_fmax(double x, double y) { return x >= y || y != y ? x : y; }
+static double kn_div_floor(double x, double y) {
+    const float a = (float)x, b = (float)y;
+    float out;
+    void *data[3] = {&out, (void *)(uintptr_t)&a, (void *)(uintptr_t)&b};
+    opdi_f32_div_floor(data, 1, &opdi_no_params);
+    return (double)out;
+}
+TEST(kernels_formulas_of_two_floats) {
+    static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, 3.0f, -7.0f, 0.1f, -0.3f, 1e-45f, -1e-40f, 1.5e-38f, 1e20f, -2e38f, FLT_MAX,
+        HUGE_VALF, -HUGE_VALF, NAN, 1e-20f, 5e6f, -1e9f, 2.0f, 88.0f, -104.0f};
+    static const struct {
+        const char *name;
+        void (*f)(void *const *, int64_t, const opdi_params *);
+        double (*ref)(double, double), bound;
+    } t[] = {{"atan2", opdi_f32_vatan2, atan2, 3.0}, {"hypot", opdi_f32_vhypot, hypot, 2.0},
+             {"logaddexp", opdi_f32_vlogaddexp, kn_logaddexp, 3.0}, {"copysign", opdi_f32_copysign, copysign, 0},
+             {"fmax", opdi_f32_fmax, kn_fmax, 0}, {"floor_divide", opdi_f32_vdiv_floor, kn_div_floor, 0}};
+    enum { SPECIAL = sizeof special / sizeof *special, COUNT = SPECIAL * SPECIAL + 4000 };
+    static float x[COUNT], y[COUNT], out[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        const float scale = i % 3 ? 4.0f : 3e5f;
+        x[i] = i < SPECIAL * SPECIAL ? special[i / SPECIAL] : kn_random() * scale;
+        y[i] = i < SPECIAL * SPECIAL ? special[i % SPECIAL] : kn_random() * (i % 5 ? scale : 0.01f);
+    }
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        void *data[3] = {out, x, y};
+        double worst = 0;
+        t[k].f(data, COUNT, &opdi_no_params);
+        for (int i = 0; i < COUNT; i++) {
+            const double e = t[k].ref((double)x[i], (double)y[i]);
+            const float want = (float)e;
+            if (e != e || want == 0 || isinf(want)) {
+                const bool same = e != e ? out[i] != out[i] : opdi_bits(out[i]) == opdi_bits(want);
+                if (!same && !(fabsf(out[i]) == FLT_MAX && fabs(e) < 3.5e38)) { printf("    %s(%g, %g) = %g, not %g\n", t[k].name, (double)x[i], (double)y[i], (double)out[i], e); }
+                CHECK(same || (fabsf(out[i]) == FLT_MAX && fabs(e) < 3.5e38));
+                continue;
+            }
+            int exponent;
+            (void)frexp((double)want, &exponent);
+            const double size = t[k].ref == kn_logaddexp && fabs(e) < 0.5 ? 0 : exponent;     /* it has a zero */
+            const double d = fabs((double)out[i] - e) / ldexp(1, size < -125 ? -149 : (int)size - 24);
+            if (!(d <= worst)) { worst = d; }
+            if (!(d <= t[k].bound + 0.5)) { printf("    %s(%g, %g) = %.9g, not %.9g\n", t[k].name, (double)x[i], (double)y[i], (double)out[i], e); }
+        }
+        if (getenv("OPD_TEST_VERBOSE")) { printf("    %-12s %.3f ulp\n", t[k].name, worst); }
+        CHECK(worst <= t[k].bound + 0.5);
+    }
+}
+/* Activations that run by blocks, compared with their formulas in double. */
+TEST(kernels_activations_by_blocks) {
+    static const struct {
+        const char *name;
+        void (*f)(void *const *, int64_t, const opdi_params *), (*ref)(void *const *, int64_t, const opdi_params *);
+        int inputs;
+    } t[] = {{"elu", opdi_f32_velu, opdi_f64_elu, 1}, {"elu_backward", opdi_f32_velu_backward, opdi_f64_elu_backward, 2},
+             {"softplus", opdi_f32_vsoftplus, opdi_f64_softplus, 1},
+             {"softplus_backward", opdi_f32_vsoftplus_backward, opdi_f64_softplus_backward, 2},
+             {"mish", opdi_f32_vmish, opdi_f64_mish, 1}, {"mish_backward", opdi_f32_vmish_backward, opdi_f64_mish_backward, 2}};
+    enum { COUNT = 3001 };
+    static float x[COUNT], y[COUNT], out[COUNT];
+    static double x64[COUNT], y64[COUNT], out64[COUNT];
+    static const float special[] = {0.0f, -0.0f, HUGE_VALF, NAN, 1e-30f, -1e-30f, 20.0f, 20.1f, 44.5f, 89.0f, 1e30f, -88.0f, -103.0f, -1e5f};
+    opdi_params params = opdi_no_params;
+    opdi_params_set_f64(&params, 0, 1.25);
+    opdi_params_set_f64(&params, 1, 15.5);
+    opdi_params_set_f64(&params, 2, 0.75);
+    for (int i = 0; i < COUNT; i++) {
+        x64[i] = x[i] = i < 14 ? special[i] : kn_random() * 40;
+        y64[i] = y[i] = i < 14 ? special[i] : kn_random() * 40;
+    }
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        void *data[3] = {out, x, y}, *data64[3] = {out64, x64, y64};
+        if (t[k].inputs == 2) { for (int i = 0; i < 14; i++) { x64[i] = x[i] = 1.5f; } }
+        t[k].ref(data64, COUNT, &params);
+        for (int same = 0; same < 2; same++) {    /* the second time, the result overwrites the first input */
+            static float kept[COUNT];
+            memcpy(kept, x, sizeof x);
+            data[0] = same ? x : out;
+            t[k].f(data, COUNT, &params);
+            const float *const got = same ? x : out;
+            for (int i = 0; i < COUNT; i++) {
+                const double want = out64[i], most = 4e-6 * fabs(want) + (t[k].inputs == 2 ? 2e-6 : 1e-38);
+                const bool fits = want != want ? got[i] != got[i] : isinf((float)want) ? got[i] == (float)want
+                    : fabs((double)got[i] - want) <= most;
+                if (!fits) { printf("    %s(%g, %g) = %.9g, not %.9g\n", t[k].name, x64[i], y64[i], (double)got[i], want); }
+                CHECK(fits);
+            }
+            memcpy(x, kept, sizeof x);
+        }
+        if (t[k].inputs == 2) { for (int i = 0; i < 14; i++) { x64[i] = x[i] = special[i]; } }
+    }
+}
+/* Logical and bitwise operators, which run on words of eight bytes, give the same results for each length, in place and
+   at addresses that are no multiple of 8.  Bools whose byte is neither 0 nor 1 are true. */
+TEST(kernels_bits_by_words) {
+    static const int lengths[] = {1, 7, 8, 9, 63, 64, 2047, 2048, 2049, 2055, 70001};
+    static opd_tensor *(*const two[])(opd_tensor *, opd_tensor *) = {opd_logical_and, opd_logical_or, opd_logical_xor,
+        opd_bitwise_and, opd_bitwise_or, opd_bitwise_xor};
+    static opd_tensor *(*const in_place[])(opd_tensor *, opd_tensor *) = {opd_logical_and_, opd_logical_or_, opd_logical_xor_,
+        opd_bitwise_and_, opd_bitwise_or_, opd_bitwise_xor_};
+    for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++) {
+        for (int kind = 0; kind < 4; kind++) {    /* bool, uint8, int16, int32 */
+            static const opd_scalar_type dtypes[] = {OPD_BOOL, OPD_UINT8, OPD_INT16, OPD_INT32};
+            static const unsigned char bytes[] = {0, 1, 2, 255, 1, 0, 128};
+            const int64_t size = lengths[l] + 1, count = lengths[l];
+            for (int at = 0; at < 2; at++) {      /* from the first element, or from the second */
+                OPD_SCOPED;
+                opd_tensor *a = opd_empty(opd_ints_of(&size, 1), dtypes[kind]), *b = opd_empty(opd_ints_of(&size, 1), dtypes[kind]);
+                unsigned char *const pa = (unsigned char *)opd_data(a), *const pb = (unsigned char *)opd_data(b);
+                const int each = (int)opd_dtype_size(dtypes[kind]);
+                for (int64_t i = 0; i < size * each; i++) {
+                    pa[i] = bytes[i * 5 % 7];
+                    pb[i] = bytes[i * 3 / 2 % 7];
+                }
+                a = opd_narrow(a, 0, at, count);
+                b = opd_narrow(b, 0, at, count);
+                for (int k = 0; k < 8; k++) {
+                    opd_tensor *const got = k == 6 ? opd_logical_not(a) : k == 7 ? opd_bitwise_not(a) : two[k](a, b);
+                    opd_tensor *const copy = opd_clone(a), *const same = k < 6 ? in_place[k](copy, b)
+                        : k == 6 ? opd_logical_not_(copy) : opd_bitwise_not_(copy);
+                    bool right = got && same;
+                    for (int64_t i = 0; i < count && right; i++) {
+                        const unsigned char *const qa = pa + (i + at) * each, *const qb = pb + (i + at) * each;
+                        unsigned char ta = 0, tb = 0;
+                        for (int c = 0; c < each; c++) { ta |= qa[c]; tb |= qb[c]; }
+                        for (int c = 0; c < each; c++) {
+                            const bool logical = k < 3 || k == 6 || kind == 0;
+                            const unsigned char va = logical ? ta != 0 : qa[c], vb = logical ? tb != 0 : qb[c];
+                            unsigned char want = k % 3 == 0 && k < 6 ? va & vb : k % 3 == 1 && k < 6 ? va | vb
+                                : k < 6 ? va ^ vb : (unsigned char)~va;
+                            if (logical) { want &= 1; }
+                            if (!logical || kind == 0) { right = right && ((unsigned char *)opd_data(got))[i * each + c] == want; }
+                            else { right = right && ((unsigned char *)opd_data(got))[i] == want; }
+                            if (logical && c) { want = 0; }
+                            right = right && ((unsigned char *)opd_data(same))[i * each + c] == want;
+                        }
+                    }
+                    if (!right) { printf("    operator %d, kind %d, %d elements from %d\n", k, kind, lengths[l], at); }
+                    CHECK(right);
+                }
+            }
+        }
+    }
+}
+/* Floats become uint8 by way of int64, and int8 and int16 by way of int32. */
+TEST(kernels_floats_to_short_integers) {
+    static float x[4096];
+    static uint8_t u8[4096];
+    static int8_t i8[4096];
+    static int16_t i16[4096];
+    for (uint64_t u = 0; u < ((uint64_t)1 << 32);) {
+        int n = 0;
+        for (; n < 4096 && u < ((uint64_t)1 << 32); n++, u += 100003) { x[n] = opdi_float((uint32_t)u); }
+        opdi_store_of(OPDI_F32, OPD_UINT8)(u8, x, n);
+        opdi_store_of(OPDI_F32, OPD_INT8)(i8, x, n);
+        opdi_store_of(OPDI_F32, OPD_INT16)(i16, x, n);
+        for (int i = 0; i < n; i++) {
+            const uint64_t bits = (uint64_t)opdi_to_i64((double)x[i]), low = (uint64_t)opdi_to_i32((double)x[i]);
+            CHECK_OR_RETURN(u8[i] == (uint8_t)bits && (uint8_t)i8[i] == (uint8_t)bits && (uint16_t)i16[i] == (uint16_t)low);
+        }
     }
 }
 

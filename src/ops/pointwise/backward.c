@@ -170,7 +170,7 @@ OPDI_OP(hardswish_backward) {
     op->cases = OPDI_CASES_PAIR;
 }
 
-OPDI_FORMULA_D(softplus_backward, softplus_backward, 0)
+OPDI_FORMULA_B(softplus_backward, softplus_backward, 0)
 static int opdi_softplus_backward_kernel(opd_call *call) {
     return opdi_binary_params(call, &opdi_formula_softplus_backward, 2, 2);
 }
@@ -219,7 +219,7 @@ OPDI_OP(silu_backward) {
     op->cases = OPDI_CASES_PAIR;
 }
 
-OPDI_FORMULA_D(mish_backward, mish_backward, 0)
+OPDI_FORMULA_B(mish_backward, mish_backward, 0)
 static int opdi_mish_backward_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_mish_backward); }
 /* Computes the gradients of mish_backward.  With t = tanh(softplus(input)) and s = sigmoid(input), the second
    derivative of mish is (1 - t^2) * s * (2 + input * (1 - s - 2 * t * s)). */
@@ -278,8 +278,8 @@ OPDI_OP(gelu_backward) {
     op->cases = "[2,3], [2,3]; [2,3], [2,3], approximate='tanh'";
 }
 
-OPDI_FORMULA_D(elu_backward, elu_backward, 0)
-OPDI_FORMULA_D(elu_backward_result, elu_backward_result, 0)
+OPDI_FORMULA_B(elu_backward, elu_backward, 0)
+OPDI_FORMULA_F(elu_backward_result, elu_backward_result, 0)
 static int opdi_elu_backward_kernel(opd_call *call) {
     opd_tensor *ops[3];
     opdi_params params = opdi_elu_params(opd_arg_value(call, 1), opd_arg_value(call, 2), opd_arg_value(call, 3));

@@ -171,7 +171,7 @@ OPDI_FORMULA_F(div, div, OPDI_TO_FLOAT | OPDI_NUMBER_KEPT)
 OPDI_FORMULA_F(div_trunc_bf16, div_trunc_bf16, 0)
 OPDI_FORMULA_F(div_trunc_f16, div_trunc_f16, 0)
 OPDI_FORMULA_A(div_trunc, div_trunc, OPDI_NOT_BOOL | OPDI_NUMBER_KEPT)
-OPDI_FORMULA_A(div_floor, div_floor, OPDI_NOT_BOOL | OPDI_NUMBER_KEPT)
+OPDI_FORMULA_V(div_floor, div_floor, OPDI_NOT_BOOL | OPDI_NUMBER_KEPT)
 OPDI_FORMULA_V(fmod, fmod, OPDI_NOT_BOOL)
 OPDI_FORMULA_V(remainder, remainder, OPDI_NOT_BOOL)
 static int opdi_div_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_div); }

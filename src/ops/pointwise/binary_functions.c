@@ -44,8 +44,9 @@ static void opdi_f64_vatan2(void *const *data, int64_t count, const opdi_params 
 #endif
     opdi_f64_atan2(data, count, params);
 }
-OPDI_FORMULA_DV(atan2, atan2, OPDI_TO_FLOAT)
-OPDI_FORMULA_D(hypot, hypot, 0)
+static const opdi_formula opdi_formula_atan2 = {{opdi_f32_vatan2, opdi_f64_vatan2, NULL}, "atan2_cpu", OPDI_TO_FLOAT,
+    OPDI_NUMBER(atan2, atan2)};
+OPDI_FORMULA_B(hypot, hypot, 0)
 static void opdi_f64_vxlogy(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) {
     const double *x = (const double *)data[1], *y = (const double *)data[2];
     double *out = (double *)data[0], logs[256];
@@ -60,9 +61,9 @@ static void opdi_f64_vxlogy(void *const *data, int64_t count, OPD_UNUSED const o
 }
 OPDI_FORMULA_DV(xlogy, xlogy, OPDI_TO_FLOAT)
 OPDI_COLD_BEGIN
-OPDI_FORMULA_D(logaddexp, logaddexp, 0)
+OPDI_FORMULA_B(logaddexp, logaddexp, 0)
 OPDI_FORMULA_D(logaddexp2, logaddexp2, 0)
-OPDI_FORMULA_D(copysign, copysign, OPDI_TO_FLOAT)
+OPDI_FORMULA_F(copysign, copysign, OPDI_TO_FLOAT)
 OPDI_FORMULA_F(nextafter, nextafter, 0)
 OPDI_FORMULA_DI(heaviside, heaviside, 0)
 static int opdi_atan2_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_atan2); }

@@ -116,8 +116,15 @@ OPDI_OP(ge_Scalar) {
     op->cases = "[2,3], 0.5; [2,3]i3, 1";
 }
 
+/* Returns whether both arguments are bool tensors, and so is the result, if it exists already. */
+static bool opdi_are_bools(const opd_call *call) {
+    return opd_arg_tensor(call, 0)->dtype == OPD_BOOL && opd_arg_tensor(call, 1)->dtype == OPD_BOOL;
+}
+OPDI_FORMULA_I(bitwise_and, bitwise_and, OPDI_BY_WORDS)
 OPDI_FORMULA_DI(logical_and, logical_and, OPDI_TO_BOOL)
-static int opdi_logical_and_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_and); }
+static int opdi_logical_and_kernel(opd_call *call) {
+    return opdi_binary(call, opdi_are_bools(call) ? &opdi_formula_bitwise_and : &opdi_formula_logical_and);
+}
 /* opd_logical_and: true where self and other are both not 0 */
 OPDI_OP(logical_and) {
     op->schema = "logical_and(Tensor self, Tensor other) -> Tensor";
@@ -127,8 +134,11 @@ OPDI_OP(logical_and) {
     op->cases = "[2,3]b, [2,3]b; [2,3]i3, [3]i3";
 }
 
+OPDI_FORMULA_I(bitwise_or, bitwise_or, OPDI_BY_WORDS)
 OPDI_FORMULA_DI(logical_or, logical_or, OPDI_TO_BOOL)
-static int opdi_logical_or_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_or); }
+static int opdi_logical_or_kernel(opd_call *call) {
+    return opdi_binary(call, opdi_are_bools(call) ? &opdi_formula_bitwise_or : &opdi_formula_logical_or);
+}
 /* opd_logical_or: true where self or other or both are not 0 */
 OPDI_OP(logical_or) {
     op->schema = "logical_or(Tensor self, Tensor other) -> Tensor";
@@ -138,8 +148,11 @@ OPDI_OP(logical_or) {
     op->cases = "[2,3]b, [2,3]b; [2,3]i3, [3]i3";
 }
 
+OPDI_FORMULA_I(bitwise_xor, bitwise_xor, OPDI_BY_WORDS)
 OPDI_FORMULA_DI(logical_xor, logical_xor, OPDI_TO_BOOL)
-static int opdi_logical_xor_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logical_xor); }
+static int opdi_logical_xor_kernel(opd_call *call) {
+    return opdi_binary(call, opdi_are_bools(call) ? &opdi_formula_bitwise_xor : &opdi_formula_logical_xor);
+}
 /* opd_logical_xor: true where exactly one of self and other is not 0 */
 OPDI_OP(logical_xor) {
     op->schema = "logical_xor(Tensor self, Tensor other) -> Tensor";
@@ -149,7 +162,6 @@ OPDI_OP(logical_xor) {
     op->cases = "[2,3]b, [2,3]b; [2,3]i3, [3]i3";
 }
 
-OPDI_FORMULA_I(bitwise_and, bitwise_and, 0)
 static int opdi_bitwise_and_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_bitwise_and); }
 /* opd_bitwise_and: self & other */
 OPDI_OP(bitwise_and_Tensor) {
@@ -176,7 +188,6 @@ OPDI_OP(bitwise_and_Scalar_Tensor) {
     op->cases = "2, [2,3]i5";
 }
 
-OPDI_FORMULA_I(bitwise_or, bitwise_or, 0)
 static int opdi_bitwise_or_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_bitwise_or); }
 /* opd_bitwise_or: self | other */
 OPDI_OP(bitwise_or_Tensor) {
@@ -203,7 +214,6 @@ OPDI_OP(bitwise_or_Scalar_Tensor) {
     op->cases = "2, [2,3]i5";
 }
 
-OPDI_FORMULA_I(bitwise_xor, bitwise_xor, 0)
 static int opdi_bitwise_xor_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_bitwise_xor); }
 /* opd_bitwise_xor: self ^ other */
 OPDI_OP(bitwise_xor_Tensor) {

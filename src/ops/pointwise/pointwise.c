@@ -222,27 +222,9 @@ OPDI_ACTIVATION_LOOP(gelu_backward, OPDI_GELU_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(gelu_tanh_backward, OPDI_GELU_TANH_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(silu, OPDI_SILU, 1, 1)
 OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
-/* Computes log(1 + exp(a * x)) / a, or x where a * x > b, for the input x and the numbers a, b of params. */
-OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const opdi_params *params) {
-    const float a = params->f32[0], b = params->f32[1];
-    float block[256], xs[256];
-    for (int64_t from = 0; from < total; from += 256) {
-        const int64_t count = OPDI_MIN(total - from, (int64_t)256);
-        float *out = (float *)data[0] + from;
-        int64_t i;
-        memcpy(xs, (const float *)data[1] + from, (size_t)count * sizeof *xs);
-        OPDI_SIXTEENS(block[j] = xs[j] * a)
-        for (; i < count; i++) { block[i] = xs[i] * a; }
-        opdi_vexp(count, block, block);
-        opdi_vlog1p(count, block, block);
-        OPDI_SIXTEENS(out[j] = opdi_select_f32(xs[j] * a > b, xs[j], block[j] / a))
-        for (; i < count; i++) { out[i] = opdi_select_f32(xs[i] * a > b, xs[i], block[i] / a); }
-    }
-}
-
 //== powers and remainders with vector instructions ====================================================================
 
-enum { OPDI_TWO_POW, OPDI_TWO_FMOD, OPDI_TWO_REMAINDER };
+enum { OPDI_TWO_POW, OPDI_TWO_FMOD, OPDI_TWO_REMAINDER, OPDI_TWO_DIV_FLOOR };
 #if defined(OPDI_VECTORS)
 /* Returns x^y = 2^(y * log2(x)), computed in double.  If y is odd, the result has the sign of x.  If x is negative and
    y is not an integer, the result is NaN. */
@@ -342,6 +324,7 @@ OPDI_ALWAYS uint64_t opdi_pow_bad_f64(double x, double y) {
 OPDI_TWO_LOOPS(pow, OPDI_TWO_POW)
 OPDI_TWO_LOOPS(fmod, OPDI_TWO_FMOD)
 OPDI_TWO_LOOPS(remainder, OPDI_TWO_REMAINDER)
+OPDI_TWO_LOOPS(div_floor, OPDI_TWO_DIV_FLOOR)
 
 //== the generic kernel ================================================================================================
 
@@ -506,6 +489,64 @@ static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, o
                             (formula->rule & OPDI_CONTIGUOUS_RESULT) != 0);
 }
 OPDI_COLD_END
+/* A pass over the words of contiguous tensors: see opdi_run_words. */
+typedef struct opdi_words { opd_tensor *const *ops; int nops; opdi_loop loop; } opdi_words;
+/* Runs the loop on words `begin` to `end` - 1.  Bytes of bools that are neither 0 nor 1 are taken as 1. */
+static void opdi_words_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_words *const words = (const opdi_words *)ctx;
+    const bool bools = words->ops[0]->dtype == OPD_BOOL;
+    const uint64_t seven = 0x7f7f7f7f7f7f7f7f;
+    uint64_t block[OPDI_ITER_OPS][256];
+    void *data[OPDI_ITER_OPS];
+    for (int64_t at = begin, count; at < end; at += count) {
+        count = bools ? OPDI_MIN(end - at, (int64_t)256) : end - at;
+        for (int k = 0; k < words->nops; k++) {
+            data[k] = words->ops[k]->data + 8 * at;
+            if (k == 0 || !bools) { continue; }
+            if (count < 256) { memset(block[k] + count, 0, (size_t)(256 - count) * 8); }
+            memcpy(block[k], data[k], (size_t)count * 8);
+            for (int i = 0; i < 256; i++) {
+                block[k][i] = ((((block[k][i] & seven) + seven) | block[k][i]) & ~seven) >> 7;
+            }
+            data[k] = block[k];
+        }
+        words->loop(data, count, &opdi_no_params);
+    }
+}
+/* Inverts bools, of which each word holds eight. */
+static void opdi_flip_bools(void *const *data, int64_t count, const opdi_params *params) {
+    const int64_t *const from = (const int64_t *)data[1];
+    int64_t *const to = (int64_t *)data[0];
+    (void)params;
+    for (int64_t i = 0; i < count; i++) { to[i] = from[i] ^ 0x0101010101010101; }
+}
+/* Runs a formula of bits, such as bitwise_and, on words of eight bytes, which hold one or several elements.  Returns
+   false and does nothing if the tensors are not contiguous, aligned and of one dtype and size. */
+static bool opdi_run_words(const opdi_formula *formula, opd_tensor *const *ops, int nops) {
+    const opdi_loop loop = formula->loop[OPDI_I64] == opdi_i64_logical_not ? opdi_flip_bools : formula->loop[OPDI_I64];
+    const int64_t bytes = ops[0]->numel * (int64_t)opd_dtype_size((opd_scalar_type)ops[0]->dtype);
+    opdi_words words = {ops, nops, loop};
+    uint64_t rest[OPDI_ITER_OPS] = {0};
+    opd_tensor last[OPDI_ITER_OPS], *lasts[OPDI_ITER_OPS];
+    for (int k = 0; k < nops; k++) {
+        if (ops[k]->dtype != ops[0]->dtype || ops[k]->numel != ops[0]->numel || !(ops[k]->flags & OPDI_CONTIGUOUS) ||
+            (uintptr_t)ops[k]->data % 8 || (ops[k]->data != ops[0]->data && opdi_same_memory(ops[k], ops[0]))) {
+            return false;
+        }
+    }
+    opdi_parallel_for(bytes / 8, OPDI_GRAIN, opdi_words_part, &words);
+    if (bytes % 8 == 0) { return true; }
+    for (int k = 0; k < nops; k++) {              /* the last word, which is not whole */
+        last[k] = *ops[k];
+        last[k].data = (char *)&rest[k];
+        lasts[k] = &last[k];
+        memcpy(&rest[k], ops[k]->data + bytes / 8 * 8, (size_t)(bytes % 8));
+    }
+    words.ops = lasts;
+    opdi_words_part(&words, 0, 1);
+    memcpy(ops[0]->data + bytes / 8 * 8, &rest[0], (size_t)(bytes % 8));
+    return true;
+}
 /* Runs a pointwise formula on the inputs ops[1..nin], after promoting them to dtype `common`.  Sets ops[0] to the
    result, which has dtype `result`.  Returns 0, or -1 and sets an error. */
 OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
@@ -531,6 +572,7 @@ OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formu
         return opdi_device_run(ops, nin + 1, formula->number[compute == OPDI_I64], common, opdi_compute_type(common),
                                params);
     }
+    if ((formula->rule & OPDI_BY_WORDS) && opdi_run_words(formula, ops, nin + 1)) { return 0; }
     return opdi_run(ops, nin + 1, 1, common, compute, formula->loop[compute], params);
 }
 OPDI_INTERNAL opd_scalar_type opdi_rule_dtype(int rule, opd_scalar_type dtype) {

@@ -8,6 +8,13 @@ OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
     rest = OPDI_FN(copysign)(rest, x);
     return (python & (rest != 0) & ((y < 0) != (rest < 0))) ? rest + y : rest;
 }
+/* Returns x / y rounded down, computed as OPD_H(div_floor) does. */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(floor1)(OPDI_T x, OPDI_T y) {
+    const OPDI_T mod = OPDI_TYPED(mod1)(x, y, false), whole = (x - mod) / y;
+    const OPDI_T q = ((mod != 0) & ((y < 0) != (mod < 0))) ? whole - 1 : whole, f = OPDI_FN(floor)(q);
+    const OPDI_T near = q - f > (OPDI_T)0.5 ? f + 1 : f;
+    return q == 0 ? OPDI_FN(copysign)((OPDI_T)0, x / y) : near;
+}
 /* Returns 1 if mod1 cannot compute the result, because the quotient is too large or NaN, or y is infinite; else 0. */
 OPDI_ALWAYS OPDI_BITS OPDI_TYPED(mod_bad)(OPDI_T x, OPDI_T y) {
     return ((OPDI_FN(fabs)(x / y) < (OPDI_T)4194304) & (OPDI_FN(fabs)(y) < (OPDI_T)HUGE_VAL)) ? 0u : 1u;
@@ -31,6 +38,9 @@ OPDI_ALWAYS bool OPDI_TYPED(two_body)(int function, int64_t count, OPDI_T *out, 
             break;
         case OPDI_TWO_FMOD:
             OPDI_TWO_EACH(OPDI_TYPED(mod1)(x[i + j], y[i + j], false), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))
+            break;
+        case OPDI_TWO_DIV_FLOOR:
+            OPDI_TWO_EACH(OPDI_TYPED(floor1)(x[i + j], y[i + j]), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))
             break;
         default: OPDI_TWO_EACH(OPDI_TYPED(mod1)(x[i + j], y[i + j], true), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))
     }

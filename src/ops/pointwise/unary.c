@@ -22,7 +22,7 @@ OPDI_OP(exp) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_D(exp2, exp2, OPDI_TO_FLOAT)
+OPDI_FORMULA_F(exp2, exp2, OPDI_TO_FLOAT)
 static int opdi_exp2_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_exp2); }
 static int opdi_exp2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
@@ -69,7 +69,7 @@ OPDI_OP(log) {
     op->cases = "[2,3]+";
 }
 
-OPDI_FORMULA_D(log2, log2, OPDI_TO_FLOAT)
+OPDI_FORMULA_F(log2, log2, OPDI_TO_FLOAT)
 static int opdi_log2_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_log2); }
 static int opdi_log2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -85,7 +85,7 @@ OPDI_OP(log2) {
     op->cases = "[2,3]+";
 }
 
-OPDI_FORMULA_D(log10, log10, OPDI_TO_FLOAT)
+OPDI_FORMULA_F(log10, log10, OPDI_TO_FLOAT)
 static int opdi_log10_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_log10); }
 static int opdi_log10_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -225,7 +225,7 @@ OPDI_OP(tan) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_D(asin, asin, OPDI_TO_FLOAT)
+OPDI_FORMULA_B(asin, asin, OPDI_TO_FLOAT)
 static int opdi_asin_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_asin); }
 static int opdi_asin_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -241,7 +241,7 @@ OPDI_OP(asin) {
     op->cases = "[2,3]u";
 }
 
-OPDI_FORMULA_D(acos, acos, OPDI_TO_FLOAT)
+OPDI_FORMULA_B(acos, acos, OPDI_TO_FLOAT)
 static int opdi_acos_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_acos); }
 static int opdi_acos_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -516,7 +516,7 @@ OPDI_OP(hardswish) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_D(mish, mish, 0)
+OPDI_FORMULA_B(mish, mish, 0)
 static int opdi_mish_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_mish); }
 static int opdi_mish_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
@@ -541,9 +541,9 @@ static const opdi_formula opdi_formula_trunc = {{opdi_f32_trunc, opdi_f64_trunc,
     OPDI_NOT_BOOL, OPDI_NUMBER(trunc, floor)};
 static const opdi_formula opdi_formula_sgn = {{opdi_f32_sign, opdi_f64_sign, opdi_i64_sign}, "sgn_cpu", 0,
     OPDI_NUMBER(sign, sign)};
-static const opdi_formula opdi_formula_isinf = {{NULL, opdi_f64_isinf, opdi_i64_zero}, "isinf_cpu", OPDI_TO_BOOL,
-    OPDI_NUMBER(isinf, zero)};
-static const opdi_formula opdi_formula_isfinite = {{NULL, opdi_f64_isfinite, opdi_i64_one}, "isfinite_cpu",
+static const opdi_formula opdi_formula_isinf = {{opdi_f32_isinf, opdi_f64_isinf, opdi_i64_zero}, "isinf_cpu",
+    OPDI_TO_BOOL,    OPDI_NUMBER(isinf, zero)};
+static const opdi_formula opdi_formula_isfinite = {{opdi_f32_isfinite, opdi_f64_isfinite, opdi_i64_one}, "isfinite_cpu",
     OPDI_TO_BOOL, OPDI_NUMBER(isfinite, one)};
 static const opdi_formula opdi_formula_isposinf = {{NULL, opdi_f64_isposinf, opdi_i64_zero}, "isposinf_cpu",
     OPDI_TO_BOOL, OPDI_NUMBER(isposinf, zero)};
@@ -599,7 +599,7 @@ OPDI_OP(sgn) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_DI(isnan, isnan, OPDI_TO_BOOL)
+OPDI_FORMULA_A(isnan, isnan, OPDI_TO_BOOL)
 OPDI_FORMULA_DI(signbit, signbit, OPDI_TO_BOOL)
 OPDI_FORMULA_DI(logical_not, logical_not, OPDI_TO_BOOL)
 static int opdi_isnan_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isnan); }
@@ -662,7 +662,12 @@ OPDI_OP(signbit) {
     op->cases = "[2,3]; [2,3]i5";
 }
 
-static int opdi_logical_not_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_logical_not); }
+static const opdi_formula opdi_formula_bitwise_not_bool = {{NULL, NULL, opdi_i64_logical_not}, "bitwise_not_cpu",
+    OPDI_BY_WORDS, OPDI_NUMBER(logical_not, logical_not)};
+static int opdi_logical_not_kernel(opd_call *call) {
+    const bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
+    return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_logical_not);
+}
 /* opd_logical_not: true where self is 0 */
 OPDI_OP(logical_not) {
     op->schema = "logical_not(Tensor self) -> Tensor";
@@ -696,9 +701,7 @@ OPDI_OP(neg) {
     op->cases = "[2,3]";
 }
 
-OPDI_FORMULA_I(bitwise_not, bitwise_not, 0)
-static const opdi_formula opdi_formula_bitwise_not_bool = {{NULL, NULL, opdi_i64_logical_not}, "bitwise_not_cpu", 0,
-    OPDI_NUMBER(logical_not, logical_not)};
+OPDI_FORMULA_I(bitwise_not, bitwise_not, OPDI_BY_WORDS)
 static int opdi_bitwise_not_kernel(opd_call *call) {
     bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
     return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_bitwise_not);

@@ -223,7 +223,7 @@ OPDI_INTERNAL opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_
     opdi_params_set(&params, 2, input_scale);
     return params;
 }
-OPDI_FORMULA_F(elu, elu, 0)
+OPDI_FORMULA_B(elu, elu, 0)
 static int opdi_elu_kernel(opd_call *call) {
     opdi_params params = opdi_elu_params(opd_arg_value(call, 1), opd_arg_value(call, 2), opd_arg_value(call, 3));
     return opdi_unary_params(call, &opdi_formula_elu, &params);
