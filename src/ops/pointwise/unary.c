@@ -542,7 +542,7 @@ static const opdi_formula opdi_formula_trunc = {{opdi_f32_trunc, opdi_f64_trunc,
 static const opdi_formula opdi_formula_sgn = {{opdi_f32_sign, opdi_f64_sign, opdi_i64_sign}, "sgn_cpu", 0,
     OPDI_NUMBER(sign, sign)};
 static const opdi_formula opdi_formula_isinf = {{opdi_f32_isinf, opdi_f64_isinf, opdi_i64_zero}, "isinf_cpu",
-    OPDI_TO_BOOL,    OPDI_NUMBER(isinf, zero)};
+    OPDI_TO_BOOL, OPDI_NUMBER(isinf, zero)};
 static const opdi_formula opdi_formula_isfinite = {{opdi_f32_isfinite, opdi_f64_isfinite, opdi_i64_one}, "isfinite_cpu",
     OPDI_TO_BOOL, OPDI_NUMBER(isfinite, one)};
 static const opdi_formula opdi_formula_isposinf = {{NULL, opdi_f64_isposinf, opdi_i64_zero}, "isposinf_cpu",
