@@ -568,6 +568,30 @@ static void opdi_conv_scatter(const opdi_conv *conv, const opdi_conv *part, cons
         }
     }
 }
+/* Like opdi_conv_scatter for two parts of floats and a horizontal stride of 2: `even` has the even columns of `rows` rows
+   of gx, `odd` has the odd columns. */
+static void opdi_conv_merge(const opdi_conv *conv, int64_t rows, int64_t first, const char *even, const char *odd,
+                            char *gx) {
+    const int64_t w = conv->w;
+    for (int64_t row = 0; row < conv->n * conv->c * rows; row++) {
+        const float *a = (const float *)(const void *)even + row * ((w + 1) / 2);
+        const float *b = (const float *)(const void *)odd + row * (w / 2);
+        float *const to = (float *)(void *)gx + (row / rows * conv->h + first + row % rows * conv->sh) * w;
+        int64_t x = 0;
+#if defined(OPDI_VECTORS)
+#if !defined(__clang__)
+        const opdi_v4i mix_0415 = {0, 4, 1, 5}, mix_2637 = {2, 6, 3, 7};
+#endif
+        for (; x + 8 <= w; x += 8) {
+            const opdi_v4f left = *(const opdi_v4f *)(const void *)(a + x / 2);
+            const opdi_v4f right = *(const opdi_v4f *)(const void *)(b + x / 2);
+            *(opdi_v4f *)(void *)(to + x) = OPDI_MIX4(left, right, 0, 4, 1, 5);
+            *(opdi_v4f *)(void *)(to + x + 4) = OPDI_MIX4(left, right, 2, 6, 3, 7);
+        }
+#endif
+        for (; x < w; x++) { to[x] = (x % 2 ? b : a)[x / 2]; }
+    }
+}
 /* Returns true if the gradient of x can be computed in parts (see opdi_conv_part). */
 static bool opdi_conv_has_parts(const opdi_conv *conv) {
     opdi_conv part;
@@ -579,28 +603,100 @@ static bool opdi_conv_has_parts(const opdi_conv *conv) {
     }
     return true;
 }
+typedef struct opdi_conv_parts {
+    opdi_conv conv;
+    bool apart;                                   /* true: an item is a group of an image; false: there is one item */
+    const char *gy, *weights;                     /* weights: for each part, [groups * cg, og, taps of the part] */
+    char *gx;
+    int failed;
+} opdi_conv_parts;
+/* Returns the number of bytes of the results of a part for an item, rounded up. */
+static int64_t opdi_conv_parts_bytes(const opdi_conv_parts *parts) {
+    const opdi_conv *conv = &parts->conv;
+    const int64_t planes = parts->apart ? conv->cg : conv->n * conv->c;
+    return opdi_round_up(planes * ((conv->h - 1) / conv->sh + 1) * ((conv->w - 1) / conv->sw + 1) *
+                         (int64_t)conv->size, 64);
+}
+/* Computes the parts of gx with row remainder y for the item that `conv` describes, of group `group`.  *weights points to
+   the weights of these parts, and is set to their end.  `work` is scratch memory for the results of two parts.  Returns
+   0, or -1 and sets an error. */
+static int opdi_conv_parts_row(const opdi_conv_parts *parts, const opdi_conv *conv, int64_t group, int64_t y,
+                               const char *gy, const char **weights, char *work, char *gx) {
+    const int64_t bytes = opdi_conv_parts_bytes(parts), channels = conv->cg * conv->og * (int64_t)conv->size;
+    opdi_conv part[2];
+    int64_t from[2][2], found = 0;                /* parts whose results are in `work` */
+    for (int64_t x = 0; x < conv->sw; x++) {
+        const int exists = opdi_conv_part(conv, y, x, &part[found], from[found]);
+        const int64_t taps = OPDI_MAX(part[found].kh, 0) * OPDI_MAX(part[found].kw, 0);
+        const char *const turned = *weights + group * channels * taps;
+        *weights += parts->conv.groups * channels * taps;
+        if (exists == 0) { continue; }
+        if (opdi_conv_any(&part[found], gy, turned, NULL, work + found * bytes)) { return -1; }
+        found++;
+        if (found == 2 && conv->sw == 2 && conv->size == 4) {
+            const int64_t second = from[0][1] == 0;
+            opdi_conv_merge(conv, part[0].oh, from[0][0], work + (1 - second) * bytes, work + second * bytes, gx);
+            return 0;
+        }
+        if (conv->sw != 2 || conv->size != 4) { found = 0; }
+        if (found == 0) { opdi_conv_scatter(conv, &part[0], from[0], work, gx); }
+    }
+    if (found == 1) { opdi_conv_scatter(conv, &part[0], from[0], work, gx); }
+    return 0;
+}
+/* Computes gx for items [begin, end) of ctx, an opdi_conv_parts. */
+static void opdi_conv_parts_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_conv_parts *parts = (opdi_conv_parts *)ctx;
+    const opdi_conv *all = &parts->conv;
+    const int64_t size = (int64_t)all->size, bytes = 2 * opdi_conv_parts_bytes(parts);
+    opdi_conv conv = *all;
+    char *const work = opdi_scratch_alloc((size_t)bytes);
+    if (parts->apart) {
+        conv.n = conv.groups = 1;
+        conv.c = all->cg;
+        conv.oc = all->og;
+    }
+    for (int64_t item = begin; work && item < end; item++) {
+        const char *weights = parts->weights, *const gy = parts->gy + item * all->og * all->oh * all->ow * size;
+        char *const gx = parts->gx + item * all->cg * all->h * all->w * size;
+        for (int64_t y = 0; y < all->sh; y++) {
+            if (opdi_conv_parts_row(parts, &conv, item % all->groups, y, gy, &weights, work, gx)) {
+                OPDI_STORE(&parts->failed, 1);
+            }
+        }
+    }
+    if (!work) { OPDI_STORE(&parts->failed, 1); }
+    else { opdi_scratch_free(work, (size_t)bytes); }
+}
 /* Computes gx from gy and the weights in parts (see opdi_conv_part).  Returns 0, or -1 and sets an error. */
 static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
-    const int64_t size = (int64_t)conv->size, high = (conv->h - 1) / conv->sh + 1, wide = (conv->w - 1) / conv->sw + 1;
-    const int64_t results = opdi_round_up(conv->n * conv->c * high * wide * size, 64);
-    const int64_t taps = ((conv->kh - 1) / conv->sh + 1) * ((conv->kw - 1) / conv->sw + 1);
-    const size_t bytes = (size_t)(results + conv->oc * conv->cg * taps * size);
-    int rc = 0;
-    char *const work = opdi_scratch_alloc(bytes);
-    if (!work) { return -1; }
+    const int64_t size = (int64_t)conv->size, channels = conv->oc * conv->cg * size;
+    const size_t bytes = (size_t)(channels * conv->kh * conv->kw);
+    opdi_conv_parts parts;
+    char *const turned = opdi_scratch_alloc(bytes);
+    if (!turned) { return -1; }
+    memset(&parts, 0, sizeof parts);
+    parts.conv = *conv;
+    parts.apart = conv->oh * conv->ow >= 128;
+    parts.gy = (const char *)gy;
+    parts.weights = turned;
+    parts.gx = (char *)gx;
     if (conv->kh < conv->sh || conv->kw < conv->sw) {
         memset(gx, 0, (size_t)(conv->n * conv->c * conv->h * conv->w * size));
     }
-    for (int64_t i = 0; rc == 0 && i < conv->sh * conv->sw; i++) {
+    char *to = turned;
+    for (int64_t i = 0; i < conv->sh * conv->sw; i++) {
         opdi_conv part;
         int64_t from[2];
-        if (opdi_conv_part(conv, i / conv->sw, i % conv->sw, &part, from) == 0) { continue; }
-        opdi_conv_transpose_weights(conv, (const char *)weights, i / conv->sw, i % conv->sw, work + results);
-        rc = opdi_conv_any(&part, gy, work + results, NULL, work);
-        if (rc == 0) { opdi_conv_scatter(conv, &part, from, work, (char *)gx); }
+        (void)opdi_conv_part(conv, i / conv->sw, i % conv->sw, &part, from);
+        if (part.kh <= 0 || part.kw <= 0) { continue; }
+        opdi_conv_transpose_weights(conv, (const char *)weights, i / conv->sw, i % conv->sw, to);
+        to += channels * part.kh * part.kw;
     }
-    opdi_scratch_free(work, bytes);
-    return rc;
+    opdi_parallel_for_scratch(parts.apart ? conv->n * conv->groups : 1, 1, opdi_conv_parts_range, &parts,
+                              OPDI_SCRATCH_BYTES((size_t)(2 * opdi_conv_parts_bytes(&parts))));
+    opdi_scratch_free(turned, bytes);
+    return opdi_conv_done(&parts.failed);
 }
 
 /* Returns true if all of `count` numbers of `size` bytes (4: float, 8: double) are finite.  The exponent bits of an

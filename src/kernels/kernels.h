@@ -318,21 +318,28 @@ typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int6
    OPD_BFLOAT16.  rs and cs are the distances from one row to the next and from one column to the next, in elements.
 
    If `pack` is set (only for B), `data` is not used: the function `pack` writes out[t * ld + j] = B[k0 + t, j0 + j] for
-   t < kc and j < nc, nc <= ld, and may write anything into columns nc <= j < ld. */
+   t < kc and j < nc, nc <= ld, and may write anything into columns nc <= j < ld.
+
+   If `at` is also set, row k of B begins at element at[k] of `data`, and is contiguous.  Then most products read B there,
+   without packing it, and read up to OPDI_MAX_NR elements after the end of a row. */
 typedef struct opdi_gemm_in {
     const void *data;
     int dtype;
     int64_t rs, cs;
     opdi_pack_fn pack;
     void *ctx;
+    const int64_t *at;
     bool exact;                                   /* true: all floats of the operand are representable in bfloat16 */
 } opdi_gemm_in;
 /* Computes a tile: product[r * ldc + j] = (or += if `add`) sum over t < kc of rows[r][t * csa] * second[t * ldb +
    j], for r < MR and j < NR. */
 typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, const void *second, int64_t ldb,
                            void *product, int64_t ldc, int add);
-typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; } opdi_micro;      /* kc: the largest number of rows
-                                                                                          of a panel */
+/* The same for a second operand whose row t begins at second[at[t]]. */
+typedef void opdi_micro_at_fn(int64_t kc, const void *const *rows, int64_t csa, const void *second, const int64_t *at,
+                              void *product, int64_t ldc, int add);
+/* kc: the largest number of rows of a panel */
+typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; opdi_micro_at_fn *run_at; } opdi_micro;
 /* Computes the dot products of a few rows few[i] and of four rows many[j], all of `depth` elements: sums[4 * i + j] =
    few[i] . many[j].  The number of rows in `few` depends on the function. */
 typedef void opdi_dots_fn(int64_t depth, const void *const *few, const void *const *many, void *sums);

@@ -17,10 +17,12 @@
                                                      KiB */
 
 static opdi_micro_fn opdi_micro_plain_f32, opdi_micro_plain_f64, opdi_micro_whole_plain_f32, opdi_micro_whole_plain_f64;
+static opdi_micro_at_fn opdi_micro_at_plain_f32, opdi_micro_at_plain_f64;
 
 #if defined(OPDI_VECTORS)
 OPDI_AVX2 static opdi_micro_fn opdi_micro_avx2_f32, opdi_micro_avx2_f64;
 OPDI_AVX2 static opdi_micro_fn opdi_micro_whole_avx2_f32, opdi_micro_whole_avx2_f64;
+OPDI_AVX2 static opdi_micro_at_fn opdi_micro_at_avx2_f32, opdi_micro_at_avx2_f64;
 #endif
 #if defined(OPDI_X86)
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
@@ -29,6 +31,7 @@ OPDI_AVX512 OPDI_INTERNAL opdi_micro_fn opdi_micro_pairs_avx512_f32;
 OPDI_AVX512 static opdi_micro_fn opdi_micro_avx512_f32, opdi_micro_avx512_f64;
 OPDI_AVX512 static opdi_micro_fn opdi_micro_narrow_avx512_f32, opdi_micro_narrow_avx512_f64;
 OPDI_AVX512 static opdi_micro_fn opdi_micro_whole_avx512_f32, opdi_micro_whole_avx512_f64;
+OPDI_AVX512 static opdi_micro_at_fn opdi_micro_at_avx512_f32, opdi_micro_at_avx512_f64;
 #endif
 #include "../typed/f32.h"
 #include "micro_kernel_plain.typed.h"
@@ -55,12 +58,14 @@ OPDI_AVX512 static opdi_micro_fn opdi_micro_whole_avx512_f32, opdi_micro_whole_a
 /* Returns the micro-kernel for a C of dtype `dtype`, with the sizes of its tiles. */
 OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
     const bool whole = dtype == OPD_INT32 || dtype == OPD_INT64, four = dtype == OPD_FLOAT32 || dtype == OPD_INT32;
-    opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8, whole ? OPDI_GEMM_K / 2 : OPDI_GEMM_K};
+    opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8, whole ? OPDI_GEMM_K / 2 : OPDI_GEMM_K,
+        four ? opdi_micro_at_plain_f32 : opdi_micro_at_plain_f64};
     if (whole) { mk.run = four ? opdi_micro_whole_plain_f32 : opdi_micro_whole_plain_f64; }
 #if defined(OPDI_VECTORS)
     int level = opdi_cpu_level();
     if (level == 1) {
         mk.run = four ? opdi_micro_avx2_f32 : opdi_micro_avx2_f64;
+        mk.run_at = four ? opdi_micro_at_avx2_f32 : opdi_micro_at_avx2_f64;
         if (whole) { mk.run = four ? opdi_micro_whole_avx2_f32 : opdi_micro_whole_avx2_f64; }
 #if defined(OPDI_NEON)
         mk.mr = whole ? 4 : 8;
@@ -74,6 +79,7 @@ OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
 #if defined(OPDI_X86)
     else if (level == 2) {
         mk.run = four ? opdi_micro_avx512_f32 : opdi_micro_avx512_f64;
+        mk.run_at = four ? opdi_micro_at_avx512_f32 : opdi_micro_at_avx512_f64;
         if (whole) { mk.run = four ? opdi_micro_whole_avx512_f32 : opdi_micro_whole_avx512_f64; }
         mk.mr = whole ? 4 : 8;
         mk.nr = four ? 32 : 16;
@@ -326,13 +332,13 @@ static void opdi_gemm_tile(const opdi_gemm_job *job, int64_t i, int64_t j, int64
         }
     }
     if (!job->apack) { csa = job->a.rs; }
-    if (part == mk->mr && count == mk->nr && job->csc == 1) {
-        mk->run(job->kc, rows, csa, panel, ldb, job->c + ((job->i0 + i) * job->rsc + job->j0 + j) * size, job->rsc,
-                job->add);
-    } else {
-        mk->run(job->kc, rows, csa, panel, ldb, tile, mk->nr, 0);
-        opdi_gemm_store(job, tile, job->i0 + i, job->j0 + j, part, count);
-    }
+    const bool direct = part == mk->mr && count == mk->nr && job->csc == 1;
+    void *const to = direct ? job->c + ((job->i0 + i) * job->rsc + job->j0 + j) * size : (char *)tile;
+    const int64_t ldc = direct ? job->rsc : mk->nr;
+    const int add = direct && job->add;
+    if (job->b.at) { mk->run_at(job->kc, rows, csa, panel, job->b.at + job->k0, to, ldc, add); }
+    else { mk->run(job->kc, rows, csa, panel, ldb, to, ldc, add); }
+    if (!direct) { opdi_gemm_store(job, tile, job->i0 + i, job->j0 + j, part, count); }
 }
 
 /* Computes work items [begin, end) of ctx, an opdi_gemm_job.  An item is a group of mb x nb elements of the current
@@ -346,7 +352,8 @@ static void opdi_gemm_blocks(void *ctx, int64_t begin, int64_t end) {
         for (int64_t j = jb; j < je; j += nr) {
             int64_t count = OPDI_MIN(nr, job->nc - j), ldb = nr;
             const char *second;
-            if (job->bpack) {
+            if (job->b.at) { second = (const char *)job->b.data + (job->j0 + j) * (int64_t)job->size; }
+            else if (job->bpack) {
                 second = job->bpack + (size_t)(j * job->kc) * job->size;
             } else {
                 ldb = job->b.rs;
@@ -418,8 +425,8 @@ OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t co
     int same = job->a.dtype == job->dtype && job->a.rs == 1 && !job->a.pack &&
                (count < 512 || rows < 256 || job->a.cs * size < 4096);  /* else pack A: rows that are 4 KiB or more
                                                                            apart compete for the same cache lines */
-    int direct = !job->b.pack && job->b.dtype == job->dtype && job->b.cs == 1 && count % nr == 0 &&
-                 count * depth * size <= 32768;
+    int direct = job->b.at || (!job->b.pack && job->b.dtype == job->dtype && job->b.cs == 1 && count % nr == 0 &&
+                               count * depth * size <= 32768);
     size_t asize = same ? 0 : (size_t)(mstep * kstep * size), bsize = direct ? 0 : (size_t)(nstep * kstep * size);
     double local[512];                            /* 4 KiB, so that small products allocate nothing */
     char *buffer = (char *)local;

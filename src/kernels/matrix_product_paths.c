@@ -87,6 +87,7 @@ static void opdi_gemm_pair(opdi_gemm_in *in, opdi_gemm_pairs *pairs, int64_t dep
     pairs->depth = depth;
     in->pack = in->exact ? opdi_pack_pairs_exact : opdi_pack_pairs;
     in->ctx = pairs;
+    in->at = NULL;
 }
 static bool opdi_gemm_is_short(const opdi_gemm_in *in, int64_t rows) {
     return (in->dtype == OPD_BFLOAT16 && !in->pack) || (in->exact && rows >= 16);
@@ -106,7 +107,7 @@ static int opdi_gemm_general(opdi_gemm_job *job, int64_t rows, int64_t count, in
         return opdi_gemm_blocked(job, rows, count, (depth + 1) / 2);
     }
 #endif
-    opdi_micro_narrow(job, count);
+    if (!job->b.at) { opdi_micro_narrow(job, count); }
     return opdi_gemm_blocked(job, rows, count, depth);
 }
 
@@ -175,6 +176,7 @@ OPDI_INTERNAL opdi_gemm_in opdi_gemm_in_of(const void *data, int dtype, int64_t 
     in.cs = cs;
     in.pack = NULL;
     in.ctx = NULL;
+    in.at = NULL;
     in.exact = false;
     return in;
 }

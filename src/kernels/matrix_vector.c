@@ -463,6 +463,15 @@ static void opdi_few_rows_choose(opdi_few_rows_job *few, int many, bool pairs) {
     (void)many;
     (void)pairs;
 }
+/* Returns the function that multiplies *high rows by four rows, all of floats (if size is 4) or of doubles, or NULL if
+   this processor has no such function. */
+OPDI_INTERNAL opdi_dots_fn *opdi_dots_of(size_t size, int64_t *high) {
+    opdi_few_rows_job few;
+    few.nrows = 4;
+    opdi_few_rows_choose(&few, size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, false);
+    *high = few.high;
+    return few.run;
+}
 /* Computes a product by an opdi_dots_fn, if one side has few rows and k is contiguous on both sides.  Operands are
    floats, doubles or half precision.  Returns 1, or 0 if the operands do not suit this method, or -1 if memory runs
    out. */

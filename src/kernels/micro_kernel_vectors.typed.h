@@ -47,6 +47,19 @@ OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, in
     }
     OPDI_TILE_ROWS(OPDI_ROW_STORE)
 }
+/* An opdi_micro_at_fn. */
+OPDI_TARGET static void OPDI_WIDE(micro_at)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
+                                            const int64_t *from, void *cv, int64_t ldc, int add) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    OPDI_T *out_row = (OPDI_T *)cv;
+    OPDI_TILE_ROWS(OPDI_ROW_INIT)
+    for (int64_t step = 0, at = 0; step < kc; step++, at += csa) {
+        const OPDI_T *const b = (const OPDI_T *)bv + from[step];
+        OPDI_V b0 = *(const OPDI_V *)(const void *)b, b1 = *(const OPDI_V *)(const void *)(b + WIDTH);
+        OPDI_TILE_ROWS(OPDI_ROW_STEP)
+    }
+    OPDI_TILE_ROWS(OPDI_ROW_STORE)
+}
 #if OPDI_LEVEL == 2
 /* An opdi_micro_fn: computes a tile that is only one vector wide. */
 OPDI_TARGET static void OPDI_WIDE(micro_narrow)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,

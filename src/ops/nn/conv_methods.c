@@ -108,54 +108,90 @@ static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
     (void)opd_error_rewind(mark);
     return fits;
 }
-//== small images ======================================================================================================
+//== convolutions that read the image in place =========================================================================
 //
-//  This method is for stride 1.  For each channel, the images of a batch lie one after another in one padded plane.
-//  Neighbouring rows, and neighbouring images, share the zeros between them: rows are `wide` elements apart, and an
-//  image takes `high` rows.
+//  Row i of the padded image belongs to row phase i % sh, and column j to column phase j % sw.  Each channel has one
+//  plane for each pair of phases, with every sh-th row and every sw-th column.  In a plane, the images of a chunk of the
+//  batch lie one after another.  Neighbouring rows, and neighbouring images, share the zeros between them: rows are
+//  `wide` elements apart, and an image takes `high` rows.
 //
-//  Each row of the unfolded matrix of the whole batch then consists of the elements of this plane from some offset on,
-//  so nothing has to be copied.  Output (n, y, x) is column (n * high + y) * wide + x.  The results in all other
-//  columns are not used.
+//  Each row of the unfolded matrix of the whole chunk then consists of the elements of one plane from some offset on, so
+//  the matrix product reads the planes themselves.  Output (n, y, x) is column (n * high + y) * wide + x.  The results
+//  in all other columns are not used.
 
 typedef struct opdi_shift {
     opdi_conv conv;
-    /* plane: number of elements of a channel's plane for `chunk` images; cols: number of columns of the product */
-    int64_t wide, high, plane, chunk, cols;
+    int64_t row_phases, phases;                   /* phases that taps read: of rows, and of columns */
+    int64_t rows, columns, wide, high;            /* rows, columns: size of the part of a plane that one image reads */
+    int64_t plane, channel, chunk, cols;          /* plane, channel: elements from one plane, or channel, to the next;
+                                                     chunk: images; cols: columns of the product */
     const char *input, *weight, *bias, *gy;
-    char *output, *gw;                            /* gw [parts, groups, taps rounded up, ldg] */
-    int64_t parts, ldg;
+    char *output, *gw;                            /* gw [parts, groups, kp, ldg] */
+    int64_t *at;                                  /* the rows of the unfolded matrix: their offsets in the planes */
+    int64_t parts, kp, ldg;
+    opdi_micro mk;
+    opdi_dots_fn *dots;                           /* computes gw if there are few output channels; else NULL */
+    int64_t lines;                            /* number of output channels for which `dots` computes sums */
     int32_t failed;
 } opdi_shift;
 
+/* Returns the number of elements after which rows, or images, of `size` elements can repeat.  The first `pad` elements,
+   which are zeros, may be the last elements of the row before.  Each output reads `reach` elements after its first.
+   *read is the number of elements that the outputs read; each is every `step`-th element of the padded row. */
+static int64_t opdi_shift_period(int64_t size, int64_t out, int64_t pad, int64_t step, int64_t reach, int64_t *read) {
+    *read = out + reach / step;
+    return OPDI_MAX(OPDI_MAX(OPDI_MIN((size - 1 + pad) / step + 1, *read), *read - pad / step), out);
+}
 static bool opdi_shift_fits(const opdi_conv *conv, opdi_shift *shift, int64_t per_image) {
-    const int64_t used = conv->oh * conv->ow;
+    const int64_t used = conv->oh * conv->ow, reach = (conv->kh - 1) * conv->dh, across = (conv->kw - 1) * conv->dw;
     memset(shift, 0, sizeof *shift);
     shift->conv = *conv;
-    shift->wide = conv->w + OPDI_MAX(conv->pw, conv->ow + (conv->kw - 1) * conv->dw - conv->pw - conv->w);
-    shift->high = conv->h + OPDI_MAX(conv->ph, conv->oh + (conv->kh - 1) * conv->dh - conv->ph - conv->h);
-    int64_t all = shift->wide * shift->high;
-    if (conv->sh != 1 || conv->sw != 1 || conv->oh > shift->high || conv->ow > shift->wide || conv->ow > 64 ||
-        all > 128 || used * 2 < all || conv->cg * conv->kh * conv->kw < 8 || conv->og < 4) {
+    shift->high = opdi_shift_period(conv->h, conv->oh, conv->ph, conv->sh, reach, &shift->rows);
+    shift->wide = opdi_shift_period(conv->w, conv->ow, conv->pw, conv->sw, across, &shift->columns);
+    shift->row_phases = OPDI_MIN(conv->sh, reach + 1);
+    shift->phases = OPDI_MIN(conv->sw, across + 1);
+    const int64_t all = shift->wide * shift->high, phases = shift->row_phases * shift->phases;
+    if ((conv->kh * conv->kw * conv->sh * conv->sw == 1 && all > 128) || used * 2 < all || phases > 1024 ||
+        (double)conv->hp * (double)conv->wp * (double)conv->c > 1e9 || conv->cg * conv->kh * conv->kw < 8 ||
+        conv->og < 4) {
         return false;
     }
-    shift->chunk = OPDI_MAX((int64_t)1, OPDI_MIN(conv->n, 65536 / OPDI_MAX((int64_t)1, all * per_image)));
+    shift->chunk = OPDI_MAX(65536 / OPDI_MAX((int64_t)1, all * per_image), 256 / OPDI_MAX((int64_t)1, all));
+    shift->chunk = OPDI_MAX((int64_t)1, OPDI_MIN(conv->n, shift->chunk));
     shift->cols = shift->chunk * all;
-    shift->plane = shift->cols + (conv->kh - 1) * conv->dh * shift->wide + (conv->kw - 1) * conv->dw + OPDI_CONV_SLACK;
+    /* an odd number of cache lines, because planes that are 4 KiB apart compete for the same lines */
+    shift->plane = opdi_round_up(shift->cols + reach / conv->sh * shift->wide + across / conv->sw, 32) + 16;
+    shift->channel = shift->plane * phases;
     return true;
 }
 OPDI_COLD_END
-static inline int64_t opdi_shift_row(const opdi_shift *shift, int64_t t) {
+/* Returns the number of bytes of the planes of a group. */
+static int64_t opdi_shift_bytes(const opdi_shift *shift) {
+    return opdi_round_up((shift->conv.cg * shift->channel + OPDI_CONV_SLACK) * (int64_t)shift->conv.size, 64);
+}
+/* Allocates shift->at and fills it in.  Returns 0, or -1 if memory runs out. */
+static int opdi_shift_offsets(opdi_shift *shift) {
     const opdi_conv *conv = &shift->conv;
-    return t / conv->kw / conv->kh * shift->plane + t / conv->kw % conv->kh * conv->dh * shift->wide +
-        t % conv->kw * conv->dw;
+    const int64_t taps = conv->kh * conv->kw, depth = conv->cg * taps;
+    shift->at = (int64_t *)(void *)opdi_scratch_alloc((size_t)depth * sizeof(int64_t));
+    if (!shift->at) { return -1; }
+    for (int64_t tap = 0; tap < taps; tap++) {
+        const int64_t y = tap / conv->kw * conv->dh, x = tap % conv->kw * conv->dw;
+        shift->at[tap] = (y % conv->sh * shift->phases + x % conv->sw) * shift->plane + y / conv->sh * shift->wide +
+            x / conv->sw;
+    }
+    for (int64_t i = taps; i < depth; i++) { shift->at[i] = shift->at[i - taps] + shift->channel; }
+    return 0;
+}
+static void opdi_shift_free(opdi_shift *shift) {
+    opdi_scratch_free((char *)shift->at, (size_t)(shift->conv.cg * shift->conv.kh * shift->conv.kw) * sizeof(int64_t));
 }
 static void opdi_shift_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const opdi_shift *shift = (const opdi_shift *)(const void *)unfold->conv;
     const int64_t size = (int64_t)shift->conv.size;
     for (int64_t step = 0; step < kc; step++) {
-        const char *at = unfold->pad + (opdi_shift_row(shift, k0 + step) + j0) * size;
+        const char *at = unfold->pad + (shift->at[k0 + step] + j0) * size;
         char *to = (char *)out + step * ld * size;
         if (ld * size == 128) { memcpy(to, at, 128); } else { memcpy(to, at, (size_t)(nc * size)); }
     }
@@ -166,16 +202,58 @@ static inline void opdi_shift_line(char *to, const char *from, int64_t bytes) {
     for (; i + 16 <= bytes; i += 16) { memcpy(to + i, from + i, 16); }
     for (; i < bytes; i += 4) { memcpy(to + i, from + i, 4); }
 }
-/* Copies images first .. first + count - 1, in the channels of group `group`, into the padded planes `pad`. */
+/* Copies elements 0, 2, 4 and so on of `from` to `even`, and the elements between them to `odd`: all of `count` floats. */
+static void opdi_shift_split(const float *from, int64_t count, float *even, float *odd) {
+    int64_t x = 0;
+#if defined(OPDI_VECTORS)
+#if !defined(__clang__)
+    const opdi_v4i mix_0246 = {0, 2, 4, 6}, mix_1357 = {1, 3, 5, 7};
+#endif
+    for (; x + 8 <= count; x += 8) {
+        const opdi_v4f first = *(const opdi_v4f *)(const void *)(from + x);
+        const opdi_v4f second = *(const opdi_v4f *)(const void *)(from + x + 4);
+        *(opdi_v4f *)(void *)(even + x / 2) = OPDI_MIX4(first, second, 0, 2, 4, 6);
+        *(opdi_v4f *)(void *)(odd + x / 2) = OPDI_MIX4(first, second, 1, 3, 5, 7);
+    }
+#endif
+    for (; x < count; x++) { (x % 2 ? odd : even)[x / 2] = from[x]; }
+}
+/* Copies a row of the image to the row at `to` of each plane of its row phase.  Columns that no output reads are left
+   out. */
+static void opdi_shift_row(const opdi_shift *shift, const char *x, char *to) {
+    const opdi_conv *conv = &shift->conv;
+    const int64_t size = (int64_t)conv->size, sw = conv->sw;
+    const int64_t w = OPDI_MIN(conv->w, shift->columns * sw - conv->pw);
+    if (sw == 1) {
+        if (w > 0) { opdi_shift_line(to + conv->pw * size, x, w * size); }
+        return;
+    }
+    if (sw == 2 && size == 4 && shift->phases == 2 && w > 0) {
+        float *const even = (float *)(void *)(to + conv->pw % 2 * shift->plane * size) + conv->pw / 2;
+        float *const odd = (float *)(void *)(to + (conv->pw + 1) % 2 * shift->plane * size) + (conv->pw + 1) / 2;
+        opdi_shift_split((const float *)(const void *)x, w, even, odd);
+        return;
+    }
+    for (int64_t phase = 0; phase < shift->phases; phase++, to += shift->plane * size) {
+        int64_t column = (conv->pw - phase + sw - 1) / sw;            /* the first column of the plane in the image */
+        for (int64_t j = column * sw + phase - conv->pw; j < w; j += sw, column++) {
+            if (size == 4) { ((opdi_word32 *)(void *)to)[column] = ((const opdi_word32 *)(const void *)x)[j]; }
+            else { ((opdi_word64 *)(void *)to)[column] = ((const opdi_word64 *)(const void *)x)[j]; }
+        }
+    }
+}
+/* Copies images first .. first + count - 1, in the channels of group `group`, into the planes `pad`. */
 static void opdi_shift_fill(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *pad) {
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size, line = conv->w * size;
-    for (int64_t batch = 0; batch < count; batch++) {
-        for (int64_t channel = 0; channel < conv->cg; channel++) {
-            const char *x = shift->input + ((first + batch) * conv->c + group * conv->cg + channel) * conv->h * line;
-            char *to = pad + (channel * shift->plane + (batch * shift->high + conv->ph) * shift->wide + conv->pw) *
-                size;
-            for (int64_t i = 0; i < conv->h; i++) { opdi_shift_line(to + i * shift->wide * size, x + i * line, line); }
+    for (int64_t item = 0; item < count * conv->cg; item++) {
+        const int64_t batch = item / conv->cg, channel = item % conv->cg;
+        const char *x = shift->input + ((first + batch) * conv->c + group * conv->cg + channel) * conv->h * line;
+        for (int64_t i = 0; i < conv->h; i++) {
+            const int64_t phase = (i + conv->ph) % conv->sh, row = (i + conv->ph) / conv->sh;
+            if (phase >= shift->row_phases || row >= shift->rows) { continue; }
+            opdi_shift_row(shift, x + i * line, pad + (channel * shift->channel + phase * shift->phases * shift->plane +
+                                                       (batch * shift->high + row) * shift->wide) * size);
         }
     }
 }
@@ -216,7 +294,7 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw,
-        pads = conv->cg * shift->plane * size, all = pads + conv->og * shift->cols * size;
+        pads = opdi_shift_bytes(shift), all = pads + conv->og * shift->cols * size;
     const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     char *pad = opdi_scratch_alloc((size_t)all);
     if (!pad) {
@@ -234,8 +312,10 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
         unfold.conv = (const opdi_conv *)(const void *)shift;
         unfold.pad = pad;
         other.exact = side.exact = conv->exact;
+        side.data = pad;
         side.pack = opdi_shift_pack;
         side.ctx = &unfold;
+        side.at = shift->at;
         opdi_shift_fill(shift, group, first, count, pad);
         if (opdi_gemm(conv->size, conv->og, count * shift->high * shift->wide, depth, &other, &side, 0, col,
                       shift->cols, 1) != 0) {
@@ -251,10 +331,12 @@ static int opdi_shift_forward(opdi_shift *shift, const void *x, const void *weig
     shift->bias = (const char *)bias;
     shift->output = (char *)y;
     const opdi_conv *const conv = &shift->conv;
-    const int64_t all = (conv->cg * shift->plane + conv->og * shift->cols) * (int64_t)conv->size;
+    const int64_t all = opdi_shift_bytes(shift) + conv->og * shift->cols * (int64_t)conv->size;
+    if (opdi_shift_offsets(shift)) { return -1; }
     opdi_parallel_for_scratch((conv->n + shift->chunk - 1) / shift->chunk * conv->groups, 1, opdi_shift_forward_range,
                               shift, OPDI_SCRATCH_BYTES((size_t)all) +
                            opdi_gemm_scratch_size(conv->size, conv->og, shift->cols, conv->cg * conv->kh * conv->kw));
+    opdi_shift_free(shift);
     return shift->failed ? opdi_buffer_fail() : 0;
 }
 OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
@@ -289,53 +371,107 @@ static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const vo
     return rc;
 }
 OPDI_COLD_END
-/* Transposes gy of images first .. first + count - 1 to out [cols, ldg]: each row has the channels of one output
-   column.  Does not write the rows of unused columns, which the caller has set to zeros. */
+/* Transposes gy of images first .. first + count - 1 to panels out [ldg / nr, cols, nr]: each row has nr channels of one
+   output column.  Does not write the rows of unused columns, which the caller has set to zeros. */
 static void opdi_shift_transpose(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
     const opdi_conv *conv = &shift->conv;
-    const int64_t area = conv->oh * conv->ow;
-    for (int64_t batch = 0; batch < count; batch++) {
-        for (int64_t o = 0; o < conv->og; o += 4) {
-            const int64_t rows = OPDI_MIN((int64_t)4, conv->og - o),
-                at = ((first + batch) * conv->oc + group * conv->og + o) * area;
-            for (int64_t i = 0; i < conv->oh; i++) {
-                const int64_t to = (batch * shift->high + i) * shift->wide * shift->ldg + o;
-                if (conv->size == 4) {
-                    const float *from = (const float *)(const void *)shift->gy + at + i * conv->ow,
-                        *p1 = from + (rows > 1 ? area : 0), *p2 = from + (rows > 2 ? 2 * area : 0);
-                    const float *p3 = from + (rows > 3 ? 3 * area : 0);
-                    float *there = (float *)(void *)out + to;
-                    /* Always writes 4 channels, even if fewer are left: ldg is a multiple of 4, and the elements of a
-                       row after the first og are not used. */
-                    for (int64_t j = 0; j < conv->ow; j++, there += shift->ldg) {
-                        there[0] = from[j];
-                        there[1] = p1[j];
-                        there[2] = p2[j];
-                        there[3] = p3[j];
-                    }
-                } else {
-                    const double *from = (const double *)(const void *)shift->gy + at + i * conv->ow;
-                    double *there = (double *)(void *)out + to;
-                    for (int64_t j = 0; j < conv->ow; j++) {
-                        for (int64_t lane = 0; lane < rows; lane++) {
-                            there[j * shift->ldg + lane] = from[lane * area + j];
-                        }
-                    }
-                }
+    const int64_t area = conv->oh * conv->ow, nr = shift->mk.nr, lines = (conv->og - 1) / 4 + 1;
+    for (int64_t item = 0; item < count * lines * conv->oh; item++) {
+        const int64_t i = item % conv->oh, o = item / conv->oh % lines * 4, batch = item / conv->oh / lines;
+        const int64_t channels = OPDI_MIN((int64_t)4, conv->og - o), column = (batch * shift->high + i) * shift->wide;
+        const int64_t at = ((first + batch) * conv->oc + group * conv->og + o) * area + i * conv->ow;
+        const int64_t to = (o / nr * shift->cols + column) * nr + o % nr;
+        if (conv->size == 4) {
+            const float *from = (const float *)(const void *)shift->gy + at, *p1 = from + (channels > 1 ? area : 0);
+            const float *p2 = from + (channels > 2 ? 2 * area : 0), *p3 = from + (channels > 3 ? 3 * area : 0);
+            float *there = (float *)(void *)out + to;
+            /* Always writes 4 channels, even if fewer are left: nr is a multiple of 4, and the elements of a row after
+               the first og are not used. */
+            int64_t j = 0;
+            for (; j + 4 <= conv->ow; j += 4) {
+                opdi_transpose4(from + j, p1 + j, p2 + j, p3 + j, there + j * nr, nr);
+            }
+            for (; j < conv->ow; j++) {
+                there[j * nr] = from[j];
+                there[j * nr + 1] = p1[j];
+                there[j * nr + 2] = p2[j];
+                there[j * nr + 3] = p3[j];
+            }
+        } else {
+            const double *from = (const double *)(const void *)shift->gy + at;
+            double *there = (double *)(void *)out + to;
+            for (int64_t j = 0; j < conv->ow; j++) {
+                for (int64_t lane = 0; lane < channels; lane++) { there[j * nr + lane] = from[lane * area + j]; }
             }
         }
     }
 }
-/* Computes the weight's gradient, transposed: gw[turn, o] = sum over columns j of plane[opdi_shift_row(turn) + j] *
-   gy[j, o].  The micro-kernel reads the planes directly as its rows.  An item of [begin, end) is one part of the batch
-   in one group. */
+/* Copies gy of images first .. first + count - 1 to rows out [og, cols rounded up].  Does not write unused columns,
+   which the caller has set to zeros. */
+static void opdi_shift_spread(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
+    const opdi_conv *conv = &shift->conv;
+    const int64_t line = conv->ow * (int64_t)conv->size, cols = opdi_round_up(shift->cols, 16);
+    for (int64_t item = 0; item < count * conv->og; item++) {
+        const int64_t o = item % conv->og, batch = item / conv->og;
+        const char *from = shift->gy + ((first + batch) * conv->oc + group * conv->og + o) * conv->oh * line;
+        char *to = out + (o * cols + batch * shift->high * shift->wide) * (int64_t)conv->size;
+        for (int64_t i = 0; i < conv->oh; i++, from += line, to += shift->wide * (int64_t)conv->size) {
+            opdi_shift_line(to, from, line);
+        }
+    }
+}
+/* Adds (if `add` is 0: writes) the sums over columns j .. j + count - 1 to gw, like opdi_shift_gw_tiles, from rows of gy
+   that opdi_shift_spread wrote.  Computes dot products of *lines* rows of gy and four rows of the unfolded matrix. */
+static void opdi_shift_gw_dots(const opdi_shift *shift, const char *pad, const char *grad, int64_t j, int64_t count,
+                               char *gw, int add) {
+    const opdi_conv *conv = &shift->conv;
+    const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw, high = shift->lines;
+    const int64_t cols = opdi_round_up(shift->cols, 16);
+    for (int64_t turn = 0; turn < depth; turn += 4) {
+        for (int64_t o = 0; o < conv->og; o += high) {
+            const void *few[4], *many[4];
+            double sums[16];                      /* or 16 floats */
+            for (int64_t k = 0; k < 4; k++) {     /* surplus rows repeat the last row */
+                few[k] = grad + (OPDI_MIN(o + k, conv->og - 1) * cols + j) * size;
+                many[k] = pad + (shift->at[OPDI_MIN(turn + k, depth - 1)] + j) * size;
+            }
+            shift->dots(count, few, many, sums);
+            for (int64_t k = 0; k < 4 * high; k++) {
+                const int64_t to = (turn + k % 4) * shift->ldg + o + k / 4;
+                double *const d = (double *)(void *)gw + to;
+                float *const f = (float *)(void *)gw + to;
+                const float sum = ((const float *)(const void *)sums)[k];
+                if (size == 4) { *f = add ? *f + sum : sum; }
+                else { *d = add ? *d + sums[k] : sums[k]; }
+            }
+        }
+    }
+}
+/* Adds (if `add` is 0: writes) to gw [taps, ldg] the sums over columns j .. j + count - 1: gw[turn, o] += sum of row
+   `turn` of the unfolded matrix times gy[o], whose panels opdi_shift_transpose wrote.  The micro-kernel reads the planes
+   as its rows. */
+static void opdi_shift_gw_tiles(const opdi_shift *shift, const char *pad, const char *grad, int64_t j, int64_t count,
+                                char *gw, int add) {
+    const opdi_conv *conv = &shift->conv;
+    const opdi_micro *mk = &shift->mk;
+    const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw;
+    for (int64_t o = 0; o < shift->ldg; o += mk->nr) {
+        for (int64_t turn = 0; turn < depth; turn += mk->mr) {
+            const void *rows[OPDI_MAX_MR];
+            for (int64_t row = 0; row < mk->mr; row++) {
+                rows[row] = pad + (shift->at[OPDI_MIN(turn + row, depth - 1)] + j) * size;
+            }
+            mk->run(count, rows, 1, grad + (o * shift->cols + j * mk->nr) * size, mk->nr,
+                    gw + (turn * shift->ldg + o) * size, shift->ldg, add);
+        }
+    }
+}
+/* Computes the weight's gradient, transposed.  An item of [begin, end) is one part of the batch in one group. */
 static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
-    const opdi_micro mk = opdi_micro_of(conv->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
-    const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw, kp = opdi_round_up(depth, mk.mr),
-        pads = opdi_round_up(conv->cg * shift->plane * size, 64);
-    const int64_t all = pads + shift->cols * shift->ldg * size, step = 256;
+    const int64_t size = (int64_t)conv->size, pads = opdi_shift_bytes(shift), step = shift->dots ? 1024 : 256;
+    const int64_t all = pads + opdi_round_up(shift->cols, 16) * shift->ldg * size;
     char *pad = (char *)opdi_alloc((size_t)all);
     if (!pad) {
         OPDI_STORE(&shift->failed, 1);
@@ -346,30 +482,24 @@ static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     for (int64_t item = begin; item < end; item++) {
         const int64_t part = item / conv->groups, group = item % conv->groups,
             last = conv->n * (part + 1) / shift->parts;
-        char *gw = shift->gw + item * kp * shift->ldg * size;
+        char *gw = shift->gw + item * shift->kp * shift->ldg * size;
         int add = 0;
         for (int64_t first = conv->n * part / shift->parts; first < last; first += shift->chunk) {
             const int64_t count = OPDI_MIN(shift->chunk, last - first), cols = count * shift->high * shift->wide;
             opdi_shift_fill(shift, group, first, count, pad);
-            opdi_shift_transpose(shift, group, first, count, grad);
+            if (shift->dots) { opdi_shift_spread(shift, group, first, count, grad); }
+            else { opdi_shift_transpose(shift, group, first, count, grad); }
             for (int64_t j = 0; j < cols; j += step, add = 1) {
-                for (int64_t o = 0; o < shift->ldg; o += mk.nr) {
-                    for (int64_t turn = 0; turn < depth; turn += mk.mr) {
-                        const void *rows[OPDI_MAX_MR];
-                        for (int64_t row = 0; row < mk.mr; row++) {
-                            rows[row] = pad + (opdi_shift_row(shift, OPDI_MIN(turn + row, depth - 1)) + j) * size;
-                        }
-                        mk.run(OPDI_MIN(step, cols - j), rows, 1, grad + (j * shift->ldg + o) * size, shift->ldg,
-                               gw + (turn * shift->ldg + o) * size, shift->ldg, add);
-                    }
-                }
+                const int64_t left = OPDI_MIN(step, cols - j);
+                if (shift->dots) { opdi_shift_gw_dots(shift, pad, grad, j, opdi_round_up(left, 16), gw, add); }
+                else { opdi_shift_gw_tiles(shift, pad, grad, j, left, gw, add); }
             }
         }
     }
     opdi_free(pad, (size_t)all);
 }
-static void opdi_shift_sum_f32(const opdi_shift *shift, int64_t element, int64_t kp, float *gw);
-static void opdi_shift_sum_f64(const opdi_shift *shift, int64_t element, int64_t kp, double *gw);
+static void opdi_shift_sum_f32(const opdi_shift *shift, int64_t element, float *gw);
+static void opdi_shift_sum_f64(const opdi_shift *shift, int64_t element, double *gw);
 #include "../../typed/f32.h"
 #include "shifted_sums.typed.h"
 #include "../../typed/f64.h"
@@ -381,23 +511,33 @@ OPDI_COLD_BEGIN
    error. */
 static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     const opdi_micro mk = opdi_micro_of(conv->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
-    const int64_t depth = conv->cg * conv->kh * conv->kw, kp = opdi_round_up(depth, mk.mr),
-        ldg = opdi_round_up(conv->og, mk.nr);
+    const int64_t depth = conv->cg * conv->kh * conv->kw, kp = depth + OPDI_MAX_MR;   /* room for surplus taps */
+    int64_t lines, ldg = opdi_round_up(conv->og, mk.nr);
+    opdi_dots_fn *const dots = conv->og <= 16 ? opdi_dots_of(conv->size, &lines) : NULL;
     opdi_shift shift;
-    if (!opdi_shift_fits(conv, &shift, conv->cg + ldg) || ldg > 2 * OPDI_MAX((int64_t)16, conv->og) ||
-        conv->og * depth > 1 << 17) { return 1; }
+    if (dots) { ldg = opdi_round_up(conv->og, 4); }
+    if (!opdi_shift_fits(conv, &shift, conv->cg + ldg) || conv->og * depth > 1 << 17) { return 1; }
+    shift.mk = mk;
+    shift.dots = dots;
+    shift.lines = dots ? lines : 0;
+    shift.kp = kp;
     shift.input = (const char *)x;
     shift.gy = (const char *)gy;
     shift.ldg = ldg;
     shift.parts = OPDI_MAX((int64_t)1, OPDI_MIN(OPDI_MIN(conv->n / shift.chunk, (int64_t)8),
                                                 ((int64_t)16 << 20) / (conv->groups * kp * ldg * (int64_t)conv->size)));
     int64_t bytes = shift.parts * conv->groups * kp * ldg * (int64_t)conv->size;
+    if (opdi_shift_offsets(&shift)) { return -1; }
     shift.gw = (char *)opdi_alloc((size_t)bytes);
-    if (!shift.gw) { return -1; }
+    if (!shift.gw) {
+        opdi_shift_free(&shift);
+        return -1;
+    }
     opdi_parallel_for(shift.parts * conv->groups, 1, opdi_shift_gw_range, &shift);
-    if (conv->size == 4) { opdi_shift_sum_f32(&shift, depth, kp, (float *)gw); }
-    else { opdi_shift_sum_f64(&shift, depth, kp, (double *)gw); }
+    if (conv->size == 4) { opdi_shift_sum_f32(&shift, depth, (float *)gw); }
+    else { opdi_shift_sum_f64(&shift, depth, (double *)gw); }
     opdi_free(shift.gw, (size_t)bytes);
+    opdi_shift_free(&shift);
     return shift.failed ? opdi_buffer_fail() : 0;
 }
 
