@@ -1132,6 +1132,65 @@ TEST(kernels_conv_ways) {                         /* all ways at all levels besi
     opdi_winograd_known = -1;
     opd_threads_set(0);
 }
+/* Convolutions that read the image in place, with strides, beside loops over the definition: floats and doubles, whose
+   images, or gradients, are contiguous, channels_last, or every second row of a larger tensor. */
+static opd_tensor *kn_layout(opd_tensor *t, int layout) {
+    if (layout == 1) return opd_permute(opd_contiguous(opd_permute(t, OPD_INTS(0, 2, 3, 1))), OPD_INTS(0, 3, 1, 2));
+    if (layout == 2) return opd_slice(opd_repeat_interleave_full(t, 2, OPD_V(2), OPD_NONE), 2, OPD_NONE, OPD_NONE, 2);
+    return t;
+}
+TEST(kernels_conv_in_place) {
+    /* n c h w oc kh kw sh sw ph pw dh dw groups */
+    static const int64_t cases[][14] = {
+        {2, 16, 24, 25, 16, 3, 3, 2, 2, 1, 1, 1, 1, 2}, {1, 24, 31, 37, 40, 5, 4, 2, 3, 2, 1, 1, 1, 1},
+        {1, 16, 29, 30, 12, 3, 3, 2, 2, 2, 2, 2, 2, 1}, {3, 24, 19, 18, 24, 3, 3, 1, 1, 1, 1, 1, 1, 3},
+        {2, 40, 17, 16, 40, 3, 3, 1, 1, 1, 1, 1, 1, 2}, {2, 8, 40, 41, 8, 5, 5, 1, 1, 2, 2, 1, 1, 1},
+        {1, 9, 20, 33, 10, 3, 3, 1, 2, 1, 1, 1, 1, 1}, {1, 8, 12, 13, 8, 3, 3, 2, 2, 5, 4, 1, 1, 1},
+        {2, 8, 23, 25, 8, 2, 1, 3, 2, 0, 0, 1, 1, 1}, {2, 8, 1, 300, 12, 1, 5, 1, 2, 0, 2, 1, 1, 1},
+        {1, 3, 48, 48, 20, 16, 16, 16, 16, 0, 0, 1, 1, 1}, {1, 70, 16, 17, 9, 3, 3, 2, 2, 1, 1, 1, 1, 1},
+        {3, 16, 9, 5, 16, 3, 3, 2, 2, 1, 1, 1, 1, 2}, {6, 20, 9, 9, 24, 1, 1, 2, 2, 0, 0, 1, 1, 1},
+        {2, 10, 40, 38, 44, 4, 4, 2, 2, 1, 1, 1, 1, 1}, {5, 12, 7, 9, 12, 3, 3, 3, 2, 0, 1, 1, 1, 1},
+        {0, 16, 9, 9, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1}};
+    const int known = opdi_cpu_level();
+    for (size_t i = 0; i < 4 * sizeof cases / sizeof *cases; i++) {
+        OPD_SCOPED;
+        const int64_t *const d = cases[i / 4];
+        const bool wide = i % 2, bias = i / 2 % 2;
+        opdi_conv v;
+        memset(&v, 0, sizeof v);
+        v.n = d[0]; v.c = d[1]; v.h = d[2]; v.w = d[3]; v.oc = d[4]; v.kh = d[5]; v.kw = d[6]; v.sh = d[7]; v.sw = d[8];
+        v.ph = d[9]; v.pw = d[10]; v.dh = d[11]; v.dw = d[12]; v.groups = d[13]; v.size = 8;
+        CHECK_OR_RETURN(opdi_conv_init(&v) == 0);
+        const opd_ints sizes[3] = {OPD_INTS(v.n, v.c, v.h, v.w), OPD_INTS(v.oc, v.cg, v.kh, v.kw), OPD_INTS(v.n, v.oc, v.oh, v.ow)};
+        opd_tensor *t[3], *doubles[3], *want[3], *const b = bias ? opd_randn(OPD_INTS(v.oc), OPD_FLOAT32) : NULL;
+        for (int q = 0; q < 3; q++) {
+            t[q] = opd_randn(sizes[q], OPD_FLOAT32);
+            doubles[q] = kn_wide(t[q]);
+            want[q] = opd_zeros(sizes[q], OPD_FLOAT64);
+            CHECK_OR_RETURN(t[q] && doubles[q] && want[q]);
+            if (wide) t[q] = doubles[q];
+            t[q] = kn_layout(t[q], q == 1 ? 0 : (int)(i % 3));
+        }
+        if (b) want[2] = opd_contiguous(opd_add(want[2], opd_view(kn_wide(b), OPD_INTS(v.oc, 1, 1))));
+        for (int which = 0; which < 3; which++) {
+            double *p[3];
+            for (int q = 0; q < 3; q++) p[q] = (double *)(void *)(q == (which + 2) % 3 ? want : doubles)[q]->data;
+            kn_conv(&v, which, p[0], p[1], p[2]);
+        }
+        for (int level = 0; level <= known; level++) {
+            opdi_cpu_known = level;
+            const kn_three got = kn_three_of(t[0], t[1], b && wide ? kn_wide(b) : b, t[2], d, false);
+            CHECK_OR_RETURN(got.t[1] != NULL);
+            for (int which = 0; which < 3; which++) {
+                opd_tensor *const off = opd_sub(kn_wide(got.t[which]), want[(which + 2) % 3]);
+                const double e = off->numel ? opd_item_f64(opd_max(opd_abs(off))) : 0, most = wide ? 1e-11 : 1e-3;
+                if (!(e < most)) printf("    case %d double %d level %d result %d: %g\n", (int)(i / 4), wide, level, which, e);
+                CHECK(e < most);
+            }
+        }
+    }
+    opdi_cpu_known = known;
+}
 /* Winograd's algorithm is used.  Its error is at most four times that of the plain sum, and 1e-6 of the root mean
    square of the results. */
 TEST(kernels_winograd) {
@@ -1277,19 +1336,30 @@ TEST(kernels_no_memory) {                         /* the n-th allocation fails: 
     v.sh = v.sw = v.ph = v.pw = v.dh = v.dw = v.groups = 1;
     CHECK_INT(opdi_conv_init(&v), 0);
     for (int threads = 1; threads <= 2; threads++)
-        for (int which = 0; which < 8; which++)
+        for (int which = 0; which < 10; which++)
             for (int64_t n = 1, seen = 1; n <= seen && n < 50; n++) {
+                const bool all[3] = {true, true, false};
+                opd_tensor *rets[3];
+                OPD_SCOPED;
+                opd_tensor *const image = opd_ones(OPD_INTS(2, 16, 30, 31), OPD_FLOAT32), *const taps = opd_ones(OPD_INTS(16, 8, 3, 3), OPD_FLOAT32);
+                opd_tensor *const grad = opd_ones(OPD_INTS(2, 16, 15, 16), OPD_FLOAT32);
+                CHECK_OR_RETURN(image && taps && grad);
                 opd_threads_set(threads);
                 opd_memory_fail_at(n, false);
                 int r = 0;
-                v.sh = v.sw = which == 3 ? 2 : 1;
+                v.sh = v.sw = which == 3 || which == 8 ? 2 : 1;
                 opdi_conv_init(&v);
                 if (which == 0) r = opdi_conv_forward(&v, x, w, NULL, y);
                 if (which == 1 || which == 3) r = opdi_conv_grad_input(&v, y, w, x);
                 if (which == 2) r = opdi_conv_grad_weight(&v, y, x, w);
                 if (which == 4) r = opdi_gemm_f32(100, 100, 100, a, 1, 100, a, 1, 100, 0, c, 100, 1);
                 if (which == 5) r = opdi_gemm_f32(100, 1, 100, a, 100, 1, a, 100, 1, 0, c, 100, 1);
-                if (which >= 6) {
+                if (which == 8) r = opdi_conv_any(&v, x, w, NULL, y);
+                if (which == 9) {
+                    r = opd_convolution_backward(rets, grad, image, taps, OPD_NONE, OPD_INTS(2, 2), OPD_INTS(1, 1), OPD_INTS(1, 1), false,
+                                                 OPD_INTS(0, 0), 2, opd_value_bools(all, 3));
+                }
+                if (which == 6 || which == 7) {
                     opdi_gemm_in halves = opdi_gemm_in_of(a, which == 6 ? OPD_BFLOAT16 : OPD_FLOAT16, 100, 1), other = halves;
                     other.rs = 1;
                     other.cs = 100;

@@ -203,13 +203,14 @@ static inline void opdi_shift_line(char *to, const char *from, int64_t bytes) {
     for (; i < bytes; i += 4) { memcpy(to + i, from + i, 4); }
 }
 /* Copies elements 0, 2, 4 and so on of `from` to `even`, and the elements between them to `odd`: all of `count` floats. */
-static void opdi_shift_split(const float *from, int64_t count, float *even, float *odd) {
+static inline void opdi_shift_split(const float *from, int64_t count, float *even, float *odd) {
     int64_t x = 0;
 #if defined(OPDI_VECTORS)
 #if !defined(__clang__)
     const opdi_v4i mix_0246 = {0, 2, 4, 6}, mix_1357 = {1, 3, 5, 7};
 #endif
-    for (; x + 8 <= count; x += 8) {
+    for (; x + 2 <= count && count >= 8; x += 8) {
+        x = OPDI_MIN(x, (count - 8) / 2 * 2);     /* the last eight overlap the eight before */
         const opdi_v4f first = *(const opdi_v4f *)(const void *)(from + x);
         const opdi_v4f second = *(const opdi_v4f *)(const void *)(from + x + 4);
         *(opdi_v4f *)(void *)(even + x / 2) = OPDI_MIX4(first, second, 0, 2, 4, 6);
@@ -249,11 +250,16 @@ static void opdi_shift_fill(const opdi_shift *shift, int64_t group, int64_t firs
     for (int64_t item = 0; item < count * conv->cg; item++) {
         const int64_t batch = item / conv->cg, channel = item % conv->cg;
         const char *x = shift->input + ((first + batch) * conv->c + group * conv->cg + channel) * conv->h * line;
-        for (int64_t i = 0; i < conv->h; i++) {
-            const int64_t phase = (i + conv->ph) % conv->sh, row = (i + conv->ph) / conv->sh;
-            if (phase >= shift->row_phases || row >= shift->rows) { continue; }
-            opdi_shift_row(shift, x + i * line, pad + (channel * shift->channel + phase * shift->phases * shift->plane +
-                                                       (batch * shift->high + row) * shift->wide) * size);
+        char *const to = pad + (channel * shift->channel + batch * shift->high * shift->wide) * size;
+        int64_t phase = conv->ph % conv->sh, row = conv->ph / conv->sh;
+        for (int64_t i = 0; i < conv->h && row < shift->rows; i++, x += line) {
+            if (phase < shift->row_phases) {
+                opdi_shift_row(shift, x, to + (phase * shift->phases * shift->plane + row * shift->wide) * size);
+            }
+            if (++phase == conv->sh) {
+                phase = 0;
+                row++;
+            }
         }
     }
 }
@@ -470,7 +476,7 @@ static void opdi_shift_gw_tiles(const opdi_shift *shift, const char *pad, const 
 static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
-    const int64_t size = (int64_t)conv->size, pads = opdi_shift_bytes(shift), step = shift->dots ? 1024 : 256;
+    const int64_t size = (int64_t)conv->size, pads = opdi_shift_bytes(shift), step = shift->dots ? 2048 : 256;
     const int64_t all = pads + opdi_round_up(shift->cols, 16) * shift->ldg * size;
     char *pad = (char *)opdi_alloc((size_t)all);
     if (!pad) {
@@ -510,14 +516,17 @@ OPDI_COLD_BEGIN
    computed separately and then summed.  Returns 0, 1 if this method does not suit the convolution, or -1 and sets an
    error. */
 static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
-    const opdi_micro mk = opdi_micro_of(conv->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
     const int64_t depth = conv->cg * conv->kh * conv->kw, kp = depth + OPDI_MAX_MR;   /* room for surplus taps */
-    int64_t lines, ldg = opdi_round_up(conv->og, mk.nr);
-    opdi_dots_fn *const dots = conv->og <= 16 ? opdi_dots_of(conv->size, &lines) : NULL;
+    int64_t lines;
+    opdi_dots_fn *const dots = conv->og <= 8 ? opdi_dots_of(conv->size, &lines) : NULL;
+    opdi_gemm_job job;
+    job.size = conv->size;
+    job.mk = opdi_micro_of(conv->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
+    opdi_micro_narrow(&job, conv->og);
+    const int64_t ldg = opdi_round_up(conv->og, dots ? 4 : job.mk.nr);
     opdi_shift shift;
-    if (dots) { ldg = opdi_round_up(conv->og, 4); }
     if (!opdi_shift_fits(conv, &shift, conv->cg + ldg) || conv->og * depth > 1 << 17) { return 1; }
-    shift.mk = mk;
+    shift.mk = job.mk;
     shift.dots = dots;
     shift.lines = dots ? lines : 0;
     shift.kp = kp;
