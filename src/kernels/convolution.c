@@ -409,7 +409,7 @@ OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void
 #endif
 
 /* Adds `count` elements of `from` to the elements of `to`, in steps of constant size.  Elements have `size` bytes. */
-static void opdi_conv_add(size_t size, int64_t count, void *to, const void *from) {
+OPDI_INTERNAL void opdi_conv_add(size_t size, int64_t count, void *to, const void *from) {
     float *f = (float *)to;
     double *d = (double *)to;
     const float *from_f = (const float *)from;

@@ -1161,12 +1161,12 @@ TEST(kernels_conv_in_place) {
         v.n = d[0]; v.c = d[1]; v.h = d[2]; v.w = d[3]; v.oc = d[4]; v.kh = d[5]; v.kw = d[6]; v.sh = d[7]; v.sw = d[8];
         v.ph = d[9]; v.pw = d[10]; v.dh = d[11]; v.dw = d[12]; v.groups = d[13]; v.size = 8;
         CHECK_OR_RETURN(opdi_conv_init(&v) == 0);
-        const opd_ints sizes[3] = {OPD_INTS(v.n, v.c, v.h, v.w), OPD_INTS(v.oc, v.cg, v.kh, v.kw), OPD_INTS(v.n, v.oc, v.oh, v.ow)};
+        const int64_t sizes[3][4] = {{v.n, v.c, v.h, v.w}, {v.oc, v.cg, v.kh, v.kw}, {v.n, v.oc, v.oh, v.ow}};
         opd_tensor *t[3], *doubles[3], *want[3], *const b = bias ? opd_randn(OPD_INTS(v.oc), OPD_FLOAT32) : NULL;
         for (int q = 0; q < 3; q++) {
-            t[q] = opd_randn(sizes[q], OPD_FLOAT32);
+            t[q] = opd_randn(opd_ints_of(sizes[q], 4), OPD_FLOAT32);
             doubles[q] = kn_wide(t[q]);
-            want[q] = opd_zeros(sizes[q], OPD_FLOAT64);
+            want[q] = opd_zeros(opd_ints_of(sizes[q], 4), OPD_FLOAT64);
             CHECK_OR_RETURN(t[q] && doubles[q] && want[q]);
             if (wide) t[q] = doubles[q];
             t[q] = kn_layout(t[q], q == 1 ? 0 : (int)(i % 3));

@@ -156,7 +156,7 @@ static bool opdi_shift_fits(const opdi_conv *conv, opdi_shift *shift, int64_t pe
         conv->og < 4) {
         return false;
     }
-    shift->chunk = OPDI_MAX(65536 / OPDI_MAX((int64_t)1, all * per_image), 256 / OPDI_MAX((int64_t)1, all));
+    shift->chunk = OPDI_MAX(65536 / OPDI_MAX((int64_t)1, all * per_image), 512 / OPDI_MAX((int64_t)1, all));
     shift->chunk = OPDI_MAX((int64_t)1, OPDI_MIN(conv->n, shift->chunk));
     shift->cols = shift->chunk * all;
     /* an odd number of cache lines, because planes that are 4 KiB apart compete for the same lines */
@@ -504,13 +504,24 @@ static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     }
     opdi_free(pad, (size_t)all);
 }
-static void opdi_shift_sum_f32(const opdi_shift *shift, int64_t element, float *gw);
-static void opdi_shift_sum_f64(const opdi_shift *shift, int64_t element, double *gw);
-#include "../../typed/f32.h"
-#include "shifted_sums.typed.h"
-#include "../../typed/f64.h"
-#include "shifted_sums.typed.h"
-#include "../../typed/end.h"
+/* Sums the parts of shift->gw, and writes the first og of each ldg columns, transposed, to gw [groups, og, taps]. */
+static void opdi_shift_sum(const opdi_shift *shift, void *gw) {
+    const int64_t og = shift->conv.og, groups = shift->conv.groups, size = (int64_t)shift->conv.size, ldg = shift->ldg;
+    const int64_t taps = shift->conv.cg * shift->conv.kh * shift->conv.kw;
+    for (int64_t group = 0; group < groups; group++) {
+        char *const sums = shift->gw + group * shift->kp * ldg * size;
+        for (int64_t part = 1; part < shift->parts; part++) {
+            opdi_conv_add(shift->conv.size, taps * ldg, sums, sums + part * groups * shift->kp * ldg * size);
+        }
+        if (size == 4) {
+            opdi_pack_transposed((const opdi_word32 *)(const void *)sums, ldg, og, taps, taps,
+                                 (opdi_word32 *)gw + group * og * taps);
+        }
+        for (int64_t i = 0; size == 8 && i < og * taps; i++) {
+            ((double *)gw)[group * og * taps + i] = ((const double *)(const void *)sums)[i % taps * ldg + i / taps];
+        }
+    }
+}
 OPDI_COLD_BEGIN
 /* Computes gw [groups, og, cg * kh * kw], the gradient of the weight, from gy and x.  Parts of the batch are
    computed separately and then summed.  Returns 0, 1 if this method does not suit the convolution, or -1 and sets an
@@ -525,7 +536,7 @@ static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const v
     opdi_micro_narrow(&job, conv->og);
     const int64_t ldg = opdi_round_up(conv->og, dots ? 4 : job.mk.nr);
     opdi_shift shift;
-    if (!opdi_shift_fits(conv, &shift, conv->cg + ldg) || conv->og * depth > 1 << 17) { return 1; }
+    if (!opdi_shift_fits(conv, &shift, conv->cg + ldg) || conv->og * depth > 1 << 19) { return 1; }
     shift.mk = job.mk;
     shift.dots = dots;
     shift.lines = dots ? lines : 0;
@@ -543,8 +554,7 @@ static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const v
         return -1;
     }
     opdi_parallel_for(shift.parts * conv->groups, 1, opdi_shift_gw_range, &shift);
-    if (conv->size == 4) { opdi_shift_sum_f32(&shift, depth, (float *)gw); }
-    else { opdi_shift_sum_f64(&shift, depth, (double *)gw); }
+    opdi_shift_sum(&shift, gw);
     opdi_free(shift.gw, (size_t)bytes);
     opdi_shift_free(&shift);
     return shift.failed ? opdi_buffer_fail() : 0;
