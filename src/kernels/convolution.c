@@ -568,8 +568,8 @@ static void opdi_conv_scatter(const opdi_conv *conv, const opdi_conv *part, cons
         }
     }
 }
-/* Like opdi_conv_scatter for two parts of floats and a horizontal stride of 2: `even` has the even columns of `rows` rows
-   of gx, `odd` has the odd columns. */
+/* Like opdi_conv_scatter for two parts of floats and a horizontal stride of 2: `even` has the even columns of `rows`
+   rows of gx, `odd` has the odd columns. */
 static void opdi_conv_merge(const opdi_conv *conv, int64_t rows, int64_t first, const char *even, const char *odd,
                             char *gx) {
     const int64_t w = conv->w;
@@ -617,9 +617,9 @@ static int64_t opdi_conv_parts_bytes(const opdi_conv_parts *parts) {
     return opdi_round_up(planes * ((conv->h - 1) / conv->sh + 1) * ((conv->w - 1) / conv->sw + 1) *
                          (int64_t)conv->size, 64);
 }
-/* Computes the parts of gx with row remainder y for the item that `conv` describes, of group `group`.  *weights points to
-   the weights of these parts, and is set to their end.  `work` is scratch memory for the results of two parts.  Returns
-   0, or -1 and sets an error. */
+/* Computes the parts of gx with row remainder y for the item that `conv` describes, of group `group`.  *weights points
+   to the weights of these parts, and is set to their end.  `work` is scratch memory for the results of two parts.
+   Returns 0, or -1 and sets an error. */
 static int opdi_conv_parts_row(const opdi_conv_parts *parts, const opdi_conv *conv, int64_t group, int64_t y,
                                const char *gy, const char **weights, char *work, char *gx) {
     const int64_t bytes = opdi_conv_parts_bytes(parts), channels = conv->cg * conv->og * (int64_t)conv->size;

@@ -320,8 +320,8 @@ typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int6
    If `pack` is set (only for B), `data` is not used: the function `pack` writes out[t * ld + j] = B[k0 + t, j0 + j] for
    t < kc and j < nc, nc <= ld, and may write anything into columns nc <= j < ld.
 
-   If `at` is also set, row k of B begins at element at[k] of `data`, and is contiguous.  Then most products read B there,
-   without packing it, and read up to OPDI_MAX_NR elements after the end of a row. */
+   If `at` is also set, row k of B begins at element at[k] of `data`, and is contiguous.  Then most products read B
+   there, without packing it, and read up to OPDI_MAX_NR elements after the end of a row. */
 typedef struct opdi_gemm_in {
     const void *data;
     int dtype;

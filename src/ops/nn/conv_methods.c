@@ -111,12 +111,12 @@ static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
 //== convolutions that read the image in place =========================================================================
 //
 //  Row i of the padded image belongs to row phase i % sh, and column j to column phase j % sw.  Each channel has one
-//  plane for each pair of phases, with every sh-th row and every sw-th column.  In a plane, the images of a chunk of the
-//  batch lie one after another.  Neighbouring rows, and neighbouring images, share the zeros between them: rows are
-//  `wide` elements apart, and an image takes `high` rows.
+//  plane for each pair of phases, with every sh-th row and every sw-th column.  In a plane, the images of a chunk of
+//  the batch lie one after another.  Neighbouring rows, and neighbouring images, share the zeros between them: rows
+//  are `wide` elements apart, and an image takes `high` rows.
 //
-//  Each row of the unfolded matrix of the whole chunk then consists of the elements of one plane from some offset on, so
-//  the matrix product reads the planes themselves.  Output (n, y, x) is column (n * high + y) * wide + x.  The results
+//  Each row of the unfolded matrix of the whole chunk then consists of the elements of one plane from some offset on,
+//  so the matrix product reads the planes themselves.  Output (n, y, x) is column (n * high + y) * wide + x.  The results
 //  in all other columns are not used.
 
 typedef struct opdi_shift {
@@ -202,7 +202,7 @@ static inline void opdi_shift_line(char *to, const char *from, int64_t bytes) {
     for (; i + 16 <= bytes; i += 16) { memcpy(to + i, from + i, 16); }
     for (; i < bytes; i += 4) { memcpy(to + i, from + i, 4); }
 }
-/* Copies elements 0, 2, 4 and so on of `from` to `even`, and the elements between them to `odd`: all of `count` floats. */
+/* Copies elements 0, 2, 4 and so on of the `count` floats `from` to `even`, and the elements between them to `odd`. */
 static inline void opdi_shift_split(const float *from, int64_t count, float *even, float *odd) {
     int64_t x = 0;
 #if defined(OPDI_VECTORS)
@@ -377,8 +377,8 @@ static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const vo
     return rc;
 }
 OPDI_COLD_END
-/* Transposes gy of images first .. first + count - 1 to panels out [ldg / nr, cols, nr]: each row has nr channels of one
-   output column.  Does not write the rows of unused columns, which the caller has set to zeros. */
+/* Transposes gy of images first .. first + count - 1 to panels out [ldg / nr, cols, nr]: each row has nr channels of
+   one output column.  Does not write the rows of unused columns, which the caller has set to zeros. */
 static void opdi_shift_transpose(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
     const opdi_conv *conv = &shift->conv;
     const int64_t area = conv->oh * conv->ow, nr = shift->mk.nr, lines = (conv->og - 1) / 4 + 1;
@@ -426,8 +426,8 @@ static void opdi_shift_spread(const opdi_shift *shift, int64_t group, int64_t fi
         }
     }
 }
-/* Adds (if `add` is 0: writes) the sums over columns j .. j + count - 1 to gw, like opdi_shift_gw_tiles, from rows of gy
-   that opdi_shift_spread wrote.  Computes dot products of *lines* rows of gy and four rows of the unfolded matrix. */
+/* Adds (if `add` is 0: writes) the sums over columns j .. j + count - 1 to gw, like opdi_shift_gw_tiles, from rows of
+   gy that opdi_shift_spread wrote.  Computes dot products of *lines* rows of gy and four rows of the unfolded matrix. */
 static void opdi_shift_gw_dots(const opdi_shift *shift, const char *pad, const char *grad, int64_t j, int64_t count,
                                char *gw, int add) {
     const opdi_conv *conv = &shift->conv;
@@ -454,8 +454,8 @@ static void opdi_shift_gw_dots(const opdi_shift *shift, const char *pad, const c
     }
 }
 /* Adds (if `add` is 0: writes) to gw [taps, ldg] the sums over columns j .. j + count - 1: gw[turn, o] += sum of row
-   `turn` of the unfolded matrix times gy[o], whose panels opdi_shift_transpose wrote.  The micro-kernel reads the planes
-   as its rows. */
+   `turn` of the unfolded matrix times gy[o], whose panels opdi_shift_transpose wrote.  The micro-kernel reads the
+   planes as its rows. */
 static void opdi_shift_gw_tiles(const opdi_shift *shift, const char *pad, const char *grad, int64_t j, int64_t count,
                                 char *gw, int add) {
     const opdi_conv *conv = &shift->conv;
