@@ -116,8 +116,8 @@ static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
 //  are `wide` elements apart, and an image takes `high` rows.
 //
 //  Each row of the unfolded matrix of the whole chunk then consists of the elements of one plane from some offset on,
-//  so the matrix product reads the planes themselves.  Output (n, y, x) is column (n * high + y) * wide + x.  The results
-//  in all other columns are not used.
+//  so the matrix product reads the planes themselves.  Output (n, y, x) is column (n * high + y) * wide + x.  The
+//  results in all other columns are not used.
 
 typedef struct opdi_shift {
     opdi_conv conv;
@@ -159,7 +159,7 @@ static bool opdi_shift_fits(const opdi_conv *conv, opdi_shift *shift, int64_t pe
     shift->chunk = OPDI_MAX(65536 / OPDI_MAX((int64_t)1, all * per_image), 512 / OPDI_MAX((int64_t)1, all));
     shift->chunk = OPDI_MAX((int64_t)1, OPDI_MIN(conv->n, shift->chunk));
     shift->cols = shift->chunk * all;
-    /* an odd number of cache lines, because planes that are 4 KiB apart compete for the same lines */
+    /* for floats, an odd number of cache lines: planes that are 4 KiB apart compete for the same lines */
     shift->plane = opdi_round_up(shift->cols + reach / conv->sh * shift->wide + across / conv->sw, 32) + 16;
     shift->channel = shift->plane * phases;
     return true;
@@ -427,7 +427,8 @@ static void opdi_shift_spread(const opdi_shift *shift, int64_t group, int64_t fi
     }
 }
 /* Adds (if `add` is 0: writes) the sums over columns j .. j + count - 1 to gw, like opdi_shift_gw_tiles, from rows of
-   gy that opdi_shift_spread wrote.  Computes dot products of *lines* rows of gy and four rows of the unfolded matrix. */
+   gy that opdi_shift_spread wrote.  Computes dot products of shift->lines rows of gy and four rows of the unfolded
+   matrix. */
 static void opdi_shift_gw_dots(const opdi_shift *shift, const char *pad, const char *grad, int64_t j, int64_t count,
                                char *gw, int add) {
     const opdi_conv *conv = &shift->conv;
