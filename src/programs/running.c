@@ -9,6 +9,7 @@
 
 //== descriptions of programs ==========================================================================================
 
+OPDI_COLD_BEGIN
 opd_module *opd_program_module(const opd_program *program) { return program ? program->module : NULL; }
 const opd_graph *opd_program_graph(const opd_program *program) { return program ? program->graph : NULL; }
 const char *opd_program_name(const opd_program *program) { return program ? program->name : NULL; }
@@ -101,6 +102,7 @@ bool opd_program_writes(const opd_program *program) {
     }
     return program && opdi_graph_writes(program->graph);
 }
+OPDI_COLD_END
 
 //== running ===========================================================================================================
 
@@ -400,6 +402,7 @@ int opd_program_run(const opd_program *program, const opd_value *inputs, int nin
     }
     return rc || !opd_ok() ? -1 : program->noutputs;
 }
+OPDI_COLD_BEGIN
 static int opdi_program_named(const opd_program *program, bool input, const char *name) {
     const int count = input ? program->ninputs : program->noutputs;
     for (int i = 0; i < count; i++) {
@@ -459,3 +462,4 @@ int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, 
     }
     return count < 0 ? -1 : tensors;
 }
+OPDI_COLD_END

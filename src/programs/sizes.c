@@ -9,6 +9,7 @@
 //  This section uses files, JSON, modules and graphs.
 //----------------------------------------------------------------------------------------------------------------------
 
+OPDI_COLD_BEGIN
 /* Sets an error about the value at `value` in the JSON; if `value` is -1, about the whole text.  Returns -1. */
 OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_program_bad(const opdi_program_reader *reader, int64_t value,
                                                          const char *format, ...) {
@@ -343,6 +344,7 @@ OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const 
     opd_scope_close(&scope);
     return rc ? -1 : opd_module_count(module) - 1;
 }
+OPDI_COLD_END
 
 //== numbers that are computed when the program runs ===================================================================
 //
@@ -576,6 +578,7 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
     *rets = opd_value_float(number);
     return 0;
 }
+OPDI_COLD_BEGIN
 /* Returns the function of numbers whose name is `target`, or NULL if there is none. */
 OPDI_INTERNAL const opdi_gfunction *opdi_sym_find(const char *target) {
     for (int i = 0; i < OPDI_SYM_COUNT; i++) {
@@ -588,3 +591,4 @@ OPDI_INTERNAL const opdi_gfunction *opdi_sym_find(const char *target) {
     }
     return NULL;
 }
+OPDI_COLD_END
