@@ -112,6 +112,9 @@ ROWS = {
      'cc -O2 bench/kernels.c -o bench_kernels -lm -lpthread -ldl && ./bench_kernels --quick --python python3'):
         ('built', 'bench/kernels.c', 'bench/rows.h', 'bench/peer.h'),
     ('bench/README.md',
+     'cc -O2 bench/operators.c -o bench_operators -lm -lpthread -ldl && ./bench_operators --quick --python python3'):
+        ('built', 'bench/operators.c', 'bench/rows.h', 'bench/peer.h'),
+    ('bench/README.md',
      'cc -O2 bench/functions.c -o bench_functions -lm -lpthread -ldl && ./bench_functions --quick --python python3'):
         ('built', 'bench/functions.c', 'bench/rows.h', 'bench/peer.h'),
     ('bench/README.md', 'cc -O2 bench/scaling.c -o bench_scaling -lm -lpthread && ./bench_scaling --quick'):

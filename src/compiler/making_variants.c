@@ -1,10 +1,8 @@
 #include "compiler.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>making_variants compiling a graph for one kind of inputs
+//== compiling a graph for one kind of inputs ==========================================================================
 //
 //  Records a graph, writes the C code, compiles and loads it, and keeps in an opdi_variant what its runs need.
-//----------------------------------------------------------------------------------------------------------------------
 
 /* Frees a variant and unloads its code. */
 OPDI_INTERNAL void opdi_variant_free(opdi_variant *variant) {
@@ -266,8 +264,8 @@ static int opdi_variant_make_fixed(opdi_variant *variant, const opd_compiled *co
     return rc;
 }
 /* Makes the code of a variant, with open sizes if `open` is true.  Returns 0, or -1 and sets an error. */
-OPDI_INTERNAL int opdi_variant_make(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs, int ninputs,
-                             bool open) {
+OPDI_INTERNAL int opdi_variant_make(opdi_variant *variant, const opd_compiled *compiled, const opd_value *inputs,
+                                    int ninputs, bool open) {
     opdi_unit_source source = {compiled->what, compiled->graph, compiled->program, inputs, ninputs, &compiled->open,
                                NULL};
     opdi_unit earlier;

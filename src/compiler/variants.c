@@ -51,7 +51,8 @@ static bool opdi_port_fits_open(const opdi_variant *variant, const opdi_unit_por
     return true;
 }
 /* Returns whether inputs are of the kind for which the variant was compiled.  Sets `sizes` to their open sizes. */
-OPDI_INTERNAL bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inputs, int ninputs, int64_t sizes[2]) {
+OPDI_INTERNAL bool opdi_variant_fits(const opdi_variant *variant, const opd_value *inputs, int ninputs,
+                                     int64_t sizes[2]) {
     sizes[0] = sizes[1] = 0;
     if (ninputs != variant->ninputs) { return false; }
     for (int i = 0, end = 0; i < ninputs; i++) {
@@ -109,8 +110,8 @@ static bool opdi_tensors_overlap(const opd_tensor *a, const opd_tensor *b) {
 }
 /* Fills `all` with the tensors that a run passes to compiled code: the inputs, then the constants.  Returns a reason
    why they cannot be passed, or NULL if they can. */
-OPDI_INTERNAL const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_variant *variant, const opd_value *inputs,
-                                        opd_tensor **all) {
+OPDI_INTERNAL const char *opdi_variant_tensors(const opdi_thread *thread, const opdi_variant *variant,
+                                               const opd_value *inputs, opd_tensor **all) {
     int count = 0;
     for (int i = 0; i < variant->ninputs; i++) {
         if (inputs[i].tag == OPD_TAG_TENSOR) { all[count++] = inputs[i].u.t; }
@@ -181,7 +182,8 @@ static void opdi_variant_arena_put(opdi_variant *variant, void *arena) {
 /* Runs compiled code on the tensors `all`.  New results belong to the innermost scope.  Returns 0.  Returns 1 if the
    code fails but has neither written inputs nor used random numbers; the caller can then run the graph uncompiled.  For
    other failures, returns -1 and sets an error. */
-OPDI_INTERNAL int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_tensor **all, opd_value *results) {
+OPDI_INTERNAL int opdi_variant_run(opdi_variant *variant, const int64_t sizes[2], opd_tensor **all,
+                                   opd_value *results) {
     opdi_c_model model = variant->model;
     const opdi_open_at at = {{sizes[0], sizes[1]}};
     const opdi_open_terms *shapes = variant->shapes;

@@ -99,8 +99,8 @@ OPDI_FLOAT_FORMULA(mish_backward, 2) {
     opdi_mish_powers(count, work, y);
     OPDI_SIXTEENS(
         const float n = work[j] * (work[j] + 2.0f); const float part = 1.0f / (n + 2.0f);
-        const float near = opdi_select_f32(y[j] > 20.0f, 0.0f, 4.0f * (work[j] * part) * ((1.0f + work[j]) * part));
-        out[j] = x[j] * (n * part + y[j] * near))
+        const float tail = opdi_select_f32(y[j] > 20.0f, 0.0f, 4.0f * (work[j] * part) * ((1.0f + work[j]) * part));
+        out[j] = x[j] * (n * part + y[j] * tail))
 }
 
 //== functions =========================================================================================================
@@ -111,9 +111,11 @@ OPDI_FLOAT_FORMULA(logaddexp, 2) {
     opdi_vexp(count, work, work);
     opdi_vlog1p(count, work, work);
     OPDI_SIXTEENS(out[j] = opdi_select_f32((x[j] > y[j]) | (x[j] != x[j]), x[j], y[j]))
-    OPDI_SIXTEENS(out[j] = opdi_select_f32((x[j] == y[j]) & (opdi_abs_f32(x[j]) == HUGE_VALF), x[j], out[j] + work[j]))
+    OPDI_SIXTEENS(
+        const float size = opdi_abs_f32(x[j]);
+        out[j] = opdi_select_f32((x[j] == y[j]) & (size == HUGE_VALF), x[j], out[j] + work[j]))
 }
-/* hypot(x, y) = large * sqrt(1 + (small / large)^2).  It is infinite if x or y is, even if the other one is NaN. */
+/* hypot(x, y) = large * sqrt(1 + (less / large)^2).  It is infinite if x or y is, even if the other one is NaN. */
 OPDI_FLOAT_FORMULA(hypot, 2) {
     int64_t i;
     OPDI_SIXTEENS(
@@ -123,8 +125,9 @@ OPDI_FLOAT_FORMULA(hypot, 2) {
         out[j] = large;
         work[j] = ratio * ratio + 1.0f)
     opdi_vsqrt(count, work, work);
-    OPDI_SIXTEENS(out[j] = opdi_select_f32((opdi_abs_f32(x[j]) == HUGE_VALF) | (opdi_abs_f32(y[j]) == HUGE_VALF),
-                                           HUGE_VALF, out[j] * work[j]))
+    OPDI_SIXTEENS(
+        const float a = opdi_abs_f32(x[j]); const float b = opdi_abs_f32(y[j]);
+        out[j] = opdi_select_f32((a == HUGE_VALF) | (b == HUGE_VALF), HUGE_VALF, out[j] * work[j]))
 }
 /* Sets out to asin(t) and work to t, where t is |x|, or sqrt((1 - |x|) / 2) for |x| > 1/2.  asin(t) = t + t^3 *
    P(t^2). */
@@ -158,19 +161,19 @@ OPDI_FLOAT_FORMULA(acos, 1) {
     OPDI_SIXTEENS(
         const float size = opdi_abs_f32(x[j]);
         const float sum = opdi_float(opdi_bits(out[j]) | (opdi_bits(x[j]) & 0x80000000u));
-        const float near = 1.57079637f - (sum + 4.37113883e-8f);
+        const float angle = 1.57079637f - (sum + 4.37113883e-8f);
         const float most = opdi_select_f32(x[j] < 0.0f, 3.14159274f - (2.0f * out[j] + 8.74227766e-8f), 2.0f * out[j]);
-        out[j] = opdi_select_f32(size > 0.5f, most, near))
+        out[j] = opdi_select_f32(size > 0.5f, most, angle))
 }
-/* atan2(x, y): with t = small / large of the absolute values, the angle is atan(t) or pi / 2 - atan(t) in the first
+/* atan2(x, y): with t = less / large of the absolute values, the angle is atan(t) or pi / 2 - atan(t) in the first
    quadrant.  If y is negative, it is subtracted from pi.  It has the sign of x. */
 OPDI_FLOAT_FORMULA(atan2, 2) {
     int64_t i;
     OPDI_SIXTEENS(
         const float a = opdi_abs_f32(x[j]); const float b = opdi_abs_f32(y[j]);
-        const float large = opdi_select_f32(a > b, a, b); const float small = opdi_select_f32(a > b, b, a);
-        const float t = small / opdi_select_f32(large == 0.0f, 1.0f, large);
-        work[j] = opdi_select_f32((small == HUGE_VALF) & (large == HUGE_VALF), 1.0f, t))
+        const float large = opdi_select_f32(a > b, a, b); const float less = opdi_select_f32(a > b, b, a);
+        const float t = less / opdi_select_f32(large == 0.0f, 1.0f, large);
+        work[j] = opdi_select_f32((less == HUGE_VALF) & (large == HUGE_VALF), 1.0f, t))
     opdi_vatan(count, work, work);
     OPDI_SIXTEENS(
         const float steep = 1.57079637f - (work[j] + 4.37113883e-8f);
