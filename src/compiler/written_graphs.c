@@ -1,8 +1,6 @@
 #include "compiler.h"
 
-//----------------------------------------------------------------------------------------------------------------------
-//  >>written_graphs writing graphs and programs as C files
-//----------------------------------------------------------------------------------------------------------------------
+//== writing graphs and programs as C files ============================================================================
 
 /* Words that cannot be the name of a model, because they have a meaning in C, in C++ or in the written text. */
 static const char opdi_c_words[] =
