@@ -72,6 +72,21 @@ bool opd_call_requires_grad(const opd_call *call) {
     return opdi_call_flags(call) != 0 || opdi_call_forward(call);
 }
 
+/* Returns true if tensor lies in memory and no layer but autograd (no transform, no tracing) handles its operators. */
+OPDI_INTERNAL bool opdi_in_memory(const opd_tensor *tensor) {
+    return tensor && tensor->backend == OPD_CPU && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
+        !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
+}
+/* Returns true if no layer but autograd handles operators on this thread. */
+OPDI_INTERNAL bool opdi_nothing_follows(void) {
+    const opdi_thread *const thread = opdi_self();
+    const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
+    const uint64_t hidden = thread->state.no_grad ? OPDI_AUTOGRAD_BITS : 0;
+    return !((thread->state.include ^ OPDI_DEFAULT_INCLUDE) & ~below) &&
+        !((thread->state.allow ^ OPDI_DEFAULT_ALLOW) & ~hidden) && !thread->state.autocast &&
+        !(thread->state.forward & OPDI_FORWARD_OPEN) && !thread->innermost.layer && !thread->innermost.tracer &&
+        !thread->innermost.fake && !OPDI_LOAD(&thread->observed) && !thread->poison;
+}
 OPDI_INTERNAL bool opdi_arg_requires_grad(const opd_value *value) {
     if (value->tag == OPD_TAG_TENSOR) { return (value->u.t->flags & OPDI_REQUIRES_GRAD) != 0; }
     for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {

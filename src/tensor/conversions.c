@@ -369,17 +369,18 @@ static void opdi_gather_n(void *dst, const void *src, int64_t stride, int64_t co
         }
     }
 }
-OPDI_INTERNAL void opdi_scatter(void *dst, int64_t stride, const void *src, int64_t count, int size) {
-    const int64_t k = stride / size;
+/* Copies `count` elements of `size` bytes, which are `ss` bytes apart at src and `ds` bytes apart at dst. */
+OPDI_INTERNAL void opdi_scatter(void *dst, int64_t ds, const void *src, int64_t ss, int64_t count, int size) {
+    const int64_t k = ds / size, l = ss / size;
     switch (size) {
-        case 1: OPDI_MOVE(uint8_t, i * k, i);
-        case 2: OPDI_MOVE(uint16_t, i * k, i);
-        case 4: OPDI_MOVE(uint32_t, i * k, i);
-        case 8: OPDI_MOVE(uint64_t, i * k, i);
+        case 1: OPDI_MOVE(uint8_t, i * k, i * l);
+        case 2: OPDI_MOVE(uint16_t, i * k, i * l);
+        case 4: OPDI_MOVE(uint32_t, i * k, i * l);
+        case 8: OPDI_MOVE(uint64_t, i * k, i * l);
         default: {
             const char *from = (const char *)src;
             char *to = (char *)dst;
-            for (int64_t i = 0; i < count; i++) { memcpy(to + i * stride, from + i * size, (size_t)size); }
+            for (int64_t i = 0; i < count; i++) { memcpy(to + i * ds, from + i * ss, (size_t)size); }
         }
     }
 }
@@ -400,17 +401,45 @@ OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t cou
     for (; i < count; i++) { to[i] = from[2 * i]; }
 }
 #endif
+/* Copies `count` elements of 4 or 8 bytes in reverse order: element i of dst is element -i of src. */
+static void opdi_gather_backwards(void *dst, const void *src, int64_t count, int size) {
+    int64_t i;
+    if (size == 4) {
+        uint32_t *to = (uint32_t *)dst;
+        const uint32_t *from = (const uint32_t *)src;
+        OPDI_COLUMN_EACH(to[j] = from[-j])
+    } else {
+        uint64_t *to = (uint64_t *)dst;
+        const uint64_t *from = (const uint64_t *)src;
+        OPDI_COLUMN_EACH(to[j] = from[-j])
+    }
+}
 /* Writes the 4-byte element at `src` `count` times to `dst`. */
-static void opdi_gather_one(void *dst, const void *src, int64_t count) {
+OPDI_ALWAYS void opdi_gather_one_body(void *dst, const void *src, int64_t count) {
     uint32_t *to = (uint32_t *)dst, value;
     int64_t i;
     memcpy(&value, src, sizeof value);
     OPDI_SIXTEENS(to[j] = value)
     for (; i < count; i++) { to[i] = value; }
 }
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_gather_one_avx2(void *dst, const void *src, int64_t count) {
+    opdi_gather_one_body(dst, src, count);
+}
+#endif
+static void opdi_gather_one(void *dst, const void *src, int64_t count) {
+#if defined(OPDI_X86)
+    if (count >= 32 && opdi_cpu_level() > 0) {
+        opdi_gather_one_avx2(dst, src, count);
+        return;
+    }
+#endif
+    opdi_gather_one_body(dst, src, count);
+}
 OPDI_INTERNAL void opdi_gather(void *dst, const void *src, int64_t stride, int64_t count, int size) {
     if (stride == size) { memcpy(dst, src, (size_t)count * (size_t)size); }
     else if (stride == 0 && size == 4) { opdi_gather_one(dst, src, count); }
+    else if (stride == -size && (size == 4 || size == 8)) { opdi_gather_backwards(dst, src, count, size); }
 #if defined(OPDI_X86)
     else if (stride == 8 && size == 4 && opdi_cpu_level() > 0) { opdi_gather_second(dst, src, count); }
 #endif

@@ -4,17 +4,51 @@
 
 /* Copies `count` elements of `size` bytes, which are `ss` bytes apart at `from` and `ds` bytes apart at `to`. */
 OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t ss, int64_t count, int size) {
-    if (ds == size) {
-        opdi_gather(to, from, ss, count, size);
-        return;
-    }
-    if (ss == size) {
-        opdi_scatter(to, ds, from, count, size);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++) { memcpy(to + i * ds, from + i * ss, (size_t)size); }
+    if (ds == size) { opdi_gather(to, from, ss, count, size); }
+    else { opdi_scatter(to, ds, from, ss, count, size); }
 }
-/* Copies elements [begin, end) of a pass between two operands of one dtype with any strides, row by row. */
+/* Copies rows of `bytes` contiguous bytes, which are `ss` bytes apart at `from` and `ds` bytes apart at `to`.  Rows of
+   up to 64 bytes are copied as one or more blocks of 16, 8 or 4 bytes, the last of which may overlap the one before. */
+#define OPDI_ROWS_MOVE(block) { \
+        for (int64_t row = 0; row < rows; row++, to += ds, from += ss) { \
+            for (int64_t at = 0; at < bytes - (block); at += (block)) { memcpy(to + at, from + at, (block)); } \
+            memcpy(to + bytes - (block), from + bytes - (block), (block)); \
+        } \
+    }
+static void opdi_copy_whole_rows(char *to, int64_t ds, const char *from, int64_t ss, int64_t rows, int64_t bytes) {
+    if (bytes > 64 || bytes < 4) {
+        for (int64_t row = 0; row < rows; row++) { memcpy(to + row * ds, from + row * ss, (size_t)bytes); }
+    }
+    else if (bytes >= 16) { OPDI_ROWS_MOVE(16) }
+    else if (bytes >= 8) { OPDI_ROWS_MOVE(8) }
+    else { OPDI_ROWS_MOVE(4) }
+}
+/* Copies `rows` neighbouring rows of a pass, which extend along dim 0 and are counted along dim 1.  Short rows are
+   copied column by column, if that makes longer loops. */
+static void opdi_copy_plane(const opdi_iter *iter, char *to, const char *from, int64_t rows) {
+    enum { HIGH = 256 };                          /* rows whose columns stay in the cache */
+    const opdi_operand *const first = &iter->op[0], *const second = &iter->op[1];
+    const int64_t ds = first->stride[1], ss = second->stride[1], count = iter->sizes[0];
+    const int size = first->size;
+    if (first->stride[0] == size && second->stride[0] == size) {
+        opdi_copy_whole_rows(to, ds, from, ss, rows, count * size);
+        return;
+    }
+    if (count > 16 || rows <= count) {
+        for (int64_t row = 0; row < rows; row++) {
+            opdi_move_run(to + row * ds, first->stride[0], from + row * ss, second->stride[0], count, size);
+        }
+        return;
+    }
+    for (int64_t row = 0; row < rows; row += HIGH) {
+        for (int64_t i = 0; i < count; i++) {
+            opdi_move_run(to + row * ds + i * first->stride[0], ds, from + row * ss + i * second->stride[0], ss,
+                          OPDI_MIN((int64_t)HIGH, rows - row), size);
+        }
+    }
+}
+/* Copies elements [begin, end) of a pass between two operands of one dtype with any strides, by planes of dims 0 and
+   1, and parts of rows at the ends. */
 static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_iter *iter = (const opdi_iter *)ctx;
     int64_t idx[OPD_MAX_DIMS], count, rest = begin;
@@ -23,14 +57,17 @@ static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
         rest /= iter->sizes[dim];
     }
     for (int64_t pos = begin; pos < end; pos += count) {
+        const int64_t rows = iter->ndim > 1 && idx[0] == 0
+            ? OPDI_MIN((end - pos) / iter->sizes[0], iter->sizes[1] - idx[1]) : 0;
         char *to = iter->op[0].data;
         const char *from = iter->op[1].data;
-        count = OPDI_MIN(end - pos, iter->sizes[0] - idx[0]);
         for (int dim = 0; dim < iter->ndim; dim++) {
             to += idx[dim] * iter->op[0].stride[dim];
             from += idx[dim] * iter->op[1].stride[dim];
         }
-        opdi_move_run(to, iter->op[0].stride[0], from, iter->op[1].stride[0], count, iter->op[0].size);
+        count = rows ? rows * iter->sizes[0] : OPDI_MIN(end - pos, iter->sizes[0] - idx[0]);
+        if (rows) { opdi_copy_plane(iter, to, from, rows); }
+        else { opdi_move_run(to, iter->op[0].stride[0], from, iter->op[1].stride[0], count, iter->op[0].size); }
         opdi_iter_step(iter, idx, count);
     }
 }
@@ -84,6 +121,24 @@ OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd)
         }
         a0 = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7));
         for (int j = 0; j < LANES; j++) { *(odd && j & 1 ? odd : &total) += (double)a0[j]; }
+    }
+    if (count - i >= LANES) {                     /* the rest, in two accumulators */
+        opdi_sum_lanes a0 = {0}, a1 = {0};
+        for (; i + 2 * LANES <= count; i += 2 * LANES) {
+            const opdi_sum_lanes *row = (const opdi_sum_lanes *)(const void *)(x + i);
+            a0 += row[0];
+            a1 += row[1];
+        }
+        if (i + LANES <= count) {
+            a0 += *(const opdi_sum_lanes *)(const void *)(x + i);
+            i += LANES;
+        }
+        a0 += a1;
+        if (odd) { for (int j = 0; j < LANES; j++) { *(j & 1 ? odd : &total) += (double)a0[j]; } }
+        else if (LANES == 4) { total += (double)((a0[0] + a0[2]) + (a0[1] + a0[3])); }
+        else {
+            total += (double)(((a0[0] + a0[4]) + (a0[2] + a0[6])) + ((a0[1] + a0[5]) + (a0[3] + a0[7 % LANES])));
+        }
     }
     for (; i < count; i++) { *(odd && i & 1 ? odd : &total) += (double)x[i]; }
     return total;

@@ -105,7 +105,7 @@ static void opdi_iter_move(const opdi_iter *iter, const opdi_operand *operand, c
     }
     for (;;) {
         int64_t run = OPDI_MIN(iter->sizes[0] - at[0], left);
-        if (store) { opdi_scatter(here, operand->stride[0], buf, run, operand->size); }
+        if (store) { opdi_scatter(here, operand->stride[0], buf, operand->size, run, operand->size); }
         else { opdi_gather(buf, here, operand->stride[0], run, operand->size); }
         buf += run * operand->size;
         left -= run;
@@ -194,14 +194,60 @@ static bool opdi_iter_holds(const opdi_iter *iter, const opdi_operand *operand, 
     held->count = count;
     return false;
 }
+/* Returns true if the loop can read and write rows of every operand in place, apart from inputs that repeat one number
+   along a row.  Unless such a number is the same in all rows, rows must have OPDI_ROW elements. */
+static bool opdi_iter_in_place(const opdi_iter *iter) {
+    if (iter->ndim < 2 || iter->sizes[0] < 16) { return false; }
+    for (int k = 0; k < iter->nops; k++) {
+        const opdi_operand *const operand = &iter->op[k];
+        const bool row = operand->stride[0] == operand->size;
+        if (operand->walk == OPDI_WALK_SCALAR && k >= iter->nout) { continue; }
+        if (operand->convert || operand->round || (!row && (operand->stride[0] != 0 || k < iter->nout ||
+                                                            iter->sizes[0] < OPDI_ROW))) { return false; }
+    }
+    return true;
+}
+/* Runs the loop over `rows` whole rows from index `idx` on, which are neighbours along dim 1, if opdi_iter_in_place.
+   block: memory for the numbers that are repeated along a row.  scalars: for operands that are a single number, blocks
+   that are filled with it. */
+static void opdi_iter_rows(const opdi_iter *iter, const int64_t *idx, int64_t rows,
+                           uint64_t (*block)[OPDI_BLOCK], void *const *scalars) {
+    void *data[OPDI_ITER_OPS];
+    char *at[OPDI_ITER_OPS];
+    int64_t most = iter->sizes[0];
+    for (int k = 0; k < iter->nops; k++) {
+        at[k] = iter->op[k].data;
+        for (int dim = 0; dim < iter->ndim; dim++) { at[k] += idx[dim] * iter->op[k].stride[dim]; }
+        if (iter->op[k].stride[0] == 0) { most = OPDI_MIN(most, opdi_iter_most(iter)); }
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        for (int k = 0; k < iter->nops; k++) {
+            const opdi_operand *const operand = &iter->op[k];
+            data[k] = at[k];
+            at[k] += operand->stride[1];
+            if (operand->walk == OPDI_WALK_SCALAR && k >= iter->nout) { data[k] = scalars[k]; }
+            else if (operand->stride[0] == 0) {
+                if (row == 0 || operand->stride[1] != 0) { opdi_gather(block[k], data[k], 0, most, operand->size); }
+                data[k] = block[k];
+            }
+        }
+        for (int64_t i = 0; i < iter->sizes[0]; i += most) {
+            for (int k = 0; k < iter->nops && i; k++) {
+                data[k] = (char *)data[k] + (iter->op[k].stride[0] ? most * iter->op[k].size : 0);
+            }
+            iter->loop(data, OPDI_MIN(most, iter->sizes[0] - i), iter->params);
+        }
+    }
+}
 /* Runs the loop over elements `begin` to `end` - 1 of the pass.  If rows have at least OPDI_ROW elements, the loop runs
-   row by row, so that contiguous rows are used in place.  Shorter rows are gathered into blocks. */
+   row by row, so that contiguous rows are used in place.  Shorter rows are gathered into blocks, unless all operands
+   can be used in place. */
 static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
     OPDI_ON_LINE uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];      /* 36 KiB */
     void *data[OPDI_ITER_OPS];
     opdi_held held[OPDI_ITER_OPS];
     int64_t idx[OPD_MAX_DIMS], count, rest = begin;
-    const bool rows = iter->sizes[0] >= OPDI_ROW;
+    const bool in_place = opdi_iter_in_place(iter), rows = in_place || iter->sizes[0] >= OPDI_ROW;
     const int64_t most = opdi_iter_most(iter);
     for (int dim = 0; dim < iter->ndim; dim++) {
         idx[dim] = rest % iter->sizes[dim];
@@ -214,6 +260,14 @@ static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
     }
     for (int64_t pos = begin; pos < end; pos += count) {
         count = end - pos;
+        if (in_place && idx[0] == 0 && count >= iter->sizes[0]) {
+            count = OPDI_MIN(count / iter->sizes[0], iter->sizes[1] - idx[1]);
+            opdi_iter_rows(iter, idx, count, block, data);
+            count *= iter->sizes[0];
+            for (int k = iter->nout; k < iter->nops; k++) { held[k].at = NULL; }
+            opdi_iter_step(iter, idx, count);
+            continue;
+        }
         if (rows) { count = OPDI_MIN(count, iter->sizes[0] - idx[0]); }
         if (iter->buffered || !rows) { count = OPDI_MIN(count, most); }
         for (int k = iter->nout; k < iter->nops; k++) {

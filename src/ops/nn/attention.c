@@ -622,21 +622,6 @@ static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
     split[4] = grad->dims[3];
     return opdi_maybe_sum_dims(opdi_maybe_reshape(grad, split, 5), &two, 1, false);
 }
-/* Returns true if tensor lies in memory and no layer but autograd (no transform, no tracing) handles its operators. */
-OPDI_INTERNAL bool opdi_in_memory(const opd_tensor *tensor) {
-    return tensor && tensor->backend == OPD_CPU && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
-        !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
-}
-/* Returns true if no layer but autograd handles operators on this thread. */
-OPDI_INTERNAL bool opdi_nothing_follows(void) {
-    const opdi_thread *const thread = opdi_self();
-    const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
-    const uint64_t hidden = thread->state.no_grad ? OPDI_AUTOGRAD_BITS : 0;
-    return !((thread->state.include ^ OPDI_DEFAULT_INCLUDE) & ~below) &&
-        !((thread->state.allow ^ OPDI_DEFAULT_ALLOW) & ~hidden) && !thread->state.autocast &&
-        !(thread->state.forward & OPDI_FORWARD_OPEN) && !thread->innermost.layer && !thread->innermost.tracer &&
-        !thread->innermost.fake && !OPDI_LOAD(&thread->observed) && !thread->poison;
-}
 /* Returns true if the derivative can be computed block by block: all tensors lie in memory, and the computation of
    the derivative need not itself be recorded. */
 static bool opdi_flash_back_fits(opd_call *call) {

@@ -48,16 +48,19 @@ static inline int64_t opdi_pool_divisor(const opdi_windows *windows, int64_t fir
         for (k = value->lo[2][c]; k < value->hi[2][c]; k++)
 static void opdi_max_pool_2x2_f32(const opdi_windows *windows, const float *x, float *y, int64_t *at);
 static void opdi_max_pool_f32(const opdi_windows *windows, const float *x, float *y, int64_t *at);
+static void opdi_max_pool_values_f32(const opdi_windows *windows, const float *x, float *y);
 static void opdi_avg_pool_f32(const opdi_windows *windows, const float *x, float *y);
 static void opdi_avg_pool_backward_f32(const opdi_windows *windows, const float *grad, float *gx);
 static int opdi_max_pool_backward_f32(const opdi_windows *windows, const float *grad, const int64_t *at, float *gx);
 static void opdi_max_pool_2x2_f64(const opdi_windows *windows, const double *x, double *y, int64_t *at);
 static void opdi_max_pool_f64(const opdi_windows *windows, const double *x, double *y, int64_t *at);
+static void opdi_max_pool_values_f64(const opdi_windows *windows, const double *x, double *y);
 static void opdi_avg_pool_f64(const opdi_windows *windows, const double *x, double *y);
 static void opdi_avg_pool_backward_f64(const opdi_windows *windows, const double *grad, double *gx);
 static int opdi_max_pool_backward_f64(const opdi_windows *windows, const double *grad, const int64_t *at, double *gx);
 static void opdi_max_pool_2x2_i64(const opdi_windows *windows, const int64_t *x, int64_t *y, int64_t *at);
 static void opdi_max_pool_i64(const opdi_windows *windows, const int64_t *x, int64_t *y, int64_t *at);
+static void opdi_max_pool_values_i64(const opdi_windows *windows, const int64_t *x, int64_t *y);
 static void opdi_avg_pool_i64(const opdi_windows *windows, const int64_t *x, int64_t *y);
 #include "../../typed/f32.h"
 #include "pool_windows.typed.h"
@@ -67,7 +70,7 @@ static void opdi_avg_pool_i64(const opdi_windows *windows, const int64_t *x, int
 #include "pool_windows.typed.h"
 #include "../../typed/end.h"
 
-enum { OPDI_POOL_MAX, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
+enum { OPDI_POOL_MAX, OPDI_POOL_VALUES, OPDI_POOL_AVG, OPDI_POOL_MAX_BACKWARD, OPDI_POOL_AVG_BACKWARD };
 typedef struct opdi_pool_job { opdi_windows *windows; int what; } opdi_pool_job;
 OPDI_COLD_BEGIN
 /* Pools planes [begin, end) of ctx, an opdi_pool_job, forward or backward, with the loops for its dtype.  Sets `bad` of
@@ -90,6 +93,7 @@ static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
             float *there = (float *)y;
             if (quick) { opdi_max_pool_2x2_f32(windows, from, there, at); }
             else if (job->what == OPDI_POOL_MAX) { opdi_max_pool_f32(windows, from, there, at); }
+            else if (job->what == OPDI_POOL_VALUES) { opdi_max_pool_values_f32(windows, from, there); }
             else if (job->what == OPDI_POOL_AVG) { opdi_avg_pool_f32(windows, from, there); }
             else if (job->what == OPDI_POOL_AVG_BACKWARD) { opdi_avg_pool_backward_f32(windows, from, there); }
             else { bad = opdi_max_pool_backward_f32(windows, from, at, there); }
@@ -98,6 +102,7 @@ static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
             double *there = (double *)y;
             if (quick) { opdi_max_pool_2x2_f64(windows, from, there, at); }
             else if (job->what == OPDI_POOL_MAX) { opdi_max_pool_f64(windows, from, there, at); }
+            else if (job->what == OPDI_POOL_VALUES) { opdi_max_pool_values_f64(windows, from, there); }
             else if (job->what == OPDI_POOL_AVG) { opdi_avg_pool_f64(windows, from, there); }
             else if (job->what == OPDI_POOL_AVG_BACKWARD) { opdi_avg_pool_backward_f64(windows, from, there); }
             else { bad = opdi_max_pool_backward_f64(windows, from, at, there); }
@@ -106,6 +111,7 @@ static void opdi_pool_range(void *ctx, int64_t begin, int64_t end) {
             int64_t *to = (int64_t *)y;
             if (quick) { opdi_max_pool_2x2_i64(windows, ints, to, at); }
             else if (job->what == OPDI_POOL_MAX) { opdi_max_pool_i64(windows, ints, to, at); }
+            else if (job->what == OPDI_POOL_VALUES) { opdi_max_pool_values_i64(windows, ints, to); }
             else { opdi_avg_pool_i64(windows, ints, to); }
         }
         if (bad) { OPDI_STORE(&windows->bad, 1); }
@@ -275,34 +281,35 @@ static void opdi_pool_sizes(const opdi_windows *windows, const opd_tensor *input
         sizes[i] = i < input->ndim - windows->nd ? opdi_sizes(input)[i] : windows->out[3 - input->ndim + i];
     }
 }
-/* Pools `input` by the windows in *windows.  If `maximum` is true, this is a max_pool, whose result 1 has the
-   positions; else it is an avg_pool.  If `ints` is true, integers are allowed.  `name` is the operator's name in
-   errors.  Returns 0, or -1 and sets an error. */
+/* Pools `input` by the windows in *windows.  If `maximum` is true, this is a max_pool, whose result 1, if the operator
+   has one, has the positions; else it is an avg_pool.  If `ints` is true, integers are allowed.  `name` is the
+   operator's name in errors.  Returns 0, or -1 and sets an error. */
 static int opdi_pool_forward(opd_call *call, opdi_windows *windows, opd_tensor *input, bool maximum, bool adaptive,
                              bool include_pad, bool ints, const char *name) {
     int64_t sizes[8];
+    const bool places = maximum && call->op->nrets == 2;
+    const int what = !maximum ? OPDI_POOL_AVG : places ? OPDI_POOL_MAX : OPDI_POOL_VALUES;
     const bool last = opdi_is_channels_last(input);
     const int t = opdi_kernel_dtype(OPDI_DTYPE(input), ints, name);
     opd_tensor *at = NULL, *to = NULL;
     if (t < 0) { return -1; }
     opdi_pool_sizes(windows, input, sizes);
     opd_tensor *out = opdi_result_format(call, 0, last, sizes, input->ndim, OPDI_DTYPE(input));
-    if (maximum) { at = opdi_result_format(call, 1, last, sizes, input->ndim, OPD_INT64); }
-    if (!out || (maximum && !at)) { return -1; }
+    if (places) { at = opdi_result_format(call, 1, last, sizes, input->ndim, OPD_INT64); }
+    if (!out || (places && !at)) { return -1; }
     if (!out->data || out->numel == 0) { return 0; }
     windows->dtype = t;
     input = opdi_dense_as(input, (opd_scalar_type)t);
     opd_tensor *output = opdi_staging(out, (opd_scalar_type)t);
-    if (maximum) { to = opdi_staging(at, OPD_INT64); }
-    if (!input || !output || (maximum && !to)) { return -1; }
+    if (places) { to = opdi_staging(at, OPD_INT64); }
+    if (!input || !output || (places && !to)) { return -1; }
     windows->from = input->data;
     windows->to = output->data;
     windows->at = to ? (int64_t *)(void *)to->data : NULL;
-    if (opdi_windows_run(windows, maximum ? OPDI_POOL_MAX : OPDI_POOL_AVG, adaptive, include_pad) != 0 ||
-        opdi_staging_store(out, output) != 0) {
+    if (opdi_windows_run(windows, what, adaptive, include_pad) != 0 || opdi_staging_store(out, output) != 0) {
         return -1;
     }
-    return maximum ? opdi_staging_store(at, to) : 0;
+    return places ? opdi_staging_store(at, to) : 0;
 }
 /* Computes result 0, the gradient of a pooling with respect to `input`.  `at` has the positions of the maxima, or is
    NULL for an average.  Returns 0, or -1 and sets an error. */
@@ -358,9 +365,10 @@ static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     input = opd_gather(opdi_reshape_to(input, flat, count + 1), -1, opdi_reshape_to(at, rest, count + 1));
     return opdi_reshape_to(input, opdi_sizes(at), at->ndim);
 }
-/* The kernel of max_pool2d_with_indices (ndim is 2) and max_pool3d_with_indices (ndim is 3). */
+/* The kernel of max_pool2d_with_indices (ndim is 2) and max_pool3d_with_indices (ndim is 3), and of max_pool1d,
+   max_pool2d and max_pool3d if only the values are needed. */
 static int opdi_max_pool_of(opd_call *call, int ndim) {
-    const char *name = ndim == 2 ? "max_pool2d" : "max_pool3d";
+    const char *name = ndim == 1 ? "max_pool1d" : ndim == 2 ? "max_pool2d" : "max_pool3d";
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_windows windows;
     if (opdi_pool_read(call, 1, &windows, input, ndim, name, true, 5) != 0) { return -1; }
@@ -392,8 +400,14 @@ static int opdi_max_pool_backward_gradient(opd_backward_call *bw, int ndim, int 
     OPDI_BW_RETURN(1, opd_zeros_like(grad));
     return 0;
 }
-static int opdi_max_pool_values(opd_call *call, int ndim) {
+/* Returns true if only the values of a max_pool are needed, and not the positions of the maxima: if nothing but the
+   kernel handles the call. */
+static bool opdi_max_pool_plain(const opd_call *call) {
+    return opdi_nothing_follows() && opdi_in_memory(opd_arg_tensor(call, 0)) && !opd_call_requires_grad(call);
+}
+static int opdi_max_pool_without(opd_call *call, int ndim) {
     opd_tensor *rets[2];
+    if (opdi_max_pool_plain(call)) { return opdi_max_pool_of(call, ndim); }
     if ((ndim == 2 ? opd_max_pool2d_with_indices_full : opd_max_pool3d_with_indices_full)
         (rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2), opd_arg_ints(call, 3),
          opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) { return -1; }
@@ -411,8 +425,8 @@ static int opdi_max_pool2d_with_indices_backward_backward(opd_backward_call *bw)
 static int opdi_max_pool3d_with_indices_backward_backward(opd_backward_call *bw) {
     return opdi_max_pool_backward_gradient(bw, 3, 7);
 }
-static int opdi_max_pool2d_kernel(opd_call *call) { return opdi_max_pool_values(call, 2); }
-static int opdi_max_pool3d_kernel(opd_call *call) { return opdi_max_pool_values(call, 3); }
+static int opdi_max_pool2d_kernel(opd_call *call) { return opdi_max_pool_without(call, 2); }
+static int opdi_max_pool3d_kernel(opd_call *call) { return opdi_max_pool_without(call, 3); }
 /* opd_max_pool2d_with_indices: the greatest element of each window [.., H, W], and its position in the plane */
 OPDI_OP(max_pool2d_with_indices) {
     op->schema = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
@@ -511,6 +525,7 @@ static int opdi_max_pool1d_with_indices_kernel(opd_call *call) {
 }
 static int opdi_max_pool1d_kernel(opd_call *call) {
     opd_tensor *rets[2];
+    if (opdi_max_pool_plain(call)) { return opdi_pool1d_check(call, "max_pool1d", 4) ? -1 : opdi_max_pool_of(call, 1); }
     if (opd_max_pool1d_with_indices_full(rets, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_ints(call, 2),
                                          opd_arg_ints(call, 3), opd_arg_ints(call, 4), opd_arg_bool(call, 5)) != 0) {
         return -1;

@@ -1,3 +1,12 @@
+/* Returns x if `take` is true, else y, without a branch: which element of a window is the largest cannot be foreseen. */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(pool_pick)(bool take, OPDI_T x, OPDI_T y) {
+    OPDI_BITS first, second;
+    memcpy(&first, &x, sizeof x);
+    memcpy(&second, &y, sizeof y);
+    second ^= (first ^ second) & ((OPDI_BITS)0 - (OPDI_BITS)take);
+    memcpy(&y, &second, sizeof y);
+    return y;
+}
 static void OPDI_TYPED(max_pool_2x2)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t *at) {
     const int64_t width = windows->in[2];
     for (int64_t batch = 0; batch < windows->out[1]; batch++) {
@@ -5,16 +14,18 @@ static void OPDI_TYPED(max_pool_2x2)(const opdi_windows *windows, const OPDI_T *
             const int64_t place = 2 * batch * width + 2 * channel;
             const OPDI_T e = x[place], f = x[place + 1], grad = x[place + width], h = x[place + width + 1];
             const bool right = (f > e) | OPDI_IS_NAN(f), down = (h > grad) | OPDI_IS_NAN(h);
-            const OPDI_T m = right ? f : e, n = down ? h : grad;
+            const OPDI_T m = OPDI_TYPED(pool_pick)(right, f, e), n = OPDI_TYPED(pool_pick)(down, h, grad);
             const bool lower = (n > m) | OPDI_IS_NAN(n);
-            *y++ = lower ? n : m;
-            *at++ = place + (lower ? width + down : right);
+            *y++ = OPDI_TYPED(pool_pick)(lower, n, m);
+            *at++ = place + right + ((width + down - right) & -(int64_t)lower);
         }
     }
 }
 /* Writes the largest element of each window of the plane x to y, and the position of that element in the plane to `at`.
-   NaN counts as the largest. */
-static void OPDI_TYPED(max_pool)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t *at) {
+   NaN counts as the largest.  If windows are `small`, there are no branches; in larger ones, most branches are the
+   same. */
+OPDI_ALWAYS void OPDI_TYPED(max_pool_sized)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t *at,
+                                            bool small) {
     int64_t first, second, channels;
     OPDI_POOL_EACH(windows, first, second, channels) {
         int64_t best = (windows->lo[0][first] * windows->in[1] + windows->lo[1][second]) * windows->in[2] +
@@ -24,7 +35,11 @@ static void OPDI_TYPED(max_pool)(const opdi_windows *windows, const OPDI_T *x, O
             for (int64_t j = windows->lo[1][second]; j < windows->hi[1][second]; j += windows->dilation[1]) {
                 for (int64_t k = windows->lo[2][channels]; k < windows->hi[2][channels]; k += windows->dilation[2]) {
                     const int64_t place = (i * windows->in[1] + j) * windows->in[2] + k;
-                    if (x[place] > top || OPDI_IS_NAN(x[place])) {
+                    const bool take = (x[place] > top) | OPDI_IS_NAN(x[place]);
+                    if (small) {
+                        top = OPDI_TYPED(pool_pick)(take, x[place], top);
+                        best ^= (best ^ place) & -(int64_t)take;
+                    } else if (take) {
                         top = x[place];
                         best = place;
                     }
@@ -33,6 +48,65 @@ static void OPDI_TYPED(max_pool)(const opdi_windows *windows, const OPDI_T *x, O
         }
         *y++ = top;
         *at++ = best;
+    }
+}
+static void OPDI_TYPED(max_pool)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t *at) {
+    int64_t elements = 1;                         /* of a window in the middle */
+    for (int dim = 0; dim < 3; dim++) {
+        const int64_t middle = windows->out[dim] / 2;
+        elements *= (windows->hi[dim][middle] - windows->lo[dim][middle] - 1) / windows->dilation[dim] + 1;
+    }
+    if (elements <= 9) { OPDI_TYPED(max_pool_sized)(windows, x, y, at, true); }
+    else { OPDI_TYPED(max_pool_sized)(windows, x, y, at, false); }
+}
+/* Replaces elements [begin, end) of row y of the output by the largest of themselves and of the elements of row x of
+   the input in their windows.  No window goes beyond the ends of x. */
+static void OPDI_TYPED(max_pool_inside)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t begin,
+                                        int64_t end) {
+    const int64_t step = windows->stride[2], next = windows->dilation[2], kernel = windows->kernel[2];
+    int64_t i = begin;
+    x -= windows->pad[2];
+    for (; i + 16 <= end; i += 16) {
+        OPDI_T tops[16];
+        memcpy(tops, y + i, sizeof tops);
+        for (int64_t k = 0; k < kernel; k++) {
+            const OPDI_T *const from = x + i * step + k * next;
+            OPDI_IVDEP
+            OPDI_UNROLL
+            for (int lane = 0; lane < 16; lane++) {
+                const OPDI_T value = from[lane * step];
+                tops[lane] = (value > tops[lane]) | OPDI_IS_NAN(value) ? value : tops[lane];
+            }
+        }
+        memcpy(y + i, tops, sizeof tops);
+    }
+    for (; i < end; i++) {
+        for (int64_t k = 0; k < kernel; k++) {
+            const OPDI_T value = x[i * step + k * next];
+            y[i] = OPDI_TYPED(pool_pick)((value > y[i]) | OPDI_IS_NAN(value), value, y[i]);
+        }
+    }
+}
+/* Writes the largest element of each window of the plane x to y.  NaN counts as the largest. */
+static void OPDI_TYPED(max_pool_values)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y) {
+    const int64_t reach = windows->dilation[2] * (windows->kernel[2] - 1), wide = windows->out[2];
+    const int64_t begin = OPDI_MIN((windows->pad[2] + windows->stride[2] - 1) / windows->stride[2], wide);
+    const int64_t last = windows->in[2] - 1 - reach + windows->pad[2];
+    const int64_t end = last < 0 ? begin : OPDI_MAX(OPDI_MIN(last / windows->stride[2] + 1, wide), begin);
+    for (int64_t line = 0; line < windows->out[0] * windows->out[1]; line++, y += wide) {
+        const int64_t first = line / windows->out[1], second = line % windows->out[1];
+        for (int64_t i = 0; i < wide; i++) { y[i] = OPDI_LOWEST; }
+        for (int64_t a = windows->lo[0][first]; a < windows->hi[0][first]; a += windows->dilation[0]) {
+            for (int64_t b = windows->lo[1][second]; b < windows->hi[1][second]; b += windows->dilation[1]) {
+                const OPDI_T *const row = x + (a * windows->in[1] + b) * windows->in[2];
+                OPDI_TYPED(max_pool_inside)(windows, row, y, begin, end);
+                for (int64_t i = begin ? 0 : end; i < wide; i = i + 1 == begin ? end : i + 1) {
+                    for (int64_t k = windows->lo[2][i]; k < windows->hi[2][i]; k += windows->dilation[2]) {
+                        y[i] = row[k] > y[i] || OPDI_IS_NAN(row[k]) ? row[k] : y[i];
+                    }
+                }
+            }
+        }
     }
 }
 static void OPDI_TYPED(avg_pool)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y) {

@@ -209,16 +209,16 @@ static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opd
 }
 /* Writes the results of `wide` neighbouring rows, the first of which has the output coordinates idx, and returns true,
    if the results are sums that are stored as float32 without conversion.  Otherwise returns false. */
-static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, const opdi_folded *foldeds,
-                               int64_t wide) {
+static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, opdi_folded *foldeds, int64_t wide) {
     const opdi_operand *operand = &reduce->it.op[1];
     char *at = operand->data;
-    if (reduce->chunks > 1 || reduce->fold->finish || reduce->nouts != 1 || reduce->it.compute != OPDI_F32 ||
+    if (reduce->chunks > 1 || reduce->nouts != 1 || reduce->it.compute != OPDI_F32 ||
         (reduce->fold->out[0] != OPDI_OUT_F_OR_I && reduce->fold->out[0] != OPDI_OUT_F) ||
-        operand->load != opdi_cvt_4 || operand->stride[reduce->nred] != 4) {
+        operand->load != opdi_cvt_4 || reduce->it.ndim <= reduce->nred || operand->stride[reduce->nred] != 4) {
         return false;
     }
     for (int dim = reduce->nred; dim < reduce->it.ndim; dim++) { at += idx[dim] * operand->stride[dim]; }
+    for (int64_t j = 0; j < wide && reduce->fold->finish; j++) { reduce->fold->finish(&foldeds[j], reduce); }
     for (int64_t j = 0; j < wide; j++) { ((float *)(void *)at)[j] = (float)foldeds[j].f; }
     return true;
 }
@@ -258,23 +258,31 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
     opdi_reduce_index(reduce, begin, idx);
     for (int64_t row = begin; row < end; row += rows) {
         const char *x = NULL;
+        opdi_folded foldeds[16];
         rows = 1;
         if (!operand->convert && operand->walk == OPDI_WALK_LINEAR) {
             x = operand->data + row * reduce->count * operand->size;
+            rows = OPDI_MIN(end - row, (int64_t)16);
         }
         else if (reduce->count > 0 && reduce->count <= OPDI_ROW) {
-            rows = OPDI_MIN(end - row, opdi_iter_most(&reduce->it) / reduce->count);
+            rows = OPDI_MIN(OPDI_MIN(end - row, (int64_t)16), opdi_iter_most(&reduce->it) / reduce->count);
             x = (const char *)opdi_iter_load(&reduce->it, operand, idx, row * reduce->count, rows * reduce->count,
                                              (char *)block);
         }
+        if (rows > 1 && reduce->it.ndim > reduce->nred) {  /* rows whose results are neighbours */
+            rows = OPDI_MIN(rows, reduce->it.sizes[reduce->nred] - idx[reduce->nred]);
+        }
         for (int64_t k = 0; k < rows; k++) {
-            opdi_folded folded = reduce->fold->init;
+            foldeds[k] = reduce->fold->init;
             if (x) {
-                reduce->fold->step[reduce->it.compute](&folded, x + (size_t)(k * reduce->count) * es, reduce->count, 0,
-                                                       reduce);
+                reduce->fold->step[reduce->it.compute](&foldeds[k], x + (size_t)(k * reduce->count) * es,
+                                                       reduce->count, 0, reduce);
             }
-            else { opdi_reduce_part(reduce, row, 0, reduce->count, &folded); }
-            opdi_reduce_store(reduce, idx, &folded);
+            else { opdi_reduce_part(reduce, row, 0, reduce->count, &foldeds[k]); }
+        }
+        const bool stored = opdi_reduce_stored(reduce, idx, foldeds, rows);
+        for (int64_t k = 0; k < rows; k++) {
+            if (!stored) { opdi_reduce_store(reduce, idx, &foldeds[k]); }
             opdi_reduce_next(reduce, idx);
         }
     }
@@ -401,7 +409,7 @@ static void opdi_reduce_transposed(const opdi_reduce *reduce, const char *base, 
         }
         if (operand->convert) { operand->load(row, base, wide); }
         opdi_scatter((char *)lines + (size_t)inner * es, (int64_t)es * OPDI_COLUMN_LINE,
-                     operand->convert ? (const void *)row : base, wide, (int)es);
+                     operand->convert ? (const void *)row : base, (int64_t)es, wide, (int)es);
         if (inner != OPDI_COLUMN_LINE - 1 && k + 1 != to) { continue; }
         for (int64_t j = 0; j < wide; j++) {
             reduce->fold->step[reduce->it.compute](&foldeds[j], (char *)lines + (size_t)(j * OPDI_COLUMN_LINE) * es,
@@ -540,7 +548,7 @@ OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t
         return;
     }
 #if defined(OPDI_X86)
-    if (count >= 64 && opdi_cpu_level() > 0) {
+    if (count >= 16 && opdi_cpu_level() > 0) {
         folded->f += opdi_sum_f32_avx2((const float *)x, count);
         return;
     }

@@ -77,7 +77,7 @@ static void opdi_line_store(const opdi_lines *lines, int element, char *at, cons
     uint64_t raw[OPDI_BLOCK];
     int64_t rows;
     if (!lines->store[element]) {
-        opdi_scatter(at, lines->step[element], buf, count, lines->size[element]);
+        opdi_scatter(at, lines->step[element], buf, lines->size[element], count, lines->size[element]);
         return;
     }
     for (int64_t i = 0; i < count; i += rows) {
@@ -87,7 +87,8 @@ static void opdi_line_store(const opdi_lines *lines, int element, char *at, cons
             continue;
         }
         lines->store[element](raw, buf + i * lines->work[element], rows);
-        opdi_scatter(at + i * lines->step[element], lines->step[element], raw, rows, lines->size[element]);
+        opdi_scatter(at + i * lines->step[element], lines->step[element], raw, lines->size[element], rows,
+                         lines->size[element]);
     }
 }
 /* Returns the address of elements [from, from + count) of an input line, in contiguous memory and in the type in which
