@@ -41,7 +41,13 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
     *bad = -1;
     if (!tensor) { return NULL; }
     const int64_t *at = (const int64_t *)(const void *)tensor->data;
-    for (count = tensor->numel, i = 0; i < count; i++) {
+    uint64_t signs[16] = {0}, any = 0;            /* the signs of indices, and of their distances to the last index */
+    count = tensor->numel;
+    OPDI_SIXTEENS(signs[lane] |= (uint64_t)at[j] | ((uint64_t)size - 1 - (uint64_t)at[j]))
+    for (; i < count; i++) { any |= (uint64_t)at[i] | ((uint64_t)size - 1 - (uint64_t)at[i]); }
+    for (int lane = 0; lane < 16; lane++) { any |= signs[lane]; }
+    if (!(any >> 63)) { return tensor; }
+    for (i = 0; i < count; i++) {
         const int64_t depth = at[i] < 0 && wrap ? at[i] + size : at[i];
         if ((uint64_t)depth >= (uint64_t)size) {
             *bad = i;
@@ -92,7 +98,9 @@ typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; in
 #define OPDI_INDEXED_MOVE(type)                                                                            \
     for (; other.m > 0; other.m--, other.self += other.as, other.source += other.bs, places += other.xs) { \
         type *pa = (type *)(void *)other.self; type *pb = (type *)(void *)other.source; const int64_t *px = places; \
-        if (gather) { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } } \
+        if (plain && gather) { for (int64_t k = 0; k < other.n; k++) { pb[k] = pa[px[k]]; } }              \
+        else if (plain) { for (int64_t k = 0; k < other.n; k++) { pa[px[k]] = pb[k]; } }                   \
+        else if (gather) { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } } \
         else { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { pa[*px * at] = *pb; } } \
     } break;
 /* Gathers or scatters the elements of *rows.  If all elements of a row have the same index, moves the row as a
@@ -103,6 +111,7 @@ static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_ro
         at = indexed->at, size = indexed->size;
     const int64_t *places = other.index;
     const bool gather = indexed->kind == OPDI_WALK_GATHER;
+    const bool plain = as == 0 && at == 1 && bs == 1 && xs == 1;   /* along a contiguous dim */
     /* xs is 0: all elements of a row have the same index */
     for (; xs == 0 && other.m > 0; other.m--, other.self += other.as, other.source += other.bs, places += other.xs) {
         char *pa = other.self + *places * at * size;

@@ -558,6 +558,7 @@ typedef struct opdi_pad_job {
     char *in, *out;
     int64_t planes, in_size[3], out_size[3];
     int64_t *map[3];                              /* input coordinate of each output coordinate */
+    int64_t first, last;                          /* columns [first, last) of the output are neighbours in the input */
     int size, compute;
     bool back;
 } opdi_pad_job;
@@ -567,9 +568,14 @@ static int64_t opdi_pad_map(int64_t i, int64_t low, int64_t count, bool reflect)
     return i < 0 ? -i : i >= count ? 2 * (count - 1) - i : i;
 }
 #define OPDI_PAD_ROW_MOVE(type) {                                                                           \
-        const type *first = (const type *)(const void *)pad_job->in + x;                                              \
-            type *second = (type *)(void *)pad_job->out + y;                                                          \
-        for (int64_t k = 0; k < count; k++) { second[k] = first[masks[k]]; } break; }
+        const type *first = (const type *)(const void *)pad_job->in + x;                                    \
+        type *second = (type *)(void *)pad_job->out + y;                                                    \
+        for (int64_t k = 0; k < pad_job->first; k++) { second[k] = first[masks[k]]; }                       \
+        if (pad_job->first < pad_job->last) {                                                               \
+            memcpy(second + pad_job->first, first + masks[pad_job->first],                                  \
+                   (size_t)(pad_job->last - pad_job->first) * sizeof(type));                                \
+        }                                                                                                   \
+        for (int64_t k = pad_job->last; k < count; k++) { second[k] = first[masks[k]]; } break; }
 #define OPDI_PAD_ROW_ADD(type) {                                                                            \
         type *a = (type *)(void *)pad_job->in + x; const type *b = (const type *)(const void *)pad_job->out + y; \
         for (int64_t k = 0; k < count; k++) { a[masks[k]] += b[k]; } }
@@ -634,6 +640,8 @@ static int opdi_pad_run(opd_tensor *in, opd_tensor *out, opd_ints pad, bool refl
             pad_job.map[dim][i] = opdi_pad_map(i, low, pad_job.in_size[dim], reflect);
         }
     }
+    pad_job.first = OPDI_MIN(OPDI_MAX(pad.data[0], (int64_t)0), pad_job.out_size[2]);
+    pad_job.last = OPDI_MAX(OPDI_MIN(pad.data[0] + pad_job.in_size[2], pad_job.out_size[2]), pad_job.first);
     if (out->numel == 0) { return 0; }
     opdi_parallel_for(pad_job.planes, OPDI_MAX((int64_t)1, OPDI_GRAIN * pad_job.planes / out->numel), opdi_pad_part,
                       &pad_job);

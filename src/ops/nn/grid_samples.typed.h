@@ -70,6 +70,12 @@ static void OPDI_TYPED(grid_taps_set)(OPDI_TYPED(grid_taps) *taps, const opdi_gr
         taps->slope[2] = -factor * (3 * (a + 2) * r - 2 * (a + 3)) * r;
         taps->slope[3] = -factor * ((3 * a * v - 10 * a) * v + 8 * a);
     }
+    if (taps->count == 2) {
+        const int64_t line = (int64_t)first;
+        taps->at[0] = (uint64_t)line < (uint64_t)size ? line : -1;
+        taps->at[1] = (uint64_t)line + 1 < (uint64_t)size ? line + 1 : -1;
+        return;
+    }
     for (int i = 0; i < taps->count; i++) {
         OPDI_T line = first + (OPDI_T)i;
         if (taps->count == 4 && grid->outside != OPDI_GRID_ZEROS) {
@@ -83,30 +89,71 @@ static void OPDI_TYPED(grid_places)(const opdi_grid *grid, int64_t place, OPDI_T
     OPDI_TYPED(grid_taps_set)(&taps[0], grid, at[1], grid->in[0]);
     OPDI_TYPED(grid_taps_set)(&taps[1], grid, at[0], grid->in[1]);
 }
+/* The taps of `wide` points.  Tap number k of point i has number n = k * wide + i, and is the element at[n] of a
+   channel, times weight[n].  Bits of the element that mask[n] does not have are ignored: all of them if the tap is
+   outside of the image. */
+typedef struct OPDI_TYPED(grid_block) {
+    int64_t taps, wide, at[OPDI_GRID_TAPS];
+    OPDI_BITS mask[OPDI_GRID_TAPS];
+    OPDI_T weight[OPDI_GRID_TAPS], lost[OPDI_GRID_TAPS];
+} OPDI_TYPED(grid_block);
+/* Fills *block for points from number `place` on. */
+static void OPDI_TYPED(grid_block_set)(const opdi_grid *grid, int64_t place, OPDI_TYPED(grid_block) *block) {
+    for (int64_t i = 0; i < block->wide; i++) {
+        OPDI_TYPED(grid_taps) taps[2];
+        OPDI_TYPED(grid_places)(grid, place + i, taps);
+        block->lost[i] = taps[0].lost + taps[1].lost;
+        int64_t n = i;
+        for (int row = 0; row < taps[0].count; row++) {
+            for (int column = 0; column < taps[1].count; column++, n += block->wide) {
+                const bool inside = taps[0].at[row] >= 0 && taps[1].at[column] >= 0;
+                block->at[n] = inside ? taps[0].at[row] * grid->in[1] + taps[1].at[column] : 0;
+                block->mask[n] = (OPDI_BITS)0 - (OPDI_BITS)inside;
+                block->weight[n] = inside ? taps[0].weight[row] * taps[1].weight[column] : 0;
+            }
+        }
+    }
+}
+/* Computes the points y[block->wide] of the channel x.  All elements are read before they are used, because memory that
+   has just been written by elements is slow to read by vectors. */
+static void OPDI_TYPED(grid_block_sum)(const OPDI_TYPED(grid_block) *block, const OPDI_T *x, OPDI_T *y) {
+    union { OPDI_BITS bits[OPDI_GRID_TAPS]; OPDI_T value[OPDI_GRID_TAPS]; } read;
+    const int64_t count = block->wide, *const at = block->at;
+    const OPDI_T *const w = block->weight;
+    int64_t i;
+    if (block->taps == 4 && x[0] - x[0] == 0) {   /* taps outside of the image are x[0] times 0 */
+        for (i = 0; i < count; i++) {
+            OPDI_T sum = block->lost[i] + w[i] * x[at[i]];
+            sum += w[count + i] * x[at[count + i]];
+            sum += w[2 * count + i] * x[at[2 * count + i]];
+            y[i] = sum + w[3 * count + i] * x[at[3 * count + i]];
+        }
+        return;
+    }
+    for (int64_t n = 0; n < block->taps * count; n++) {
+        OPDI_BITS bits;
+        memcpy(&bits, x + block->at[n], sizeof bits);
+        read.bits[n] = bits & block->mask[n];
+    }
+    memcpy(y, block->lost, (size_t)count * sizeof *y);
+    for (int64_t first = 0; first < block->taps * count; first += count) {
+        const OPDI_T *const weight = block->weight + first, *const value = read.value + first;
+        OPDI_COLUMN_EACH(y[j] += weight[j] * value[j])
+    }
+}
 /* Computes rows [begin, end) of the output, counted over all images, in all channels. */
 static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
     const opdi_grid *grid = (const opdi_grid *)ctx;
     const int64_t area = grid->in[0] * grid->in[1], points = grid->out[0] * grid->out[1];
-    for (int64_t place = begin; place < end; place++) {
-        const int64_t count = place / grid->out[0];
-        const OPDI_T *x = (const OPDI_T *)grid->input + count * grid->c * area;
-        for (int64_t j = 0; j < grid->out[1]; j++) {
-            OPDI_T *y = (OPDI_T *)grid->output + count * grid->c * points + place % grid->out[0] * grid->out[1] + j;
-            OPDI_TYPED(grid_taps) taps[2];
-            OPDI_TYPED(grid_places)(grid, place * grid->out[1] + j, taps);
-            for (int64_t channel = 0; channel < grid->c; channel++) {
-                OPDI_T sum = taps[0].lost + taps[1].lost;
-                for (int first = 0; first < taps[0].count; first++) {
-                    const OPDI_T *row = x + channel * area + taps[0].at[first] * grid->in[1];
-                    OPDI_T part = 0;
-                    if (taps[0].at[first] < 0) { continue; }
-                    for (int batch = 0; batch < taps[1].count; batch++) {
-                        if (taps[1].at[batch] >= 0) { part += taps[1].weight[batch] * row[taps[1].at[batch]]; }
-                    }
-                    sum += taps[0].weight[first] * part;
-                }
-                y[channel * points] = sum;
-            }
+    OPDI_TYPED(grid_block) block;
+    block.taps = grid->how == OPDI_GRID_NEAREST ? 1 : grid->how == OPDI_GRID_BILINEAR ? 4 : 16;
+    for (int64_t place = begin * grid->out[1]; place < end * grid->out[1]; place += block.wide) {
+        const int64_t image = place / points, at = place % points;
+        block.wide = OPDI_MIN(OPDI_GRID_TAPS / block.taps, OPDI_MIN(points - at, end * grid->out[1] - place));
+        OPDI_TYPED(grid_block_set)(grid, place, &block);
+        for (int64_t channel = image * grid->c; channel < (image + 1) * grid->c; channel++) {
+            OPDI_TYPED(grid_block_sum)(&block, (const OPDI_T *)grid->input + channel * area,
+                                       (OPDI_T *)grid->output + channel * points + at);
         }
     }
 }

@@ -110,6 +110,7 @@ static int64_t opdi_taps_set(const opdi_upsample *upsample, int64_t i, int64_t r
     weight[0] = 1 - weight[1];
     return 2;
 }
+enum { OPDI_UPSAMPLE_LINES = 4, OPDI_UPSAMPLE_WIDE = 512 };     /* lines that are kept, and their columns */
 static void opdi_upsample_f32(const opdi_upsample *upsample, const float *x, float *y);
 static void opdi_upsample_f64(const opdi_upsample *upsample, const double *x, double *y);
 OPDI_COLD_END

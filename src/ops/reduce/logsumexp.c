@@ -249,14 +249,59 @@ OPDI_OP(allclose) {
 }
 
 OPDI_COLD_END
+/* Writes to places[] the positions of those of the elements [begin, begin + count) of a contiguous tensor that are not
+   0, counted from `begin`, and returns their number.  count is at most OPDI_BLOCK. */
+static int64_t opdi_nonzero_places(const opd_tensor *tensor, int64_t begin, int64_t count, int64_t *places) {
+    const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
+    const char *const from = tensor->data + begin * (int64_t)opd_dtype_size(dtype);
+    uint64_t block[OPDI_BLOCK];
+    int64_t found = 0;
+    if (dtype == OPD_BOOL || dtype == OPD_UINT8 || dtype == OPD_INT8) {
+        for (int64_t i = 0; i < count; i++) {
+            places[found] = i;
+            found += from[i] != 0;
+        }
+    } else if (opdi_compute_type(dtype) == OPDI_I64) {
+        opdi_load_of(OPDI_I64, dtype)(block, from, count);
+        for (int64_t i = 0; i < count; i++) {
+            places[found] = i;
+            found += block[i] != 0;
+        }
+    } else {
+        const double *const x = (const double *)(const void *)block;
+        opdi_load_of(OPDI_F64, dtype)(block, from, count);
+        for (int64_t i = 0; i < count; i++) {
+            places[found] = i;
+            found += !(x[i] == 0);
+        }
+    }
+    return found;
+}
+/* Writes the coordinates of the `found` elements at `begin` + places[] to rows of `out` from number `row` on. */
+static void opdi_nonzero_rows(const opd_tensor *tensor, opd_tensor *out, int64_t row, int64_t begin,
+                              const int64_t *places, int64_t found) {
+    const int64_t step = opdi_strides(out)[0];
+    int64_t width = 1;                            /* elements of a slice with one coordinate */
+    for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
+        const int64_t size = opdi_sizes(tensor)[dim];
+        int64_t *to = (int64_t *)(void *)out->data + row * step + dim * opdi_strides(out)[1];
+        const int64_t first = begin / width % size, left = (begin / width + 1) * width - begin;
+        if (width == 1 && begin % size + OPDI_BLOCK <= size) {     /* the block is inside of one row */
+            for (int64_t i = 0; i < found; i++) { to[i * step] = first + places[i]; }
+        }
+        else if (found == 0 || places[found - 1] < left) {         /* all elements have the same coordinate */
+            for (int64_t i = 0; i < found; i++) { to[i * step] = first; }
+        }
+        else { for (int64_t i = 0; i < found; i++) { to[i * step] = (begin + places[i]) / width % size; } }
+        width *= size;
+    }
+}
 /* nonzero: returns the coordinates of the elements that are not 0, in order, as rows [count, ndim].  count depends on
    the elements. */
 static int opdi_nonzero_kernel(opd_call *call) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *out = NULL;
     if (opdi_is_complex(tensor) && !(tensor = opd_ne_Scalar(tensor, opd_value_int(0)))) { return -1; }
-    const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
-    const int type = opdi_compute_type(dtype) == OPDI_I64 ? OPDI_I64 : OPDI_F64;
-    int64_t sizes[2], strides[2], rows, count = 0, numel = tensor->numel, *row = NULL;
+    int64_t sizes[2], strides[2], places[OPDI_BLOCK], count = 0, numel = tensor->numel;
     if (tensor->backend == OPD_META) {
         sizes[0] = opd_fake_new_size(call, 0, numel);
         sizes[1] = tensor->ndim;
@@ -267,38 +312,19 @@ static int opdi_nonzero_kernel(opd_call *call) {
     }
     tensor = opd_contiguous(tensor);
     if (!tensor) { return -1; }
-    for (int pass = 0; pass < 2; pass++) {
-        uint64_t block[OPDI_BLOCK];
-        for (int64_t i = 0; i < numel; i += rows) {
-            rows = OPDI_MIN(numel - i, (int64_t)OPDI_BLOCK);
-            opdi_load_of(type, dtype)(block, tensor->data + i * (int64_t)opd_dtype_size(dtype), rows);
-            for (int64_t j = 0; j < rows; j++) {
-                int64_t rest = i + j;
-                if (type == OPDI_I64 ? ((const int64_t *)(const void *)block)[j] == 0
-                    : ((const double *)(const void *)block)[j] == 0) {
-                    continue;
-                }
-                if (pass == 0) {
-                    count++;
-                    continue;
-                }
-                for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
-                    row[dim * opdi_strides(out)[1]] = rest % opdi_sizes(tensor)[dim];
-                    rest /= opdi_sizes(tensor)[dim];
-                }
-                row += opdi_strides(out)[0];
-            }
-        }
-        if (pass == 1) { break; }
-        sizes[0] = count;
-        sizes[1] = tensor->ndim;
-        strides[0] = 1;
-        strides[1] = count ? count : 1;
-        /* stored by columns, as in PyTorch */
-        out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(tensor));
-        if (!out) { return -1; }
-        if (!out->data || out->numel == 0) { break; }
-        row = (int64_t *)(void *)out->data;
+    for (int64_t i = 0; i < numel; i += OPDI_BLOCK) {
+        count += opdi_nonzero_places(tensor, i, OPDI_MIN(numel - i, (int64_t)OPDI_BLOCK), places);
+    }
+    sizes[0] = count;
+    sizes[1] = tensor->ndim;
+    strides[0] = 1;
+    strides[1] = count ? count : 1;               /* stored by columns, as in PyTorch */
+    out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(tensor));
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    for (int64_t i = 0, row = 0; i < numel; i += OPDI_BLOCK) {
+        const int64_t found = opdi_nonzero_places(tensor, i, OPDI_MIN(numel - i, (int64_t)OPDI_BLOCK), places);
+        opdi_nonzero_rows(tensor, out, row, i, places, found);
+        row += found;
     }
     return 0;
 }
