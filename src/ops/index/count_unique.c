@@ -6,6 +6,21 @@
 
 //== bincount, multinomial =============================================================================================
 
+/* Returns the largest of the `count` numbers at values, as unsigned numbers; 0 if there are none. */
+static uint64_t opdi_bincount_most(const int64_t *values, int64_t count) {
+    uint64_t most[4] = {0, 0, 0, 0};              /* four numbers that do not wait for each other */
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        for (int k = 0; k < 4; k++) { most[k] = OPDI_MAX(most[k], (uint64_t)values[i + k]); }
+    }
+    for (; i < count; i++) { most[0] = OPDI_MAX(most[0], (uint64_t)values[i]); }
+    return OPDI_MAX(OPDI_MAX(most[0], most[1]), OPDI_MAX(most[2], most[3]));
+}
+/* Counts each of the `count` numbers at values. */
+static void opdi_bincount_count(const int64_t *values, int64_t count, int64_t *counts) {
+    for (int64_t i = 0; i < count; i++) { counts[values[i]]++; }
+}
+OPDI_COLD_BEGIN
 /* bincount: counts how often each number from 0 on occurs in input or, if there are weights, sums the weights of its
    occurrences. */
 static int opdi_bincount_kernel(opd_call *call) {
@@ -32,19 +47,18 @@ static int opdi_bincount_kernel(opd_call *call) {
         return -1;
     }
     const int64_t *values = (const int64_t *)(const void *)input->data;
-    for (int64_t i = 0; i < input->numel; i++) {
-        if (values[i] < 0) {
-            return opd_fail(OPD_ERROR_INDEX, "bincount only supports 1-d non-negative integral inputs.");
-        }
-        count = OPDI_MAX(count, values[i] == INT64_MAX ? values[i] : values[i] + 1);
+    const uint64_t most = opdi_bincount_most(values, input->numel);
+    if (most > INT64_MAX) {
+        return opd_fail(OPD_ERROR_INDEX, "bincount only supports 1-d non-negative integral inputs.");
     }
+    if (input->numel) { count = OPDI_MAX(count, most == INT64_MAX ? (int64_t)most : (int64_t)most + 1); }
     opd_tensor *out = opd_result(call, 0, &count, 1, dtype);
     opd_tensor *scratch = out ? opdi_staging(out, dtype) : NULL;
     if (!scratch) { return -1; }
     memset(scratch->data, 0, (size_t)count * opd_dtype_size(dtype));
-    for (int64_t i = 0; i < input->numel; i++) {
-        if (!weights) { ((int64_t *)(void *)scratch->data)[values[i]]++; }
-        else if (dtype == OPD_FLOAT32) {
+    if (!weights) { opdi_bincount_count(values, input->numel, (int64_t *)(void *)scratch->data); }
+    for (int64_t i = 0; i < input->numel && weights; i++) {
+        if (dtype == OPD_FLOAT32) {
             ((float *)(void *)scratch->data)[values[i]] += ((const float *)(const void *)weights->data)[i];
         } else { ((double *)(void *)scratch->data)[values[i]] += ((const double *)(const void *)weights->data)[i]; }
     }
@@ -152,6 +166,30 @@ OPDI_OP(multinomial) {
 
 //== histc =============================================================================================================
 
+/* Counts the elements of a contiguous tensor, float32 or float64, in counts[bins + 1]: in each of `bins` equal parts of
+   [end[0], end[1]], which are `span` long together; the last number counts all others.  The parts of a block are found
+   before they are counted, so that these computations do not wait for the counts. */
+#define OPDI_HISTC_COUNT(type) \
+    const type *x = (const type *)(const void *)input->data; \
+    const type low = (type)end[0], high = (type)end[1], part = (type)span, many = (type)bins; \
+    type at[OPDI_BLOCK]; \
+    for (int64_t from = 0; from < input->numel; from += OPDI_BLOCK, x += OPDI_BLOCK) { \
+        const int64_t count = OPDI_MIN((int64_t)OPDI_BLOCK, input->numel - from); \
+        int64_t i; \
+        OPDI_COLUMN_EACH(at[j] = (x[j] - low) * many / part)   /* in [0, bins], or NaN if it overflows */ \
+        for (i = 0; i < count; i++) { \
+            places[i] = !(x[i] >= low && x[i] <= high) ? bins : at[i] < many ? (int64_t)at[i] : bins - 1; \
+        } \
+        for (i = 0; i < count; i++) { counts[places[i]]++; } \
+    }
+OPDI_COLD_END
+static void opdi_histc_count(const opd_tensor *input, const double *end, double span, int64_t bins, int64_t *counts) {
+    int64_t places[OPDI_BLOCK];
+    memset(counts, 0, (size_t)(bins + 1) * sizeof *counts);
+    if (input->dtype == OPD_FLOAT32) { OPDI_HISTC_COUNT(float) }
+    else { OPDI_HISTC_COUNT(double) }
+}
+OPDI_COLD_BEGIN
 /* histc: counts how many elements are in each of `bins` equal parts of [min, max], both ends included.  If min and max
    are equal, the range of the elements is used; if this has length 0, it is extended by 1 at both ends. */
 static int opdi_histc_kernel(opd_call *call) {
@@ -182,12 +220,19 @@ static int opdi_histc_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "torch.histc: range of [%g, %g] is not finite", end[0], end[1]);
     }
     if (!(end[0] < end[1])) { return opd_fail(OPD_ERROR_ARGUMENT, "torch.histc: max must be larger than min"); }
-    opd_tensor *in = opd_logical_and(opd_ge_Scalar(input, opd_value_float(end[0])),
-                                     opd_le_Scalar(input, opd_value_float(end[1])));
     ends[1] = opd_scalar_tensor(opd_value_float(end[1]), dtype);
     ends[1] = opd_sub_Scalar(ends[1], opd_value_float(end[0]));
+    if (ends[1] && (dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64) && opdi_in_memory(input)) {
+        const int64_t more = bins < INT64_MAX ? bins + 1 : bins;
+        opd_tensor *found = opdi_own(opdi_tensor_make(&more, NULL, 1, OPD_INT64, OPD_CPU));
+        if (!found || !(input = opd_contiguous(input))) { return -1; }
+        opdi_histc_count(input, end, opd_item_f64(ends[1]), bins, (int64_t *)(void *)found->data);
+        return opd_return_tensor(call, opd_to_dtype(opd_narrow(found, 0, 0, bins), dtype));
+    }
+    opd_tensor *in = opd_logical_and(opd_ge_Scalar(input, opd_value_float(end[0])),
+                                     opd_le_Scalar(input, opd_value_float(end[1])));
     opd_tensor *at = opd_sub_Scalar(input, opd_value_float(end[0]));
-    at = opd_mul_Scalar(opd_div_Scalar(at, opd_value_float(ends[1] ? opd_item_f64(ends[1]) : 1)), opd_value_int(bins));
+    at = opd_div_Scalar(opd_mul_Scalar(at, opd_value_int(bins)), opd_value_float(ends[1] ? opd_item_f64(ends[1]) : 1));
     at = opd_clamp_max(opd_to_dtype(opdi_where(in, at), OPD_INT64), opd_value_int(bins - 1));
     opd_tensor *counts = opd_new_zeros_full(input, opd_ints_of(&bins, 1), opd_value_int(OPD_INT64), OPD_NONE, OPD_NONE,
                                             OPD_NONE);
@@ -367,3 +412,4 @@ OPDI_OP(unique_dim_consecutive) {
     op->out = "unique_dim_consecutive.out(out0, out1, out2)";
     op->cases = "[4,2]i2, 0";
 }
+OPDI_COLD_END

@@ -130,6 +130,36 @@ static int64_t OPDI_TYPED(lu_narrow)(int64_t rows, int64_t columns, OPDI_TYPED(b
     }
     return zero;
 }
+/* Does the work of lu for a matrix with few rows and columns.  Returns what lu_narrow returns. */
+static int64_t OPDI_TYPED(lu_small)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, int32_t *pivots) {
+    int64_t zero = 0;
+    for (int64_t j = 0; j < OPDI_MIN(rows, columns); j++) {
+        OPDI_T *const top = a.at + j * a.rs;
+        OPDI_T most = OPDI_FN(fabs)(top[j]);
+        int64_t best = j;
+        for (int64_t i = j + 1; i < rows; i++) {
+            const OPDI_T size = OPDI_FN(fabs)(a.at[i * a.rs + j]);
+            best = size > most ? i : best;
+            most = size > most ? size : most;
+        }
+        pivots[j] = (int32_t)(best + 1);
+        for (int64_t k = 0; best != j && k < columns; k++) {
+            const OPDI_T kept = top[k];
+            top[k] = a.at[best * a.rs + k];
+            a.at[best * a.rs + k] = kept;
+        }
+        const OPDI_T pivot = top[j];
+        if (pivot == 0 && !zero) { zero = j + 1; }
+        for (int64_t i = j + 1; i < rows; i++) {
+            /* if the pivot is 0, row[j] is 0 or NaN, and stays as it is */
+            OPDI_T *const row = a.at + i * a.rs;
+            const OPDI_T factor = pivot != 0 ? row[j] / pivot : row[j];
+            row[j] = factor;
+            for (int64_t k = j + 1; k < columns; k++) { row[k] -= top[k] * factor; }
+        }
+    }
+    return zero;
+}
 /* Factors a = P L U in place.  pivots [min(rows, columns)] tells for each row which row, counted from 1, it was
    exchanged with.  Returns 0, the number (from 1) of the first column with a zero on the diagonal of U, or -1 if memory
    runs out. */
@@ -137,6 +167,7 @@ static int64_t OPDI_TYPED(lu)(int64_t rows, int64_t columns, OPDI_TYPED(block) a
     const int64_t count = OPDI_MIN(rows, columns), half = count / 2;
     const OPDI_TYPED(block) right = OPDI_TYPED(part)(a, 0, half), below = OPDI_TYPED(part)(a, half, 0),
         rest = OPDI_TYPED(part)(a, half, half);
+    if (rows <= 6 && columns <= 6) { return OPDI_TYPED(lu_small)(rows, columns, a, pivots); }
     if (count <= 8 || (columns <= OPDI_NARROW && (columns <= OPDI_NARROW / 2 || rows <= 2 * OPDI_NARROW))) {
         return OPDI_TYPED(lu_narrow)(rows, columns, a, pivots);
     }

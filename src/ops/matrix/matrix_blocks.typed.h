@@ -130,7 +130,14 @@ static int OPDI_TYPED(lower_solve)(int64_t rows, int64_t columns, OPDI_TYPED(blo
         for (int64_t i = 0; i < rows; i++) {
             OPDI_T *to = x.at + i * x.rs;
             const OPDI_T pivot = unit ? 1 : t.at[i * (t.rs + t.cs)];
-            OPDI_TYPED(skinny_minus)(1, columns, i, t.at + i * t.rs, 0, t.cs, x.at, x.rs, to, 0);
+            if (columns > 8) {
+                OPDI_TYPED(skinny_minus)(1, columns, i, t.at + i * t.rs, 0, t.cs, x.at, x.rs, to, 0);
+            } else {
+                for (int64_t k = 0; k < i; k++) {
+                    const OPDI_T factor = t.at[i * t.rs + k * t.cs], *const from = x.at + k * x.rs;
+                    for (int64_t j = 0; j < columns; j++) { to[j] -= factor * from[j]; }
+                }
+            }
             if (!unit) { for (int64_t j = 0; j < columns; j++) { to[j] /= pivot; } }
         }
         return 0;

@@ -52,7 +52,35 @@ OPDI_OP(sum_dim_IntList) {
 }
 
 OPDI_COLD_END
-OPDI_FOLD_SUM(opdi_fold_nansum_f32, float, x == x ? x : 0)
+/* Copies `count` floats, with 0 in place of NaN. */
+OPDI_ALWAYS void opdi_without_nan_body(float *to, const float *x, int64_t count) {
+    int64_t i;
+    OPDI_COLUMN_EACH(to[j] = x[j] == x[j] ? x[j] : 0)
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_without_nan_avx2(float *to, const float *x, int64_t count) {
+    opdi_without_nan_body(to, x, count);
+}
+#endif
+static void opdi_without_nan(float *to, const float *x, int64_t count) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) {
+        opdi_without_nan_avx2(to, x, count);
+        return;
+    }
+#endif
+    opdi_without_nan_body(to, x, count);
+}
+static void opdi_fold_nansum_f32(opdi_folded *folded, const void *px, int64_t count, int64_t at,
+                                 const opdi_reduce *reduce) {
+    float block[4 * OPDI_BLOCK];
+    int64_t many;
+    for (int64_t i = 0; i < count; i += many) {
+        many = OPDI_MIN(count - i, (int64_t)(4 * OPDI_BLOCK));
+        opdi_without_nan(block, (const float *)px + i, many);
+        opdi_fold_sum_f32(folded, block, many, at + i, reduce);
+    }
+}
 OPDI_FOLD_SUM(opdi_fold_nansum_f64, double, x == x ? x : 0)
 OPDI_COLD_BEGIN
 static const opdi_fold opdi_the_nansum = {

@@ -1,0 +1,169 @@
+/* Counts, sums without NaN, distances, and factors of small matrices, beside loops over all elements. */
+#include "../check.h"
+
+TEST(histograms) {
+    static const int64_t counts[] = {0, 1, 511, 512, 513, 5000};
+    int i, twice, given;
+    for (i = 0; i < 6; i++) {
+        for (twice = 0; twice < 2; twice++) {
+            for (given = 0; given < 2; given++) {
+                OPD_SCOPE {
+                    const int64_t bins = 37, n = counts[i];
+                    opd_tensor *x = opd_randn(OPD_INTS(n), twice ? OPD_FLOAT64 : OPD_FLOAT32), *y;
+                    double low = -0.75, high = 1.5;
+                    int64_t right[37] = {0}, k, wrong = 0;
+                    if (given && n > 3) { opd_fill_(opd_select(x, 0, 2), OPD_V((double)NAN)); }
+                    if (!given && n > 1) { low = opd_item_f64(opd_min(x)); high = opd_item_f64(opd_max(x)); }
+                    if (!given && n <= 1) { low = n ? opd_item_f64(x) - 1 : -1; high = low + 2; }
+                    y = opd_to_dtype(opd_histc_full(x, bins, OPD_V(given ? low : 0.), OPD_V(given ? high : 0.)), OPD_INT64);
+                    for (k = 0; k < n; k++) {
+                        int64_t at = bins;
+                        if (twice) {
+                            const double v = opd_data_f64(x)[k];
+                            if (v >= low && v <= high) { at = (int64_t)((v - low) * (double)bins / (high - low)); }
+                        } else {
+                            const float v = opd_data_f32(x)[k], l = (float)low, h = (float)high;
+                            if (v >= l && v <= h) { at = (int64_t)((v - l) * (float)bins / (h - l)); }
+                        }
+                        if (at < bins) { right[at]++; }
+                        else if (twice ? opd_data_f64(x)[k] == high : opd_data_f32(x)[k] == (float)high) { right[bins - 1]++; }
+                    }
+                    for (k = 0; y && k < bins; k++) { wrong += opd_data_i64(y)[k] != right[k]; }
+                    CHECK(y != NULL);
+                    if (n != 1 || given) { CHECK_INT(wrong, 0); }
+                    else { CHECK_INT(opd_item_i64(opd_sum(y)), 1); }
+                }
+            }
+        }
+    }
+}
+
+TEST(counts_of_numbers) {
+    OPD_SCOPE {
+        opd_tensor *x = opd_randint(1000, OPD_INTS(4003), OPD_INT64), *y = opd_bincount(x);
+        opd_tensor *weight = opd_randn(OPD_INTS(4003), OPD_FLOAT32), *z = opd_bincount_full(x, weight, 1200);
+        int64_t k, sums = 0, right[1000] = {0};
+        double all = 0;
+        for (k = 0; k < 4003; k++) { right[opd_data_i64(x)[k]]++; }
+        CHECK_INT(opd_numel(y), opd_item_i64(opd_max(x)) + 1);
+        for (k = 0; k < opd_numel(y); k++) { sums += opd_data_i64(y)[k] != right[k]; }
+        CHECK_INT(sums, 0);
+        CHECK_INT(opd_numel(z), 1200);
+        for (k = 0; k < 4003; k++) { all += (double)opd_data_f32(weight)[k]; }
+        CHECK_NEAR(opd_item_f64(opd_sum(z)), all, 1e-3);
+        CHECK_INT(opd_numel(opd_bincount(opd_zeros(OPD_INTS(0), OPD_INT64))), 0);
+        for (k = 0; k < 5; k++) {
+            opd_data_i64(x)[4002 - k] = -1 - k;
+            CHECK(opd_bincount(x) == NULL);
+            CHECK(strstr(opd_error_message(), "non-negative") != NULL);
+            opd_error_clear();
+            opd_data_i64(x)[4002 - k] = 3;
+        }
+    }
+}
+
+TEST(sums_without_nan) {
+    int64_t n, i, k;
+    for (n = 1; n < 6000; n = n < 40 ? n + 1 : n * 2 + 3) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_randn(OPD_INTS(3, n), OPD_FLOAT32), *y;
+            for (i = 0; i < 3 * n; i += 7) { opd_data_f32(x)[i] = NAN; }
+            y = opd_nansum_full(x, OPD_V(OPD_INTS(1)), false, OPD_NONE);
+            for (i = 0; y && i < 3; i++) {
+                double right = 0, most = 1;
+                for (k = 0; k < n; k++) {
+                    const double v = (double)opd_data_f32(x)[i * n + k];
+                    right += isnan(v) ? 0 : v;
+                    most += isnan(v) ? 0 : fabs(v);
+                }
+                CHECK_NEAR(opd_data_f32(y)[i], right, 1e-6 * most);
+            }
+            CHECK(y != NULL);
+        }
+    }
+}
+
+TEST(distances_of_rows) {
+    static const int64_t depths[] = {1, 7, 16, 33, 64};
+    int i, twice;
+    for (i = 0; i < 5; i++) {
+        for (twice = 0; twice < 2; twice++) {
+            OPD_SCOPE {
+                const int64_t n = 13, k = depths[i];
+                opd_tensor *x = opd_randn(OPD_INTS(n, k), twice ? OPD_FLOAT64 : OPD_FLOAT32);
+                opd_tensor *y = opd_to_dtype(opd_pdist(x), OPD_FLOAT64);
+                int64_t a, b, c, at = 0;
+                x = opd_to_dtype(x, OPD_FLOAT64);
+                CHECK_OR_RETURN(y && opd_numel(y) == n * (n - 1) / 2);
+                for (a = 0; a < n; a++) {
+                    for (b = a + 1; b < n; b++, at++) {
+                        double sum = 0;
+                        for (c = 0; c < k; c++) {
+                            const double v = opd_data_f64(x)[a * k + c] - opd_data_f64(x)[b * k + c];
+                            sum += v * v;
+                        }
+                        CHECK_NEAR(opd_data_f64(y)[at], sqrt(sum), 1e-5 * (1 + sqrt(sum)));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* The determinant of the leading n x n numbers of rows of 8, by the formula of the first row. */
+static double determinant(const double *a, int n) {
+    double minor[64], sum = 0;
+    int column, i, j;
+    if (n == 1) { return a[0]; }
+    for (column = 0; column < n; column++) {
+        for (i = 1; i < n; i++) {
+            for (j = 0; j < n - 1; j++) { minor[(i - 1) * 8 + j] = a[i * 8 + j + (j >= column)]; }
+        }
+        sum += (column & 1 ? -1 : 1) * a[column] * determinant(minor, n - 1);
+    }
+    return sum;
+}
+TEST(small_matrices) {
+    int n, twice;
+    for (n = 1; n <= 8; n++) {
+        for (twice = 0; twice < 2; twice++) {
+            OPD_SCOPE {
+                const double tol = twice ? 1e-9 : 2e-3;
+                opd_tensor *a = opd_randn(OPD_INTS(9, n, n), twice ? OPD_FLOAT64 : OPD_FLOAT32), *b, *det, *wide;
+                opd_tensor *one = opd_eye(n, opd_dtype(a)), *rets[3];
+                int i, j, k;
+                a = opd_add(a, opd_mul_Scalar(one, OPD_V(2.5)));
+                b = opd_matmul(opd_linalg_inv(a), a);
+                CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(b, one)))) < tol * 10);
+                det = opd_to_dtype(opd_linalg_det(a), OPD_FLOAT64);
+                wide = opd_to_dtype(a, OPD_FLOAT64);
+                for (i = 0; i < 9; i++) {
+                    double rows[64] = {0}, right;
+                    for (j = 0; j < n; j++) {
+                        for (k = 0; k < n; k++) { rows[j * 8 + k] = opd_data_f64(wide)[(i * n + j) * n + k]; }
+                    }
+                    right = determinant(rows, n);
+                    CHECK_NEAR(opd_data_f64(det)[i], right, tol * (1 + fabs(right)));
+                }
+                CHECK_INT(opd_linalg_inv_ex(rets, opd_zeros(OPD_INTS(2, n, n), opd_dtype(a))), 0);
+                CHECK_INT(opd_item_i64(opd_select(rets[1], 0, 1)), 1);
+                CHECK_INT(opd_linalg_lu_factor_ex(rets, opd_cat_full(opd_tensors_of(&a, 1), 1)), 0);
+                b = opd_narrow(opd_cat_full(opd_tensors_of(&a, 1), 2), 2, 0, n > 1 ? n - 1 : 1);
+                CHECK_INT(opd_linalg_lu(rets, b), 0);
+                CHECK(opd_item_f64(opd_max(opd_abs(opd_sub(opd_matmul(rets[0], opd_matmul(rets[1], rets[2])), b)))) < tol);
+            }
+        }
+    }
+}
+TEST(gates) {
+    OPD_SCOPE {
+        opd_tensor *x = opd_randn(OPD_INTS(3, 5, 14), OPD_FLOAT32), *y = opd_contiguous(opd_glu(x));
+        int64_t i;
+        for (i = 0; y && i < 3 * 5 * 7; i++) {
+            const float *row = opd_data_f32(x) + i / 7 * 14;
+            CHECK_NEAR(opd_data_f32(y)[i], (double)row[i % 7] / (1 + exp(-(double)row[7 + i % 7])), 1e-5);
+        }
+        CHECK(y != NULL);
+    }
+}
+CHECK_MAIN()
