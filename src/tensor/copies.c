@@ -23,12 +23,12 @@ static void opdi_copy_whole_rows(char *to, int64_t ds, const char *from, int64_t
     else if (bytes >= 8) { OPDI_ROWS_MOVE(8) }
     else { OPDI_ROWS_MOVE(4) }
 }
-/* Copies `rows` neighbouring rows of a pass, which extend along dim 0 and are counted along dim 1.  Short rows are
-   copied column by column, if that makes longer loops. */
-static void opdi_copy_plane(const opdi_iter *iter, char *to, const char *from, int64_t rows) {
+/* Copies `rows` neighbouring rows of a pass, which extend along dim 0 and are counted along dim `across`.  Short rows
+   are copied column by column, if that makes longer loops. */
+static void opdi_copy_plane(const opdi_iter *iter, int across, char *to, const char *from, int64_t rows) {
     enum { HIGH = 256 };                          /* rows whose columns stay in the cache */
     const opdi_operand *const first = &iter->op[0], *const second = &iter->op[1];
-    const int64_t ds = first->stride[1], ss = second->stride[1], count = iter->sizes[0];
+    const int64_t ds = first->stride[across], ss = second->stride[across], count = iter->sizes[0];
     const int size = first->size;
     if (first->stride[0] == size && second->stride[0] == size) {
         opdi_copy_whole_rows(to, ds, from, ss, rows, count * size);
@@ -48,26 +48,33 @@ static void opdi_copy_plane(const opdi_iter *iter, char *to, const char *from, i
     }
 }
 /* Copies elements [begin, end) of a pass between two operands of one dtype with any strides, by planes of dims 0 and
-   1, and parts of rows at the ends. */
+   1, and parts of rows at the ends.  If dims 0 and 1 are short, planes extend along dims 0 and 2. */
 static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_iter *iter = (const opdi_iter *)ctx;
+    const int64_t wide = iter->sizes[0], high = iter->ndim > 1 ? iter->sizes[1] : 1;
+    const bool deep = iter->ndim > 2 && wide * high <= 64 && iter->sizes[2] > high;
+    const int64_t unit = deep ? wide * high : wide;
     int64_t idx[OPD_MAX_DIMS], count, rest = begin;
     for (int dim = 0; dim < iter->ndim; dim++) {
         idx[dim] = rest % iter->sizes[dim];
         rest /= iter->sizes[dim];
     }
     for (int64_t pos = begin; pos < end; pos += count) {
-        const int64_t rows = iter->ndim > 1 && idx[0] == 0
-            ? OPDI_MIN((end - pos) / iter->sizes[0], iter->sizes[1] - idx[1]) : 0;
+        const bool whole = iter->ndim > 1 && idx[0] == 0 && !(deep && idx[1]);
+        const int64_t rows = whole ? OPDI_MIN((end - pos) / unit, iter->sizes[1 + deep] - idx[1 + deep]) : 0;
         char *to = iter->op[0].data;
         const char *from = iter->op[1].data;
         for (int dim = 0; dim < iter->ndim; dim++) {
             to += idx[dim] * iter->op[0].stride[dim];
             from += idx[dim] * iter->op[1].stride[dim];
         }
-        count = rows ? rows * iter->sizes[0] : OPDI_MIN(end - pos, iter->sizes[0] - idx[0]);
-        if (rows) { opdi_copy_plane(iter, to, from, rows); }
-        else { opdi_move_run(to, iter->op[0].stride[0], from, iter->op[1].stride[0], count, iter->op[0].size); }
+        count = rows ? rows * unit : OPDI_MIN(end - pos, wide - idx[0]);
+        for (int64_t i = 0; rows && i < (deep ? high : 1); i++) {
+            opdi_copy_plane(iter, 1 + deep, to + i * iter->op[0].stride[1], from + i * iter->op[1].stride[1], rows);
+        }
+        if (!rows) {
+            opdi_move_run(to, iter->op[0].stride[0], from, iter->op[1].stride[0], count, iter->op[0].size);
+        }
         opdi_iter_step(iter, idx, count);
     }
 }

@@ -48,7 +48,7 @@ enum { DTYPES = (int)(sizeof dtypes / sizeof *dtypes) };
 
 TEST(copies_of_short_rows) {
     static const int64_t sizes[][4] = {{2, 3, 5, 7}, {1, 2, 300, 2}, {2, 1, 3, 515}, {3, 16, 17, 2}, {2, 2, 130, 140},
-                                       {1, 5, 0, 2}, {4, 40, 8, 33}};
+                                       {1, 5, 0, 2}, {4, 40, 8, 33}, {700, 3, 5, 4}};
     static const int64_t orders[][4] = {{0, 1, 2, 3}, {0, 2, 3, 1}, {3, 2, 1, 0}, {0, 3, 1, 2}, {1, 0, 3, 2}, {2, 0, 3, 1}};
     size_t i, k, d;
     for (d = 0; d < DTYPES; d++) {

@@ -105,19 +105,23 @@ OPDI_COLD_END
 
 /* opdi_search_f64 and opdi_search_i64 return the position of v among count sorted numbers in seq: the first number that
    is not less than v or, if `right`, the first number that is greater.  If order is not NULL, number i of the sorted
-   sequence is seq[order[i]]. */
+   sequence is seq[order[i]].  The halves are chosen without branches, which the processor could not foresee. */
 #define OPDI_SEARCH(type) {                                                                                 \
-        const type *sums = (const type *)(const void *)seq; const type x = v;                               \
-        while (low < high) {                                                                                \
-            const int64_t mid = low + (high - low) / 2; const type y = sums[order ? order[mid] : mid];      \
-            if (right ? !(y > x) : !(y >= x)) { low = mid + 1; } else { high = mid; }                       \
-        } return low; }
+        const type *sums = (const type *)(const void *)seq;                                                 \
+        int64_t low = 0;                          /* the position is from low to low + count */             \
+        while (count > 0) {                                                                                 \
+            const int64_t half = count / 2, mid = low + half;                                               \
+            const type y = sums[order ? order[mid] : mid];                                                  \
+            const int64_t above = -(int64_t)(right ? !(y > v) : !(y >= v));                                 \
+            low += (half + 1) & above;                                                                      \
+            count = half + ((count - 2 * half - 1) & above);                                                \
+        }                                                                                                   \
+        return low;                                                                                         \
+    }
 static int64_t opdi_search_f64(const char *seq, const int64_t *order, int64_t count, double v, bool right) {
-    int64_t low = 0, high = count;
     OPDI_SEARCH(double)
 }
 static int64_t opdi_search_i64(const char *seq, const int64_t *order, int64_t count, int64_t v, bool right) {
-    int64_t low = 0, high = count;
     OPDI_SEARCH(int64_t)
 }
 /* Searches rows of seq [.., n] for the values of the same row of values [.., m], or seq [n] for values of any shape.

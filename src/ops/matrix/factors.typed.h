@@ -143,7 +143,7 @@ static int64_t OPDI_TYPED(lu_small)(int64_t rows, int64_t columns, OPDI_TYPED(bl
             most = size > most ? size : most;
         }
         pivots[j] = (int32_t)(best + 1);
-        for (int64_t k = 0; best != j && k < columns; k++) {
+        for (int64_t k = 0; k < columns; k++) {   /* also if best is j: no branch */
             const OPDI_T kept = top[k];
             top[k] = a.at[best * a.rs + k];
             a.at[best * a.rs + k] = kept;
