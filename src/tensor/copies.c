@@ -158,8 +158,9 @@ OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd)
 }
 #endif
 #if defined(OPDI_X86)
-OPDI_AVX2 OPDI_INTERNAL double opdi_sum_f32_avx2(const float *x, int64_t count) {
-    return opdi_sum_f32_body(x, count, NULL);
+/* Writes the sum of each of `rows` neighbouring rows x [rows, count] to sums. */
+OPDI_AVX2 OPDI_INTERNAL void opdi_sum_rows_avx2(const float *x, int64_t rows, int64_t count, double *sums) {
+    for (int64_t row = 0; row < rows; row++) { sums[row] = opdi_sum_f32_body(x + row * count, count, NULL); }
 }
 OPDI_AVX2 static double opdi_sum_c64_avx2(const float *x, int64_t count, double *imaginary) {
     return opdi_sum_f32_body(x, 2 * count, imaginary);

@@ -238,12 +238,26 @@ static void opdi_reduce_next(const opdi_reduce *reduce, int64_t *idx) {
         idx[dim] = 0;
     }
 }
+/* Folds `rows` neighbouring rows x [rows, reduce->count], at most 16, into foldeds. */
+static void opdi_reduce_each(const opdi_reduce *reduce, const char *x, int64_t rows, opdi_folded *foldeds) {
+    const opdi_fold_step step = reduce->fold->step[reduce->it.compute];
+    const size_t bytes = (size_t)reduce->count * opd_dtype_size((opd_scalar_type)reduce->it.common);
+    for (int64_t k = 0; k < rows; k++) { foldeds[k] = reduce->fold->init; }
+#if defined(OPDI_X86)
+    if (step == opdi_fold_sum_f32 && reduce->count >= 16 && opdi_cpu_level() > 0) {
+        double sums[16];
+        opdi_sum_rows_avx2((const float *)(const void *)x, rows, reduce->count, sums);
+        for (int64_t k = 0; k < rows; k++) { foldeds[k].f += sums[k]; }
+        return;
+    }
+#endif
+    for (int64_t k = 0; k < rows; k++) { step(&foldeds[k], x + (size_t)k * bytes, reduce->count, 0, reduce); }
+}
 /* Reduces items [begin, end) of ctx, an opdi_reduce.  An item is a chunk of a row.  Several short rows are loaded at a
    time. */
 static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_reduce *reduce = (const opdi_reduce *)ctx;
     const opdi_operand *operand = &reduce->it.op[0];
-    const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
     OPDI_ON_LINE uint64_t block[OPDI_BLOCK];
     int64_t idx[OPD_MAX_DIMS], rows;
     if (reduce->chunks > 1) {
@@ -272,13 +286,10 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
         if (rows > 1 && reduce->it.ndim > reduce->nred) {  /* rows whose results are neighbours */
             rows = OPDI_MIN(rows, reduce->it.sizes[reduce->nred] - idx[reduce->nred]);
         }
-        for (int64_t k = 0; k < rows; k++) {
-            foldeds[k] = reduce->fold->init;
-            if (x) {
-                reduce->fold->step[reduce->it.compute](&foldeds[k], x + (size_t)(k * reduce->count) * es,
-                                                       reduce->count, 0, reduce);
-            }
-            else { opdi_reduce_part(reduce, row, 0, reduce->count, &foldeds[k]); }
+        if (x) { opdi_reduce_each(reduce, x, rows, foldeds); }
+        else {
+            foldeds[0] = reduce->fold->init;
+            opdi_reduce_part(reduce, row, 0, reduce->count, &foldeds[0]);
         }
         const bool stored = opdi_reduce_stored(reduce, idx, foldeds, rows);
         for (int64_t k = 0; k < rows; k++) {
@@ -549,7 +560,9 @@ OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t
     }
 #if defined(OPDI_X86)
     if (count >= 16 && opdi_cpu_level() > 0) {
-        folded->f += opdi_sum_f32_avx2((const float *)x, count);
+        double sum;
+        opdi_sum_rows_avx2((const float *)x, 1, count, &sum);
+        folded->f += sum;
         return;
     }
 #endif
