@@ -160,10 +160,10 @@ TEST(padded_images) {
 //== indices ===========================================================================================================
 
 TEST(places_of_elements_that_are_not_zero) {
-    static const int64_t sizes[][3] = {{1, 1, 0}, {1, 1, 1}, {1, 1, 700}, {3, 2, 530}, {2, 600, 3}, {7, 5, 2}, {600, 1, 1}, {2, 20, 40}};
+    static const int64_t sizes[][3] = {{1, 1, 0}, {1, 1, 1}, {1, 1, 700}, {3, 2, 530}, {2, 600, 3}, {7, 5, 2}, {600, 1, 1}, {2, 20, 40}, {1, 7, 614}};
     static const opd_scalar_type dtypes[] = {OPD_BOOL, OPD_UINT8, OPD_INT64, OPD_FLOAT32, OPD_FLOAT16, OPD_FLOAT64, OPD_COMPLEX64};
     int i, d;
-    for (i = 0; i < 8; i++) {
+    for (i = 0; i < 9; i++) {
         for (d = 0; d < 7; d++) {
             OPD_SCOPE {
                 opd_tensor *counts = opd_randint(3, opd_ints_of(sizes[i], 3), OPD_INT64), *x, *y;
