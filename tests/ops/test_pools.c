@@ -95,7 +95,8 @@ TEST(maxima_of_two_and_three_dims) {
             OPD_SCOPE {
                 const window *w = &windows[i];
                 const bool deep = w->kernel[0] > 1;
-                opd_tensor *x = numbers(deep ? OPD_INTS(1, 2, 5, 9, 21) : OPD_INTS(2, 3, 13, 41), dtypes[d]), *rets[2], *y;
+                static const int64_t sizes[2][5] = {{2, 3, 13, 41}, {1, 2, 5, 9, 21}};
+                opd_tensor *x = numbers(opd_ints_of(sizes[deep], 4 + deep), dtypes[d]), *rets[2], *y;
                 const opd_ints kernel = opd_ints_of(w->kernel + !deep, 2 + deep), pad = opd_ints_of(w->pad + !deep, 2 + deep);
                 const opd_ints stride = opd_ints_of(w->stride + !deep, 2 + deep);
                 const opd_ints dilation = opd_ints_of(w->dilation + !deep, 2 + deep);
