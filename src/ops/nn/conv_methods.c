@@ -413,10 +413,15 @@ static void opdi_shift_transpose(const opdi_shift *shift, int64_t group, int64_t
     }
 }
 /* Copies gy of images first .. first + count - 1 to rows out [og, cols rounded up].  Does not write unused columns,
-   which the caller has set to zeros. */
+   which the caller has set to zeros, except those after the last image, up to a multiple of 16: they may hold an image
+   of the chunk before, which had more images. */
 static void opdi_shift_spread(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
     const opdi_conv *conv = &shift->conv;
     const int64_t line = conv->ow * (int64_t)conv->size, cols = opdi_round_up(shift->cols, 16);
+    const int64_t used = count * shift->high * shift->wide, after = opdi_round_up(used, 16) - used;
+    for (int64_t o = 0; o < conv->og; o++) {
+        memset(out + (o * cols + used) * (int64_t)conv->size, 0, (size_t)after * conv->size);
+    }
     for (int64_t item = 0; item < count * conv->og; item++) {
         const int64_t o = item % conv->og, batch = item / conv->og;
         const char *from = shift->gy + ((first + batch) * conv->oc + group * conv->og + o) * conv->oh * line;
