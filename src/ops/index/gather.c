@@ -37,12 +37,12 @@ OPDI_COLD_END
    invalid index and returns the indices unchanged.  On failure, returns NULL and sets an error. */
 OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
     opd_tensor *tensor = opdi_dense_as(index, OPD_INT64);
-    int64_t i, count, negative = 0;
+    int64_t i, negative = 0;
     *bad = -1;
     if (!tensor) { return NULL; }
     const int64_t *at = (const int64_t *)(const void *)tensor->data;
     uint64_t signs[16] = {0}, any = 0;            /* the signs of indices, and of their distances to the last index */
-    count = tensor->numel;
+    const int64_t count = tensor->numel;
     OPDI_SIXTEENS(signs[lane] |= (uint64_t)at[j] | ((uint64_t)size - 1 - (uint64_t)at[j]))
     for (; i < count; i++) { any |= (uint64_t)at[i] | ((uint64_t)size - 1 - (uint64_t)at[i]); }
     for (int lane = 0; lane < 16; lane++) { any |= signs[lane]; }
@@ -100,7 +100,9 @@ typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; in
         type *pa = (type *)(void *)other.self; type *pb = (type *)(void *)other.source; const int64_t *px = places; \
         if (plain && gather) { for (int64_t k = 0; k < other.n; k++) { pb[k] = pa[px[k]]; } }              \
         else if (plain) { for (int64_t k = 0; k < other.n; k++) { pa[px[k]] = pb[k]; } }                   \
-        else if (gather) { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } } \
+        else if (gather) { \
+            for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } \
+        } \
         else { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { pa[*px * at] = *pb; } } \
     } break;
 /* Gathers or scatters the elements of *rows.  If all elements of a row have the same index, moves the row as a

@@ -120,9 +120,8 @@ static void OPDI_TYPED(grid_block_sum)(const OPDI_TYPED(grid_block) *block, cons
     union { OPDI_BITS bits[OPDI_GRID_TAPS]; OPDI_T value[OPDI_GRID_TAPS]; } read;
     const int64_t count = block->wide, *const at = block->at;
     const OPDI_T *const w = block->weight;
-    int64_t i;
     if (block->taps == 4 && x[0] - x[0] == 0) {   /* taps outside of the image are x[0] times 0 */
-        for (i = 0; i < count; i++) {
+        for (int64_t i = 0; i < count; i++) {
             OPDI_T sum = block->lost[i] + w[i] * x[at[i]];
             sum += w[count + i] * x[at[count + i]];
             sum += w[2 * count + i] * x[at[2 * count + i]];
@@ -138,6 +137,7 @@ static void OPDI_TYPED(grid_block_sum)(const OPDI_TYPED(grid_block) *block, cons
     memcpy(y, block->lost, (size_t)count * sizeof *y);
     for (int64_t first = 0; first < block->taps * count; first += count) {
         const OPDI_T *const weight = block->weight + first, *const value = read.value + first;
+        int64_t i;
         OPDI_COLUMN_EACH(y[j] += weight[j] * value[j])
     }
 }

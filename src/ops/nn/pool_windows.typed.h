@@ -1,4 +1,5 @@
-/* Returns x if `take` is true, else y, without a branch: which element of a window is the largest cannot be foreseen. */
+/* Returns x if `take` is true, else y, without a branch: which element of a window is the largest is hard to
+   foresee. */
 OPDI_ALWAYS OPDI_T OPDI_TYPED(pool_pick)(bool take, OPDI_T x, OPDI_T y) {
     OPDI_BITS first, second;
     memcpy(&first, &x, sizeof x);
@@ -22,10 +23,10 @@ static void OPDI_TYPED(max_pool_2x2)(const opdi_windows *windows, const OPDI_T *
     }
 }
 /* Writes the largest element of each window of the plane x to y, and the position of that element in the plane to `at`.
-   NaN counts as the largest.  If windows are `small`, there are no branches; in larger ones, most branches are the
+   NaN counts as the largest.  If windows are `narrow`, there are no branches; in larger ones, most branches are the
    same. */
 OPDI_ALWAYS void OPDI_TYPED(max_pool_sized)(const opdi_windows *windows, const OPDI_T *x, OPDI_T *y, int64_t *at,
-                                            bool small) {
+                                            bool narrow) {
     int64_t first, second, channels;
     OPDI_POOL_EACH(windows, first, second, channels) {
         int64_t best = (windows->lo[0][first] * windows->in[1] + windows->lo[1][second]) * windows->in[2] +
@@ -36,7 +37,7 @@ OPDI_ALWAYS void OPDI_TYPED(max_pool_sized)(const opdi_windows *windows, const O
                 for (int64_t k = windows->lo[2][channels]; k < windows->hi[2][channels]; k += windows->dilation[2]) {
                     const int64_t place = (i * windows->in[1] + j) * windows->in[2] + k;
                     const bool take = (x[place] > top) | OPDI_IS_NAN(x[place]);
-                    if (small) {
+                    if (narrow) {
                         top = OPDI_TYPED(pool_pick)(take, x[place], top);
                         best ^= (best ^ place) & -(int64_t)take;
                     } else if (take) {
@@ -75,7 +76,7 @@ static void OPDI_TYPED(max_pool_inside)(const opdi_windows *windows, const OPDI_
             OPDI_UNROLL
             for (int lane = 0; lane < 16; lane++) {
                 const OPDI_T value = from[lane * step];
-                tops[lane] = (value > tops[lane]) | OPDI_IS_NAN(value) ? value : tops[lane];
+                tops[lane] = ((value > tops[lane]) | OPDI_IS_NAN(value)) ? value : tops[lane];
             }
         }
         memcpy(y + i, tops, sizeof tops);
