@@ -290,7 +290,8 @@ static void opdi_conv_depthwise_gw(const opdi_conv *conv, const void *pad, const
 /* Returns true if the unfolded matrix equals the image (1 x 1 taps, no stride or padding).  Then nothing has to be
    copied. */
 static bool opdi_conv_plain(const opdi_conv *conv) {
-    return conv->kh == 1 && conv->kw == 1 && conv->sh == 1 && conv->sw == 1 && conv->ph == 0 && conv->pw == 0;
+    return conv->kh == 1 && conv->kw == 1 && conv->sh == 1 && conv->sw == 1 && conv->ph == 0 && conv->pw == 0 &&
+        conv->oh == conv->h && conv->ow == conv->w;
 }
 /* Returns the number of images that are unfolded together: several if they are small, else 1. */
 static int64_t opdi_conv_together(const opdi_conv *conv) {
