@@ -189,6 +189,10 @@ TEST(kernels_activations_by_blocks) {
         }
         if (t[k].inputs == 2) { for (int i = 0; i < 14; i++) { x64[i] = x[i] = special[i]; } }
     }
+    float one = 1.0f, low = -103.9f, slope;       /* the slope is negative, although its terms are close to 0 */
+    void *const data[3] = {&slope, &one, &low};
+    opdi_f32_vmish_backward(data, 1, &params);
+    CHECK(slope < 0 && slope > -1.6e-43f);
 }
 /* Logical and bitwise operators, which run on words of eight bytes, give the same results for each length, in place and
    at addresses that are no multiple of 8.  Bools whose byte is neither 0 nor 1 are true. */

@@ -4,7 +4,8 @@
 //  >>op:float_blocks float32 loops of formulas that call vector functions
 //
 //  These loops compute blocks of 256 elements: a vector function, such as opdi_vexp, computes a part of the formula for
-//  the whole block, and simple loops compute the rest.  The results are within 4 units in the last place.
+//  the whole block, and simple loops compute the rest.  The results are within 4 units in the last place, except near
+//  the zeros of logaddexp, and where e^x is denormal.
 //----------------------------------------------------------------------------------------------------------------------
 
 enum { OPDI_FLOAT_BLOCK = 256 };
@@ -99,7 +100,7 @@ OPDI_FLOAT_FORMULA(mish_backward, 2) {
     opdi_mish_powers(count, work, y);
     OPDI_SIXTEENS(
         const float n = work[j] * (work[j] + 2.0f); const float part = 1.0f / (n + 2.0f);
-        const float tail = opdi_select_f32(y[j] > 20.0f, 0.0f, 4.0f * (work[j] * part) * ((1.0f + work[j]) * part));
+        const float tail = opdi_select_f32(y[j] > 20.0f, 0.0f, 4.0f * work[j] * part * ((1.0f + work[j]) * part));
         out[j] = x[j] * (n * part + y[j] * tail))
 }
 
