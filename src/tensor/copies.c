@@ -47,12 +47,24 @@ static void opdi_copy_plane(const opdi_iter *iter, int across, char *to, const c
         }
     }
 }
+/* Returns whether no two elements of the result share memory, so that they can be copied in any order.  May return
+   false for other results, too. */
+static bool opdi_copy_any_order(const opdi_iter *iter) {
+    int64_t span = iter->op[0].size;              /* of the dims so far, in bytes */
+    for (int dim = 0; dim < iter->ndim; dim++) {
+        const int64_t stride = iter->op[0].stride[dim], step = stride < 0 ? -stride : stride;
+        if (iter->sizes[dim] > 1 && step < span) { return false; }
+        span += (iter->sizes[dim] - 1) * step;
+    }
+    return true;
+}
 /* Copies elements [begin, end) of a pass between two operands of one dtype with any strides, by planes of dims 0 and
    1, and parts of rows at the ends.  If dims 0 and 1 are short, planes extend along dims 0 and 2. */
 static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
     const opdi_iter *iter = (const opdi_iter *)ctx;
     const int64_t wide = iter->sizes[0], high = iter->ndim > 1 ? iter->sizes[1] : 1;
-    const bool deep = iter->ndim > 2 && wide * high <= 64 && iter->sizes[2] > high;
+    const bool planes = iter->ndim > 1 && opdi_copy_any_order(iter);
+    const bool deep = planes && iter->ndim > 2 && wide * high <= 64 && iter->sizes[2] > high;
     const int64_t unit = deep ? wide * high : wide;
     int64_t idx[OPD_MAX_DIMS], count, rest = begin;
     for (int dim = 0; dim < iter->ndim; dim++) {
@@ -60,7 +72,7 @@ static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
         rest /= iter->sizes[dim];
     }
     for (int64_t pos = begin; pos < end; pos += count) {
-        const bool whole = iter->ndim > 1 && idx[0] == 0 && !(deep && idx[1]);
+        const bool whole = planes && idx[0] == 0 && !(deep && idx[1]);
         const int64_t rows = whole ? OPDI_MIN((end - pos) / unit, iter->sizes[1 + deep] - idx[1 + deep]) : 0;
         char *to = iter->op[0].data;
         const char *from = iter->op[1].data;

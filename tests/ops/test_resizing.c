@@ -72,7 +72,7 @@ TEST(resized_images_beside_formulas) {
 //== sampling at points ================================================================================================
 
 static double pixel(const float *x, int64_t rows, int64_t columns, double r, double c) {
-    return r < 0 || c < 0 || r >= (double)rows || c >= (double)columns ? 0 : (double)x[(int64_t)r * columns + (int64_t)c];
+    return r >= 0 && c >= 0 && r < (double)rows && c < (double)columns ? (double)x[(int64_t)r * columns + (int64_t)c] : 0;
 }
 /* Points in and around an image; the image has an infinite element at `odd`, if that is not negative. */
 static void sampled(int64_t odd) {

@@ -143,19 +143,18 @@ static int64_t opdi_shift_period(int64_t size, int64_t out, int64_t pad, int64_t
     return OPDI_MAX(OPDI_MAX(OPDI_MIN((size - 1 + pad) / step + 1, *read), *read - pad / step), out);
 }
 static bool opdi_shift_fits(const opdi_conv *conv, opdi_shift *shift, int64_t per_image) {
-    const int64_t used = conv->oh * conv->ow, reach = (conv->kh - 1) * conv->dh, across = (conv->kw - 1) * conv->dw;
+    const int64_t reach = (conv->kh - 1) * conv->dh, across = (conv->kw - 1) * conv->dw;
     memset(shift, 0, sizeof *shift);
+    if ((double)conv->hp * (double)conv->wp * (double)conv->c > 1e9) { return false; }
     shift->conv = *conv;
     shift->high = opdi_shift_period(conv->h, conv->oh, conv->ph, conv->sh, reach, &shift->rows);
     shift->wide = opdi_shift_period(conv->w, conv->ow, conv->pw, conv->sw, across, &shift->columns);
     shift->row_phases = OPDI_MIN(conv->sh, reach + 1);
     shift->phases = OPDI_MIN(conv->sw, across + 1);
-    const int64_t all = shift->wide * shift->high, phases = shift->row_phases * shift->phases;
-    if ((conv->kh * conv->kw * conv->sh * conv->sw == 1 && all > 128) || used * 2 < all || phases > 1024 ||
-        (double)conv->hp * (double)conv->wp * (double)conv->c > 1e9 || conv->cg * conv->kh * conv->kw < 8 ||
-        conv->og < 4) {
-        return false;
-    }
+    const int64_t all = shift->wide * shift->high, used = conv->oh * conv->ow;
+    const int64_t phases = shift->row_phases * shift->phases;
+    if ((conv->kh * conv->kw == 1 && conv->sh == 1 && conv->sw == 1 && all > 128) || used * 2 < all || phases > 1024 ||
+        conv->cg * conv->kh * conv->kw < 8 || conv->og < 4) { return false; }
     shift->chunk = OPDI_MAX(65536 / OPDI_MAX((int64_t)1, all * per_image), 512 / OPDI_MAX((int64_t)1, all));
     shift->chunk = OPDI_MAX((int64_t)1, OPDI_MIN(conv->n, shift->chunk));
     shift->cols = shift->chunk * all;

@@ -25,8 +25,7 @@ static int opdi_glu_kernel(opd_call *call) {
         return opd_return_tensor(call, opd_to_dtype(opd_mul(opd_to_dtype(first, OPD_FLOAT32), gate),
                                                     OPDI_DTYPE(input)));
     }
-    gate = opd_sigmoid(gate);
-    return opd_return_tensor(call, gate && first ? opd_mul_(gate, first) : NULL);
+    return opd_return_tensor(call, opd_mul(first, opd_sigmoid(gate)));
 }
 static opd_tensor *opdi_glu_slope(opd_tensor *grad, opd_tensor *input, int dim, int64_t half) {
     opd_tensor *first = opdi_maybe_narrow(input, dim, 0, half),
