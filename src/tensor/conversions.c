@@ -401,6 +401,7 @@ OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t cou
     for (; i < count; i++) { to[i] = from[2 * i]; }
 }
 #endif
+#if defined(OPDI_VECTORS)
 /* Copies `count` elements of 4 or 8 bytes in reverse order: element i of dst is element -i of src. */
 static void opdi_gather_backwards(void *dst, const void *src, int64_t count, int size) {
     int64_t i;
@@ -414,6 +415,7 @@ static void opdi_gather_backwards(void *dst, const void *src, int64_t count, int
         OPDI_COLUMN_EACH(to[j] = from[-j])
     }
 }
+#endif
 /* Writes the 4-byte element at `src` `count` times to `dst`. */
 OPDI_ALWAYS void opdi_gather_one_body(void *dst, const void *src, int64_t count) {
     uint32_t *to = (uint32_t *)dst, value;
@@ -439,7 +441,9 @@ static void opdi_gather_one(void *dst, const void *src, int64_t count) {
 OPDI_INTERNAL void opdi_gather(void *dst, const void *src, int64_t stride, int64_t count, int size) {
     if (stride == size) { memcpy(dst, src, (size_t)count * (size_t)size); }
     else if (stride == 0 && size == 4) { opdi_gather_one(dst, src, count); }
+#if defined(OPDI_VECTORS)
     else if (stride == -size && (size == 4 || size == 8)) { opdi_gather_backwards(dst, src, count, size); }
+#endif
 #if defined(OPDI_X86)
     else if (stride == 8 && size == 4 && opdi_cpu_level() > 0) { opdi_gather_second(dst, src, count); }
 #endif

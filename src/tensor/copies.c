@@ -8,7 +8,7 @@ OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t
     else { opdi_scatter(to, ds, from, ss, count, size); }
 }
 /* Copies rows of `bytes` contiguous bytes, which are `ss` bytes apart at `from` and `ds` bytes apart at `to`.  Rows of
-   up to 64 bytes are copied as one or more blocks of 16, 8 or 4 bytes, the last of which may overlap the one before. */
+   8 to 64 bytes are copied as one or more blocks of 16 or 8 bytes, the last of which may overlap the one before. */
 #define OPDI_ROWS_MOVE(block) { \
         for (int64_t row = 0; row < rows; row++, to += ds, from += ss) { \
             for (int64_t at = 0; at < bytes - (block); at += (block)) { memcpy(to + at, from + at, (block)); } \
@@ -16,12 +16,11 @@ OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t
         } \
     }
 static void opdi_copy_whole_rows(char *to, int64_t ds, const char *from, int64_t ss, int64_t rows, int64_t bytes) {
-    if (bytes > 64 || bytes < 4) {
+    if (bytes > 64 || bytes < 8) {
         for (int64_t row = 0; row < rows; row++) { memcpy(to + row * ds, from + row * ss, (size_t)bytes); }
     }
     else if (bytes >= 16) { OPDI_ROWS_MOVE(16) }
-    else if (bytes >= 8) { OPDI_ROWS_MOVE(8) }
-    else { OPDI_ROWS_MOVE(4) }
+    else { OPDI_ROWS_MOVE(8) }
 }
 /* Copies `rows` neighbouring rows of a pass, which extend along dim 0 and are counted along dim `across`.  Short rows
    are copied column by column, if that makes longer loops. */
