@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>choosing     choosing the faster way to run compiled code
 //
-//  After a graph has been compiled for a kind of inputs, its code runs several times.  For each product, convolution
-//  and attention, these runs show whether the loops or a kernel of the library is faster; and they show whether the
-//  code is faster than uncompiled runs.  Timed runs write copies of tensors, so they change nothing.
+//  After a graph has been compiled for a kind of inputs, its code runs several times.  For each product and
+//  convolution, these runs show whether the loops or a kernel of the library is faster; and they show whether the code
+//  is faster than uncompiled runs.  Timed runs write copies of tensors, so they change nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* CHOICE_ROUNDS, GUARD_ROUNDS: the most pairs of runs that are compared.  MOST: no further pair begins after this time,

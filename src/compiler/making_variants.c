@@ -164,16 +164,20 @@ OPDI_INTERNAL int opdi_variant_ports(opdi_variant *variant, const opd_value *inp
     }
     return variant->ends ? 0 : -1;
 }
-/* Records the graph as `earlier`, whose recording tells which constants the graph writes.  Returns 0, or -1 and sets an
+/* Records a graph as a unit without open sizes.  Returns 0, or -1 and sets an error. */
+static int opdi_compiled_record(const opd_compiled *compiled, opdi_unit *unit, const opdi_unit_source *source) {
+    unit->here = unit->recording.here = unit->recording.calls = unit->recording.draws = true;
+    unit->frozen = compiled->frozen;
+    return opdi_compiled_kinds(compiled, source->inputs, source->ninputs) ||
+        opdi_unit_record(unit, source, source->inputs) ? -1 : 0;
+}
+/* Records a graph as `earlier`, whose recording tells which constants the graph writes.  Returns 0, or -1 and sets an
    error. */
 static int opdi_compiled_record_writes(const opd_compiled *compiled, const opdi_unit_source *source,
                                        opdi_unit *earlier) {
     if (opdi_unit_begin(earlier, compiled->what, &compiled->open)) { return -1; }
     opdi_unit_job job = opdi_unit_job_begin(earlier);
-    earlier->here = earlier->frozen = earlier->recording.here = earlier->recording.calls = earlier->recording.draws =
-        true;
-    const int rc = opdi_compiled_kinds(compiled, source->inputs, source->ninputs) ||
-        opdi_unit_record(earlier, source, source->inputs) ? -1 : 0;
+    const int rc = opdi_compiled_record(compiled, earlier, source);
     opdi_unit_job_end(&job);
     return rc;
 }
@@ -182,10 +186,7 @@ static int opdi_compiled_text(const opd_compiled *compiled, opdi_unit *unit, con
                               opdi_string *text) {
     opdi_string header = {NULL, 0, 0, false};
     opdi_unit_job job = opdi_unit_job_begin(unit);
-    unit->here = unit->recording.here = unit->recording.calls = unit->recording.draws = true;
-    unit->frozen = compiled->frozen;
-    const int rc = opdi_compiled_kinds(compiled, source->inputs, source->ninputs) ||
-        opdi_unit_record(unit, source, source->inputs) || opdi_unit_fuse(unit) ||
+    const int rc = opdi_compiled_record(compiled, unit, source) || opdi_unit_fuse(unit) ||
         opdi_unit_text(unit, text, &header) ? -1 : 0;
     opdi_unit_job_end(&job);
     opdi_string_free(&header);

@@ -116,7 +116,7 @@ OPDI_OP(ge_Scalar) {
     op->cases = "[2,3], 0.5; [2,3]i3, 1";
 }
 
-/* Returns whether both arguments are bool tensors, and so is the result, if it exists already. */
+/* Returns whether both arguments are bool tensors, for which logical and bitwise operators are the same. */
 static bool opdi_are_bools(const opd_call *call) {
     return opd_arg_tensor(call, 0)->dtype == OPD_BOOL && opd_arg_tensor(call, 1)->dtype == OPD_BOOL;
 }

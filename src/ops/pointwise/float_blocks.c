@@ -130,8 +130,8 @@ OPDI_FLOAT_FORMULA(hypot, 2) {
         const float a = opdi_abs_f32(x[j]); const float b = opdi_abs_f32(y[j]);
         out[j] = opdi_select_f32((a == HUGE_VALF) | (b == HUGE_VALF), HUGE_VALF, out[j] * work[j]))
 }
-/* Sets out to asin(t) and work to t, where t is |x|, or sqrt((1 - |x|) / 2) for |x| > 1/2.  asin(t) = t + t^3 *
-   P(t^2). */
+/* Sets out to asin(t), where t is |x|, or sqrt((1 - |x|) / 2) for |x| > 1/2.  asin(t) = t + t^3 * P(t^2); work is
+   scratch memory, for t^2. */
 OPDI_ALWAYS void opdi_asin_halves(int64_t count, float *out, const float *x, float *work) {
     int64_t i;
     OPDI_SIXTEENS(
