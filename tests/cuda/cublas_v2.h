@@ -107,6 +107,31 @@ static inline cudaDataType opd_emu_scale(cublasComputeType_t compute, cudaDataTy
     return compute == CUBLAS_COMPUTE_64F ? CUDA_R_64F : compute == CUBLAS_COMPUTE_16F ? CUDA_R_16F
         : compute == CUBLAS_COMPUTE_32I ? CUDA_R_32I : CUDA_R_32F;
 }
+/* The factors of a product: `lines` lines of n elements, each of which was read once.  No im if they are real. */
+struct opd_emu_lines {
+    std::vector<double> re, im;
+    opd_emu_lines(const void *p, cudaDataType t, cublasComputeType_t compute, bool conjugate, bool real, int lines, int n,
+                  int64_t line_step, int64_t step) : re((size_t)lines * n), im(real ? 0 : (size_t)lines * n) {
+        size_t to = 0;
+        for (int line = 0; line < lines; line++) {
+            for (int l = 0; l < n; l++, to++) {
+                const opd_emu_complex v = opd_emu_factor(p, line * line_step + l * step, t, compute);
+                re[to] = v.re;
+                if (!real) { im[to] = conjugate ? -v.im : v.im; }
+            }
+        }
+    }
+};
+/* The sum of the products of line i of a and line j of b.  In a real sum, imaginary parts would make NaN of inf * 0. */
+static inline opd_emu_complex opd_emu_dot(const opd_emu_lines &a, int i, const opd_emu_lines &b, int j, int n, bool real) {
+    opd_emu_complex sum = {0, 0};
+    const double *x = a.re.data() + (size_t)i * n, *y = b.re.data() + (size_t)j * n;
+    for (int l = 0; l < n; l++) { sum.re += x[l] * y[l]; }
+    if (real) { return sum; }
+    const double *xi = a.im.data() + (size_t)i * n, *yi = b.im.data() + (size_t)j * n;
+    for (int l = 0; l < n; l++) { sum.re -= xi[l] * yi[l]; sum.im += x[l] * yi[l] + xi[l] * y[l]; }
+    return sum;
+}
 /* C = alpha op(A) op(B) + beta C, columns one after another, for each of a batch. */
 static inline cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t h, cublasOperation_t ta, cublasOperation_t tb, int m, int n, int k, const void *alpha, const void *A,
@@ -118,24 +143,21 @@ static inline cublasStatus_t cublasGemmStridedBatchedEx(
         ldb < std::max(1, tb == CUBLAS_OP_N ? k : n) || ldc < std::max(1, m)) { return CUBLAS_STATUS_INVALID_VALUE; }
     if (at != bt || (compute == CUBLAS_COMPUTE_64F) != (ct == CUDA_R_64F || ct == CUDA_C_64F)) { return CUBLAS_STATUS_NOT_SUPPORTED; }
     if (at == CUDA_R_8I && (compute != CUBLAS_COMPUTE_32I || ct != CUDA_R_32I)) { return CUBLAS_STATUS_NOT_SUPPORTED; }
+    const bool real = scale != CUDA_C_32F && scale != CUDA_C_64F;
     const cudaError_t e = opd_emu::queue(h->stream, [=] {
         opd_emu::Open open;
         for (int b = 0; b < batch; b++) {
+            const char *const of_a = (const char *)A + b * sa * (int64_t)opd_emu_element(at);
+            const char *const of_b = (const char *)B + b * sb * (int64_t)opd_emu_element(bt);
+            const opd_emu_lines rows(of_a, at, compute, ta == CUBLAS_OP_C, real, m, k, ta == CUBLAS_OP_N ? 1 : lda,
+                                     ta == CUBLAS_OP_N ? lda : 1);
+            const opd_emu_lines columns(of_b, bt, compute, tb == CUBLAS_OP_C, real, n, k, tb == CUBLAS_OP_N ? ldb : 1,
+                                        tb == CUBLAS_OP_N ? 1 : ldb);
             for (int j = 0; j < n; j++) {
                 for (int i = 0; i < m; i++) {
-                    opd_emu_complex sum = {0, 0}, c = {0, 0};
                     const int64_t at_c = b * sc + i + (int64_t)j * ldc;
-                    for (int l = 0; l < k; l++) {
-                        opd_emu_complex x = opd_emu_factor(A, b * sa + (ta == CUBLAS_OP_N ? i + (int64_t)l * lda : l + (int64_t)i * lda), at, compute);
-                        opd_emu_complex y = opd_emu_factor(B, b * sb + (tb == CUBLAS_OP_N ? l + (int64_t)j * ldb : j + (int64_t)l * ldb), bt, compute);
-                        if (ta == CUBLAS_OP_C) { x.im = -x.im; }
-                        if (tb == CUBLAS_OP_C) { y.im = -y.im; }
-                        sum.re += x.re * y.re;
-                        if (scale == CUDA_C_32F || scale == CUDA_C_64F) {       /* else, inf * 0 would be NaN */
-                            sum.re -= x.im * y.im;
-                            sum.im += x.re * y.im + x.im * y.re;
-                        }
-                    }
+                    const opd_emu_complex sum = opd_emu_dot(rows, i, columns, j, k, real);
+                    opd_emu_complex c = {0, 0};
                     if (be.re != 0 || be.im != 0) { c = opd_emu_get(C, at_c, ct); }
                     const opd_emu_complex r = {al.re * sum.re - al.im * sum.im + be.re * c.re - be.im * c.im,
                                                al.re * sum.im + al.im * sum.re + be.re * c.im + be.im * c.re};

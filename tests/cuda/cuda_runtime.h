@@ -221,6 +221,11 @@ struct Thread {
     bool inside;                                  // the kernel, not what calls it
 };
 
+/* A kernel with its arguments: launched(device) returns whether no argument is an address in the memory of another
+   device than this one; launched(RUN_THREAD) runs the kernel in the current device thread. */
+typedef std::function<bool(int device)> Launched;
+const int RUN_THREAD = -1;
+
 struct Machine {
     std::recursive_mutex lock;
     // the block that runs
@@ -232,7 +237,7 @@ struct Machine {
     std::vector<size_t> order, block_order;       // of threads, of blocks, where they are of chance
     std::vector<Fiber *> idle;
     std::vector<std::unique_ptr<Fiber>> fibers;
-    std::function<void()> body;
+    Launched body;
     std::vector<unsigned char> shared_bytes;
     unsigned char *shared;
     int block_value[3];                           // of __syncthreads_or, _and, _count
@@ -307,7 +312,7 @@ OPD_EMU_SWITCHES inline void leave() {
 OPD_EMU_UNSEEN inline void fiber_main() {
     switch_end(NULL, &machine.stack_bottom, &machine.stack_size);
     for (;;) {
-        machine.body();
+        machine.body(RUN_THREAD);
         machine.now->state = DONE;
         leave();
     }
@@ -695,7 +700,7 @@ inline cudaError_t uncaptured(bool spoils = true) {
 }
 
 inline cudaError_t launch_now(const void *kernel, dim3 grid, dim3 block, size_t shared, int device,
-                              const std::function<void()> &body) {
+                              const Launched &body) {
     Open open(device);
     const size_t n = (size_t)block.x * block.y * block.z;
     if (machine.running) { fprintf(stderr, "emulated CUDA: a launch inside a kernel\n"); abort(); }
@@ -1392,38 +1397,45 @@ template <class T> inline bool reachable(T *p, int device) {
     return at == machine.blocks.end() || at->second.second == device;
 }
 }  // namespace opd_emu
-template <class... P, class... A>
-static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...), A &&...args) {
-    static_assert((sizeof(P) + ... + 0) <= 4096, "4 KiB of arguments");
+namespace opd_emu {
+/* Queues a kernel.  This is no template: several thousand kernels would make it most of the file's code. */
+inline cudaError_t launch(const cudaLaunchConfig_t *c, const void *kernel, const Launched &launched) {
     const dim3 grid = c->gridDim, block = c->blockDim;
     const size_t shared = c->dynamicSmemBytes, n = (size_t)block.x * block.y * block.z;
-    std::tuple<P...> kept(static_cast<P>(args)...);
     size_t limit = 47 << 10;                      /* of 48 KiB, __shared__ variables may take 1 KiB */
     {
-        std::lock_guard<std::recursive_mutex> guard(opd_emu::machine.lock);
-        auto more = opd_emu::machine.dynamic_limit.find((const void *)kernel);
-        if (more != opd_emu::machine.dynamic_limit.end()) { limit = more->second; }
+        std::lock_guard<std::recursive_mutex> guard(machine.lock);
+        auto more = machine.dynamic_limit.find(kernel);
+        if (more != machine.dynamic_limit.end()) { limit = more->second; }
     }
     if (n == 0 || n > 1024 || block.z > 64 || grid.x == 0 || grid.y == 0 || grid.z == 0 || grid.x > 2147483647u ||
         grid.y > 65535 || grid.z > 65535) {
-        return opd_emu::note(cudaErrorInvalidConfiguration);
+        return note(cudaErrorInvalidConfiguration);
     }
-    if (shared > limit) { return opd_emu::note(cudaErrorInvalidValue); }
-    const int device = opd_emu::stream_of(c->stream)->device;
-    if (device != opd_emu::current_device) { return opd_emu::note(cudaErrorInvalidResourceHandle); }
-    if (!std::apply([&](const P &...p) { return (true && ... && opd_emu::reachable(p, device)); }, kept)) {
+    if (shared > limit) { return note(cudaErrorInvalidValue); }
+    const int device = stream_of(c->stream)->device;
+    if (device != current_device) { return note(cudaErrorInvalidResourceHandle); }
+    if (!launched(device)) {
         fprintf(stderr, "emulated CUDA: a kernel on device %d gets memory of another one\n", device);
-        return opd_emu::note(opd_emu::machine.sticky = cudaErrorIllegalAddress);
+        return note(machine.sticky = cudaErrorIllegalAddress);
     }
-    return opd_emu::queue(c->stream, [=] {
-        return opd_emu::launch_now((const void *)kernel, grid, block, shared, device, [&] {
-            std::apply([&](const P &...p) OPD_EMU_UNSEEN {
-                opd_emu::machine.now->inside = true;
-                kernel(p...);
-                opd_emu::machine.now->inside = false;
-            }, kept);
-        });
+    return queue(c->stream, [=] { return launch_now(kernel, grid, block, shared, device, launched); });
+}
+template <class... P>
+static inline cudaError_t launch_exactly(const cudaLaunchConfig_t *c, void (*kernel)(P...), P... args) {
+    static_assert((sizeof(P) + ... + 0) <= 4096, "4 KiB of arguments");
+    return launch(c, (const void *)kernel, [=](int device) OPD_EMU_UNSEEN -> bool {
+        if (device != RUN_THREAD) { return (true && ... && reachable(args, device)); }
+        machine.now->inside = true;
+        kernel(args...);
+        machine.now->inside = false;
+        return true;
     });
+}
+}  // namespace opd_emu
+template <class... P, class... A>
+static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *c, void (*kernel)(P...), A &&...args) {
+    return opd_emu::launch_exactly<P...>(c, kernel, static_cast<P>(args)...);
 }
 
 /* For tests, which are C: what was counted; what is called inside of some calls, with their names. */
