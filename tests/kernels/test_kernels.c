@@ -1196,6 +1196,79 @@ TEST(kernels_conv_in_place) {
     }
     opdi_cpu_known = known;
 }
+/* Functions of complex numbers that are computed for 64 numbers at a time: those of a row have the same bits wherever
+   the row is divided, and those of all levels are the same but for rounding. */
+TEST(kernels_complex_rows) {
+    typedef opd_tensor *unary(opd_tensor *);
+    static const struct { const char *name; unary *one; } rows[] = {
+        {"exp", opd_exp}, {"sigmoid", opd_sigmoid}, {"sin", opd_sin}, {"cos", opd_cos}, {"asin", opd_asin}};
+    static const double ends[] = {0, -0.0, 1e-310, -1e-20, 1, -350, 500, 720, 2e6, -1e300, HUGE_VAL, -HUGE_VAL, (double)NAN};
+    enum { ENDS = sizeof ends / sizeof *ends, COUNT = 20000 };
+    OPD_SCOPED;
+    const int known = opdi_cpu_level();
+    opd_tensor *const parts = opd_mul_Scalar(opd_randn(OPD_INTS(COUNT, 2), OPD_FLOAT64), OPD_V(20));
+    CHECK_OR_RETURN(parts != NULL);
+    double *const x = opd_data_f64(parts);
+    for (int i = 0; i < ENDS * ENDS; i++) {
+        x[6 * i] = ends[i / ENDS];
+        x[6 * i + 1] = ends[i % ENDS];
+    }
+    opd_tensor *const all = opd_view_as_complex(parts);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        opdi_cpu_known = 0;
+        opd_tensor *const plain = rows[k].one(all);
+        for (opdi_cpu_known = 0; opdi_cpu_known <= known; opdi_cpu_known++) {
+            opd_tensor *const whole = rows[k].one(all);
+            CHECK_OR_RETURN(plain && whole);
+            const double *const have = (const double *)(const void *)whole->data, *const want = (const double *)(const void *)plain->data;
+            int64_t moved = 0;
+            for (int64_t at = 0; at < COUNT; at += 63) OPD_SCOPE {
+                const int64_t count = OPDI_MIN(COUNT - at, (int64_t)63);
+                opd_tensor *const part = rows[k].one(opd_narrow(all, 0, at, count));
+                CHECK_OR_RETURN(part != NULL);
+                moved += memcmp(part->data, have + 2 * at, (size_t)count * 16) != 0;
+            }
+            if (moved) printf("    %s, level %d: %d parts have other bits\n", rows[k].name, opdi_cpu_known, (int)moved);
+            CHECK_INT(moved, 0);
+            for (int64_t i = 0; i < 2 * COUNT; i++) {
+                const bool same = have[i] == want[i] || (isnan(have[i]) && isnan(want[i]));
+                const double least = 1e-14 * hypot(want[i], want[i ^ 1]);
+                if (!same && !(fabs(have[i] - want[i]) <= least && isfinite(want[i]))) {
+                    printf("    %s(%g, %g), level %d, part %d: %.17g, not %.17g\n", rows[k].name, x[i / 2 * 2], x[i / 2 * 2 + 1],
+                           opdi_cpu_known, (int)(i % 2), have[i], want[i]);
+                    CHECK(!"another number");
+                }
+            }
+        }
+        opdi_cpu_known = known;
+    }
+}
+#if !defined(OPD_NO_THREADS)
+/* The threads share the work on the gradient of the weight, also if there is only one image and one group. */
+TEST(kernels_conv_gradients_use_threads) {
+    /* n c h w oc kh kw sh sw ph pw dh dw groups; the last one computes dot products */
+    static const int64_t cases[][14] = {{1, 64, 28, 28, 64, 5, 5, 2, 2, 2, 2, 1, 1, 1}, {2, 64, 14, 14, 64, 5, 5, 1, 1, 2, 2, 1, 1, 1},
+        {1, 64, 28, 28, 64, 5, 5, 1, 1, 2, 2, 1, 1, 1}, {2, 32, 28, 28, 32, 3, 3, 2, 2, 1, 1, 1, 1, 2},
+        {1, 64, 30, 30, 7, 5, 5, 2, 2, 2, 2, 1, 1, 1}};
+    const bool mask[3] = {false, true, false};
+    opd_threads_set(4);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        OPD_SCOPED;
+        const int64_t *const d = cases[i], none[2] = {0, 0};
+        opd_tensor *rets[3], *const x = opd_randn(OPD_INTS(d[0], d[1], d[2], d[3]), OPD_FLOAT32);
+        opd_tensor *const w = opd_randn(OPD_INTS(d[4], d[1] / d[13], d[5], d[6]), OPD_FLOAT32);
+        opd_tensor *const y = opd_convolution(x, w, NULL, opd_ints_of(d + 7, 2), opd_ints_of(d + 9, 2), opd_ints_of(d + 11, 2), false,
+                                              opd_ints_of(none, 2), d[13]);
+        CHECK_OR_RETURN(y != NULL);
+        const uint32_t jobs = opdi_the_pool.generation;
+        CHECK_INT(opd_convolution_backward(rets, y, x, w, OPD_NONE, opd_ints_of(d + 7, 2), opd_ints_of(d + 9, 2), opd_ints_of(d + 11, 2),
+                                           false, opd_ints_of(none, 2), d[13], opd_value_bools(mask, 3)), 0);
+        if (opdi_the_pool.generation == jobs) printf("    case %d: one thread does all the work\n", (int)i);
+        CHECK(opdi_the_pool.generation != jobs);
+    }
+    opd_threads_set(0);
+}
+#endif
 /* Winograd's algorithm is used.  Its error is at most four times that of the plain sum, and 1e-6 of the root mean
    square of the results. */
 TEST(kernels_winograd) {

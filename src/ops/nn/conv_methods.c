@@ -242,14 +242,24 @@ static void opdi_shift_row(const opdi_shift *shift, const char *x, char *to) {
         }
     }
 }
-/* Copies images first .. first + count - 1, in the channels of group `group`, into the planes `pad`. */
-static void opdi_shift_fill(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *pad) {
+/* Images first .. first + count - 1 of a batch, in one group: `pad` has their planes.  For the gradient of the weight,
+   `grad` has gy, and gw is the result of this part of the batch; a block of the result has `block` taps. */
+typedef struct opdi_shift_task {
+    const opdi_shift *shift;
+    int64_t group, first, count, block;
+    char *pad, *grad, *gw;
+    int add;
+} opdi_shift_task;
+/* Copies the channels of ctx, an opdi_shift_task, to the planes.  An item of [begin, end) is a channel of an image. */
+static void opdi_shift_fill_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_shift_task *task = (const opdi_shift_task *)ctx;
+    const opdi_shift *shift = task->shift;
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size, line = conv->w * size;
-    for (int64_t item = 0; item < count * conv->cg; item++) {
-        const int64_t batch = item / conv->cg, channel = item % conv->cg;
-        const char *x = shift->input + ((first + batch) * conv->c + group * conv->cg + channel) * conv->h * line;
-        char *const to = pad + (channel * shift->channel + batch * shift->high * shift->wide) * size;
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t batch = item / conv->cg, channel = task->group * conv->cg + item % conv->cg;
+        const char *x = shift->input + ((task->first + batch) * conv->c + channel) * conv->h * line;
+        char *const to = task->pad + (item % conv->cg * shift->channel + batch * shift->high * shift->wide) * size;
         int64_t phase = conv->ph % conv->sh, row = conv->ph / conv->sh;
         for (int64_t i = 0; i < conv->h && row < shift->rows; i++, x += line) {
             if (phase < shift->row_phases) {
@@ -261,6 +271,11 @@ static void opdi_shift_fill(const opdi_shift *shift, int64_t group, int64_t firs
             }
         }
     }
+}
+/* Copies the images of a task into its planes. */
+static void opdi_shift_fill(opdi_shift_task *task) {
+    const opdi_conv *conv = &task->shift->conv;
+    opdi_parallel_for(task->count * conv->cg, 65536 / (conv->h * conv->w) + 1, opdi_shift_fill_range, task);
 }
 /* Writes y for images first .. first + count - 1 from the columns `col` of the product, and adds the bias.  Skips
    the unused columns. */
@@ -321,7 +336,8 @@ static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
         side.pack = opdi_shift_pack;
         side.ctx = &unfold;
         side.at = shift->at;
-        opdi_shift_fill(shift, group, first, count, pad);
+        opdi_shift_task task = {shift, group, first, count, 0, pad, NULL, NULL, 0};
+        opdi_shift_fill(&task);
         if (opdi_gemm(conv->size, conv->og, count * shift->high * shift->wide, depth, &other, &side, 0, col,
                       shift->cols, 1) != 0) {
             OPDI_STORE(&shift->failed, 1);
@@ -430,27 +446,28 @@ static void opdi_shift_spread(const opdi_shift *shift, int64_t group, int64_t fi
         }
     }
 }
-/* Adds (if `add` is 0: writes) the sums over columns j .. j + count - 1 to gw, like opdi_shift_gw_tiles, from rows of
-   gy that opdi_shift_spread wrote.  Computes dot products of shift->lines rows of gy and four rows of the unfolded
-   matrix. */
-static void opdi_shift_gw_dots(const opdi_shift *shift, const char *pad, const char *grad, int64_t j, int64_t count,
-                               char *gw, int add) {
+/* Adds (if `add` is 0: writes) the sums over columns j .. j + count - 1 to taps [from, end) of gw, like
+   opdi_shift_gw_tiles, from rows of gy that opdi_shift_spread wrote.  Computes dot products of shift->lines rows of gy
+   and four rows of the unfolded matrix. */
+static void opdi_shift_gw_dots(const opdi_shift_task *task, int64_t from, int64_t end, int64_t j, int64_t count,
+                               int add) {
+    const opdi_shift *shift = task->shift;
     const opdi_conv *conv = &shift->conv;
     const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw, high = shift->lines;
     const int64_t cols = opdi_round_up(shift->cols, 16);
-    for (int64_t turn = 0; turn < depth; turn += 4) {
+    for (int64_t turn = from; turn < end; turn += 4) {
         for (int64_t o = 0; o < conv->og; o += high) {
             const void *few[4], *many[4];
             double sums[16];                      /* or 16 floats */
             for (int64_t k = 0; k < 4; k++) {     /* surplus rows repeat the last row */
-                few[k] = grad + (OPDI_MIN(o + k, conv->og - 1) * cols + j) * size;
-                many[k] = pad + (shift->at[OPDI_MIN(turn + k, depth - 1)] + j) * size;
+                few[k] = task->grad + (OPDI_MIN(o + k, conv->og - 1) * cols + j) * size;
+                many[k] = task->pad + (shift->at[OPDI_MIN(turn + k, depth - 1)] + j) * size;
             }
             shift->dots(count, few, many, sums);
             for (int64_t k = 0; k < 4 * high; k++) {
                 const int64_t to = (turn + k % 4) * shift->ldg + o + k / 4;
-                double *const d = (double *)(void *)gw + to;
-                float *const f = (float *)(void *)gw + to;
+                double *const d = (double *)(void *)task->gw + to;
+                float *const f = (float *)(void *)task->gw + to;
                 const float sum = ((const float *)(const void *)sums)[k];
                 if (size == 4) { *f = add ? *f + sum : sum; }
                 else { *d = add ? *d + sums[k] : sums[k]; }
@@ -458,56 +475,73 @@ static void opdi_shift_gw_dots(const opdi_shift *shift, const char *pad, const c
         }
     }
 }
-/* Adds (if `add` is 0: writes) to gw [taps, ldg] the sums over columns j .. j + count - 1: gw[turn, o] += sum of row
-   `turn` of the unfolded matrix times gy[o], whose panels opdi_shift_transpose wrote.  The micro-kernel reads the
-   planes as its rows. */
-static void opdi_shift_gw_tiles(const opdi_shift *shift, const char *pad, const char *grad, int64_t j, int64_t count,
-                                char *gw, int add) {
+/* Adds (if `add` is 0: writes) to taps [from, end) of gw [taps, ldg] the sums over columns j .. j + count - 1:
+   gw[turn, o] += sum of row `turn` of the unfolded matrix times gy[o], whose panels opdi_shift_transpose wrote.  The
+   micro-kernel reads the planes as its rows. */
+static void opdi_shift_gw_tiles(const opdi_shift_task *task, int64_t from, int64_t end, int64_t j, int64_t count,
+                                int add) {
+    const opdi_shift *shift = task->shift;
     const opdi_conv *conv = &shift->conv;
     const opdi_micro *mk = &shift->mk;
     const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw;
     for (int64_t o = 0; o < shift->ldg; o += mk->nr) {
-        for (int64_t turn = 0; turn < depth; turn += mk->mr) {
+        for (int64_t turn = from; turn < end; turn += mk->mr) {
             const void *rows[OPDI_MAX_MR];
             for (int64_t row = 0; row < mk->mr; row++) {
-                rows[row] = pad + (shift->at[OPDI_MIN(turn + row, depth - 1)] + j) * size;
+                rows[row] = task->pad + (shift->at[OPDI_MIN(turn + row, depth - 1)] + j) * size;
             }
-            mk->run(count, rows, 1, grad + (o * shift->cols + j * mk->nr) * size, mk->nr,
-                    gw + (turn * shift->ldg + o) * size, shift->ldg, add);
+            mk->run(count, rows, 1, task->grad + (o * shift->cols + j * mk->nr) * size, mk->nr,
+                    task->gw + (turn * shift->ldg + o) * size, shift->ldg, add);
         }
     }
 }
-/* Computes the weight's gradient, transposed.  An item of [begin, end) is one part of the batch in one group. */
+/* Adds (if task->add is 0: writes) to blocks [begin, end) of gw the sums over all columns of ctx, an opdi_shift_task.
+   The order of the terms of a sum does not depend on the blocks. */
+static void opdi_shift_gw_blocks(void *ctx, int64_t begin, int64_t end) {
+    const opdi_shift_task *task = (const opdi_shift_task *)ctx;
+    const opdi_shift *shift = task->shift;
+    const int64_t cols = task->count * shift->high * shift->wide, step = shift->dots ? 2048 : 256;
+    const int64_t from = begin * task->block;
+    const int64_t to = OPDI_MIN(end * task->block, shift->conv.cg * shift->conv.kh * shift->conv.kw);
+    for (int64_t j = 0; j < cols; j += step) {
+        const int64_t left = OPDI_MIN(step, cols - j);
+        const int add = task->add || j > 0;
+        if (shift->dots) { opdi_shift_gw_dots(task, from, to, j, opdi_round_up(left, 16), add); }
+        else { opdi_shift_gw_tiles(task, from, to, j, left, add); }
+    }
+}
+/* Computes the weight's gradient, transposed.  An item of [begin, end) is one part of the batch in one group.  Outside
+   of jobs, the threads divide the taps of an item among them. */
 static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
     opdi_shift *shift = (opdi_shift *)ctx;
     const opdi_conv *conv = &shift->conv;
-    const int64_t size = (int64_t)conv->size, pads = opdi_shift_bytes(shift), step = shift->dots ? 2048 : 256;
+    const int64_t size = (int64_t)conv->size, pads = opdi_shift_bytes(shift), depth = conv->cg * conv->kh * conv->kw;
     const int64_t all = pads + opdi_round_up(shift->cols, 16) * shift->ldg * size;
-    char *pad = (char *)opdi_alloc((size_t)all);
-    if (!pad) {
+    const double work = (double)shift->cols * (double)depth * (double)shift->ldg;
+    opdi_shift_task task = {shift, 0, 0, 0, 0, (char *)opdi_alloc((size_t)all), NULL, NULL, 0};
+    if (!task.pad) {
         OPDI_STORE(&shift->failed, 1);
         return;
     }
-    char *grad = pad + pads;
-    memset(pad, 0, (size_t)all);
+    task.grad = task.pad + pads;
+    task.block = opdi_round_up(work < 1e6 ? depth : depth / (4 * (int64_t)opd_threads()) + 1,
+                               shift->dots ? 4 : shift->mk.mr);
+    memset(task.pad, 0, (size_t)all);
     for (int64_t item = begin; item < end; item++) {
-        const int64_t part = item / conv->groups, group = item % conv->groups,
-            last = conv->n * (part + 1) / shift->parts;
-        char *gw = shift->gw + item * shift->kp * shift->ldg * size;
-        int add = 0;
-        for (int64_t first = conv->n * part / shift->parts; first < last; first += shift->chunk) {
-            const int64_t count = OPDI_MIN(shift->chunk, last - first), cols = count * shift->high * shift->wide;
-            opdi_shift_fill(shift, group, first, count, pad);
-            if (shift->dots) { opdi_shift_spread(shift, group, first, count, grad); }
-            else { opdi_shift_transpose(shift, group, first, count, grad); }
-            for (int64_t j = 0; j < cols; j += step, add = 1) {
-                const int64_t left = OPDI_MIN(step, cols - j);
-                if (shift->dots) { opdi_shift_gw_dots(shift, pad, grad, j, opdi_round_up(left, 16), gw, add); }
-                else { opdi_shift_gw_tiles(shift, pad, grad, j, left, gw, add); }
-            }
+        const int64_t part = item / conv->groups, last = conv->n * (part + 1) / shift->parts;
+        task.group = item % conv->groups;
+        task.gw = shift->gw + item * shift->kp * shift->ldg * size;
+        task.add = 0;
+        for (task.first = conv->n * part / shift->parts; task.first < last; task.first += shift->chunk) {
+            task.count = OPDI_MIN(shift->chunk, last - task.first);
+            opdi_shift_fill(&task);
+            if (shift->dots) { opdi_shift_spread(shift, task.group, task.first, task.count, task.grad); }
+            else { opdi_shift_transpose(shift, task.group, task.first, task.count, task.grad); }
+            opdi_parallel_for((depth - 1) / task.block + 1, 1, opdi_shift_gw_blocks, &task);
+            task.add = 1;
         }
     }
-    opdi_free(pad, (size_t)all);
+    opdi_free(task.pad, (size_t)all);
 }
 /* Sums the parts of shift->gw, and writes the first og of each ldg columns, transposed, to gw [groups, og, taps]. */
 static void opdi_shift_sum(const opdi_shift *shift, void *gw) {
@@ -558,7 +592,9 @@ static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const v
         opdi_shift_free(&shift);
         return -1;
     }
-    opdi_parallel_for(shift.parts * conv->groups, 1, opdi_shift_gw_range, &shift);
+    /* with fewer items than threads, the threads work on one item after another */
+    if (shift.parts * conv->groups < opd_threads()) { opdi_shift_gw_range(&shift, 0, shift.parts * conv->groups); }
+    else { opdi_parallel_for(shift.parts * conv->groups, 1, opdi_shift_gw_range, &shift); }
     opdi_shift_sum(&shift, gw);
     opdi_free(shift.gw, (size_t)bytes);
     opdi_shift_free(&shift);

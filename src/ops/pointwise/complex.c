@@ -415,21 +415,34 @@ static opdi_complex opdi_complex_trig_one(int wave, opdi_complex x) {
     default: return opdi_complex_sigmoid(x);
     }
 }
+#if defined(OPDI_VECTORS)
+/* Returns `from` if it has 64 numbers; else copies its `left` numbers to `rest`, and fills up the 64 numbers. */
+static const opdi_complex *opdi_complex_whole(const opdi_complex *from, int64_t left, opdi_complex *rest) {
+    if (left >= 64) { return from; }
+    memcpy(rest, from, (size_t)left * sizeof *rest);
+    for (int64_t i = left; i < 64; i++) { rest[i] = opdi_complex_make(1, 1); }
+    return rest;
+}
+#endif
+/* Both ways to compute a function differ in the last place.  So the last numbers are filled up to 64, and the result for
+   a number does not depend on its place among the others. */
 static void opdi_complex_trig(int wave, void *const *data, int64_t count) {
     const opdi_complex *x = (const opdi_complex *)data[1];
     opdi_complex *out = (opdi_complex *)data[0];
     int64_t at = 0;
 #if defined(OPDI_VECTORS)
-    for (opdi_complex y[64]; opdi_cpu_level() > 0 && at + 64 <= count; at += 64) {
-        opdi_complex_trig_avx2(wave, x + at, y);
-        for (int i = 0; i < 64; i++) {
-            const double a = fabs(x[at + i].re), b = fabs(x[at + i].im);
+    for (opdi_complex y[64], rest[64]; opdi_cpu_level() > 0 && at < count; at += 64) {
+        const int64_t left = OPDI_MIN(count - at, (int64_t)64);
+        const opdi_complex *const from = opdi_complex_whole(x + at, left, rest);
+        opdi_complex_trig_avx2(wave, from, y);
+        for (int64_t i = 0; i < left; i++) {
+            const double a = fabs(from[i].re), b = fabs(from[i].im);
             const double most = wave < OPDI_TRIG_SIN ? a : b, turn = wave < OPDI_TRIG_SIN ? b : a;
             if (!(most < 300 && turn < OPDI_TRIG_MAX_F64 && a > 0 && b > 0)) {
-                y[i] = opdi_complex_trig_one(wave, x[at + i]);
+                y[i] = opdi_complex_trig_one(wave, from[i]);
             }
         }
-        memcpy(out + at, y, sizeof y);
+        memcpy(out + at, y, (size_t)left * sizeof *y);
     }
 #endif
     for (; at < count; at++) { out[at] = opdi_complex_trig_one(wave, x[at]); }
@@ -481,14 +494,16 @@ static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *
     opdi_complex *out = (opdi_complex *)data[0];
     int64_t at = 0;
 #if defined(OPDI_X86)
-    for (opdi_complex y[64]; opdi_cpu_level() > 0 && at + 64 <= count; at += 64) {
-        opdi_complex_trig_asin(x + at, y);
-        for (int i = 0; i < 64; i++) {
-            const double a = fabs(x[at + i].re), b = fabs(x[at + i].im);
-            if (a < 1e100 && b < 1e100 && b > 1e-100) { y[i].re = atan2(x[at + i].re, y[i].re); }
-            else { y[i] = opdi_complex_asin(x[at + i]); }
+    for (opdi_complex y[64], rest[64]; opdi_cpu_level() > 0 && at < count; at += 64) {
+        const int64_t left = OPDI_MIN(count - at, (int64_t)64);
+        const opdi_complex *const from = opdi_complex_whole(x + at, left, rest);
+        opdi_complex_trig_asin(from, y);
+        for (int64_t i = 0; i < left; i++) {
+            const double a = fabs(from[i].re), b = fabs(from[i].im);
+            if (a < 1e100 && b < 1e100 && b > 1e-100) { y[i].re = atan2(from[i].re, y[i].re); }
+            else { y[i] = opdi_complex_asin(from[i]); }
         }
-        memcpy(out + at, y, sizeof y);
+        memcpy(out + at, y, (size_t)left * sizeof *y);
     }
 #endif
     for (; at < count; at++) { out[at] = opdi_complex_asin(x[at]); }
