@@ -4,20 +4,22 @@
 
 /* Copies `count` elements of `size` bytes, which are `ss` bytes apart at `from` and `ds` bytes apart at `to`. */
 OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t ss, int64_t count, int size) {
-    if (ds == size) { opdi_gather(to, from, ss, count, size); }
+    if (ds == size && ss == size) { memmove(to, from, (size_t)count * (size_t)size); }     /* may share memory */
+    else if (ds == size) { opdi_gather(to, from, ss, count, size); }
     else { opdi_scatter(to, ds, from, ss, count, size); }
 }
 /* Copies rows of `bytes` contiguous bytes, which are `ss` bytes apart at `from` and `ds` bytes apart at `to`.  Rows of
-   8 to 64 bytes are copied as one or more blocks of 16 or 8 bytes, the last of which may overlap the one before. */
+   8 to 64 bytes are copied as one or more blocks of 16 or 8 bytes, the last of which may overlap the one before.  A row
+   and the row that it is copied to may share memory. */
 #define OPDI_ROWS_MOVE(block) { \
         for (int64_t row = 0; row < rows; row++, to += ds, from += ss) { \
-            for (int64_t at = 0; at < bytes - (block); at += (block)) { memcpy(to + at, from + at, (block)); } \
-            memcpy(to + bytes - (block), from + bytes - (block), (block)); \
+            for (int64_t at = 0; at < bytes - (block); at += (block)) { memmove(to + at, from + at, (block)); } \
+            memmove(to + bytes - (block), from + bytes - (block), (block)); \
         } \
     }
 static void opdi_copy_whole_rows(char *to, int64_t ds, const char *from, int64_t ss, int64_t rows, int64_t bytes) {
     if (bytes > 64 || bytes < 8) {
-        for (int64_t row = 0; row < rows; row++) { memcpy(to + row * ds, from + row * ss, (size_t)bytes); }
+        for (int64_t row = 0; row < rows; row++) { memmove(to + row * ds, from + row * ss, (size_t)bytes); }
     }
     else if (bytes >= 16) { OPDI_ROWS_MOVE(16) }
     else { OPDI_ROWS_MOVE(8) }

@@ -80,6 +80,28 @@ TEST(copies_of_windows_and_of_repeated_elements) {
     }
 }
 
+/* Rows that share memory with the rows to which they are copied, which are not refused if there are gaps between rows
+   (PyTorch leaves the result open).  No function may be used that does not allow shared memory: see --sanitize. */
+TEST(copies_to_rows_that_share_memory) {
+    static const int64_t lengths[] = {1, 4, 5, 9, 70};
+    for (size_t i = 0; i < 4 * sizeof lengths / sizeof *lengths; i++) {
+        OPD_SCOPE {
+            const int64_t n = lengths[i / 4], away = i % 2 ? 2 : 1;
+            opd_tensor *const x = numbered(OPD_INTS(400), i / 2 % 2 ? OPD_FLOAT64 : OPD_FLOAT32), *const kept = opd_clone(x);
+            opd_tensor *const from = opd_as_strided_full(x, OPD_INTS(4, n), OPD_INTS(n + 10, 1), OPD_V(0));
+            opd_tensor *const to = opd_as_strided_full(x, OPD_INTS(4, n), OPD_INTS(n + 10, 1), OPD_V(away));
+            CHECK(opd_copy_(to, from) != NULL);
+            const int64_t places[] = {0, n + away, n + 10 + n + away};  /* the gaps did not change */
+            for (int k = 0; k < 3; k++) {
+                const int64_t size = k ? 10 - away : 1;
+                CHECK_INT(differing(opd_narrow(x, 0, places[k], size), opd_narrow(kept, 0, places[k], size)), 0);
+            }
+            opd_tensor *const was = opd_as_strided_full(kept, OPD_INTS(4, n), OPD_INTS(n + 10, 1), OPD_V(0));
+            if (n * (int64_t)opd_dtype_size(opd_dtype(x)) <= 16 || n == 70) { CHECK_INT(differing(to, was), 0); }
+        }
+    }
+}
+
 TEST(flips) {
     static const int64_t lengths[] = {1, 2, 15, 16, 17, 100, 20000};
     size_t i, d;

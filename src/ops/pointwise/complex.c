@@ -416,7 +416,7 @@ static opdi_complex opdi_complex_trig_one(int wave, opdi_complex x) {
     }
 }
 #if defined(OPDI_VECTORS)
-/* Returns `from` if it has 64 numbers; else copies its `left` numbers to `rest`, and fills up the 64 numbers. */
+/* Returns `from` if it has 64 numbers; else copies its `left` numbers to `rest`, and fills up the 64. */
 static const opdi_complex *opdi_complex_whole(const opdi_complex *from, int64_t left, opdi_complex *rest) {
     if (left >= 64) { return from; }
     memcpy(rest, from, (size_t)left * sizeof *rest);
@@ -424,8 +424,8 @@ static const opdi_complex *opdi_complex_whole(const opdi_complex *from, int64_t 
     return rest;
 }
 #endif
-/* Both ways to compute a function differ in the last place.  So the last numbers are filled up to 64, and the result for
-   a number does not depend on its place among the others. */
+/* Both ways to compute a function differ in the last place.  So the last numbers are filled up to 64, and the result
+   for a number does not depend on its place among the others. */
 static void opdi_complex_trig(int wave, void *const *data, int64_t count) {
     const opdi_complex *x = (const opdi_complex *)data[1];
     opdi_complex *out = (opdi_complex *)data[0];
