@@ -122,6 +122,7 @@ OPDI_LOOPS_END
                                                      not rounded to 16 bits */
 #define OPDI_BY_WORDS 64                          /* the int64 loop gives the same bits if each of its elements holds
                                                      several elements of a narrower dtype */
+#define OPDI_BY_BITS 128                          /* opdi_bits_run has loops for some dtypes */
 /* A pointwise formula.  loop: its loops, by the type in which they compute (OPDI_F32, ...), or NULL; if there is a
    double loop but no float loop, floats are computed in double.  what: the kernel's name in the message "not
    implemented for".  rule: the flags above.  number: the opd_formula for floats, and the one for integers. */

@@ -491,43 +491,22 @@ static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, o
 OPDI_COLD_END
 /* A pass over the words of contiguous tensors: see opdi_run_words. */
 typedef struct opdi_words { opd_tensor *const *ops; int nops; opdi_loop loop; } opdi_words;
-/* Runs the loop on words `begin` to `end` - 1.  Bytes of bools that are neither 0 nor 1 are taken as 1. */
+/* Runs the loop on words `begin` to `end` - 1. */
 static void opdi_words_part(void *ctx, int64_t begin, int64_t end) {
     const opdi_words *const words = (const opdi_words *)ctx;
-    const bool bools = words->ops[0]->dtype == OPD_BOOL;
-    const uint64_t seven = 0x7f7f7f7f7f7f7f7f;
-    uint64_t block[OPDI_ITER_OPS][256];
     void *data[OPDI_ITER_OPS];
-    for (int64_t at = begin, count; at < end; at += count) {
-        count = bools ? OPDI_MIN(end - at, (int64_t)256) : end - at;
-        for (int k = 0; k < words->nops; k++) {
-            data[k] = words->ops[k]->data + 8 * at;
-            if (k == 0 || !bools) { continue; }
-            if (count < 256) { memset(block[k] + count, 0, (size_t)(256 - count) * 8); }
-            memcpy(block[k], data[k], (size_t)count * 8);
-            for (int i = 0; i < 256; i++) {
-                block[k][i] = ((((block[k][i] & seven) + seven) | block[k][i]) & ~seven) >> 7;
-            }
-            data[k] = block[k];
-        }
-        words->loop(data, count, &opdi_no_params);
-    }
-}
-/* Inverts bools, of which each word holds eight. */
-static void opdi_flip_bools(void *const *data, int64_t count, const opdi_params *params) {
-    const int64_t *const from = (const int64_t *)data[1];
-    int64_t *const to = (int64_t *)data[0];
-    (void)params;
-    for (int64_t i = 0; i < count; i++) { to[i] = from[i] ^ 0x0101010101010101; }
+    for (int k = 0; k < words->nops; k++) { data[k] = words->ops[k]->data + 8 * begin; }
+    words->loop(data, end - begin, &opdi_no_params);
 }
 /* Runs a formula of bits, such as bitwise_and, on words of eight bytes, which hold one or several elements.  Returns
-   false and does nothing if the tensors are not contiguous, aligned and of one dtype and size. */
+   false and does nothing if the tensors are not contiguous, aligned and of one dtype and size, or if they are bools, of
+   which a byte may have any value. */
 static bool opdi_run_words(const opdi_formula *formula, opd_tensor *const *ops, int nops) {
-    const opdi_loop loop = formula->loop[OPDI_I64] == opdi_i64_logical_not ? opdi_flip_bools : formula->loop[OPDI_I64];
     const int64_t bytes = ops[0]->numel * (int64_t)opd_dtype_size((opd_scalar_type)ops[0]->dtype);
-    opdi_words words = {ops, nops, loop};
+    opdi_words words = {ops, nops, formula->loop[OPDI_I64]};
     uint64_t rest[OPDI_ITER_OPS] = {0};
     opd_tensor last[OPDI_ITER_OPS], *lasts[OPDI_ITER_OPS];
+    if (ops[0]->dtype == OPD_BOOL) { return false; }
     for (int k = 0; k < nops; k++) {
         if (ops[k]->dtype != ops[0]->dtype || ops[k]->numel != ops[0]->numel || !(ops[k]->flags & OPDI_CONTIGUOUS) ||
             (uintptr_t)ops[k]->data % 8 || (ops[k]->data != ops[0]->data && opdi_same_memory(ops[k], ops[0]))) {
@@ -572,6 +551,7 @@ OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formu
         return opdi_device_run(ops, nin + 1, formula->number[compute == OPDI_I64], common, opdi_compute_type(common),
                                params);
     }
+    if ((formula->rule & OPDI_BY_BITS) && opdi_bits_run(formula, ops, nin + 1)) { return 0; }
     if ((formula->rule & OPDI_BY_WORDS) && opdi_run_words(formula, ops, nin + 1)) { return 0; }
     return opdi_run(ops, nin + 1, 1, common, compute, formula->loop[compute], params);
 }

@@ -663,7 +663,7 @@ OPDI_OP(signbit) {
 }
 
 static const opdi_formula opdi_formula_bitwise_not_bool = {{NULL, NULL, opdi_i64_logical_not}, "bitwise_not_cpu",
-    OPDI_BY_WORDS, OPDI_NUMBER(logical_not, logical_not)};
+    OPDI_BY_WORDS | OPDI_BY_BITS, OPDI_NUMBER(logical_not, logical_not)};
 static int opdi_logical_not_kernel(opd_call *call) {
     const bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
     return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_logical_not);

@@ -1,0 +1,136 @@
+#include "../ops.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:bit_loops loops over the bits of elements: nextafter, shifts, and logic of bools
+//
+//  These loops read and write elements in the dtype of the tensors.  They are compiled for AVX2.  On x86 processors
+//  without AVX2, the loops of the formulas run instead.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* Defines the loop opdi_bits_<name>, which sets each element of the result, of this type, to `value`.  In `value`, x
+   and y are the elements of the inputs. */
+#define OPDI_BITS_LOOP(name, type, value) \
+    OPDI_AVX2 static void opdi_bits_##name(void *const *data, int64_t total, const opdi_params *params) { \
+        const type *const xs = (const type *)data[1], *const ys = (const type *)data[2]; \
+        type *const out = (type *)data[0]; \
+        int64_t i = 0; \
+        (void)params; \
+        for (; i + 64 <= total; i += 64) { \
+            OPDI_IVDEP \
+            for (int j = 0; j < 64; j++) { const type x = xs[i + j], y = ys[i + j]; out[i + j] = value; } \
+        } \
+        for (; i < total; i++) { const type x = xs[i], y = ys[i]; out[i] = value; } \
+    }
+/* Returns true if this processor can run the loops. */
+static bool opdi_bits_ready(void) {
+#if defined(OPDI_X86)
+    return opdi_cpu_level() > 0;
+#else
+    return true;
+#endif
+}
+
+//== nextafter =========================================================================================================
+
+/* Returns the number next to x in the direction of y.  As integers, the bits of two neighbours differ by 1. */
+OPDI_ALWAYS float opdi_next_f32(float x, float y) {
+    const uint32_t up = opdi_bits(x) + 1, down = opdi_bits(x) - 1, least = (opdi_bits(y) & 0x80000000u) | 1;
+    const uint32_t step = opdi_select_bits((y > x) == (x > 0), up, down);
+    const uint32_t next = opdi_select_bits(x == 0, least, step);
+    const uint32_t same = opdi_select_bits(x == y, opdi_bits(y), next);
+    return opdi_select_f32((x != x) | (y != y), x + y, opdi_float(same));
+}
+OPDI_ALWAYS double opdi_next_f64(double x, double y) {
+    const uint64_t up = opdi_bits64(x) + 1, down = opdi_bits64(x) - 1;
+    const uint64_t step = (y > x) == (x > 0) ? up : down, least = (opdi_bits64(y) & 0x8000000000000000u) | 1;
+    const uint64_t next = x == 0 ? least : step;
+    const uint64_t same = x == y ? opdi_bits64(y) : next;
+    return opdi_double(((x != x) | (y != y)) ? opdi_bits64(x + y) : same);
+}
+OPDI_BITS_LOOP(next_f32, float, opdi_next_f32(x, y))
+OPDI_BITS_LOOP(next_f64, double, opdi_next_f64(x, y))
+OPDI_INTERNAL void opdi_f32_vnextafter(void *const *data, int64_t count, const opdi_params *params) {
+    (opdi_bits_ready() ? opdi_bits_next_f32 : opdi_f32_nextafter)(data, count, params);
+}
+OPDI_INTERNAL void opdi_f64_vnextafter(void *const *data, int64_t count, const opdi_params *params) {
+    (opdi_bits_ready() ? opdi_bits_next_f64 : opdi_f64_nextafter)(data, count, params);
+}
+
+//== shifts and bools ==================================================================================================
+
+/* `value` is x, shifted by y bits: see opdi_h_i64_shift_left. */
+#define OPDI_BITS_LEFT(type, bits) (type)(y < bits ? x << (y & (bits - 1)) : 0)
+#define OPDI_BITS_RIGHT(type, bits) (type)((u##type)y < bits ? x >> (y & (bits - 1)) : x >> (bits - 1))
+OPDI_BITS_LOOP(left_8, uint8_t, OPDI_BITS_LEFT(uint8_t, 8))
+OPDI_BITS_LOOP(left_16, uint16_t, OPDI_BITS_LEFT(uint16_t, 16))
+OPDI_BITS_LOOP(left_32, uint32_t, OPDI_BITS_LEFT(uint32_t, 32))
+OPDI_BITS_LOOP(left_64, uint64_t, OPDI_BITS_LEFT(uint64_t, 64))
+OPDI_BITS_LOOP(right_u8, uint8_t, (uint8_t)(y < 8 ? x >> (y & 7) : 0))
+OPDI_BITS_LOOP(right_8, int8_t, OPDI_BITS_RIGHT(int8_t, 8))
+OPDI_BITS_LOOP(right_16, int16_t, OPDI_BITS_RIGHT(int16_t, 16))
+OPDI_BITS_LOOP(right_32, int32_t, OPDI_BITS_RIGHT(int32_t, 32))
+OPDI_BITS_LOOP(right_64, int64_t, OPDI_BITS_RIGHT(int64_t, 64))
+/* A byte that is not 0 is true. */
+OPDI_BITS_LOOP(and, uint8_t, (uint8_t)((x != 0) & (y != 0)))
+OPDI_BITS_LOOP(or, uint8_t, (uint8_t)((x | y) != 0))
+OPDI_BITS_LOOP(xor, uint8_t, (uint8_t)((x != 0) ^ (y != 0)))
+OPDI_BITS_LOOP(not, uint8_t, (uint8_t)((x | y) == 0))
+
+/* Returns the loop over elements of this dtype that computes the same bits as `loop`, an int64 loop, or NULL. */
+static opdi_loop opdi_bits_loop_of(opdi_loop loop, opd_scalar_type dtype) {
+    static const opdi_loop left[] = {opdi_bits_left_8, opdi_bits_left_8, opdi_bits_left_16, opdi_bits_left_32,
+                                     opdi_bits_left_64};
+    static const opdi_loop right[] = {opdi_bits_right_u8, opdi_bits_right_8, opdi_bits_right_16, opdi_bits_right_32,
+                                      opdi_bits_right_64};
+    if (dtype == OPD_BOOL) {
+        return loop == opdi_i64_bitwise_and ? opdi_bits_and : loop == opdi_i64_bitwise_or ? opdi_bits_or
+            : loop == opdi_i64_bitwise_xor ? opdi_bits_xor : loop == opdi_i64_logical_not ? opdi_bits_not : NULL;
+    }
+    if ((unsigned)dtype > OPD_INT64) { return NULL; }
+    return loop == opdi_i64_bitwise_left_shift ? left[dtype] : loop == opdi_i64_bitwise_right_shift ? right[dtype]
+        : NULL;
+}
+/* A pass of opdi_bits_run.  data: the first elements of the result and of the inputs.  repeated: copies of the second
+   input, if it is a number; else NULL.  size: the bytes of an element. */
+typedef struct opdi_bits_pass { opdi_loop loop; char *data[3], *repeated; int64_t size; } opdi_bits_pass;
+enum { OPDI_BITS_REPEATED = 256 };
+static void opdi_bits_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_bits_pass *const pass = (const opdi_bits_pass *)ctx;
+    void *data[3];
+    for (int64_t at = begin, count; at < end; at += count) {
+        count = pass->repeated ? OPDI_MIN(end - at, (int64_t)OPDI_BITS_REPEATED) : end - at;
+        for (int k = 0; k < 3; k++) { data[k] = pass->data[k] + at * pass->size; }
+        if (pass->repeated) { data[2] = pass->repeated; }
+        pass->loop(data, count, &opdi_no_params);
+    }
+}
+/* Runs a formula on tensors of the result's dtype by a loop over elements of this dtype.  The second input may also be
+   a number, which is cast to this dtype.  Returns false and does nothing if there is no such loop, or if a tensor is
+   not contiguous or overlaps the result. */
+OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const *ops, int nops) {
+    const opd_tensor *const out = ops[0];
+    const opd_scalar_type dtype = (opd_scalar_type)out->dtype;
+    char repeated[OPDI_BITS_REPEATED * 8];
+    opdi_bits_pass pass;
+    pass.loop = opdi_bits_loop_of(formula->loop[OPDI_I64], dtype);
+    pass.repeated = NULL;
+    pass.size = (int64_t)opd_dtype_size(dtype);
+    if (!pass.loop || !opdi_bits_ready()) { return false; }
+    for (int k = 0; k < 3; k++) {
+        const opd_tensor *const tensor = ops[OPDI_MIN(k, nops - 1)];
+        const bool same = tensor->dtype == out->dtype && tensor->numel == out->numel;
+        pass.data[k] = tensor->data;
+        if (!(tensor->flags & OPDI_CONTIGUOUS) ||
+            ((tensor->data != out->data || !same) && opdi_same_memory(tensor, out))) { return false; }
+        if (same) { continue; }
+        if (k != 2 || tensor->ndim != 0 || !opdi_load_of(OPDI_I64, tensor->dtype)) { return false; }
+        int64_t number;
+        opdi_load_of(OPDI_I64, tensor->dtype)(&number, tensor->data, 1);
+        opdi_store_of(OPDI_I64, out->dtype)(repeated, &number, 1);
+        pass.repeated = repeated;
+        pass.data[2] = repeated;
+        opdi_gather(repeated, repeated, 0, OPDI_BITS_REPEATED, (int)pass.size);
+    }
+    opdi_parallel_for(out->numel, OPDI_GRAIN, opdi_bits_part, &pass);
+    return true;
+}

@@ -1,0 +1,122 @@
+/* Loops for contiguous tensors of one dtype, beside C and beside the loops for any layout. */
+#include "../check.h"
+
+/* Returns a view of the same elements that is not contiguous. */
+static opd_tensor *with_gaps(opd_tensor *x) {
+    opd_tensor *const wide = opd_stack_full(OPD_TENSORS(x, x), 1);
+    return opd_select(wide, 1, 1);
+}
+static int64_t differences(opd_tensor *a, opd_tensor *b) {
+    return opd_item_i64(opd_sum(opd_ne(a, b)));
+}
+
+static const double ends[] = {0.0, -0.0, 1.0, -1.0, 2.0, HUGE_VAL, -HUGE_VAL, 1e-45, -1e-45, 1.17549435e-38,
+                              3.4028234e38, -3.4028234e38, 0.1, 5e-324, 2.2250738585072014e-308,
+                              1.7976931348623157e308};
+enum { ENDS = (int)(sizeof ends / sizeof *ends) };
+
+TEST(next_numbers) {
+    OPD_SCOPE {
+        opd_tensor *x = opd_zeros(OPD_INTS(ENDS * ENDS + 3), OPD_FLOAT64), *y = opd_zeros_like(x), *next;
+        int64_t wrong = 0;
+        for (int i = 0; i < ENDS * ENDS; i++) {
+            opd_data_f64(x)[i] = ends[i / ENDS];
+            opd_data_f64(y)[i] = ends[i % ENDS];
+        }
+        for (int i = 0; i < 3; i++) {
+            opd_data_f64(i == 1 ? y : x)[ENDS * ENDS + i] = (double)NAN;
+            if (i == 2) { opd_data_f64(y)[ENDS * ENDS + i] = (double)NAN; }
+        }
+        next = opd_nextafter(x, y);
+        for (int i = 0; i < ENDS * ENDS; i++) {
+            const double want = nextafter(opd_data_f64(x)[i], opd_data_f64(y)[i]), is = opd_data_f64(next)[i];
+            wrong += want != is || signbit(want) != signbit(is);
+        }
+        for (int i = 0; i < 3; i++) { wrong += !isnan(opd_data_f64(next)[ENDS * ENDS + i]); }
+        CHECK_INT(wrong, 0);
+        x = opd_to_dtype(x, OPD_FLOAT32);
+        y = opd_to_dtype(y, OPD_FLOAT32);
+        next = opd_nextafter(x, y);
+        for (int i = 0; i < ENDS * ENDS; i++) {
+            const float want = nextafterf(opd_data_f32(x)[i], opd_data_f32(y)[i]), is = opd_data_f32(next)[i];
+            wrong += want != is || signbit(want) != signbit(is);
+        }
+        for (int i = 0; i < 3; i++) { wrong += !isnan(opd_data_f32(next)[ENDS * ENDS + i]); }
+        CHECK_INT(wrong, 0);
+    }
+}
+
+/* Returns x, shifted by y bits, in int64. */
+static int64_t shifted(int64_t x, int64_t y, bool left) {
+    const bool beyond = y < 0 || y > 63;
+    if (left) { return beyond ? 0 : (int64_t)((uint64_t)x << y); }
+    return beyond ? (x < 0 ? -1 : 0) : x < 0 ? ~(~x >> y) : x >> y;
+}
+/* Checks both shifts of tensors of this dtype, by a tensor, and by numbers that may not fit into it. */
+static void check_shifts(opd_scalar_type dtype) {
+    static const int64_t counts[] = {0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 62, 63, 64, -1, -2, 300};
+    enum { COUNTS = (int)(sizeof counts / sizeof *counts), EACH = 12 };
+    opd_tensor *y = opd_zeros(OPD_INTS(COUNTS * EACH), OPD_INT64);
+    opd_tensor *x = opd_randint(1000000, OPD_INTS(COUNTS * EACH), OPD_INT64);
+    x = opd_mul(opd_sub_Scalar(x, OPD_V(500000)), x);
+    for (int i = 0; i < COUNTS * EACH; i++) { opd_data_i64(y)[i] = counts[i / EACH]; }
+    opd_tensor *const from = opd_to_dtype(x, dtype), *const by = opd_to_dtype(y, dtype);
+    x = opd_to_dtype(from, OPD_INT64);
+    y = opd_to_dtype(by, OPD_INT64);
+    for (int left = 0; left < 2; left++) {
+        opd_tensor *(*const shift)(opd_tensor *, opd_tensor *) = left ? opd_bitwise_left_shift
+            : opd_bitwise_right_shift;
+        opd_tensor *const want = opd_zeros_like(x), *const result = shift(from, by);
+        int64_t wrong = 0;
+        for (int i = 0; i < COUNTS * EACH; i++) {
+            opd_data_i64(want)[i] = shifted(opd_data_i64(x)[i], opd_data_i64(y)[i], left != 0);
+        }
+        CHECK_INT(opd_dtype(result), dtype);
+        CHECK_INT(differences(result, opd_to_dtype(want, dtype)), 0);
+        CHECK_INT(differences(result, shift(with_gaps(from), by)), 0);
+        for (int i = 0; i < COUNTS; i++) {
+            opd_tensor *const number = opd_select(y, 0, i * EACH), *const part = shift(from, number);
+            wrong += differences(part, shift(from, opd_select(by, 0, i * EACH)));
+            wrong += differences(opd_narrow(part, 0, i * EACH, EACH), opd_narrow(result, 0, i * EACH, EACH));
+        }
+        CHECK_INT(wrong, 0);
+    }
+}
+TEST(shifts_of_integers) {
+    static const opd_scalar_type dtypes[] = {OPD_UINT8, OPD_INT8, OPD_INT16, OPD_INT32, OPD_INT64};
+    for (int i = 0; i < 5; i++) { OPD_SCOPE { check_shifts(dtypes[i]); } }
+}
+TEST(shifts_in_place_by_an_element_of_self) {
+    OPD_SCOPE {
+        opd_tensor *x = opd_full(OPD_INTS(500), OPD_V(3), OPD_INT32);
+        CHECK(!opd_bitwise_left_shift_(x, opd_select(x, 0, 2)));
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "single memory location");
+    }
+}
+
+/* A byte of a bool tensor that is not 0 is true. */
+TEST(logic_of_bools) {
+    OPD_SCOPE {
+        opd_tensor *x = opd_zeros(OPD_INTS(301), OPD_BOOL), *y = opd_zeros_like(x);
+        opd_tensor *number = opd_zeros(OPD_INTS(), OPD_BOOL);
+        unsigned char *const a = (unsigned char *)opd_data(x), *const b = (unsigned char *)opd_data(y);
+        int64_t wrong = 0;
+        for (int i = 0; i < 301; i++) {
+            a[i] = (unsigned char)i;
+            b[i] = (unsigned char)(i % 3 ? 0 : 255 - i);
+        }
+        *(unsigned char *)opd_data(number) = 2;
+        opd_tensor *const results[] = {
+            opd_logical_and(x, y), opd_logical_or(x, y), opd_logical_xor(x, y), opd_logical_not(x),
+            opd_logical_and(x, number), opd_bitwise_not(y), opd_bitwise_and(x, with_gaps(y))};
+        for (int i = 0; i < 301; i++) {
+            const int p = a[i] != 0, q = b[i] != 0, want[] = {p & q, p | q, p ^ q, !p, p, !q, p & q};
+            for (int k = 0; k < 7; k++) { wrong += ((unsigned char *)opd_data(results[k]))[i] != want[k]; }
+        }
+        CHECK_INT(wrong, 0);
+        opd_logical_xor_(x, x);
+        CHECK_INT(opd_item_i64(opd_sum(x)), 0);
+    }
+}
+
+CHECK_MAIN()
