@@ -133,6 +133,8 @@ typedef struct opdi_formula {
     int16_t number[2];
     opdi_loop (*complex_loop)(opd_scalar_type dtype);        /* opdi_complex_of_NAME; NULL: complex is not supported */
 } opdi_formula;
+/* This function of a later file is called by opdi_pointwise_typed. */
+OPDI_INTERNAL bool opdi_bits_run(const opdi_formula *formula, opd_tensor *const *ops, int nops);
 /* The pointwise formulas for complex numbers, see complex.c.  OPDI_COMPLEX_LOOPS(add) is the function that returns the
    loops of add; for a formula that is not listed here, it is NULL. */
 #define OPDI_COMPLEX_NAMES(X) \
