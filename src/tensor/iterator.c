@@ -65,6 +65,7 @@ OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int no
     iter->compute = (int8_t)compute;
     iter->common = (int8_t)common;
     iter->buffered = false;
+    iter->row_op = 0;
     for (int dim = 0; dim < ndim; dim++) { iter->sizes[dim] = opdi_sizes(out)[perm[dim]]; }
     for (int k = 0; k < nops; k++) {
         opdi_operand *operand = &iter->op[k];
@@ -239,24 +240,49 @@ static void opdi_iter_rows(const opdi_iter *iter, const int64_t *idx, int64_t ro
         }
     }
 }
+/* Sets idx[ndim] to the index of element `pos` of the pass. */
+static void opdi_iter_seek(const opdi_iter *iter, int64_t *idx, int64_t pos) {
+    for (int dim = 0; dim < iter->ndim; dim++) {
+        idx[dim] = pos % iter->sizes[dim];
+        pos /= iter->sizes[dim];
+    }
+}
+/* Returns true if an operand repeats one row of the pass, or one number. */
+static bool opdi_iter_repeats(const opdi_iter *iter, const opdi_operand *operand) {
+    for (int dim = 1; dim < iter->ndim; dim++) { if (operand->stride[dim] != 0) { return false; } }
+    return true;
+}
+/* Returns true if blocks of several short rows can be used in place, or are the same for the whole pass: each operand is
+   contiguous, or an input that repeats one row. */
+static bool opdi_iter_in_blocks(const opdi_iter *iter) {
+    if (iter->sizes[0] >= OPDI_ROW || iter->ndim < 2) { return false; }
+    for (int k = 0; k < iter->nops; k++) {
+        if (iter->op[k].walk != OPDI_WALK_LINEAR && (k < iter->nout || !opdi_iter_repeats(iter, &iter->op[k]))) {
+            return false;
+        }
+    }
+    return true;
+}
 /* Runs the loop over elements `begin` to `end` - 1 of the pass.  If rows have at least OPDI_ROW elements, the loop runs
-   row by row, so that contiguous rows are used in place.  Shorter rows are gathered into blocks, unless all operands
-   can be used in place. */
+   row by row, so that contiguous rows are used in place.  Shorter rows are gathered into blocks of whole rows, unless
+   all operands can be used in place. */
 static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
     OPDI_ON_LINE uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];      /* 36 KiB */
     void *data[OPDI_ITER_OPS];
     opdi_held held[OPDI_ITER_OPS];
-    int64_t idx[OPD_MAX_DIMS], count, rest = begin;
-    const bool in_place = opdi_iter_in_place(iter), rows = in_place || iter->sizes[0] >= OPDI_ROW;
-    const int64_t most = opdi_iter_most(iter);
-    for (int dim = 0; dim < iter->ndim; dim++) {
-        idx[dim] = rest % iter->sizes[dim];
-        rest /= iter->sizes[dim];
-    }
-    for (int k = iter->nout; k < iter->nops; k++) {  /* loads operands that repeat a single number */
+    int64_t idx[OPD_MAX_DIMS], count, most = opdi_iter_most(iter);
+    bool kept[OPDI_ITER_OPS];                     /* the operand's block is the same for the whole pass */
+    const bool in_place = !opdi_iter_in_blocks(iter) && opdi_iter_in_place(iter);
+    const bool rows = in_place || iter->sizes[0] >= OPDI_ROW;
+    if (!rows) { most -= most % iter->sizes[0]; }
+    opdi_iter_seek(iter, idx, begin);
+    for (int k = iter->nout; k < iter->nops; k++) {
+        const opdi_operand *const operand = &iter->op[k];
         held[k].at = NULL;
-        if (iter->op[k].walk != OPDI_WALK_SCALAR) { continue; }
-        data[k] = opdi_iter_load(iter, &iter->op[k], idx, 0, OPDI_MIN(end - begin, most), (char *)block[k]);
+        kept[k] = operand->walk == OPDI_WALK_SCALAR ||
+            (!rows && operand->walk != OPDI_WALK_LINEAR && opdi_iter_repeats(iter, operand));
+        if (!kept[k]) { continue; }
+        data[k] = opdi_iter_load(iter, operand, idx, 0, OPDI_MIN(end - begin, most), (char *)block[k]);
     }
     for (int64_t pos = begin; pos < end; pos += count) {
         count = end - pos;
@@ -272,8 +298,8 @@ static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
         if (iter->buffered || !rows) { count = OPDI_MIN(count, most); }
         for (int k = iter->nout; k < iter->nops; k++) {
             const opdi_operand *const operand = &iter->op[k];
-            if (operand->walk == OPDI_WALK_SCALAR || (rows && operand->stride[0] == 0 &&
-                opdi_iter_holds(iter, operand, idx, count, &held[k]))) { continue; }
+            if (kept[k] || (rows && operand->stride[0] == 0 &&
+                            opdi_iter_holds(iter, operand, idx, count, &held[k]))) { continue; }
             data[k] = opdi_iter_load(iter, operand, idx, pos, count, (char *)block[k]);
         }
         for (int k = 0; k < iter->nout; k++) {
@@ -287,8 +313,98 @@ static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
         opdi_iter_step(iter, idx, count);
     }
 }
+/* Sums, differences, products and quotients of float32 in which one operand is a single number for each row, as in
+   outer products.  These loops run over many rows in one call and need no copies of the number.  The resulting bits are
+   those of the loops of the formulas. */
+enum { OPDI_ROWS_ADD = 1, OPDI_ROWS_LESS, OPDI_ROWS_SUB, OPDI_ROWS_MUL, OPDI_ROWS_DIV };
+#if !defined(OPD_NO_OPERATORS) && (defined(OPDI_X86) || defined(OPDI_NEON))
+OPDI_INTERNAL void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_f32_sub(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_f32_mul(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_f32_div(void *const *data, int64_t count, const opdi_params *params);
+/* Sets elements j < count to `value`. */
+#define OPDI_ROWS_EACH(value) \
+    for (; i + 8 <= count; i += 8) { \
+        OPDI_IVDEP \
+        for (int lane = 0; lane < 8; lane++) { \
+            const int64_t j = i + lane; \
+            out[j] = value; \
+        } \
+    } \
+    for (int64_t j = i; j < count; j++) { out[j] = value; }
+/* Computes `rows` rows of `count` elements by the operation `what`.  at: the addresses of the first row of the result,
+   of its number, and of its other input.  step: the bytes from one row to the next. */
+OPDI_AVX2 static void opdi_rows_run(int what, int64_t rows, int64_t count, char *const *at, const int64_t *step) {
+    for (int64_t row = 0; row < rows; row++) {
+        float *const out = (float *)(void *)(at[0] + row * step[0]);
+        const float read = *(const float *)(const void *)(at[1] + row * step[1]);
+        const float number = what == OPDI_ROWS_LESS ? -read : read;
+        const float *const x = (const float *)(const void *)(at[2] + row * step[2]);
+        int64_t i = 0;
+        switch (what) {
+            case OPDI_ROWS_ADD:
+            case OPDI_ROWS_LESS: OPDI_ROWS_EACH(x[j] + number) break;
+            case OPDI_ROWS_SUB: OPDI_ROWS_EACH(number - x[j]) break;
+            case OPDI_ROWS_MUL: OPDI_ROWS_EACH(x[j] * number) break;
+            default: OPDI_ROWS_EACH(x[j] / number) break;
+        }
+    }
+}
+/* Returns OPDI_ROWS_.. for a loop whose operand `number` (1 or 2) repeats one number along a row, or 0. */
+static int opdi_rows_op(opdi_loop loop, int number) {
+    if (opdi_cpu_level() == 0) { return 0; }
+    return loop == opdi_f32_mul ? OPDI_ROWS_MUL : loop == opdi_f32_add ? OPDI_ROWS_ADD
+        : loop == opdi_f32_sub ? (number == 1 ? OPDI_ROWS_SUB : OPDI_ROWS_LESS)
+        : loop == opdi_f32_div && number == 2 ? OPDI_ROWS_DIV : 0;
+}
+#else
+static void opdi_rows_run(int what, int64_t rows, int64_t count, char *const *at, const int64_t *step) {
+    (void)what; (void)rows; (void)count; (void)at; (void)step;
+}
+static int opdi_rows_op(opdi_loop loop, int number) { return (void)loop, number * 0; }
+#endif
+/* Sets iter->row_op and iter->row_number if opdi_iter_number_rows can run the loop of this pass. */
+static void opdi_iter_find_numbers(opdi_iter *iter) {
+    if (iter->nops != 3 || iter->nout != 1 || iter->compute != OPDI_F32 || iter->ndim < 2 || iter->sizes[0] < 4) {
+        return;
+    }
+    const int number = iter->op[1].stride[0] == 0 ? 1 : 2;
+    const opdi_operand *const one = &iter->op[number], *const row = &iter->op[3 - number], *const out = &iter->op[0];
+    if (one->stride[0] != 0 || (one->walk != OPDI_WALK_SCALAR && (one->convert || one->round)) ||
+        row->stride[0] != row->size || row->convert || row->round || out->stride[0] != out->size || out->convert) {
+        return;
+    }
+    iter->row_op = (int8_t)opdi_rows_op(iter->loop, number);
+    iter->row_number = (int8_t)number;
+}
+/* Computes elements `begin` to `end` - 1 of a pass with iter->row_op. */
+static void opdi_iter_number_rows(const opdi_iter *iter, int64_t begin, int64_t end) {
+    const int order[3] = {0, iter->row_number, 3 - iter->row_number};
+    const bool scalar = iter->op[iter->row_number].walk == OPDI_WALK_SCALAR;
+    int64_t idx[OPD_MAX_DIMS], step[3], count;
+    uint64_t number;
+    char *at[3];
+    opdi_iter_seek(iter, idx, begin);
+    for (int k = 0; k < 3; k++) { step[k] = iter->op[order[k]].stride[1]; }
+    if (scalar) { opdi_iter_load(iter, &iter->op[iter->row_number], idx, 0, 1, (char *)&number); }
+    for (int64_t pos = begin; pos < end; pos += count) {
+        int64_t rows = 1;
+        count = OPDI_MIN(end - pos, iter->sizes[0] - idx[0]);
+        if (count == iter->sizes[0]) { rows = OPDI_MIN((end - pos) / count, iter->sizes[1] - idx[1]); }
+        for (int k = 0; k < 3; k++) {
+            at[k] = iter->op[order[k]].data;
+            for (int dim = 0; dim < iter->ndim; dim++) { at[k] += idx[dim] * iter->op[order[k]].stride[dim]; }
+        }
+        if (scalar) { at[1] = (char *)&number; }
+        opdi_rows_run(iter->row_op, rows, count, at, step);
+        count *= rows;
+        opdi_iter_step(iter, idx, count);
+    }
+}
 static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) {
-    opdi_iter_range((const opdi_iter *)ctx, begin, end);
+    const opdi_iter *const iter = (const opdi_iter *)ctx;
+    if (iter->row_op) { opdi_iter_number_rows(iter, begin, end); }
+    else { opdi_iter_range(iter, begin, end); }
 }
 
 /* Sums, differences and products of 16-bit floats (float16, bfloat16), which are converted, computed and converted back
@@ -618,8 +734,11 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_iter_run(opd_tensor *const *ops, int nops, 
         tr.across = across;
         opdi_parallel_for(opdi_bands_of(&iter, across), opdi_bands_grain(&iter), opdi_iter_bands, &tr);
     }
-    else if (iter.numel <= OPDI_GRAIN) { opdi_iter_range(&iter, 0, iter.numel); }
-    else { opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_iter_part, &iter); }
+    else {
+        opdi_iter_find_numbers(&iter);
+        if (iter.numel <= OPDI_GRAIN) { opdi_iter_part(&iter, 0, iter.numel); }
+        else { opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_iter_part, &iter); }
+    }
     return 0;
 }
 OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,

@@ -303,6 +303,8 @@ typedef struct opdi_iter {
     int8_t compute, common;                       /* compute: the type in which the loop computes (OPDI_F32, ...);
                                                      common: the dtype that operands are promoted to */
     bool buffered;                                /* an operand is converted, or gathered into a block */
+    int8_t row_op, row_number;                    /* row_op: OPDI_ROWS_.. if opdi_iter_number_rows is used, else 0;
+                                                     row_number: the operand that repeats one number along a row */
     opdi_loop loop;
     const opdi_params *params;
     opdi_operand op[OPDI_ITER_OPS];

@@ -119,4 +119,59 @@ TEST(logic_of_bools) {
     }
 }
 
+/* Returns how many elements of x op y, y op x and of x op= y differ from the same results for whole tensors. */
+static int64_t rows_differ(int op, opd_tensor *x, opd_tensor *y) {
+    static opd_tensor *(*const ops[])(opd_tensor *, opd_tensor *) = {opd_add, opd_sub, opd_mul, opd_div, opd_maximum};
+    static opd_tensor *(*const inplace[])(opd_tensor *, opd_tensor *) = {opd_add_, opd_sub_, opd_mul_, opd_div_};
+    opd_tensor *const a = opd_contiguous(x), *const b = opd_contiguous(opd_expand_as(y, x));
+    int64_t wrong = differences(ops[op](x, y), ops[op](a, b)) + differences(ops[op](y, x), ops[op](b, a));
+    if (op < 4) { wrong += differences(inplace[op](opd_clone(x), y), ops[op](a, b)); }
+    return wrong;
+}
+/* In the second operand, one number is repeated along a row, or one row is repeated. */
+TEST(rows_and_numbers) {
+    static const int64_t sizes[][3] = {{3, 5, 1}, {2, 3, 4}, {5, 2, 7}, {4, 3, 8}, {3, 50, 17}, {2, 9, 33}, {1, 3, 130},
+                                       {70, 11, 64}};
+    static const opd_scalar_type dtypes[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_BFLOAT16};
+    for (int i = 0; i < 8; i++) {
+        for (int k = 0; k < 3; k++) {
+            OPD_SCOPE {
+                const int64_t high = sizes[i][0], rows = sizes[i][1], cols = sizes[i][2];
+                opd_tensor *const floats = opd_randn(OPD_INTS(high, rows, cols + 3), OPD_FLOAT32);
+                opd_tensor *const wide = opd_to_dtype(floats, dtypes[k]);
+                opd_tensor *const x = opd_contiguous(opd_narrow(wide, 2, 0, cols)), *const parts[] = {
+                    opd_narrow(wide, 2, cols, 1), opd_narrow(opd_narrow(wide, 2, 1, 1), 0, 0, 1),
+                    opd_narrow(opd_narrow(wide, 2, 1, 1), 1, 0, 1), opd_select(opd_select(wide, 0, 0), 0, 0),
+                    opd_narrow(wide, 1, 0, 1), opd_select(opd_select(opd_select(wide, 0, 0), 0, 0), 0, 1)};
+                int64_t wrong = 0;
+                for (int op = 0; op < 5; op++) {
+                    for (int part = 0; part < 6; part++) {
+                        opd_tensor *y = parts[part];
+                        if (part == 3) { y = opd_narrow(y, 0, 2, cols); }
+                        if (part == 4) { y = opd_narrow(y, 2, 1, cols); }
+                        wrong += rows_differ(op, x, y) + rows_differ(op, opd_narrow(wide, 2, 0, cols), opd_clone(y));
+                    }
+                }
+                CHECK_INT(wrong, 0);
+            }
+        }
+    }
+}
+TEST(sums_with_outer_products) {
+    OPD_SCOPE {
+        opd_tensor *a = opd_randn(OPD_INTS(37), OPD_FLOAT32), *b = opd_randn(OPD_INTS(41), OPD_FLOAT32);
+        opd_tensor *const selfs[] = {
+            opd_randn(OPD_INTS(37, 41), OPD_FLOAT32), opd_t(opd_randn(OPD_INTS(41, 37), OPD_FLOAT32)),
+            opd_randn(OPD_INTS(41), OPD_FLOAT32), opd_randn(OPD_INTS(37, 1), OPD_FLOAT32)};
+        for (int i = 0; i < 4; i++) {
+            opd_tensor *const self = selfs[i], *const sum = opd_addr(self, a, b);
+            CHECK_INT(differences(sum, opd_add(self, opd_outer(a, b))), 0);
+            CHECK_INT(opd_strides(sum)[0], opd_strides(opd_add(self, opd_outer(a, b)))[0]);
+        }
+        opd_tensor_set_requires_grad(a, true);
+        opd_backward(opd_sum(opd_addr(selfs[0], a, b)));
+        CHECK_NEAR(opd_item_f64(opd_select(opd_tensor_grad(a), 0, 3)), opd_item_f64(opd_sum(b)), 1e-4);
+    }
+}
+
 CHECK_MAIN()

@@ -633,6 +633,15 @@ OPDI_OP(ger) {
     op->cases = "[2], [3]";
 }
 OPDI_COLD_END
+/* Returns true if addr can be computed as self + vec1 * vec2 in one pass: without factors, and without gradients, which
+   are faster for a product of vectors. */
+static bool opdi_addr_is_plain(const opd_tensor *self, const opd_tensor *a, const opd_tensor *b, opd_value beta,
+                               opd_value alpha) {
+    return self->dtype == a->dtype && a->dtype == b->dtype &&
+        (self->dtype == OPD_FLOAT32 || self->dtype == OPD_FLOAT64) && beta.tag != OPD_TAG_COMPLEX &&
+        alpha.tag != OPD_TAG_COMPLEX && opdi_number_f64(beta) == 1 && opdi_number_f64(alpha) == 1 &&
+        !opd_tensor_requires_grad(self) && !opd_tensor_requires_grad(a) && !opd_tensor_requires_grad(b);
+}
 /* addr: computes beta * self + alpha * vec1 vec2^T with type promotion (at::native::math_addr). */
 static int opdi_addr_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2);
@@ -654,6 +663,9 @@ static int opdi_addr_kernel(opd_call *call) {
             return opd_fail(OPD_ERROR_ARGUMENT,
                             "For integral input tensors, argument %s must not be a floating point number.", name);
         }
+    }
+    if (opdi_addr_is_plain(self, a, b, beta, alpha)) {
+        return opd_return_tensor(call, opd_addcmul(self, opdi_unsqueeze_at(a, 1), b));
     }
     opd_tensor *output = opdi_scale(opd_outer(a, b), alpha);
     if (self->dtype == OPD_BOOL && a->dtype == OPD_BOOL && b->dtype == OPD_BOOL) {
