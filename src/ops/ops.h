@@ -616,6 +616,9 @@ typedef enum opdi_channel_kind {
 
 #if !defined(OPD_NO_OP_LOSS)
 enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
+/* The formula of mse_loss, smooth_l1_loss or huber_loss.  With d = |x - y|, the loss is d * d * square if d <= limit,
+   else (d + shift) * scale.  Its derivative by x is (x - y) / divisor, limited to -top .. top. */
+typedef struct opdi_loss_terms { float limit, square, shift, scale, divisor, top; } opdi_loss_terms;
 #endif
 
 //== walks of gather and scatter =======================================================================================

@@ -174,4 +174,65 @@ TEST(sums_with_outer_products) {
     }
 }
 
+static bool near(opd_tensor *a, opd_tensor *b, double rtol, double atol) {
+    return opd_allclose_full(a, b, rtol, atol, true).u.i != 0;
+}
+/* Checks losses of x and y, and their gradients by x, beside the same losses of tensors that are not contiguous. */
+static void check_losses(opd_tensor *x, opd_tensor *y, opd_tensor *grads, double beta) {
+    opd_tensor *const a = with_gaps(x), *const b = with_gaps(y);
+    for (int64_t kind = 0; kind < 3; kind++) {
+        opd_tensor *const grad = kind ? opd_select(grads, 0, 0) : grads;
+        opd_tensor *const two[][2] = {
+            {opd_mse_loss_full(x, y, kind), opd_mse_loss_full(a, b, kind)},
+            {opd_smooth_l1_loss_full(x, y, kind, beta), opd_smooth_l1_loss_full(a, b, kind, beta)},
+            {opd_huber_loss_full(x, y, kind, beta), opd_huber_loss_full(a, b, kind, beta)},
+            {opd_mse_loss_backward(grad, x, y, kind), opd_mse_loss_backward(grad, a, b, kind)},
+            {opd_smooth_l1_loss_backward(grad, x, y, kind, beta), opd_smooth_l1_loss_backward(grad, a, b, kind, beta)},
+            {opd_huber_loss_backward(grad, x, y, kind, beta), opd_huber_loss_backward(grad, a, b, kind, beta)}};
+        for (int i = 0; i < 6; i++) { CHECK(near(two[i][0], two[i][1], 1e-5, 1e-6)); }
+    }
+}
+TEST(losses_of_contiguous_tensors) {
+    static const int64_t counts[] = {1, 15, 16, 255, 256, 1000, 70001};
+    for (int i = 0; i < 7; i++) {
+        OPD_SCOPE {
+            opd_tensor *x = opd_mul_Scalar(opd_randn(OPD_INTS(counts[i]), OPD_FLOAT32), OPD_V(2));
+            opd_tensor *const y = opd_randn_like(x);
+            opd_tensor *const grads = opd_randn_like(x);
+            float *const a = opd_data_f32(x), *const b = opd_data_f32(y);
+            if (counts[i] > 100) {                /* differences that are 0, or exactly beta */
+                a[3] = b[3];
+                a[4] = b[4] = 0;
+                a[5] = 0.5f;
+                a[6] = -0.5f;
+                b[5] = b[6] = 0;
+            }
+            check_losses(x, y, grads, 0.5);
+            check_losses(x, y, grads, 1);
+            if (counts[i] > 100) {
+                a[7] = (float)NAN;
+                a[8] = HUGE_VALF;
+            }
+            check_losses(x, y, grads, 0.1);
+            check_losses(x, y, grads, 1e-42);
+            CHECK(near(opd_smooth_l1_loss_full(x, y, 0, 0), opd_abs(opd_sub(x, y)), 0, 0));
+        }
+    }
+}
+TEST(gates_of_floats) {
+    OPD_SCOPE {
+        opd_tensor *const x = opd_randn(OPD_INTS(5, 6, 70), OPD_FLOAT32);
+        opd_tensor *const weight = opd_randn(OPD_INTS(6), OPD_FLOAT32);
+        opd_data_f32(x)[2] = (float)NAN;
+        opd_data_f32(x)[3] = -HUGE_VALF;
+        opd_tensor *const wide = opd_to_dtype(x, OPD_FLOAT64), *const turned = opd_transpose(x, 0, 2);
+        opd_tensor *const parameter = opd_to_dtype(weight, OPD_FLOAT64);
+        CHECK(near(opd_to_dtype(opd_prelu(x, weight), OPD_FLOAT64), opd_prelu(wide, parameter), 1e-6, 0));
+        CHECK(near(opd_prelu(turned, weight), opd_transpose(opd_prelu(x, weight), 0, 2), 0, 0));
+        CHECK(near(opd_to_dtype(opd_glu(x), OPD_FLOAT64), opd_glu(wide), 1e-5, 1e-7));
+        CHECK(near(opd_to_dtype(opd_glu_full(turned, 1), OPD_FLOAT64),
+                   opd_glu_full(opd_transpose(wide, 0, 2), 1), 1e-5, 1e-7));
+    }
+}
+
 CHECK_MAIN()

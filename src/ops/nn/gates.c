@@ -20,6 +20,8 @@ static int opdi_glu_kernel(opd_call *call) {
     const int dim = opdi_glu_dim(input, opd_arg_int(call, 1), &half);
     if (dim < 0 || opdi_norm_floating(input, "glu_cpu")) { return -1; }
     opd_tensor *first = opdi_maybe_narrow(input, dim, 0, half), *gate = opdi_maybe_narrow(input, dim, half, half);
+    int rc;
+    if (opdi_gate_run(call, false, first, gate, &rc)) { return rc; }
     if (opdi_is_half(OPDI_DTYPE(input))) {        /* computed in float, so that results are rounded once */
         gate = opd_sigmoid(opd_to_dtype(gate, OPD_FLOAT32));
         return opd_return_tensor(call, opd_to_dtype(opd_mul(opd_to_dtype(first, OPD_FLOAT32), gate),
@@ -157,6 +159,8 @@ static int opdi_prelu_broadcast_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1);
     if (opdi_norm_floating(input, "prelu_cpu")) { return -1; }
     if (weight->dtype != input->dtype) { return opdi_found_fail(weight->dtype, input->dtype); }
+    int rc;
+    if (opdi_gate_run(call, true, input, weight, &rc)) { return rc; }
     return opd_return_tensor(call,
                              opd_where_self(opd_gt_Scalar(input, opd_value_int(0)), input, opd_mul(weight, input)));
 }

@@ -38,16 +38,22 @@ static double opdi_loss_share(const opd_tensor *input, const opd_tensor *output,
     }
     return 1 / (double)opdi_span_of(sizes, 0, ndim);
 }
+static const opdi_loss_terms opdi_mse_terms = {HUGE_VALF, 1, 0, 1, 1, HUGE_VALF};
 static int opdi_mse_loss_kernel(opd_call *call) {
-    opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1);
+    opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *loss;
     if (opdi_loss_floating(input, other, "mse_cpu")) { return -1; }
+    if (opdi_loss_run(&opdi_mse_terms, input, other, opd_arg_int(call, 2), &loss)) {
+        return opd_return_tensor(call, loss);
+    }
     return opd_return_tensor(call, opdi_reduced(opd_square(opdi_loss_difference(input, other)), opd_arg_int(call, 2)));
 }
 static int opdi_mse_loss_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *other = opd_arg_tensor(call, 2);
     if (opdi_loss_floating(input, other, "mse_backward_cpu_out")) { return -1; }
-    other = opd_mul(opdi_muls(opdi_loss_difference(input, other),
-                              2 * opdi_loss_share(input, other, opd_arg_int(call, 3))), grad);
+    const double share = opdi_loss_share(input, other, opd_arg_int(call, 3));
+    opd_tensor *const slope = opdi_loss_slope(&opdi_mse_terms, grad, input, other, 2 * share);
+    if (slope || !opd_ok()) { return opd_return_tensor(call, slope); }
+    other = opd_mul(opdi_muls(opdi_loss_difference(input, other), 2 * share), grad);
     return opd_return_tensor(call, opd_contiguous(opdi_loss_as(other, input)));
 }
 static int opdi_mse_loss_backward(opd_backward_call *bw) {
@@ -113,6 +119,18 @@ static opd_tensor *opdi_huber_slope(opd_tensor *input, opd_tensor *output, doubl
     if (!scaled) { delta = opd_div_Scalar(delta, opd_value_float(beta)); }
     return opd_clamp_full(delta, opd_value_float(scaled ? -beta : -1), opd_value_float(scaled ? beta : 1));
 }
+/* Sets *terms to the formula of smooth_l1 or, if `scaled`, of huber.  Returns false if float32 cannot hold a number in
+   it. */
+static bool opdi_huber_terms(double beta, bool scaled, opdi_loss_terms *terms) {
+    const float limit = (float)beta;
+    terms->limit = scaled ? limit : nextafterf(limit, -1);   /* smooth_l1 is linear at beta itself */
+    terms->square = (float)(scaled ? 0.5 : 0.5 / beta);
+    terms->shift = (float)(-0.5 * beta);
+    terms->scale = scaled ? limit : 1;
+    terms->divisor = scaled ? 1 : limit;
+    terms->top = scaled ? limit : 1;
+    return limit > 0 && isfinite(limit) && isfinite(terms->square);
+}
 static bool opdi_huber_scaled(const opd_call *call) {
     return strncmp(call->op->schema->name, "huber_", strlen("huber_")) == 0;
 }
@@ -127,13 +145,24 @@ static int opdi_huber_like_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "smooth_l1_loss does not support negative values for beta.");
     }
     if (opdi_loss_floating(input, other, scaled ? "huber_cpu" : "smooth_l1_cpu")) { return -1; }
+    opdi_loss_terms terms;
+    opd_tensor *loss;
+    if (opdi_huber_terms(beta, scaled, &terms) &&
+        opdi_loss_run(&terms, input, other, opd_arg_int(call, 2), &loss)) { return opd_return_tensor(call, loss); }
     other = opdi_huber(input, other, beta, scaled);
     return opd_return_tensor(call, opdi_reduced(scaled ? opdi_loss_as(other, input) : other, opd_arg_int(call, 2)));
 }
 static int opdi_huber_like_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *other = opd_arg_tensor(call, 2);
-    opd_tensor *delta = opdi_huber_slope(input, other, opd_arg_float(call, 4), opdi_huber_scaled(call));
-    delta = opd_mul(opdi_muls(delta, opdi_loss_share(input, other, opd_arg_int(call, 3))), grad);
+    const double beta = opd_arg_float(call, 4), share = opdi_loss_share(input, other, opd_arg_int(call, 3));
+    const bool scaled = opdi_huber_scaled(call);
+    opdi_loss_terms terms;
+    if (opdi_huber_terms(beta, scaled, &terms)) {
+        opd_tensor *const slope = opdi_loss_slope(&terms, grad, input, other, share);
+        if (slope || !opd_ok()) { return opd_return_tensor(call, slope); }
+    }
+    opd_tensor *delta = opdi_huber_slope(input, other, beta, scaled);
+    delta = opd_mul(opdi_muls(delta, share), grad);
     return opd_return_tensor(call, opd_contiguous(opdi_loss_as(delta, input)));
 }
 /* Computes the second derivatives of smooth_l1 or, if `scaled`, of huber.  The derivative by grad_out is the slope
