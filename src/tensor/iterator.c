@@ -252,8 +252,8 @@ static bool opdi_iter_repeats(const opdi_iter *iter, const opdi_operand *operand
     for (int dim = 1; dim < iter->ndim; dim++) { if (operand->stride[dim] != 0) { return false; } }
     return true;
 }
-/* Returns true if blocks of several short rows can be used in place, or are the same for the whole pass: each operand is
-   contiguous, or an input that repeats one row. */
+/* Returns true if blocks of several short rows can be used in place, or are the same for the whole pass: if each
+   operand is contiguous, or an input that repeats one row. */
 static bool opdi_iter_in_blocks(const opdi_iter *iter) {
     if (iter->sizes[0] >= OPDI_ROW || iter->ndim < 2) { return false; }
     for (int k = 0; k < iter->nops; k++) {

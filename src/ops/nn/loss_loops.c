@@ -2,24 +2,14 @@
 
 //== loops over float32 elements of losses and gates ===================================================================
 
-/* Defines the function opdi_<name>_part, which computes elements [begin, end) of the pass `ctx`, with AVX2 if the
-   processor has it. */
+/* Returns true if this processor can run the loops of this file. */
+static bool opdi_loss_loops_ready(void) {
 #if defined(OPDI_X86)
-#define OPDI_LOSS_PART(name, type) \
-    OPDI_AVX2 static void opdi_##name##_wide(const type *pass, int64_t begin, int64_t end) { \
-        opdi_##name##_body(pass, begin, end); } \
-    static void opdi_##name##_part(void *ctx, int64_t begin, int64_t end) { \
-        if (opdi_cpu_level() > 0) { opdi_##name##_wide((const type *)ctx, begin, end); } \
-        else { opdi_##name##_plain((const type *)ctx, begin, end); } }
-#define OPDI_LOSS_PLAIN(name, type) \
-    OPDI_COLD static void opdi_##name##_plain(const type *pass, int64_t begin, int64_t end) { \
-        opdi_##name##_body(pass, begin, end); }
+    return opdi_cpu_level() > 0;
 #else
-#define OPDI_LOSS_PLAIN(name, type)
-#define OPDI_LOSS_PART(name, type) \
-    static void opdi_##name##_part(void *ctx, int64_t begin, int64_t end) { \
-        opdi_##name##_body((const type *)ctx, begin, end); }
+    return true;
 #endif
+}
 
 /* A pass over the elements of a loss, or of its gradient.  out: the result, or NULL if only the sum is needed.  sums:
    the sums of all chunks of OPDI_GRAIN elements.  grad: the incoming gradient, one number if `one`. */
@@ -32,7 +22,7 @@ typedef struct opdi_loss_pass {
     bool one;
 } opdi_loss_pass;
 /* Computes `count` elements of the loss from element `at` on; count is at most 256.  Returns their sum. */
-OPDI_ALWAYS double opdi_loss_block(const opdi_loss_pass *pass, int64_t at, int64_t count) {
+OPDI_AVX2 static double opdi_loss_block(const opdi_loss_pass *pass, int64_t at, int64_t count) {
     const float limit = pass->terms.limit, square = pass->terms.square, shift = pass->terms.shift;
     const float scale = pass->terms.scale, *const x = pass->x + at, *const y = pass->y + at;
     float values[256];
@@ -49,7 +39,8 @@ OPDI_ALWAYS double opdi_loss_block(const opdi_loss_pass *pass, int64_t at, int64
     return sum;
 }
 /* Computes chunks [begin, end) of the loss. */
-OPDI_ALWAYS void opdi_loss_body(const opdi_loss_pass *pass, int64_t begin, int64_t end) {
+static void opdi_loss_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_loss_pass *const pass = (const opdi_loss_pass *)ctx;
     for (int64_t chunk = begin; chunk < end; chunk++) {
         const int64_t last = OPDI_MIN(pass->count, (chunk + 1) * OPDI_GRAIN);
         double sum = 0;
@@ -59,29 +50,26 @@ OPDI_ALWAYS void opdi_loss_body(const opdi_loss_pass *pass, int64_t begin, int64
         if (pass->sums) { pass->sums[chunk] = sum; }
     }
 }
-OPDI_LOSS_PLAIN(loss, opdi_loss_pass)
-OPDI_LOSS_PART(loss, opdi_loss_pass)
 /* Computes elements [begin, end) of the gradient of the loss by x. */
-OPDI_ALWAYS void opdi_slope_body(const opdi_loss_pass *pass, int64_t begin, int64_t end) {
+OPDI_AVX2 static void opdi_slope_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_loss_pass *const pass = (const opdi_loss_pass *)ctx;
     const float top = pass->terms.top, divisor = pass->terms.divisor, factor = pass->factor;
     const float *const x = pass->x + begin, *const y = pass->y + begin, *const grad = pass->grad + begin * !pass->one;
-    const float number = *grad;
+    const float number = pass->one ? *grad : 1;
     const int64_t count = end - begin;
     float *const out = pass->out + begin;
     int64_t i;
     OPDI_COLUMN_EACH(
         const float d = (x[j] - y[j]) / divisor;
         const float low = opdi_select_f32(d < -top, -top, d);
-        out[j] = opdi_select_f32(low > top, top, low) * factor)
-    if (pass->one) { OPDI_COLUMN_EACH(out[j] *= number) }
-    else { OPDI_COLUMN_EACH(out[j] *= grad[j]) }
+        out[j] = opdi_select_f32(low > top, top, low) * factor * number)
+    if (!pass->one) { OPDI_COLUMN_EACH(out[j] *= grad[j]) }
 }
-OPDI_LOSS_PLAIN(slope, opdi_loss_pass)
-OPDI_LOSS_PART(slope, opdi_loss_pass)
 
-/* Returns true if a tensor is a contiguous float32 tensor in memory. */
+/* Returns true if the loops can read a tensor: if it is a contiguous float32 tensor in memory. */
 static bool opdi_loss_fits(const opd_tensor *tensor) {
-    return tensor->dtype == OPD_FLOAT32 && (tensor->flags & OPDI_CONTIGUOUS) && opdi_in_memory(tensor);
+    return opdi_loss_loops_ready() && tensor->dtype == OPD_FLOAT32 && (tensor->flags & OPDI_CONTIGUOUS) &&
+        opdi_in_memory(tensor);
 }
 /* Computes the loss with these terms, and reduces it.  Sets *result to a new tensor, and returns true.  Returns false
    and does nothing if the tensors have different shapes or are not contiguous float32 tensors in memory.  If it fails,
@@ -158,22 +146,14 @@ OPDI_AVX2 static void opdi_f32_glu(void *const *data, int64_t total, const opdi_
         OPDI_COLUMN_EACH(out[j] = x[j] * block[j])
     }
 }
-/* Returns true if this processor can run these loops. */
-static bool opdi_gates_ready(void) {
-#if defined(OPDI_X86)
-    return opdi_cpu_level() > 0;
-#else
-    return true;
-#endif
-}
 static const opdi_formula opdi_formula_prelu = {{opdi_f32_prelu, NULL, NULL}, "prelu_cpu", 0, {0, 0}, NULL};
 static const opdi_formula opdi_formula_glu = {{opdi_f32_glu, NULL, NULL}, "glu_cpu", 0, {0, 0}, NULL};
-/* Sets *rc to the status of prelu (if `prelu`) or glu of x and y, as result 0 of `call`.  Returns false and does nothing
-   if x or y is not a float32 tensor in memory. */
+/* Runs prelu (if `prelu`) or glu of x and y, as result 0 of `call`, and sets *rc to its status.  Returns false and does
+   nothing if x or y is not a float32 tensor in memory. */
 OPDI_INTERNAL bool opdi_gate_run(opd_call *call, bool prelu, opd_tensor *x, opd_tensor *y, int *rc) {
     opd_tensor *ops[3] = {NULL, x, y};
-    if (!x || !y || !opdi_gates_ready() || x->dtype != OPD_FLOAT32 || y->dtype != OPD_FLOAT32 || !opdi_in_memory(x) ||
-        !opdi_in_memory(y)) { return false; }
+    if (!x || !y || !opdi_loss_loops_ready() || x->dtype != OPD_FLOAT32 || y->dtype != OPD_FLOAT32 ||
+        !opdi_in_memory(x) || !opdi_in_memory(y)) { return false; }
     *rc = opdi_pointwise(call, prelu ? &opdi_formula_prelu : &opdi_formula_glu, ops, 2, &opdi_no_params);
     return true;
 }
