@@ -408,6 +408,25 @@ static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
     opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_copy_blocks, &iter);
     return 0;
 }
+/* Copies numbers [begin, end) of float32 to the real parts of complex64, and sets the imaginary parts to 0. */
+static void opdi_copy_real_parts(void *ctx, int64_t begin, int64_t end) {
+    const opdi_bytes *const pass = (const opdi_bytes *)ctx;
+    const float *const x = (const float *)(const void *)pass->src + begin;
+    float *const out = (float *)(void *)pass->dst + 2 * begin;
+    const int64_t count = end - begin;
+    int64_t i;
+    OPDI_COLUMN_EACH(out[2 * j] = x[j]; out[2 * j + 1] = 0)
+}
+/* Runs opdi_copy_real_parts.  Returns false and does nothing if it cannot copy src to dst. */
+static bool opdi_copy_real(const opd_tensor *dst, const opd_tensor *src) {
+    opdi_bytes pass;
+    if (dst->dtype != OPD_COMPLEX64 || src->dtype != OPD_FLOAT32 || !(dst->flags & src->flags & OPDI_CONTIGUOUS) ||
+        dst->numel != src->numel || opdi_same_memory(dst, src)) { return false; }
+    pass.dst = dst->data;
+    pass.src = src->data;
+    opdi_parallel_for(dst->numel, OPDI_GRAIN, opdi_copy_real_parts, &pass);
+    return true;
+}
 /* A loop that copies `count` complex numbers; the pass converts them from and to the dtypes of the operands. */
 static void opdi_copy_pairs(void *const *data, int64_t count, const opdi_params *params) {
     (void)params;
@@ -473,6 +492,7 @@ OPDI_INTERNAL int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
         if (dst->dtype == OPD_BOOL) {             /* a number is true if either part is not 0 */
             return opdi_iter_run(ops, 2, 1, (opd_scalar_type)src->dtype, OPDI_C128, opdi_copy_pairs, NULL);
         }
+        if (opdi_copy_real(dst, src)) { return 0; }
         if (opdi_copy_part(dst, src, 0) != 0) { return -1; }
         return opd_dtype_is_complex((opd_scalar_type)dst->dtype) ? opdi_copy_part(dst, src, 1) : 0;
     }

@@ -235,4 +235,24 @@ TEST(gates_of_floats) {
     }
 }
 
+TEST(floats_to_bools_and_complex_numbers) {
+    static const int64_t counts[] = {1, 15, 16, 31, 33, 1000, 40001};
+    for (int i = 0; i < 7; i++) {
+        OPD_SCOPE {
+            opd_tensor *const x = opd_randn(OPD_INTS(counts[i]), OPD_FLOAT32);
+            int64_t wrong = 0;
+            opd_data_f32(x)[counts[i] / 2] = (float)NAN;
+            opd_data_f32(x)[counts[i] / 3] = -0.0f;
+            opd_tensor *const pairs = opd_to_dtype(x, OPD_COMPLEX64), *const bools = opd_to_dtype(x, OPD_BOOL);
+            const float *const from = opd_data_f32(x), *const to = (const float *)opd_data(pairs);
+            for (int64_t j = 0; j < counts[i]; j++) {
+                wrong += memcmp(&from[j], &to[2 * j], sizeof *from) != 0 || to[2 * j + 1] != 0;
+                wrong += ((const unsigned char *)opd_data(bools))[j] != (from[j] != 0);
+            }
+            CHECK_INT(wrong, 0);
+            CHECK_INT(differences(opd_to_dtype(with_gaps(x), OPD_BOOL), bools), 0);
+        }
+    }
+}
+
 CHECK_MAIN()
